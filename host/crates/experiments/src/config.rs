@@ -1,29 +1,29 @@
-//! What a sweep's summary says of a scenario.
+//! Settings of a scenario that a sweep's summary contains.
 
 use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 use veeksha_scenario::{Generator, IntervalGenerator, Scenario, Traffic};
 
-/// The settings of a scenario that stand in a sweep's summary.
+/// Settings of a scenario that a sweep's summary contains.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CellConfig {
-    /// Where its runs are written.
+    /// Output folder of its runs.
     pub output_dir: PathBuf,
-    /// `traffic`: `traffic_type`, and what belongs to it, in Veeksha's names.
+    /// `traffic`: `traffic_type` and its settings, under Veeksha's names.
     pub traffic: Map<String, Value>,
     /// `runtime`: `max_sessions` and `benchmark_timeout_s`.
     pub runtime: Map<String, Value>,
-    /// Tokens of new content in each request, where they are fixed.
+    /// New prompt tokens per request, if fixed.
     pub context_length: Option<u64>,
-    /// Tokens asked for in each answer, where they are fixed.
+    /// Requested tokens per answer, if fixed.
     pub output_length: Option<u64>,
-    /// Sessions at a time, in a closed loop.
+    /// Concurrent sessions of closed-loop traffic.
     pub concurrency: Option<u64>,
 }
 
 impl CellConfig {
-    /// What the summary says of this scenario.
+    /// Extracts the settings of a scenario.
     pub fn of(scenario: &Scenario) -> Self {
         let config = match &scenario.session_generator {
             Generator::Shipped { config, .. } => Some(config),
@@ -38,7 +38,8 @@ impl CellConfig {
                 "benchmark_timeout_s": scenario.runtime.benchmark_timeout,
             })),
             context_length: fixed("/channels/0/body_length_generator"),
-            // Veeksha's own summary looks for it where it stood until 2026, below the channel, and so never finds it.
+            // Veeksha's own summary looks for it where it was until 2026, below the channel, and so
+            // never finds it.
             output_length: fixed("/output_spec/text/output_length_generator")
                 .or_else(|| fixed("/channels/0/output_length_generator")),
             concurrency: match &scenario.traffic_scheduler {
@@ -49,7 +50,7 @@ impl CellConfig {
     }
 }
 
-/// The value of a length that is always the same.
+/// Returns the value of a constant length.
 fn fixed_length(generator: &Value) -> Option<u64> {
     match generator.get("type")?.as_str()? {
         "fixed" => generator.get("value")?.as_u64(),
@@ -90,7 +91,7 @@ fn traffic(traffic: &Traffic) -> Map<String, Value> {
     })
 }
 
-/// The members of a JSON object.
+/// Returns the members of a JSON object.
 pub(crate) fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(members) => members,

@@ -1,4 +1,4 @@
-//! Rows as CSV text.
+//! CSV output.
 
 use std::path::Path;
 
@@ -7,7 +7,8 @@ use veeksha_model::csv_cell;
 
 use crate::error::SweepError;
 
-/// A value as a cell: empty for nothing; true and false with a capital, as Veeksha's scripts know them.
+/// Formats a value as a cell: empty for null; booleans capitalized, as Veeksha's scripts expect
+/// them.
 pub(crate) fn cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -18,12 +19,13 @@ pub(crate) fn cell(value: &Value) -> String {
     }
 }
 
-/// A number as a cell; empty for none.
+/// Formats a number as a cell; empty if absent.
 pub(crate) fn number(value: Option<f64>) -> String {
     cell(&value.into())
 }
 
-/// The rows as text; what would be taken for a formula is kept a text. `folder` and `name` are for the message of an error.
+/// Writes the rows as text; cells that a spreadsheet would evaluate as formulas are escaped.
+/// `folder` and `name` are used in the error message.
 pub(crate) fn write(folder: &Path, name: &str, rows: &[Vec<String>]) -> Result<String, SweepError> {
     let form = |reason: String| SweepError::Form {
         path: folder.join(name),

@@ -1,4 +1,4 @@
-//! `decode_stats.json` and `decode_stats.csv`: the decode windows of all runs that have some.
+//! `decode_stats.json` and `decode_stats.csv`: the decode windows of all runs.
 
 use std::collections::BTreeMap;
 
@@ -22,10 +22,12 @@ const COLUMNS: [&str; 10] = [
     "tbc_p99",
 ];
 
-/// What the two files say; none where no run has decode windows and is known by context length and batch size.
+/// Returns the contents of both files; `None` if no run has decode windows, context length and
+/// batch size.
 ///
-/// A run's key is `<context length>_<batch size>`. Where runs share one (they differ in something else), each after the first is
-/// called `<key>_run<run_index>`: Veeksha keeps the last of them only.
+/// A run's key is `<context length>_<batch size>`. Where runs share a key (they differ in something
+/// else), each after the first is called `<key>_run<run_index>`: Veeksha keeps the last of them
+/// only.
 pub(crate) fn stats(ended: &[(&Cell, &CellOutcome)]) -> Option<(Value, Vec<Vec<String>>)> {
     let mut stats: BTreeMap<String, &Value> = BTreeMap::new();
     let mut rows = vec![COLUMNS.map(str::to_owned).to_vec()];

@@ -1,4 +1,4 @@
-//! What can go wrong with the files of a sweep.
+//! Errors of sweeps.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,39 +6,39 @@ use std::path::PathBuf;
 /// A sweep's folder or file could not be written, or an outcome belongs to no run of the sweep.
 #[derive(Debug, thiserror::Error)]
 pub enum SweepError {
-    /// The output folder, or the sweep's folder in it, could not be made.
+    /// The output folder, or the sweep's folder in it, could not be created.
     #[error("cannot create the folder {}: {source}", path.display())]
     CreateFolder {
-        /// Which folder.
+        /// The folder.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
     /// A file could not be written.
     #[error("cannot write {}: {source}", path.display())]
     Write {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
-    /// A file's content could not be put into its form.
-    #[error("cannot write {}: its content has no form: {reason}", path.display())]
+    /// A file's content could not be serialized.
+    #[error("cannot serialize the content of {}: {reason}", path.display())]
     Form {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         reason: String,
     },
-    /// There is no such run.
-    #[error("the sweep has no run {index}; it has {cells}")]
+    /// The run does not exist.
+    #[error("the sweep has no run {index} (number of runs: {cells})")]
     NoSuchCell {
-        /// The run asked for, counted from 0.
+        /// Requested run, from 0.
         index: usize,
-        /// How many there are.
+        /// Number of runs.
         cells: usize,
     },
-    /// The folders have not been made.
-    #[error("the sweep has not begun: its folders are not made yet")]
+    /// The folders do not exist yet.
+    #[error("the sweep has not begun: its folders do not exist yet")]
     NotBegun,
 }

@@ -1,11 +1,11 @@
-//! The figures by which runs are compared, taken out of a run's files.
+//! Key metrics for the comparison of runs, read from a run's files.
 
 use serde_json::Value;
 
 use crate::config::CellConfig;
 use crate::outcome::CellOutcome;
 
-/// The key figures of one run; `None` for what was not observed. Times are seconds.
+/// Key metrics of one run; `None` for missing ones. Times are seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct KeyFigures {
     /// Time to the first chunk, median.
@@ -30,12 +30,12 @@ pub struct KeyFigures {
     pub output_tokens_per_second: Option<f64>,
     /// Input and output tokens per second.
     pub total_tokens_per_second: Option<f64>,
-    /// The share of intended requests that were good.
+    /// Share of intended requests that met all objectives.
     pub goodput: Option<f64>,
 }
 
 impl KeyFigures {
-    /// The figures of a run, from the files that [`CellOutcome`] holds.
+    /// Reads the metrics from the files in [`CellOutcome`].
     pub fn of(outcome: &CellOutcome) -> Self {
         let stat = |metric: &str, figure: &str| {
             outcome
@@ -60,7 +60,7 @@ impl KeyFigures {
         }
     }
 
-    /// The figures by the names of their columns.
+    /// Returns the metrics by the names of their columns.
     pub(crate) fn named(&self) -> [(&'static str, Option<f64>); 12] {
         [
             ("ttfc_p50", self.ttfc_p50),
@@ -79,7 +79,7 @@ impl KeyFigures {
     }
 }
 
-/// The shape of a run as Veeksha's summary names it.
+/// Shape of a run's requests under Veeksha's names.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct RunShape {
     pub(crate) context_length: Option<u64>,
@@ -88,9 +88,10 @@ pub(crate) struct RunShape {
 }
 
 impl RunShape {
-    /// Veeksha's rules. Context length: the only group of the prefill statistics, else the configured length where it is fixed.
-    /// Batch size: the number of requests that a decode window needs, where it is a number, else the sessions of a closed loop.
-    /// Output length: the configured length where it is fixed, else (not Veeksha's) the length that all answers had.
+    /// Applies Veeksha's rules. Context length: the only group of the prefill statistics, else the
+    /// configured length if fixed. Batch size: the number of requests that a decode window needs,
+    /// if it is a number, else the sessions of a closed loop. Output length: the configured length
+    /// if fixed, else (an extension) the common length of all answers.
     pub(crate) fn of(config: &CellConfig, outcome: &CellOutcome) -> Self {
         let groups = outcome.prefill_stats.get("groups").and_then(Value::as_object);
         let only_group = groups

@@ -1,4 +1,5 @@
-//! `sweep_manifest.json`, `sweep_summary.json` and `sweep_summary.csv`: Veeksha's keys and columns, and ours after them.
+//! `sweep_manifest.json`, `sweep_summary.json` and `sweep_summary.csv`: Veeksha's keys and columns,
+//! followed by additional ones.
 
 use std::path::Path;
 
@@ -30,10 +31,10 @@ const COLUMNS: [&str; 15] = [
     "tbc_based_throughput",
 ];
 
-/// The figures of a group of the prefill statistics, and of the gaps in decode windows.
+/// Statistics of a group of the prefill statistics, and of the gaps in decode windows.
 const FIGURES: [&str; 8] = ["count", "mean", "median", "p90", "p99", "min", "max", "std"];
 
-/// Every file of a group, with its content. Only runs that have ended are in them.
+/// Returns every file of a group with its content. Only finished runs are included.
 pub(crate) fn all(folder: &Path, cells: &[&Cell]) -> Result<Vec<(&'static str, String)>, SweepError> {
     let ended: Vec<(&Cell, &CellOutcome)> = cells
         .iter()
@@ -71,7 +72,7 @@ fn manifest(folder: &Path, cells: &[&Cell], ended: &[(&Cell, &CellOutcome)]) -> 
         .map(|(cell, outcome)| {
             let run_dir = outcome.run_dir.as_deref();
             let below = |name: &str| path_text(run_dir.map(|run| run.join(name)).as_deref());
-            // A file that the run did not write is not named.
+            // A file that the run did not write is not listed.
             let written = |content: &Value, name: &str| match content {
                 Value::Null => Value::Null,
                 _ => below(name),
@@ -146,7 +147,7 @@ fn run(cell: &Cell, outcome: &CellOutcome) -> Value {
         "verdict": outcome.verdict,
         "duration_s": outcome.duration_seconds,
     });
-    // As Veeksha: no objectives, no keys.
+    // As in Veeksha: no keys without objectives.
     if let Some(met) = all_slos_met(outcome) {
         run["all_slos_met"] = met.clone();
         run["slo_results"] = outcome.slo_results.clone();
@@ -154,7 +155,8 @@ fn run(cell: &Cell, outcome: &CellOutcome) -> Value {
     run
 }
 
-/// Whether all objectives were met; `None` where there were none, `null` where it is not known (a plugin that judges failed).
+/// Returns the result of all objectives; `None` without objectives, `null` if it is unknown (an SLO
+/// plugin failed).
 fn all_slos_met(outcome: &CellOutcome) -> Option<&Value> {
     let met = outcome.slo_results.get("all_slos_met")?;
     let results = outcome.slo_results.get("results").and_then(Value::as_array);
@@ -162,7 +164,7 @@ fn all_slos_met(outcome: &CellOutcome) -> Option<&Value> {
     (!nothing_asked).then_some(met)
 }
 
-/// Veeksha writes an empty object for a file that there is none of.
+/// Returns an empty object for a missing file, as Veeksha does.
 fn or_empty(value: &Value) -> Value {
     match value {
         Value::Null => json!({}),
@@ -170,7 +172,7 @@ fn or_empty(value: &Value) -> Value {
     }
 }
 
-/// The group of the run's context length, or the only group.
+/// Returns the group of the run's context length, or the only group.
 fn prefill_group(prefill: &Value, context_length: Option<u64>) -> Value {
     let found = || {
         let groups = prefill.get("groups")?.as_object()?;
@@ -221,7 +223,7 @@ fn take(into: &mut Map<String, Value>, from: &Value, keys: &[&str]) {
     }
 }
 
-/// The rows of `sweep_summary.csv`, the heading first.
+/// Returns the rows of `sweep_summary.csv`, the header first.
 fn table(cells: &[&Cell], ended: &[(&Cell, &CellOutcome)]) -> Vec<Vec<String>> {
     let paths = setting_paths(cells.iter().copied());
     let figures = KeyFigures::default().named().map(|(name, _)| name);

@@ -1,4 +1,4 @@
-//! The folder of a sweep, and files that appear whole.
+//! Creation of a sweep's folder, and atomic writes.
 
 use std::fs;
 use std::io::{self, Write};
@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::error::SweepError;
 
-/// Makes `<output_dir>/sweep_<stamp>[-n]`. Making a folder that must not exist is atomic, so no two sweeps share one.
+/// Creates `<output_dir>/sweep_<stamp>[-n]`. Creating a folder that must not exist is atomic, so
+/// two sweeps never share one.
 pub(crate) fn create(output_dir: &Path, utc_stamp: &str) -> Result<PathBuf, SweepError> {
     let refuse = |path: &Path| {
         let path = path.to_owned();
@@ -27,7 +28,7 @@ pub(crate) fn create(output_dir: &Path, utc_stamp: &str) -> Result<PathBuf, Swee
     }
 }
 
-/// Writes a file. A reader sees the old content or the whole new one, also after a crash.
+/// Writes a file atomically: a reader sees the old or the new content, also after a crash.
 pub(crate) fn write(path: &Path, content: &str) -> Result<(), SweepError> {
     replace(path, content).map_err(|source| SweepError::Write {
         path: path.to_owned(),
@@ -42,7 +43,8 @@ fn replace(path: &Path, content: &str) -> io::Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // What the umask leaves of it, as for any other file; on its own the library makes files for their owner alone.
+        // Restricted by the umask like any other file; by default the library creates files for
+        // their owner alone.
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     let mut file = builder.tempfile_in(folder)?;

@@ -1,4 +1,4 @@
-//! The runs of a sweep that did not do what their scenarios ask for.
+//! Runs of a sweep with failed health checks.
 
 use serde_json::Value;
 use veeksha_report::{Mark, Row, Section};
@@ -6,48 +6,48 @@ use veeksha_report::{Mark, Row, Section};
 use crate::outcome::CellOutcome;
 use crate::sweep::Sweep;
 
-/// Stretches of runs that are named of those with one failed check.
-const MOST_STRETCHES: usize = 12;
+/// Maximum number of ranges of runs listed for one failed check.
+const MAX_RANGES: usize = 12;
 
-/// A check that failed, with the first thing that it found.
-struct Failed<'o> {
+/// A failed check with its first finding.
+struct FailedCheck<'o> {
     name: &'o str,
     finding: &'o str,
 }
 
-fn failed_checks(outcome: &CellOutcome) -> impl Iterator<Item = Failed<'_>> {
+fn failed_checks(outcome: &CellOutcome) -> impl Iterator<Item = FailedCheck<'_>> {
     let checks = outcome.health_checks.get("checks").and_then(Value::as_array);
     let failed = checks
         .into_iter()
         .flatten()
         .filter(|check| check["outcome"] == "failed");
     failed.filter_map(|check| {
-        Some(Failed {
+        Some(FailedCheck {
             name: check["name"].as_str()?,
             finding: check["findings"][0].as_str().unwrap_or_default(),
         })
     })
 }
 
-/// The names of the checks that a run failed; `None` where it was not checked.
+/// Returns the names of a run's failed checks; `None` if it was not checked.
 pub(crate) fn failed(outcome: &CellOutcome) -> Option<Vec<&str>> {
     let checked = !outcome.health_checks.is_null();
     checked.then(|| failed_checks(outcome).map(|check| check.name).collect())
 }
 
 /// A check that failed in some runs.
-struct Group<'o> {
+struct FailedRuns<'o> {
     name: &'o str,
     finding: &'o str,
-    /// By their numbers, in order.
+    /// Run numbers in order.
     runs: Vec<usize>,
 }
 
 impl Sweep {
-    /// One section, with a row for each health check that failed: in which runs, and what it found in the first of them. `None` where none
-    /// failed.
+    /// Returns a section with a row for each failed health check: its runs, and the first finding
+    /// of the first one. `None` if none failed.
     pub fn health(&self) -> Option<Section> {
-        let mut groups: Vec<Group<'_>> = Vec::new();
+        let mut groups: Vec<FailedRuns<'_>> = Vec::new();
         let mut checked = 0;
         for cell in self.cells() {
             let Some(outcome) = &cell.outcome else { continue };
@@ -55,7 +55,7 @@ impl Sweep {
             for check in failed_checks(outcome) {
                 match groups.iter_mut().find(|group| group.name == check.name) {
                     Some(group) => group.runs.push(cell.number),
-                    None => groups.push(Group {
+                    None => groups.push(FailedRuns {
                         name: check.name,
                         finding: check.finding,
                         runs: vec![cell.number],
@@ -65,14 +65,14 @@ impl Sweep {
         }
         let rows: Vec<Row> = groups.iter().map(|group| row(group, checked)).collect();
         (!rows.is_empty()).then(|| Section {
-            title: "Health: runs that did not do what their scenarios ask for".to_owned(),
+            title: "Health: runs that deviated from their scenarios".to_owned(),
             columns: Vec::new(),
             rows,
         })
     }
 }
 
-fn row(group: &Group<'_>, checked: usize) -> Row {
+fn row(group: &FailedRuns<'_>, checked: usize) -> Row {
     let first = group.runs.first().copied().unwrap_or_default();
     let of_first = match group.finding {
         "" => String::new(),
@@ -84,14 +84,14 @@ fn row(group: &Group<'_>, checked: usize) -> Row {
         note: Some(format!(
             "{} of {checked} runs ({}){of_first}",
             group.runs.len(),
-            stretches(&group.runs)
+            ranges(&group.runs)
         )),
         ..Row::default()
     }
 }
 
-/// `1, 3 to 12, 14`: runs in order, at most so many stretches of them.
-fn stretches(runs: &[usize]) -> String {
+/// Formats run numbers as ranges, at most a fixed number of them: `1, 3 to 12, 14`.
+fn ranges(runs: &[usize]) -> String {
     let mut found: Vec<(usize, usize)> = Vec::new();
     for run in runs {
         match found.last_mut() {
@@ -101,10 +101,10 @@ fn stretches(runs: &[usize]) -> String {
     }
     let left: usize = found
         .iter()
-        .skip(MOST_STRETCHES)
+        .skip(MAX_RANGES)
         .map(|(first, last)| last - first + 1)
         .sum();
-    let shown = found.iter().take(MOST_STRETCHES).map(|stretch| match stretch {
+    let shown = found.iter().take(MAX_RANGES).map(|stretch| match stretch {
         (first, last) if first == last => first.to_string(),
         (first, last) if first + 1 == *last => format!("{first}, {last}"),
         (first, last) => format!("{first} to {last}"),
@@ -118,17 +118,17 @@ fn stretches(runs: &[usize]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::stretches;
+    use super::ranges;
 
     #[test]
-    fn runs_are_named_by_stretches_and_never_all_of_many() {
-        assert_eq!(stretches(&[1, 3, 4, 6, 7, 8, 12]), "1, 3, 4, 6 to 8, 12");
+    fn formats_run_numbers_as_bounded_ranges() {
+        assert_eq!(ranges(&[1, 3, 4, 6, 7, 8, 12]), "1, 3, 4, 6 to 8, 12");
         let every_other: Vec<usize> = (0..100).map(|number| 2 * number + 1).collect();
         assert_eq!(
-            stretches(&every_other),
+            ranges(&every_other),
             "1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23 and 88 more"
         );
         let all: Vec<usize> = (1..=10_000).collect();
-        assert_eq!(stretches(&all), "1 to 10000");
+        assert_eq!(ranges(&all), "1 to 10000");
     }
 }

@@ -1,10 +1,12 @@
-//! What takes several runs: sweeps, their manifest and their summary.
+//! Sweeps over several runs, with their manifest and summary.
 //!
-//! [`Sweep::plan`] groups the scenarios of a sweep; [`Sweep::begin`] makes the folder of each group; [`Sweep::record`] takes what
-//! came of a run and writes the group's files anew, so that a crash or Ctrl-C keeps everything up to the last run that ended.
-//! [`Sweep::table`] is the overview for the terminal, [`Sweep::health`] what it warns of. The files have Veeksha's names, keys and columns, and further ones.
+//! [`Sweep::plan`] groups the scenarios of a sweep; [`Sweep::begin`] creates the folder of each
+//! group; [`Sweep::record`] adds a run's outcome and rewrites the group's files, so that a crash or
+//! Ctrl-C keeps everything up to the last finished run. [`Sweep::table`] is the overview for the
+//! terminal, [`Sweep::health`] its warnings. The files have Veeksha's names, keys and columns, and
+//! additional ones.
 //!
-//! Nothing here runs anything, reads the clock or knows what a request is: a [`CellOutcome`] is plain data.
+//! This crate neither executes runs nor reads the clock: a [`CellOutcome`] is plain data.
 #![forbid(unsafe_code)]
 
 mod config;

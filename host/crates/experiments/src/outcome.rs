@@ -1,19 +1,19 @@
-//! What came of one run of a sweep.
+//! Outcome of one run of a sweep.
 
 use std::path::PathBuf;
 
 use serde_json::Value;
 
-/// What came of one run, as plain data: what its own files say. `Null` for a file that there is none of.
+/// Outcome of one run as plain data: the contents of its files. `Null` for a missing file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CellOutcome {
     /// The run's folder; `None` if it failed before there was one.
     pub run_dir: Option<PathBuf>,
-    /// The exit code that the run alone would have ended with.
+    /// Exit code that the run alone would have ended with.
     pub exit_code: u8,
-    /// Why the run is not a good one, in a line for people; `None` if it is.
+    /// One line that explains why the run is not good; `None` if it is.
     pub failure: Option<String>,
-    /// How long it took, with everything around it.
+    /// Duration including setup and evaluation.
     pub duration_seconds: Option<f64>,
     /// The certificate's verdict: `VALID`, `DEGRADED` or `INVALID`.
     pub verdict: Option<String>,

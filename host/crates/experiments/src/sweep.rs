@@ -1,4 +1,4 @@
-//! A sweep: its runs, grouped by where they are written, and what came of each.
+//! A sweep: its runs, grouped by output folder, with their outcomes.
 
 use std::path::{Path, PathBuf};
 
@@ -12,30 +12,30 @@ use crate::{files, folder};
 /// One run of a sweep.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
-    /// What tells it from the others.
+    /// Settings that distinguish it from the other runs.
     pub settings: Vec<Setting>,
-    /// What the summary says of its scenario.
+    /// Settings of its scenario for the summary.
     pub config: CellConfig,
-    /// Which group it belongs to.
+    /// Index of its group.
     pub group: usize,
-    /// Its number within the group, from 0: Veeksha's `run_index`.
+    /// Number within the group, from 0: Veeksha's `run_index`.
     pub run_index: usize,
-    /// Its number within the sweep, from 1, as people count: `run`.
+    /// Number within the sweep, from 1: `run`.
     pub number: usize,
-    /// What came of it, once it has ended.
+    /// Outcome, once it has finished.
     pub outcome: Option<CellOutcome>,
 }
 
-/// The runs of a sweep that are written to one output folder.
+/// Runs of a sweep with the same output folder.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
     /// `output_dir` of its scenarios.
     pub output_dir: PathBuf,
-    /// The folder of the sweep in it, once it has been made.
+    /// Folder of the sweep in it, once it has been created.
     pub folder: Option<PathBuf>,
 }
 
-/// A sweep. Runs are known by their place in the order in which they were planned.
+/// A sweep. Runs are identified by their index in the planned order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sweep {
     cells: Vec<Cell>,
@@ -43,8 +43,8 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// Plans the runs of these scenarios, one after the other in their order; each comes with what tells it from the others.
-    /// Runs with the same `output_dir` share a folder and its files.
+    /// Plans the runs of these scenarios in order; each comes with the settings that distinguish
+    /// it. Runs with the same `output_dir` share a folder and its files.
     pub fn plan<'s>(scenarios: impl IntoIterator<Item = (&'s Scenario, Vec<Setting>)>) -> Self {
         let mut sweep = Sweep {
             cells: Vec::new(),
@@ -75,21 +75,21 @@ impl Sweep {
         });
     }
 
-    /// The runs, in the order in which they are to be made.
+    /// Returns the runs in the order of execution.
     pub fn cells(&self) -> &[Cell] {
         &self.cells
     }
 
-    /// The output folders.
+    /// Returns the output folders.
     pub fn groups(&self) -> &[Group] {
         &self.groups
     }
 
-    /// Makes the folder of each group, `<output_dir>/sweep_<utc_stamp>[-n]` (`utc_stamp` is `DD_MM_YYYY-HH_MM_SS`), and writes
-    /// its files, which name no run yet.
+    /// Creates the folder of each group, `<output_dir>/sweep_<utc_stamp>[-n]` (`utc_stamp` is
+    /// `DD_MM_YYYY-HH_MM_SS`), and writes its files, which list no run yet.
     ///
     /// # Errors
-    /// If a folder or file cannot be written.
+    /// Returns an error if a folder or file cannot be written.
     pub fn begin(&mut self, utc_stamp: &str) -> Result<(), SweepError> {
         for group in &mut self.groups {
             group.folder = Some(folder::create(&group.output_dir, utc_stamp)?);
@@ -97,10 +97,10 @@ impl Sweep {
         (0..self.groups.len()).try_for_each(|group| self.write(group))
     }
 
-    /// The folder that a run is to be written into, in place of its scenario's `output_dir`.
+    /// Returns the folder for a run's output, which replaces its scenario's `output_dir`.
     ///
     /// # Errors
-    /// If there is no such run, or the sweep has not begun.
+    /// Returns an error if the run does not exist, or the sweep has not begun.
     pub fn run_folder(&self, index: usize) -> Result<&Path, SweepError> {
         let cell = self.cells.get(index).ok_or(SweepError::NoSuchCell {
             index,
@@ -109,10 +109,11 @@ impl Sweep {
         self.folder(cell.group)
     }
 
-    /// Takes what came of a run, good or not, and writes the files of its group anew.
+    /// Records a run's outcome and rewrites the files of its group.
     ///
     /// # Errors
-    /// If there is no such run, the sweep has not begun, or a file cannot be written.
+    /// Returns an error if the run does not exist, the sweep has not begun, or a file cannot be
+    /// written.
     pub fn record(&mut self, index: usize, outcome: CellOutcome) -> Result<(), SweepError> {
         let cells = self.cells.len();
         let Some(cell) = self.cells.get_mut(index) else {
@@ -123,7 +124,8 @@ impl Sweep {
         self.write(group)
     }
 
-    /// The exit code of the whole: 130 if a run was interrupted, else that of the first run that did not end with 0, else 0.
+    /// Returns the exit code of the sweep: 130 if a run was interrupted, else the first one that is
+    /// not 0, else 0.
     pub fn exit_code(&self) -> u8 {
         let mut codes = self
             .cells
@@ -137,7 +139,7 @@ impl Sweep {
         }
     }
 
-    /// The runs of a group, in order.
+    /// Returns the runs of a group, in order.
     pub(crate) fn of_group(&self, group: usize) -> impl Iterator<Item = &Cell> {
         self.cells.iter().filter(move |cell| cell.group == group)
     }
@@ -159,7 +161,7 @@ impl Sweep {
     }
 }
 
-/// The paths of all settings of some runs, in the order in which they first stand.
+/// Returns the paths of all settings of some runs, in order of first appearance.
 pub(crate) fn setting_paths<'c>(cells: impl IntoIterator<Item = &'c Cell>) -> Vec<&'c str> {
     let mut paths: Vec<&str> = Vec::new();
     let mut known = std::collections::HashSet::new();

@@ -1,4 +1,4 @@
-//! The overview of a sweep for the terminal: a line for each run.
+//! Overview of a sweep for the terminal: a line for each run.
 
 use veeksha_report::{Mark, Row, Section, duration, number, share};
 
@@ -7,21 +7,21 @@ use crate::health;
 use crate::outcome::CellOutcome;
 use crate::sweep::{Cell, Sweep, setting_paths};
 
-/// Settings that have columns of their own; further ones stand behind the row.
-const MOST_COLUMNS: usize = 4;
-/// A setting's value is cut to so many characters.
+/// Maximum number of settings with columns; further ones follow in the last column.
+const MAX_COLUMNS: usize = 4;
+/// Maximum number of characters of a setting's value.
 const WIDEST: usize = 20;
-/// Last words of a path that say little without the one before.
+/// Last components of a path that are too generic without the preceding one.
 const GENERIC: [&str; 8] = [
     "value", "values", "type", "min", "max", "name", "path", "interval",
 ];
 
 impl Sweep {
-    /// One section, with a row for each run that has ended and a sentence for those that were not made.
+    /// Returns a section with a row for each finished run and a sentence about unfinished ones.
     pub fn table(&self) -> Section {
         let paths = setting_paths(self.cells());
         let names = short_names(&paths);
-        let (shown, rest) = names.split_at(names.len().min(MOST_COLUMNS));
+        let (shown, rest) = names.split_at(names.len().min(MAX_COLUMNS));
         let figures = ["ttfc P50", "ttfc P99", "tpot P50", "e2e P99", "tok/s", "goodput"];
         let columns = shown
             .iter()
@@ -38,8 +38,8 @@ impl Sweep {
         if left > 0 {
             rows.push(Row {
                 name: match left {
-                    1 => format!("1 of {} runs was not made.", self.cells().len()),
-                    _ => format!("{left} of {} runs were not made.", self.cells().len()),
+                    1 => format!("1 of {} runs did not finish.", self.cells().len()),
+                    _ => format!("{left} of {} runs did not finish.", self.cells().len()),
                 },
                 mark: Mark::Warning,
                 ..Row::default()
@@ -53,13 +53,14 @@ impl Sweep {
     }
 }
 
-/// Runs that a plan lists one by one.
-const MOST_ROWS: usize = 100;
-/// Values of a setting that a plan names.
-const MOST_VALUES: usize = 12;
+/// Maximum number of runs that a plan lists.
+const MAX_ROWS: usize = 100;
+/// Maximum number of values of a setting that a plan lists.
+const MAX_VALUES: usize = 12;
 
 impl Sweep {
-    /// In what the runs differ: the path of each setting, with its values in the order in which they come.
+    /// Returns the settings in which the runs differ: the path of each, with its values in order of
+    /// appearance.
     pub fn varied(&self) -> Vec<(String, Vec<String>)> {
         let paths = setting_paths(self.cells()).into_iter();
         paths
@@ -71,9 +72,9 @@ impl Sweep {
                         values.push(value);
                     }
                 }
-                if values.len() > MOST_VALUES {
-                    let left = values.len() - MOST_VALUES;
-                    values.truncate(MOST_VALUES);
+                if values.len() > MAX_VALUES {
+                    let left = values.len() - MAX_VALUES;
+                    values.truncate(MAX_VALUES);
                     values.push(format!("and {left} more"));
                 }
                 (path.to_owned(), values)
@@ -81,7 +82,8 @@ impl Sweep {
             .collect()
     }
 
-    /// One section, with a row for each run that is planned: its settings, and how long it `takes`.
+    /// Returns a section with a row for each planned run: its settings, and its expected duration
+    /// from `takes`.
     pub fn plan_table(&self, takes: &[String]) -> Section {
         let paths = setting_paths(self.cells());
         let names = short_names(&paths);
@@ -89,7 +91,7 @@ impl Sweep {
             .cells()
             .iter()
             .zip(takes)
-            .take(MOST_ROWS)
+            .take(MAX_ROWS)
             .map(|(cell, takes)| Row {
                 name: format!("run {}", cell.number),
                 cells: paths
@@ -100,7 +102,7 @@ impl Sweep {
                 ..Row::default()
             })
             .collect();
-        let left = self.cells().len().saturating_sub(MOST_ROWS);
+        let left = self.cells().len().saturating_sub(MAX_ROWS);
         if left > 0 {
             rows.push(Row {
                 name: format!("and {left} more"),
@@ -115,13 +117,13 @@ impl Sweep {
     }
 }
 
-/// The value of a setting as a cell of a table.
+/// Formats the value of a setting as a cell.
 fn value(cell: &Cell, path: &str) -> Option<String> {
     let setting = cell.settings.iter().find(|setting| setting.path == path);
     setting.map(|setting| shortened(&setting.text()))
 }
 
-/// `rest` are the names of the settings beyond the columns.
+/// Builds a row; `rest` are the names of the settings beyond the columns.
 fn row(cell: &Cell, outcome: &CellOutcome, paths: &[&str], rest: &[String]) -> Row {
     let value = |path: &str| value(cell, path);
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
@@ -163,7 +165,7 @@ fn row(cell: &Cell, outcome: &CellOutcome, paths: &[&str], rest: &[String]) -> R
     }
 }
 
-/// The shortest ends of paths that tell them apart, with the word before where the last says little.
+/// Returns the shortest unambiguous ends of paths, extended where the last component is generic.
 fn short_names(paths: &[&str]) -> Vec<String> {
     paths
         .iter()
@@ -185,7 +187,7 @@ fn short_names(paths: &[&str]) -> Vec<String> {
         .collect()
 }
 
-/// `body_length_generator.value` is the body length.
+/// Removes generic suffixes: `body_length_generator.value` becomes the body length.
 fn readable(name: &str) -> String {
     let name = name.strip_suffix(".value").unwrap_or(name);
     name.split('.')
@@ -194,7 +196,7 @@ fn readable(name: &str) -> String {
         .join(".")
 }
 
-/// The last words of a path.
+/// Returns the last components of a path.
 fn end(path: &str, words: usize) -> &str {
     match path.rmatch_indices('.').nth(words - 1) {
         Some((at, _)) => &path[at + 1..],

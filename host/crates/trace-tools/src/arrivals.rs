@@ -1,47 +1,49 @@
-//! When things arrived.
+//! Statistics of arrivals.
 
 use serde::Serialize;
 use veeksha_model::Nanos;
 
-use crate::distribution::{Distribution, Unit};
+use crate::distribution::{Distribution, QuantityUnit};
 use crate::tally::Tally;
 
-/// Nanoseconds of a second.
+/// Nanoseconds per second.
 pub(crate) const SECONDS: f64 = 1e9;
 
-/// Points of the curve of the rate.
+/// Maximum number of points of the rate curve.
 const CURVE: u64 = 100;
 
-/// A sequence of arrivals. Times are seconds since the earliest arrival of the trace.
+/// Statistics of a sequence of arrivals. Times are seconds since the earliest arrival of the trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Arrivals {
-    /// How many.
+    /// Number of arrivals.
     pub count: u64,
-    /// The first.
+    /// First arrival.
     pub first: f64,
-    /// The last.
+    /// Last arrival.
     pub last: f64,
-    /// Arrivals per second: (count − 1) / (last − first); `None` where all arrived at once.
+    /// Arrivals per second: (count − 1) / (last − first); `None` if all arrived at once.
     pub rate: Option<f64>,
-    /// The gaps between successive arrivals, in seconds; `None` for a single arrival.
+    /// Gaps between successive arrivals, in seconds; `None` for a single arrival.
     pub gaps: Option<Distribution>,
-    /// Coefficient of variation of the gaps: standard deviation / mean. 0 is a clock, 1 a Poisson process.
+    /// Coefficient of variation of the gaps, standard deviation / mean: 0 for equal gaps, 1 for a
+    /// Poisson process.
     pub gap_variation: Option<f64>,
-    /// (σ − μ) / (σ + μ) of the gaps: −1 is a clock, 0 a Poisson process, towards 1 are bursts (Goh and Barabási, "Burstiness
-    /// and memory in complex systems", 2008).
+    /// (σ − μ) / (σ + μ) of the gaps: −1 for equal gaps, 0 for a Poisson process, near 1 for bursts
+    /// (Goh and Barabási, "Burstiness and memory in complex systems", 2008).
     pub burstiness: Option<f64>,
-    /// Arrivals per second over time: (middle of a span, rate in it), spans of equal length without gaps, at most 100.
+    /// Arrivals per second over time: (middle of an interval, rate in it), adjacent intervals of
+    /// equal length, at most 100.
     pub rate_over_time: Vec<(f64, f64)>,
 }
 
 impl Arrivals {
-    /// `None` without arrivals.
+    /// Computes the statistics; `None` without arrivals.
     pub(crate) fn of(mut instants: Vec<Nanos>) -> Option<Arrivals> {
         instants.sort_unstable();
         let (first, last) = (*instants.first()?, *instants.last()?);
         let mut gaps = Tally::default();
         instants.windows(2).for_each(|pair| gaps.add(pair[1] - pair[0]));
-        let gaps = Distribution::of(&gaps, Unit::Seconds, SECONDS);
+        let gaps = Distribution::of(&gaps, QuantityUnit::Seconds, SECONDS);
         let spread = gaps.as_ref().filter(|gaps| gaps.mean > 0.0);
         Some(Arrivals {
             count: instants.len() as u64,
@@ -60,7 +62,7 @@ fn rate_over_time(instants: &[Nanos], first: Nanos, last: Nanos) -> Vec<(f64, f6
     if last == first {
         return Vec::new();
     }
-    // The last arrival belongs to the last span.
+    // The last arrival belongs to the last interval.
     let span = (last - first).div_ceil(CURVE);
     let spans = (last - first).div_ceil(span);
     let mut counts = vec![0u64; spans as usize];
@@ -85,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_does_not_burst() {
+    fn equal_gaps_have_burstiness_minus_one() {
         let clock = of(&[4.0, 1.0, 2.0, 3.0, 5.0]);
         assert_eq!((clock.first, clock.last, clock.rate), (1.0, 5.0, Some(1.0)));
         assert_eq!((clock.gap_variation, clock.burstiness), (Some(0.0), Some(-1.0)));
@@ -93,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_worked_out_by_hand() {
+    fn gap_statistics_worked_out_by_hand() {
         // Gaps 0, 0, 6: mean 2, variance (4 + 4 + 16) / 3 = 8.
         let burst = of(&[1.0, 1.0, 1.0, 7.0]);
         assert_eq!(burst.rate, Some(0.5));
@@ -103,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_poisson_process_has_variation_one_and_an_even_rate() {
+    fn poisson_arrivals_have_variation_one_and_even_rate() {
         let mut draws = RandomStream::new(1, 0, "arrivals").draws();
         let mut at = 0.0;
         let instants: Vec<f64> = (0..50_000)
@@ -116,7 +118,7 @@ mod tests {
         assert!((poisson.rate.unwrap() - 20.0).abs() < 0.5, "{:?}", poisson.rate);
         assert!((poisson.gap_variation.unwrap() - 1.0).abs() < 0.03);
         assert!(poisson.burstiness.unwrap().abs() < 0.02);
-        // 500 arrivals a span: one standard deviation is 4.5 %.
+        // 500 arrivals per interval: one standard deviation is 4.5 %.
         assert_eq!(poisson.rate_over_time.len(), 100);
         assert!(
             poisson
@@ -127,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_curve_holds_every_arrival() {
+    fn rate_curve_contains_every_arrival() {
         let seen = of(&[0.0, 0.1, 0.1, 9.9, 10.0]);
         let width = 10.0 / 100.0;
         let total: f64 = seen.rate_over_time.iter().map(|(_, rate)| rate * width).sum();
@@ -135,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_arrives_at_once_has_no_rate() {
+    fn simultaneous_arrivals_have_no_rate() {
         let once = of(&[3.0, 3.0]);
         assert_eq!(
             (once.rate, once.gap_variation, once.burstiness),

@@ -1,25 +1,26 @@
-//! A prompt as a sequence of blocks of one size.
+//! Prompts as sequences of blocks of one size.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use veeksha_model::Role;
 use veeksha_prefix::{Piece, role_piece};
 
-/// A block of a prompt: the last one may be shorter than the others.
+/// A block of a prompt; the last one may be shorter than the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Block {
-    /// Equal for equal text. That of a shorter block is that of the longer one which begins with it, as long as both lie in the
-    /// same pieces.
+    /// Key of the text: equal for equal text. A shorter block has the key of the longer one that
+    /// begins with it if both lie in the same pieces.
     pub(crate) key: u64,
     pub(crate) tokens: u32,
 }
 
-/// Cuts a prompt into blocks of `size` tokens (at least one). Roles leave no trace in blocks; other marks do.
+/// Cuts a prompt into blocks of `size` tokens (at least one). Roles do not affect blocks; other
+/// marks do.
 pub(crate) fn blocks(prompt: &[Piece], size: u32) -> Vec<Block> {
     let size = size.max(1);
     let roles = [Role::System, Role::User, Role::Assistant, Role::Tool].map(role_piece);
     let mut blocks = Vec::new();
-    let mut open = Open::default();
+    let mut open = OpenBlock::default();
     for piece in prompt {
         if piece.tokens == 0 {
             if !roles.contains(piece) {
@@ -45,14 +46,14 @@ pub(crate) fn blocks(prompt: &[Piece], size: u32) -> Vec<Block> {
 
 /// A block that is being filled.
 #[derive(Default)]
-struct Open {
+struct OpenBlock {
     tokens: u32,
     text: DefaultHasher,
-    /// The length of the last slice. It belongs to what the block is only once something follows.
+    /// Length of the last slice. It enters the key only once something follows.
     last: Option<u32>,
 }
 
-impl Open {
+impl OpenBlock {
     fn add(&mut self, identity: u64, offset: u32, tokens: u32) {
         self.last.replace(tokens).hash(&mut self.text);
         (identity, offset).hash(&mut self.text);
@@ -86,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_have_the_size_and_the_last_what_is_left() {
+    fn last_block_has_the_remainder() {
         let cut = blocks(&[piece(1, 700), role_piece(Role::User), piece(2, 500)], 512);
         let tokens: Vec<u32> = cut.iter().map(|block| block.tokens).collect();
         assert_eq!(tokens, [512, 512, 176]);
@@ -94,8 +95,9 @@ mod tests {
     }
 
     #[test]
-    fn a_block_is_its_text_wherever_it_stands() {
-        // Aligned pieces of the block's size, as a trace of hash ids gives: the key is the piece's, in any context.
+    fn equal_text_gives_equal_blocks() {
+        // Aligned pieces of the block's size, as from a trace of hash ids: the key is the piece's,
+        // in any context.
         let (one, other) = (
             keys(&[(7, 64), (8, 64), (9, 30)], 64),
             keys(&[(9, 64), (8, 64), (7, 12)], 64),
@@ -109,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn other_marks_part_blocks() {
+    fn marks_distinguish_blocks() {
         assert_ne!(keys(&[(50, 0), (7, 64)], 64), keys(&[(51, 0), (7, 64)], 64));
         assert_eq!(keys(&[(7, 64)], 64), {
             let user = role_piece(Role::User);
@@ -118,12 +120,13 @@ mod tests {
     }
 
     proptest! {
-        /// Against the tokens themselves: two full blocks of one cut are equal if and only if their slices are.
+        /// Compared with the tokens themselves: two full blocks of one cut are equal if and only if
+        /// their slices are.
         #[test]
         fn keys_are_equal_for_equal_slices(prompt in prop::collection::vec((0u64..3, 1u32..9), 1..12), size in 1u32..7) {
             let pieces: Vec<Piece> = prompt.iter().map(|(identity, tokens)| piece(*identity, *tokens)).collect();
             let cut = blocks(&pieces, size);
-            // The piece's number in the prompt parts two pieces of one identity that follow one another.
+            // The piece's number distinguishes adjacent pieces of one identity.
             let tokens: Vec<(u64, u32)> =
                 prompt.iter().flat_map(|(identity, tokens)| (0..*tokens).map(|token| (*identity, token))).collect();
             let texts: Vec<&[(u64, u32)]> = tokens.chunks(size as usize).collect();

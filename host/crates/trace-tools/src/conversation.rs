@@ -1,31 +1,33 @@
-//! The prompts of a session as they are sent: each request's own messages behind the conversation that it continues.
+//! Complete prompts of a session's requests: the new messages after the conversation that they
+//! continue.
 
 use std::collections::HashMap;
 
 use veeksha_model::{HistoryMode, NodeId, Request, Session};
 use veeksha_prefix::{Piece, PrefixCensus, PromptPath, answer_pieces, pieces_of};
 
-/// The requests of a session as turns, each behind the turn that it continues.
+/// The requests of a session as turns, each after the turn that it continues.
 pub(crate) struct Conversation<'a> {
     pub(crate) turns: Vec<Turn<'a>>,
 }
 
-/// A request and what it adds to a conversation.
+/// A request and its contribution to a conversation.
 pub(crate) struct Turn<'a> {
     pub(crate) request: &'a Request,
-    /// The turn whose conversation it continues, by its place among the turns; `None` where it sends nothing of one.
+    /// Index of the turn whose conversation it continues; `None` if it sends no history.
     pub(crate) continues: Option<usize>,
     mode: HistoryMode,
-    /// Its own messages.
+    /// Its new messages.
     pub(crate) new: Vec<Piece>,
-    /// Its answer as no one knows it yet: equal to no other text.
+    /// Placeholder for its live answer, which equals no other text.
     live_answer: Piece,
-    /// Its answer as it was recorded, where a later turn may send it.
+    /// Its recorded answer, if a later turn may send it.
     recorded_answer: Option<Vec<Piece>>,
 }
 
 impl<'a> Conversation<'a> {
-    /// The turns of a session. `answers` counts the unknown answers of the whole trace; `count` gives the tokens of a text.
+    /// Builds the turns of a session. `answers` counts the live answers of the whole trace; `count`
+    /// tokenizes a text.
     pub(crate) fn of(session: &'a Session, answers: &mut u64, count: &dyn Fn(&str) -> u32) -> Self {
         let recorded = session
             .requests
@@ -51,7 +53,7 @@ impl<'a> Conversation<'a> {
         Conversation { turns }
     }
 
-    /// The pieces of the whole prompt of a turn.
+    /// Returns the pieces of the whole prompt of a turn.
     pub(crate) fn prompt(&self, place: usize) -> Vec<Piece> {
         let mode = self.turns[place].mode;
         let mut line = vec![place];
@@ -69,7 +71,8 @@ impl<'a> Conversation<'a> {
         prompt
     }
 
-    /// The whole prompt of a turn as text that no other session has: a piece for each turn of the conversation and each answer.
+    /// Returns the whole prompt of a turn as text unique to the session: a piece for each turn of
+    /// the conversation and each answer.
     pub(crate) fn prompt_of_its_own(&self, place: usize, session: u64) -> Vec<Piece> {
         let mode = self.turns[place].mode;
         let mut prompt = Vec::new();
@@ -94,20 +97,22 @@ impl<'a> Conversation<'a> {
         prompt
     }
 
-    /// Tokens of the whole prompt of every turn, by what its pieces have; and takes the prompts into a census.
+    /// Counts the tokens of every turn's whole prompt by its pieces, and adds the prompts to a
+    /// census.
     pub(crate) fn count_prompts(&self, census: &mut PrefixCensus) -> Vec<u64> {
-        let mut seen: Vec<Seen> = Vec::with_capacity(self.turns.len());
+        let mut seen: Vec<CountedPrompt> = Vec::with_capacity(self.turns.len());
         for (place, turn) in self.turns.iter().enumerate() {
             let before = turn.continues.map(|place| (place, seen[place]));
             let now = match before {
-                None => Seen::beginning(turn, census),
-                // Nearly always all of a conversation is sent in one mode, and only what is new has to be looked at.
+                None => CountedPrompt::beginning(turn, census),
+                // Nearly always all of a conversation is sent in one mode, and only the new part
+                // has to be added.
                 Some((parent, before)) if before.mode.is_none_or(|mode| mode == turn.mode) => {
                     before.then(self.turns[parent].answer(turn.mode), turn, census)
                 }
                 Some(_) => {
                     let prompt = self.prompt(place);
-                    Seen {
+                    CountedPrompt {
                         tokens: length(&prompt),
                         path: census.extend(PromptPath::START, &prompt),
                         mode: Some(turn.mode),
@@ -120,27 +125,27 @@ impl<'a> Conversation<'a> {
     }
 }
 
-/// A prompt that was taken in.
+/// A prompt that was added to the census.
 #[derive(Clone, Copy)]
-struct Seen {
+struct CountedPrompt {
     tokens: u64,
     path: PromptPath,
-    /// Which answers are in it; `None` if there is none.
+    /// History mode of its answers; `None` if it contains none.
     mode: Option<HistoryMode>,
 }
 
-impl Seen {
-    fn beginning(turn: &Turn<'_>, census: &mut PrefixCensus) -> Seen {
-        Seen {
+impl CountedPrompt {
+    fn beginning(turn: &Turn<'_>, census: &mut PrefixCensus) -> CountedPrompt {
+        CountedPrompt {
             tokens: length(&turn.new),
             path: census.extend(PromptPath::START, &turn.new),
             mode: None,
         }
     }
 
-    fn then(self, answer: &[Piece], turn: &Turn<'_>, census: &mut PrefixCensus) -> Seen {
+    fn then(self, answer: &[Piece], turn: &Turn<'_>, census: &mut PrefixCensus) -> CountedPrompt {
         let path = census.extend(self.path, answer);
-        Seen {
+        CountedPrompt {
             tokens: self.tokens + length(answer) + length(&turn.new),
             path: census.extend(path, &turn.new),
             mode: Some(turn.mode),
@@ -157,12 +162,13 @@ impl Turn<'_> {
     }
 }
 
-/// Tokens of pieces.
+/// Counts the tokens of pieces.
 pub(crate) fn length(pieces: &[Piece]) -> u64 {
     pieces.iter().map(|piece| u64::from(piece.tokens)).sum()
 }
 
-/// Tokens of a request's answer, as far as they are known: as recorded, as asked for, or as the recorded text has.
+/// Returns the tokens of a request's answer as far as they are known: as recorded, as requested, or
+/// counted in the recorded text.
 pub(crate) fn output_tokens(request: &Request, count: &dyn Fn(&str) -> u32) -> Option<u32> {
     let replay = request.replay.as_deref();
     let answered = || {
@@ -175,7 +181,7 @@ pub(crate) fn output_tokens(request: &Request, count: &dyn Fn(&str) -> u32) -> O
         .or_else(answered)
 }
 
-/// Tokens of pieces that are one.
+/// Counts the tokens of pieces that form one.
 fn tokens(pieces: &[Piece]) -> u32 {
     u32::try_from(length(pieces)).unwrap_or(u32::MAX)
 }
@@ -188,13 +194,13 @@ fn unknown(tokens: u32, answers: &mut u64) -> Piece {
     }
 }
 
-/// Spreads a number over all bits, so that it meets the identity of a text by chance only.
+/// Spreads a number over all bits, so that it equals the identity of a text only by chance.
 fn spread(number: u64) -> u64 {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5bf0_3635_0c1f_72d9
 }
 
-/// The requests, each behind its history parent; else in the order of the session. (The graph was checked to have no cycle; were
-/// there one, what is on it would be left out.)
+/// Sorts requests after their history parents, otherwise in the order of the session. (The graph is
+/// known to be acyclic; requests on a cycle would be left out.)
 fn in_order(session: &Session) -> Vec<&Request> {
     let requests = &session.requests;
     let position: HashMap<NodeId, usize> = requests.iter().map(|request| request.node).zip(0..).collect();
@@ -234,15 +240,15 @@ mod tests {
     use veeksha_prefix::PrefixLedger;
 
     use super::*;
-    use crate::invent::{recorded_answer, request, session, synthetic, user};
+    use crate::fixture::{recorded_answer, request, session, synthetic, user};
 
-    fn words(text: &str) -> u32 {
+    fn text_formats(text: &str) -> u32 {
         text.split_whitespace().count() as u32
     }
 
     #[test]
-    fn a_prompt_is_the_conversation_and_the_new_messages() {
-        // 0 (100 tokens, answer 10) <- 1 (20, answer 5) <- 2 (7); the nodes stand in another order.
+    fn prompt_is_history_and_new_messages() {
+        // 0 (100 tokens, answer 10) <- 1 (20, answer 5) <- 2 (7); the nodes are in another order.
         let mut nodes = vec![
             request(2, Some(1), 7),
             request(0, None, 100),
@@ -251,17 +257,18 @@ mod tests {
         nodes[1].output.target_tokens = Some(10);
         nodes[2].output.target_tokens = Some(5);
         let session = session(nodes);
-        let conversation = Conversation::of(&session, &mut 0, &words);
+        let conversation = Conversation::of(&session, &mut 0, &text_formats);
         let mut census = PrefixCensus::new(1000);
         assert_eq!(conversation.count_prompts(&mut census), [100, 130, 142]);
         assert_eq!(length(&conversation.prompt(2)), 142);
-        // Everything but the first prompt and what was added is hit: 100 + 30 + 12 new tokens.
+        // Everything but the first prompt and the additions is a hit: 100 + 30 + 12 new tokens.
         assert_eq!(census.new_tokens(), 142);
     }
 
     #[test]
-    fn what_is_sent_of_a_conversation_is_the_requests_own_choice() {
-        // Recorded answers of 3 tokens where 10 were generated: 0 <- 1 live, 1 <- 2 recorded, 1 <- 3 fresh, 3 <- 4 recorded.
+    fn each_request_selects_its_history_mode() {
+        // Recorded answers of 3 tokens where 10 were generated: 0 <- 1 live, 1 <- 2 recorded, 1 <-
+        // 3 fresh, 3 <- 4 recorded.
         let mut nodes: Vec<_> = [None, Some(0), Some(1), Some(1), Some(3)]
             .into_iter()
             .zip(0..)
@@ -278,7 +285,7 @@ mod tests {
             node.replay.as_mut().unwrap().history = mode;
         }
         let session = session(nodes);
-        let conversation = Conversation::of(&session, &mut 0, &words);
+        let conversation = Conversation::of(&session, &mut 0, &text_formats);
         let tokens = conversation.count_prompts(&mut PrefixCensus::new(1000));
         assert_eq!(tokens, [100, 210, 306, 100, 203]);
         for (place, tokens) in tokens.into_iter().enumerate() {
@@ -287,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn recorded_answers_are_equal_text_and_real_ones_are_not() {
+    fn only_recorded_answers_are_equal_text() {
         let new_tokens = |mode| {
             let mut census = PrefixCensus::new(1000);
             let mut answers = 0;
@@ -297,57 +304,57 @@ mod tests {
                     recorded_answer(request(1, Some(0), 50), "so it is", 3),
                 ];
                 nodes[1].replay.as_mut().unwrap().history = mode;
-                Conversation::of(&session(nodes), &mut answers, &words).count_prompts(&mut census);
+                Conversation::of(&session(nodes), &mut answers, &text_formats).count_prompts(&mut census);
             }
             census.new_tokens()
         };
         assert_eq!(new_tokens(HistoryMode::Recorded), 153);
         assert_eq!(new_tokens(HistoryMode::Live), 100 + 2 * 53);
         assert_eq!(new_tokens(HistoryMode::Fresh), 150);
-        // The requests of `invent` have the seed of their node.
+        // The requests of `fixture` have the seed of their node.
         assert_ne!(Seed::from(0), Seed::from(1));
     }
 
     #[test]
-    fn an_answer_is_as_long_as_the_best_witness_says() {
+    fn output_tokens_use_the_best_source() {
         let plain = request(0, None, 1);
-        assert_eq!(output_tokens(&plain, &words), None);
+        assert_eq!(output_tokens(&plain, &text_formats), None);
         let mut asked = plain;
         asked.output.target_tokens = Some(9);
-        assert_eq!(output_tokens(&asked, &words), Some(9));
+        assert_eq!(output_tokens(&asked, &text_formats), Some(9));
         let mut told = recorded_answer(asked, "so it is", 12);
-        assert_eq!(output_tokens(&told, &words), Some(12));
+        assert_eq!(output_tokens(&told, &text_formats), Some(12));
         told.output.target_tokens = None;
         told.replay.as_mut().unwrap().recorded.output_tokens = None;
-        assert_eq!(output_tokens(&told, &words), Some(3));
+        assert_eq!(output_tokens(&told, &text_formats), Some(3));
     }
 
-    /// The prompt of a node by the definition of the history modes, node by node.
+    /// Computes the prompt of a node by the definition of the history modes, node by node.
     fn naive(session: &Session, node: usize, mode: HistoryMode) -> Vec<(String, u64)> {
         let request = &session.requests[node];
-        let mut said = Vec::new();
+        let mut message = Vec::new();
         if let Some(NodeId(parent)) = request
             .history_parent
             .filter(|_| request.history_mode() != HistoryMode::Fresh)
         {
             let parent = parent as usize;
-            said = naive(session, parent, mode);
+            message = naive(session, parent, mode);
             let answer = session.requests[parent]
                 .replay
                 .as_ref()
                 .and_then(|replay| replay.answer.as_ref());
-            said.push(match answer {
+            message.push(match answer {
                 Some(_) if mode == HistoryMode::Recorded => ("recorded".into(), 3),
                 _ => (format!("answer of {parent}"), 10),
             });
         }
-        said.push((format!("messages of {}", node % 3), 20 + node as u64 % 3));
-        said
+        message.push((format!("messages of {}", node % 3), 20 + node as u64 % 3));
+        message
     }
 
     proptest! {
-        /// Random trees with random modes: prompts have the lengths of the definition, and what begins alike is what is equal
-        /// from the beginning.
+        /// Random trees with random modes: prompt lengths follow the definition, and common
+        /// prefixes are the equal beginnings.
         #[test]
         fn prompts_are_what_the_modes_say(
             nodes in prop::collection::vec((0usize..8, 0u8..4, any::<bool>()), 1..8),
@@ -365,13 +372,13 @@ mod tests {
                 one
             });
             let session = session(requests.collect());
-            let conversation = Conversation::of(&session, &mut 0, &words);
+            let conversation = Conversation::of(&session, &mut 0, &text_formats);
             let mut census = PrefixCensus::new(100_000);
-            let lengths = conversation.count_prompts(&mut census);
+            let length_formats = conversation.count_prompts(&mut census);
             let mut ledger = PrefixLedger::new();
-            let mut said: Vec<Vec<(String, u64)>> = Vec::new();
+            let mut message: Vec<Vec<(String, u64)>> = Vec::new();
             let (mut hits, mut all) = (0, 0);
-            for (place, tokens) in lengths.into_iter().enumerate() {
+            for (place, tokens) in length_formats.into_iter().enumerate() {
                 let naive = naive(&session, place, session.requests[place].history_mode());
                 prop_assert_eq!(tokens, naive.iter().map(|(_, tokens)| tokens).sum::<u64>());
                 let prompt = conversation.prompt(place);
@@ -379,11 +386,11 @@ mod tests {
                 let common = |other: &Vec<(String, u64)>| -> u64 {
                     other.iter().zip(&naive).take_while(|(a, b)| a == b).map(|(part, _)| part.1).sum()
                 };
-                let expected = said.iter().map(common).max().unwrap_or(0);
+                let expected = message.iter().map(common).max().unwrap_or(0);
                 prop_assert_eq!(ledger.see(&prompt), expected);
                 hits += expected;
                 all += tokens;
-                said.push(naive);
+                message.push(naive);
             }
             prop_assert_eq!(all - census.new_tokens(), hits);
         }

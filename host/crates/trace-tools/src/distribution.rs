@@ -1,42 +1,42 @@
-//! How a quantity is distributed, as figures and as a curve.
+//! Distribution of a quantity, as statistics and as a curve.
 
 use serde::Serialize;
 
 use crate::tally::{Tally, quantile};
 
-/// What a distribution counts in.
+/// Unit of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Unit {
+pub enum QuantityUnit {
     /// Tokens.
     Tokens,
     /// Seconds.
     Seconds,
-    /// Things: requests of a session, for example.
+    /// A number of items, such as requests per session.
     Count,
 }
 
-impl Unit {
-    /// How it is written behind a number; empty for [`Unit::Count`].
+impl QuantityUnit {
+    /// Returns the symbol after a number; empty for a count.
     pub fn symbol(self) -> &'static str {
         match self {
-            Unit::Tokens => "tokens",
-            Unit::Seconds => "s",
-            Unit::Count => "",
+            QuantityUnit::Tokens => "tokens",
+            QuantityUnit::Seconds => "s",
+            QuantityUnit::Count => "",
         }
     }
 }
 
-/// A distribution in its unit. Percentiles interpolate between ranks as numpy does.
+/// A distribution in its unit. Percentiles interpolate between ranks like numpy.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Distribution {
-    /// The unit of all values.
-    pub unit: Unit,
-    /// How many values; at least one.
+    /// Unit of all values.
+    pub unit: QuantityUnit,
+    /// Number of values, at least one.
     pub count: u64,
     /// Arithmetic mean.
     pub mean: f64,
-    /// Standard deviation of the values themselves.
+    /// Population standard deviation.
     pub std: f64,
     /// Smallest value.
     pub min: f64,
@@ -48,42 +48,44 @@ pub struct Distribution {
     pub p99: f64,
     /// Largest value.
     pub max: f64,
-    /// The sum of all values.
+    /// Sum of all values.
     pub total: f64,
-    /// Whether the percentiles are exact; else within 0.1 %.
+    /// True if the percentiles are exact; else they are within 0.1 %.
     pub exact: bool,
-    /// The cumulative distribution: (value, share of values up to it), at most 201 points, the last with share 1.
+    /// Cumulative distribution: (value, share of values up to it), at most 201 points, the last
+    /// with share 1.
     pub cdf: Vec<(f64, f64)>,
-    /// Counts by ranges of value, ascending and without gaps; at most 32.
+    /// Counts by adjacent ranges of values, ascending; at most 32.
     pub histogram: Vec<Bin>,
 }
 
 /// A bar of a histogram: values `from <= value < to` (the last one: `<= to`).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Bin {
-    /// Its beginning.
+    /// Lower bound.
     pub from: f64,
-    /// Its end.
+    /// Upper bound.
     pub to: f64,
-    /// Values in it.
+    /// Number of values.
     pub count: u64,
 }
 
-/// Points of a cumulative curve.
+/// Number of intervals of a cumulative curve.
 const CURVE: u64 = 200;
 
-/// Bars of a histogram.
+/// Maximum number of bars of a histogram.
 const BARS: u64 = 32;
 
-/// A largest value this many times the median asks for bars of equal ratio instead of equal width.
+/// Ratio of maximum to median above which bars have equal ratio instead of equal width.
 const WIDE: f64 = 10.0;
 
 impl Distribution {
-    /// The distribution of a tally of whose values `per_unit` make a unit; `None` if it is empty.
-    pub(crate) fn of(tally: &Tally, unit: Unit, per_unit: f64) -> Option<Distribution> {
+    /// Computes the distribution of a tally, `per_unit` of whose values make a unit; `None` if it
+    /// is empty.
+    pub(crate) fn of(tally: &Tally, unit: QuantityUnit, per_unit: f64) -> Option<Distribution> {
         let cumulative = tally.cumulative();
         let (min, max) = tally.range()?;
-        // Rounding must not carry a figure past the ends.
+        // Rounding must not carry a percentile past the extremes.
         let figure = |p| Some(quantile(&cumulative, p)?.clamp(min as f64, max as f64) / per_unit);
         Some(Distribution {
             unit,
@@ -102,7 +104,7 @@ impl Distribution {
         })
     }
 
-    /// Whether a plot needs a logarithmic axis to show it.
+    /// Returns true if a plot needs a logarithmic axis.
     pub fn is_wide(&self) -> bool {
         self.p50 > 0.0 && self.max > WIDE * self.p50
     }
@@ -115,7 +117,7 @@ fn curve(cumulative: &[(u64, u64)], per_unit: f64) -> Vec<(f64, f64)> {
     let mut points = Vec::new();
     let mut next = 0;
     for (value, up_to) in cumulative {
-        // A point where the next two-hundredth of the values is reached, and the first and the last one.
+        // One point per two-hundredth of the values, and the first and the last one.
         if up_to * CURVE >= next * count || up_to == count {
             points.push((*value as f64 / per_unit, *up_to as f64 / *count as f64));
             next = up_to * CURVE / count + 1;
@@ -151,14 +153,14 @@ fn bars(cumulative: &[(u64, u64)], per_unit: f64) -> Vec<Bin> {
     bars
 }
 
-/// Edges of bars of one width, a whole number.
+/// Returns edges of bars of equal integer width.
 fn even_edges(min: u64, max: u64) -> Vec<u64> {
     let width = (max - min + 1).div_ceil(BARS);
     let bars = (max - min + 1).div_ceil(width);
     (0..=bars).map(|bar| min + bar * width).collect()
 }
 
-/// Edges whose ratio is about the same. 0 has a bar of its own.
+/// Returns edges of about equal ratio. 0 has a separate bar.
 fn ratio_edges(min: u64, max: u64) -> Vec<u64> {
     let begin = min.max(1);
     let ratio = ((max + 1) as f64 / begin as f64).powf(1.0 / (BARS - 1) as f64);
@@ -186,9 +188,10 @@ mod tests {
     }
 
     #[test]
-    fn figures_worked_out_by_hand() {
+    fn statistics_worked_out_by_hand() {
         // 2, 4, 4, 4, 5, 5, 7, 9: mean 5, standard deviation 2; in milliseconds.
-        let distribution = Distribution::of(&tally([9, 2, 4, 5, 4, 7, 4, 5]), Unit::Seconds, 1e3).unwrap();
+        let distribution =
+            Distribution::of(&tally([9, 2, 4, 5, 4, 7, 4, 5]), QuantityUnit::Seconds, 1e3).unwrap();
         assert_eq!((distribution.mean, distribution.std), (0.005, 0.002));
         assert_eq!(
             (distribution.min, distribution.p50, distribution.max),
@@ -196,12 +199,12 @@ mod tests {
         );
         assert_eq!(distribution.cdf.first(), Some(&(0.002, 0.125)));
         assert_eq!(distribution.cdf.last(), Some(&(0.009, 1.0)));
-        assert!(Distribution::of(&Tally::default(), Unit::Count, 1.0).is_none());
+        assert!(Distribution::of(&Tally::default(), QuantityUnit::Count, 1.0).is_none());
     }
 
     #[test]
-    fn few_whole_numbers_have_a_bar_each() {
-        let distribution = Distribution::of(&tally([1, 2, 2, 4]), Unit::Count, 1.0).unwrap();
+    fn few_integers_get_a_bar_each() {
+        let distribution = Distribution::of(&tally([1, 2, 2, 4]), QuantityUnit::Count, 1.0).unwrap();
         let counts: Vec<_> = distribution
             .histogram
             .iter()
@@ -212,11 +215,12 @@ mod tests {
     }
 
     #[test]
-    fn a_long_tail_has_bars_of_equal_ratio() {
+    fn long_tail_gets_bars_of_equal_ratio() {
         let wide = (0..1000u64).chain([1_000_000]);
-        let distribution = Distribution::of(&tally(wide), Unit::Tokens, 1.0).unwrap();
+        let distribution = Distribution::of(&tally(wide), QuantityUnit::Tokens, 1.0).unwrap();
         assert!(distribution.is_wide());
-        // 1, 2, 3: the first bars are single numbers, the later ones are half as large again as the one before.
+        // 1, 2, 3: the first bars are single numbers, the later ones are half as large again as the
+        // preceding one.
         let bins = &distribution.histogram;
         assert_eq!((bins[0].from, bins[0].count), (0.0, 1));
         let ratio = bins[20].to / bins[20].from;
@@ -226,7 +230,7 @@ mod tests {
     proptest! {
         #[test]
         fn bars_and_curve_hold_every_value(values in prop::collection::vec(prop_oneof![0u64..30, 0u64..1_000_000], 1..300)) {
-            let distribution = Distribution::of(&tally(values.clone()), Unit::Tokens, 1.0).unwrap();
+            let distribution = Distribution::of(&tally(values.clone()), QuantityUnit::Tokens, 1.0).unwrap();
             let bins = &distribution.histogram;
             prop_assert_eq!(bins.iter().map(|bin| bin.count).sum::<u64>(), values.len() as u64);
             prop_assert!(bins.len() <= 33);

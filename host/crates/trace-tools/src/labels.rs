@@ -1,29 +1,30 @@
-//! The labels of a trace and their most frequent values.
+//! Labels of a trace and their most frequent values.
 
 use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 use veeksha_model::Label;
 
-/// Names that are kept apart.
+/// Maximum number of distinct names.
 const NAMES: usize = 64;
 
-/// Values of a name that are kept apart.
+/// Maximum number of distinct values of a name.
 const VALUES: usize = 4096;
 
-/// Values that are told.
-const TOLD: usize = 10;
+/// Number of reported values.
+const REPORTED: usize = 10;
 
 /// A label and its values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LabelValues {
-    /// The label.
+    /// Name of the label.
     pub name: String,
-    /// How often it occurs.
+    /// Number of occurrences.
     pub count: u64,
-    /// Different values; 4,096 stands for that many or more.
+    /// Number of distinct values; 4,096 means that many or more.
     pub different: usize,
-    /// The most frequent values with their counts, at most ten. Once there are 4,096 different ones, new ones are not counted.
+    /// The most frequent values with their counts, at most ten. After 4,096 distinct values, new
+    /// ones are not counted.
     pub top: Vec<(String, u64)>,
 }
 
@@ -64,7 +65,7 @@ impl Labels {
             let different = values.by_value.len();
             let mut top: Vec<(String, u64)> = values.by_value.into_iter().collect();
             top.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-            top.truncate(TOLD);
+            top.truncate(REPORTED);
             LabelValues {
                 name,
                 count: values.count,
@@ -81,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_most_frequent_come_first() {
+    fn most_frequent_values_come_first() {
         let mut labels = Labels::default();
         for (value, times) in [("b", 2), ("a", 2), ("c", 5)] {
             for _ in 0..times {
@@ -99,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_names_nor_values_grow_without_end() {
+    fn names_and_values_are_bounded() {
         let mut labels = Labels::default();
         for number in 0..10_000 {
             labels.add(&[
@@ -110,6 +111,9 @@ mod tests {
         let told = labels.finish();
         assert_eq!(told.len(), NAMES);
         let ids = &told[0];
-        assert_eq!((ids.count, ids.different, ids.top.len()), (10_000, VALUES, TOLD));
+        assert_eq!(
+            (ids.count, ids.different, ids.top.len()),
+            (10_000, VALUES, REPORTED)
+        );
     }
 }

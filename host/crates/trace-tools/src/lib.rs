@@ -1,8 +1,9 @@
-//! What a trace is like.
+//! Statistics, conversion and synthesis of traces.
 //!
-//! Everything here is a function of a trace's sessions ([`veeksha_model::Session`], with what was recorded of each request): no file is
-//! read and no clock. [`Portrait`] describes a trace, [`Converter`] writes it in another format,
-//! [`Likeness`] is fitted to it and makes others like it.
+//! Everything here is a pure function of a trace's sessions ([`veeksha_model::Session`], with what
+//! was recorded of each request), without file access or clock. [`TraceStatsBuilder`] computes statistics of
+//! a trace, [`Converter`] writes it in another format, and a [`TraceModel`] fitted to it generates
+//! traces with the same distributions.
 #![forbid(unsafe_code)]
 
 mod arrivals;
@@ -11,17 +12,17 @@ mod conversation;
 mod convert;
 mod distribution;
 #[cfg(test)]
-mod invent;
+mod fixture;
 mod labels;
-mod portrait;
-mod portrait_report;
+mod stats_builder;
 mod synthesis;
 mod tally;
+mod trace_stats;
 
 pub use arrivals::Arrivals;
-pub use convert::{BLOCK_SIZE, CannotConvert, Converter, Format, Loss, UnknownFormat};
-pub use distribution::{Bin, Distribution, Unit};
+pub use convert::{BLOCK_SIZE, ConvertError, Converter, Format, Loss, UnknownFormat};
+pub use distribution::{Bin, Distribution, QuantityUnit};
 pub use labels::LabelValues;
-pub use portrait::Portrait;
-pub use portrait_report::{Graph, PortraitReport, PrefixReport};
-pub use synthesis::{CannotSynthesize, Likeness, LikenessFit, Made, Synthesis};
+pub use stats_builder::TraceStatsBuilder;
+pub use synthesis::{GeneratedRows, Synthesis, SynthesisError, TraceModel, TraceModelFit};
+pub use trace_stats::{GraphCounts, PrefixReport, TraceStats};

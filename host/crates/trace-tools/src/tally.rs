@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 
 use veeksha_stats::interpolate;
 
-/// Different values up to which every one is kept as it is.
+/// Number of distinct values up to which all are kept exactly.
 const EXACT_VALUES: usize = 1 << 16;
 
-/// How often each value occurred. Token counts have few different values, so millions of them stay exact; where there are more
-/// than 65,536 different ones (think times), they are kept to four significant digits from then on. Count, mean, standard
-/// deviation, smallest and largest value are exact always.
+/// Occurrences of each value. Token counts have few distinct values, so millions of them stay
+/// exact. Beyond 65,536 distinct ones (think times), values are kept to four significant digits.
+/// Count, mean, standard deviation, minimum and maximum are always exact.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     counts: BTreeMap<u64, u64>,
     rounded: bool,
     count: u64,
     sum: f64,
-    /// Of the distances from the first value: the squares of nanoseconds themselves would leave no digits.
+    /// Offset of the sums: the squares of nanoseconds themselves would leave no digits.
     first: u64,
     distances: f64,
     squares: f64,
@@ -55,12 +55,12 @@ impl Tally {
         self.sum
     }
 
-    /// `None` for an empty sample.
+    /// Returns the mean; `None` for an empty sample.
     pub(crate) fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum / self.count as f64)
     }
 
-    /// The population's.
+    /// Returns the population standard deviation.
     pub(crate) fn std(&self) -> Option<f64> {
         let count = (self.count > 0).then_some(self.count as f64)?;
         let mean = self.distances / count;
@@ -75,7 +75,8 @@ impl Tally {
         !self.rounded
     }
 
-    /// The values in ascending order with how many values there are up to and including each.
+    /// Returns the values in ascending order, each with the number of values up to and including
+    /// it.
     pub(crate) fn cumulative(&self) -> Vec<(u64, u64)> {
         let mut below = 0;
         let up_to = self.counts.iter().map(|(value, count)| {
@@ -86,13 +87,14 @@ impl Tally {
     }
 }
 
-/// The `p`-quantile of what [`Tally::cumulative`] gives, by the same rule as `veeksha_stats::percentile`.
+/// Returns the `p`-quantile of [`Tally::cumulative`]'s result, by the same rule as
+/// `veeksha_stats::percentile`.
 pub(crate) fn quantile(cumulative: &[(u64, u64)], p: f64) -> Option<f64> {
     let count = cumulative.last()?.1;
     interpolate(count as usize, p, |rank| at_rank(cumulative, rank as u64))
 }
 
-/// The value of a rank (from 0) in ascending order.
+/// Returns the value of a rank (from 0) in ascending order.
 pub(crate) fn at_rank(cumulative: &[(u64, u64)], rank: u64) -> f64 {
     let place = cumulative.partition_point(|(_, up_to)| *up_to <= rank);
     cumulative.get(place).map_or(0.0, |(value, _)| *value as f64)
@@ -114,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn four_digits_stay() {
+    fn rounds_to_four_digits() {
         let cases = [
             (0, 0),
             (7, 7),
@@ -129,13 +131,13 @@ mod tests {
     }
 
     #[test]
-    fn many_different_values_are_rounded_and_few_are_not() {
+    fn rounds_only_many_distinct_values() {
         let mut tally = Tally::default();
         (1..=1_000_000u64).for_each(|value| tally.add(value * 1000));
         assert!(!tally.is_exact() && tally.counts.len() <= EXACT_VALUES);
         let median = quantile(&tally.cumulative(), 0.5).unwrap();
         assert!((median / 500_000_500.0 - 1.0).abs() < 1e-3, "{median}");
-        // The mean and the ends are those of the values themselves.
+        // Mean and extremes are those of the values themselves.
         assert_eq!(tally.mean(), Some(500_000_500.0));
         assert_eq!(tally.range(), Some((1000, 1_000_000_000)));
         let mut few = Tally::default();

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use serde_json::json;
 use veeksha_report::{Panel, PanelKind, portrait_svg};
-use veeksha_trace_tools::{Portrait, PortraitReport};
+use veeksha_trace_tools::{TraceStats, TraceStatsBuilder};
 
 use super::subject::Subject;
 use crate::cli::args::InspectArgs;
@@ -16,7 +16,7 @@ pub(super) fn inspect(args: &InspectArgs) -> Result<u8, Failure> {
     if let Some(path) = &args.plot {
         subject.guard(path)?;
     }
-    let mut portrait = Portrait::new();
+    let mut portrait = TraceStatsBuilder::new();
     let count = subject.count();
     subject.each_session(|_, session| {
         portrait.add(session, &count);
@@ -53,7 +53,7 @@ pub(super) fn inspect(args: &InspectArgs) -> Result<u8, Failure> {
 }
 
 /// The cumulative share of each distribution: nothing in it depends on a choice of bins.
-fn panels(report: &PortraitReport) -> Vec<Panel> {
+fn panels(report: &TraceStats) -> Vec<Panel> {
     let distributions = report.distributions().into_iter();
     distributions
         .map(|(name, distribution)| {

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use veeksha_trace_tools::{LikenessFit, Synthesis};
+use veeksha_trace_tools::{Synthesis, TraceModelFit};
 
 use super::output::{Output, Written};
 use super::subject::Subject;
@@ -14,7 +14,7 @@ use veeksha_present::terminal;
 pub(super) fn synthesize(args: &SynthesizeArgs, interrupts: &Interrupts) -> Result<u8, Failure> {
     let subject = Subject::open(&args.trace)?;
     let mut out = Output::to(args.output.as_deref(), &subject, interrupts)?;
-    let mut fit = LikenessFit::new(subject.block_size(args.block_size));
+    let mut fit = TraceModelFit::new(subject.block_size(args.block_size));
     let count = subject.count();
     subject.each_session(|_, session| {
         fit.add(session, &count);

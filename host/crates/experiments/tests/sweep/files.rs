@@ -1,9 +1,9 @@
-//! The files of a sweep.
+//! Files of a sweep.
 
 use super::*;
 
 #[test]
-fn veekshas_files_have_veekshas_keys() {
+fn files_have_veekshas_keys() {
     let root = tempfile::tempdir().unwrap();
     let mut sweep = lengths(root.path());
     sweep.begin(STAMP).unwrap();
@@ -45,7 +45,7 @@ fn veekshas_files_have_veekshas_keys() {
     assert_eq!(summary["base_output_dir"], folder.display().to_string());
     assert_eq!(summary["num_runs"], 1);
     let run = &summary["runs"][0];
-    // Veeksha counts from 0, and the terminal from 1: both are there.
+    // Veeksha counts from 0, and the terminal from 1: both are present.
     assert_eq!((&run["run_index"], &run["run"]), (&json!(0), &json!(1)));
     assert_eq!(
         (&run["context_length"], &run["batch_size"], &run["output_length"]),
@@ -96,7 +96,7 @@ fn veekshas_files_have_veekshas_keys() {
         ("all_slos_met", "True"),
         ("tpot_based_throughput", "90.5"),
         ("tbc_based_throughput", "50.0"),
-        // Ours.
+        // Additional columns.
         ("run", "1"),
         ("exit_code", "0"),
         ("verdict", "VALID"),
@@ -141,7 +141,7 @@ fn veekshas_files_have_veekshas_keys() {
 }
 
 #[test]
-fn files_are_written_anew_after_each_run() {
+fn files_are_rewritten_after_each_run() {
     let root = tempfile::tempdir().unwrap();
     let mut sweep = lengths(root.path());
     sweep.begin(STAMP).unwrap();
@@ -159,7 +159,7 @@ fn files_are_written_anew_after_each_run() {
         assert_eq!(json_file(&folder, "sweep_summary.json")["num_runs"], index + 1);
         assert_eq!(json_file(&folder, "sweep_manifest.json")["num_runs"], index + 1);
     }
-    // Ctrl-C in the third: it is a row with its exit code, and the fourth is none.
+    // Ctrl-C in the third run: it has a row with its exit code, and the fourth has none.
     sweep.record(2, interrupted()).unwrap();
     let rows = csv_file(&folder, "sweep_summary.csv");
     assert_eq!(rows.len(), 3);
@@ -189,7 +189,7 @@ fn files_are_written_anew_after_each_run() {
     assert_eq!(run["key_figures"]["ttfc_p50"], Value::Null);
     assert_eq!(sweep.exit_code(), 130);
     assert_eq!(names(&folder), written, "no temporary file is left");
-    // Others may read it, as far as the umask lets them.
+    // Others may read it, as far as the umask allows.
     fs::write(root.path().join("plain"), "").unwrap();
     let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode();
     assert_eq!(

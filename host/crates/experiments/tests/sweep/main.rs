@@ -1,4 +1,4 @@
-//! A sweep from its text to its files: what a script that reads Veeksha's finds there, and what we add.
+//! A sweep from its text to its files, read like a script that expects Veeksha's files.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -19,7 +19,7 @@ use veeksha_scenario::{Documents, Scenario, Setting, Shipped};
 
 const STAMP: &str = "21_11_2026-08_05_09";
 
-/// The scenarios of a text, checked against a generator that takes any key.
+/// Returns the scenarios of a text, checked against a generator that accepts any key.
 fn scenarios(yaml: &str) -> Vec<(Scenario, Vec<Setting>)> {
     let open = json!({"type": "object", "properties": {}, "additionalProperties": true});
     let shipped = Shipped {
@@ -51,7 +51,7 @@ fn plan(yaml: &str) -> Sweep {
     )
 }
 
-/// A sweep over prompt lengths in a closed loop, into `folder`.
+/// Returns a sweep over prompt lengths in a closed loop, into `folder`.
 fn lengths(folder: &Path) -> Sweep {
     plan(&format!(
         "
@@ -69,7 +69,7 @@ runtime: {{max_sessions: 40, benchmark_timeout: 60}}
     ))
 }
 
-/// What a good run's files say.
+/// Returns the outcome of a good run.
 fn good(run_dir: &Path) -> CellOutcome {
     CellOutcome {
         run_dir: Some(run_dir.to_owned()),
@@ -119,7 +119,7 @@ fn json_file(folder: &Path, name: &str) -> Value {
     serde_json::from_str(&fs::read_to_string(folder.join(name)).unwrap()).unwrap()
 }
 
-/// The rows of a CSV file by their headings.
+/// Reads a CSV file as rows by column.
 fn csv_file(folder: &Path, name: &str) -> Vec<BTreeMap<String, String>> {
     let mut reader = csv::Reader::from_path(folder.join(name)).unwrap();
     let heading = reader.headers().unwrap().clone();
@@ -146,7 +146,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn runs_are_planned_in_the_order_of_the_scenarios() {
+fn runs_keep_the_scenarios_order() {
     let sweep = lengths(Path::new("out"));
     let settings: Vec<Vec<String>> = sweep
         .cells()
@@ -171,7 +171,7 @@ fn runs_are_planned_in_the_order_of_the_scenarios() {
 }
 
 #[test]
-fn what_the_summary_says_of_traffic() {
+fn summary_contains_traffic_settings() {
     for (yaml, traffic) in [
         (
             "{type: concurrent, target_concurrent_sessions: 4, rampup_seconds: 2}",
@@ -242,7 +242,7 @@ fn scenarios_are_grouped_by_their_output_folder() {
 }
 
 #[test]
-fn two_sweeps_of_one_second_do_not_share_a_folder() {
+fn simultaneous_sweeps_get_separate_folders() {
     let root = tempfile::tempdir().unwrap();
     let folders: Vec<PathBuf> = (0..3)
         .map(|_| {
@@ -256,7 +256,7 @@ fn two_sweeps_of_one_second_do_not_share_a_folder() {
 }
 
 #[test]
-fn runs_of_one_key_are_all_kept() {
+fn runs_with_equal_keys_are_all_kept() {
     let root = tempfile::tempdir().unwrap();
     let mut sweep = plan(&format!(
         "
@@ -287,7 +287,7 @@ session_generator: {{type: synthetic, channels: [{{type: text, body_length_gener
 }
 
 #[test]
-fn lengths_that_are_not_configured_are_observed() {
+fn unconfigured_lengths_are_observed() {
     let root = tempfile::tempdir().unwrap();
     let mut sweep = plan(&format!(
         "output_dir: {}\nseed: !expand [1, 2]",
@@ -318,9 +318,9 @@ fn lengths_that_are_not_configured_are_observed() {
     );
 }
 
-/// Without objectives nothing was met, and nothing was missed.
+/// Without objectives nothing is met or missed.
 #[test]
-fn a_run_without_objectives_says_nothing_of_them() {
+fn run_without_objectives_omits_their_keys() {
     let root = tempfile::tempdir().unwrap();
     let mut sweep = lengths(root.path());
     sweep.begin(STAMP).unwrap();
@@ -332,7 +332,7 @@ fn a_run_without_objectives_says_nothing_of_them() {
         slo_results: json!({"all_slos_met": false, "results": [{"met": false}]}),
         ..good(Path::new("b"))
     };
-    // The plugin that judges failed: what it would have said is not known.
+    // The SLO plugin failed, so its result is unknown.
     let not_known = CellOutcome {
         slo_results: json!({"all_slos_met": null, "results": [], "failed_plugins": [{"plugin": "v"}]}),
         exit_code: 4,
@@ -357,7 +357,7 @@ fn a_run_without_objectives_says_nothing_of_them() {
     assert_eq!(met, ["", "False", ""]);
 }
 
-/// Texts with commas, quotes and line breaks stay one cell.
+/// Text with commas, quotes and line breaks stays one cell.
 #[test]
 fn any_setting_is_one_cell() {
     let root = tempfile::tempdir().unwrap();
@@ -376,7 +376,7 @@ fn any_setting_is_one_cell() {
 }
 
 #[test]
-fn mistakes_of_the_caller_are_errors() {
+fn rejects_misuse() {
     let mut sweep = lengths(Path::new("out"));
     assert!(matches!(sweep.run_folder(0), Err(SweepError::NotBegun)));
     assert!(matches!(
@@ -385,7 +385,7 @@ fn mistakes_of_the_caller_are_errors() {
     ));
     assert_eq!(
         sweep.record(4, interrupted()).unwrap_err().to_string(),
-        "the sweep has no run 4; it has 4"
+        "the sweep has no run 4 (number of runs: 4)"
     );
     let root = tempfile::tempdir().unwrap();
     let file = root.path().join("file");
@@ -395,7 +395,7 @@ fn mistakes_of_the_caller_are_errors() {
 }
 
 #[test]
-fn the_exit_code_is_that_of_the_first_run_that_is_not_good() {
+fn exit_code_is_that_of_the_first_bad_run() {
     let root = tempfile::tempdir().unwrap();
     let mut sweep = lengths(root.path());
     sweep.begin(STAMP).unwrap();
@@ -411,7 +411,7 @@ fn the_exit_code_is_that_of_the_first_run_that_is_not_good() {
 }
 
 #[test]
-fn figures_are_those_of_the_files() {
+fn metrics_equal_those_of_the_files() {
     let figures = KeyFigures::of(&good(Path::new("x")));
     assert_eq!(figures.ttfc_p50, Some(0.0125));
     assert_eq!(figures.end_to_end_latency_p99, Some(1.5));

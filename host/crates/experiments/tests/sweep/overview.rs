@@ -1,11 +1,11 @@
-//! The overview on the terminal.
+//! Overview on the terminal.
 
 use veeksha_report::{ColorMode, summary_table};
 
 use super::*;
 
 #[test]
-fn the_table_has_a_line_for_each_run() {
+fn table_has_a_line_for_each_run() {
     let root = tempfile::tempdir().unwrap();
     let mut sweep = lengths(root.path());
     sweep.begin(STAMP).unwrap();
@@ -21,12 +21,12 @@ fn the_table_has_a_line_for_each_run() {
       run 1          128                           4   12.5 ms    250 ms     11 ms    1.5 s   20.8     95 %
     ! run 2          128                           8   12.5 ms    250 ms     11 ms    1.5 s   20.8     95 %  DEGRADED
     ✗ run 3          256                           4         -         -         -        -      -        -  interrupted, after 3 requests
-    ! 1 of 4 runs was not made.
+    ! 1 of 4 runs did not finish.
     ");
 }
 
 #[test]
-fn settings_are_named_shortly_and_apart() {
+fn setting_names_are_short_and_unambiguous() {
     let root = tempfile::tempdir().unwrap();
     let mut sweep = plan(&format!(
         "
@@ -49,11 +49,11 @@ traffic_scheduler: !expand
       run 1     1                    rate          fixed                  2   12.5 ms    250 ms     11 ms    1.5 s   20.8     95 %
       run 2     1              concurrent              -                  -   12.5 ms    250 ms     11 ms    1.5 s   20.8     95 %
         target_concurrent_sessions 3; requests_in_flight 7
-    ! 2 of 4 runs were not made.
+    ! 2 of 4 runs did not finish.
     ");
 }
 
-/// The file of health checks: of each its name, whether it failed, and what it found.
+/// Returns a file of health checks from names, outcomes and findings.
 fn health(checks: &[(&str, &str, &[&str])]) -> Value {
     let checks: Vec<Value> = checks
         .iter()
@@ -62,9 +62,9 @@ fn health(checks: &[(&str, &str, &[&str])]) -> Value {
     json!({ "checks": checks })
 }
 
-/// Four runs: one is healthy, two are not, and one has not come so far.
+/// Four runs: one is healthy, two are not, and one has not run yet.
 #[test]
-fn failed_health_checks_are_told_once_with_the_runs_that_they_failed_in() {
+fn failed_health_checks_list_their_runs() {
     let root = tempfile::tempdir().unwrap();
     let mut sweep = lengths(root.path());
     sweep.begin(STAMP).unwrap();
@@ -103,7 +103,7 @@ fn failed_health_checks_are_told_once_with_the_runs_that_they_failed_in() {
     ! run 3          256                           4   12.5 ms    250 ms     11 ms    1.5 s   20.8     95 %
     ✗ run 4          256                           8         -         -         -        -      -        -  interrupted, after 3 requests
 
-    Health: runs that did not do what their scenarios ask for
+    Health: runs that deviated from their scenarios
     ! Cold Cache
         2 of 3 runs (2, 3); run 2: half of it
     ! Prompt Length

@@ -1,89 +1,89 @@
-//! Why a session has no form in a format.
+//! Errors of conversions.
 
 use veeksha_model::NodeId;
 
-/// A session that a format cannot express. The session's number counts from 0.
+/// A session that a format cannot express. Session numbers count from 0.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CannotConvert {
-    /// The format's sessions are lines of turns.
+pub enum ConvertError {
+    /// The format has linear sessions of turns only.
     #[error(
         "session {session}, node {node}: `{format}` has only sessions in which each request follows the one before it and \
          continues its conversation; convert to `timed_synthetic_session` or `mooncake`"
     )]
     NotAConversation {
-        /// Which session.
+        /// Session number.
         session: u64,
-        /// The first node that does not.
+        /// First node that does not fit.
         node: NodeId,
-        /// The format.
+        /// Target format.
         format: &'static str,
     },
-    /// The format's sessions are lines of requests.
+    /// The format has linear sessions of requests only.
     #[error(
         "session {session}, node {node}: `{format}` has only sessions in which each request waits for the one before it and for \
          nothing else; the formats of graphs, `timed_synthetic_session` and `mooncake`, keep lengths only"
     )]
     NotALine {
-        /// Which session.
+        /// Session number.
         session: u64,
-        /// The first node that does not.
+        /// First node that does not fit.
         node: NodeId,
-        /// The format.
+        /// Target format.
         format: &'static str,
     },
-    /// A request without any tokens.
-    #[error("session {session}, node {node}: its messages have no tokens, and `{format}` needs at least one")]
+    /// A request without tokens.
+    #[error("session {session}, node {node}: its messages have no tokens, but `{format}` needs at least one")]
     NothingToSend {
-        /// Which session.
+        /// Session number.
         session: u64,
-        /// The node.
+        /// Node.
         node: NodeId,
-        /// The format.
+        /// Target format.
         format: &'static str,
     },
-    /// How long the answer is, is not known.
-    #[error("session {session}, node {node}: the length of its answer is not known, and `{format}` needs it")]
+    /// Unknown length of an answer.
+    #[error("session {session}, node {node}: the length of its answer is unknown, but `{format}` needs it")]
     UnknownOutput {
-        /// Which session.
+        /// Session number.
         session: u64,
-        /// The node.
+        /// Node.
         node: NodeId,
-        /// The format.
+        /// Target format.
         format: &'static str,
     },
-    /// The format holds words, and the trace has only lengths.
+    /// The format needs text, and the trace has only lengths.
     #[error(
         "session {session}, node {node}: its text is not in the trace, only its length, and `{format}` holds words; \
          convert to a format of lengths"
     )]
     NoWords {
-        /// Which session.
+        /// Session number.
         session: u64,
-        /// The node.
+        /// Node.
         node: NodeId,
-        /// The format.
+        /// Target format.
         format: &'static str,
     },
-    /// Several requests of a conversation, in a format of single requests.
+    /// A conversation of several requests in a format of single requests.
     #[error(
-        "session {session}, node {node}: it sends a conversation, and `single_turn` has none; convert to `multi_turn`"
+        "session {session}, node {node}: it is part of a conversation, which `single_turn` cannot represent; convert to `multi_turn`"
     )]
     Continues {
-        /// Which session.
+        /// Session number.
         session: u64,
-        /// The node.
+        /// Node.
         node: NodeId,
     },
-    /// Messages that the format cannot hold.
-    #[error("session {session}, node {node}: `{format}` has no place for {what}")]
+    /// Messages that the format cannot represent.
+    #[error("session {session}, node {node}: `{format}` cannot represent {what}")]
     Messages {
-        /// Which session.
+        /// Session number.
         session: u64,
-        /// The node.
+        /// Node.
         node: NodeId,
-        /// The format.
+        /// Target format.
         format: &'static str,
-        /// Which messages.
+        /// Description of the messages.
         what: &'static str,
     },
     /// A turn in the middle of a conversation has no recorded answer.
@@ -92,21 +92,21 @@ pub enum CannotConvert {
          convert to `multi_turn`"
     )]
     NoAnswer {
-        /// Which session.
+        /// Session number.
         session: u64,
-        /// The node.
+        /// Node.
         node: NodeId,
-        /// The format.
+        /// Target format.
         format: &'static str,
     },
-    /// The body of a request is not the JSON object that it must be.
-    #[error("session {session}, node {node}: the fields for its body are no JSON object: {why}")]
+    /// The extra fields of a request's body are not a JSON object.
+    #[error("session {session}, node {node}: extra body fields are not a JSON object: {why}")]
     Body {
-        /// Which session.
+        /// Session number.
         session: u64,
-        /// The node.
+        /// Node.
         node: NodeId,
-        /// What the reader said.
+        /// Message of the parser.
         why: String,
     },
 }

@@ -1,9 +1,9 @@
-//! The formats that a trace can be converted to.
+//! Target formats of conversions.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A format, named as the flavor that reads it.
+/// A format, named like the flavor that reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
     /// `request_log` as JSON Lines: lengths and arrivals, a session for each request.
@@ -12,20 +12,21 @@ pub enum Format {
     RequestLogCsv,
     /// `timed_synthetic_session`: lengths, graphs, think times.
     TimedSyntheticSession,
-    /// `mooncake`: lengths, hash blocks, arrivals; sessions by `session_id`, `delay` and `wait_for`.
+    /// `mooncake`: lengths, hash blocks, arrivals; sessions by `session_id`, `delay` and
+    /// `wait_for`.
     Mooncake,
     /// `shared_prefix`: conversations whose first prompt is made of hash blocks.
     SharedPrefix,
-    /// `multi_turn`: conversations in words.
+    /// `multi_turn`: conversations as text.
     MultiTurn,
-    /// `single_turn`: requests in words.
+    /// `single_turn`: requests as text.
     SingleTurn,
-    /// `untimed_content_multi_turn`: conversations in words with their answers, without times.
+    /// `untimed_content_multi_turn`: conversations as text with their answers, without times.
     UntimedContentMultiTurn,
 }
 
 impl Format {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Format; 8] = [
         Format::RequestLog,
         Format::RequestLogCsv,
@@ -37,7 +38,7 @@ impl Format {
         Format::UntimedContentMultiTurn,
     ];
 
-    /// Its name: the flavor's, with `_csv` where that reads tables too.
+    /// Returns the name: the flavor's, with `_csv` for CSV.
     pub fn name(self) -> &'static str {
         match self {
             Format::RequestLog => "request_log",
@@ -51,7 +52,7 @@ impl Format {
         }
     }
 
-    /// The line that a file of this format begins with, if it begins with one.
+    /// Returns the header line of a file, if the format has one.
     pub fn header(self) -> Option<&'static str> {
         match self {
             Format::RequestLogCsv => Some("arrived_at,input_length,output_length"),
@@ -59,7 +60,7 @@ impl Format {
         }
     }
 
-    /// How files of this format end.
+    /// Returns the file extension.
     pub fn extension(self) -> &'static str {
         match self {
             Format::RequestLogCsv => "csv",
@@ -74,9 +75,9 @@ impl fmt::Display for Format {
     }
 }
 
-/// A name that is no format's.
+/// An unknown format name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no format `{name}` to convert to; it must be one of {}", Format::ALL.map(Format::name).join(", "))]
+#[error("unknown format `{name}`: expected one of {}", Format::ALL.map(Format::name).join(", "))]
 pub struct UnknownFormat {
     name: String,
 }

@@ -1,18 +1,18 @@
-//! A trace in another format.
+//! Conversion of a trace into another format.
 
 mod error;
 mod format;
-mod lengths;
+mod length_formats;
 mod losses;
 mod mooncake;
-mod words;
+mod text_formats;
 
 use std::collections::HashMap;
 
 use veeksha_model::{HistoryMode, Nanos, Request, Segment, Session};
 use veeksha_prefix::{Piece, PrefixLedger};
 
-pub use error::CannotConvert;
+pub use error::ConvertError;
 pub use format::{Format, UnknownFormat};
 pub use losses::Loss;
 
@@ -20,26 +20,26 @@ use crate::blocks::Block;
 use crate::conversation::Conversation;
 use losses::Losses;
 
-/// Tokens of a block where nothing else is said, as in Mooncake's traces.
+/// Default number of tokens per block, as in Mooncake's traces.
 pub const BLOCK_SIZE: u32 = 512;
 
-/// Writes sessions as rows of a format, and counts what the format cannot hold. Sessions must come in order, each once: hash ids
-/// are numbered from 0 as they appear. Memory grows with the number of different blocks (about 40 bytes each) and pieces of
-/// prompts ([`PrefixLedger`]).
+/// Writes sessions as rows of a format and counts what the format cannot represent. Sessions must
+/// come in order, each once: hash ids are numbered by first appearance. Memory grows with the
+/// number of distinct blocks (about 40 bytes each) and pieces of prompts ([`PrefixLedger`]).
 #[derive(Clone, Debug)]
 pub struct Converter {
     to: Format,
     block_size: u32,
     ids: HashMap<u64, u64>,
     losses: Losses,
-    /// What of the prompts begins an earlier one; and what of them still does in the new format.
+    /// Common prefixes in the source, and in the target.
     seen: PrefixLedger,
     kept: PrefixLedger,
     answers: u64,
 }
 
 impl Converter {
-    /// A converter to a format.
+    /// Creates a converter to a format.
     pub fn new(to: Format) -> Self {
         Converter {
             to,
@@ -52,20 +52,21 @@ impl Converter {
         }
     }
 
-    /// Another size of hash blocks than 512 (at least 1). The flavor that reads the file must be told the same.
+    /// Sets the size of hash blocks (at least 1) instead of 512. The flavor that reads the file
+    /// needs the same value.
     pub fn block_size(mut self, tokens: u32) -> Self {
         self.block_size = tokens.max(1);
         self
     }
 
-    /// The rows of a session, without line ends. `index` is the session's number and becomes its id; `count` gives the tokens of a
-    /// verbatim text.
+    /// Converts a session to rows without line ends. `index` is the session's number and becomes
+    /// its id; `count` tokenizes a text.
     pub fn rows(
         &mut self,
         session: &Session,
         index: u64,
         count: &dyn Fn(&str) -> u32,
-    ) -> Result<Vec<String>, CannotConvert> {
+    ) -> Result<Vec<String>, ConvertError> {
         let conversation = Conversation::of(session, &mut self.answers, count);
         let source = Source {
             session,
@@ -92,13 +93,12 @@ impl Converter {
         Ok(rows)
     }
 
-    /// What the sessions so far had that the format does not hold, with how often; those that could not be converted do not
-    /// count.
+    /// Returns the losses of the sessions converted so far; failed ones do not count.
     pub fn losses(&self) -> Vec<Loss> {
         self.losses.list()
     }
 
-    /// The hash ids of a prompt: equal for equal blocks, numbered as they appear.
+    /// Returns the hash ids of a prompt: equal for equal blocks, numbered by first appearance.
     fn hash_ids(&mut self, blocks: &[Block]) -> Vec<u64> {
         let mut id = |block: &Block| {
             let next = self.ids.len() as u64;
@@ -107,10 +107,10 @@ impl Converter {
         blocks.iter().map(&mut id).collect()
     }
 
-    /// What every format of lengths loses of a request.
+    /// Counts the losses of a request in every format of lengths.
     fn lose_content(&mut self, request: &Request) {
         let mut segments = request.messages.iter().flat_map(|message| &message.content);
-        let words = segments
+        let text_formats = segments
             .clone()
             .any(|segment| matches!(segment, Segment::Text(_)));
         let media = segments.any(|segment| matches!(segment, Segment::Media { .. }));
@@ -118,7 +118,7 @@ impl Converter {
         let answer = request.replay.as_ref().and_then(|replay| replay.answer.as_ref());
         let recorded = request.history_mode() == HistoryMode::Recorded && request.history_parent.is_some();
         for (what, lost) in [
-            (losses::WORDS, words),
+            (losses::WORDS, text_formats),
             (losses::MEDIA, media),
             (losses::MESSAGES, !plain),
             (losses::BODY, request.body.is_some()),
@@ -129,13 +129,13 @@ impl Converter {
         }
     }
 
-    /// What formats that need the length of every answer lose of a request.
+    /// Counts the loss of an empty answer in formats that need a length.
     fn lose_empty_answer(&mut self, source: &Source<'_>, request: &Request) {
         let tokens = crate::conversation::output_tokens(request, source.count);
         self.losses.add(losses::EMPTY_ANSWERS, tokens == Some(0));
     }
 
-    /// Counts a request whose prompt begins like an earlier one for more tokens than what is written of it does.
+    /// Counts a request whose common prefix with an earlier prompt becomes shorter in the target.
     fn lose_sharing(&mut self, what: &'static str, prompt: &[Piece], written: &[Piece]) {
         let (before, after) = (self.seen.see(prompt), self.kept.see(written));
         self.losses.add(what, after < before);
@@ -152,16 +152,17 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// The recorded instant of a request: its own, or for one that waits for none the session's.
+    /// Returns the recorded instant of a request: its own, or the session's if it waits for no
+    /// other.
     fn instant(&self, request: &Request) -> Option<Nanos> {
         let recorded = request.replay.as_ref().and_then(|replay| replay.recorded.at);
         recorded.or(self.session.arrives_at.filter(|_| request.parents.is_empty()))
     }
 
-    /// Tokens of a request's answer, at least one.
-    fn output(&self, request: &Request) -> Result<u32, CannotConvert> {
+    /// Returns the tokens of a request's answer, at least one.
+    fn output(&self, request: &Request) -> Result<u32, ConvertError> {
         let tokens = crate::conversation::output_tokens(request, self.count);
-        let tokens = tokens.ok_or(CannotConvert::UnknownOutput {
+        let tokens = tokens.ok_or(ConvertError::UnknownOutput {
             session: self.index,
             node: request.node,
             format: self.format,
@@ -169,10 +170,10 @@ impl Source<'_> {
         Ok(tokens.max(1))
     }
 
-    /// Tokens of a prompt, at least one.
-    fn tokens(&self, request: &Request, prompt: &[Piece]) -> Result<u64, CannotConvert> {
+    /// Returns the tokens of a prompt, at least one.
+    fn tokens(&self, request: &Request, prompt: &[Piece]) -> Result<u64, ConvertError> {
         match crate::conversation::length(prompt) {
-            0 => Err(CannotConvert::NothingToSend {
+            0 => Err(ConvertError::NothingToSend {
                 session: self.index,
                 node: request.node,
                 format: self.format,
@@ -181,8 +182,9 @@ impl Source<'_> {
         }
     }
 
-    /// That each request waits for the one before it, and for nothing else; and, where `history` is asked for, continues it.
-    fn check_line(&self, history: Line) -> Result<(), CannotConvert> {
+    /// Checks that each request waits for exactly the preceding one and, if `history` requires it,
+    /// continues it.
+    fn check_chain(&self, history: Chain) -> Result<(), ConvertError> {
         let requests = &self.session.requests;
         let follows = |place: usize| {
             let request = &requests[place];
@@ -190,7 +192,7 @@ impl Source<'_> {
                 return request.parents.is_empty();
             };
             request.parents == [before]
-                && (history == Line::OfRequests
+                && (history == Chain::OfRequests
                     || (request.history_parent == Some(before)
                         && request.history_mode() != HistoryMode::Fresh))
         };
@@ -199,12 +201,12 @@ impl Source<'_> {
         };
         let (session, node, format) = (self.index, requests[place].node, self.format);
         Err(match history {
-            Line::OfRequests => CannotConvert::NotALine {
+            Chain::OfRequests => ConvertError::NotALine {
                 session,
                 node,
                 format,
             },
-            Line::OfTurns => CannotConvert::NotAConversation {
+            Chain::OfTurns => ConvertError::NotAConversation {
                 session,
                 node,
                 format,
@@ -213,21 +215,21 @@ impl Source<'_> {
     }
 }
 
-/// What a line of requests must be.
+/// Required relation between successive requests.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Line {
-    /// Each waits for the one before it.
+enum Chain {
+    /// Each waits for the preceding one.
     OfRequests,
-    /// Each continues the conversation of the one before it.
+    /// Each continues the conversation of the preceding one.
     OfTurns,
 }
 
-/// Nanoseconds as seconds, as JSON writes them.
+/// Converts nanoseconds to seconds.
 fn seconds(nanos: Nanos) -> f64 {
     nanos as f64 / 1e9
 }
 
-/// Nanoseconds as milliseconds; a whole number where it is one.
+/// Converts nanoseconds to milliseconds, as an integer if exact.
 fn milliseconds(nanos: Nanos) -> serde_json::Number {
     match nanos % 1_000_000 {
         0 => (nanos / 1_000_000).into(),
@@ -235,7 +237,7 @@ fn milliseconds(nanos: Nanos) -> serde_json::Number {
     }
 }
 
-/// A prompt as its blocks, to see what of it begins an earlier one.
+/// Converts blocks into pieces, to find common prefixes.
 fn as_pieces(blocks: &[Block]) -> Vec<Piece> {
     let piece = |block: &Block| Piece {
         identity: block.key,

@@ -4,12 +4,12 @@ use serde::Serialize;
 use serde_json::Number;
 use veeksha_model::Request;
 
-use super::lengths::json;
+use super::length_formats::json;
 use super::losses;
-use super::{Converter, Line, Source, as_pieces, milliseconds};
+use super::{Chain, Converter, Source, as_pieces, milliseconds};
 use crate::blocks::blocks;
 use crate::conversation::output_tokens;
-use crate::convert::error::CannotConvert;
+use crate::convert::error::ConvertError;
 
 #[derive(Serialize)]
 struct Row {
@@ -30,11 +30,12 @@ struct Row {
 }
 
 impl Converter {
-    /// A row for each request, with its whole prompt. A session of one request has no id; in one whose requests follow one another
-    /// each waits for the row before it, and only in others do they say for which ones (the history parent first).
-    pub(super) fn mooncake(&mut self, source: &Source<'_>) -> Result<Vec<String>, CannotConvert> {
+    /// Writes a row for each request, with its whole prompt. A session of one request has no id. In
+    /// a linear session each request waits for the preceding row; only in others do rows name the
+    /// ones they wait for (the history parent first).
+    pub(super) fn mooncake(&mut self, source: &Source<'_>) -> Result<Vec<String>, ConvertError> {
         let turns = &source.conversation.turns;
-        let graph = source.check_line(Line::OfRequests).is_err();
+        let graph = source.check_chain(Chain::OfRequests).is_err();
         let mut prompts = Vec::with_capacity(turns.len());
         for (place, turn) in turns.iter().enumerate() {
             let prompt = source.conversation.prompt(place);
@@ -69,7 +70,7 @@ impl Converter {
     }
 }
 
-/// The flavor continues the conversation of the first.
+/// The flavor continues the conversation of the first one.
 fn wait_for(request: &Request) -> Vec<String> {
     let others = request
         .parents

@@ -1,20 +1,20 @@
-//! Rows as the formats define them.
+//! Rows by the definitions of the formats.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use veeksha_model::{MediaKind, Message, NodeId, Role, ToolCall};
 
 use super::*;
-use crate::invent::{blocks, recorded_answer, request, session, synthetic, text, user};
+use crate::fixture::{blocks, recorded_answer, request, session, synthetic, text, user};
 
-fn words(text: &str) -> u32 {
+fn text_formats(text: &str) -> u32 {
     text.split_whitespace().count() as u32
 }
 
 fn rows(converter: &mut Converter, sessions: &[Session]) -> Vec<Value> {
     let mut rows = Vec::new();
     for (session, index) in sessions.iter().zip(0..) {
-        for row in converter.rows(session, index, &words).unwrap() {
+        for row in converter.rows(session, index, &text_formats).unwrap() {
             rows.push(serde_json::from_str(&row).unwrap());
         }
     }
@@ -34,13 +34,13 @@ fn convert(to: Format, sessions: &[Session]) -> (Vec<Value>, Vec<(&'static str, 
 
 fn refused(to: Format, session: &Session) -> String {
     Converter::new(to)
-        .rows(session, 4, &words)
+        .rows(session, 4, &text_formats)
         .unwrap_err()
         .to_string()
 }
 
-/// A conversation of two turns and a branch: 0 (100, answer 10) <- 1 (20, answer 5) after two seconds; 2 (7, answer 3) waits for both
-/// and sends nothing of them.
+/// A conversation of two turns and a branch: 0 (100, answer 10) <- 1 (20, answer 5) after two
+/// seconds; 2 (7, answer 3) waits for both and sends no history.
 fn tree() -> Session {
     let mut nodes = vec![
         request(0, None, 100),
@@ -66,7 +66,7 @@ fn line() -> Session {
     line
 }
 
-/// The same in words.
+/// The same conversation as text.
 fn chat() -> Session {
     let mut nodes = vec![
         recorded_answer(request(0, None, 1), "Saturn.", 1),
@@ -89,7 +89,7 @@ fn mooncake_rows_keep_times_lengths_and_equal_ids() {
     let trace = [
         blocks(&[46, 47, 48], 512, 1200, 0, 52),
         blocks(&[46, 47, 99, 7], 512, 1700, 27_482_000_000, 1),
-        // A partial block that is whole elsewhere.
+        // A partial block that is complete elsewhere.
         blocks(&[46, 47, 48], 512, 1536, 27_482_500_000, 9),
     ];
     let (rows, losses) = convert(Format::Mooncake, &trace);
@@ -103,7 +103,8 @@ fn mooncake_rows_keep_times_lengths_and_equal_ids() {
 }
 
 proptest! {
-    /// From Mooncake to Mooncake: lengths and instants stay, ids are equal if and only if they were.
+    /// From Mooncake to Mooncake: lengths and instants are kept, ids are equal if and only if they
+    /// were.
     #[test]
     fn mooncake_round_trips(trace in prop::collection::vec((prop::collection::vec(0u64..6, 1..6), 1u32..=512, 0u64..10_000), 1..12)) {
         let sessions: Vec<Session> = trace.iter().map(|(ids, last, at)| {
@@ -129,7 +130,8 @@ proptest! {
 #[test]
 fn mooncake_sessions_are_turns_or_graphs() {
     let (rows, losses) = convert(Format::Mooncake, &[line()]);
-    // The second prompt is the first, its answer, and what is new; the partial block of the first is not its beginning by name.
+    // The second prompt is the first, its answer, and the new part; the partial block of the first
+    // is not its prefix by id.
     let expected = [
         json!({"timestamp": 1500, "session_id": "0", "input_length": 100, "output_length": 10, "hash_ids": [0]}),
         json!({"session_id": "0", "delay": 2000, "input_length": 130, "output_length": 5, "hash_ids": [1]}),
@@ -149,7 +151,7 @@ fn mooncake_sessions_are_turns_or_graphs() {
 }
 
 #[test]
-fn the_history_parent_is_named_first() {
+fn mooncake_names_the_history_parent_first() {
     let mut graph = tree();
     graph.requests[2].history_parent = Some(NodeId(1));
     let (rows, _) = convert(Format::Mooncake, &[graph]);
@@ -180,7 +182,7 @@ fn blocks_of_another_size_share_at_that_size() {
 }
 
 #[test]
-fn timed_rows_are_the_graph() {
+fn timed_rows_contain_the_graph() {
     let (rows, losses) = convert(Format::TimedSyntheticSession, &[tree()]);
     let expected = [
         json!({"session_id": "0", "timestamp": 1.5, "input_length": 100, "new_input_length": 100, "output_length": 10,
@@ -192,13 +194,13 @@ fn timed_rows_are_the_graph() {
     ];
     assert_eq!(rows, expected);
     assert_eq!(losses, []);
-    // What the first prompts of two sessions have in common is lost; what a conversation has of itself is not.
+    // The common prefix of two sessions is lost; that of a conversation with itself is not.
     let (_, losses) = convert(Format::TimedSyntheticSession, &[line(), line()]);
     assert_eq!(losses, [(losses::SHARING, 1)]);
 }
 
 #[test]
-fn a_recorded_length_stands_unless_it_cannot_be() {
+fn recorded_length_is_kept_if_possible() {
     let mut of = blocks(&[1], 512, 100, 0, 5);
     let length = |of: &Session| {
         convert(Format::TimedSyntheticSession, std::slice::from_ref(of)).0[0]["input_length"].clone()
@@ -213,7 +215,7 @@ fn a_recorded_length_stands_unless_it_cannot_be() {
 }
 
 #[test]
-fn request_logs_are_requests_by_themselves() {
+fn request_log_has_independent_requests() {
     let (rows, losses) = convert(Format::RequestLog, &[tree()]);
     let expected = [
         json!({"arrived_at": 1.5, "input_length": 100, "output_length": 10}),
@@ -227,7 +229,7 @@ fn request_logs_are_requests_by_themselves() {
         [(losses::SHARING, 1), (losses::EDGES, 2), (losses::THINK_TIMES, 1)]
     );
     let mut table = Converter::new(Format::RequestLogCsv);
-    let rows = table.rows(&tree(), 0, &words).unwrap();
+    let rows = table.rows(&tree(), 0, &text_formats).unwrap();
     assert_eq!(rows, ["1.5,100,10", ",130,5", ",7,3"]);
     assert_eq!(
         Format::RequestLogCsv.header(),
@@ -236,7 +238,7 @@ fn request_logs_are_requests_by_themselves() {
 }
 
 #[test]
-fn shared_prefixes_have_blocks_first_and_lengths_then() {
+fn shared_prefix_has_blocks_then_lengths() {
     let mut first = line();
     first.requests[0].messages = vec![user(vec![synthetic(77, 512), synthetic(78, 100)])];
     let mut second = first.clone();
@@ -251,15 +253,15 @@ fn shared_prefixes_have_blocks_first_and_lengths_then() {
     assert_eq!(rows[..2], expected);
     assert_eq!(rows[2]["hash_ids"], json!([0, 2]));
     assert_eq!(losses, []);
-    let said = refused(Format::SharedPrefix, &tree());
+    let message = refused(Format::SharedPrefix, &tree());
     assert!(
-        said.starts_with("session 4, node 2: `shared_prefix` has only sessions in which"),
-        "{said}"
+        message.starts_with("session 4, node 2: `shared_prefix` has only sessions in which"),
+        "{message}"
     );
 }
 
 #[test]
-fn what_lengths_cannot_hold_is_counted() {
+fn counts_losses_of_length_formats() {
     let mut rich = chat();
     rich.labels = vec![("model".into(), "m".into())];
     let first = &mut rich.requests[0];
@@ -288,17 +290,17 @@ fn what_lengths_cannot_hold_is_counted() {
 }
 
 #[test]
-fn lengths_need_tokens_and_answers_a_length() {
+fn length_formats_need_tokens_and_output_length() {
     let silent = session(vec![request(3, None, 5)]);
     assert_eq!(
         refused(Format::RequestLog, &silent),
-        "session 4, node 3: the length of its answer is not known, and `request_log` needs it"
+        "session 4, node 3: the length of its answer is unknown, but `request_log` needs it"
     );
     let mut empty = session(vec![request(3, None, 0)]);
     empty.requests[0].output.target_tokens = Some(0);
     assert_eq!(
         refused(Format::Mooncake, &empty),
-        "session 4, node 3: its messages have no tokens, and `mooncake` needs at least one"
+        "session 4, node 3: its messages have no tokens, but `mooncake` needs at least one"
     );
     empty.requests[0].messages = vec![user(vec![synthetic(1, 5)])];
     let (rows, losses) = convert(Format::RequestLog, &[empty]);
@@ -306,7 +308,7 @@ fn lengths_need_tokens_and_answers_a_length() {
         (&rows[0]["output_length"], losses),
         (&json!(1), vec![(losses::EMPTY_ANSWERS, 1)])
     );
-    // Mooncake's answers may be of unknown length.
+    // Mooncake's answers may have an unknown length.
     assert_eq!(
         convert(Format::Mooncake, &[silent]).0[0].get("output_length"),
         None
@@ -314,7 +316,7 @@ fn lengths_need_tokens_and_answers_a_length() {
 }
 
 #[test]
-fn conversations_in_words_keep_them() {
+fn text_formats_keep_text() {
     let (rows, losses) = convert(Format::MultiTurn, &[chat()]);
     let expected = json!({"session_id": "0", "timestamp": 2.5, "turns": [
         {"messages": [{"role": "system", "content": "Be short."}, {"role": "user", "content": "Which planet has rings?"},
@@ -355,26 +357,29 @@ fn tool_calls_and_their_results_are_kept() {
     }];
     let call = json!([{"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}]);
     let (rows, _) = convert(Format::MultiTurn, &[chat.clone()]);
-    let said = &rows[0]["turns"];
+    let message = &rows[0]["turns"];
     assert_eq!(
-        said[0]["messages"][2],
+        message[0]["messages"][2],
         json!({"role": "assistant", "content": "", "tool_calls": call})
     );
     assert_eq!(
-        said[1]["messages"][0],
+        message[1]["messages"][0],
         json!({"role": "tool", "content": "rings", "tool_call_id": "c1"})
     );
     let (rows, _) = convert(Format::UntimedContentMultiTurn, &[chat]);
-    let said = &rows[0]["conversations"];
-    assert_eq!(said[2], json!({"from": "gpt", "value": "", "tool_calls": call}));
+    let message = &rows[0]["conversations"];
     assert_eq!(
-        said[3],
+        message[2],
+        json!({"from": "gpt", "value": "", "tool_calls": call})
+    );
+    assert_eq!(
+        message[3],
         json!({"from": "tool", "value": "rings", "tool_call_id": "c1"})
     );
 }
 
 #[test]
-fn untimed_conversations_have_words_and_nothing_else() {
+fn untimed_conversations_keep_only_text() {
     let (rows, losses) = convert(Format::UntimedContentMultiTurn, &[chat()]);
     let expected = json!({"conversations": [
         {"from": "system", "value": "Be short."}, {"from": "human", "value": "Which planet has rings?"},
@@ -386,17 +391,17 @@ fn untimed_conversations_have_words_and_nothing_else() {
     let mut open = chat();
     open.requests[0].replay.as_mut().unwrap().answer = None;
     assert!(refused(Format::UntimedContentMultiTurn, &open).contains("its answer was not recorded"));
-    let mut said = chat();
-    said.requests[0].messages[0].role = Role::Assistant;
-    assert!(refused(Format::UntimedContentMultiTurn, &said).contains("an assistant's message"));
+    let mut message = chat();
+    message.requests[0].messages[0].role = Role::Assistant;
+    assert!(refused(Format::UntimedContentMultiTurn, &message).contains("an assistant's message"));
 }
 
 #[test]
-fn single_turns_are_texts_and_lengths_are_not() {
+fn single_turn_needs_text() {
     let mut chat = chat();
     assert_eq!(
         refused(Format::SingleTurn, &chat),
-        "session 4, node 1: it sends a conversation, and `single_turn` has none; convert to `multi_turn`"
+        "session 4, node 1: it is part of a conversation, which `single_turn` cannot represent; convert to `multi_turn`"
     );
     chat.requests[1].replay.as_mut().unwrap().history = HistoryMode::Fresh;
     let (rows, losses) = convert(Format::SingleTurn, &[chat]);
@@ -406,26 +411,26 @@ fn single_turns_are_texts_and_lengths_are_not() {
     ];
     assert_eq!(rows, expected);
     assert_eq!(losses, [(losses::ANSWER_WORDS, 2)]);
-    let said = refused(Format::SingleTurn, &tree());
+    let message = refused(Format::SingleTurn, &tree());
     assert!(
-        said.starts_with("session 4, node 2: `single_turn` has only sessions in which each request waits"),
-        "{said}"
+        message.starts_with("session 4, node 2: `single_turn` has only sessions in which each request waits"),
+        "{message}"
     );
     for to in [
         Format::SingleTurn,
         Format::MultiTurn,
         Format::UntimedContentMultiTurn,
     ] {
-        let said = refused(to, &session(vec![recorded_answer(request(0, None, 5), "so", 1)]));
+        let message = refused(to, &session(vec![recorded_answer(request(0, None, 5), "so", 1)]));
         assert!(
-            said.contains("its text is not in the trace, only its length"),
-            "{said}"
+            message.contains("its text is not in the trace, only its length"),
+            "{message}"
         );
     }
 }
 
 proptest! {
-    /// Any session becomes rows or a refusal that names it; rows are JSON in which lengths fit one another.
+    /// Any session becomes rows or an error that names it; rows are JSON with consistent lengths.
     #[test]
     fn any_session_becomes_rows_or_is_refused(
         nodes in prop::collection::vec((0usize..9, 0u8..6, 0u32..900, any::<bool>(), 0u64..5_000_000_000), 1..6),
@@ -450,7 +455,7 @@ proptest! {
         let session = Session { arrives_at: at, ..session(requests.collect()) };
         for format in Format::ALL {
             let mut converter = Converter::new(format);
-            let rows = match converter.rows(&session, 7, &words) {
+            let rows = match converter.rows(&session, 7, &text_formats) {
                 Ok(rows) => rows,
                 Err(refusal) => {
                     prop_assert!(refusal.to_string().starts_with("session 7, node "), "{}", refusal);
@@ -478,7 +483,7 @@ proptest! {
 }
 
 #[test]
-fn every_format_has_a_name_that_is_read() {
+fn every_format_name_parses_back() {
     for format in Format::ALL {
         assert_eq!(format.name().parse(), Ok(format));
     }

@@ -1,36 +1,36 @@
-//! Why no trace can be made.
+//! Errors of synthesis.
 
-/// What keeps a likeness from being fitted, read or made something of.
+/// A model that cannot be fitted, read or used.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum CannotSynthesize {
-    /// A trace without requests.
-    #[error("the trace has no session with a request; there is nothing to be like")]
+pub enum SynthesisError {
+    /// The trace has no requests.
+    #[error("the trace has no requests to fit a model to")]
     Nothing,
-    /// The JSON is not a likeness.
-    #[error("the likeness cannot be read: {0}")]
+    /// The JSON is not a model.
+    #[error("cannot parse the trace model: {0}")]
     Unreadable(String),
-    /// Another version's.
-    #[error("the likeness has the form {version}, this program knows the form {known}; fit it again")]
+    /// The version is not supported.
+    #[error("unsupported version {version} of the trace model (expected {known}); fit it again")]
     Version {
-        /// What it says.
+        /// Version of the file.
         version: u32,
-        /// What is known.
+        /// Supported version.
         known: u32,
     },
-    /// It was changed so that it means nothing.
-    #[error("the likeness is unsound: {what}; fit it again")]
+    /// The model is inconsistent, for example after editing.
+    #[error("inconsistent trace model: {what}; fit it again")]
     Unsound {
-        /// Where.
+        /// Description of the inconsistency.
         what: &'static str,
     },
     /// An option out of its range.
-    #[error("`{name}` is {value}; it must be {range}")]
+    #[error("`{name}` must be {range}, got {value}")]
     Option {
-        /// Which.
+        /// Name of the option.
         name: &'static str,
-        /// What it is.
+        /// Value as given.
         value: f64,
-        /// What it may be.
+        /// Valid range.
         range: &'static str,
     },
 }

@@ -1,15 +1,15 @@
-//! A trace in the likeness of another.
+//! Synthesis of traces from a statistical model of another.
 
-mod deal;
 mod error;
-mod likeness;
-mod make;
+mod generate;
+mod model;
+mod quantiles;
+mod random_order;
 mod tree;
-mod values;
 
-pub use error::CannotSynthesize;
-pub use likeness::{Likeness, LikenessFit};
-pub use make::{Made, Synthesis};
+pub use error::SynthesisError;
+pub use generate::{GeneratedRows, Synthesis};
+pub use model::{TraceModel, TraceModelFit};
 
 #[cfg(test)]
 mod tests;

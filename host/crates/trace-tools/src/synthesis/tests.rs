@@ -1,4 +1,4 @@
-//! A made trace against the one that it was fitted to.
+//! Generated traces compared with the one that the model was fitted to.
 
 use std::collections::HashMap;
 
@@ -10,12 +10,13 @@ use veeksha_stats::RandomStream;
 
 use super::*;
 use crate::convert::{Converter, Format};
-use crate::invent::{blocks, request, session, synthetic, user};
+use crate::fixture::{blocks, request, session, synthetic, user};
 
-/// A trace of `sessions` sessions: 70 % begin with one of twenty system prompts of four to ten blocks, of which half go on with one of five
-/// documents of thirty blocks; then text of their own. Half have one turn, the others two to four, each longer than the one
-/// before. Arrivals are a Poisson process of two a second.
-fn invented(sessions: u64) -> Vec<Session> {
+/// A trace of `sessions` sessions: 70 % begin with one of twenty system prompts of four to ten
+/// blocks, half of them followed by one of five documents of thirty blocks; then unshared text.
+/// Half have one turn, the others two to four, each longer than the preceding one. Arrivals are a
+/// Poisson process of two per second.
+fn sample_trace(sessions: u64) -> Vec<Session> {
     let mut at = 0.0;
     (0..sessions)
         .map(|number| {
@@ -36,7 +37,7 @@ fn invented(sessions: u64) -> Vec<Session> {
             for turn in 0..turns {
                 let mut one = request(turn, turn.checked_sub(1), 1);
                 if turn > 0 {
-                    // A turn with its whole prompt: what came before, and more.
+                    // A turn with its whole prompt: the history and the new part.
                     content.push(synthetic(
                         u64::MAX / 2 - number * 10 - u64::from(turn),
                         50 + draws.below(200),
@@ -56,9 +57,9 @@ fn invented(sessions: u64) -> Vec<Session> {
         .collect()
 }
 
-/// What rows say of a trace.
+/// Statistics computed from rows.
 #[derive(Debug)]
-struct Figures {
+struct RowStats {
     requests: f64,
     sessions: f64,
     input: f64,
@@ -69,7 +70,7 @@ struct Figures {
     new_tokens: f64,
 }
 
-fn figures(rows: impl IntoIterator<Item = String>, size: u32) -> Figures {
+fn figures(rows: impl IntoIterator<Item = String>, size: u32) -> RowStats {
     let (mut ledger, mut hits, mut sessions) = (PrefixLedger::new(), 0, HashMap::new());
     let (mut count, mut input, mut output, mut wait, mut waits) = (0u64, 0u64, 0u64, 0.0, 0u64);
     let mut last_arrival: f64 = 0.0;
@@ -105,7 +106,7 @@ fn figures(rows: impl IntoIterator<Item = String>, size: u32) -> Figures {
         }
         last_arrival = last_arrival.max(row["timestamp"].as_f64().unwrap_or(0.0));
     }
-    Figures {
+    RowStats {
         requests: count as f64,
         sessions: sessions.len() as f64,
         input: input as f64 / count as f64,
@@ -126,12 +127,12 @@ fn rows_of(sessions: &[Session]) -> Vec<String> {
     rows
 }
 
-fn fitted(sessions: &[Session]) -> Likeness {
-    Likeness::fit(sessions, 64, &|_| 0).unwrap()
+fn fitted(sessions: &[Session]) -> TraceModel {
+    TraceModel::fit(sessions, 64, &|_| 0).unwrap()
 }
 
-fn made(likeness: &Likeness, synthesis: &Synthesis) -> Figures {
-    figures(likeness.make(synthesis).unwrap(), 64)
+fn generated(model: &TraceModel, synthesis: &Synthesis) -> RowStats {
+    figures(model.generate(synthesis).unwrap(), 64)
 }
 
 fn near(what: &str, value: f64, expected: f64, tolerance: f64) {
@@ -152,62 +153,67 @@ fn synthesis() -> Synthesis {
 }
 
 #[test]
-fn a_made_trace_is_like_the_one_it_was_fitted_to() {
-    let invented = invented(SESSIONS);
-    let original = figures(rows_of(&invented), 64);
-    let likeness = fitted(&invented);
-    let made = made(&likeness, &synthesis());
-    assert_eq!(made.sessions, original.sessions);
-    // Dealt: the turns of 3,000 sessions from a thousand slices that were made of them.
-    near("requests", made.requests, original.requests, 0.005);
-    near("last arrival", made.last_arrival, original.last_arrival, 0.01);
-    // Drawn for later turns: standard errors of about 1 %.
-    near("input", made.input, original.input, 0.03);
-    near("output", made.output, original.output, 0.03);
-    near("wait", made.wait, original.wait, 0.05);
-    assert!(
-        (made.hit_rate - original.hit_rate).abs() < 0.02,
-        "{made:?} {original:?}"
+fn generated_trace_has_the_originals_statistics() {
+    let sample_trace = sample_trace(SESSIONS);
+    let original = figures(rows_of(&sample_trace), 64);
+    let model = fitted(&sample_trace);
+    let generated = generated(&model, &synthesis());
+    assert_eq!(generated.sessions, original.sessions);
+    // Stratified: the turns of 3,000 sessions from a thousand slices.
+    near("requests", generated.requests, original.requests, 0.005);
+    near(
+        "last arrival",
+        generated.last_arrival,
+        original.last_arrival,
+        0.01,
     );
-    // The trace is worth the comparison: much is common, and not all.
+    // Drawn for later turns: standard errors of about 1 %.
+    near("input", generated.input, original.input, 0.03);
+    near("output", generated.output, original.output, 0.03);
+    near("wait", generated.wait, original.wait, 0.05);
+    assert!(
+        (generated.hit_rate - original.hit_rate).abs() < 0.02,
+        "{generated:?} {original:?}"
+    );
+    // The trace is a meaningful test: much is shared, but not all.
     assert!((0.3..0.9).contains(&original.hit_rate), "{original:?}");
 }
 
 #[test]
-fn a_trace_without_later_turns_is_met_almost_exactly() {
-    let invented: Vec<Session> = invented(SESSIONS)
+fn single_turn_trace_is_reproduced_almost_exactly() {
+    let sample_trace: Vec<Session> = sample_trace(SESSIONS)
         .into_iter()
         .map(|mut session| {
             session.requests.truncate(1);
             session
         })
         .collect();
-    let original = figures(rows_of(&invented), 64);
-    let made = made(&fitted(&invented), &synthesis());
+    let original = figures(rows_of(&sample_trace), 64);
+    let generated = generated(&fitted(&sample_trace), &synthesis());
     assert_eq!(
-        (made.requests, made.sessions),
+        (generated.requests, generated.sessions),
         (original.requests, original.sessions)
     );
-    near("input", made.input, original.input, 0.002);
-    near("output", made.output, original.output, 0.002);
+    near("input", generated.input, original.input, 0.002);
+    near("output", generated.output, original.output, 0.002);
     assert!(
-        (made.hit_rate - original.hit_rate).abs() < 0.004,
-        "{made:?} {original:?}"
+        (generated.hit_rate - original.hit_rate).abs() < 0.004,
+        "{generated:?} {original:?}"
     );
 }
 
 #[test]
-fn each_multiplier_does_what_it_says() {
-    let mut invented = invented(SESSIONS);
-    invented
+fn multipliers_scale_their_quantity() {
+    let mut sample_trace = sample_trace(SESSIONS);
+    sample_trace
         .iter_mut()
         .for_each(|session| session.requests.truncate(1));
-    let likeness = fitted(&invented);
-    let plain = made(&likeness, &synthesis());
+    let model = fitted(&sample_trace);
+    let plain = generated(&model, &synthesis());
     let of = |change: fn(&mut Synthesis)| {
         let mut changed = synthesis();
         change(&mut changed);
-        made(&likeness, &changed)
+        generated(&model, &changed)
     };
     let outputs = of(|synthesis| synthesis.output_multiplier = 2.0);
     near("output", outputs.output, 2.0 * plain.output, 0.005);
@@ -217,18 +223,18 @@ fn each_multiplier_does_what_it_says() {
     near("last arrival", fast.last_arrival, plain.last_arrival / 4.0, 0.001);
     assert_eq!((fast.input, fast.hit_rate), (plain.input, plain.hit_rate));
 
-    // What is common is three times as long, what is not stays: hits are tripled.
-    let hits = |figures: &Figures| figures.hit_rate * figures.input * figures.requests;
+    // Common prefixes are three times as long and the rest is unchanged: hits are tripled.
+    let hits = |figures: &RowStats| figures.hit_rate * figures.input * figures.requests;
     let long = of(|synthesis| synthesis.prefix_multiplier = 3.0);
     near("hits", hits(&long), 3.0 * hits(&plain), 0.01);
     near("output", long.output, plain.output, 1e-9);
 
-    // What is not common is half as long; the hits stay.
+    // The unshared part is half as long; the hits are unchanged.
     let short = of(|synthesis| synthesis.prompt_multiplier = 0.5);
     near("hits", hits(&short), hits(&plain), 0.01);
     assert!(short.input < plain.input);
 
-    // Five trees: what is common is new five times instead of once; the lengths stay.
+    // Five trees: prefixes are new five times instead of once; the lengths are unchanged.
     let roots = of(|synthesis| synthesis.root_multiplier = 5);
     near("input", roots.input, plain.input, 1e-9);
     assert!(roots.hit_rate < plain.hit_rate && roots.hit_rate > 0.5 * plain.hit_rate);
@@ -250,28 +256,28 @@ fn each_multiplier_does_what_it_says() {
 }
 
 #[test]
-fn the_same_likeness_and_seed_make_the_same_rows() {
-    let likeness = fitted(&invented(200));
-    let rows = |synthesis: &Synthesis| likeness.make(synthesis).unwrap().collect::<Vec<_>>();
+fn same_model_and_seed_generate_the_same_rows() {
+    let model = fitted(&sample_trace(200));
+    let rows = |synthesis: &Synthesis| model.generate(synthesis).unwrap().collect::<Vec<_>>();
     let plain = Synthesis {
         sessions: 200,
         ..Synthesis::default()
     };
     assert_eq!(rows(&plain), rows(&plain));
     assert_ne!(rows(&plain), rows(&Synthesis { seed: 7, ..plain }));
-    // Kept as JSON and read again it makes the same.
-    let kept = serde_json::to_string(&likeness).unwrap();
-    let read = Likeness::from_json(&kept).unwrap();
-    assert_eq!(read.make(&plain).unwrap().collect::<Vec<_>>(), rows(&plain));
+    // Stored as JSON and parsed again it generates the same rows.
+    let kept = serde_json::to_string(&model).unwrap();
+    let read = TraceModel::from_json(&kept).unwrap();
+    assert_eq!(read.generate(&plain).unwrap().collect::<Vec<_>>(), rows(&plain));
     assert_eq!((read.sessions(), read.block_size()), (200, 64));
 }
 
 #[test]
-fn what_a_trace_does_not_say_is_not_made_up() {
+fn unrecorded_quantities_are_omitted() {
     // One session of one request of unknown answer and arrival.
-    let likeness = fitted(&[session(vec![request(0, None, 100)])]);
-    let rows: Vec<String> = likeness
-        .make(&Synthesis {
+    let model = fitted(&[session(vec![request(0, None, 100)])]);
+    let rows: Vec<String> = model
+        .generate(&Synthesis {
             sessions: 2,
             ..Synthesis::default()
         })
@@ -287,22 +293,23 @@ fn what_a_trace_does_not_say_is_not_made_up() {
 }
 
 #[test]
-fn identical_prompts_are_common_to_the_last_token() {
+fn identical_prompts_are_shared_to_the_last_token() {
     let trace: Vec<Session> = (0..10).map(|at| blocks(&[1, 2], 64, 100, at * 1000, 5)).collect();
-    let made = made(
+    let generated = generated(
         &fitted(&trace),
         &Synthesis {
             sessions: 10,
             ..Synthesis::default()
         },
     );
-    assert_eq!((made.input, made.hit_rate), (100.0, 0.9));
+    assert_eq!((generated.input, generated.hit_rate), (100.0, 0.9));
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever passes the check can be made something of: prompts are never empty, and ids are as many as blocks.
+    /// Every model that passes the check can be used: prompts are never empty, and the number of
+    /// ids matches the blocks.
     #[test]
     fn any_sound_likeness_makes_rows(
         turns in prop::collection::vec(0.0..6.0f64, 1..4),
@@ -322,7 +329,7 @@ proptest! {
             "version": 1, "block_size": block_size, "sessions": 5, "turns": turns, "tree": tree, "rests": rests,
             "restarts": restarts, "growth": others, "outputs": others, "waits": others, "gaps": others,
         });
-        let likeness = Likeness::from_json(&kept.to_string()).unwrap();
+        let model = TraceModel::from_json(&kept.to_string()).unwrap();
         let synthesis = Synthesis {
             sessions: 4,
             root_multiplier: roots,
@@ -330,7 +337,7 @@ proptest! {
             prompt_multiplier: multiplier,
             ..Synthesis::default()
         };
-        for row in likeness.make(&synthesis).unwrap() {
+        for row in model.generate(&synthesis).unwrap() {
             let row: Value = serde_json::from_str(&row).unwrap();
             let tokens = row["input_length"].as_u64().unwrap();
             let ids = row["hash_ids"].as_array().unwrap();
@@ -342,27 +349,27 @@ proptest! {
 
     #[test]
     fn no_text_is_read_by_surprise(text in ".{0,80}") {
-        prop_assert!(Likeness::from_json(&text).is_err());
+        prop_assert!(TraceModel::from_json(&text).is_err());
     }
 }
 
 #[test]
-fn options_and_likenesses_are_checked() {
+fn rejects_invalid_options_and_models() {
     assert_eq!(
-        Likeness::fit(Vec::<Session>::new(), 64, &|_| 0),
-        Err(CannotSynthesize::Nothing)
+        TraceModel::fit(Vec::<Session>::new(), 64, &|_| 0),
+        Err(SynthesisError::Nothing)
     );
-    let likeness = fitted(&invented(20));
-    let refused = |synthesis: Synthesis| likeness.make(&synthesis).unwrap_err().to_string();
+    let model = fitted(&sample_trace(20));
+    let refused = |synthesis: Synthesis| model.generate(&synthesis).unwrap_err().to_string();
     let plain = Synthesis::default();
-    for wrong in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        let said = refused(Synthesis {
-            speedup: wrong,
+    for invalid in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let message = refused(Synthesis {
+            speedup: invalid,
             ..plain
         });
         assert!(
-            said.starts_with("`speedup` is ") && said.ends_with("above 0 and at most 1,000,000"),
-            "{said}"
+            message.starts_with("`speedup` is ") && message.ends_with("above 0 and at most 1,000,000"),
+            "{message}"
         );
     }
     let huge = Synthesis {
@@ -370,8 +377,8 @@ fn options_and_likenesses_are_checked() {
         root_multiplier: u32::MAX,
         ..plain
     };
-    let branched = fitted(&invented(300));
-    assert!(branched.make(&huge).unwrap_err().to_string().contains("2^52"));
+    let branched = fitted(&sample_trace(300));
+    assert!(branched.generate(&huge).unwrap_err().to_string().contains("2^52"));
     assert!(
         refused(Synthesis {
             root_multiplier: 0,
@@ -379,17 +386,17 @@ fn options_and_likenesses_are_checked() {
         })
         .contains("`root_multiplier` is 0")
     );
-    let kept: Value = serde_json::to_value(&likeness).unwrap();
+    let kept: Value = serde_json::to_value(&model).unwrap();
     let tampered = |key: &str, value: Value| {
         let mut kept = kept.clone();
         kept[key] = value;
-        Likeness::from_json(&kept.to_string()).unwrap_err().to_string()
+        TraceModel::from_json(&kept.to_string()).unwrap_err().to_string()
     };
-    assert!(tampered("version", 9.into()).contains("the form 9"));
+    assert!(tampered("version", 9.into()).contains("version 9"));
     assert!(tampered("block_size", 0.into()).contains("`block_size`"));
     assert!(tampered("turns", serde_json::json!([])).contains("`turns`"));
     assert!(tampered("turns", serde_json::json!([1.0, 1e18])).contains("a million"));
     assert!(tampered("rests", serde_json::json!([-1.0])).contains("0 or more"));
     assert!(tampered("tree", serde_json::json!([[0, 0, 1], [5, 1, 1]])).contains("`tree`"));
-    assert!(tampered("other", 1.into()).contains("cannot be read"));
+    assert!(tampered("other", 1.into()).contains("cannot parse"));
 }

@@ -1,4 +1,4 @@
-//! How prompts begin alike: a tree of blocks with how often each was seen.
+//! Tree of common prefixes with counts.
 
 use std::collections::HashMap;
 
@@ -6,21 +6,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::blocks::Block;
 
-/// What prompts have in common: a node for each stretch of blocks that at least two prompts begin with, up to where they part.
-/// Nodes stand in depth-first order, the root first, so that neighbours share the most.
+/// Common prefixes of prompts: a node for each run of blocks that at least two prompts begin with,
+/// up to where they diverge. Nodes are in depth-first order, the root first, so that neighbours
+/// share the most.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct PrefixTree(pub(crate) Vec<Node>);
 
-/// A stretch of common text: (parent, tokens, prompts).
+/// A run of common text: (parent, tokens, prompts).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "(u32, u32, u64)", into = "(u32, u32, u64)")]
 pub(crate) struct Node {
-    /// The node that it continues, by its place; the root's is itself.
+    /// Index of the node that it continues; the root's is its own.
     pub(crate) parent: u32,
-    /// Its own tokens.
+    /// Tokens of this node alone.
     pub(crate) tokens: u32,
-    /// Prompts whose common part ends here.
+    /// Prompts whose common prefix ends here.
     pub(crate) prompts: u64,
 }
 
@@ -41,12 +42,12 @@ impl From<Node> for (u32, u32, u64) {
 }
 
 impl PrefixTree {
-    /// Prompts that the tree was made of.
+    /// Returns the number of prompts in the tree.
     pub(crate) fn prompts(&self) -> u64 {
         self.0.iter().map(|node| node.prompts).sum()
     }
 
-    /// Tokens from the beginning of a prompt to the end of each node.
+    /// Returns the tokens from the beginning of a prompt to the end of each node.
     pub(crate) fn depths(&self) -> Vec<u64> {
         let mut depths: Vec<u64> = Vec::with_capacity(self.0.len());
         for node in &self.0 {
@@ -56,7 +57,7 @@ impl PrefixTree {
         depths
     }
 
-    /// Whether every node stands behind its parent, and the root begins.
+    /// Returns true if the root comes first and every node comes after its parent.
     pub(crate) fn is_sound(&self) -> bool {
         let behind = |(place, node): (usize, &Node)| place == 0 || (node.parent as usize) < place;
         let root = self.0.first();
@@ -66,30 +67,30 @@ impl PrefixTree {
     }
 }
 
-/// A tree while prompts are taken in: a node for each different (beginning, block).
+/// A tree under construction: a node for each distinct (prefix, block).
 #[derive(Clone, Debug)]
-pub(crate) struct Growing {
+pub(crate) struct TreeBuilder {
     children: HashMap<(u32, u64), u32>,
-    nodes: Vec<Grown>,
-    /// Of each prompt: the node of its last block, and its tokens.
+    nodes: Vec<BuilderNode>,
+    /// For each prompt: the node of its last block, and its tokens.
     prompts: Vec<(u32, u64)>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Grown {
+struct BuilderNode {
     parent: u32,
     tokens: u32,
     visits: u32,
 }
 
-impl Growing {
+impl TreeBuilder {
     pub(crate) fn new() -> Self {
-        let root = Grown {
+        let root = BuilderNode {
             parent: 0,
             tokens: 0,
             visits: 0,
         };
-        Growing {
+        TreeBuilder {
             children: HashMap::new(),
             nodes: vec![root],
             prompts: Vec::new(),
@@ -101,7 +102,7 @@ impl Growing {
         for block in prompt {
             let next = self.nodes.len() as u32;
             node = *self.children.entry((node, block.key)).or_insert_with(|| {
-                self.nodes.push(Grown {
+                self.nodes.push(BuilderNode {
                     parent: node,
                     tokens: 0,
                     visits: 0,
@@ -116,8 +117,8 @@ impl Growing {
         self.prompts.push((node, tokens));
     }
 
-    /// The common part of all prompts, and for each prompt how many tokens it has beyond its common part (below 0, if it ends
-    /// within).
+    /// Returns the common prefixes of all prompts, and for each prompt its tokens beyond its common
+    /// prefix (negative if it ends within).
     pub(crate) fn finish(self) -> (PrefixTree, Vec<i64>) {
         let nodes = &self.nodes;
         let shared = |node: u32| node == 0 || nodes[node as usize].visits > 1;
@@ -144,7 +145,7 @@ impl Growing {
                     .push(place);
             }
         }
-        // Depth first; what neither forks nor ends a prompt is one stretch with what follows it.
+        // Depth first; a node that neither forks nor ends a prompt is merged with its successor.
         let mut tree: Vec<Node> = Vec::new();
         let mut open = vec![(0u32, 0u32)];
         while let Some((first, parent)) = open.pop() {
@@ -175,7 +176,7 @@ mod tests {
     use super::*;
 
     fn grow(prompts: &[(&[u64], u32)]) -> (Vec<(u32, u32, u64)>, Vec<i64>) {
-        let mut growing = Growing::new();
+        let mut growing = TreeBuilder::new();
         for (keys, last) in prompts {
             let block = |(place, key): (usize, &u64)| Block {
                 key: *key,
@@ -189,8 +190,8 @@ mod tests {
     }
 
     #[test]
-    fn common_stretches_are_nodes() {
-        // 1 2 is common to three, 1 2 3 to two; 9 stands alone.
+    fn common_prefixes_become_nodes() {
+        // 1 2 is common to three, 1 2 3 to two; 9 occurs once.
         let (tree, rests) = grow(&[
             (&[1, 2, 3, 4], 64),
             (&[1, 2, 3], 64),
@@ -202,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_in_the_tree_share_the_most() {
+    fn tree_neighbours_share_the_most() {
         let (tree, _) = grow(&[
             (&[1, 2], 64),
             (&[5], 64),
@@ -215,28 +216,28 @@ mod tests {
     }
 
     #[test]
-    fn a_partial_block_is_common_as_long_as_it_is() {
+    fn partial_block_is_shared_for_its_length() {
         let (tree, rests) = grow(&[(&[1, 2], 20), (&[1, 2], 50)]);
         assert_eq!(tree, [(0, 0, 0), (0, 114, 2)]);
         assert_eq!(rests, [-30, 0]);
     }
 
     #[test]
-    fn a_tree_that_was_tampered_with_is_noticed() {
+    fn detects_tampered_tree() {
         let node = |parent, tokens, prompts| Node {
             parent,
             tokens,
             prompts,
         };
         assert!(PrefixTree(vec![node(0, 0, 1), node(0, 5, 1)]).is_sound());
-        for wrong in [
+        for invalid in [
             vec![],
             vec![node(0, 5, 1)],
             vec![node(0, 0, 0)],
             vec![node(0, 0, 1), node(1, 5, 1)],
             vec![node(0, 0, 1), node(2, 5, 1), node(0, 5, 1)],
         ] {
-            assert!(!PrefixTree(wrong).is_sound());
+            assert!(!PrefixTree(invalid).is_sound());
         }
     }
 }

@@ -1,19 +1,20 @@
-//! Formats of lengths without hash ids, and `shared_prefix`, which has them for the first prompt of a session.
+//! Formats of lengths without hash ids, and `shared_prefix`, which has them for the first prompt of
+//! a session.
 
 use serde::Serialize;
 use veeksha_model::HistoryMode;
 use veeksha_prefix::Piece;
 
 use super::losses;
-use super::{Converter, Line, Source, as_pieces, seconds};
+use super::{Chain, Converter, Source, as_pieces, seconds};
 use crate::blocks::blocks;
 use crate::conversation::length;
-use crate::convert::error::CannotConvert;
+use crate::convert::error::ConvertError;
 use crate::convert::format::Format;
 
 #[derive(Serialize)]
 struct RequestLogRow {
-    /// Not `timestamp`, which is milliseconds in other formats with the same columns.
+    /// Not `timestamp`, which is in milliseconds in other formats with the same columns.
     #[serde(skip_serializing_if = "Option::is_none")]
     arrived_at: Option<f64>,
     input_length: u64,
@@ -54,7 +55,7 @@ struct SharedPrefixRow {
 }
 
 impl Converter {
-    pub(super) fn request_log(&mut self, source: &Source<'_>) -> Result<Vec<String>, CannotConvert> {
+    pub(super) fn request_log(&mut self, source: &Source<'_>) -> Result<Vec<String>, ConvertError> {
         let mut rows = Vec::new();
         for (place, turn) in source.conversation.turns.iter().enumerate() {
             let request = turn.request;
@@ -89,7 +90,7 @@ impl Converter {
     pub(super) fn timed_synthetic_session(
         &mut self,
         source: &Source<'_>,
-    ) -> Result<Vec<String>, CannotConvert> {
+    ) -> Result<Vec<String>, ConvertError> {
         let mut rows = Vec::new();
         let mut prompts: Vec<Vec<Piece>> = Vec::new();
         for (place, turn) in source.conversation.turns.iter().enumerate() {
@@ -100,7 +101,7 @@ impl Converter {
                 .replay
                 .as_ref()
                 .and_then(|replay| replay.recorded.prompt_tokens);
-            // What was recorded of the whole prompt stands, unless it is less than what is new in it.
+            // The recorded length of the whole prompt is kept, unless it is less than the new part.
             let recorded = recorded
                 .map(u64::from)
                 .filter(|tokens| *tokens >= new_input_length);
@@ -126,15 +127,15 @@ impl Converter {
             let turn = &source.conversation.turns[place];
             self.lose_content(turn.request);
             self.lose_empty_answer(source, turn.request);
-            // What is kept is the conversation: text of the session's own, told by its length.
+            // The history is kept as text unique to the session, represented by its length.
             let kept = source.conversation.prompt_of_its_own(place, source.index);
             self.lose_sharing(losses::SHARING, prompt, &kept);
         }
         Ok(rows)
     }
 
-    pub(super) fn shared_prefix(&mut self, source: &Source<'_>) -> Result<Vec<String>, CannotConvert> {
-        source.check_line(Line::OfTurns)?;
+    pub(super) fn shared_prefix(&mut self, source: &Source<'_>) -> Result<Vec<String>, ConvertError> {
+        source.check_chain(Chain::OfTurns)?;
         let mut rows = Vec::new();
         for (place, turn) in source.conversation.turns.iter().enumerate() {
             let request = turn.request;

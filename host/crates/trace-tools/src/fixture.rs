@@ -23,7 +23,7 @@ pub(crate) fn user(content: Vec<Segment>) -> Message {
     }
 }
 
-/// A request that continues another one, with tokens of the seed of its node.
+/// Returns a request that continues another one, with tokens of the seed of its node.
 pub(crate) fn request(node: u32, continues: Option<u32>, tokens: u32) -> Request {
     Request {
         node: NodeId(node),
@@ -55,7 +55,7 @@ pub(crate) fn session(requests: Vec<Request>) -> Session {
     }
 }
 
-/// A session of one request made of blocks, as of a trace of hash ids.
+/// Returns a session of one request made of blocks, as from a trace of hash ids.
 pub(crate) fn blocks(ids: &[u64], size: u32, tokens: u32, at: u64, output: u32) -> Session {
     let mut left = tokens;
     let content = ids.iter().map(|id| {

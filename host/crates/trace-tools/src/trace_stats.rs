@@ -1,4 +1,4 @@
-//! A portrait as figures: JSON by `serde`, and text for a terminal.
+//! Statistics of a trace: JSON by `serde`, and text for a terminal.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,29 +6,29 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use crate::arrivals::Arrivals;
-use crate::distribution::{Distribution, Unit};
+use crate::distribution::{Distribution, QuantityUnit};
 use crate::labels::LabelValues;
 
-/// What a trace is like. A distribution is `None` (`null`) where the trace says nothing of it.
+/// Statistics of a trace. A distribution is `None` (`null`) if the trace lacks the data.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct PortraitReport {
-    /// Sessions.
+pub struct TraceStats {
+    /// Number of sessions.
     pub sessions: u64,
-    /// Requests of all sessions.
+    /// Number of requests in all sessions.
     pub requests: u64,
-    /// Requests of a session.
+    /// Requests per session.
     pub turns: Option<Distribution>,
-    /// The graphs of all sessions together.
-    pub graph: Graph,
-    /// Tokens of the messages that a request adds.
+    /// Graph counts over all sessions.
+    pub graph: GraphCounts,
+    /// Tokens of a request's new messages.
     pub new_prompt_tokens: Option<Distribution>,
-    /// Tokens of a whole prompt: as recorded, else as the conversation before it and its own messages have.
+    /// Tokens of a whole prompt: as recorded, else counted over the history and the new messages.
     pub prompt_tokens: Option<Distribution>,
-    /// Tokens of an answer: as recorded, as asked for, or as its text has.
+    /// Tokens of an answer: as recorded, as requested, or counted in its text.
     pub output_tokens: Option<Distribution>,
     /// Think times of the requests that wait for others.
     pub think_time: Option<Distribution>,
-    /// How long answers took when they were recorded.
+    /// Recorded durations of answers.
     pub latency: Option<Distribution>,
     /// Recorded arrivals of sessions.
     pub session_arrivals: Option<Arrivals>,
@@ -38,47 +38,48 @@ pub struct PortraitReport {
     pub messages: BTreeMap<&'static str, u64>,
     /// Media by kind.
     pub media: BTreeMap<&'static str, u64>,
-    /// Labels, by name.
+    /// Labels by name.
     pub labels: Vec<LabelValues>,
-    /// What an unbounded prefix cache would know.
+    /// Hits of an unbounded prefix cache.
     pub prefix: PrefixReport,
 }
 
-/// Graphs of sessions.
+/// Counts over the graphs of sessions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Graph {
-    /// Requests that wait for none.
+pub struct GraphCounts {
+    /// Requests without parents.
     pub roots: u64,
-    /// Pairs of a request and one that it waits for.
+    /// Pairs of a request and a parent.
     pub edges: u64,
-    /// Requests for which more than one waits.
+    /// Requests with several children.
     pub forks: u64,
-    /// Requests that wait for more than one.
+    /// Requests with several parents.
     pub joins: u64,
-    /// Requests that send a conversation with the real answers.
+    /// Requests that send their history with live answers.
     pub continued_live: u64,
-    /// Requests that send a conversation with its recorded answers.
+    /// Requests that send their history with recorded answers.
     pub continued_recorded: u64,
-    /// Requests that follow a conversation and send nothing of it.
+    /// Requests with a history that they do not send.
     pub continued_fresh: u64,
 }
 
-/// What an unbounded prefix cache would know of the prompts. The answers of a server count as text that no one knows beforehand;
-/// what the cache would keep of them while they are generated does not count as known.
+/// Hits of an unbounded prefix cache. Live answers count as text that is new to the cache, even if
+/// a server would keep them after generating them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PrefixReport {
     /// Tokens of all prompts as they are sent.
     pub prompt_tokens: u64,
-    /// Those that began an earlier prompt.
+    /// Tokens that are a prefix of an earlier prompt.
     pub hit_tokens: u64,
-    /// The share of the one in the other; `None` without prompts.
+    /// Share of hits in all tokens; `None` without prompts.
     pub hit_rate: Option<f64>,
-    /// Whether the count is exact; else it is an estimate within about half a percent of the new tokens.
+    /// True if the count is exact; else it is an estimate within about half a percent of the new
+    /// tokens.
     pub exact: bool,
 }
 
-impl PortraitReport {
-    /// The distributions that there are, with their names: for tables and plots.
+impl TraceStats {
+    /// Returns the available distributions with their names, for tables and plots.
     pub fn distributions(&self) -> Vec<(&'static str, &Distribution)> {
         let all = [
             ("requests of a session", self.turns.as_ref()),
@@ -99,7 +100,7 @@ impl PortraitReport {
             .collect()
     }
 
-    /// The portrait as text, some 110 characters wide.
+    /// Returns the statistics as text, about 110 characters wide.
     pub fn text(&self) -> String {
         let mut text = String::new();
         let mut line = |name: &str, value: String| {
@@ -188,8 +189,8 @@ fn arrivals_line(arrivals: &Arrivals) -> String {
     let mut line = format!(
         "{} from {} to {}",
         arrivals.count,
-        quantity(arrivals.first, Unit::Seconds),
-        quantity(arrivals.last, Unit::Seconds)
+        quantity(arrivals.first, QuantityUnit::Seconds),
+        quantity(arrivals.last, QuantityUnit::Seconds)
     );
     if let (Some(rate), Some(variation), Some(burstiness)) =
         (arrivals.rate, arrivals.gap_variation, arrivals.burstiness)
@@ -203,16 +204,16 @@ fn arrivals_line(arrivals: &Arrivals) -> String {
     line
 }
 
-/// A figure in its unit, short enough for a column.
-fn quantity(value: f64, unit: Unit) -> String {
+/// Formats a value with its unit, short enough for a column.
+fn quantity(value: f64, unit: QuantityUnit) -> String {
     match unit {
-        Unit::Tokens | Unit::Count => figure(value),
-        Unit::Seconds if value != 0.0 && value.abs() < 1.0 => format!("{} ms", figure(value * 1e3)),
-        Unit::Seconds => format!("{} s", figure(value)),
+        QuantityUnit::Tokens | QuantityUnit::Count => figure(value),
+        QuantityUnit::Seconds if value != 0.0 && value.abs() < 1.0 => format!("{} ms", figure(value * 1e3)),
+        QuantityUnit::Seconds => format!("{} s", figure(value)),
     }
 }
 
-/// Whole numbers as they are, others with two decimals where they are small and none where they are large.
+/// Formats integers as they are, small numbers with two decimals and large ones with none.
 fn figure(value: f64) -> String {
     if value.fract() == 0.0 || value.abs() >= 1000.0 {
         format!("{value:.0}")
@@ -233,16 +234,16 @@ fn short(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::Portrait;
-    use crate::invent::blocks;
+    use crate::TraceStatsBuilder;
+    use crate::fixture::blocks;
 
     #[test]
-    fn the_text_says_what_the_figures_say() {
-        let mut portrait = Portrait::new();
+    fn text_agrees_with_statistics() {
+        let mut stats_builder = TraceStatsBuilder::new();
         for (at, ids) in [(0, [1, 2, 3]), (2, [1, 2, 4]), (3, [9, 8, 7])] {
-            portrait.add(&blocks(&ids, 512, 1536, at * 1_000_000_000, 20), &|_| 0);
+            stats_builder.add(&blocks(&ids, 512, 1536, at * 1_000_000_000, 20), &|_| 0);
         }
-        let text = portrait.finish().text();
+        let text = stats_builder.finish().text();
         let expected = "\
 sessions                  3
 requests                  3

@@ -1,58 +1,59 @@
-//! A sample in at most a thousand equally likely values.
+//! A sample reduced to at most a thousand equally likely values.
 
 use serde::{Deserialize, Serialize};
 
 use crate::tally::Tally;
 
-/// Values that are kept.
+/// Maximum number of values.
 const SLICES: u64 = 1000;
 
-/// A sample as values that are equally likely, ascending. Of up to a thousand values each stands for itself; of more, each is the
-/// mean of a thousandth of the sample by rank, so that the mean of the sample stays what it was and only its outermost thousandths
-/// are drawn in.
+/// A sample as equally likely values, ascending. Up to a thousand values are kept as they are;
+/// beyond that, each is the mean of a thousandth of the sample by rank, so that the mean of the
+/// sample is preserved and only its outermost thousandths are drawn in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct Values(Vec<f64>);
+pub(crate) struct Quantiles(Vec<f64>);
 
-impl Values {
-    pub(crate) fn of(tally: &Tally) -> Values {
+impl Quantiles {
+    pub(crate) fn of(tally: &Tally) -> Quantiles {
         let cumulative = tally.cumulative();
         let count = cumulative.last().map_or(0, |last| last.1);
         let slices = count.min(SLICES);
-        let sums = Sums::of(&cumulative);
+        let sums = PrefixSums::of(&cumulative);
         let width = count as f64 / slices.max(1) as f64;
         let slice = |number: u64| {
             let (from, to) = (number as f64 * width, (number + 1) as f64 * width);
             (sums.up_to(to) - sums.up_to(from)) / width
         };
-        Values((0..slices).map(slice).collect())
+        Quantiles((0..slices).map(slice).collect())
     }
 
-    /// Whether there are none.
+    /// Returns true without values.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether all are numbers that a sample can have.
+    /// Returns true if all values are finite and not negative.
     pub(crate) fn are_sound(&self) -> bool {
         self.0.iter().all(|value| value.is_finite() && *value >= 0.0)
     }
 
-    /// The value at `position` (`0.0..1.0`) of the sample in ascending order; 0 without values.
+    /// Returns the value at `position` (`0.0..1.0`) of the sample in ascending order; 0 without
+    /// values.
     pub(crate) fn at(&self, position: f64) -> f64 {
         let place = (position * self.0.len() as f64) as usize;
         self.0.get(place).or(self.0.last()).copied().unwrap_or_default()
     }
 }
 
-/// Sums of a sample in ascending order.
-struct Sums<'a> {
+/// Prefix sums of a sample in ascending order.
+struct PrefixSums<'a> {
     cumulative: &'a [(u64, u64)],
-    /// The sum of all values before each entry.
+    /// Sum of all values before each entry.
     before: Vec<f64>,
 }
 
-impl<'a> Sums<'a> {
+impl<'a> PrefixSums<'a> {
     fn of(cumulative: &'a [(u64, u64)]) -> Self {
         let mut sum = 0.0;
         let mut below = 0;
@@ -62,10 +63,10 @@ impl<'a> Sums<'a> {
             sum += *value as f64 * (up_to - below) as f64;
             below = *up_to;
         }
-        Sums { cumulative, before }
+        PrefixSums { cumulative, before }
     }
 
-    /// The sum of the `count` smallest values, a fraction of the last one included.
+    /// Returns the sum of the `count` smallest values, including a fraction of the last one.
     fn up_to(&self, count: f64) -> f64 {
         let place = self
             .cumulative
@@ -95,38 +96,38 @@ impl<'a> Sums<'a> {
 mod tests {
     use super::*;
 
-    fn mean(values: &Values) -> f64 {
-        values.0.iter().sum::<f64>() / values.0.len() as f64
+    fn mean(quantiles: &Quantiles) -> f64 {
+        quantiles.0.iter().sum::<f64>() / quantiles.0.len() as f64
     }
 
-    fn values(sample: impl IntoIterator<Item = u64>) -> Values {
+    fn quantiles(sample: impl IntoIterator<Item = u64>) -> Quantiles {
         let mut tally = Tally::default();
         sample.into_iter().for_each(|value| tally.add(value));
-        Values::of(&tally)
+        Quantiles::of(&tally)
     }
 
     #[test]
-    fn a_small_sample_is_itself() {
-        assert_eq!(values([5, 1, 5, 9]).0, [1.0, 5.0, 5.0, 9.0]);
-        assert!(values([]).is_empty());
-        assert_eq!(values([]).at(0.5), 0.0);
+    fn small_sample_is_kept() {
+        assert_eq!(quantiles([5, 1, 5, 9]).0, [1.0, 5.0, 5.0, 9.0]);
+        assert!(quantiles([]).is_empty());
+        assert_eq!(quantiles([]).at(0.5), 0.0);
     }
 
     #[test]
-    fn a_large_sample_keeps_its_mean() {
+    fn large_sample_keeps_its_mean() {
         // 2,500 values whose mean is that of 0..2500 squared: (n - 1)(2n - 1) / 6.
-        let large = values((0..2500).map(|value| value * value));
+        let large = quantiles((0..2500).map(|value| value * value));
         assert_eq!(large.0.len(), 1000);
         let expected = 2499.0 * 4999.0 / 6.0;
         assert!((mean(&large) / expected - 1.0).abs() < 1e-9);
         assert!(large.0.is_sorted());
-        // Each is the mean of two values and a half: of 0, 1 and half of 4 the first.
+        // Each is the mean of two and a half values: of 0, 1 and half of 4 for the first.
         assert!((large.0[0] - (0.0 + 1.0 + 0.5 * 4.0) / 2.5).abs() < 1e-9);
     }
 
     #[test]
-    fn positions_take_each_value_as_often() {
-        let four = values([1, 2, 3, 4]);
+    fn positions_cover_values_evenly() {
+        let four = quantiles([1, 2, 3, 4]);
         let drawn: Vec<f64> = (0..8).map(|i| four.at((f64::from(i) + 0.5) / 8.0)).collect();
         assert_eq!(drawn, [1.0, 1.0, 2.0, 2.0, 3.0, 3.0, 4.0, 4.0]);
         assert_eq!(four.at(1.0), 4.0);

@@ -1,31 +1,31 @@
-//! A trace in the likeness of another, as rows of the flavor `mooncake`.
+//! Generation of a trace from a model, as rows of the flavor `mooncake`.
 
 use serde::Serialize;
 use serde_json::Number;
 use veeksha_stats::{Draws, RandomStream};
 
-use super::deal::Deal;
-use super::error::CannotSynthesize;
-use super::likeness::Likeness;
+use super::error::SynthesisError;
+use super::model::TraceModel;
+use super::random_order::RandomOrder;
 
-/// What kind of trace is made.
+/// Parameters of a generated trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Synthesis {
     /// Equal seeds give equal traces.
     pub seed: u64,
-    /// Sessions to make. As many as the likeness was fitted to give its hit rate; more of them find more in common in the same
-    /// tree, see `root_multiplier`.
+    /// Number of sessions. The model's own number reproduces its hit rate; more sessions share more
+    /// of the same tree, see `root_multiplier`.
     pub sessions: u64,
-    /// Length of what prompts have in common, of what it was; above 0.
+    /// Factor for the length of common prefixes; above 0.
     pub prefix_multiplier: f64,
-    /// How many trees there are, each with its share of the sessions; at least 1. With `n` times the sessions, `n` trees keep the
-    /// hit rate.
+    /// Number of independent trees, each with its share of the sessions; at least 1. With `n` times
+    /// the sessions, `n` trees keep the hit rate.
     pub root_multiplier: u32,
-    /// Length of what prompts have for themselves, of what it was; above 0.
+    /// Factor for the length of the unshared part of prompts; above 0.
     pub prompt_multiplier: f64,
-    /// Length of answers, of what it was; above 0.
+    /// Factor for the length of answers; above 0.
     pub output_multiplier: f64,
-    /// How much faster sessions arrive; above 0. Think times stay as they are.
+    /// Factor by which sessions arrive faster; above 0. Think times are unchanged.
     pub speedup: f64,
 }
 
@@ -44,7 +44,7 @@ impl Default for Synthesis {
 }
 
 impl Synthesis {
-    fn check(&self) -> Result<(), CannotSynthesize> {
+    fn check(&self) -> Result<(), SynthesisError> {
         let multipliers = [
             ("prefix_multiplier", self.prefix_multiplier),
             ("prompt_multiplier", self.prompt_multiplier),
@@ -53,7 +53,7 @@ impl Synthesis {
         ];
         for (name, value) in multipliers {
             if !(value > 0.0 && value <= 1e6) {
-                return Err(CannotSynthesize::Option {
+                return Err(SynthesisError::Option {
                     name,
                     value,
                     range: "above 0 and at most 1,000,000",
@@ -61,14 +61,14 @@ impl Synthesis {
             }
         }
         if self.root_multiplier == 0 {
-            return Err(CannotSynthesize::Option {
+            return Err(SynthesisError::Option {
                 name: "root_multiplier",
                 value: 0.0,
                 range: "at least 1",
             });
         }
         if self.sessions > MOST_SESSIONS {
-            return Err(CannotSynthesize::Option {
+            return Err(SynthesisError::Option {
                 name: "sessions",
                 value: self.sessions as f64,
                 range: "at most 2^28",
@@ -78,16 +78,16 @@ impl Synthesis {
     }
 }
 
-/// Hash ids stay below 2^53 with this many sessions.
+/// Keeps hash ids below 2^53.
 const MOST_SESSIONS: u64 = 1 << 28;
 
-/// Ids that a session has for its own blocks.
+/// Number of ids reserved for a session's own blocks.
 const OWN_IDS: u64 = 1 << 24;
 
-/// All trees together have no more ids than this.
+/// Maximum number of ids in all trees together.
 const MOST_COMMON_IDS: u64 = 1 << 52;
 
-/// A prompt has no more tokens than this.
+/// Maximum number of tokens of a prompt.
 const MOST_TOKENS: u64 = 1 << 24;
 
 #[derive(Serialize)]
@@ -104,13 +104,14 @@ struct Row {
     hash_ids: Vec<u64>,
 }
 
-impl Likeness {
-    /// The rows of a made trace, without line ends, session by session in the order of their arrival. All that a session is depends on
-    /// (likeness, synthesis, its number) and on nothing else; when it arrives, on those before it too.
+impl TraceModel {
+    /// Returns the rows of the generated trace, without line ends, session by session in order of
+    /// arrival. The content of a session depends only on model, parameters and its number; its
+    /// arrival also on the preceding ones.
     ///
-    /// First prompts, first answers, numbers of turns and gaps are dealt like cards, so that of `sessions` sessions each value comes
-    /// as often as in the trace that the likeness was fitted to; what later turns have is drawn.
-    pub fn make(&self, synthesis: &Synthesis) -> Result<Made<'_>, CannotSynthesize> {
+    /// First prompts, first answers, numbers of turns and gaps are stratified, so that each value
+    /// appears as often as in the fitted trace; the values of later turns are drawn.
+    pub fn generate(&self, synthesis: &Synthesis) -> Result<GeneratedRows<'_>, SynthesisError> {
         self.check()?;
         synthesis.check()?;
         let Synthesis {
@@ -119,25 +120,25 @@ impl Likeness {
             root_multiplier,
             ..
         } = *synthesis;
-        let deal = |name| Deal::new(seed, name, sessions);
-        let trunk = Trunk::of(self, synthesis.prefix_multiplier);
-        let common = trunk.ids.checked_mul(root_multiplier.into());
+        let random_order = |name| RandomOrder::new(seed, name, sessions);
+        let tree = ScaledTree::of(self, synthesis.prefix_multiplier);
+        let common = tree.ids.checked_mul(root_multiplier.into());
         if common.is_none_or(|ids| ids > MOST_COMMON_IDS) {
-            return Err(CannotSynthesize::Option {
+            return Err(SynthesisError::Option {
                 name: "root_multiplier",
                 value: root_multiplier.into(),
-                range: "so small that all trees together have at most 2^52 blocks",
+                range: "small enough for at most 2^52 blocks in all trees",
             });
         }
-        Ok(Made {
-            likeness: self,
+        Ok(GeneratedRows {
+            model: self,
             synthesis: *synthesis,
-            trunk,
-            prompts: deal("prompts"),
-            rests: deal("rests"),
-            turns: deal("turns"),
-            outputs: deal("outputs"),
-            gaps: deal("gaps"),
+            tree,
+            prompts: random_order("prompts"),
+            rests: random_order("rests"),
+            turns: random_order("turns"),
+            outputs: random_order("outputs"),
+            gaps: random_order("gaps"),
             index: 0,
             at: 0.0,
             rows: Vec::new().into_iter(),
@@ -145,24 +146,24 @@ impl Likeness {
     }
 }
 
-/// The rows of a made trace.
+/// Iterator over the rows of a generated trace.
 #[derive(Clone, Debug)]
-pub struct Made<'a> {
-    likeness: &'a Likeness,
+pub struct GeneratedRows<'a> {
+    model: &'a TraceModel,
     synthesis: Synthesis,
-    trunk: Trunk,
-    prompts: Deal,
-    rests: Deal,
-    turns: Deal,
-    outputs: Deal,
-    gaps: Deal,
+    tree: ScaledTree,
+    prompts: RandomOrder,
+    rests: RandomOrder,
+    turns: RandomOrder,
+    outputs: RandomOrder,
+    gaps: RandomOrder,
     index: u64,
-    /// Nanoseconds.
+    /// Arrival in nanoseconds.
     at: f64,
     rows: std::vec::IntoIter<String>,
 }
 
-impl Iterator for Made<'_> {
+impl Iterator for GeneratedRows<'_> {
     type Item = String;
 
     fn next(&mut self) -> Option<String> {
@@ -174,7 +175,7 @@ impl Iterator for Made<'_> {
                 return None;
             }
             if self.index > 0 {
-                let gap = self.likeness.gaps.at(self.gaps.position(self.index));
+                let gap = self.model.gaps.at(self.gaps.position(self.index));
                 self.at += gap / self.synthesis.speedup;
             }
             self.rows = self.session(self.index).into_iter();
@@ -183,33 +184,33 @@ impl Iterator for Made<'_> {
     }
 }
 
-impl Made<'_> {
+impl GeneratedRows<'_> {
     fn session(&self, index: u64) -> Vec<String> {
-        let likeness = self.likeness;
+        let model = self.model;
         let mut draws = RandomStream::new(self.synthesis.seed, index, "later turns").draws();
-        let turns = (likeness.turns.at(self.turns.position(index)).round() as u64).max(1);
-        let recorded = !likeness.gaps.is_empty();
+        let turns = (model.turns.at(self.turns.position(index)).round() as u64).max(1);
+        let recorded = !model.gaps.is_empty();
         let mut own = OwnIds {
-            next: self.trunk.ids * u64::from(self.synthesis.root_multiplier) + index * OWN_IDS,
+            next: self.tree.ids * u64::from(self.synthesis.root_multiplier) + index * OWN_IDS,
         };
         let mut prompt = Prompt::default();
         let mut rows = Vec::new();
         for turn in 0..turns {
             if turn == 0 {
-                let rest = likeness.rests.at(self.rests.position(index));
+                let rest = model.rests.at(self.rests.position(index));
                 let rank = self.prompts.rank(index);
                 prompt = self.begin(self.prompts.position(index), rank, rest, &mut own);
-            } else if draws.unit() < likeness.restarts {
+            } else if draws.unit() < model.restarts {
                 let (position, rank) = (draws.unit(), u64::from(draws.next_u32()));
-                let rest = likeness.rests.at(draws.unit());
+                let rest = model.rests.at(draws.unit());
                 prompt = self.begin(position, rank, rest, &mut own);
             } else {
-                let growth = likeness.growth.at(draws.unit()) * self.synthesis.prompt_multiplier;
+                let growth = model.growth.at(draws.unit()) * self.synthesis.prompt_multiplier;
                 let tokens = prompt.tokens.saturating_add(growth.round() as u64);
-                prompt.grow(tokens, likeness.block_size, &mut own);
+                prompt.grow(tokens, model.block_size, &mut own);
             }
             let output = self.output(turn, index, &mut draws);
-            let wait = (turn > 0).then(|| likeness.waits.at(draws.unit()));
+            let wait = (turn > 0).then(|| model.waits.at(draws.unit()));
             let row = Row {
                 timestamp: (turn == 0 && recorded).then(|| milliseconds(self.at)),
                 session_id: (turns > 1).then(|| index.to_string()),
@@ -224,12 +225,13 @@ impl Made<'_> {
         rows
     }
 
-    /// A prompt that continues no other one. `position` says how it begins, `rank` in which of the trees.
+    /// Starts a prompt that continues no other one. `position` selects its common prefix, `rank`
+    /// its tree.
     fn begin(&self, position: f64, rank: u64, rest: f64, own: &mut OwnIds) -> Prompt {
-        let size = u64::from(self.likeness.block_size);
-        let node = self.trunk.node(position);
-        let common = self.trunk.ends[node];
-        // The rest is kept with a block's length added to it, because it may be less than nothing.
+        let size = u64::from(self.model.block_size);
+        let node = self.tree.node(position);
+        let common = self.tree.ends[node];
+        // The rest is stored with a block's length added to it, because it may be negative.
         let rest = rest - size as f64;
         let rest = if rest > 0.0 {
             rest * self.synthesis.prompt_multiplier
@@ -239,9 +241,9 @@ impl Made<'_> {
         let tokens = (common as f64 + rest).round().max(1.0) as u64;
         let tree = rank % u64::from(self.synthesis.root_multiplier);
         let mut prompt = Prompt::default();
-        self.trunk
-            .ids_of(node, tokens.min(common), size, tree * self.trunk.ids, &mut prompt);
-        prompt.grow(tokens, self.likeness.block_size, own);
+        self.tree
+            .ids_of(node, tokens.min(common), size, tree * self.tree.ids, &mut prompt);
+        prompt.grow(tokens, self.model.block_size, own);
         prompt
     }
 
@@ -251,31 +253,31 @@ impl Made<'_> {
         } else {
             draws.unit()
         };
-        let outputs = &self.likeness.outputs;
+        let outputs = &self.model.outputs;
         let tokens = outputs.at(position) * self.synthesis.output_multiplier;
         (!outputs.is_empty()).then_some(tokens.round() as u64)
     }
 }
 
-/// The tree of common beginnings with its lengths multiplied.
+/// The tree of common prefixes with scaled lengths.
 #[derive(Clone, Debug)]
-struct Trunk {
+struct ScaledTree {
     parents: Vec<u32>,
     /// Tokens from the beginning of a prompt to the end of each node.
     ends: Vec<u64>,
-    /// The id of each node's first block, and the number of that block in the prompt.
+    /// Id of each node's first block, and the number of that block in the prompt.
     first: Vec<(u64, u64)>,
-    /// Ids in all.
+    /// Number of ids.
     ids: u64,
-    /// Prompts up to and with each node.
+    /// Prompts up to and including each node.
     up_to: Vec<u64>,
 }
 
-impl Trunk {
-    fn of(likeness: &Likeness, multiplier: f64) -> Self {
-        let size = u64::from(likeness.block_size);
-        let tree = &likeness.tree;
-        let mut trunk = Trunk {
+impl ScaledTree {
+    fn of(model: &TraceModel, multiplier: f64) -> Self {
+        let size = u64::from(model.block_size);
+        let tree = &model.tree;
+        let mut scaled_tree = ScaledTree {
             parents: Vec::new(),
             ends: Vec::new(),
             first: Vec::new(),
@@ -284,8 +286,8 @@ impl Trunk {
         };
         let mut prompts = 0;
         for (node, depth) in tree.0.iter().zip(tree.depths()) {
-            let parent = trunk.ends.get(node.parent as usize).copied().unwrap_or(0);
-            // Whole blocks stay whole blocks, so that what was common stays common to the last token.
+            let parent = scaled_tree.ends.get(node.parent as usize).copied().unwrap_or(0);
+            // Whole blocks stay whole blocks, so that prefixes stay common to the last token.
             let scaled = depth as f64 * multiplier;
             let end = if depth % size == 0 {
                 (scaled / size as f64).round() as u64 * size
@@ -295,17 +297,18 @@ impl Trunk {
             let end = end.min(MOST_TOKENS).max(parent);
             // A block belongs to the node that it ends in.
             let first = parent / size;
-            trunk.first.push((trunk.ids, first));
-            trunk.ids += end.div_ceil(size) - first;
-            trunk.parents.push(node.parent);
-            trunk.ends.push(end);
+            scaled_tree.first.push((scaled_tree.ids, first));
+            scaled_tree.ids += end.div_ceil(size) - first;
+            scaled_tree.parents.push(node.parent);
+            scaled_tree.ends.push(end);
             prompts += node.prompts;
-            trunk.up_to.push(prompts);
+            scaled_tree.up_to.push(prompts);
         }
-        trunk
+        scaled_tree
     }
 
-    /// The node in which the common part of the prompt at a position (`0.0..1.0`) of all prompts ends.
+    /// Returns the node at which the common prefix of the prompt at a position (`0.0..1.0`) of all
+    /// prompts ends.
     fn node(&self, position: f64) -> usize {
         let all = self.up_to.last().copied().unwrap_or(0);
         let number = (position * all as f64) as u64;
@@ -313,7 +316,7 @@ impl Trunk {
         node.min(self.up_to.len().saturating_sub(1))
     }
 
-    /// The blocks of the first `tokens` tokens on the way to a node.
+    /// Returns the blocks of the first `tokens` tokens on the path to a node.
     fn ids_of(&self, node: usize, tokens: u64, size: u64, from: u64, prompt: &mut Prompt) {
         let mut line = vec![node];
         while let Some(&last) = line.last()
@@ -325,7 +328,7 @@ impl Trunk {
         let mut at = 0;
         while at < tokens {
             let end = tokens.min(at + size);
-            // The node in which the block's last token lies.
+            // The node that contains the block's last token.
             while line.peek().is_some_and(|node| self.ends[*node] < end) {
                 line.next();
             }
@@ -345,7 +348,8 @@ struct Prompt {
 }
 
 impl Prompt {
-    /// Makes it longer, with blocks of its own. A block that was partial is another one once it is longer.
+    /// Extends the prompt with the session's own blocks. A partial block becomes another one when
+    /// it is extended.
     fn grow(&mut self, tokens: u64, size: u32, own: &mut OwnIds) {
         let size = u64::from(size);
         let tokens = tokens.min(MOST_TOKENS);
@@ -373,7 +377,7 @@ impl OwnIds {
     }
 }
 
-/// Nanoseconds as milliseconds, to a microsecond; a whole number where it is one.
+/// Converts nanoseconds to milliseconds, rounded to a microsecond; an integer if exact.
 fn milliseconds(nanos: f64) -> Number {
     let micros = (nanos / 1000.0).round().max(0.0) as u64;
     match micros % 1000 {

@@ -1,15 +1,15 @@
-//! Formats of words.
+//! Formats of text.
 
 use serde_json::{Map, Value, json};
 use veeksha_model::{HistoryMode, MediaKind, Message, RecordedAnswer, Request, Role, Segment, ToolCall};
 
 use super::losses;
-use super::{Converter, Line, Source, milliseconds};
-use crate::convert::error::CannotConvert;
+use super::{Chain, Converter, Source, milliseconds};
+use crate::convert::error::ConvertError;
 
 impl Converter {
-    pub(super) fn multi_turn(&mut self, source: &Source<'_>) -> Result<Vec<String>, CannotConvert> {
-        source.check_line(Line::OfRequests)?;
+    pub(super) fn multi_turn(&mut self, source: &Source<'_>) -> Result<Vec<String>, ConvertError> {
+        source.check_chain(Chain::OfRequests)?;
         let requests = &source.session.requests;
         let mut turns = Vec::with_capacity(requests.len());
         for request in requests {
@@ -34,13 +34,13 @@ impl Converter {
         Ok(vec![Value::Object(row).to_string()])
     }
 
-    pub(super) fn single_turn(&mut self, source: &Source<'_>) -> Result<Vec<String>, CannotConvert> {
-        source.check_line(Line::OfRequests)?;
+    pub(super) fn single_turn(&mut self, source: &Source<'_>) -> Result<Vec<String>, ConvertError> {
+        source.check_chain(Chain::OfRequests)?;
         let requests = &source.session.requests;
         let mut rows = Vec::with_capacity(requests.len());
         for (place, request) in requests.iter().enumerate() {
             if request.history_parent.is_some() && request.history_mode() != HistoryMode::Fresh {
-                return Err(CannotConvert::Continues {
+                return Err(ConvertError::Continues {
                     session: source.index,
                     node: request.node,
                 });
@@ -61,27 +61,27 @@ impl Converter {
         Ok(rows)
     }
 
-    pub(super) fn untimed(&mut self, source: &Source<'_>) -> Result<Vec<String>, CannotConvert> {
-        source.check_line(Line::OfTurns)?;
+    pub(super) fn untimed(&mut self, source: &Source<'_>) -> Result<Vec<String>, ConvertError> {
+        source.check_chain(Chain::OfTurns)?;
         let requests = &source.session.requests;
-        let mut said = Vec::new();
+        let mut turns = Vec::new();
         for (place, request) in requests.iter().enumerate() {
             let (node, session, format) = (request.node, source.index, source.format);
             for message in &request.messages {
                 if message.role == Role::Assistant {
-                    return Err(CannotConvert::Messages {
+                    return Err(ConvertError::Messages {
                         session,
                         node,
                         format,
                         what: "an assistant's message that is not the answer to a request",
                     });
                 }
-                said.push(named(source.message(request, message)?));
+                turns.push(named(source.message(request, message)?));
             }
             match request.replay.as_ref().and_then(|replay| replay.answer.as_ref()) {
-                Some(answer) => said.push(named(source.answer(request, answer)?)),
+                Some(answer) => turns.push(named(source.answer(request, answer)?)),
                 None if place + 1 < requests.len() => {
-                    return Err(CannotConvert::NoAnswer {
+                    return Err(ConvertError::NoAnswer {
                         session,
                         node,
                         format,
@@ -108,13 +108,14 @@ impl Converter {
                 self.losses.add(what, lost);
             }
         }
-        Ok(vec![json!({ "conversations": said }).to_string()])
+        Ok(vec![json!({ "conversations": turns }).to_string()])
     }
 }
 
 impl Source<'_> {
-    /// A turn of `multi_turn`: one message of the user as it is, anything else as messages, the answer last.
-    fn turn(&self, request: &Request) -> Result<Value, CannotConvert> {
+    /// Writes a turn of `multi_turn`: a single user message as it is, anything else as messages,
+    /// the answer last.
+    fn turn(&self, request: &Request) -> Result<Value, ConvertError> {
         let answer = request.replay.as_ref().and_then(|replay| replay.answer.as_ref());
         let mut turn = Map::new();
         match (request.messages.as_slice(), answer) {
@@ -125,11 +126,11 @@ impl Source<'_> {
                     written.push(Value::Object(self.message(request, message)?));
                 }
                 if answer.is_none() && messages.last().is_some_and(|last| last.role == Role::Assistant) {
-                    return Err(CannotConvert::Messages {
+                    return Err(ConvertError::Messages {
                         session: self.index,
                         node: request.node,
                         format: self.format,
-                        what: "a request that ends with the assistant's words and has no recorded answer",
+                        what: "a request that ends with an assistant message and has no recorded answer",
                     });
                 }
                 if let Some(answer) = answer {
@@ -148,16 +149,16 @@ impl Source<'_> {
         Ok(Value::Object(turn))
     }
 
-    /// A row of `single_turn`: an optional system message and one other.
-    fn single(&self, request: &Request, place: usize, of: usize) -> Result<String, CannotConvert> {
+    /// Writes a row of `single_turn`: an optional system message and one other.
+    fn single(&self, request: &Request, place: usize, of: usize) -> Result<String, ConvertError> {
         let mut row = Map::new();
-        let (system, said) = match request.messages.as_slice() {
-            [said] if said.role != Role::System => (None, said),
-            [system, said] if system.role == Role::System && said.role != Role::System => {
-                (Some(system), said)
+        let (system, message) = match request.messages.as_slice() {
+            [message] if message.role != Role::System => (None, message),
+            [system, message] if system.role == Role::System && message.role != Role::System => {
+                (Some(system), message)
             }
             _ => {
-                return Err(CannotConvert::Messages {
+                return Err(ConvertError::Messages {
                     session: self.index,
                     node: request.node,
                     format: self.format,
@@ -166,12 +167,15 @@ impl Source<'_> {
             }
         };
         if let Some(system) = system {
-            row.insert("system".into(), self.words(request, &system.content)?.into());
+            row.insert(
+                "system".into(),
+                self.text_formats(request, &system.content)?.into(),
+            );
         }
-        if said.role != Role::User {
-            row.insert("role".into(), said.role.name().into());
+        if message.role != Role::User {
+            row.insert("role".into(), message.role.name().into());
         }
-        self.modalities(request, said, &mut row)?;
+        self.modalities(request, message, &mut row)?;
         if of > 1 {
             row.insert("session_id".into(), self.index.to_string().into());
         }
@@ -192,8 +196,8 @@ impl Source<'_> {
         Ok(Value::Object(row).to_string())
     }
 
-    /// `output_length` and `extra`.
-    fn tail(&self, request: &Request, row: &mut Map<String, Value>) -> Result<(), CannotConvert> {
+    /// Adds `output_length` and `extra`.
+    fn tail(&self, request: &Request, row: &mut Map<String, Value>) -> Result<(), ConvertError> {
         let recorded = request
             .replay
             .as_ref()
@@ -207,28 +211,28 @@ impl Source<'_> {
             row.insert("output_length".into(), tokens.into());
         }
         if let Some(body) = &request.body {
-            let wrong = |error: serde_json::Error| CannotConvert::Body {
+            let invalid = |error: serde_json::Error| ConvertError::Body {
                 session: self.index,
                 node: request.node,
                 why: error.to_string(),
             };
-            let fields: Map<String, Value> = serde_json::from_str(body).map_err(wrong)?;
+            let fields: Map<String, Value> = serde_json::from_str(body).map_err(invalid)?;
             row.insert("extra".into(), Value::Object(fields));
         }
         Ok(())
     }
 
-    /// One message as `text`, `images`, `audios` and `videos`.
+    /// Writes one message as `text`, `images`, `audios` and `videos`.
     fn modalities(
         &self,
         request: &Request,
         message: &Message,
         row: &mut Map<String, Value>,
-    ) -> Result<(), CannotConvert> {
+    ) -> Result<(), ConvertError> {
         let is_text = |segment: &&Segment| !matches!(segment, Segment::Media { .. });
         let text: Vec<Segment> = message.content.iter().filter(is_text).cloned().collect();
         if !text.is_empty() || message.content.is_empty() {
-            row.insert("text".into(), self.words(request, &text)?.into());
+            row.insert("text".into(), self.text_formats(request, &text)?.into());
         }
         for segment in &message.content {
             if let Segment::Media { kind, source } = segment {
@@ -245,8 +249,8 @@ impl Source<'_> {
         Ok(())
     }
 
-    /// A message in the words of OpenAI's API.
-    fn message(&self, request: &Request, message: &Message) -> Result<Map<String, Value>, CannotConvert> {
+    /// Writes a message in the form of OpenAI's API.
+    fn message(&self, request: &Request, message: &Message) -> Result<Map<String, Value>, ConvertError> {
         let mut written = Map::from_iter([
             ("role".to_owned(), message.role.name().into()),
             ("content".to_owned(), self.content(request, &message.content)?),
@@ -257,11 +261,7 @@ impl Source<'_> {
         Ok(written)
     }
 
-    fn answer(
-        &self,
-        request: &Request,
-        answer: &RecordedAnswer,
-    ) -> Result<Map<String, Value>, CannotConvert> {
+    fn answer(&self, request: &Request, answer: &RecordedAnswer) -> Result<Map<String, Value>, ConvertError> {
         let mut written = Map::from_iter([
             ("role".to_owned(), Role::Assistant.name().into()),
             ("content".to_owned(), self.content(request, &answer.content)?),
@@ -276,13 +276,13 @@ impl Source<'_> {
         Ok(written)
     }
 
-    /// Text as text, text with media as blocks.
-    fn content(&self, request: &Request, content: &[Segment]) -> Result<Value, CannotConvert> {
+    /// Writes text as a string, and text with media as content parts.
+    fn content(&self, request: &Request, content: &[Segment]) -> Result<Value, ConvertError> {
         let has_media = content
             .iter()
             .any(|segment| matches!(segment, Segment::Media { .. }));
         if !has_media {
-            return Ok(self.words(request, content)?.into());
+            return Ok(self.text_formats(request, content)?.into());
         }
         let block = |segment: &Segment| match segment {
             Segment::Media { kind, source } => {
@@ -290,21 +290,21 @@ impl Source<'_> {
                 Ok(json!({ "type": name, name: { "url": source } }))
             }
             text => {
-                let text = self.words(request, std::slice::from_ref(text))?;
+                let text = self.text_formats(request, std::slice::from_ref(text))?;
                 Ok(json!({ "type": "text", "text": text }))
             }
         };
         content.iter().map(block).collect()
     }
 
-    fn words(&self, request: &Request, content: &[Segment]) -> Result<String, CannotConvert> {
-        let mut words = String::new();
+    fn text_formats(&self, request: &Request, content: &[Segment]) -> Result<String, ConvertError> {
+        let mut text_formats = String::new();
         for segment in content {
             match segment {
-                Segment::Text(text) => words.push_str(text),
+                Segment::Text(text) => text_formats.push_str(text),
                 Segment::Synthetic { tokens: 0, .. } | Segment::Media { .. } => {}
                 Segment::Synthetic { .. } => {
-                    return Err(CannotConvert::NoWords {
+                    return Err(ConvertError::NoWords {
                         session: self.index,
                         node: request.node,
                         format: self.format,
@@ -312,11 +312,11 @@ impl Source<'_> {
                 }
             }
         }
-        Ok(words)
+        Ok(text_formats)
     }
 }
 
-/// A message in the words of ShareGPT: who said it is `from`, what was said `value`.
+/// Renames the keys of a message to ShareGPT's `from` and `value`.
 fn named(mut message: Map<String, Value>) -> Value {
     let from = match message.remove("role").as_ref().and_then(Value::as_str) {
         Some("user") => "human",

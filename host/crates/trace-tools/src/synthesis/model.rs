@@ -1,88 +1,89 @@
-//! What a trace is made like: fitted to one, kept as JSON.
+//! The statistical model of a trace: fitted to it, stored as JSON.
 
 use std::borrow::Borrow;
 
 use serde::{Deserialize, Serialize};
 use veeksha_model::{Nanos, Session};
 
-use super::error::CannotSynthesize;
-use super::tree::{Growing, PrefixTree};
-use super::values::Values;
+use super::error::SynthesisError;
+use super::quantiles::Quantiles;
+use super::tree::{PrefixTree, TreeBuilder};
 use crate::blocks::{Block, blocks};
 use crate::conversation::{Conversation, length, output_tokens};
 use crate::tally::Tally;
 
-/// A session has no more requests than this.
+/// Maximum number of requests per session.
 const MOST_TURNS: f64 = 1e6;
 
-/// The form in which a likeness is kept.
+/// Version of the stored form.
 const VERSION: u32 = 1;
 
-/// What is known of a trace once its sessions are forgotten: how lengths, turns, think times and gaps between arrivals are
-/// distributed, and how prompts begin alike. Everything is independent of everything else but for the tree: a trace made of it has
-/// the distributions, and neither the correlations between them nor the order in time.
+/// Statistical model of a trace: the distributions of lengths, turns, think times and gaps between
+/// arrivals, and the tree of common prefixes. All quantities except the tree are modeled as
+/// independent, so a generated trace has the distributions of the original, but neither their
+/// correlations nor their order in time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Likeness {
+pub struct TraceModel {
     pub(crate) version: u32,
-    /// Tokens of a block.
+    /// Tokens per block.
     pub(crate) block_size: u32,
-    /// Sessions that it was fitted to.
+    /// Number of sessions that it was fitted to.
     pub(crate) sessions: u64,
-    /// Requests of a session.
-    pub(crate) turns: Values,
-    /// How prompts that continue no other one begin.
+    /// Requests per session.
+    pub(crate) turns: Quantiles,
+    /// Common prefixes of prompts that continue no other one.
     pub(crate) tree: PrefixTree,
-    /// Tokens of such a prompt beyond what it has in common with others, plus `block_size`: a prompt may end within its common
-    /// part.
-    pub(crate) rests: Values,
+    /// Tokens of such a prompt beyond its common prefix, plus `block_size`: a prompt may end within
+    /// its common prefix.
+    pub(crate) rests: Quantiles,
     /// Share of the later turns that continue no prompt of their session.
     pub(crate) restarts: f64,
-    /// Tokens by which the prompt of a later turn is longer than the one before it.
-    pub(crate) growth: Values,
-    /// Tokens of an answer; none where nothing says how long answers are.
-    pub(crate) outputs: Values,
+    /// Growth in tokens from one prompt to the next turn's.
+    pub(crate) growth: Quantiles,
+    /// Tokens of an answer; empty if their lengths are unknown.
+    pub(crate) outputs: Quantiles,
     /// Think times of later turns, in nanoseconds.
-    pub(crate) waits: Values,
-    /// Gaps between arrivals of sessions, in nanoseconds; none where arrivals were not recorded.
-    pub(crate) gaps: Values,
+    pub(crate) waits: Quantiles,
+    /// Gaps between arrivals of sessions, in nanoseconds; empty if arrivals were not recorded.
+    pub(crate) gaps: Quantiles,
 }
 
-impl Likeness {
-    /// Fits a likeness to sessions, with blocks of `block_size` tokens; `count` gives the tokens of a verbatim text.
+impl TraceModel {
+    /// Fits a model to sessions, with blocks of `block_size` tokens; `count` tokenizes a text.
     pub fn fit<S: Borrow<Session>>(
         sessions: impl IntoIterator<Item = S>,
         block_size: u32,
         count: &dyn Fn(&str) -> u32,
-    ) -> Result<Likeness, CannotSynthesize> {
-        let mut fit = LikenessFit::new(block_size);
+    ) -> Result<TraceModel, SynthesisError> {
+        let mut fit = TraceModelFit::new(block_size);
         for session in sessions {
             fit.add(session.borrow(), count);
         }
         fit.finish()
     }
 
-    /// Reads a likeness that was kept as JSON.
-    pub fn from_json(text: &str) -> Result<Likeness, CannotSynthesize> {
-        let likeness: Likeness =
-            serde_json::from_str(text).map_err(|error| CannotSynthesize::Unreadable(error.to_string()))?;
-        likeness.check()?;
-        Ok(likeness)
+    /// Parses a model stored as JSON.
+    pub fn from_json(text: &str) -> Result<TraceModel, SynthesisError> {
+        let model: TraceModel =
+            serde_json::from_str(text).map_err(|error| SynthesisError::Unreadable(error.to_string()))?;
+        model.check()?;
+        Ok(model)
     }
 
-    /// Sessions that it was fitted to.
+    /// Returns the number of sessions that it was fitted to.
     pub fn sessions(&self) -> u64 {
         self.sessions
     }
 
-    /// Tokens of a block: what the flavor that reads the made trace must be told.
+    /// Returns the tokens per block, which the flavor that reads the generated trace needs as well.
     pub fn block_size(&self) -> u32 {
         self.block_size
     }
 
-    /// That it can be made something of, wherever it comes from.
-    pub(crate) fn check(&self) -> Result<(), CannotSynthesize> {
-        let values = [
+    /// Validates a model from any source.
+    pub(crate) fn check(&self) -> Result<(), SynthesisError> {
+        let quantiles = [
             &self.turns,
             &self.rests,
             &self.growth,
@@ -90,43 +91,43 @@ impl Likeness {
             &self.waits,
             &self.gaps,
         ];
-        let wrong = |what| Err(CannotSynthesize::Unsound { what });
+        let invalid = |what| Err(SynthesisError::Unsound { what });
         if self.version != VERSION {
-            return Err(CannotSynthesize::Version {
+            return Err(SynthesisError::Version {
                 version: self.version,
                 known: VERSION,
             });
         }
         if self.block_size == 0 {
-            return wrong("`block_size` is 0");
+            return invalid("`block_size` is 0");
         }
-        if !values.iter().all(|values| values.are_sound()) {
-            return wrong("a value is not a finite number of 0 or more");
+        if !quantiles.iter().all(|quantiles| quantiles.are_sound()) {
+            return invalid("a value is not a finite number of 0 or more");
         }
         if self.turns.is_empty() || self.rests.is_empty() {
-            return wrong("`turns` or `rests` is empty");
+            return invalid("`turns` or `rests` is empty");
         }
         if self.turns.at(1.0) > MOST_TURNS {
-            return wrong("`turns` has more than a million requests of a session");
+            return invalid("`turns` has more than a million requests of a session");
         }
         if !(0.0..=1.0).contains(&self.restarts) {
-            return wrong("`restarts` is no share");
+            return invalid("`restarts` is not a share");
         }
         if !self.tree.is_sound() {
-            return wrong("`tree` is no tree: a node stands before its parent, or no prompt ends in it");
+            return invalid("`tree` is invalid: a node comes before its parent, or no prompt ends in it");
         }
         Ok(())
     }
 }
 
-/// Takes the sessions of a trace one by one. Memory: some 50 bytes for each different (beginning, block) of prompts, and 16 for each
-/// prompt.
+/// Fits a model session by session. Memory: about 50 bytes for each distinct (prefix, block) of
+/// prompts, and 16 for each prompt.
 #[derive(Clone, Debug)]
-pub struct LikenessFit {
+pub struct TraceModelFit {
     block_size: u32,
     sessions: u64,
     turns: Tally,
-    tree: Growing,
+    tree: TreeBuilder,
     later: u64,
     restarts: u64,
     growth: Tally,
@@ -136,14 +137,14 @@ pub struct LikenessFit {
     answers: u64,
 }
 
-impl LikenessFit {
-    /// Nothing yet. A block has at least one token.
+impl TraceModelFit {
+    /// Creates an empty fit. A block has at least one token.
     pub fn new(block_size: u32) -> Self {
-        LikenessFit {
+        TraceModelFit {
             block_size: block_size.max(1),
             sessions: 0,
             turns: Tally::default(),
-            tree: Growing::new(),
+            tree: TreeBuilder::new(),
             later: 0,
             restarts: 0,
             growth: Tally::default(),
@@ -154,7 +155,7 @@ impl LikenessFit {
         }
     }
 
-    /// Takes a session.
+    /// Adds a session.
     pub fn add(&mut self, session: &Session, count: &dyn Fn(&str) -> u32) {
         if session.requests.is_empty() {
             return;
@@ -174,7 +175,8 @@ impl LikenessFit {
                 self.later += 1;
                 self.waits.add(turn.request.wait_after_ready);
             }
-            // The latest prompt of the session that this one begins with, or else the one that it continues.
+            // The latest prompt of the session that is a prefix of this one, or else the one that
+            // it continues.
             let goes_on = |(before, _): &&(Vec<Block>, u64)| begins_with(&cut, before, self.block_size);
             let before = prompts.iter().rev().find(goes_on);
             let before = before.or(turn.continues.and_then(|place| prompts.get(place)));
@@ -189,10 +191,10 @@ impl LikenessFit {
         }
     }
 
-    /// The likeness of what was taken in.
-    pub fn finish(mut self) -> Result<Likeness, CannotSynthesize> {
+    /// Returns the model of the added sessions.
+    pub fn finish(mut self) -> Result<TraceModel, SynthesisError> {
         if self.sessions == 0 {
-            return Err(CannotSynthesize::Nothing);
+            return Err(SynthesisError::Nothing);
         }
         self.arrivals.sort_unstable();
         let mut gaps = Tally::default();
@@ -204,23 +206,24 @@ impl LikenessFit {
         for rest in rests {
             beyond.add(rest.saturating_add(i64::from(self.block_size)).max(0) as u64);
         }
-        Ok(Likeness {
+        Ok(TraceModel {
             version: VERSION,
             block_size: self.block_size,
             sessions: self.sessions,
-            turns: Values::of(&self.turns),
+            turns: Quantiles::of(&self.turns),
             tree,
-            rests: Values::of(&beyond),
+            rests: Quantiles::of(&beyond),
             restarts: self.restarts as f64 / self.later.max(1) as f64,
-            growth: Values::of(&self.growth),
-            outputs: Values::of(&self.outputs),
-            waits: Values::of(&self.waits),
-            gaps: Values::of(&gaps),
+            growth: Quantiles::of(&self.growth),
+            outputs: Quantiles::of(&self.outputs),
+            waits: Quantiles::of(&self.waits),
+            gaps: Quantiles::of(&gaps),
         })
     }
 }
 
-/// Whether a prompt begins with all full blocks of an earlier one, of which there is at least one, and is no shorter.
+/// Returns true if a prompt is no shorter than an earlier one and begins with all its full blocks,
+/// of which there must be at least one.
 fn begins_with(prompt: &[Block], before: &[Block], size: u32) -> bool {
     let full = before.iter().filter(|block| block.tokens == size).count();
     full > 0

@@ -1,11 +1,11 @@
-//! Dealing a sample like cards: a random order in which each comes once.
+//! A random order in which each element of a sample appears exactly once.
 
 use veeksha_stats::RandomStream;
 
-/// A random permutation of `0 .. count` that is computed place by place: a Feistel network over the next power of four, walked until
-/// it stays within the count. No list is kept, so a place can be asked for alone.
+/// A random permutation of `0 .. count`, computed per place: a Feistel network over the next power
+/// of four, walked until it is within the count. It needs no list and gives random access.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Deal {
+pub(crate) struct RandomOrder {
     count: u64,
     half: u32,
     keys: [u32; ROUNDS],
@@ -13,19 +13,19 @@ pub(crate) struct Deal {
 
 const ROUNDS: usize = 6;
 
-impl Deal {
+impl RandomOrder {
     pub(crate) fn new(seed: u64, name: &str, count: u64) -> Self {
         let mut keys = [0; ROUNDS];
         RandomStream::new(seed, 0, name).fill(0, &mut keys);
         let bits = 64 - count.saturating_sub(1).leading_zeros();
-        Deal {
+        RandomOrder {
             count,
             half: bits.div_ceil(2).max(1),
             keys,
         }
     }
 
-    /// Where `place` comes (both below the count).
+    /// Returns the number at `place` (both below the count).
     fn at(&self, place: u64) -> u64 {
         let mut at = self.round_trip(place);
         while at >= self.count {
@@ -34,7 +34,7 @@ impl Deal {
         at
     }
 
-    /// A position in `0.0..1.0` for each place: the positions of all places lie evenly.
+    /// Returns a position in `0.0..1.0` for a place: the positions of all places are evenly spaced.
     pub(crate) fn position(&self, place: u64) -> f64 {
         if self.count == 0 {
             return 0.0;
@@ -42,7 +42,7 @@ impl Deal {
         (self.at(place % self.count) as f64 + 0.5) / self.count as f64
     }
 
-    /// The place in the order that `position` comes from.
+    /// Returns the rank behind `position`.
     pub(crate) fn rank(&self, place: u64) -> u64 {
         match self.count {
             0 => 0,
@@ -60,7 +60,7 @@ impl Deal {
     }
 }
 
-/// The finaliser of SplitMix64.
+/// The finalizer of SplitMix64.
 fn mix(mut x: u64) -> u64 {
     x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -73,27 +73,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_place_comes_once() {
+    fn order_is_a_permutation() {
         for count in [1, 2, 3, 4, 5, 16, 17, 1000, 4097] {
-            let deal = Deal::new(7, "test", count);
-            let mut seen: Vec<u64> = (0..count).map(|place| deal.rank(place)).collect();
+            let random_order = RandomOrder::new(7, "test", count);
+            let mut seen: Vec<u64> = (0..count).map(|place| random_order.rank(place)).collect();
             seen.sort_unstable();
             assert_eq!(seen, (0..count).collect::<Vec<_>>());
         }
-        assert_eq!(Deal::new(7, "test", 0).position(3), 0.0);
+        assert_eq!(RandomOrder::new(7, "test", 0).position(3), 0.0);
     }
 
     #[test]
-    fn the_order_is_random_and_depends_on_seed_and_name() {
+    fn order_is_random_and_depends_on_seed_and_name() {
         let order = |seed, name| {
-            let deal = Deal::new(seed, name, 1000);
-            (0..1000).map(|place| deal.rank(place)).collect::<Vec<_>>()
+            let random_order = RandomOrder::new(seed, name, 1000);
+            (0..1000)
+                .map(|place| random_order.rank(place))
+                .collect::<Vec<_>>()
         };
         let one = order(1, "a");
         assert_eq!(one, order(1, "a"));
         assert_ne!(one, order(2, "a"));
         assert_ne!(one, order(1, "b"));
-        // Of a random order, a place stays where it is once on average, and the mean distance to the place is a third.
+        // In a random order one place is a fixed point on average, and the mean distance to the
+        // place is a third.
         let stay = one.iter().zip(0..).filter(|(at, place)| *at == place).count();
         assert!(stay < 10, "{stay}");
         let distance: u64 = one.iter().zip(0u64..).map(|(at, place)| at.abs_diff(place)).sum();

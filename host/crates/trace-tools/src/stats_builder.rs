@@ -1,4 +1,4 @@
-//! What a trace is like: takes its sessions one by one.
+//! Computation of a trace's statistics, session by session.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,21 +7,23 @@ use veeksha_prefix::PrefixCensus;
 
 use crate::arrivals::{Arrivals, SECONDS};
 use crate::conversation::{Conversation, length, output_tokens};
-use crate::distribution::{Distribution, Unit};
+use crate::distribution::{Distribution, QuantityUnit};
 use crate::labels::Labels;
-use crate::portrait_report::{Graph, PortraitReport, PrefixReport};
 use crate::tally::Tally;
+use crate::trace_stats::{GraphCounts, PrefixReport, TraceStats};
 
-/// Places of the tree of prompts that are kept; beyond it the hit rate is an estimate. About 300 MB if it is ever full.
+/// Nodes of the tree of prompts that are kept; beyond it the hit rate is an estimate. About 300 MB
+/// when full.
 const CENSUS: usize = 8_000_000;
 
-/// Takes the sessions of a trace in any order. Memory is bounded but for eight bytes for each recorded arrival: distributions keep at
-/// most some ten thousand different values, and the tree of prompts is sampled once it has eight million places.
+/// Computes statistics of a trace from its sessions, in any order. Memory is bounded except for
+/// eight bytes per recorded arrival: distributions keep at most about ten thousand distinct values,
+/// and the tree of prompts is sampled beyond eight million nodes.
 #[derive(Clone, Debug)]
-pub struct Portrait {
+pub struct TraceStatsBuilder {
     sessions: u64,
     requests: u64,
-    graph: Graph,
+    graph: GraphCounts,
     turns: Tally,
     new_prompt_tokens: Tally,
     prompt_tokens: Tally,
@@ -36,23 +38,23 @@ pub struct Portrait {
     census: PrefixCensus,
     /// Tokens of all prompts as they are sent.
     sent: u64,
-    /// Answers that no one knows yet, so far.
+    /// Number of live answers so far.
     answers: u64,
 }
 
-impl Default for Portrait {
+impl Default for TraceStatsBuilder {
     fn default() -> Self {
-        Portrait::new()
+        TraceStatsBuilder::new()
     }
 }
 
-impl Portrait {
-    /// No session yet.
+impl TraceStatsBuilder {
+    /// Creates statistics without sessions.
     pub fn new() -> Self {
-        Portrait {
+        TraceStatsBuilder {
             sessions: 0,
             requests: 0,
-            graph: Graph::default(),
+            graph: GraphCounts::default(),
             turns: Tally::default(),
             new_prompt_tokens: Tally::default(),
             prompt_tokens: Tally::default(),
@@ -70,7 +72,7 @@ impl Portrait {
         }
     }
 
-    /// Takes a session; `count` gives the tokens of a verbatim text.
+    /// Adds a session; `count` tokenizes a text.
     pub fn add(&mut self, session: &Session, count: &dyn Fn(&str) -> u32) {
         self.sessions += 1;
         self.turns.add(session.requests.len() as u64);
@@ -145,15 +147,15 @@ impl Portrait {
         self.graph.forks += children.values().filter(|children| **children > 1).count() as u64;
     }
 
-    /// The portrait of what was taken in.
-    pub fn finish(self) -> PortraitReport {
-        let tokens = |tally: &Tally| Distribution::of(tally, Unit::Tokens, 1.0);
-        let seconds = |tally: &Tally| Distribution::of(tally, Unit::Seconds, SECONDS);
+    /// Returns the statistics of the added sessions.
+    pub fn finish(self) -> TraceStats {
+        let tokens = |tally: &Tally| Distribution::of(tally, QuantityUnit::Tokens, 1.0);
+        let seconds = |tally: &Tally| Distribution::of(tally, QuantityUnit::Seconds, SECONDS);
         let hits = self.sent.saturating_sub(self.census.new_tokens());
-        PortraitReport {
+        TraceStats {
             sessions: self.sessions,
             requests: self.requests,
-            turns: Distribution::of(&self.turns, Unit::Count, 1.0),
+            turns: Distribution::of(&self.turns, QuantityUnit::Count, 1.0),
             graph: self.graph,
             new_prompt_tokens: tokens(&self.new_prompt_tokens),
             prompt_tokens: tokens(&self.prompt_tokens),
@@ -183,22 +185,24 @@ mod tests {
     use veeksha_model::{MediaKind, Recorded, Replay, Role};
 
     use super::*;
-    use crate::invent::{blocks, request, session, synthetic, text, user};
+    use crate::fixture::{blocks, request, session, synthetic, text, user};
 
-    fn words(text: &str) -> u32 {
+    fn text_formats(text: &str) -> u32 {
         text.split_whitespace().count() as u32
     }
 
-    fn portrait(sessions: &[Session]) -> PortraitReport {
-        let mut portrait = Portrait::new();
-        sessions.iter().for_each(|session| portrait.add(session, &words));
-        portrait.finish()
+    fn stats_builder(sessions: &[Session]) -> TraceStats {
+        let mut stats_builder = TraceStatsBuilder::new();
+        sessions
+            .iter()
+            .for_each(|session| stats_builder.add(session, &text_formats));
+        stats_builder.finish()
     }
 
     /// Mooncake's structure: blocks 1, 2, 3 (partial) and 1, 2, 4 and 5.
     #[test]
-    fn the_hit_rate_of_blocks_is_that_of_their_ids() {
-        let report = portrait(&[
+    fn block_hit_rate_equals_id_hit_rate() {
+        let report = stats_builder(&[
             blocks(&[1, 2, 3], 512, 1200, 0, 10),
             blocks(&[1, 2, 4], 512, 1536, 1_000_000_000, 20),
             blocks(&[5], 512, 100, 4_000_000_000, 30),
@@ -217,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_graph_is_counted_edge_by_edge() {
+    fn counts_edges_forks_and_joins() {
         // 0 -> 1, 2; 1, 2 -> 3: one fork, one join, four edges.
         let mut nodes = vec![
             request(0, None, 10),
@@ -236,8 +240,8 @@ mod tests {
             },
             ..Replay::default()
         }));
-        let report = portrait(&[session(nodes)]);
-        let expected = Graph {
+        let report = stats_builder(&[session(nodes)]);
+        let expected = GraphCounts {
             roots: 1,
             edges: 4,
             forks: 1,
@@ -252,7 +256,7 @@ mod tests {
         let think = report.think_time.unwrap();
         assert_eq!((think.count, think.max, think.total), (3, 2.0, 2.0));
         assert_eq!(report.latency.unwrap().mean, 0.5);
-        // Prompts: 10, 15, 16 as sent; 77 as recorded, though 5 are sent.
+        // Prompts: 10, 15, 16 as sent; 77 as recorded, although 5 are sent.
         let prompts = report.prompt_tokens.unwrap();
         assert_eq!((prompts.max, prompts.total), (77.0, 118.0));
         assert_eq!(report.prefix.prompt_tokens, 10 + 15 + 5 + 16);
@@ -260,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_media_and_labels_are_counted() {
+    fn counts_messages_media_and_labels() {
         let mut only = request(0, None, 1);
         let mut system = user(vec![text("you are a host")]);
         system.role = Role::System;
@@ -272,7 +276,7 @@ mod tests {
         only.labels = vec![("model".into(), "m".into())];
         let mut one = session(vec![only]);
         one.labels = vec![("type".into(), "text".into())];
-        let report = portrait(&[one]);
+        let report = stats_builder(&[one]);
         assert_eq!(report.messages, BTreeMap::from([("system", 1), ("user", 1)]));
         assert_eq!(report.media, BTreeMap::from([("image", 1)]));
         let names: Vec<_> = report.labels.iter().map(|label| label.name.as_str()).collect();
@@ -281,8 +285,8 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_trace_has_an_empty_portrait() {
-        let report = portrait(&[]);
+    fn empty_trace_has_empty_statistics() {
+        let report = stats_builder(&[]);
         assert_eq!((report.sessions, report.prefix.hit_rate), (0, None));
         assert!(report.turns.is_none() && report.session_arrivals.is_none());
         assert!(serde_json::to_string(&report).is_ok());
