@@ -50,6 +50,7 @@ impl CompatOptions {
             session_rate: session_rate(scenario),
             tokenizer: Some(tokenizers::describe(&scenario.client)),
             max_concurrency: scenario.traffic_scheduler.limits().requests_in_flight,
+            concurrent_sessions: concurrent_sessions(scenario),
             ..Options::default()
         };
         let views = self.tools.iter();
@@ -66,6 +67,14 @@ impl CompatOptions {
 
     fn goodput(&self, tool: Tool) -> Vec<Threshold> {
         self.goodput.get(&tool).cloned().unwrap_or_default()
+    }
+}
+
+/// Returns the concurrent sessions of closed-loop traffic.
+fn concurrent_sessions(scenario: &Scenario) -> Option<u32> {
+    match &scenario.traffic_scheduler {
+        Traffic::Concurrent(concurrent) => Some(concurrent.target_concurrent_sessions),
+        Traffic::Rate(_) | Traffic::FixedSchedule(_) => None,
     }
 }
 

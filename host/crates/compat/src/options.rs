@@ -25,6 +25,9 @@ pub struct Options {
     /// Limit on concurrent requests, if the load had one. Printed by the tools that have such an
     /// option.
     pub max_concurrency: Option<u32>,
+    /// Concurrent sessions of a closed-loop load. The tools have only a limit on requests, so they
+    /// print it only if each session was one request.
+    pub concurrent_sessions: Option<u32>,
 }
 
 /// A threshold of a tool's goodput: `ttft:500`.

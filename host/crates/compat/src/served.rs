@@ -48,9 +48,9 @@ impl ServedRequest {
 /// Definition of the peak number of concurrent requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Peak {
-    /// vLLM: exactly, over half-open intervals.
+    /// vLLM after 0.32: exactly, over half-open intervals.
     Exact,
-    /// sglang: in the busiest whole second since the first start; a request counts in every second
+    /// sglang, and vLLM up to 0.32: in the busiest whole second since the first start; a request counts in every second
     /// that it touches.
     PerSecond,
 }

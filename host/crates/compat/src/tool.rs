@@ -48,7 +48,7 @@ impl Tool {
     /// Returns the tool's version or commit whose source the view reproduces.
     pub fn reference_version(self) -> &'static str {
         match self {
-            Tool::Vllm => "vllm bench serve, commit 009e6d4a",
+            Tool::Vllm => "vllm bench serve, commit 009e6d4a (peak concurrent requests as in 0.32)",
             Tool::Sglang => "sglang.benchmark.serving 0.5.23",
             Tool::Guidellm => "guidellm 0.8.1",
             Tool::GenaiPerf => "genai-perf 0.0.16",

@@ -115,7 +115,10 @@ impl View {
 
     /// Returns what the tool would have reported.
     pub fn finish(self) -> ViewReport {
-        let options = &self.options;
+        let options = &Options {
+            max_concurrency: self.seen.max_concurrency(&self.options),
+            ..self.options
+        };
         let rate = self.seen.request_rate(options);
         let mut result = match self.state {
             ToolState::Vllm(vllm) => vllm.finish(options, rate),
@@ -161,6 +164,16 @@ impl RunFacts {
         options.session_rate.filter(|_| self.session_requests <= 1)
     }
 
+    /// Returns the limit on concurrent requests. A number of concurrent sessions is one if each
+    /// session is one request.
+    fn max_concurrency(&self, options: &Options) -> Option<u32> {
+        let sessions = options.concurrent_sessions.filter(|_| self.session_requests <= 1);
+        match (options.max_concurrency, sessions) {
+            (Some(limit), Some(sessions)) => Some(limit.min(sessions)),
+            (limit, sessions) => limit.or(sessions),
+        }
+    }
+
     fn add_to(&self, tool: Tool, options: &Options, notes: &mut Notes) {
         notes.add(&format!(
             "A view applies the arithmetic of {tool} to the answers that this host received; it does not reproduce that tool's client: its connections, its queue, its reads."
@@ -170,6 +183,15 @@ impl RunFacts {
             notes.add(&format!(
                 "The load requested {} sessions per second, of up to {} requests each; the tool has only a rate of requests, so the requested rate is omitted.",
                 number(rate),
+                self.session_requests
+            ));
+        }
+        let prints_limit = matches!(tool, Tool::Vllm | Tool::Sglang);
+        if let (true, Some(sessions), None) =
+            (prints_limit, options.concurrent_sessions, options.max_concurrency)
+        {
+            notes.add(&format!(
+                "The load ran {sessions} sessions concurrently, of up to {} requests each; the tool has only a limit on requests, so it is omitted.",
                 self.session_requests
             ));
         }

@@ -12,7 +12,11 @@
 //! * TPOT: (latency − TTFT) / (tokens − 1) for two tokens and more; one token counts as 0 in
 //!   goodput, and so always passes.
 //! * Output tokens: `usage.completion_tokens`, else the client's tokenizer on the visible text.
-//!   Input: `usage.prompt_tokens`, else the client's.
+//!   Input: `usage.prompt_tokens`, else the client's. Usage counts only on an event without
+//!   `choices`: the client reads it in an `elif`.
+//! * Peak concurrent requests: releases (0.32) count the requests of each whole second since the
+//!   first start, and print the busiest second. The commit above has replaced that by an exact
+//!   sweep, which a note states.
 //! * Throughput: over the time from the start of the sending loop to the end of the last request,
 //!   failed ones included.
 //! * A request succeeds if one such event came and HTTP ended well. An `error` event inside the
@@ -34,6 +38,8 @@ const PERCENTILES: [f64; 1] = [99.0];
 pub(crate) struct Vllm {
     served: Served,
     error_events: u64,
+    /// Answers whose usage came only on events with `choices`.
+    ignored_usage: u64,
 }
 
 /// Returns true if an event's `choices` is not empty.
@@ -54,12 +60,18 @@ impl Vllm {
         };
         self.error_events += u64::from(ending == Ending::ErrorEvent);
         let text = answer::client_tokens(record, |kind| kind == ChunkKind::Content);
-        let completion = record.usage.map_or(0, |usage| u64::from(usage.completion));
+        let has_usage_event = record.chunks.iter().any(|chunk| chunk.kind == ChunkKind::Usage);
+        let usage = record.usage.filter(|_| has_usage_event);
+        self.ignored_usage += u64::from(record.usage.is_some() && usage.is_none());
+        let completion = usage.map_or(0, |usage| u64::from(usage.completion));
         let answered = AnswerTimes {
             start,
             ttft: first.at.saturating_sub(start),
             latency: last.at.saturating_sub(start),
-            prompt: answer::prompt_tokens(record),
+            prompt: usage.map_or_else(
+                || answer::client_prompt_tokens(record),
+                |usage| u64::from(usage.prompt),
+            ),
             output: if completion > 0 { completion } else { text.tokens },
             retokenized: text.tokens,
         };
@@ -76,7 +88,7 @@ impl Vllm {
         );
         let good = good(served, options);
         let per_second = |count: f64| rate(count, seconds);
-        let peaks = (served.peak_chunks(), served.peak_requests(Peak::Exact));
+        let peaks = (served.peak_chunks(), served.peak_requests(Peak::PerSecond));
 
         let mut list = MetricList::default();
         let mut table = rule(" Serving Benchmark Result ", '=');
@@ -189,6 +201,14 @@ impl Vllm {
         let mut notes = Notes::default();
         notes.add(
             "vLLM prints the end-to-end block only with --percentile-metrics ttft,tpot,itl,e2el; its default omits e2el.",
+        );
+        notes.add(&format!(
+            "Peak concurrent requests are those of the busiest whole second, as in vLLM releases up to 0.32; at one instant there were at most {}.",
+            self.served.peak_requests(Peak::Exact)
+        ));
+        notes.count(
+            self.ignored_usage,
+            "Answers whose usage came on an event with choices, which vLLM ignores; their tokens are the client's count",
         );
         notes.count(
             self.error_events,

@@ -7,8 +7,9 @@
 use serde_json::{Value, json};
 use veeksha_compat::{Options, Tool, View, ViewReport};
 use veeksha_events::{Event, NeverSentReason};
-use veeksha_model::{NodeId, RequestId, SessionId};
+use veeksha_model::{ChunkKind, NodeId, RequestId, SessionId};
 
+use crate::fixture::{Request, record};
 use crate::golden::{differences, fixture_json, golden};
 
 fn report(tool: Tool, options: Options) -> ViewReport {
@@ -48,6 +49,9 @@ fn close(report: &ViewReport, name: &str, expected: f64, samples: u64) {
     assert_eq!(metric.samples, samples, "{name}");
 }
 
+/// Metric for which the view follows a vLLM release and not the commit of the fixture.
+const PEAK: &str = "max_concurrent_requests";
+
 #[test]
 fn vllm_equals_the_tools_output() {
     let options = Options {
@@ -55,8 +59,12 @@ fn vllm_equals_the_tools_output() {
         ..goodput(&["ttft:60", "tpot:30", "e2el:130"])
     };
     let report = report(Tool::Vllm, options);
-    let rest = ["rtfx", "num_prompts", "request_rate", "max_concurrency"];
-    same(&without(report.json().clone(), &rest), &fixture_json("vllm.json"));
+    let rest = ["rtfx", "num_prompts", "request_rate", "max_concurrency", PEAK];
+    let expected = without(fixture_json("vllm.json"), &[PEAK]);
+    same(&without(report.json().clone(), &rest), &expected);
+    // The fixture's commit prints the exact peak, 2; releases print the busiest whole second since
+    // the first start at 0.5 ms: all but the request that starts at 1500 ms.
+    close(&report, PEAK, 9.0, 10);
 
     // TTFT ends with the first event that has choices, even a role. Begun to first such event, in
     // the order of the sequence: 49.5, 49.5, 39.5, 39.5, 29.5 (empty answer), 29.5 (error event: a
@@ -274,7 +282,11 @@ fn prints(tool: Tool, options: Options, file: &str) {
         ..options
     };
     let text = report(tool, options).text();
-    let expected = crate::golden::fixture(file);
+    // See `PEAK`.
+    let expected = crate::golden::fixture(file).replace(
+        "Peak concurrent requests:                2.00",
+        "Peak concurrent requests:                9.00",
+    );
     assert!(text.lines().count() > expected.lines().count());
     for (seen, expected) in text.lines().zip(expected.lines()) {
         let number = |line: &str| {
@@ -383,4 +395,87 @@ fn empty_run_has_views() {
     let vllm = View::new(Tool::Vllm, Options::default()).unwrap().finish();
     assert_eq!(vllm.json()["request_throughput"], Value::Null);
     assert_eq!(vllm.json()["mean_ttft_ms"], json!(0.0));
+}
+
+/// 16 sequential requests of 100 ms each, four at a time: 16 in the busiest second, 4 at once.
+#[test]
+fn vllm_counts_concurrent_requests_per_whole_second() {
+    let mut view = View::new(Tool::Vllm, Options::default()).unwrap();
+    for number in 0..16_u32 {
+        let start = f64::from(number / 4) * 100.0;
+        let request = Request::at(u64::from(number), [start; 4])
+            .chunk(start + 50.0, ChunkKind::Content)
+            .chunk(start + 100.0, ChunkKind::Finish)
+            .output(1, false);
+        view.on(&Event::Finished(Box::new(record(&request))));
+    }
+    let report = view.finish();
+    close(&report, PEAK, 16.0, 16);
+    let note = "at one instant there were at most 4.";
+    assert!(
+        report.notes.iter().any(|text| text.ends_with(note)),
+        "{:?}",
+        report.notes
+    );
+}
+
+/// `elif usage := data.get("usage")`: usage next to `choices` is not read. The client counts two
+/// tokens in two chunks, the server nine.
+#[test]
+fn vllm_ignores_usage_on_an_event_with_choices() {
+    let usage = |event: Option<ChunkKind>| {
+        let mut request = Request::at(0, [0.0; 4])
+            .chunk(50.0, ChunkKind::Content)
+            .chunk(60.0, ChunkKind::Content)
+            .chunk(61.0, ChunkKind::Finish)
+            .output(9, true)
+            .chunk_tokens(&[1, 1])
+            .server_prompt(99);
+        if let Some(kind) = event {
+            request = request.chunk(62.0, kind);
+        }
+        let mut view = View::new(Tool::Vllm, Options::default()).unwrap();
+        view.on(&Event::Finished(Box::new(record(&request))));
+        view.finish()
+    };
+    let separate = usage(Some(ChunkKind::Usage));
+    close(&separate, "total_output_tokens", 9.0, 1);
+    close(&separate, "total_input_tokens", 99.0, 1);
+    let with_choices = usage(None);
+    close(&with_choices, "total_output_tokens", 2.0, 1);
+    assert_ne!(with_choices.json()["total_input_tokens"], 99);
+    let note = "Answers whose usage came on an event with choices, which vLLM ignores; their tokens are the client's count: 1.";
+    assert!(with_choices.notes.iter().any(|text| text == note));
+    assert!(!separate.notes.iter().any(|text| text == note));
+}
+
+#[test]
+fn concurrent_sessions_of_one_request_are_the_maximum_request_concurrency() {
+    let report = |sessions: u32, requests: u32, limit: Option<u32>| {
+        let options = Options {
+            concurrent_sessions: Some(sessions),
+            max_concurrency: limit,
+            ..Options::default()
+        };
+        let mut view = View::new(Tool::Vllm, options).unwrap();
+        for mut event in golden() {
+            if let Event::Finished(record) = &mut event {
+                record.session_requests = requests;
+            }
+            view.on(&event);
+        }
+        view.finish()
+    };
+    let line = "Maximum request concurrency:             16        ";
+    assert!(report(16, 1, None).text().contains(line));
+    assert_eq!(report(16, 1, None).json()["max_concurrency"], 16);
+    assert_eq!(report(16, 1, Some(8)).json()["max_concurrency"], 8);
+    // Sessions of two requests may have more requests in flight than there are sessions.
+    let omitted = report(16, 2, None);
+    assert_eq!(omitted.json()["max_concurrency"], Value::Null);
+    assert!(
+        omitted
+            .text()
+            .contains("The load ran 16 sessions concurrently, of up to 2 requests each")
+    );
 }
