@@ -148,7 +148,7 @@ impl Tolerance {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum OutputLength {
     /// The server is forced to generate the requested number of tokens (`ignore_eos`, minimum
-    /// tokens).
+    /// tokens) by requests with an exact output length; other requests have an upper limit.
     Exact(Tolerance),
     /// The server may end an answer early but must not exceed the requested limit.
     AtMost(Tolerance),

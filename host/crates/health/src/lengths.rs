@@ -15,17 +15,21 @@ pub(crate) const OUTPUT: &str = "Output Length";
 pub(crate) struct Lengths {
     prompt: Length,
     output: Length,
+    /// The server is made to honor exact output lengths.
+    enforces_exact_output: bool,
 }
 
 /// One kind of length compared with its target.
 struct Length {
     name: &'static str,
     tolerance: Tolerance,
-    /// Share of requests that may be too short; `None`: any number may be.
-    short_share: Option<f64>,
+    /// Share of the requests with an exact target that may be too short.
+    short_share: f64,
     /// Occurrences of each difference.
     differences: BTreeMap<i64, u64>,
     requests: u64,
+    /// Requests whose target is exact; the others have an upper limit.
+    exact: u64,
     too_long: Violations,
     too_short: Violations,
     /// Relative differences to the target: their sum, and the largest by magnitude.
@@ -34,13 +38,14 @@ struct Length {
 
 impl Lengths {
     pub(crate) fn new(expected: &Expected) -> Self {
-        let (tolerance, short_share) = match expected.output {
-            OutputLength::Exact(tolerance) => (tolerance, Some(expected.short_share)),
-            OutputLength::AtMost(tolerance) => (tolerance, None),
+        let (tolerance, enforces_exact_output) = match expected.output {
+            OutputLength::Exact(tolerance) => (tolerance, true),
+            OutputLength::AtMost(tolerance) => (tolerance, false),
         };
         Lengths {
-            prompt: Length::new(PROMPT, expected.prompt, Some(0.0)),
-            output: Length::new(OUTPUT, tolerance, short_share),
+            prompt: Length::new(PROMPT, expected.prompt, 0.0),
+            output: Length::new(OUTPUT, tolerance, expected.short_share),
+            enforces_exact_output,
         }
     }
 
@@ -49,10 +54,11 @@ impl Lengths {
     pub(crate) fn on_record(&mut self, record: &RequestRecord) {
         if record.target_prompt_tokens > 0 {
             self.prompt
-                .add(record.id, record.prompt_tokens, record.target_prompt_tokens);
+                .add(record.id, record.prompt_tokens, record.target_prompt_tokens, true);
         }
         if let Some(target) = record.target_output_tokens.filter(|_| record.is_ok()) {
-            self.output.add(record.id, record.output_tokens, target);
+            let exact = self.enforces_exact_output && record.output_exact;
+            self.output.add(record.id, record.output_tokens, target, exact);
         }
     }
 
@@ -66,22 +72,25 @@ impl Lengths {
 }
 
 impl Length {
-    fn new(name: &'static str, tolerance: Tolerance, short_share: Option<f64>) -> Self {
+    fn new(name: &'static str, tolerance: Tolerance, short_share: f64) -> Self {
         Length {
             name,
             tolerance,
             short_share,
             differences: BTreeMap::new(),
             requests: 0,
+            exact: 0,
             too_long: Violations::default(),
             too_short: Violations::default(),
             relative: (0.0, 0.0),
         }
     }
 
-    fn add(&mut self, request: RequestId, tokens: u32, target: u32) {
+    /// Adds a request; `exact` is false if the target is only an upper limit.
+    fn add(&mut self, request: RequestId, tokens: u32, target: u32, exact: bool) {
         let difference = i64::from(tokens) - i64::from(target);
         self.requests += 1;
+        self.exact += u64::from(exact);
         *self.differences.entry(difference).or_default() += 1;
         // A target of 0 cannot be divided by: one token too many counts as 100 %.
         let relative = difference as f64 / f64::from(target.max(1));
@@ -93,7 +102,7 @@ impl Length {
         let name = || format!("{request} ({tokens} of {target})");
         if difference as f64 > allowed {
             self.too_long.add(name);
-        } else if self.short_share.is_some() && (-difference) as f64 > allowed {
+        } else if exact && (-difference) as f64 > allowed {
             self.too_short.add(name);
         }
     }
@@ -108,10 +117,9 @@ impl Length {
             number(self.tolerance.relative * 100.0),
             count(u64::from(self.tolerance.tokens), "token")
         );
-        let short_share = self.short_share.unwrap_or_default();
-        for (violations, what, share) in [
-            (&self.too_long, "longer", 0.0),
-            (&self.too_short, "shorter", short_share),
+        for (violations, what, share, requests) in [
+            (&self.too_long, "longer", 0.0, self.requests),
+            (&self.too_short, "shorter", self.short_share, self.exact),
         ] {
             if violations.count == 0 {
                 continue;
@@ -119,10 +127,10 @@ impl Length {
             let found = format!(
                 "{} of {} {what} than requested by more than the larger of {allowed}: {}",
                 violations.count,
-                count(self.requests, "request"),
+                count(requests, "request"),
                 violations.names()
             );
-            if violations.count as f64 <= share * self.requests as f64 {
+            if violations.count as f64 <= share * requests as f64 {
                 check.note(format!("{found}; {} % is allowed", number(share * 100.0)));
             } else {
                 check.fail(found);

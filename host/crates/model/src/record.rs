@@ -72,6 +72,8 @@ pub struct RequestRecord {
     pub total_prompt_tokens: u32,
     /// Tokens that the workload asked the server to generate.
     pub target_output_tokens: Option<u32>,
+    /// True if the server was asked for exactly that many tokens, false if they are an upper limit.
+    pub output_exact: bool,
     /// Tokens generated; 0 where nothing came.
     pub output_tokens: u32,
     /// True if `output_tokens` is the server's count, false if it is the host's tokenizer's.
@@ -135,6 +137,7 @@ impl RequestRecord {
             prompt_tokens: 0,
             total_prompt_tokens: 0,
             target_output_tokens: None,
+            output_exact: false,
             output_tokens: 0,
             output_tokens_from_usage: true,
             usage: None,

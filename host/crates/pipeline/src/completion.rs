@@ -244,6 +244,7 @@ fn record(answer: CountedOutcome, chunk_tokens: Vec<u32>, processed_at: u64) -> 
         prompt_tokens: job.request.prompt_tokens,
         total_prompt_tokens: sent.total,
         target_output_tokens: request.output.target_tokens,
+        output_exact: request.output.exact,
         output_tokens,
         output_tokens_from_usage: from_usage,
         usage,

@@ -88,6 +88,7 @@ impl RequestColumns {
         self.num_template_tokens.push(record.template_tokens.into());
         self.num_requested_output_tokens
             .push(record.target_output_tokens.map(i64::from));
+        self.output_exact.push(Some(record.output_exact));
         self.num_output_tokens.push(record.output_tokens.into());
         self.output_tokens_from_usage
             .push(record.output_tokens_from_usage);
@@ -233,6 +234,7 @@ impl RequestRows {
         record.template_tokens = small("num_template_tokens", *self.num_template_tokens.get(row))?;
         let asked_for = self.num_requested_output_tokens.get(row);
         record.target_output_tokens = small_or_none("num_requested_output_tokens", asked_for)?;
+        record.output_exact = self.output_exact.get(row).copied().unwrap_or(false);
         record.output_tokens = small("num_output_tokens", *self.num_output_tokens.get(row))?;
         record.output_tokens_from_usage = *self.output_tokens_from_usage.get(row);
         let prompt = small_or_none("usage_prompt_tokens", self.usage_prompt_tokens.get(row))?;

@@ -8,7 +8,7 @@ use crate::table::table;
 table! {
     /// `requests.parquet`: all data of each request that was sent. Names are those of
     /// `request_level_metrics.jsonl`; times are in nanoseconds and have the suffix `_ns`.
-    RequestColumns, RequestRows of RequestRecord, "requests", 0 later:
+    RequestColumns, RequestRows of RequestRecord, "requests", 1 later:
     position: Required<Int>, Delta;
     session_id: Required<Int>, Delta;
     node_id: Required<Int>, Delta;
@@ -73,6 +73,9 @@ table! {
     chunk_merged: List<Flag>, Plain;
     /// Tokens of each generated chunk, or empty: one each, or not known.
     chunk_tokens: List<Int>, Dictionary;
+    /// True if the requested output tokens are exact, false if they are an upper limit. The first
+    /// files of version 1 do not have this column.
+    output_exact: Optional<Flag>, Plain;
 }
 
 table! {

@@ -20,10 +20,10 @@ pub(super) fn synthesize(args: &SynthesizeArgs, interrupts: &Interrupts) -> Resu
         fit.add(session, &count);
         Ok(ControlFlow::Continue(()))
     })?;
-    let likeness = fit.finish().map_err(Failure::usage)?;
+    let model = fit.finish().map_err(Failure::usage)?;
     let synthesis = Synthesis {
         seed: args.seed,
-        sessions: args.make.unwrap_or(likeness.sessions()),
+        sessions: args.make.unwrap_or(model.sessions()),
         prefix_multiplier: args.prefix_multiplier,
         root_multiplier: args.root_multiplier,
         prompt_multiplier: args.prompt_multiplier,
@@ -31,7 +31,7 @@ pub(super) fn synthesize(args: &SynthesizeArgs, interrupts: &Interrupts) -> Resu
         speedup: args.speedup,
     };
     let mut rows = 0;
-    for row in likeness.make(&synthesis).map_err(Failure::usage)? {
+    for row in model.generate(&synthesis).map_err(Failure::usage)? {
         if out.line(&row)? == Written::NobodyReads {
             break;
         }
@@ -41,8 +41,8 @@ pub(super) fn synthesize(args: &SynthesizeArgs, interrupts: &Interrupts) -> Resu
     terminal::err(format!(
         "{} as `mooncake` with block_size {}, like the {} of {}",
         terminal::counted(rows, "row"),
-        likeness.block_size(),
-        terminal::counted(likeness.sessions(), "session"),
+        model.block_size(),
+        terminal::counted(model.sessions(), "session"),
         subject.path.display(),
     ));
     Ok(veeksha_exit::DONE)

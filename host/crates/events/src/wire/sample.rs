@@ -42,6 +42,7 @@ pub(crate) fn record() -> RequestRecord {
         prompt_tokens: 99,
         total_prompt_tokens: u32::MAX,
         target_output_tokens: Some(8),
+        output_exact: false,
         output_tokens: 7,
         output_tokens_from_usage: true,
         usage: Some(Usage {

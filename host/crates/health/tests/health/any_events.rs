@@ -36,66 +36,69 @@ fn record() -> impl Strategy<Value = RequestRecord> {
         vec(0..4_u32, 0..3),
         times,
         tokens,
-        any::<bool>(),
+        any::<(bool, bool)>(),
         any::<bool>(),
     )
         .prop_map(
-            |(id, parents, (times, maybe, held), (tokens, target, usage), ok, measured)| RequestRecord {
-                id,
-                session_requests: 1,
-                history_parent: parents.first().map(|parent| NodeId(*parent)),
-                parents: parents.into_iter().map(NodeId).collect(),
-                wait_after_ready: times[0],
-                intended: times[1],
-                held: Held {
-                    sessions: held[0],
-                    in_flight: held[1],
-                    in_prefill: held[2],
-                },
-                dispatched_at: times[2],
-                picked_up_at: maybe[0],
-                sent_at: maybe[1],
-                first_byte_at: maybe[2],
-                completed_at: times[3],
-                processed_at: times[4],
-                stamps: Default::default(),
-                chunks: Vec::new(),
-                chunk_tokens: Vec::new(),
-                status: if ok {
-                    Status::Ok {
-                        finish_reason: "stop".into(),
-                    }
-                } else {
-                    Status::Failed {
-                        class: ErrorClass::Connect,
-                        message: String::new(),
-                    }
-                },
-                http_status: None,
-                target_prompt_tokens: tokens[0],
-                prompt_tokens: tokens[1],
-                total_prompt_tokens: tokens[2],
-                target_output_tokens: target,
-                output_tokens: tokens[3],
-                output_tokens_from_usage: true,
-                usage: usage.map(|(prompt, cached)| Usage {
-                    prompt,
-                    completion: 0,
-                    cached,
-                    reasoning: None,
-                }),
-                connection_reused: false,
-                server: 0,
-                resolve: None,
-                connect: None,
-                tls: None,
-                retried: false,
-                measured,
-                template_tokens: 0,
-                history_mode: Default::default(),
-                recorded: None,
-                ideal_cached_tokens: None,
-                labels: Vec::new(),
+            |(id, parents, (times, maybe, held), (tokens, target, usage), (ok, exact), measured)| {
+                RequestRecord {
+                    id,
+                    session_requests: 1,
+                    history_parent: parents.first().map(|parent| NodeId(*parent)),
+                    parents: parents.into_iter().map(NodeId).collect(),
+                    wait_after_ready: times[0],
+                    intended: times[1],
+                    held: Held {
+                        sessions: held[0],
+                        in_flight: held[1],
+                        in_prefill: held[2],
+                    },
+                    dispatched_at: times[2],
+                    picked_up_at: maybe[0],
+                    sent_at: maybe[1],
+                    first_byte_at: maybe[2],
+                    completed_at: times[3],
+                    processed_at: times[4],
+                    stamps: Default::default(),
+                    chunks: Vec::new(),
+                    chunk_tokens: Vec::new(),
+                    status: if ok {
+                        Status::Ok {
+                            finish_reason: "stop".into(),
+                        }
+                    } else {
+                        Status::Failed {
+                            class: ErrorClass::Connect,
+                            message: String::new(),
+                        }
+                    },
+                    http_status: None,
+                    target_prompt_tokens: tokens[0],
+                    prompt_tokens: tokens[1],
+                    total_prompt_tokens: tokens[2],
+                    target_output_tokens: target,
+                    output_tokens: tokens[3],
+                    output_tokens_from_usage: true,
+                    output_exact: exact,
+                    usage: usage.map(|(prompt, cached)| Usage {
+                        prompt,
+                        completion: 0,
+                        cached,
+                        reasoning: None,
+                    }),
+                    connection_reused: false,
+                    server: 0,
+                    resolve: None,
+                    connect: None,
+                    tls: None,
+                    retried: false,
+                    measured,
+                    template_tokens: 0,
+                    history_mode: Default::default(),
+                    recorded: None,
+                    ideal_cached_tokens: None,
+                    labels: Vec::new(),
+                }
             },
         )
 }

@@ -54,7 +54,7 @@ fn prompt_tolerance_is_relative_to_the_target() {
 
 #[test]
 fn only_exact_answers_may_not_be_short() {
-    let short = one(|record| record.output_tokens = 20);
+    let short = one(|record| (record.output_tokens, record.output_exact) = (20, true));
     passed(check(&health(rate(1.0), &short), OUTPUT));
     let exact = Expected {
         output: OutputLength::Exact(Tolerance::default()),
@@ -62,7 +62,10 @@ fn only_exact_answers_may_not_be_short() {
     };
     failed(check(&health(exact.clone(), &short), OUTPUT), "0/0 (20 of 50)");
     passed(check(
-        &health(exact, &one(|record| record.output_tokens = 49)),
+        &health(
+            exact,
+            &one(|record| (record.output_tokens, record.output_exact) = (49, true)),
+        ),
         OUTPUT,
     ));
     failed(
@@ -82,6 +85,51 @@ fn only_exact_answers_may_not_be_short() {
     skipped(check(&health(rate(1.0), &failure), OUTPUT), "no answered request");
 }
 
+/// An agent that sets `output = 120` without `exact` bounds its answers: a short one is as requested,
+/// although other requests of the run have exact lengths, and a long one is not.
+#[test]
+fn upper_limit_is_not_a_target() {
+    let expected = || Expected {
+        output: OutputLength::Exact(Tolerance::default()),
+        short_share: 0.0,
+        ..rate(1.0)
+    };
+    let limited = |tokens: u32| {
+        let mut exact = request(0, 0, 0, S);
+        exact.output_exact = true;
+        let mut limited = request(1, 0, S, 2 * S);
+        limited.output_tokens = tokens;
+        health(expected(), &[session_of(&exact), session_of(&limited)].concat())
+    };
+    passed(check(&limited(20), OUTPUT));
+    near(figure(check(&limited(20), OUTPUT), "too short"), 0.0);
+    failed(check(&limited(52), OUTPUT), "1 of 2 requests longer");
+}
+
+/// Shares refer to the requests with an exact length: one short answer of 50 exact ones is 2 %,
+/// whatever the number of requests with a limit.
+#[test]
+fn allowed_share_of_short_answers_excludes_limits() {
+    let mut events = Vec::new();
+    for session in 0..200 {
+        let mut record = request(session, 0, session * S, session * S + S);
+        record.output_exact = session < 50;
+        if session == 0 {
+            record.output_tokens = 20;
+        }
+        events.extend(session_of(&record));
+    }
+    let expected = Expected {
+        output: OutputLength::Exact(Tolerance::default()),
+        short_share: 0.01,
+        ..rate(1.0)
+    };
+    failed(
+        check(&health(expected, &events), OUTPUT),
+        "1 of 50 requests shorter",
+    );
+}
+
 /// One answer of 280 that ends early is within 1 %; three are not; and none may be short where a
 /// minimum was asked for.
 #[test]
@@ -90,6 +138,7 @@ fn small_share_of_short_answers_passes() {
         let mut events = Vec::new();
         for session in 0..280 {
             let mut record = request(session, 0, session * S, session * S + S);
+            record.output_exact = true;
             if session < short {
                 record.output_tokens = 20;
             }

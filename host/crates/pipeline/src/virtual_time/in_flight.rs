@@ -55,6 +55,7 @@ pub(super) fn record_of(
         prompt_tokens: flight.prompt_tokens,
         total_prompt_tokens: flight.total_prompt_tokens,
         target_output_tokens: request.output.target_tokens,
+        output_exact: request.output.exact,
         output_tokens: usage.map_or(0, |usage| usage.completion),
         output_tokens_from_usage: usage.is_some(),
         usage,

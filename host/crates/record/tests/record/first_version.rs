@@ -96,6 +96,8 @@ fn answered() -> RequestRecord {
             output_tokens: Some(66),
         }),
         ideal_cached_tokens: Some(1_000),
+        // The fixture lacks the column.
+        output_exact: false,
         labels: vec![("tier".into(), "gold".into()), ("leer".into(), String::new())],
     }
 }

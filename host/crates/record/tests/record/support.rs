@@ -179,6 +179,7 @@ pub(crate) fn request() -> impl Strategy<Value = RequestRecord> {
             ideal_cached_tokens: tokens.2,
             usage: tokens.3,
             output_tokens_from_usage: flags[0],
+            output_exact: flags[1],
             connection_reused: flags[1],
             retried: flags[2],
             measured: flags[3],
