@@ -713,3 +713,17 @@ proptest! {
         }
     }
 }
+
+/// An error of 5 µs at each end of the stretch is shared by the tokens after the first chunk: 40 of
+/// bundled chunks of ten, not 49.
+#[test]
+fn the_error_of_tpot_is_divided_by_the_tokens_after_the_first_chunk() {
+    let bundled = |number| {
+        let mut record = request(number, QUIET);
+        record.chunk_tokens = vec![10; 5];
+        record.output_tokens = 50;
+        finished(record)
+    };
+    let certificate = judge((0..40).map(bundled).collect());
+    errors(&certificate, Metric::Tpot, 2.0 * 5.0 / 40.0, 2.0 * 20.0 / 40.0);
+}

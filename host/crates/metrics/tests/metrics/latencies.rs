@@ -1,5 +1,5 @@
 //! The latencies of single requests, worked out by hand.
-use crate::sequences::{answered, close, evaluate, failed, finished, with_chunks};
+use crate::sequences::{answered, close, evaluate, failed, finished, with_chunk_tokens, with_chunks};
 use veeksha_events::{Latencies, RequestRecord};
 use veeksha_metrics::{Metric, latencies};
 use veeksha_model::ChunkKind::{Comment, Content, Done, Finish, Reasoning, Role, Tool, Usage};
@@ -165,4 +165,71 @@ fn what_is_cached_is_a_share_of_what_the_server_counts() {
         ),
         (&32.into(), &40.into(), &60.into())
     );
+}
+
+/// An answer dispatched at 1 ms, with content at these instants (ms).
+fn content(total: u32, at: &[u64]) -> RequestRecord {
+    let chunks: Vec<_> = at.iter().map(|at| (*at, Content)).collect();
+    with_chunks(answered(0, 0, 0, at[at.len() - 1]), total, &chunks)
+}
+
+/// A token each 10 ms, sent in seven chunks of 20: the first chunk comes with its 20th token, and
+/// 120 tokens take the 1200 ms after it. (last - first) / 139 is 13.7 % less.
+#[test]
+fn tpot_of_bundled_tokens_is_the_pace_of_the_server() {
+    let instants: Vec<u64> = (1..=7).map(|chunk| 1 + 200 * chunk).collect();
+    let known = with_chunk_tokens(content(140, &instants), &[20; 7]);
+    let mut by_another_tokenizer = known.clone();
+    by_another_tokenizer.chunk_tokens = vec![25; 7];
+    for record in [known, by_another_tokenizer, content(140, &instants)] {
+        close(latencies(&record).tpot, 0.010);
+    }
+}
+
+/// Speculative decoding: steps of 20 ms bring one to four tokens.
+#[test]
+fn tpot_of_speculative_decoding_counts_the_tokens_of_each_step() {
+    let record = with_chunk_tokens(content(0, &[21, 41, 61, 81]), &[4, 1, 3, 2]);
+    assert_eq!(record.output_tokens, 10);
+    close(latencies(&record).tpot, 0.060 / 6.0);
+}
+
+/// The server holds its first chunk back until eight tokens are there, and then streams.
+#[test]
+fn tpot_of_a_delayed_first_chunk_leaves_its_tokens_out() {
+    let record = with_chunk_tokens(content(0, &[81, 91, 101, 111]), &[8, 1, 1, 1]);
+    close(latencies(&record).tpot, 0.010);
+}
+
+/// Everything came with the first chunk, but for the end of the answer.
+#[test]
+fn tpot_does_not_exist_without_a_token_after_the_first_chunk() {
+    let record = with_chunk_tokens(content(0, &[81, 91]), &[5, 0]);
+    assert_eq!(latencies(&record).tpot, None);
+}
+
+#[test]
+fn itl_of_another_tokenizer_is_scaled_to_usage() {
+    // 25 tokens by the host's tokenizer in each chunk, 20 by the server: 200 ms / 20.
+    let instants: Vec<u64> = (1..=7).map(|chunk| 1 + 200 * chunk).collect();
+    let mut record = content(140, &instants);
+    record.chunk_tokens = vec![25; 7];
+    let evaluation = evaluate(vec![], [finished(record)]);
+    let itl = evaluation.metric(Metric::Itl).expect("the itl");
+    assert_eq!(itl.count, 120);
+    close(Some(itl.mean), 0.010);
+    close(Some(itl.max), 0.010);
+}
+
+/// Four requests dispatched at 1, 101, 201 and 301 ms: three in 300 ms.
+#[test]
+fn dispatch_rate_counts_the_intervals_between_requests() {
+    let requests = (0..4).map(|number| finished(answered(number, 0, number * 100, 900)));
+    let evaluation = evaluate(vec![], requests);
+    close(
+        evaluation.figure(veeksha_metrics::Figure::RequestDispatchRate),
+        10.0,
+    );
+    // Four answers from 0 to 900 ms.
+    close(evaluation.throughput.requests_per_second, 4.0 / 0.9);
 }

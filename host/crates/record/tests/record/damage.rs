@@ -375,7 +375,9 @@ fn missing_record_has_a_hint() {
         }
         let error = text(run.path());
         assert!(
-            error.contains("its record was removed") && !error.contains("Veeksha") && !error.contains("killed"),
+            error.contains("its record was removed")
+                && !error.contains("Veeksha")
+                && !error.contains("killed"),
             "{error}"
         );
     }
