@@ -20,7 +20,7 @@ fn main() {
     let (requests, chunks, tokens) = (next(1_000_000), next(128), next(1) as u32);
 
     let objectives = [
-        "p99(ttfc) <= 2",
+        "p99(ttfc) <= 2s",
         "p99(tbc, window = 60s) <= 0.1",
         "error_rate < 1%",
         "goodput > 0.5",

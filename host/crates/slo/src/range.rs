@@ -118,3 +118,52 @@ fn remedy(quantity: &Quantity, comparison: Comparison, bound: Bound) -> String {
     }
     .to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_refused(range: Range, text: &str) -> bool {
+        let objective = Objective::parse(text).unwrap();
+        let bound = objective.bound;
+        range
+            .fits(&objective.quantity, objective.comparison, bound, bound.value)
+            .is_err()
+    }
+
+    #[test]
+    fn refuses_bounds_at_the_ends_of_a_share_that_decide_nothing() {
+        for text in [
+            "goodput <= 100%",
+            "goodput < 0%",
+            "goodput <= -1%",
+            "goodput > 100%",
+            "goodput >= 0%",
+            "goodput >= 101%",
+        ] {
+            assert!(is_refused(Range::Share, text), "{text}");
+        }
+        for text in [
+            "goodput <= 99%",
+            "goodput <= 0%",
+            "goodput < 100%",
+            "goodput > 0%",
+            "goodput > 99%",
+            "goodput >= 100%",
+        ] {
+            assert!(!is_refused(Range::Share, text), "{text}");
+        }
+    }
+
+    #[test]
+    fn sum_count_and_std_of_shares_are_not_bounded_by_one() {
+        for aggregate in [Aggregate::Sum, Aggregate::Count, Aggregate::Std] {
+            assert_eq!(Range::Share.of(aggregate), Range::NotNegative, "{aggregate}");
+        }
+        for aggregate in [Aggregate::Mean, Aggregate::Max, Aggregate::Percentile(99.0)] {
+            assert_eq!(Range::Share.of(aggregate), Range::Share, "{aggregate}");
+        }
+        assert_eq!(Range::Any.of(Aggregate::Sum), Range::Any);
+        assert!(!is_refused(Range::Share.of(Aggregate::Sum), "sum(cached) <= 5"));
+    }
+}

@@ -17,6 +17,12 @@ pub enum UnitMismatch {
         /// The bound's unit.
         suffix: String,
     },
+    /// A plain number bounds a time: `p99(ttfc) < 500` would mean 500 seconds.
+    #[error("`{bound}` has no unit, and the metric is a time; write `{bound}ms` or `{bound}s`")]
+    Missing {
+        /// The bound as text.
+        bound: String,
+    },
     /// A percentage bounds a quantity that is not a share.
     #[error("`{bound}` is a share, but the metric's unit is {unit}; give a number in that unit")]
     Percent {
@@ -51,10 +57,15 @@ fn per_whole(unit: &str) -> Option<f64> {
 
 impl Bound {
     /// Converts the bound to the unit of the bounded quantity: `500ms` is 0.5 in `s` and 500 in
-    /// `ms`; `1%` is 0.01 in `1` and 1 in `%`. A bound without a unit is already in that unit.
-    /// Units of time are `s`, `ms`, `us`, `ns`, `m`, `h`; of shares `1`, `ratio`, `share`, `%`.
+    /// `ms`; `1%` is 0.01 in `1` and 1 in `%`. A bound on a time must have a unit, unless it is 0;
+    /// any other bound without a unit is already in that of the quantity. Units of time are `s`, `ms`, `us`, `ns`, `m`, `h`; of shares `1`, `ratio`, `share`, `%`.
     pub fn in_unit(&self, unit: &str) -> Result<f64, UnitMismatch> {
         let scale = match self.unit {
+            BoundUnit::None if self.value != 0.0 && per_second(unit).is_some() => {
+                return Err(UnitMismatch::Missing {
+                    bound: self.to_string(),
+                });
+            }
             BoundUnit::None => Some(1.0),
             BoundUnit::Time => per_second(unit),
             BoundUnit::Percent => per_whole(unit),
@@ -100,7 +111,11 @@ mod tests {
             (bound(0.01, BoundUnit::Percent), "1", 0.01),
             (bound(0.01, BoundUnit::Percent), "%", 1.0),
             (bound(20.0, BoundUnit::None), "tokens/s", 20.0),
-            (bound(20.0, BoundUnit::None), "ms", 20.0),
+            (bound(0.0, BoundUnit::None), "ms", 0.0),
+            (bound(7200.0, BoundUnit::Time), "h", 2.0),
+            (bound(90.0, BoundUnit::Time), "m", 1.5),
+            (bound(0.25, BoundUnit::Time), "us", 250_000.0),
+            (bound(0.25, BoundUnit::Time), "ns", 250_000_000.0),
         ];
         for (bound, unit, expected) in cases {
             assert_eq!(bound.in_unit(unit), Ok(expected), "{bound} in {unit}");
@@ -112,6 +127,7 @@ mod tests {
         let text = |bound: Bound, unit| bound.in_unit(unit).unwrap_err().to_string();
         insta::assert_snapshot!(text(bound(0.5, BoundUnit::Time), "tokens"), @"`500ms` is a time, but the metric's unit is `tokens`; leave `ms` out, or bound another metric");
         insta::assert_snapshot!(text(bound(0.5, BoundUnit::Time), "1"), @"`500ms` is a time, but the metric's unit is a plain ratio; leave `ms` out, or bound another metric");
+        insta::assert_snapshot!(text(bound(500.0, BoundUnit::None), "s"), @"`500` has no unit, and the metric is a time; write `500ms` or `500s`");
         insta::assert_snapshot!(text(bound(0.05, BoundUnit::Percent), "s"), @"`5%` is a share, but the metric's unit is `s`; give a number in that unit");
     }
 }

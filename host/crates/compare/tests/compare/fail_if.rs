@@ -95,7 +95,7 @@ fn expressions_hold_or_do_not() {
         ("mean(ttfc) > +99ms", Fails),
         ("mean(ttfc) > +101ms", Passes),
         ("p95(ttfc) > 1s", Fails),
-        ("p95(ttfc) > 2", Passes),
+        ("p95(ttfc) > 2s", Passes),
         ("max(ttfc) > 1100ms", Fails),
         ("count(ttfc) < 1000", Passes),
         ("error_rate > 1%", Fails),

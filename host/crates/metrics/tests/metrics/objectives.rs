@@ -67,7 +67,7 @@ fn aggregates_labels_and_figures() {
     comes_to("count(tbc) >= 8", true, Some(8.0), Some(8));
     // Gaps of 10 and 30.
     comes_to("std(tbc) <= 10ms", true, Some(0.010), Some(8));
-    comes_to("sum(tbc) < 1", true, Some(0.160), Some(8));
+    comes_to("sum(tbc) < 1s", true, Some(0.160), Some(8));
     comes_to("max(ttfc{tier=\"gold\"}) <= 300ms", true, Some(0.3), Some(2));
     comes_to("p50(tbc{tier=\"free\"}) <= 20ms", true, Some(0.020), Some(4));
     comes_to("p99(ttfc{tier=\"silver\"}) <= 1s", false, None, Some(0));
@@ -92,7 +92,7 @@ fn bounds_are_brought_to_the_unit_of_what_they_bound() {
     assert_eq!(threshold("error_rate < 1%"), of(0.01, "1"));
     assert_eq!(threshold("p10(fluidity) > 90%").0, 0.9);
     assert_eq!(threshold("p99(ttfc) < 500ms"), of(0.5, "s"));
-    assert_eq!(threshold("p99(ttfc) < 0.5"), of(0.5, "s"));
+    assert_eq!(threshold("p99(ttfc) < 0.5s"), of(0.5, "s"));
     assert_eq!(
         threshold("p99(normalized_end_to_end_latency) < 150ms"),
         of(0.15, "s/token")

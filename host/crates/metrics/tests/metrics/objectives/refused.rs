@@ -35,7 +35,7 @@ fn what_cannot_be_answered_is_refused_with_its_place_and_the_remedy() {
         "the objective `qwertz > 1`: there is no figure `qwertz`; `veeksha-host metrics` lists them",
     ];
     assert_eq!(errors, expected);
-    let errors = problems(&["p99(ttfc) < 1", "p99(ttcf) < 1"], &[]);
+    let errors = problems(&["p99(ttfc) < 1s", "p99(ttcf) < 1s"], &[]);
     assert_eq!(errors.len(), 1);
 }
 
@@ -76,10 +76,10 @@ fn goodput_needs_something_that_a_good_request_keeps() {
         &[],
         &[]
     ));
-    assert!(!check(&["goodput > 0.9", "p99(session_duration) < 3"], &[], &[]));
+    assert!(!check(&["goodput > 0.9", "p99(session_duration) < 3s"], &[], &[]));
     // A sum over all requests asks nothing of one.
     assert!(!check(&["goodput > 0.9", "sum(num_output_tokens) > 3"], &[], &[]));
-    assert!(check(&["goodput > 0.9", "p99(ttfc) < 3"], &[], &[]));
+    assert!(check(&["goodput > 0.9", "p99(ttfc) < 3s"], &[], &[]));
     assert!(check(&["goodput > 0.9"], &["ttfc <= 1s"], &[]));
     assert!(check(&["goodput > 0.9"], &[], &["judge"]));
 }
@@ -88,12 +88,18 @@ fn goodput_needs_something_that_a_good_request_keeps() {
 fn what_cannot_exist_in_this_run_is_refused() {
     let mut catalogue = Catalogue::built_in();
     catalogue.exclude("tbc", "answers are not streamed (`client.stream: false`)");
-    let errors = check_in(&catalogue, &["p99(tbc) < 1", "p99(ttfc) < 1"], &["tbc < 1"], &[]).unwrap_err();
+    let errors = check_in(
+        &catalogue,
+        &["p99(tbc) < 1s", "p99(ttfc) < 1s"],
+        &["tbc < 1s"],
+        &[],
+    )
+    .unwrap_err();
     assert_eq!(
         errors.iter().map(ToString::to_string).collect::<Vec<_>>(),
         [
-            "the objective `p99(tbc) < 1`: `tbc` cannot exist in this run: answers are not streamed (`client.stream: false`)",
-            "the condition `tbc < 1`: `tbc` cannot exist in this run: answers are not streamed (`client.stream: false`)",
+            "the objective `p99(tbc) < 1s`: `tbc` cannot exist in this run: answers are not streamed (`client.stream: false`)",
+            "the condition `tbc < 1s`: `tbc` cannot exist in this run: answers are not streamed (`client.stream: false`)",
         ]
     );
     let constant = Slo {
