@@ -96,11 +96,16 @@ pub fn plan_simulation(
         .api_base
         .as_deref()
         .and_then(|base| base.strip_prefix("sim://"));
-    let name = profile.or(of_target).unwrap_or("default");
     let timeout = u64::try_from(client.deadline().as_nanos()).unwrap_or(u64::MAX);
     let target = veeksha_pipeline::SimulatedTarget {
-        profile: sim_profile::profile(name, loaded.folder())?,
+        // A path of the command line is relative to the working directory, one of the scenario to
+        // the scenario's folder.
+        profile: match profile {
+            Some(path) => sim_profile::profile(path, Path::new(""))?,
+            None => sim_profile::profile(of_target.unwrap_or("default"), loaded.folder())?,
+        },
         request_timeout: timeout,
+        tool: veeksha_simulator::required_tool(&client.additional_sampling_params.clone().into()),
     };
     Ok(SimulationPlan {
         config: with_absolute_paths(&loaded.scenario, loaded.folder()).to_yaml(),

@@ -16,6 +16,7 @@ mod profile;
 mod profile_check;
 mod server;
 pub mod text;
+mod tools;
 mod wire_fault;
 
 pub use engine::{Engine, EngineEvent, EngineRequest, EngineStats, Fault, FinishReason};
@@ -25,4 +26,5 @@ pub use server::{
     Pacing, ServerStats, SimError, SimOptions, SimServer, Tokenize, TruthLineError, TruthOutcome,
     TruthRecord, truth_line,
 };
+pub use tools::required_tool;
 pub use wire_fault::{WireFault, WireRule};

@@ -10,6 +10,8 @@ mod client;
 #[path = "common/server.rs"]
 mod server;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use client::{Connection, Ended, Reply};
@@ -717,6 +719,38 @@ fn long_prompt_is_counted_like_a_short_one() {
         let reply = connection.post(TEXT, "", &body);
         assert_eq!(reply.json()["usage"]["prompt_tokens"], length);
     }
+    sim.server.stop();
+}
+
+/// Without a limit, every waiting prompt has a thread, and under load none of them finishes.
+#[test]
+fn long_prompts_are_tokenized_by_at_most_half_of_the_cores() {
+    let running = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
+    let counters = Arc::clone(&running);
+    let clock = RunClock::starting_now();
+    let options = SimOptions {
+        tokenize: Arc::new(move |text: &str| {
+            let now = counters.0.fetch_add(1, Ordering::SeqCst) + 1;
+            counters.1.fetch_max(now, Ordering::SeqCst);
+            sleep_until(clock, clock.now() + 5_000_000);
+            counters.0.fetch_sub(1, Ordering::SeqCst);
+            text.bytes().map(u32::from).collect()
+        }),
+        ..SimOptions::new(profile(), 1)
+    };
+    let sim = Sim {
+        server: SimServer::start(ANY, options, clock).unwrap(),
+        clock,
+    };
+    let body = format!(r#"{{"prompt":"{}","max_tokens":1}}"#, "a".repeat(5000));
+    std::thread::scope(|scope| {
+        for _ in 0..48 {
+            scope.spawn(|| assert_eq!(sim.connect().post(TEXT, "", &body).status, 200));
+        }
+    });
+    let cores = std::thread::available_parallelism().unwrap().get();
+    let most = running.1.load(Ordering::SeqCst);
+    assert!((1..=(cores / 2).max(1)).contains(&most), "{most} at once");
     sim.server.stop();
 }
 

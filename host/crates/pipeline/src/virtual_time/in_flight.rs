@@ -19,6 +19,8 @@ pub(super) struct InFlight {
     /// True once the engine has admitted it: a rejected request has no connection to lose.
     pub(super) started: bool,
     pub(super) chunks: Vec<Chunk>,
+    /// The tool that the answer calls, if the request requires a call.
+    pub(super) tool: Option<String>,
 }
 
 /// The record of a request that has ended.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use veeksha_events::{Event, RunInfo, Status};
 use veeksha_model::{
-    Chunk, ChunkKind, ErrorClass, FailureReason, History, Nanos, Request, Response, Seed, Usage,
+    Chunk, ChunkKind, ErrorClass, FailureReason, History, Nanos, Request, Response, Seed, ToolCall, Usage,
 };
 use veeksha_ports::{Workload, WorkloadFactory};
 use veeksha_prompt::{Materializer, Tokenizer};
@@ -33,6 +33,8 @@ pub struct SimulatedTarget {
     pub profile: Profile,
     /// The total deadline of a request.
     pub request_timeout: Nanos,
+    /// The tool that every answer calls, unless the body of a request makes another choice.
+    pub tool: Option<String>,
 }
 
 /// Runs a workload in virtual time. `record` is called with every event, in order. A warm-up comes
@@ -231,6 +233,7 @@ impl Simulation<'_> {
                         total_prompt_tokens: 0,
                         started: false,
                         chunks: Vec::new(),
+                        tool: self.required_tool(&payload),
                         request: payload,
                     };
                     self.launch(flight, &history, inputs);
@@ -338,7 +341,11 @@ impl Simulation<'_> {
                         lag: 0,
                         at,
                         bytes: 0,
-                        kind: ChunkKind::Content,
+                        kind: if flight.tool.is_some() {
+                            ChunkKind::Tool
+                        } else {
+                            ChunkKind::Content
+                        },
                         merged: false,
                     });
                 }
@@ -402,6 +409,19 @@ impl Simulation<'_> {
         }
     }
 
+    /// Returns the tool that a request must call: its body overrides the parameters of the target.
+    fn required_tool(&self, request: &Request) -> Option<String> {
+        let body = request
+            .body
+            .as_deref()
+            .and_then(|body| serde_json::from_str::<serde_json::Value>(body).ok());
+        let chooses = |body: &serde_json::Value| body.get("tool_choice").is_some();
+        match body {
+            Some(body) if chooses(&body) => veeksha_simulator::required_tool(&body),
+            _ => self.target.tool.clone(),
+        }
+    }
+
     fn answer(
         &mut self,
         number: u64,
@@ -421,8 +441,25 @@ impl Simulation<'_> {
                 self.materializer.text(seed, usage.completion).to_string()
             }
         };
+        // Like the simulator's HTTP server: the words are the argument of the call.
+        let finish_reason = match (&flight.tool, finish_reason) {
+            (Some(_), "stop") => "tool_calls",
+            (_, other) => other,
+        };
+        let (text, tool_calls) = match &flight.tool {
+            Some(name) => {
+                let call = ToolCall {
+                    id: format!("call_{number}"),
+                    name: name.clone(),
+                    arguments: serde_json::json!({ "text": text }).to_string(),
+                };
+                (String::new(), vec![call])
+            }
+            None => (text, Vec::new()),
+        };
         let response = Response {
             text,
+            tool_calls,
             finish_reason: finish_reason.to_owned(),
             usage: Some(usage),
             output_tokens: usage.completion,

@@ -102,6 +102,7 @@ pub(crate) fn quick() -> SimulatedTarget {
             ..Profile::default()
         },
         request_timeout: 1_000 * MS,
+        tool: None,
     }
 }
 

@@ -8,7 +8,6 @@ mod bodies;
 mod prompt;
 
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use crate::engine::EngineRequest;
 use crate::text::blocks_of;
@@ -103,22 +102,6 @@ fn exact(ignore_eos: Option<bool>, min_tokens: Option<u32>, max_tokens: Option<u
                 .into(),
         ),
     }
-}
-
-/// Returns the tool that the request requires: the named one, or the first one.
-fn required_tool(tools: Option<&[Value]>, choice: Option<&Value>) -> Option<String> {
-    let name_of = |tool: &Value| {
-        let name = tool
-            .get("name")
-            .or_else(|| tool.get("function").and_then(|function| function.get("name")));
-        name.and_then(Value::as_str).map(str::to_owned)
-    };
-    let choice = choice?;
-    if let Some(named) = name_of(choice) {
-        return Some(named);
-    }
-    let any = choice == "required" || choice.get("type").is_some_and(|kind| kind == "any");
-    any.then(|| tools?.first().and_then(name_of)).flatten()
 }
 
 #[cfg(test)]

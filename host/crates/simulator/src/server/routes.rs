@@ -246,6 +246,8 @@ impl<'a> OpenRequest<'a> {
                 Some((self.service.tokenize)(&text))
             }
             PromptText::Text(text) => {
+                // The semaphore is never closed.
+                let _slot = self.service.tokenizer_slots.acquire().await.ok()?;
                 let tokenize = Arc::clone(&self.service.tokenize);
                 // Fails only if the tokenizer panics.
                 tokio::task::spawn_blocking(move || tokenize(&text)).await.ok()

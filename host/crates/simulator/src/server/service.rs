@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use veeksha_clock::{RunClock, wall_nanos};
 use veeksha_model::Nanos;
 
@@ -21,6 +21,9 @@ pub(super) struct Service {
     pub(super) profile: Profile,
     pub(super) seed: u64,
     pub(super) tokenize: Tokenize,
+    /// Permits to tokenize a long prompt on another thread, given in order of arrival. Without a
+    /// limit, concurrent prompts share the cores and each takes so long that none is answered.
+    pub(super) tokenizer_slots: Semaphore,
     /// Notifies every open connection to close immediately.
     pub(super) cut: Notify,
     latencies: Mutex<Latencies>,
@@ -39,6 +42,12 @@ impl Drop for OpenConnection {
     }
 }
 
+/// Half of the cores: the engine's and the network thread need the others.
+fn tokenizer_threads() -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    (cores / 2).max(1)
+}
+
 impl Service {
     pub(super) fn new(options: SimOptions, clock: RunClock, driver: Arc<Driver>) -> Self {
         Service {
@@ -48,6 +57,7 @@ impl Service {
             profile: options.profile,
             seed: options.seed,
             tokenize: options.tokenize,
+            tokenizer_slots: Semaphore::new(tokenizer_threads()),
             cut: Notify::new(),
             latencies: Mutex::new(Latencies::new()),
             connections_total: AtomicU64::new(0),

@@ -3,8 +3,10 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::tools::tool_of;
+
 use super::prompt::{Content, Message, render};
-use super::{Completion, Delivery, PromptText, exact, required_tool};
+use super::{Completion, Delivery, PromptText, exact};
 
 /// Chat completions and completions.
 #[derive(Debug, Deserialize)]
@@ -40,7 +42,7 @@ enum Prompt {
 impl OpenAiBody {
     pub(super) fn chat(mut self) -> Result<Completion, String> {
         let messages = self.messages.take().ok_or("messages is missing")?;
-        let tool = required_tool(self.tools.as_deref(), self.tool_choice.as_ref());
+        let tool = tool_of(self.tools.as_deref(), self.tool_choice.as_ref());
         let prompt = PromptText::Text(render(messages, "messages")?);
         self.completion(prompt, tool)
     }
@@ -126,7 +128,7 @@ impl ResponsesBody {
             delivery: delivery(self.stream.unwrap_or(false)),
             prompt: PromptText::Text(render(messages, "input")?),
             max_tokens: self.max_output_tokens,
-            tool: required_tool(self.tools.as_deref(), self.tool_choice.as_ref()),
+            tool: tool_of(self.tools.as_deref(), self.tool_choice.as_ref()),
             details: false,
             exact: exact(self.ignore_eos, self.min_tokens, self.max_output_tokens)?,
         })
@@ -163,7 +165,7 @@ impl MessagesBody {
             delivery: delivery(self.stream.unwrap_or(false)),
             prompt: PromptText::Text(render(messages, "messages")?),
             max_tokens: self.max_tokens,
-            tool: required_tool(self.tools.as_deref(), self.tool_choice.as_ref()),
+            tool: tool_of(self.tools.as_deref(), self.tool_choice.as_ref()),
             details: false,
             exact: exact(self.ignore_eos, self.min_tokens, self.max_tokens)?,
         })
