@@ -5,7 +5,7 @@
 ---A piece of a message: made by `text`, `synthetic`, `tool_result`, `image`, `audio` or `video`.
 ---@class veeksha.Piece
 
----What a message can hold: verbatim text, one piece, or several in a row.
+---The content of a message: verbatim text, one piece, or several pieces.
 ---@alias veeksha.Content string|veeksha.Piece|(string|veeksha.Piece)[]
 
 ---Verbatim text.
@@ -13,14 +13,14 @@
 ---@return veeksha.Piece
 function text(s) end
 
----Text of exactly `tokens` tokens. Equal seeds give equal text everywhere; without a seed the text is the session's own,
----or, at the top level of the scenario, one that all sessions share.
+---Text of exactly `tokens` tokens. Equal seeds give equal text everywhere; without a seed the text is
+---unique to the session or, at the top level of the scenario, shared by all sessions.
 ---@param tokens integer
 ---@param seed? string|integer
 ---@return veeksha.Piece
 function synthetic(tokens, seed) end
 
----What a tool answered: a line that names the tool, then `tokens` tokens of synthetic text.
+---A tool's result: a line that names the tool, followed by `tokens` tokens of synthetic text.
 ---@param name string
 ---@param tokens integer
 ---@param seed? string|integer
@@ -42,7 +42,7 @@ function audio(source) end
 ---@return veeksha.Piece
 function video(source) end
 
----Lines for the host's log.
+---Writes lines to the host's log.
 log = {}
 ---@param ... any
 function log.debug(...) end
@@ -55,18 +55,18 @@ function log.error(...) end
 
 ---The target's tokenizer.
 tokens = {}
----How many tokens a text has. Only within a session.
+---Returns the number of tokens of a text. Only available within a session.
 ---@param s string
 ---@return integer
 function tokens.count(s) end
 
----Random numbers that depend on the run's seed and the session alone.
+---Random numbers that depend only on the run's seed and the session.
 ---@class veeksha.Rng
 local Rng = {}
----A number from 0 (included) to 1 (excluded).
+---Returns a number from 0 (inclusive) to 1 (exclusive).
 ---@return number
 function Rng:unit() end
----A whole number from `low` to `high`, both included.
+---Returns an integer from `low` to `high`, both inclusive.
 ---@param low integer
 ---@param high integer
 ---@return integer
@@ -82,7 +82,7 @@ function Rng:normal(mean, sd) end
 ---@param cv number The standard deviation divided by the mean.
 ---@return number
 function Rng:gamma(mean, cv) end
----One element of a list.
+---Returns one element of a list.
 ---@generic T
 ---@param list T[]
 ---@return T
@@ -94,30 +94,30 @@ function Rng:choice(list) end
 ---@class veeksha.Message
 ---@field role "system"|"user"|"assistant"|"tool"
 ---@field content veeksha.Content
----@field tool_call_id? string For the role `tool`: the call that this answers.
+---@field tool_call_id? string For the role `tool`: the id of the answered call.
 
 ---@class veeksha.Output
----@field tokens? integer How many tokens are asked for.
----@field exact? boolean Whether exactly that many are asked for.
+---@field tokens? integer Number of requested tokens.
+---@field exact? boolean True to request exactly this number.
 
----A request. It says something: `user`, `system` or `messages`.
+---A request. At least one of `user`, `system` and `messages` is required.
 ---@class veeksha.Request
----@field node? integer The request's number, for a session that is made as a whole.
+---@field node? integer The request's number, in a session that is made as a whole.
 ---@field system? veeksha.Content
 ---@field messages? veeksha.Message[]
 ---@field user? veeksha.Content
----@field history? integer|veeksha.Response The request whose conversation this one continues.
----@field after? integer|veeksha.Response|(integer|veeksha.Response)[] Requests that must be complete before.
----@field wait? veeksha.Duration Think time before it is sent.
+---@field history? integer|veeksha.Response The request whose conversation it continues.
+---@field after? integer|veeksha.Response|(integer|veeksha.Response)[] Requests that must be complete first.
+---@field wait? veeksha.Duration Think time before the request is sent.
 ---@field output? integer|veeksha.Output
----@field body? table<string, any> Members that are merged into the request's body.
+---@field body? table<string, any> Members merged into the request's body.
 ---@field labels? table<string, string|number|boolean> Carried to the request's record.
----@field history_mode? "live"|"recorded"|"fresh" What it sends of the conversation: the real answers, the recorded ones, or nothing.
+---@field history_mode? "live"|"recorded"|"fresh" The conversation that it sends: with real answers, with recorded ones, or none.
 ---@field answer? veeksha.Content|veeksha.Answer The recorded answer, for requests that continue this one with `history_mode = "recorded"`.
----@field at? veeksha.Duration When it was sent then. Traffic that replays arrivals sends it no earlier.
----@field latency? veeksha.Duration How long its answer took then.
----@field prompt_tokens? integer Tokens of its whole prompt then.
----@field output_tokens? integer Tokens of its answer then.
+---@field at? veeksha.Duration The recorded time of sending. Traffic that replays arrivals does not send it earlier.
+---@field latency? veeksha.Duration The recorded duration of its answer.
+---@field prompt_tokens? integer The recorded number of prompt tokens.
+---@field output_tokens? integer The recorded number of answer tokens.
 
 ---A recorded answer.
 ---@class veeksha.Answer
@@ -126,7 +126,7 @@ function Rng:choice(list) end
 
 ---A whole session, made ahead of time.
 ---@class veeksha.Session
----@field requests veeksha.Request[] Each says what it comes after with `history` and `after`.
+---@field requests veeksha.Request[] Ordered by `history` and `after`.
 ---@field labels? table<string, string|number|boolean> Carried to the record of each request.
 ---@field arrives_at? veeksha.Duration The recorded arrival, for traffic that replays arrivals.
 
@@ -134,7 +134,7 @@ function Rng:choice(list) end
 ---@class veeksha.TraceRow
 ---@field number integer Its number in the trace, from 1.
 ---@field at? number Its recorded arrival, in seconds from the earliest of the trace.
----@field cells table<string, any> What stands in it, by the names of the flavor's columns.
+---@field cells table<string, any> Its cells by the names of the flavor's columns.
 
 ---The rows of one session, in the order of the file.
 ---@class veeksha.TraceGroup
@@ -142,7 +142,7 @@ function Rng:choice(list) end
 ---@field key string The value of the grouping column, or the id of the tree's root; else empty.
 ---@field rows veeksha.TraceRow[]
 
----What is known of the whole trace.
+---Properties of the whole trace.
 ---@class veeksha.TraceFacts
 ---@field rows integer
 ---@field groups integer
@@ -172,7 +172,7 @@ function blocks(ids, size, tokens, options) end
 ---@field message string
 ---@field status? integer The HTTP status, if one came.
 
----What came of a request. If `ok` is false, `error` says why and the texts are empty.
+---The outcome of a request. If `ok` is false, `error` has the reason and the texts are empty.
 ---@class veeksha.Response
 ---@field ok boolean
 ---@field node integer
@@ -201,17 +201,17 @@ function AgentSession:parallel(...) end
 ---@param time veeksha.Duration
 function AgentSession:sleep(time) end
 
----A finished request, for metrics and checks. Times are seconds since the start of the run. It can be read only while the function
----that was given it runs, and cannot be changed.
+---A finished request, for metrics and checks. Times are in seconds since the start of the run. It is
+---read-only, and valid only while the function that received it runs.
 ---@class veeksha.Completion
----@field session integer The session that it belongs to.
+---@field session integer The session's number.
 ---@field node integer Its node in that session.
----@field session_requests integer Nodes of its session that were known when it finished.
+---@field session_requests integer Number of nodes of its session known when it finished.
 ---@field parents integer[] The nodes that it waited for.
 ---@field history_parent? integer The node whose conversation it continued.
 ---@field wait_after_ready number Its think time.
----@field intended_at number The instant that the schedule asked for.
----@field held number How long limits on concurrency kept it back after that.
+---@field intended_at number The scheduled instant.
+---@field held number Delay caused by concurrency limits.
 ---@field dispatched_at number It was handed to a client thread.
 ---@field picked_up_at? number A client thread took it up.
 ---@field sent_at? number Its last byte was handed to the socket.
@@ -319,55 +319,58 @@ function Results:windows(metric, filter, seconds) end
 ---@field detail? string One line for a person.
 
 ---@class veeksha.Scenario
----@field certificate? veeksha.Certificate When a run does not trust itself.
+---@field certificate? veeksha.Certificate Thresholds at which a run is not trusted.
 ---@field client? veeksha.Client The server and the client's connection to it. Default: `openai_chat_completions`.
----@field endpoint? veeksha.Endpoint|nil A server that is already there: its values take the place of the client's.
+---@field description? string|nil A description for readers of the reports.
+---@field endpoint? veeksha.Endpoint|nil A running server: its values replace the client's.
 ---@field evaluators? veeksha.Evaluator[] Metrics, checks and objectives: the built-in metrics, plugins, functions. The built-in metrics are always measured.
----@field output_dir? string The folder that runs are written to, each in a folder of its own. Default: `"benchmark_output"`.
----@field runtime? veeksha.Runtime How long, how many, on how many threads.
----@field seed? integer The seed of everything random: lengths, texts, arrivals. Two runs with one seed send the same requests. Default: `42`.
+---@field name? string|nil The scenario's name, which reports show and the run folder's name ends with.
+---@field output_dir? string The folder that runs are written to, each in a subfolder. Default: `"benchmark_output"`.
+---@field runtime? veeksha.Runtime Duration, number of sessions and threads of the run.
+---@field seed? integer The seed of all randomness: lengths, texts, arrivals. Two runs with the same seed send the same requests. Default: `42`.
 ---@field session_generator? veeksha.SessionGenerator The source of sessions. Default: `synthetic`.
----@field trace_recorder? veeksha.TraceRecorder What the trace holds.
----@field traffic_scheduler? veeksha.Traffic When sessions start. Default: `rate`.
+---@field tags? string[] Tags for grouping and searching runs. Default: `[]`.
+---@field trace_recorder? veeksha.TraceRecorder Contents of the trace.
+---@field traffic_scheduler? veeksha.Traffic The start times of sessions. Default: `rate`.
 
----When sessions start.
+---The start times of sessions.
 ---@alias veeksha.Traffic veeksha.Traffic.rate|veeksha.Traffic.concurrent|veeksha.Traffic.fixed_schedule
 
----Open loop by a recording: each session starts when the trace says that it came, and none of its requests is sent before the instant recorded for it.
+---Recorded arrivals: each session starts at its recorded arrival, and none of its requests is sent before its recorded instant.
 ---@class veeksha.Traffic.fixed_schedule
----@field cancel_session_on_failure? boolean Whether a failed request ends its session: what it has queued is withdrawn and counted as never sent. Default: `true`.
----@field end? number|nil Leaves out what arrived at this second of the trace or later. Null: nothing.
----@field limits? veeksha.Limits How many may be under way at a time.
----@field offset? number Seconds from the start of the run to the first arrival that is replayed. Default: `0.0`.
----@field speedup? number How much faster than recorded sessions arrive: 2 is twice the rate. Think times stay as they are. Default: `1.0`.
----@field start? number|nil Leaves out what arrived earlier, in seconds of the trace, counted from its first arrival. Null: nothing.
+---@field cancel_session_on_failure? boolean True if a failed request ends its session: its queued requests are withdrawn and counted as never sent. Default: `true`.
+---@field end? number|nil Skips arrivals at or after this second of the trace. Null: none.
+---@field limits? veeksha.Limits Concurrency limits.
+---@field offset? number Seconds from the start of the run to the first replayed arrival. Default: `0.0`.
+---@field speedup? number Factor on the recorded arrival rate: 2 is twice the rate. Think times are unchanged. Default: `1.0`.
+---@field start? number|nil Skips earlier arrivals, in seconds since the first arrival of the trace. Null: none.
 ---@field type "fixed_schedule"
 
----Closed loop: a number of sessions is kept going; one that ends is followed by the next.
+---Closed loop: a fixed number of sessions is active; a session that ends is replaced by the next.
 ---@class veeksha.Traffic.concurrent
----@field cancel_session_on_failure? boolean Whether a failed request ends its session: what it has queued is withdrawn and counted as never sent. Default: `true`.
----@field limits? veeksha.Limits How many may be under way at a time.
----@field rampup_seconds? number Seconds in which the number of sessions grows from none to the target; 0 starts all at once. Default: `10.0`.
----@field target_concurrent_sessions? integer How many sessions run at a time. A session counts until its last request is done, think time included. Default: `3`.
+---@field cancel_session_on_failure? boolean True if a failed request ends its session: its queued requests are withdrawn and counted as never sent. Default: `true`.
+---@field limits? veeksha.Limits Concurrency limits.
+---@field rampup_seconds? number Seconds in which the number of sessions grows from zero to the target; 0 starts all at once. Default: `10.0`.
+---@field target_concurrent_sessions? integer Number of concurrent sessions. A session is active until its last request is complete, including think time. Default: `3`.
 ---@field type "concurrent"
 
----Open loop: sessions arrive at their own pace, whether the server keeps up or not.
+---Open loop: sessions arrive at a given rate, regardless of the server's speed.
 ---@class veeksha.Traffic.rate
----@field cancel_session_on_failure? boolean Whether a failed request ends its session: what it has queued is withdrawn and counted as never sent. Default: `true`.
+---@field cancel_session_on_failure? boolean True if a failed request ends its session: its queued requests are withdrawn and counted as never sent. Default: `true`.
 ---@field interval_generator? veeksha.IntervalGenerator The gaps between the starts of sessions. Default: `poisson`.
----@field limits? veeksha.Limits How many may be under way at a time.
+---@field limits? veeksha.Limits Concurrency limits.
 ---@field type? "rate"
 
----How many may be under way at a time. What has to wait keeps the instant that it was meant for, and the record says how long each limit kept it.
+---Concurrency limits. Delayed requests keep their scheduled instant, and the record contains the delay that each limit caused.
 ---@class veeksha.Limits
----@field requests_in_flight? integer|nil Requests that were sent and are not answered. Null: no limit.
----@field requests_in_prefill? integer|nil Requests that were sent and of whose answer nothing has come yet. Null: no limit.
----@field sessions? integer|nil Sessions that have begun and are not over. Null: no limit.
+---@field requests_in_flight? integer|nil Maximum number of requests in flight. Null: no limit.
+---@field requests_in_prefill? integer|nil Maximum number of requests in prefill: dispatched, without a chunk of the answer yet. Null: no limit.
+---@field sessions? integer|nil Maximum number of active sessions. Null: no limit.
 
 ---Gaps between events, in seconds.
 ---@alias veeksha.IntervalGenerator veeksha.IntervalGenerator.fixed|veeksha.IntervalGenerator.poisson|veeksha.IntervalGenerator.gamma
 
----Gamma-distributed gaps: more even than Poisson below a coefficient of variation of 1, more bursty above it.
+---Gamma-distributed gaps: more regular than Poisson below a coefficient of variation of 1, burstier above it.
 ---@class veeksha.IntervalGenerator.gamma
 ---@field arrival_rate? number Events per second, on average. Default: `1.0`.
 ---@field cv? number The coefficient of variation of the gaps: standard deviation divided by mean. Default: `0.5`.
@@ -383,10 +386,10 @@ function Results:windows(metric, filter, seconds) end
 ---@field interval? number The gap in seconds. Default: `1.0`.
 ---@field type "fixed"
 
----What `traces/trace.jsonl` holds.
+---Contents of `traces/trace.jsonl`.
 ---@class veeksha.TraceRecorder
----@field enabled? boolean Whether the trace is written. Default: `true`.
----@field include_content? boolean Whether it holds the texts of prompts and answers. Default: `false`.
+---@field enabled? boolean True to write the trace. Default: `true`.
+---@field include_content? boolean True to include the texts of prompts and answers. Default: `false`.
 
 ---The source of sessions.
 ---@alias veeksha.SessionGenerator veeksha.SessionGenerator.synthetic|veeksha.SessionGenerator.trace|veeksha.SessionGenerator.wasm|veeksha.SessionGenerator.lua
@@ -406,57 +409,57 @@ function Results:windows(metric, filter, seconds) end
 ---@field path string The component's file, relative to the scenario's folder.
 ---@field type "wasm"
 
----How a trace is read and replayed.
+---Reading and replay of a trace.
 ---@class veeksha.SessionGenerator.trace
----@field check? "auto"|"whole"|"rows" How much is checked before the run starts. Default: `"auto"`.
----@field columns? table<string, string> Renamed columns: the name in the file, and the name that the flavor knows.
+---@field check? "auto"|"whole"|"rows" Extent of the check before the run starts. Default: `"auto"`.
+---@field columns? table<string, string> Renamed columns: a map from the name in the file to the flavor's name.
 ---@field flavor? veeksha.TraceFlavor The flavor that makes sessions of its rows. Default: `timed_synthetic_session`.
----@field max_row_mib? integer The longest row that is read, in MiB. Default: `64`.
----@field media_folder? string|nil The folder of the images, sounds and videos that rows name, relative to the scenario's folder. Null: rows may name none.
----@field on_bad_row? "error"|"skip" What a row that cannot be used does. Default: `"error"`.
----@field salt? "run"|"off"|integer What makes synthetic text differ from that of an earlier run, so that a server's cache does not know it. Default: `"run"`.
----@field shuffle? "never"|"wrapped"|"always" When sessions come in another order than the file's. Traffic that replays recorded arrivals keeps their order. Default: `"wrapped"`.
----@field trace_file string The trace: a file, or a folder of files, relative to the scenario's folder. JSON Lines, JSON or CSV, also compressed with gzip or zstd; the content tells which.
+---@field max_row_mib? integer Maximum row size in MiB. Default: `64`.
+---@field media_folder? string|nil The folder of the images, sounds and videos that rows name, relative to the scenario's folder. Null: rows may not name any.
+---@field on_bad_row? "error"|"skip" Treatment of unusable rows. Default: `"error"`.
+---@field salt? "run"|"off"|integer The salt that makes synthetic text differ from that of earlier runs, so that a server's cache does not contain it. Default: `"run"`.
+---@field shuffle? "never"|"wrapped"|"always" When to shuffle sessions. Traffic that replays recorded arrivals keeps their order. Default: `"wrapped"`.
+---@field trace_file string The trace: a file, or a folder of files, relative to the scenario's folder. JSON Lines, JSON or CSV, optionally compressed with gzip or zstd; the format is detected from the content.
 ---@field type "trace"
----@field warmup? boolean Whether the flavor's warm-up requests are sent before the run, where it has any. Default: `true`.
----@field wrap_mode? boolean|nil Whether the trace begins again at its end, with new text, as often as it takes. Null: yes, but not for traffic that replays recorded arrivals.
+---@field warmup? boolean True to send the flavor's warm-up requests before the run, if it has any. Default: `true`.
+---@field wrap_mode? boolean|nil True to restart the trace at its end, with new text, as often as needed. Null: true, except for traffic that replays recorded arrivals.
 
 ---The flavor that makes sessions of a trace's rows.
 ---@alias veeksha.TraceFlavor veeksha.TraceFlavor.azure|veeksha.TraceFlavor.bailian|veeksha.TraceFlavor.burstgpt|veeksha.TraceFlavor.inputs_json|veeksha.TraceFlavor.mooncake|veeksha.TraceFlavor.multi_turn|veeksha.TraceFlavor.rag|veeksha.TraceFlavor.random_pool|veeksha.TraceFlavor.request_log|veeksha.TraceFlavor.shared_prefix|veeksha.TraceFlavor.sharegpt|veeksha.TraceFlavor.single_turn|veeksha.TraceFlavor.timed_synthetic_session|veeksha.TraceFlavor.untimed_content_multi_turn|veeksha.TraceFlavor.weka|veeksha.TraceFlavor.wildchat|veeksha.TraceFlavor.wasm|veeksha.TraceFlavor.lua
 
 ---Functions of this Lua scenario.
 ---@class veeksha.TraceFlavor.lua
----@field arrival? veeksha.LuaArrival|nil Where the recorded arrival stands.
----@field columns table<string, "text"|"count"|"integer"|"number"|"truth"|"items"|"members"|"anything"|veeksha.TraceFlavor.lua.columns.2> The columns that it reads: the name of each, and what its cells hold.
----@field group_by? string|nil The column whose value is the same in the rows of one session. Null: each row is a session.
----@field keep? veeksha.LuaKeep|nil Keeps only the rows with the most frequent values of a column.
----@field pools? boolean Whether each session is one row of each file, drawn at random. Default: `false`.
----@field rows_in? string|nil The member that holds the rows, where the file is one JSON object.
----@field session fun(group: veeksha.TraceGroup, trace: veeksha.TraceFacts, epoch: integer, rng: veeksha.Rng): veeksha.Session?, string? Makes the session of a group of rows, or refuses it: `return nil, "why"`. It must depend on its arguments alone.
----@field tree? veeksha.LuaTree|nil The columns by which rows continue one another; the rows of a tree are one session.
+---@field arrival? veeksha.LuaArrival|nil The column of the recorded arrival.
+---@field columns table<string, "text"|"count"|"integer"|"number"|"truth"|"items"|"members"|"anything"|veeksha.TraceFlavor.lua.columns.2> The columns that it reads, and the type of each.
+---@field group_by? string|nil The column that has the same value in the rows of one session. Null: each row is a session.
+---@field keep? veeksha.LuaKeep|nil Keeps only rows with the most frequent values of a column.
+---@field pools? boolean True if each session consists of one row of each file, drawn at random. Default: `false`.
+---@field rows_in? string|nil The member that holds the rows, if the file is a single JSON object.
+---@field session fun(group: veeksha.TraceGroup, trace: veeksha.TraceFacts, epoch: integer, rng: veeksha.Rng): veeksha.Session?, string? Makes the session of a group of rows, or refuses it: `return nil, "reason"`. It must depend on its arguments alone.
+---@field tree? veeksha.LuaTree|nil The columns that link a row to the row that it continues; the rows of a tree are one session.
 ---@field type "lua"
 ---@field warmup? fun(group: veeksha.TraceGroup, trace: veeksha.TraceFacts): veeksha.Session? Makes a session that is sent before the run begins, from the first row or, with `keep`, from the first row of each kept value.
 
----The columns by which rows continue one another.
+---The columns that link rows into trees.
 ---@class veeksha.LuaTree
----@field id string The column with a row's own id.
+---@field id string The column with a row's id.
 ---@field parent string The column with the id of the row that it continues.
 
----Which rows a Lua flavor keeps.
+---The rows that a Lua flavor keeps.
 ---@class veeksha.LuaKeep
 ---@field column string The column.
----@field count integer How many of its values are kept.
+---@field count integer Number of values that are kept.
 
----A column in full.
+---A full description.
 ---@class veeksha.TraceFlavor.lua.columns.2
----@field aliases? string[] Further names under which it may stand in a file. Default: `[]`.
----@field cell "text"|"count"|"integer"|"number"|"truth"|"items"|"members"|"anything" What its cells hold.
----@field required? boolean Whether a row without it is refused. Default: `true`.
+---@field aliases? string[] Alternative names of the column in a file. Default: `[]`.
+---@field cell "text"|"count"|"integer"|"number"|"truth"|"items"|"members"|"anything" The type of its cells.
+---@field required? boolean True to refuse rows without it. Default: `true`.
 
----Where the recorded arrival stands.
+---The recorded arrival.
 ---@class veeksha.LuaArrival
 ---@field column string The column.
----@field unit "seconds"|"milliseconds"|"microseconds"|"nanoseconds"|"date_time" How it tells time.
+---@field unit "seconds"|"milliseconds"|"microseconds"|"nanoseconds"|"date_time" The unit of its values.
 
 ---A component in a file.
 ---@class veeksha.TraceFlavor.wasm
@@ -738,26 +741,26 @@ function Results:windows(metric, filter, seconds) end
 ---@field type "fixed"
 ---@field value? integer The number. Default: `8`.
 
----How long, how many, on how many threads.
+---Duration, sessions and threads of a run.
 ---@class veeksha.Runtime
----@field benchmark_timeout? number Seconds after which measuring ends; 0 or less for no limit. A trace that does not wrap has none, unless this is set. What was sent before counts. Requests go on being sent, without counting, so that the load holds until the others are answered or the grace is over. Default: `300.0`.
----@field client_cores? integer[] Cores that client threads are kept on, one each in turn; empty leaves the choice to the system. Default: `[]`.
----@field dispatcher_cores? integer[] Cores that dispatcher threads are kept on, one each in turn; empty leaves the choice to the system. Default: `[]`.
----@field max_sessions? integer Sessions to start; -1 for as many as fit into the time. A trace that does not wrap is replayed to its end, unless this is set. Default: `25`.
----@field num_client_threads? integer|nil Threads that send requests and read answers, each with its own connections. Null chooses by the load: one for each 128 concurrent sessions, or for open-loop traffic half the cores up to four; never more than there are cores.
----@field num_completion_threads? integer Threads that take results to the scheduler and the evaluators. Default: `2`.
----@field num_dispatcher_threads? integer Threads that dispatch requests. One is enough beyond 100 000 requests a second. Default: `1`.
----@field num_plugin_threads? integer|nil Threads that run plugins. Null chooses: half the cores, at least one, at most eight.
----@field plugin_limits? veeksha.PluginLimits What a plugin may use.
----@field post_timeout_grace_seconds? number Seconds that requests sent before the timeout may take after it: -1 waits for all of them, 0 gives them up at once. Default: `-1.0`.
----@field pregenerate_sessions? boolean Whether all sessions are made before the clock starts. Needs a positive `max_sessions`. Default: `false`.
----@field realtime_priority? integer|nil Real-time priority (`SCHED_FIFO`, 1 to 99) of the threads that dispatch, send and read. Needs the right to set it (`veeksha-host doctor` tells); null leaves them as they are.
----@field spin_microseconds? number Microseconds before each arrival in which the dispatcher no longer sleeps but looks at the clock: it is then some 5 us late in place of 40, and keeps a core busy for as long. 0 always sleeps. Default: `0.0`.
+---@field benchmark_timeout? number Seconds after which measuring ends; 0 or less for no limit. A trace that does not wrap has no limit, unless this is set. Requests dispatched earlier count. Requests continue to be sent, without counting, so that the load holds until the others are answered or the grace period is over. Default: `300.0`.
+---@field client_cores? integer[] Cores that client threads are pinned to, in turn; empty leaves the choice to the system. Default: `[]`.
+---@field dispatcher_cores? integer[] Cores that dispatcher threads are pinned to, in turn; empty leaves the choice to the system. Default: `[]`.
+---@field max_sessions? integer Maximum number of sessions to start; -1 for no limit. A trace that does not wrap is replayed to its end, unless this is set. Default: `25`.
+---@field num_client_threads? integer|nil Threads that send requests and read answers, each with a separate connection pool. Null chooses by load: one per 128 concurrent sessions, or for open-loop traffic half the cores up to four; never more than the number of cores.
+---@field num_completion_threads? integer Threads that pass results to the scheduler and the evaluators. Default: `2`.
+---@field num_dispatcher_threads? integer Threads that dispatch requests. One suffices for more than 100,000 requests per second. Default: `1`.
+---@field num_plugin_threads? integer|nil Threads that run plugins. Null chooses half the cores, at least one and at most eight.
+---@field plugin_limits? veeksha.PluginLimits Resource limits of plugins.
+---@field post_timeout_grace_seconds? number Seconds that requests dispatched before the timeout may take after it: -1 waits for all of them, 0 cancels them immediately. Default: `-1.0`.
+---@field pregenerate_sessions? boolean True to make all sessions before the clock starts. Needs a positive `max_sessions`. Default: `false`.
+---@field realtime_priority? integer|nil Real-time priority (`SCHED_FIFO`, 1 to 99) of the threads that dispatch, send and read. Needs permission (`veeksha-host doctor` checks it); null leaves the priority unchanged.
+---@field spin_microseconds? number Microseconds before each arrival in which the dispatcher busy-waits: it is then about 5 us late rather than 40, and keeps a core busy for that time. 0 always sleeps. Default: `0.0`.
 
----What a plugin may use; beyond it the run ends with an error that names the plugin.
+---Resource limits of plugins; exceeding one ends the run with an error that names the plugin.
 ---@class veeksha.PluginLimits
----@field call_deadline_seconds? number Seconds that one call into a plugin may take. Default: `10.0`.
----@field memory_mib? integer Memory of one instance, in MiB. Default: `256`.
+---@field call_deadline_seconds? number Maximum seconds per call into a plugin. Default: `10.0`.
+---@field memory_mib? integer Maximum memory per instance, in MiB. Default: `256`.
 
 ---Metrics, checks and objectives of a run.
 ---@alias veeksha.Evaluator veeksha.Evaluator.performance|veeksha.Evaluator.fluidity|veeksha.Evaluator.wasm|veeksha.Evaluator.lua
@@ -791,58 +794,58 @@ function Results:windows(metric, filter, seconds) end
 ---@field prefill_deadline? number Seconds from dispatch until the first token is due. Default: `0.1`.
 ---@field type "fluidity"
 
----The evaluator of latency and throughput.
+---The built-in evaluator of latency and throughput.
 ---@class veeksha.Evaluator.performance
 ---@field fluidity? veeksha.FluidityDeadlines The deadlines of the fluidity index.
----@field goodput? string[] What a good request keeps, such as `ttfc <= 500ms`: goodput is the share of all intended requests that keep all of these. Without any, a good request is one that keeps the bounds of those `slos` that are about requests. Default: `[]`.
----@field slice_seconds? number Seconds of a time slice: the figures of each stretch of that length are written to `metrics/time_slices.json` and `.csv`. A run of more than 2,000 slices has slices of twice the length, or four times, ... Default: `10.0`.
----@field slos? (string|veeksha.SloMap)[] Objectives: a run that misses one ends with exit code 3. There are none unless you set some (Veeksha judges every run by P99 ttfc <= 0.5 s and P90 tbc <= 0.05 s, asked or not). An objective is a text such as `p99(ttfc) < 500ms`, `p95(tpot{tier="gold"}, window = 10s) <= 30ms`, `error_rate < 1%` or `goodput > 0.95`, or a map. Default: `[]`.
----@field stream_metrics? boolean Whether interim figures are shown while the run goes on. Default: `true`.
----@field stream_metrics_interval? number Seconds between interim figures. Default: `5.0`.
----@field target_channels? "text"[] The kinds of content that are measured. Text is the only one so far. Default: `["text"]`.
----@field text_channel? veeksha.TextChannel How text is measured.
+---@field goodput? string[] Conditions of a good request, such as `ttfc <= 500ms`: goodput is the share of all intended requests that meet all of them. By default a good request is one that meets the bounds of those `slos` that apply to requests. Default: `[]`.
+---@field slice_seconds? number Length of a time slice in seconds: metrics of each slice are written to `metrics/time_slices.json` and `.csv`. For a run of more than 2,000 slices the length is doubled until there are fewer. Default: `10.0`.
+---@field slos? (string|veeksha.SloMap)[] Objectives: a run that misses one ends with exit code 3. There are none by default (Veeksha always checks P99 ttfc <= 0.5 s and P90 tbc <= 0.05 s). An objective is a text such as `p99(ttfc) < 500ms`, `p95(tpot{tier="gold"}, window = 10s) <= 30ms`, `error_rate < 1%` or `goodput > 0.95`, or a map. Default: `[]`.
+---@field stream_metrics? boolean True to show interim metrics during the run. Default: `true`.
+---@field stream_metrics_interval? number Seconds between interim metrics. Default: `5.0`.
+---@field target_channels? "text"[] The kinds of content that are measured. Only text is supported. Default: `["text"]`.
+---@field text_channel? veeksha.TextChannel Measurement of text.
 ---@field type? "performance"
 
----How text is measured.
+---Measurement of text.
 ---@class veeksha.TextChannel
----@field decode_window_config? veeksha.DecodeWindowConfig|nil Which windows.
----@field decode_window_enabled? boolean Whether gaps are also measured in windows in which enough requests decode at a time (`metrics/decode_window_metrics.json`). Default: `false`.
+---@field decode_window_config? veeksha.DecodeWindowConfig|nil Selection of the windows.
+---@field decode_window_enabled? boolean True to measure gaps also in windows in which enough requests decode concurrently (`metrics/decode_window_metrics.json`). Default: `false`.
 
----In which windows of the run gaps are measured apart.
+---Windows of the run in which gaps are measured separately.
 ---@class veeksha.DecodeWindowConfig
----@field anchor_to_client_pickup? boolean Whether times count from the pick-up by a client; else from the dispatch. Default: `true`.
----@field min_active_requests? integer|"max_observed" How many requests decode at a time in such a window, at least: a number, or `max_observed`. Default: `1`.
----@field require_streaming? boolean Whether answers that came in one piece are left out. Default: `true`.
----@field selection_strategy? "longest"|"first"|"all" Which of the windows count. Default: `"longest"`.
+---@field anchor_to_client_pickup? boolean True if times count from the pick-up by a client thread; else from the dispatch. Default: `true`.
+---@field min_active_requests? integer|"max_observed" Minimum number of decoding requests concurrently in such a window: a number, or `max_observed`. Default: `1`.
+---@field require_streaming? boolean True to exclude answers that arrived in one piece. Default: `true`.
+---@field selection_strategy? "longest"|"first"|"all" The windows that count. Default: `"longest"`.
 
 ---A service-level objective as a map.
 ---@alias veeksha.SloMap veeksha.SloMap.constant|veeksha.SloMap.expression
 
 ---An objective as text, with a name.
 ---@class veeksha.SloMap.expression
----@field name? string|nil A name for it in results; null takes the text.
+---@field name? string|nil Its name in results; null takes the text.
 ---@field objective string The objective: `p99(ttfc) < 500ms`.
 ---@field type "expression"
 
----A percentile of a metric must be at most a value (at least, for a metric of which more is better).
+---A percentile of a metric must be at most a value (at least, for a metric where higher is better).
 ---@class veeksha.SloMap.constant
 ---@field metric veeksha.SloMetric The metric.
----@field name? string|nil A name for it in results; null makes one of metric and percentile.
----@field percentile? number Which percentile, as a fraction: 0.99 is P99. Default: `0.99`.
+---@field name? string|nil Its name in results; null derives one from metric and percentile.
+---@field percentile? number The percentile as a fraction: 0.99 is P99. Default: `0.99`.
 ---@field type? "constant"
----@field value number The worst value that is still good, in the metric's unit: seconds, or tokens per second.
+---@field value number The worst acceptable value in the metric's unit: seconds, or tokens per second.
 
----A metric that an objective can be about.
+---A metric that an objective can bound.
 ---@alias veeksha.SloMetric "ttfc"|"ttfc_from_intended"|"tbc"|"tpot"|"end_to_end_latency"|"e2e_from_intended"|"normalized_end_to_end_latency"|"output_throughput"|"session_duration"|"e2e"
 
----The deadlines of the fluidity index: how long a reader waits for the first token, and for each further one.
+---The deadlines of the fluidity index: the time that a reader waits for the first token, and for each further one.
 ---@class veeksha.FluidityDeadlines
 ---@field decode_deadline? number Seconds until each further token is due. Default: `0.05`.
 ---@field prefill_deadline? number Seconds until the first token is due. Default: `0.1`.
 
----A server that is already there.
+---A running server.
 ---@class veeksha.Endpoint
----@field api_base string Its address, in place of `client.api_base`.
+---@field api_base string The server's address, in place of `client.api_base`.
 ---@field api_key? string|nil The key, in place of `client.api_key`.
 ---@field model? string|nil The model, in place of `client.model`.
 
@@ -851,244 +854,244 @@ function Results:windows(metric, filter, seconds) end
 
 ---An API implemented by a component.
 ---@class veeksha.Client.wasm
----@field additional_sampling_params? table<string, any>|string Members that are merged into the body of every request (`{"temperature": 0}`); also as JSON text.
----@field address_append_value? string What is appended to `api_base` for a request. Default: `""`.
----@field api_base? string|nil The server's address up to the version (`http://localhost:8000/v1`), or `sim://PROFILE` for the built-in simulated engine. Null takes the environment variable `OPENAI_API_BASE`.
----@field api_key? string|nil The key sent as bearer token. Null takes the environment variable `OPENAI_API_KEY`; without either, none is sent.
----@field apply_chat_template? boolean Whether the model's chat template is applied to count what it adds to a prompt; with the completions interface, it is also what is sent in place of the bare texts. Default: `false`.
----@field balance? "round_robin"|"least_in_flight" Which of several servers a session goes to. All requests of a session go to the same one. Default: `"round_robin"`.
----@field chat_template? string|nil The file of the chat template. Null: the one beside the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
----@field codec veeksha.CodecFile|nil For `type: wasm`: the component that knows the interface.
----@field connect_timeout? number|nil Seconds in which a connection must be open, its TLS handshake included. Null: as long as the request may take.
----@field connections? "pooled"|"per_session"|"never" What becomes of a connection when its request is answered. Default: `"pooled"`.
----@field headers? table<string, string> Further headers of every request.
----@field http_version? "http1"|"http2" The version of HTTP. With `http2`, requests share connections; a plain `http` server must know it without being asked. Default: `"http1"`.
----@field ignore_eos? boolean|nil What is sent as `ignore_eos`: true makes a server that knows it generate to the full length; null sends none. Default: `true`.
----@field max_tokens_param? string|nil The member of the request that limits the answer's length; null sends none.
----@field min_tokens_param? string|nil The member of the request that sets the answer's least length (`min_tokens` for vLLM); null sends none.
----@field min_tokens_prompt? string The words that are appended then; `{tokens}` becomes the number. Default: `"\n\nGenerate at least {tokens} tokens."`.
----@field model? string|nil The model's name. Null asks the server (`/models`) and takes the one that it serves.
----@field prompt_length? "content"|"wrapped" What the length is of that a workload asks for. Default: `"content"`.
----@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). The environment's settings are not looked at.
----@field request_timeout? number Seconds that a request may take in all, from the connection to the last chunk. Default: `300.0`.
----@field source_addresses? string[]|nil The addresses of this machine that connections start from, in turn. Each allows some 28,000 connections at a time to one server; null leaves the choice to the system.
----@field targets? veeksha.TargetServer[] Several servers of one model, in place of `api_base`. What one of them does not say is as it stands beside this list. Default: `[]`.
----@field tls? veeksha.Tls How an `https` server is trusted.
----@field tokenizer? string|nil The tokenizer that prompts are made with: a `tokenizer.json`, a model's folder, a name on the Hugging Face hub, or `embedded` for the small one inside the program. Null takes the model's own where it is found, else the embedded.
+---@field additional_sampling_params? table<string, any>|string Members merged into the body of every request (`{"temperature": 0}`); also accepted as JSON text.
+---@field address_append_value? string The path appended to `api_base` for a request. Default: `""`.
+---@field api_base? string|nil The server's address up to the version (`http://localhost:8000/v1`), or `sim://PROFILE` for the built-in simulator. Null takes the environment variable `OPENAI_API_BASE`.
+---@field api_key? string|nil The key sent as bearer token. Null takes the environment variable `OPENAI_API_KEY`; if that is unset too, no key is sent.
+---@field apply_chat_template? boolean True to apply the model's chat template to count the tokens that it adds to a prompt; with the completions API, the templated prompt is also sent in place of the plain texts. Default: `false`.
+---@field balance? "round_robin"|"least_in_flight" Assignment of sessions to several servers. All requests of a session go to the same one. Default: `"round_robin"`.
+---@field chat_template? string|nil The file of the chat template. Null: the one next to the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
+---@field codec veeksha.CodecFile|nil For `type: wasm`: the component that implements the API.
+---@field connect_timeout? number|nil Maximum time in seconds to open a connection, including the TLS handshake. Null: limited only by the request timeout.
+---@field connections? "pooled"|"per_session"|"never" Reuse of a connection after its request is complete. Default: `"pooled"`.
+---@field headers? table<string, string> Additional headers of every request.
+---@field http_version? "http1"|"http2" The HTTP version. With `http2`, requests share connections; a plain `http` server must support it without negotiation. Default: `"http1"`.
+---@field ignore_eos? boolean|nil The value sent as `ignore_eos`: true makes a server that supports it generate to the full length; null sends none. Default: `true`.
+---@field max_tokens_param? string|nil The request member that limits the answer's length; null sends none.
+---@field min_tokens_param? string|nil The request member that sets the answer's minimum length (`min_tokens` for vLLM); null sends none.
+---@field min_tokens_prompt? string The text appended in that case; `{tokens}` is replaced by the number. Default: `"\n\nGenerate at least {tokens} tokens."`.
+---@field model? string|nil The model's name. Null asks the server (`/models`) and takes the model that it serves.
+---@field prompt_length? "content"|"wrapped" The text whose length a workload specifies. Default: `"content"`.
+---@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). Proxy settings of the environment are ignored.
+---@field request_timeout? number Maximum duration of a request in seconds, from the connection to the last chunk. Default: `300.0`.
+---@field source_addresses? string[]|nil Local addresses that connections start from, in turn. Each allows about 28,000 concurrent connections to one server; null leaves the choice to the system.
+---@field targets? veeksha.TargetServer[] Several servers of one model, in place of `api_base`. Keys missing in an item default to those of the client. Default: `[]`.
+---@field tls? veeksha.Tls Trust settings for an `https` server.
+---@field tokenizer? string|nil The tokenizer for prompts: a `tokenizer.json`, a model's folder, a name on the Hugging Face hub, or `embedded` for the small one inside the program. Null takes the model's tokenizer if it is found, else the embedded one.
 ---@field type "wasm"
----@field use_min_tokens_prompt_fallback? boolean Whether the prompt asks for the answer's length in words, for a server that knows neither `ignore_eos` nor a minimum. Default: `false`.
+---@field use_min_tokens_prompt_fallback? boolean True to ask for the answer's length in the prompt, for servers that support neither `ignore_eos` nor a minimum. Default: `false`.
 
----The component that knows the interface.
+---The component that implements the API.
 ---@class veeksha.CodecFile
 ---@field config? table<string, any> Its configuration, checked against the component's schema.
----@field files? table<string, string> Files that it may read: the name that it knows each by, and where it is.
+---@field files? table<string, string> Files that it may read, as a map from the name in the component to the path.
 ---@field path string The component's file, relative to the scenario's folder.
 
 ---An API described by the scenario: the request body, and the location of each value in an answer's events.
 ---@class veeksha.Client.template
----@field additional_sampling_params? table<string, any>|string Members that are merged into the body of every request (`{"temperature": 0}`); also as JSON text.
----@field address_append_value? string What is appended to `api_base` for a request. Default: `""`.
----@field api_base? string|nil The server's address up to the version (`http://localhost:8000/v1`), or `sim://PROFILE` for the built-in simulated engine. Null takes the environment variable `OPENAI_API_BASE`.
----@field api_key? string|nil The key sent as bearer token. Null takes the environment variable `OPENAI_API_KEY`; without either, none is sent.
----@field apply_chat_template? boolean Whether the model's chat template is applied to count what it adds to a prompt; with the completions interface, it is also what is sent in place of the bare texts. Default: `false`.
----@field balance? "round_robin"|"least_in_flight" Which of several servers a session goes to. All requests of a session go to the same one. Default: `"round_robin"`.
----@field chat_template? string|nil The file of the chat template. Null: the one beside the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
----@field connect_timeout? number|nil Seconds in which a connection must be open, its TLS handshake included. Null: as long as the request may take.
----@field connections? "pooled"|"per_session"|"never" What becomes of a connection when its request is answered. Default: `"pooled"`.
----@field headers? table<string, string> Further headers of every request.
----@field http_version? "http1"|"http2" The version of HTTP. With `http2`, requests share connections; a plain `http` server must know it without being asked. Default: `"http1"`.
----@field ignore_eos? boolean|nil What is sent as `ignore_eos`: true makes a server that knows it generate to the full length; null sends none. Default: `true`.
----@field max_tokens_param? string|nil The member of the request that limits the answer's length; null sends none.
----@field min_tokens_param? string|nil The member of the request that sets the answer's least length (`min_tokens` for vLLM); null sends none.
----@field min_tokens_prompt? string The words that are appended then; `{tokens}` becomes the number. Default: `"\n\nGenerate at least {tokens} tokens."`.
----@field model? string|nil The model's name. Null asks the server (`/models`) and takes the one that it serves.
----@field prompt_length? "content"|"wrapped" What the length is of that a workload asks for. Default: `"content"`.
----@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). The environment's settings are not looked at.
----@field request_timeout? number Seconds that a request may take in all, from the connection to the last chunk. Default: `300.0`.
----@field source_addresses? string[]|nil The addresses of this machine that connections start from, in turn. Each allows some 28,000 connections at a time to one server; null leaves the choice to the system.
----@field targets? veeksha.TargetServer[] Several servers of one model, in place of `api_base`. What one of them does not say is as it stands beside this list. Default: `[]`.
----@field template veeksha.Template|nil For `type: template`: the interface.
----@field tls? veeksha.Tls How an `https` server is trusted.
----@field tokenizer? string|nil The tokenizer that prompts are made with: a `tokenizer.json`, a model's folder, a name on the Hugging Face hub, or `embedded` for the small one inside the program. Null takes the model's own where it is found, else the embedded.
+---@field additional_sampling_params? table<string, any>|string Members merged into the body of every request (`{"temperature": 0}`); also accepted as JSON text.
+---@field address_append_value? string The path appended to `api_base` for a request. Default: `""`.
+---@field api_base? string|nil The server's address up to the version (`http://localhost:8000/v1`), or `sim://PROFILE` for the built-in simulator. Null takes the environment variable `OPENAI_API_BASE`.
+---@field api_key? string|nil The key sent as bearer token. Null takes the environment variable `OPENAI_API_KEY`; if that is unset too, no key is sent.
+---@field apply_chat_template? boolean True to apply the model's chat template to count the tokens that it adds to a prompt; with the completions API, the templated prompt is also sent in place of the plain texts. Default: `false`.
+---@field balance? "round_robin"|"least_in_flight" Assignment of sessions to several servers. All requests of a session go to the same one. Default: `"round_robin"`.
+---@field chat_template? string|nil The file of the chat template. Null: the one next to the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
+---@field connect_timeout? number|nil Maximum time in seconds to open a connection, including the TLS handshake. Null: limited only by the request timeout.
+---@field connections? "pooled"|"per_session"|"never" Reuse of a connection after its request is complete. Default: `"pooled"`.
+---@field headers? table<string, string> Additional headers of every request.
+---@field http_version? "http1"|"http2" The HTTP version. With `http2`, requests share connections; a plain `http` server must support it without negotiation. Default: `"http1"`.
+---@field ignore_eos? boolean|nil The value sent as `ignore_eos`: true makes a server that supports it generate to the full length; null sends none. Default: `true`.
+---@field max_tokens_param? string|nil The request member that limits the answer's length; null sends none.
+---@field min_tokens_param? string|nil The request member that sets the answer's minimum length (`min_tokens` for vLLM); null sends none.
+---@field min_tokens_prompt? string The text appended in that case; `{tokens}` is replaced by the number. Default: `"\n\nGenerate at least {tokens} tokens."`.
+---@field model? string|nil The model's name. Null asks the server (`/models`) and takes the model that it serves.
+---@field prompt_length? "content"|"wrapped" The text whose length a workload specifies. Default: `"content"`.
+---@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). Proxy settings of the environment are ignored.
+---@field request_timeout? number Maximum duration of a request in seconds, from the connection to the last chunk. Default: `300.0`.
+---@field source_addresses? string[]|nil Local addresses that connections start from, in turn. Each allows about 28,000 concurrent connections to one server; null leaves the choice to the system.
+---@field targets? veeksha.TargetServer[] Several servers of one model, in place of `api_base`. Keys missing in an item default to those of the client. Default: `[]`.
+---@field template veeksha.Template|nil For `type: template`: the API description.
+---@field tls? veeksha.Tls Trust settings for an `https` server.
+---@field tokenizer? string|nil The tokenizer for prompts: a `tokenizer.json`, a model's folder, a name on the Hugging Face hub, or `embedded` for the small one inside the program. Null takes the model's tokenizer if it is found, else the embedded one.
 ---@field type "template"
----@field use_min_tokens_prompt_fallback? boolean Whether the prompt asks for the answer's length in words, for a server that knows neither `ignore_eos` nor a minimum. Default: `false`.
+---@field use_min_tokens_prompt_fallback? boolean True to ask for the answer's length in the prompt, for servers that support neither `ignore_eos` nor a minimum. Default: `false`.
 
----An interface in words: what a request looks like, and where in the events of an answer things stand.
+---An API description: the request body, and the location of each value in an answer's events.
 ---@class veeksha.Template
----@field answer veeksha.TemplateAnswer Where things stand in an event.
----@field framing? "event_stream"|"lines"|"whole" How an answer is cut into events. Default: `"event_stream"`.
----@field request table<string, any> The request's body. A text `{{prompt}}`, `{{messages}}`, `{{model}}` or `{{max_tokens}}` stands for that of the request; a member whose text has no value is left out.
+---@field answer veeksha.TemplateAnswer Locations of values in an event.
+---@field framing? "event_stream"|"lines"|"whole" Framing of an answer's events. Default: `"event_stream"`.
+---@field request table<string, any> The request's body. A text `{{prompt}}`, `{{messages}}`, `{{model}}` or `{{max_tokens}}` is replaced by the request's value; a member whose text has no value is omitted.
 
----Where things stand in the events of an answer: JSON pointers, in which `*` is every element of a list.
+---Locations of values in an answer's events: JSON pointers, in which `*` is every element of a list.
 ---@class veeksha.TemplateAnswer
----@field cached_tokens? string|nil Prompt tokens that the prefix cache knew.
+---@field cached_tokens? string|nil Prompt tokens found in the prefix cache.
 ---@field done? string|nil The data of the event that ends an answer, for example `[DONE]`.
----@field error? string|nil The server's words when it fails inside an answer.
----@field finish_reason? string|nil Why generation ended. An answer in which this never stands is taken for cut short.
----@field output_tokens? string|nil The server's count of the tokens generated.
----@field prompt_tokens? string|nil The server's count of the prompt's tokens.
+---@field error? string|nil The message of an error inside an answer.
+---@field finish_reason? string|nil The reason why generation ended. An answer without it counts as truncated.
+---@field output_tokens? string|nil The server's count of generated tokens.
+---@field prompt_tokens? string|nil The server's count of prompt tokens.
 ---@field reasoning? string|nil Reasoning text.
 ---@field reasoning_tokens? string|nil Generated tokens that were reasoning.
----@field text? string|nil The text that was generated, for example `/token/text`.
+---@field text? string|nil The generated text, for example `/token/text`.
 
 ---`generate_stream` of Text Generation Inference.
 ---@class veeksha.Client.tgi_generate_stream
----@field additional_sampling_params? table<string, any>|string Members that are merged into the body of every request (`{"temperature": 0}`); also as JSON text.
----@field address_append_value? string What is appended to `api_base` for a request. Default: `"generate_stream"`.
----@field api_base? string|nil The server's address up to the version (`http://localhost:8000/v1`), or `sim://PROFILE` for the built-in simulated engine. Null takes the environment variable `OPENAI_API_BASE`.
----@field api_key? string|nil The key sent as bearer token. Null takes the environment variable `OPENAI_API_KEY`; without either, none is sent.
----@field apply_chat_template? boolean Whether the model's chat template is applied to count what it adds to a prompt; with the completions interface, it is also what is sent in place of the bare texts. Default: `false`.
----@field balance? "round_robin"|"least_in_flight" Which of several servers a session goes to. All requests of a session go to the same one. Default: `"round_robin"`.
----@field chat_template? string|nil The file of the chat template. Null: the one beside the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
----@field connect_timeout? number|nil Seconds in which a connection must be open, its TLS handshake included. Null: as long as the request may take.
----@field connections? "pooled"|"per_session"|"never" What becomes of a connection when its request is answered. Default: `"pooled"`.
----@field headers? table<string, string> Further headers of every request.
----@field http_version? "http1"|"http2" The version of HTTP. With `http2`, requests share connections; a plain `http` server must know it without being asked. Default: `"http1"`.
----@field ignore_eos? boolean|nil What is sent as `ignore_eos`: true makes a server that knows it generate to the full length; null sends none.
----@field max_tokens_param? string|nil The member of the request that limits the answer's length; null sends none. Default: `"max_new_tokens"`.
----@field min_tokens_param? string|nil The member of the request that sets the answer's least length (`min_tokens` for vLLM); null sends none.
----@field min_tokens_prompt? string The words that are appended then; `{tokens}` becomes the number. Default: `"\n\nGenerate at least {tokens} tokens."`.
----@field model? string|nil The model's name. Null asks the server (`/models`) and takes the one that it serves.
----@field prompt_length? "content"|"wrapped" What the length is of that a workload asks for. Default: `"content"`.
----@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). The environment's settings are not looked at.
----@field request_timeout? number Seconds that a request may take in all, from the connection to the last chunk. Default: `300.0`.
----@field source_addresses? string[]|nil The addresses of this machine that connections start from, in turn. Each allows some 28,000 connections at a time to one server; null leaves the choice to the system.
----@field targets? veeksha.TargetServer[] Several servers of one model, in place of `api_base`. What one of them does not say is as it stands beside this list. Default: `[]`.
----@field tls? veeksha.Tls How an `https` server is trusted.
----@field tokenizer? string|nil The tokenizer that prompts are made with: a `tokenizer.json`, a model's folder, a name on the Hugging Face hub, or `embedded` for the small one inside the program. Null takes the model's own where it is found, else the embedded.
+---@field additional_sampling_params? table<string, any>|string Members merged into the body of every request (`{"temperature": 0}`); also accepted as JSON text.
+---@field address_append_value? string The path appended to `api_base` for a request. Default: `"generate_stream"`.
+---@field api_base? string|nil The server's address up to the version (`http://localhost:8000/v1`), or `sim://PROFILE` for the built-in simulator. Null takes the environment variable `OPENAI_API_BASE`.
+---@field api_key? string|nil The key sent as bearer token. Null takes the environment variable `OPENAI_API_KEY`; if that is unset too, no key is sent.
+---@field apply_chat_template? boolean True to apply the model's chat template to count the tokens that it adds to a prompt; with the completions API, the templated prompt is also sent in place of the plain texts. Default: `false`.
+---@field balance? "round_robin"|"least_in_flight" Assignment of sessions to several servers. All requests of a session go to the same one. Default: `"round_robin"`.
+---@field chat_template? string|nil The file of the chat template. Null: the one next to the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
+---@field connect_timeout? number|nil Maximum time in seconds to open a connection, including the TLS handshake. Null: limited only by the request timeout.
+---@field connections? "pooled"|"per_session"|"never" Reuse of a connection after its request is complete. Default: `"pooled"`.
+---@field headers? table<string, string> Additional headers of every request.
+---@field http_version? "http1"|"http2" The HTTP version. With `http2`, requests share connections; a plain `http` server must support it without negotiation. Default: `"http1"`.
+---@field ignore_eos? boolean|nil The value sent as `ignore_eos`: true makes a server that supports it generate to the full length; null sends none.
+---@field max_tokens_param? string|nil The request member that limits the answer's length; null sends none. Default: `"max_new_tokens"`.
+---@field min_tokens_param? string|nil The request member that sets the answer's minimum length (`min_tokens` for vLLM); null sends none.
+---@field min_tokens_prompt? string The text appended in that case; `{tokens}` is replaced by the number. Default: `"\n\nGenerate at least {tokens} tokens."`.
+---@field model? string|nil The model's name. Null asks the server (`/models`) and takes the model that it serves.
+---@field prompt_length? "content"|"wrapped" The text whose length a workload specifies. Default: `"content"`.
+---@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). Proxy settings of the environment are ignored.
+---@field request_timeout? number Maximum duration of a request in seconds, from the connection to the last chunk. Default: `300.0`.
+---@field source_addresses? string[]|nil Local addresses that connections start from, in turn. Each allows about 28,000 concurrent connections to one server; null leaves the choice to the system.
+---@field targets? veeksha.TargetServer[] Several servers of one model, in place of `api_base`. Keys missing in an item default to those of the client. Default: `[]`.
+---@field tls? veeksha.Tls Trust settings for an `https` server.
+---@field tokenizer? string|nil The tokenizer for prompts: a `tokenizer.json`, a model's folder, a name on the Hugging Face hub, or `embedded` for the small one inside the program. Null takes the model's tokenizer if it is found, else the embedded one.
 ---@field type "tgi_generate_stream"
----@field use_min_tokens_prompt_fallback? boolean Whether the prompt asks for the answer's length in words, for a server that knows neither `ignore_eos` nor a minimum. Default: `false`.
+---@field use_min_tokens_prompt_fallback? boolean True to ask for the answer's length in the prompt, for servers that support neither `ignore_eos` nor a minimum. Default: `false`.
 
 ---Anthropic's messages, streamed.
 ---@class veeksha.Client.anthropic_messages
----@field additional_sampling_params? table<string, any>|string Members that are merged into the body of every request (`{"temperature": 0}`); also as JSON text.
----@field address_append_value? string What is appended to `api_base` for a request. Default: `"messages"`.
----@field api_base? string|nil The server's address up to the version (`http://localhost:8000/v1`), or `sim://PROFILE` for the built-in simulated engine. Null takes the environment variable `OPENAI_API_BASE`.
----@field api_key? string|nil The key sent as bearer token. Null takes the environment variable `OPENAI_API_KEY`; without either, none is sent.
----@field apply_chat_template? boolean Whether the model's chat template is applied to count what it adds to a prompt; with the completions interface, it is also what is sent in place of the bare texts. Default: `false`.
----@field balance? "round_robin"|"least_in_flight" Which of several servers a session goes to. All requests of a session go to the same one. Default: `"round_robin"`.
----@field chat_template? string|nil The file of the chat template. Null: the one beside the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
----@field connect_timeout? number|nil Seconds in which a connection must be open, its TLS handshake included. Null: as long as the request may take.
----@field connections? "pooled"|"per_session"|"never" What becomes of a connection when its request is answered. Default: `"pooled"`.
----@field headers? table<string, string> Further headers of every request.
----@field http_version? "http1"|"http2" The version of HTTP. With `http2`, requests share connections; a plain `http` server must know it without being asked. Default: `"http1"`.
----@field ignore_eos? boolean|nil What is sent as `ignore_eos`: true makes a server that knows it generate to the full length; null sends none.
----@field max_tokens_param? string|nil The member of the request that limits the answer's length; null sends none. Default: `"max_tokens"`.
----@field min_tokens_param? string|nil The member of the request that sets the answer's least length (`min_tokens` for vLLM); null sends none.
----@field min_tokens_prompt? string The words that are appended then; `{tokens}` becomes the number. Default: `"\n\nGenerate at least {tokens} tokens."`.
----@field model? string|nil The model's name. Null asks the server (`/models`) and takes the one that it serves.
----@field prompt_length? "content"|"wrapped" What the length is of that a workload asks for. Default: `"content"`.
----@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). The environment's settings are not looked at.
----@field request_timeout? number Seconds that a request may take in all, from the connection to the last chunk. Default: `300.0`.
----@field source_addresses? string[]|nil The addresses of this machine that connections start from, in turn. Each allows some 28,000 connections at a time to one server; null leaves the choice to the system.
----@field targets? veeksha.TargetServer[] Several servers of one model, in place of `api_base`. What one of them does not say is as it stands beside this list. Default: `[]`.
----@field tls? veeksha.Tls How an `https` server is trusted.
----@field tokenizer? string|nil The tokenizer that prompts are made with: a `tokenizer.json`, a model's folder, a name on the Hugging Face hub, or `embedded` for the small one inside the program. Null takes the model's own where it is found, else the embedded.
+---@field additional_sampling_params? table<string, any>|string Members merged into the body of every request (`{"temperature": 0}`); also accepted as JSON text.
+---@field address_append_value? string The path appended to `api_base` for a request. Default: `"messages"`.
+---@field api_base? string|nil The server's address up to the version (`http://localhost:8000/v1`), or `sim://PROFILE` for the built-in simulator. Null takes the environment variable `OPENAI_API_BASE`.
+---@field api_key? string|nil The key sent as bearer token. Null takes the environment variable `OPENAI_API_KEY`; if that is unset too, no key is sent.
+---@field apply_chat_template? boolean True to apply the model's chat template to count the tokens that it adds to a prompt; with the completions API, the templated prompt is also sent in place of the plain texts. Default: `false`.
+---@field balance? "round_robin"|"least_in_flight" Assignment of sessions to several servers. All requests of a session go to the same one. Default: `"round_robin"`.
+---@field chat_template? string|nil The file of the chat template. Null: the one next to the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
+---@field connect_timeout? number|nil Maximum time in seconds to open a connection, including the TLS handshake. Null: limited only by the request timeout.
+---@field connections? "pooled"|"per_session"|"never" Reuse of a connection after its request is complete. Default: `"pooled"`.
+---@field headers? table<string, string> Additional headers of every request.
+---@field http_version? "http1"|"http2" The HTTP version. With `http2`, requests share connections; a plain `http` server must support it without negotiation. Default: `"http1"`.
+---@field ignore_eos? boolean|nil The value sent as `ignore_eos`: true makes a server that supports it generate to the full length; null sends none.
+---@field max_tokens_param? string|nil The request member that limits the answer's length; null sends none. Default: `"max_tokens"`.
+---@field min_tokens_param? string|nil The request member that sets the answer's minimum length (`min_tokens` for vLLM); null sends none.
+---@field min_tokens_prompt? string The text appended in that case; `{tokens}` is replaced by the number. Default: `"\n\nGenerate at least {tokens} tokens."`.
+---@field model? string|nil The model's name. Null asks the server (`/models`) and takes the model that it serves.
+---@field prompt_length? "content"|"wrapped" The text whose length a workload specifies. Default: `"content"`.
+---@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). Proxy settings of the environment are ignored.
+---@field request_timeout? number Maximum duration of a request in seconds, from the connection to the last chunk. Default: `300.0`.
+---@field source_addresses? string[]|nil Local addresses that connections start from, in turn. Each allows about 28,000 concurrent connections to one server; null leaves the choice to the system.
+---@field targets? veeksha.TargetServer[] Several servers of one model, in place of `api_base`. Keys missing in an item default to those of the client. Default: `[]`.
+---@field tls? veeksha.Tls Trust settings for an `https` server.
+---@field tokenizer? string|nil The tokenizer for prompts: a `tokenizer.json`, a model's folder, a name on the Hugging Face hub, or `embedded` for the small one inside the program. Null takes the model's tokenizer if it is found, else the embedded one.
 ---@field type "anthropic_messages"
----@field use_min_tokens_prompt_fallback? boolean Whether the prompt asks for the answer's length in words, for a server that knows neither `ignore_eos` nor a minimum. Default: `false`.
+---@field use_min_tokens_prompt_fallback? boolean True to ask for the answer's length in the prompt, for servers that support neither `ignore_eos` nor a minimum. Default: `false`.
 
 ---OpenAI's responses, streamed.
 ---@class veeksha.Client.openai_responses
----@field additional_sampling_params? table<string, any>|string Members that are merged into the body of every request (`{"temperature": 0}`); also as JSON text.
----@field address_append_value? string What is appended to `api_base` for a request. Default: `"responses"`.
----@field api_base? string|nil The server's address up to the version (`http://localhost:8000/v1`), or `sim://PROFILE` for the built-in simulated engine. Null takes the environment variable `OPENAI_API_BASE`.
----@field api_key? string|nil The key sent as bearer token. Null takes the environment variable `OPENAI_API_KEY`; without either, none is sent.
----@field apply_chat_template? boolean Whether the model's chat template is applied to count what it adds to a prompt; with the completions interface, it is also what is sent in place of the bare texts. Default: `false`.
----@field balance? "round_robin"|"least_in_flight" Which of several servers a session goes to. All requests of a session go to the same one. Default: `"round_robin"`.
----@field chat_template? string|nil The file of the chat template. Null: the one beside the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
----@field connect_timeout? number|nil Seconds in which a connection must be open, its TLS handshake included. Null: as long as the request may take.
----@field connections? "pooled"|"per_session"|"never" What becomes of a connection when its request is answered. Default: `"pooled"`.
----@field headers? table<string, string> Further headers of every request.
----@field http_version? "http1"|"http2" The version of HTTP. With `http2`, requests share connections; a plain `http` server must know it without being asked. Default: `"http1"`.
----@field ignore_eos? boolean|nil What is sent as `ignore_eos`: true makes a server that knows it generate to the full length; null sends none. Default: `true`.
----@field max_tokens_param? string|nil The member of the request that limits the answer's length; null sends none. Default: `"max_output_tokens"`.
----@field min_tokens_param? string|nil The member of the request that sets the answer's least length (`min_tokens` for vLLM); null sends none.
----@field min_tokens_prompt? string The words that are appended then; `{tokens}` becomes the number. Default: `"\n\nGenerate at least {tokens} tokens."`.
----@field model? string|nil The model's name. Null asks the server (`/models`) and takes the one that it serves.
----@field prompt_length? "content"|"wrapped" What the length is of that a workload asks for. Default: `"content"`.
----@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). The environment's settings are not looked at.
----@field request_timeout? number Seconds that a request may take in all, from the connection to the last chunk. Default: `300.0`.
----@field source_addresses? string[]|nil The addresses of this machine that connections start from, in turn. Each allows some 28,000 connections at a time to one server; null leaves the choice to the system.
----@field targets? veeksha.TargetServer[] Several servers of one model, in place of `api_base`. What one of them does not say is as it stands beside this list. Default: `[]`.
----@field tls? veeksha.Tls How an `https` server is trusted.
----@field tokenizer? string|nil The tokenizer that prompts are made with: a `tokenizer.json`, a model's folder, a name on the Hugging Face hub, or `embedded` for the small one inside the program. Null takes the model's own where it is found, else the embedded.
+---@field additional_sampling_params? table<string, any>|string Members merged into the body of every request (`{"temperature": 0}`); also accepted as JSON text.
+---@field address_append_value? string The path appended to `api_base` for a request. Default: `"responses"`.
+---@field api_base? string|nil The server's address up to the version (`http://localhost:8000/v1`), or `sim://PROFILE` for the built-in simulator. Null takes the environment variable `OPENAI_API_BASE`.
+---@field api_key? string|nil The key sent as bearer token. Null takes the environment variable `OPENAI_API_KEY`; if that is unset too, no key is sent.
+---@field apply_chat_template? boolean True to apply the model's chat template to count the tokens that it adds to a prompt; with the completions API, the templated prompt is also sent in place of the plain texts. Default: `false`.
+---@field balance? "round_robin"|"least_in_flight" Assignment of sessions to several servers. All requests of a session go to the same one. Default: `"round_robin"`.
+---@field chat_template? string|nil The file of the chat template. Null: the one next to the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
+---@field connect_timeout? number|nil Maximum time in seconds to open a connection, including the TLS handshake. Null: limited only by the request timeout.
+---@field connections? "pooled"|"per_session"|"never" Reuse of a connection after its request is complete. Default: `"pooled"`.
+---@field headers? table<string, string> Additional headers of every request.
+---@field http_version? "http1"|"http2" The HTTP version. With `http2`, requests share connections; a plain `http` server must support it without negotiation. Default: `"http1"`.
+---@field ignore_eos? boolean|nil The value sent as `ignore_eos`: true makes a server that supports it generate to the full length; null sends none. Default: `true`.
+---@field max_tokens_param? string|nil The request member that limits the answer's length; null sends none. Default: `"max_output_tokens"`.
+---@field min_tokens_param? string|nil The request member that sets the answer's minimum length (`min_tokens` for vLLM); null sends none.
+---@field min_tokens_prompt? string The text appended in that case; `{tokens}` is replaced by the number. Default: `"\n\nGenerate at least {tokens} tokens."`.
+---@field model? string|nil The model's name. Null asks the server (`/models`) and takes the model that it serves.
+---@field prompt_length? "content"|"wrapped" The text whose length a workload specifies. Default: `"content"`.
+---@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). Proxy settings of the environment are ignored.
+---@field request_timeout? number Maximum duration of a request in seconds, from the connection to the last chunk. Default: `300.0`.
+---@field source_addresses? string[]|nil Local addresses that connections start from, in turn. Each allows about 28,000 concurrent connections to one server; null leaves the choice to the system.
+---@field targets? veeksha.TargetServer[] Several servers of one model, in place of `api_base`. Keys missing in an item default to those of the client. Default: `[]`.
+---@field tls? veeksha.Tls Trust settings for an `https` server.
+---@field tokenizer? string|nil The tokenizer for prompts: a `tokenizer.json`, a model's folder, a name on the Hugging Face hub, or `embedded` for the small one inside the program. Null takes the model's tokenizer if it is found, else the embedded one.
 ---@field type "openai_responses"
----@field use_min_tokens_prompt_fallback? boolean Whether the prompt asks for the answer's length in words, for a server that knows neither `ignore_eos` nor a minimum. Default: `false`.
+---@field use_min_tokens_prompt_fallback? boolean True to ask for the answer's length in the prompt, for servers that support neither `ignore_eos` nor a minimum. Default: `false`.
 
 ---OpenAI's completions, streamed.
 ---@class veeksha.Client.openai_completions
----@field additional_sampling_params? table<string, any>|string Members that are merged into the body of every request (`{"temperature": 0}`); also as JSON text.
----@field address_append_value? string What is appended to `api_base` for a request. Default: `"completions"`.
----@field api_base? string|nil The server's address up to the version (`http://localhost:8000/v1`), or `sim://PROFILE` for the built-in simulated engine. Null takes the environment variable `OPENAI_API_BASE`.
----@field api_key? string|nil The key sent as bearer token. Null takes the environment variable `OPENAI_API_KEY`; without either, none is sent.
----@field apply_chat_template? boolean Whether the model's chat template is applied to count what it adds to a prompt; with the completions interface, it is also what is sent in place of the bare texts. Default: `false`.
----@field balance? "round_robin"|"least_in_flight" Which of several servers a session goes to. All requests of a session go to the same one. Default: `"round_robin"`.
----@field chat_template? string|nil The file of the chat template. Null: the one beside the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
----@field connect_timeout? number|nil Seconds in which a connection must be open, its TLS handshake included. Null: as long as the request may take.
----@field connections? "pooled"|"per_session"|"never" What becomes of a connection when its request is answered. Default: `"pooled"`.
----@field headers? table<string, string> Further headers of every request.
----@field http_version? "http1"|"http2" The version of HTTP. With `http2`, requests share connections; a plain `http` server must know it without being asked. Default: `"http1"`.
----@field ignore_eos? boolean|nil What is sent as `ignore_eos`: true makes a server that knows it generate to the full length; null sends none. Default: `true`.
----@field max_tokens_param? string|nil The member of the request that limits the answer's length; null sends none. Default: `"max_tokens"`.
----@field min_tokens_param? string|nil The member of the request that sets the answer's least length (`min_tokens` for vLLM); null sends none.
----@field min_tokens_prompt? string The words that are appended then; `{tokens}` becomes the number. Default: `"\n\nGenerate at least {tokens} tokens."`.
----@field model? string|nil The model's name. Null asks the server (`/models`) and takes the one that it serves.
----@field prompt_length? "content"|"wrapped" What the length is of that a workload asks for. Default: `"content"`.
----@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). The environment's settings are not looked at.
----@field request_timeout? number Seconds that a request may take in all, from the connection to the last chunk. Default: `300.0`.
----@field source_addresses? string[]|nil The addresses of this machine that connections start from, in turn. Each allows some 28,000 connections at a time to one server; null leaves the choice to the system.
----@field targets? veeksha.TargetServer[] Several servers of one model, in place of `api_base`. What one of them does not say is as it stands beside this list. Default: `[]`.
----@field tls? veeksha.Tls How an `https` server is trusted.
----@field tokenizer? string|nil The tokenizer that prompts are made with: a `tokenizer.json`, a model's folder, a name on the Hugging Face hub, or `embedded` for the small one inside the program. Null takes the model's own where it is found, else the embedded.
+---@field additional_sampling_params? table<string, any>|string Members merged into the body of every request (`{"temperature": 0}`); also accepted as JSON text.
+---@field address_append_value? string The path appended to `api_base` for a request. Default: `"completions"`.
+---@field api_base? string|nil The server's address up to the version (`http://localhost:8000/v1`), or `sim://PROFILE` for the built-in simulator. Null takes the environment variable `OPENAI_API_BASE`.
+---@field api_key? string|nil The key sent as bearer token. Null takes the environment variable `OPENAI_API_KEY`; if that is unset too, no key is sent.
+---@field apply_chat_template? boolean True to apply the model's chat template to count the tokens that it adds to a prompt; with the completions API, the templated prompt is also sent in place of the plain texts. Default: `false`.
+---@field balance? "round_robin"|"least_in_flight" Assignment of sessions to several servers. All requests of a session go to the same one. Default: `"round_robin"`.
+---@field chat_template? string|nil The file of the chat template. Null: the one next to the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
+---@field connect_timeout? number|nil Maximum time in seconds to open a connection, including the TLS handshake. Null: limited only by the request timeout.
+---@field connections? "pooled"|"per_session"|"never" Reuse of a connection after its request is complete. Default: `"pooled"`.
+---@field headers? table<string, string> Additional headers of every request.
+---@field http_version? "http1"|"http2" The HTTP version. With `http2`, requests share connections; a plain `http` server must support it without negotiation. Default: `"http1"`.
+---@field ignore_eos? boolean|nil The value sent as `ignore_eos`: true makes a server that supports it generate to the full length; null sends none. Default: `true`.
+---@field max_tokens_param? string|nil The request member that limits the answer's length; null sends none. Default: `"max_tokens"`.
+---@field min_tokens_param? string|nil The request member that sets the answer's minimum length (`min_tokens` for vLLM); null sends none.
+---@field min_tokens_prompt? string The text appended in that case; `{tokens}` is replaced by the number. Default: `"\n\nGenerate at least {tokens} tokens."`.
+---@field model? string|nil The model's name. Null asks the server (`/models`) and takes the model that it serves.
+---@field prompt_length? "content"|"wrapped" The text whose length a workload specifies. Default: `"content"`.
+---@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). Proxy settings of the environment are ignored.
+---@field request_timeout? number Maximum duration of a request in seconds, from the connection to the last chunk. Default: `300.0`.
+---@field source_addresses? string[]|nil Local addresses that connections start from, in turn. Each allows about 28,000 concurrent connections to one server; null leaves the choice to the system.
+---@field targets? veeksha.TargetServer[] Several servers of one model, in place of `api_base`. Keys missing in an item default to those of the client. Default: `[]`.
+---@field tls? veeksha.Tls Trust settings for an `https` server.
+---@field tokenizer? string|nil The tokenizer for prompts: a `tokenizer.json`, a model's folder, a name on the Hugging Face hub, or `embedded` for the small one inside the program. Null takes the model's tokenizer if it is found, else the embedded one.
 ---@field type "openai_completions"
----@field use_min_tokens_prompt_fallback? boolean Whether the prompt asks for the answer's length in words, for a server that knows neither `ignore_eos` nor a minimum. Default: `false`.
+---@field use_min_tokens_prompt_fallback? boolean True to ask for the answer's length in the prompt, for servers that support neither `ignore_eos` nor a minimum. Default: `false`.
 
 ---OpenAI's chat completions, streamed.
 ---@class veeksha.Client.openai_chat_completions
----@field additional_sampling_params? table<string, any>|string Members that are merged into the body of every request (`{"temperature": 0}`); also as JSON text.
----@field address_append_value? string What is appended to `api_base` for a request. Default: `"chat/completions"`.
----@field api_base? string|nil The server's address up to the version (`http://localhost:8000/v1`), or `sim://PROFILE` for the built-in simulated engine. Null takes the environment variable `OPENAI_API_BASE`.
----@field api_key? string|nil The key sent as bearer token. Null takes the environment variable `OPENAI_API_KEY`; without either, none is sent.
----@field apply_chat_template? boolean Whether the model's chat template is applied to count what it adds to a prompt; with the completions interface, it is also what is sent in place of the bare texts. Default: `false`.
----@field balance? "round_robin"|"least_in_flight" Which of several servers a session goes to. All requests of a session go to the same one. Default: `"round_robin"`.
----@field chat_template? string|nil The file of the chat template. Null: the one beside the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
----@field connect_timeout? number|nil Seconds in which a connection must be open, its TLS handshake included. Null: as long as the request may take.
----@field connections? "pooled"|"per_session"|"never" What becomes of a connection when its request is answered. Default: `"pooled"`.
----@field headers? table<string, string> Further headers of every request.
----@field http_version? "http1"|"http2" The version of HTTP. With `http2`, requests share connections; a plain `http` server must know it without being asked. Default: `"http1"`.
----@field ignore_eos? boolean|nil What is sent as `ignore_eos`: true makes a server that knows it generate to the full length; null sends none. Default: `true`.
----@field max_tokens_param? string|nil The member of the request that limits the answer's length; null sends none. Default: `"max_completion_tokens"`.
----@field min_tokens_param? string|nil The member of the request that sets the answer's least length (`min_tokens` for vLLM); null sends none.
----@field min_tokens_prompt? string The words that are appended then; `{tokens}` becomes the number. Default: `"\n\nGenerate at least {tokens} tokens."`.
----@field model? string|nil The model's name. Null asks the server (`/models`) and takes the one that it serves.
----@field prompt_length? "content"|"wrapped" What the length is of that a workload asks for. Default: `"content"`.
----@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). The environment's settings are not looked at.
----@field request_timeout? number Seconds that a request may take in all, from the connection to the last chunk. Default: `300.0`.
----@field source_addresses? string[]|nil The addresses of this machine that connections start from, in turn. Each allows some 28,000 connections at a time to one server; null leaves the choice to the system.
----@field targets? veeksha.TargetServer[] Several servers of one model, in place of `api_base`. What one of them does not say is as it stands beside this list. Default: `[]`.
----@field tls? veeksha.Tls How an `https` server is trusted.
----@field tokenizer? string|nil The tokenizer that prompts are made with: a `tokenizer.json`, a model's folder, a name on the Hugging Face hub, or `embedded` for the small one inside the program. Null takes the model's own where it is found, else the embedded.
+---@field additional_sampling_params? table<string, any>|string Members merged into the body of every request (`{"temperature": 0}`); also accepted as JSON text.
+---@field address_append_value? string The path appended to `api_base` for a request. Default: `"chat/completions"`.
+---@field api_base? string|nil The server's address up to the version (`http://localhost:8000/v1`), or `sim://PROFILE` for the built-in simulator. Null takes the environment variable `OPENAI_API_BASE`.
+---@field api_key? string|nil The key sent as bearer token. Null takes the environment variable `OPENAI_API_KEY`; if that is unset too, no key is sent.
+---@field apply_chat_template? boolean True to apply the model's chat template to count the tokens that it adds to a prompt; with the completions API, the templated prompt is also sent in place of the plain texts. Default: `false`.
+---@field balance? "round_robin"|"least_in_flight" Assignment of sessions to several servers. All requests of a session go to the same one. Default: `"round_robin"`.
+---@field chat_template? string|nil The file of the chat template. Null: the one next to the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
+---@field connect_timeout? number|nil Maximum time in seconds to open a connection, including the TLS handshake. Null: limited only by the request timeout.
+---@field connections? "pooled"|"per_session"|"never" Reuse of a connection after its request is complete. Default: `"pooled"`.
+---@field headers? table<string, string> Additional headers of every request.
+---@field http_version? "http1"|"http2" The HTTP version. With `http2`, requests share connections; a plain `http` server must support it without negotiation. Default: `"http1"`.
+---@field ignore_eos? boolean|nil The value sent as `ignore_eos`: true makes a server that supports it generate to the full length; null sends none. Default: `true`.
+---@field max_tokens_param? string|nil The request member that limits the answer's length; null sends none. Default: `"max_completion_tokens"`.
+---@field min_tokens_param? string|nil The request member that sets the answer's minimum length (`min_tokens` for vLLM); null sends none.
+---@field min_tokens_prompt? string The text appended in that case; `{tokens}` is replaced by the number. Default: `"\n\nGenerate at least {tokens} tokens."`.
+---@field model? string|nil The model's name. Null asks the server (`/models`) and takes the model that it serves.
+---@field prompt_length? "content"|"wrapped" The text whose length a workload specifies. Default: `"content"`.
+---@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). Proxy settings of the environment are ignored.
+---@field request_timeout? number Maximum duration of a request in seconds, from the connection to the last chunk. Default: `300.0`.
+---@field source_addresses? string[]|nil Local addresses that connections start from, in turn. Each allows about 28,000 concurrent connections to one server; null leaves the choice to the system.
+---@field targets? veeksha.TargetServer[] Several servers of one model, in place of `api_base`. Keys missing in an item default to those of the client. Default: `[]`.
+---@field tls? veeksha.Tls Trust settings for an `https` server.
+---@field tokenizer? string|nil The tokenizer for prompts: a `tokenizer.json`, a model's folder, a name on the Hugging Face hub, or `embedded` for the small one inside the program. Null takes the model's tokenizer if it is found, else the embedded one.
 ---@field type? "openai_chat_completions"
----@field use_min_tokens_prompt_fallback? boolean Whether the prompt asks for the answer's length in words, for a server that knows neither `ignore_eos` nor a minimum. Default: `false`.
+---@field use_min_tokens_prompt_fallback? boolean True to ask for the answer's length in the prompt, for servers that support neither `ignore_eos` nor a minimum. Default: `false`.
 
----One of several servers. What it does not say is as it stands in `client`.
+---One of several servers. Missing keys default to those of `client`.
 ---@class veeksha.TargetServer
----@field api_base string Its address up to the version.
----@field api_key? string|nil The key sent to it.
----@field headers? table<string, string> Headers of the requests to it, besides those of all.
----@field proxy? string|nil The proxy on the way to it.
----@field tls? veeksha.Tls|nil How it is trusted.
+---@field api_base string The server's address up to the version.
+---@field api_key? string|nil The key sent to this server.
+---@field headers? table<string, string> Additional headers of requests to this server.
+---@field proxy? string|nil The proxy for this server.
+---@field tls? veeksha.Tls|nil Trust settings for this server.
 
----How an `https` server is trusted.
+---Trust settings for an `https` server.
 ---@class veeksha.Tls
----@field ca_file? string|nil A PEM file of certificates that are trusted besides the system's.
----@field client_certificate? string|nil A PEM file with the certificate that this client shows, for servers that ask for one. Needs `client_key`.
+---@field ca_file? string|nil A PEM file of certificates to trust in addition to the system's.
+---@field client_certificate? string|nil A PEM file with the client's certificate, for servers that require one. Needs `client_key`.
 ---@field client_key? string|nil A PEM file with the certificate's private key.
----@field insecure? boolean Accepts any certificate. For tests only: nothing protects the key then. Default: `false`.
+---@field insecure? boolean Accepts any certificate. For tests only: the API key is unprotected. Default: `false`.
 
----When a run does not trust itself. Each metric's error, measured or estimated, is compared with the metric's own P50.
+---Thresholds at which a run is not trusted. Each metric's error, measured or estimated, is compared with the metric's P50.
 ---@class veeksha.Certificate
----@field degraded? number An error of more than this share of a metric's P50 makes the run `DEGRADED`. Default: `0.01`.
----@field invalid? number An error of more than this share of a metric's P50 makes the run `INVALID`: exit code 6. Default: `0.05`.
----@field self_test? boolean Whether a twin on this machine, whose timings are known, is measured after the run at the run's own rate; its error becomes the bound printed beside each metric. The flag `--self-test` does the same. Default: `false`.
----@field self_test_seconds? number Seconds that the twin is measured. Default: `5.0`.
+---@field degraded? number A run is `DEGRADED` if an error exceeds this share of a metric's P50. Default: `0.01`.
+---@field invalid? number A run is `INVALID` (exit code 6) if an error exceeds this share of a metric's P50. Default: `0.05`.
+---@field self_test? boolean True to measure a reference server with known timings on this machine after the run, at the run's rate; its error becomes the bound printed next to each metric. Same as the flag `--self-test`. Default: `false`.
+---@field self_test_seconds? number Duration of the self-test in seconds. Default: `5.0`.

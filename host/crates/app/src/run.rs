@@ -188,6 +188,6 @@ pub fn simulate(
 /// Makes the folder of a run, named by date in the scenario's `output_dir`.
 fn run_folder(scenario: &Scenario, config: &str) -> Result<RunFolder, Failure> {
     let stamp = veeksha_clock::utc_stamp(veeksha_clock::wall_nanos());
-    RunFolder::create(&scenario.output_dir, config, &stamp)
+    RunFolder::create_named(&scenario.output_dir, scenario.name.as_deref(), config, &stamp)
         .map_err(|error| Failure::no_folder(error, OUTPUT_DIR))
 }

@@ -42,11 +42,25 @@ impl RunFolder {
     /// unchanged: the caller has redacted it. `utc_stamp` is `DD_MM_YYYY-HH_MM_SS`. Two runs never
     /// share a folder, even if two processes start at once.
     pub fn create(output_dir: &Path, config_yaml: &str, utc_stamp: &str) -> Result<Self, ReportError> {
+        RunFolder::create_named(output_dir, None, config_yaml, utc_stamp)
+    }
+
+    /// The same, with the scenario's name at the end of the folder's name: its letters and digits,
+    /// with dashes in place of other characters.
+    pub fn create_named(
+        output_dir: &Path,
+        name: Option<&str>,
+        config_yaml: &str,
+        utc_stamp: &str,
+    ) -> Result<Self, ReportError> {
         let latest = output_dir.join(LATEST);
         if is_taken(&latest) {
             return Err(ReportError::LatestNotALink { path: latest });
         }
-        let folder = RunFolder::create_unlinked(output_dir, config_yaml, utc_stamp)?;
+        let suffix = name.map(slug).filter(|slug| !slug.is_empty());
+        let stem = run_name(config_yaml, utc_stamp);
+        let stem = suffix.map_or(stem.clone(), |suffix| format!("{stem}-{suffix}"));
+        let folder = RunFolder::create_in(output_dir, &stem, config_yaml)?;
         folder.link_as_latest()?;
         Ok(folder)
     }
@@ -57,10 +71,12 @@ impl RunFolder {
         config_yaml: &str,
         utc_stamp: &str,
     ) -> Result<Self, ReportError> {
+        RunFolder::create_in(output_dir, &run_name(config_yaml, utc_stamp), config_yaml)
+    }
+
+    fn create_in(output_dir: &Path, name: &str, config_yaml: &str) -> Result<Self, ReportError> {
         create_all(output_dir)?;
-        let digest = blake3::hash(config_yaml.as_bytes()).to_hex();
-        let name = format!("{utc_stamp}-{}", &digest[..8]);
-        let name = create_unique(output_dir, &name)?;
+        let name = create_unique(output_dir, name)?;
         RunFolder::with_config(output_dir.join(name), config_yaml)
     }
 
@@ -263,6 +279,23 @@ fn create_all(path: &Path) -> Result<(), ReportError> {
         path: path.to_owned(),
         source,
     })
+}
+
+fn run_name(config_yaml: &str, utc_stamp: &str) -> String {
+    let digest = blake3::hash(config_yaml.as_bytes()).to_hex();
+    format!("{utc_stamp}-{}", &digest[..8])
+}
+
+/// Returns at most 40 characters of a name that are valid in paths on every system.
+fn slug(name: &str) -> String {
+    let words = name.split(|c: char| !c.is_ascii_alphanumeric());
+    let words: Vec<String> = words
+        .filter(|word| !word.is_empty())
+        .map(str::to_ascii_lowercase)
+        .collect();
+    let mut slug = words.join("-");
+    slug.truncate(40);
+    slug.trim_end_matches('-').to_owned()
 }
 
 /// Creating a folder that must not exist is atomic, so its creator owns it.

@@ -5,7 +5,7 @@
 ---A piece of a message: made by `text`, `synthetic`, `tool_result`, `image`, `audio` or `video`.
 ---@class veeksha.Piece
 
----What a message can hold: verbatim text, one piece, or several in a row.
+---The content of a message: verbatim text, one piece, or several pieces.
 ---@alias veeksha.Content string|veeksha.Piece|(string|veeksha.Piece)[]
 
 ---Verbatim text.
@@ -13,14 +13,14 @@
 ---@return veeksha.Piece
 function text(s) end
 
----Text of exactly `tokens` tokens. Equal seeds give equal text everywhere; without a seed the text is the session's own,
----or, at the top level of the scenario, one that all sessions share.
+---Text of exactly `tokens` tokens. Equal seeds give equal text everywhere; without a seed the text is
+---unique to the session or, at the top level of the scenario, shared by all sessions.
 ---@param tokens integer
 ---@param seed? string|integer
 ---@return veeksha.Piece
 function synthetic(tokens, seed) end
 
----What a tool answered: a line that names the tool, then `tokens` tokens of synthetic text.
+---A tool's result: a line that names the tool, followed by `tokens` tokens of synthetic text.
 ---@param name string
 ---@param tokens integer
 ---@param seed? string|integer
@@ -42,7 +42,7 @@ function audio(source) end
 ---@return veeksha.Piece
 function video(source) end
 
----Lines for the host's log.
+---Writes lines to the host's log.
 log = {}
 ---@param ... any
 function log.debug(...) end
@@ -55,18 +55,18 @@ function log.error(...) end
 
 ---The target's tokenizer.
 tokens = {}
----How many tokens a text has. Only within a session.
+---Returns the number of tokens of a text. Only available within a session.
 ---@param s string
 ---@return integer
 function tokens.count(s) end
 
----Random numbers that depend on the run's seed and the session alone.
+---Random numbers that depend only on the run's seed and the session.
 ---@class veeksha.Rng
 local Rng = {}
----A number from 0 (included) to 1 (excluded).
+---Returns a number from 0 (inclusive) to 1 (exclusive).
 ---@return number
 function Rng:unit() end
----A whole number from `low` to `high`, both included.
+---Returns an integer from `low` to `high`, both inclusive.
 ---@param low integer
 ---@param high integer
 ---@return integer
@@ -82,7 +82,7 @@ function Rng:normal(mean, sd) end
 ---@param cv number The standard deviation divided by the mean.
 ---@return number
 function Rng:gamma(mean, cv) end
----One element of a list.
+---Returns one element of a list.
 ---@generic T
 ---@param list T[]
 ---@return T
@@ -94,30 +94,30 @@ function Rng:choice(list) end
 ---@class veeksha.Message
 ---@field role "system"|"user"|"assistant"|"tool"
 ---@field content veeksha.Content
----@field tool_call_id? string For the role `tool`: the call that this answers.
+---@field tool_call_id? string For the role `tool`: the id of the answered call.
 
 ---@class veeksha.Output
----@field tokens? integer How many tokens are asked for.
----@field exact? boolean Whether exactly that many are asked for.
+---@field tokens? integer Number of requested tokens.
+---@field exact? boolean True to request exactly this number.
 
----A request. It says something: `user`, `system` or `messages`.
+---A request. At least one of `user`, `system` and `messages` is required.
 ---@class veeksha.Request
----@field node? integer The request's number, for a session that is made as a whole.
+---@field node? integer The request's number, in a session that is made as a whole.
 ---@field system? veeksha.Content
 ---@field messages? veeksha.Message[]
 ---@field user? veeksha.Content
----@field history? integer|veeksha.Response The request whose conversation this one continues.
----@field after? integer|veeksha.Response|(integer|veeksha.Response)[] Requests that must be complete before.
----@field wait? veeksha.Duration Think time before it is sent.
+---@field history? integer|veeksha.Response The request whose conversation it continues.
+---@field after? integer|veeksha.Response|(integer|veeksha.Response)[] Requests that must be complete first.
+---@field wait? veeksha.Duration Think time before the request is sent.
 ---@field output? integer|veeksha.Output
----@field body? table<string, any> Members that are merged into the request's body.
+---@field body? table<string, any> Members merged into the request's body.
 ---@field labels? table<string, string|number|boolean> Carried to the request's record.
----@field history_mode? "live"|"recorded"|"fresh" What it sends of the conversation: the real answers, the recorded ones, or nothing.
+---@field history_mode? "live"|"recorded"|"fresh" The conversation that it sends: with real answers, with recorded ones, or none.
 ---@field answer? veeksha.Content|veeksha.Answer The recorded answer, for requests that continue this one with `history_mode = "recorded"`.
----@field at? veeksha.Duration When it was sent then. Traffic that replays arrivals sends it no earlier.
----@field latency? veeksha.Duration How long its answer took then.
----@field prompt_tokens? integer Tokens of its whole prompt then.
----@field output_tokens? integer Tokens of its answer then.
+---@field at? veeksha.Duration The recorded time of sending. Traffic that replays arrivals does not send it earlier.
+---@field latency? veeksha.Duration The recorded duration of its answer.
+---@field prompt_tokens? integer The recorded number of prompt tokens.
+---@field output_tokens? integer The recorded number of answer tokens.
 
 ---A recorded answer.
 ---@class veeksha.Answer
@@ -126,7 +126,7 @@ function Rng:choice(list) end
 
 ---A whole session, made ahead of time.
 ---@class veeksha.Session
----@field requests veeksha.Request[] Each says what it comes after with `history` and `after`.
+---@field requests veeksha.Request[] Ordered by `history` and `after`.
 ---@field labels? table<string, string|number|boolean> Carried to the record of each request.
 ---@field arrives_at? veeksha.Duration The recorded arrival, for traffic that replays arrivals.
 
@@ -134,7 +134,7 @@ function Rng:choice(list) end
 ---@class veeksha.TraceRow
 ---@field number integer Its number in the trace, from 1.
 ---@field at? number Its recorded arrival, in seconds from the earliest of the trace.
----@field cells table<string, any> What stands in it, by the names of the flavor's columns.
+---@field cells table<string, any> Its cells by the names of the flavor's columns.
 
 ---The rows of one session, in the order of the file.
 ---@class veeksha.TraceGroup
@@ -142,7 +142,7 @@ function Rng:choice(list) end
 ---@field key string The value of the grouping column, or the id of the tree's root; else empty.
 ---@field rows veeksha.TraceRow[]
 
----What is known of the whole trace.
+---Properties of the whole trace.
 ---@class veeksha.TraceFacts
 ---@field rows integer
 ---@field groups integer
@@ -172,7 +172,7 @@ function blocks(ids, size, tokens, options) end
 ---@field message string
 ---@field status? integer The HTTP status, if one came.
 
----What came of a request. If `ok` is false, `error` says why and the texts are empty.
+---The outcome of a request. If `ok` is false, `error` has the reason and the texts are empty.
 ---@class veeksha.Response
 ---@field ok boolean
 ---@field node integer
@@ -201,17 +201,17 @@ function AgentSession:parallel(...) end
 ---@param time veeksha.Duration
 function AgentSession:sleep(time) end
 
----A finished request, for metrics and checks. Times are seconds since the start of the run. It can be read only while the function
----that was given it runs, and cannot be changed.
+---A finished request, for metrics and checks. Times are in seconds since the start of the run. It is
+---read-only, and valid only while the function that received it runs.
 ---@class veeksha.Completion
----@field session integer The session that it belongs to.
+---@field session integer The session's number.
 ---@field node integer Its node in that session.
----@field session_requests integer Nodes of its session that were known when it finished.
+---@field session_requests integer Number of nodes of its session known when it finished.
 ---@field parents integer[] The nodes that it waited for.
 ---@field history_parent? integer The node whose conversation it continued.
 ---@field wait_after_ready number Its think time.
----@field intended_at number The instant that the schedule asked for.
----@field held number How long limits on concurrency kept it back after that.
+---@field intended_at number The scheduled instant.
+---@field held number Delay caused by concurrency limits.
 ---@field dispatched_at number It was handed to a client thread.
 ---@field picked_up_at? number A client thread took it up.
 ---@field sent_at? number Its last byte was handed to the socket.

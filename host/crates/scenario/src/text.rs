@@ -37,6 +37,15 @@ impl Scenario {
             ("certificate", json(serde_json::to_value(&self.certificate))),
         ];
         let mut mapping = Mapping::new();
+        let description = [("name", &self.name), ("description", &self.description)];
+        for (key, value) in description {
+            if let Some(value) = value {
+                mapping.insert(text(key), text(value));
+            }
+        }
+        if !self.tags.is_empty() {
+            mapping.insert(text("tags"), yaml(&self.tags.as_slice().into()));
+        }
         for (key, value) in &root {
             mapping.insert(text(key), yaml(value));
         }

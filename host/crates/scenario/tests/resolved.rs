@@ -195,3 +195,14 @@ fn any_text() -> impl Strategy<Value = String> {
     // Redacted secrets and values that no key accepts are tested elsewhere.
     .prop_filter("stars", |text| text != "***")
 }
+
+#[test]
+fn name_description_and_tags_round_trip() {
+    let scenario = good("name: Chat\ndescription: Twenty users.\ntags: [chat, nightly]\n");
+    assert_eq!(scenario.name.as_deref(), Some("Chat"));
+    assert_eq!(scenario.tags, ["chat", "nightly"]);
+    let again = good(&scenario.to_yaml());
+    assert_eq!(again.description.as_deref(), Some("Twenty users."));
+    assert_eq!(again, scenario);
+    assert!(!good("seed: 1").to_yaml().contains("tags"));
+}

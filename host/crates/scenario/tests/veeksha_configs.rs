@@ -247,3 +247,14 @@ fn chooses_client_threads_by_load() {
     assert_eq!(good("runtime: {benchmark_timeout: 0}").runtime.timeout(), None);
     assert_eq!(good("runtime: {benchmark_timeout: -1}").runtime.timeout(), None);
 }
+
+#[test]
+fn null_stands_for_an_absent_key_without_a_default() {
+    let scenario = good(
+        "session_generator:\n  type: synthetic\n  output_spec:\n    image: null\n    audio: null\n    video: null",
+    );
+    let Generator::Shipped { config, .. } = scenario.session_generator else {
+        panic!("a shipped generator");
+    };
+    assert!(config["output_spec"].get("image").is_none());
+}

@@ -270,3 +270,19 @@ fn streamed_file_appears_atomically() {
     assert_eq!(fs::read_to_string(&path).unwrap(), "[1,2]");
     assert_eq!(fs::read_dir(run.path().join("metrics")).unwrap().count(), 1);
 }
+
+#[test]
+fn folder_name_ends_with_the_scenario_name() {
+    let dir = tempdir().unwrap();
+    for (name, expected) in [
+        (
+            "Chat, 20 users",
+            format!("{STAMP}-{DIGEST_OF_NOTHING}-chat-20-users"),
+        ),
+        ("../../etc", format!("{STAMP}-{DIGEST_OF_NOTHING}-etc")),
+        ("...", format!("{STAMP}-{DIGEST_OF_NOTHING}")),
+    ] {
+        let folder = RunFolder::create_named(dir.path(), Some(name), "", STAMP).unwrap();
+        assert_eq!(folder.path(), dir.path().join(&expected));
+    }
+}

@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use super::kind::{chosen, either, follow, name, shown, types};
+use super::kind::{chosen, either, follow, is_unset, name, shown, types};
 use super::variant::{Choice, choose, text, variant_tag};
 use crate::nearest::nearest;
 use crate::problem::Problem;
@@ -388,6 +388,7 @@ impl<'s> Checker<'s> {
                 self.report(value, &below, "is given twice".to_owned());
             }
             match properties.and_then(|properties| properties.get(key)) {
+                Some(_) if is_unset(schema, key, value) => {}
                 Some(of) => self.check(of, value, &below, level.key(key)),
                 None if others == &Json::Bool(false) => {
                     let names = properties.into_iter().flat_map(|properties| properties.iter());

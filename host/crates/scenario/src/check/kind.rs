@@ -85,6 +85,20 @@ pub(crate) fn chosen<'s>(node: &Node, types: &[&'s str]) -> Option<&'s str> {
     })
 }
 
+/// Returns true if the value of `key` is null and stands for an absent key: the key is optional and
+/// has no default. Veeksha's resolved configurations contain such nulls.
+pub(crate) fn is_unset(schema: &Json, key: &str, value: &Node) -> bool {
+    let required = schema.get("required").and_then(Json::as_array);
+    let is_required = required.is_some_and(|names| names.iter().any(|name| name == key));
+    let property = schema
+        .get("properties")
+        .and_then(|properties| properties.get(key));
+    matches!(value.value, Value::Null)
+        && !is_required
+        && property
+            .is_some_and(|of| of.get("type") == Some(&Json::from("object")) && of.get("default").is_none())
+}
+
 /// Returns a type's name in messages.
 pub(crate) fn name(kind: &str) -> &str {
     match kind {

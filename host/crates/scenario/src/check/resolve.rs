@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Number, Value as Json};
 
-use super::kind::{chosen, follow, types};
+use super::kind::{chosen, follow, is_unset, types};
 use super::variant::{Choice, choose, text, variant_tag};
 use crate::tree::{Node, Value};
 use crate::word;
@@ -91,6 +91,9 @@ fn map(root: &Json, schema: &Json, entries: &[(String, Node)], default: Option<&
     let properties = schema.get("properties").and_then(Json::as_object);
     let others = schema.get("additionalProperties").unwrap_or(&Json::Bool(true));
     for (key, node) in entries {
+        if is_unset(schema, key, node) {
+            continue;
+        }
         let of = properties
             .and_then(|properties| properties.get(key))
             .unwrap_or(others);

@@ -27,6 +27,13 @@ use crate::tree::Node;
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 struct ScenarioKeys {
+    /// The scenario's name, which reports show and the run folder's name ends with.
+    #[schemars(length(min = 1))]
+    name: Option<String>,
+    /// A description for readers of the reports.
+    description: Option<String>,
+    /// Tags for grouping and searching runs.
+    tags: Vec<String>,
     /// The folder that runs are written to, each in a subfolder.
     #[schemars(length(min = 1))]
     output_dir: String,
@@ -55,6 +62,9 @@ struct ScenarioKeys {
 impl Default for ScenarioKeys {
     fn default() -> Self {
         ScenarioKeys {
+            name: None,
+            description: None,
+            tags: Vec::new(),
             output_dir: "benchmark_output".to_owned(),
             seed: 42,
             session_generator: Json::Null,
@@ -153,6 +163,9 @@ pub(crate) fn check(root: &Node, shipped: &Shipped) -> Result<Scenario, Problems
     }
     drop_redacted(&mut client, &mut notes);
     Ok(Scenario {
+        name: keys.name,
+        description: keys.description,
+        tags: keys.tags,
         output_dir: PathBuf::from(keys.output_dir),
         seed: keys.seed.unsigned_abs(),
         session_generator,

@@ -39,6 +39,12 @@ use std::path::PathBuf;
 /// A checked and complete scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
+    /// The scenario's name, which reports show and the run folder's name ends with.
+    pub name: Option<String>,
+    /// A description for readers of the reports.
+    pub description: Option<String>,
+    /// Tags for grouping and searching runs.
+    pub tags: Vec<String>,
     /// The folder that runs are written to, each in a subfolder.
     pub output_dir: PathBuf,
     /// The seed of all randomness: lengths, texts, arrivals.

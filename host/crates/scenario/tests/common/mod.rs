@@ -83,12 +83,17 @@ pub(crate) fn synthetic() -> Json {
             "channels": {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/Channel"}, "default": [{"type": "text"}]},
             "output_spec": {
                 "type": "object",
-                "properties": {"text": {
-                    "type": "object",
-                    "properties": {"output_length_generator": uniform(6, 12)},
-                    "additionalProperties": false,
-                    "default": {},
-                }},
+                "properties": {
+                    "text": {
+                        "type": "object",
+                        "properties": {"output_length_generator": uniform(6, 12)},
+                        "additionalProperties": false,
+                        "default": {},
+                    },
+                    "image": {"type": "object", "additionalProperties": true},
+                    "audio": {"type": "object", "additionalProperties": true},
+                    "video": {"type": "object", "additionalProperties": true},
+                },
                 "additionalProperties": false,
                 "default": {},
             },
