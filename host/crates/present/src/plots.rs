@@ -5,9 +5,9 @@ use veeksha_metrics::{CurvePoint, Metric, RunSamples, Slice};
 use veeksha_model::Nanos;
 use veeksha_report::{
     BoxPlotData, CdfData, ConcurrencyData, Curve, DecodeWindowData, Level, Plot, PrefillData, ReportError,
-    RunFolder, SliceData, ThroughputData, TimelineChoice, TimelineData, TimelineRequest, box_plot,
-    concurrency_plot, decode_window_plot, length_groups, prefill_plot, slices_plot, throughput_plot,
-    timeline_plot,
+    RunFolder, SliceData, ThroughputData, TimelineChoice, TimelineData, TimelineRequest, concurrency_plot,
+    decode_window_plot, length_groups, prefill_plot, slices_plot, throughput_plot, timeline_plot,
+    violin_plot,
 };
 
 use crate::run_analysis::RunAnalysis;
@@ -55,7 +55,7 @@ pub(crate) fn others(folder: &RunFolder, results: &RunAnalysis, tried: Tried<'_>
     if groups().next().is_some() {
         draw(
             "ttfc_violin_plot",
-            box_plot(&BoxPlotData {
+            violin_plot(&BoxPlotData {
                 display: "Time to First Chunk".to_owned(),
                 unit: "s".to_owned(),
                 grouped_by: "new prompt tokens (without history)".to_owned(),

@@ -158,7 +158,7 @@ fn names_cannot_escape_the_folder() {
         "",
     ] {
         assert!(
-            refusal(&store, Image, name).contains("does not lie inside"),
+            refusal(&store, Image, name).contains("is outside the media folder"),
             "{name}"
         );
     }

@@ -13,9 +13,9 @@ use veeksha_events::{Event, RequestRecord};
 use veeksha_model::{Chunk, ChunkKind, NodeId, RequestId, SessionId};
 use veeksha_report::{
     BoxPlotData, CdfData, ChromeTrace, ChromeTraceLimits, ConcurrencyData, Curve, DecodeWindowData, Level,
-    Plot, PrefillData, SliceData, ThroughputData, TimelineChoice, TimelineData, TimelineRequest, box_plot,
+    Plot, PrefillData, SliceData, ThroughputData, TimelineChoice, TimelineData, TimelineRequest,
     cdf_log_plot, cdf_plot, concurrency_plot, decode_window_plot, length_groups, prefill_plot, slices_plot,
-    throughput_plot, timeline_plot,
+    throughput_plot, timeline_plot, violin_plot,
 };
 
 /// Returns a pseudo-random number in 0..1.
@@ -141,7 +141,7 @@ fn plots() -> Vec<(&'static str, Plot)> {
         ),
         (
             "ttfc_violin_plot",
-            box_plot(&BoxPlotData {
+            violin_plot(&BoxPlotData {
                 display: "Time to First Chunk".into(),
                 unit: "s".into(),
                 grouped_by: "new prompt tokens (without history)".into(),
@@ -150,7 +150,7 @@ fn plots() -> Vec<(&'static str, Plot)> {
         ),
         (
             "one_box",
-            box_plot(&BoxPlotData {
+            violin_plot(&BoxPlotData {
                 display: "Time to First Chunk".into(),
                 unit: "s".into(),
                 grouped_by: "new prompt tokens (without history)".into(),

@@ -27,8 +27,8 @@ pub use folder::{RunFolder, write_named};
 pub use plots::{
     BoxGroup, BoxPlotData, BoxStats, CdfData, ConcurrencyData, Curve, DecodeWindowData, Level, Panel,
     PanelKind, Plot, PrefillData, SliceData, ThroughputData, TimelineChoice, TimelineData, TimelineRequest,
-    box_plot, cdf_csv, cdf_log_plot, cdf_plot, concurrency_plot, decode_window_plot, length_groups,
-    portrait_svg, prefill_plot, slices_plot, throughput_plot, timeline_plot, wants_log_axis,
+    cdf_csv, cdf_log_plot, cdf_plot, concurrency_plot, decode_window_plot, length_groups, portrait_svg,
+    prefill_plot, slices_plot, throughput_plot, timeline_plot, violin_plot, wants_log_axis,
 };
 pub use progress::{Progress, ProgressStats, stream_line};
 pub use record_writer::{LatencyDefinition, RecordSender, RecordWriter, Trace};

@@ -118,6 +118,8 @@ pub struct BoxShape {
     pub mean: f64,
     /// Points beyond the whiskers.
     pub outliers: Vec<f64>,
+    /// Heights with the relative width (0 to 1) of the shape around the box; empty for none.
+    pub density: Vec<(f64, f64)>,
 }
 
 /// The dashes of a line.

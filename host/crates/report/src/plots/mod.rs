@@ -1,15 +1,15 @@
 //! The plots of a run: from plain data to a drawing and its data as CSV.
 
-mod boxes;
 mod cdf;
 mod curves;
+mod density;
 mod portrait;
 mod prefill;
 mod scale;
 mod table;
 mod timeline;
+mod violin;
 
-pub use boxes::{BoxGroup, BoxPlotData, BoxStats, box_plot, length_groups};
 pub use cdf::{CdfData, cdf_csv, cdf_log_plot, cdf_plot, wants_log_axis};
 pub use curves::{
     ConcurrencyData, Curve, DecodeWindowData, Level, SliceData, ThroughputData, concurrency_plot,
@@ -18,6 +18,7 @@ pub use curves::{
 pub use portrait::{Panel, PanelKind, portrait_svg};
 pub use prefill::{PrefillData, prefill_plot};
 pub use timeline::{TimelineChoice, TimelineData, TimelineRequest, timeline_plot};
+pub use violin::{BoxGroup, BoxPlotData, BoxStats, length_groups, violin_plot};
 
 use crate::drawing::Drawing;
 

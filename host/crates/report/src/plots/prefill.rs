@@ -4,10 +4,10 @@
 use veeksha_stats::percentile;
 
 use super::Plot;
-use super::boxes::select_evenly;
 use super::cdf::{grouped, samples};
 use super::scale;
 use super::table::{cell, csv};
+use super::violin::select_evenly;
 use crate::drawing::{Axis, Chart, Color, Dash, Drawing, Element, Fill, Marker, Shape, Span};
 
 /// Times to first chunk by the tokens of new messages.

@@ -5,9 +5,9 @@ use std::fs;
 use tempfile::tempdir;
 use veeksha_report::{
     BoxPlotData, CdfData, ConcurrencyData, Curve, DecodeWindowData, Level, Plot, PrefillData, ReportError,
-    RunFolder, SliceData, ThroughputData, TimelineChoice, TimelineData, TimelineRequest, box_plot, cdf_csv,
+    RunFolder, SliceData, ThroughputData, TimelineChoice, TimelineData, TimelineRequest, cdf_csv,
     cdf_log_plot, cdf_plot, concurrency_plot, decode_window_plot, length_groups, prefill_plot, slices_plot,
-    throughput_plot, timeline_plot,
+    throughput_plot, timeline_plot, violin_plot,
 };
 
 /// 101 values that grow by a constant factor, from 1 ms to 10 s.
@@ -97,7 +97,7 @@ fn plots() -> Vec<(&'static str, Plot)> {
         ("cdf_log", cdf_log_plot(&ttfc())),
         (
             "boxes",
-            box_plot(&BoxPlotData {
+            violin_plot(&BoxPlotData {
                 display: "Time to First Chunk".into(),
                 unit: "s".into(),
                 grouped_by: "new prompt tokens (without history)".into(),
@@ -428,7 +428,7 @@ fn draws_empty_and_invalid_data() {
     let empty = [
         throughput_plot(&ThroughputData::default()),
         concurrency_plot(&ConcurrencyData::default()),
-        box_plot(&BoxPlotData::default()),
+        violin_plot(&BoxPlotData::default()),
         prefill_plot(&PrefillData::default()),
         slices_plot(&SliceData::default()),
     ];

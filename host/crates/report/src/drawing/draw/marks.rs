@@ -55,7 +55,13 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
                     .filter(|(at, shape)| {
                         at.is_finite() && shape.heights.iter().all(|height| height.is_finite())
                     })
-                    .try_for_each(|(at, shape)| self.box_with_whiskers(*at, shape, half, *color, frame))
+                    .try_for_each(|(at, shape)| {
+                        if shape.density.is_empty() {
+                            return self.box_with_whiskers(*at, shape, half, *color, frame);
+                        }
+                        self.violin(*at, &shape.density, half, *color, frame)?;
+                        self.box_with_whiskers(*at, shape, half * 0.25, *color, frame)
+                    })
             }
             Element::Band { stretches, color } => {
                 let finite = stretches
@@ -139,6 +145,30 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
             .line(&[(x - half, y - half), (x + half, y + half)], rgba, line)?;
         self.canvas
             .line(&[(x - half, y + half), (x + half, y - half)], rgba, line)
+    }
+
+    fn violin(
+        &self,
+        at: f64,
+        density: &[(f64, f64)],
+        half: f64,
+        color: Color,
+        frame: &Frame,
+    ) -> Result<(), ReportError> {
+        let side = |sign: f64| {
+            density.iter().map(move |(height, width)| {
+                let (x, y) = self.place((at, *height), frame);
+                (x + sign * half * width, y)
+            })
+        };
+        let mut outline: Vec<Point> = side(-1.0).collect();
+        let mut right: Vec<Point> = side(1.0).collect();
+        right.reverse();
+        outline.extend(right);
+        self.canvas.polygon(&outline, color.rgb().mix(0.18))?;
+        outline.extend(outline.first().copied());
+        self.canvas
+            .line(&outline, color.rgb().mix(0.8), self.style.line * 0.5)
     }
 
     fn box_with_whiskers(

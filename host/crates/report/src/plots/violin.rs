@@ -1,9 +1,10 @@
-//! Box plots: median, quartiles, whiskers and outliers, by group.
+//! Violins with box plots inside: density, median, quartiles, whiskers and outliers, by group.
 
 use veeksha_stats::percentile;
 
 use super::Plot;
 use super::cdf::{grouped, samples};
+use super::density::density;
 use super::scale;
 use super::table::{cell, csv, heading};
 use crate::drawing::{Axis, BoxShape, Chart, Color, Drawing, Element, Span};
@@ -90,6 +91,8 @@ pub struct BoxGroup {
     pub label: String,
     /// Its box.
     pub stats: BoxStats,
+    /// Samples that its shape is computed of: at most 1,000, evenly selected, ascending.
+    pub shape: Vec<f64>,
 }
 
 /// Boxes of a metric.
@@ -104,6 +107,9 @@ pub struct BoxPlotData {
     /// The groups, in order.
     pub groups: Vec<BoxGroup>,
 }
+
+/// Maximum number of samples that a shape is computed of.
+const SHAPE_SAMPLES: usize = 1_000;
 
 /// More boxes cannot be distinguished in a thumbnail.
 const MOST_GROUPS: usize = 8;
@@ -144,17 +150,21 @@ pub fn length_groups<'a>(by_length: impl IntoIterator<Item = (u32, &'a [f64])>) 
             } else {
                 format!("{}–{}", grouped(from.into()), grouped(to.into()))
             };
+            let stats = BoxStats::of(&samples)?;
+            let mut finite: Vec<f64> = samples.into_iter().filter(|v| v.is_finite()).collect();
+            finite.sort_by(f64::total_cmp);
             Some(BoxGroup {
                 label,
-                stats: BoxStats::of(&samples)?,
+                stats,
+                shape: select_evenly(&finite, SHAPE_SAMPLES),
             })
         })
         .collect()
 }
 
-/// `metrics/ttfc_violin_plot.png` (Veeksha's name for its box plot). The axis is logarithmic if a
-/// linear one would squeeze the lowest box (`scale.rs`).
-pub fn box_plot(data: &BoxPlotData) -> Plot {
+/// Returns the plot `metrics/ttfc_violin_plot.png`: densities with box plots inside. The axis is
+/// logarithmic if a linear one would squeeze the lowest box (`scale.rs`).
+pub fn violin_plot(data: &BoxPlotData) -> Plot {
     let stats = || data.groups.iter().map(|group| &group.stats);
     let count: u64 = stats().map(|stats| stats.count).sum();
     let lowest = stats()
@@ -180,6 +190,7 @@ pub fn box_plot(data: &BoxPlotData) -> Plot {
             ],
             mean: stats.mean,
             outliers: stats.outliers.clone(),
+            density: density(&group.shape, scale),
         };
         (place as f64, shape)
     });
@@ -188,7 +199,7 @@ pub fn box_plot(data: &BoxPlotData) -> Plot {
     let drawing = Drawing {
         title,
         subtitle: format!(
-            "{} · box: quartiles and median, whiskers: 1.5 × box, dot: mean",
+            "{} · shape: density, box: quartiles and median, whiskers: 1.5 × box, dot: mean",
             samples(count)
         ),
         charts: vec![Chart {
@@ -226,7 +237,7 @@ fn table(data: &BoxPlotData) -> String {
     let mut headings = vec![group.as_str(), "count"];
     headings.extend(names.iter().map(String::as_str));
     headings.push("beyond_whiskers");
-    let rows = data.groups.iter().map(|BoxGroup { label, stats }| {
+    let rows = data.groups.iter().map(|BoxGroup { label, stats, .. }| {
         let values = [
             stats.mean,
             stats.min,
