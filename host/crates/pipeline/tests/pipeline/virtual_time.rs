@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use veeksha_events::{Event, RequestRecord, Status};
-use veeksha_model::{ErrorClass, HistoryMode, RequestId, Segment, Session};
+use veeksha_model::{ChunkKind, ErrorClass, HistoryMode, RequestId, Segment, Session};
 use veeksha_pipeline::{Control, EventEntry, Plan, RunEnd, Schedule, SimulatedTarget};
 use veeksha_prompt::{Materializer, Tokenizer};
 use veeksha_scheduler::Traffic;
@@ -364,4 +364,23 @@ fn a_warm_up_that_fails_is_counted_and_does_not_end_the_run() {
     assert_eq!(records.len(), 1);
     assert!(matches!(records[0].status, Status::Ok { .. }));
     assert_eq!(records[0].completed_at, ANSWER);
+}
+
+/// As the HTTP simulator answers a request whose `tool_choice` requires a call.
+#[test]
+fn required_tool_is_called_in_virtual_time() {
+    let target = SimulatedTarget {
+        tool: Some("search".to_owned()),
+        ..quick()
+    };
+    let plan = scheduled(Schedule::default());
+    let kinds = |target: &SimulatedTarget| {
+        let run = simulate(&plan, target, made(unsorted, 3));
+        let records = run.records();
+        let chunks = records.iter().flat_map(|record| record.chunks.iter());
+        chunks.map(|chunk| chunk.kind).collect::<Vec<_>>()
+    };
+    let called = kinds(&target);
+    assert!(!called.is_empty() && called.iter().all(|kind| *kind == ChunkKind::Tool));
+    assert!(kinds(&quick()).iter().all(|kind| *kind == ChunkKind::Content));
 }
