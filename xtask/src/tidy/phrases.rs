@@ -104,6 +104,9 @@ fn scan(passage: &Passage, report: &mut impl FnMut(usize, &str, &str)) {
     let word = |at: usize| passage.get(at).map(|(word, _)| word.as_str());
     for (at, (first, line)) in passage.iter().enumerate() {
         for (phrase, replacement) in FORBIDDEN {
+            if !phrase.starts_with(first.as_str()) {
+                continue;
+            }
             let matches = phrase
                 .split(' ')
                 .enumerate()

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use xtask::tidy::{self, Kind};
+use xtask::tidy::{self, Kind, baseline};
 
 #[test]
 fn reads_every_language_of_the_repository() {
@@ -21,4 +21,22 @@ fn reads_every_language_of_the_repository() {
             "{kind:?}: {count} files, expected at least {least}"
         );
     }
+}
+
+#[test]
+fn violations_do_not_increase() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let sources = tidy::read(&root).expect("readable sources");
+    let found = tidy::check_all(&sources).expect("the exceptions");
+    let allowed = baseline::read(&root).expect("the baseline");
+    let exceeded = baseline::exceeded(&baseline::count(&found), &allowed);
+    assert!(exceeded.is_empty(), "{exceeded:#?}");
+}
+
+#[test]
+fn every_exception_is_needed() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let sources = tidy::read(&root).expect("readable sources");
+    let stale = tidy::stale_exceptions(&sources).expect("the exceptions");
+    assert!(stale.is_empty(), "no violation matches {stale:#?}");
 }
