@@ -1,7 +1,7 @@
 //! `veeksha-host metrics`: lists and explains the metrics.
 
 use serde_json::{Value, json};
-use veeksha_metrics::{Catalogue, FigureInfo, MetricInfo, Scope};
+use veeksha_metrics::{Catalogue, MetricInfo, RunMetricInfo, Scope};
 use veeksha_model::MetricDefinition;
 use veeksha_report::{ColorMode, Row, Section, summary_table};
 
@@ -168,7 +168,7 @@ fn of_metric(metric: &MetricInfo) -> Value {
     })
 }
 
-fn of_figure(figure: &FigureInfo) -> Value {
+fn of_figure(figure: &RunMetricInfo) -> Value {
     json!({
         "name": figure.name,
         "kind": "figure",

@@ -6,7 +6,7 @@ use veeksha_definitions::{Metric, Scope, canonical_name};
 use veeksha_model::{Better, MetricDefinition};
 use veeksha_slo::Range;
 
-use crate::figure::{Figure, FigureInfo};
+use crate::run_metric::{RunMetric, RunMetricInfo};
 
 /// What is to be known of a metric.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,7 +134,7 @@ impl Catalogue {
         if !is_name(&name) {
             return Err(CatalogueError::IllFormed { name, plugin });
         }
-        if Figure::of_name(&name).is_some() {
+        if RunMetric::of_name(&name).is_some() {
             let kind = "figure";
             return Err(CatalogueError::BuiltIn { name, plugin, kind });
         }
@@ -178,8 +178,8 @@ impl Catalogue {
     }
 
     /// The figure of the whole run of a name.
-    pub fn figure(&self, name: &str) -> Option<&'static FigureInfo> {
-        Figure::of_name(name).map(Figure::info)
+    pub fn figure(&self, name: &str) -> Option<&'static RunMetricInfo> {
+        RunMetric::of_name(name).map(RunMetric::info)
     }
 
     /// All metrics: the built-in ones in the order of the files, then those of plugins in the order in which they were defined.
@@ -188,14 +188,14 @@ impl Catalogue {
     }
 
     /// All figures of the whole run.
-    pub fn figures(&self) -> impl Iterator<Item = &'static FigureInfo> {
-        Figure::all().map(Figure::info)
+    pub fn figures(&self) -> impl Iterator<Item = &'static RunMetricInfo> {
+        RunMetric::all().map(RunMetric::info)
     }
 
     /// The name of the metric or figure that a mistyped one probably means.
     pub fn nearest(&self, name: &str) -> Option<&str> {
         let mut names: Vec<&str> = self.metrics.iter().map(|info| info.name.as_str()).collect();
-        Figure::all().for_each(|figure| names.push(figure.name()));
+        RunMetric::all().for_each(|figure| names.push(figure.name()));
         Metric::all().for_each(|metric| names.extend(metric.definition_of().aliases));
         veeksha_slo::nearest(name, names)
     }

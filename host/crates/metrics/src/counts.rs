@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use veeksha_events::{NeverSentReason, RequestRecord, SessionEnd, Status};
 use veeksha_model::ErrorClass;
 
-use crate::figure::Figure;
+use crate::run_metric::RunMetric;
 
 /// Counts of a run. Those of requests are of measured requests unless they say otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -117,20 +117,20 @@ impl Counts {
     }
 
     /// Those of its figures that objectives can name.
-    pub(crate) fn figures(&self) -> [(Figure, Option<f64>); 8] {
+    pub(crate) fn figures(&self) -> [(RunMetric, Option<f64>); 8] {
         let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
         [
-            (Figure::ErrorRate, self.error_rate()),
-            (Figure::CancellationRate, self.cancellation_rate()),
+            (RunMetric::ErrorRate, self.error_rate()),
+            (RunMetric::CancellationRate, self.cancellation_rate()),
             (
-                Figure::EmptyAnswerShare,
+                RunMetric::EmptyAnswerShare,
                 share(self.empty_answers, self.completed),
             ),
-            (Figure::NeverSentShare, share(self.withheld(), self.intended())),
-            (Figure::Requests, Some(self.requests as f64)),
-            (Figure::CompletedRequests, Some(self.completed as f64)),
-            (Figure::ErroredRequests, Some(self.errored as f64)),
-            (Figure::Sessions, Some(self.sessions as f64)),
+            (RunMetric::NeverSentShare, share(self.withheld(), self.intended())),
+            (RunMetric::Requests, Some(self.requests as f64)),
+            (RunMetric::CompletedRequests, Some(self.completed as f64)),
+            (RunMetric::ErroredRequests, Some(self.errored as f64)),
+            (RunMetric::Sessions, Some(self.sessions as f64)),
         ]
     }
 

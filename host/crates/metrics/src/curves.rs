@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use veeksha_model::Nanos;
 use veeksha_stats::{CurveSummary, Over, StepCurve};
 
-use crate::figure::Figure;
 use crate::row::Row;
+use crate::run_metric::RunMetric;
 use crate::token_bins::TokenBins;
 
 /// Points of a curve that are told; a curve with more steps is told in stretches of equal length.
@@ -74,11 +74,11 @@ impl Curves {
     }
 
     /// Those of its figures that objectives can name.
-    pub(crate) fn figures(&self) -> [(Figure, Option<f64>); 2] {
+    pub(crate) fn figures(&self) -> [(RunMetric, Option<f64>); 2] {
         let of = self.in_flight.over_window;
         [
-            (Figure::MeanRequestsInFlight, of.map(|of| of.mean)),
-            (Figure::MaxRequestsInFlight, of.map(|of| of.max)),
+            (RunMetric::MeanRequestsInFlight, of.map(|of| of.mean)),
+            (RunMetric::MaxRequestsInFlight, of.map(|of| of.max)),
         ]
     }
 

@@ -14,12 +14,12 @@ use crate::counts::Counts;
 use crate::curves::Curves;
 use crate::curves::{CurveParts, curves};
 use crate::evaluator::Evaluator;
-use crate::figure::Figure;
 use crate::host_figures::HostFigures;
 use crate::json;
 use crate::objectives::{PluginVerdict, SloResults};
 use crate::objectives::{Unknown, answer, count_good};
 use crate::refused::RefusedSamples;
+use crate::run_metric::RunMetric;
 use crate::run_samples::RunSamples;
 use crate::schedule::Schedule;
 use crate::session_graph;
@@ -43,7 +43,7 @@ pub struct Evaluation {
     /// What the system delivered per second.
     pub throughput: Throughput,
     /// Figures of the whole run that objectives can name; those that exist.
-    pub figures: BTreeMap<Figure, f64>,
+    pub figures: BTreeMap<RunMetric, f64>,
     /// What was asked of the run, and goodput.
     pub slos: SloResults,
     /// How the load and the throughput went over time, in steps.
@@ -186,9 +186,9 @@ impl Evaluation {
             .zip(throughput.window_seconds)
             .map(|(good, window)| good as f64 / window);
         samples.figures = [
-            (Figure::Goodput, goodput),
-            (Figure::GoodRequestsPerSecond, good_requests_per_second),
-            (Figure::SessionDispatchRate, session_dispatch_rate),
+            (RunMetric::Goodput, goodput),
+            (RunMetric::GoodRequestsPerSecond, good_requests_per_second),
+            (RunMetric::SessionDispatchRate, session_dispatch_rate),
         ]
         .into_iter()
         .chain(throughput.figures())
@@ -248,7 +248,7 @@ impl Evaluation {
     }
 
     /// A figure of the whole run; `None` if it does not exist.
-    pub fn figure(&self, figure: Figure) -> Option<f64> {
+    pub fn figure(&self, figure: RunMetric) -> Option<f64> {
         self.figures.get(&figure).copied()
     }
 

@@ -5,7 +5,7 @@
 //! digit. [`Evaluator::live`] gives figures on the way, [`Evaluator::finish`] the exact ones: an [`Evaluation`], whose [`RunSamples`]
 //! answer further questions about any metric, label and window.
 //!
-//! The [`Catalogue`] says what can be measured: the built-in [`Metric`]s, those of plugins, and [`Figure`]s of the whole run. [`Objectives`]
+//! The [`Catalogue`] says what can be measured: the built-in [`Metric`]s, those of plugins, and [`RunMetric`]s of the whole run. [`Objectives`]
 //! are checked against it before the run; [`SloResults`] say what they came to.
 //!
 //! How much of each metric is the client's doing is estimated on the way ([`ErrorEstimate`]); the
@@ -31,7 +31,6 @@ mod evaluation;
 mod evaluator;
 mod fidelity;
 mod fidelity_report;
-mod figure;
 mod fluidity;
 mod gaps;
 mod host_figures;
@@ -48,6 +47,7 @@ mod reads;
 mod refused;
 mod requests;
 mod row;
+mod run_metric;
 mod run_samples;
 mod sample_set;
 mod schedule;
@@ -76,7 +76,6 @@ pub use evaluation::{CustomSummary, Evaluation, MetricSummary, RunEnd};
 pub use evaluator::Evaluator;
 pub use fidelity::{Fidelity, FidelitySchedule};
 pub use fidelity_report::{Arrivals, Edges, FidelityReport, Lengths, PrefixHits};
-pub use figure::{Figure, FigureInfo};
 pub use fluidity::Deadlines;
 pub use host_figures::{HeldFigures, HostFigures, LagFigures};
 pub use latencies::latencies;
@@ -87,6 +86,7 @@ pub use objectives::{
 };
 pub use prefill::PrefillStats;
 pub use refused::{RefusedSamples, SampleFault};
+pub use run_metric::{RunMetric, RunMetricInfo};
 pub use run_samples::RunSamples;
 pub use sessions::SessionFigures;
 pub use setup::Setup;

@@ -8,13 +8,13 @@ use veeksha_stats::Summary;
 
 use crate::catalogue::Catalogue;
 use crate::custom_samples::Resolved;
-use crate::figure::Figure;
 use crate::fluidity::Deadlines;
 use crate::label_sets::Matching;
 use crate::objectives::quantile_among;
 use crate::pooled::{GapSet, Of, TokenSet};
 use crate::requests::Requests;
 use crate::row::Row;
+use crate::run_metric::RunMetric;
 use crate::sample_set::{SampleSet, stats};
 use crate::schedule::Schedule;
 use crate::session_graph::SessionTable;
@@ -41,7 +41,7 @@ pub struct RunSamples {
     catalogue: Catalogue,
     schedule: Option<Schedule>,
     summaries: BTreeMap<String, Summary>,
-    pub(crate) figures: BTreeMap<Figure, f64>,
+    pub(crate) figures: BTreeMap<RunMetric, f64>,
 }
 
 impl RunSamples {
@@ -247,7 +247,7 @@ impl RunResults for RunSamples {
     }
 
     fn figure(&self, name: &str) -> Option<f64> {
-        self.figures.get(&Figure::of_name(name)?).copied()
+        self.figures.get(&RunMetric::of_name(name)?).copied()
     }
 
     fn stats(&self, metric: &str, filter: &[Label]) -> MetricStats {

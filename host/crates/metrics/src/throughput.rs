@@ -3,7 +3,7 @@
 use veeksha_events::RequestRecord;
 use veeksha_model::Nanos;
 
-use crate::figure::Figure;
+use crate::run_metric::RunMetric;
 use veeksha_definitions::cached_share;
 use veeksha_definitions::seconds_between;
 
@@ -39,13 +39,13 @@ pub struct Throughput {
 
 impl Throughput {
     /// Those of its figures that objectives can name.
-    pub(crate) fn figures(&self) -> [(Figure, Option<f64>); 5] {
+    pub(crate) fn figures(&self) -> [(RunMetric, Option<f64>); 5] {
         [
-            (Figure::WindowSeconds, self.window_seconds),
-            (Figure::RequestsPerSecond, self.requests_per_second),
-            (Figure::InputTokensPerSecond, self.input_tokens_per_second),
-            (Figure::OutputTokensPerSecond, self.output_tokens_per_second),
-            (Figure::TotalTokensPerSecond, self.total_tokens_per_second),
+            (RunMetric::WindowSeconds, self.window_seconds),
+            (RunMetric::RequestsPerSecond, self.requests_per_second),
+            (RunMetric::InputTokensPerSecond, self.input_tokens_per_second),
+            (RunMetric::OutputTokensPerSecond, self.output_tokens_per_second),
+            (RunMetric::TotalTokensPerSecond, self.total_tokens_per_second),
         ]
     }
 }
@@ -92,7 +92,7 @@ impl Totals {
     }
 
     /// What only the totals know.
-    pub(crate) fn figures(&self) -> [(Figure, Option<f64>); 2] {
+    pub(crate) fn figures(&self) -> [(RunMetric, Option<f64>); 2] {
         let counted = self.counted_prompt_tokens;
         let cached = self.cached_tokens.filter(|_| counted > 0);
         let spread = self.dispatches.map(|(first, last)| seconds_between(first, last));
@@ -101,10 +101,10 @@ impl Totals {
             .map(|spread| (self.requests - 1) as f64 / spread);
         [
             (
-                Figure::OverallCachedTokenShare,
+                RunMetric::OverallCachedTokenShare,
                 cached.map(|cached| cached as f64 / counted as f64),
             ),
-            (Figure::RequestDispatchRate, rate),
+            (RunMetric::RequestDispatchRate, rate),
         ]
     }
 

@@ -2,8 +2,8 @@
 
 use veeksha_model::{Nanos, RequestId, SessionId};
 
-use crate::figure::Figure;
 use crate::row::{End, Row};
+use crate::run_metric::RunMetric;
 use crate::run_samples::RunSamples;
 use veeksha_definitions::Metric;
 
@@ -17,30 +17,30 @@ impl RunSamples {
 
     /// Shows what each request that was sent and measured adds to a figure of the whole run: the instant at which it ended, a value and its
     /// weight. Shares are the weighted mean of the values (1 for a request that counts, 0 for one that does not; those of
-    /// [`Figure::Goodput`] and [`Figure::NeverSentShare`] are besides of requests that were never sent, which are not shown). Rates over the
+    /// [`RunMetric::Goodput`] and [`RunMetric::NeverSentShare`] are besides of requests that were never sent, which are not shown). Rates over the
     /// measured window are the sum of the values ÷ the window. Nothing for other figures.
-    pub fn each_part(&self, figure: Figure, mut take: impl FnMut(Nanos, f64, f64)) {
+    pub fn each_part(&self, figure: RunMetric, mut take: impl FnMut(Nanos, f64, f64)) {
         let is = |holds: bool| Some((f64::from(holds), 1.0));
         let amount = |amount: u32| Some((f64::from(amount), 1.0));
         let part = |row: &Row| {
             let is_answered = row.end == End::Answered;
             let answered = || is_answered.then_some(());
             match figure {
-                Figure::ErrorRate => is(row.end == End::Failed),
-                Figure::CancellationRate => is(row.end == End::Cancelled),
-                Figure::EmptyAnswerShare => answered().and(is(row.observed.first.get().is_none())),
-                Figure::NeverSentShare => is(false),
-                Figure::Goodput => is(row.good),
-                Figure::GoodRequestsPerSecond => amount(row.good.into()),
-                Figure::RequestsPerSecond => amount(is_answered.into()),
-                Figure::InputTokensPerSecond => answered().and(amount(row.observed.total_prompt_tokens)),
-                Figure::OutputTokensPerSecond => answered().and(amount(row.observed.output_tokens)),
-                Figure::TotalTokensPerSecond => answered().and(amount(
+                RunMetric::ErrorRate => is(row.end == End::Failed),
+                RunMetric::CancellationRate => is(row.end == End::Cancelled),
+                RunMetric::EmptyAnswerShare => answered().and(is(row.observed.first.get().is_none())),
+                RunMetric::NeverSentShare => is(false),
+                RunMetric::Goodput => is(row.good),
+                RunMetric::GoodRequestsPerSecond => amount(row.good.into()),
+                RunMetric::RequestsPerSecond => amount(is_answered.into()),
+                RunMetric::InputTokensPerSecond => answered().and(amount(row.observed.total_prompt_tokens)),
+                RunMetric::OutputTokensPerSecond => answered().and(amount(row.observed.output_tokens)),
+                RunMetric::TotalTokensPerSecond => answered().and(amount(
                     row.observed
                         .total_prompt_tokens
                         .saturating_add(row.observed.output_tokens),
                 )),
-                Figure::OverallCachedTokenShare => {
+                RunMetric::OverallCachedTokenShare => {
                     let share = answered().and(row.sample(Metric::CachedTokenShare));
                     share.map(|share| (share, f64::from(row.observed.usage_prompt_tokens)))
                 }

@@ -1,6 +1,6 @@
 //! The units of objectives, as shown on the terminal and on the page.
 
-use veeksha_metrics::{Figure, Metric, PluginVerdict, SloResult};
+use veeksha_metrics::{Metric, PluginVerdict, RunMetric, SloResult};
 
 /// The unit of an objective: figures without one are shares, and so are some metrics; others are plain numbers.
 pub(crate) fn objective_unit(result: &SloResult) -> &str {
@@ -14,7 +14,7 @@ pub(crate) fn objective_unit(result: &SloResult) -> &str {
 /// The unit of a plugin's verdict; empty where it is not known.
 pub(crate) fn verdict_unit(said: &PluginVerdict) -> &str {
     match said.unit.as_deref() {
-        Some("1") if Figure::of_name(&said.verdict.name).is_some() => "share",
+        Some("1") if RunMetric::of_name(&said.verdict.name).is_some() => "share",
         Some(unit) => unit,
         None => "",
     }

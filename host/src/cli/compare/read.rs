@@ -7,7 +7,7 @@ use veeksha_certificate::{Certificate, Verdict, certify};
 use veeksha_compare::{
     ClientError, Counted, FigureData, Load, MetricData, Parts, RunData, TimedSamples, Trust, Validity,
 };
-use veeksha_metrics::{Certification, Evaluation, Evaluator, Figure, Metric};
+use veeksha_metrics::{Certification, Evaluation, Evaluator, Metric, RunMetric};
 use veeksha_model::printable;
 use veeksha_scenario::{Document, IntervalGenerator, Traffic};
 
@@ -66,7 +66,7 @@ pub(super) fn read(path: &Path, wanted: &mut Wanted) -> Result<RunData, Failure>
         cached_share: evaluation
             .figures
             .iter()
-            .find_map(|(figure, value)| (*figure == Figure::OverallCachedTokenShare).then_some(*value)),
+            .find_map(|(figure, value)| (*figure == RunMetric::OverallCachedTokenShare).then_some(*value)),
         answered: Some(Counted {
             part: counts.completed.saturating_sub(counts.empty_answers),
             whole: counts.intended(),
@@ -148,33 +148,33 @@ fn figures(evaluation: &Evaluation, wanted: &Wanted) -> Vec<FigureData> {
 }
 
 /// Whether a figure counts what there was, in all or in a second, and not what came of each request.
-fn grows_with_load(figure: Figure) -> bool {
+fn grows_with_load(figure: RunMetric) -> bool {
     match figure {
-        Figure::GoodRequestsPerSecond
-        | Figure::RequestsPerSecond
-        | Figure::RequestDispatchRate
-        | Figure::SessionDispatchRate
-        | Figure::InputTokensPerSecond
-        | Figure::OutputTokensPerSecond
-        | Figure::TotalTokensPerSecond
-        | Figure::MeanRequestsInFlight
-        | Figure::MaxRequestsInFlight
-        | Figure::Requests
-        | Figure::CompletedRequests
-        | Figure::ErroredRequests
-        | Figure::Sessions => true,
-        Figure::ErrorRate
-        | Figure::CancellationRate
-        | Figure::EmptyAnswerShare
-        | Figure::NeverSentShare
-        | Figure::Goodput
-        | Figure::OverallCachedTokenShare
-        | Figure::WindowSeconds => false,
+        RunMetric::GoodRequestsPerSecond
+        | RunMetric::RequestsPerSecond
+        | RunMetric::RequestDispatchRate
+        | RunMetric::SessionDispatchRate
+        | RunMetric::InputTokensPerSecond
+        | RunMetric::OutputTokensPerSecond
+        | RunMetric::TotalTokensPerSecond
+        | RunMetric::MeanRequestsInFlight
+        | RunMetric::MaxRequestsInFlight
+        | RunMetric::Requests
+        | RunMetric::CompletedRequests
+        | RunMetric::ErroredRequests
+        | RunMetric::Sessions => true,
+        RunMetric::ErrorRate
+        | RunMetric::CancellationRate
+        | RunMetric::EmptyAnswerShare
+        | RunMetric::NeverSentShare
+        | RunMetric::Goodput
+        | RunMetric::OverallCachedTokenShare
+        | RunMetric::WindowSeconds => false,
     }
 }
 
 /// What a figure is made of, request by request.
-fn parts(evaluation: &Evaluation, figure: Figure, value: f64) -> Option<Parts> {
+fn parts(evaluation: &Evaluation, figure: RunMetric, value: f64) -> Option<Parts> {
     let mut samples = TimedSamples::new();
     evaluation.samples.each_part(figure, |at, value, weight| {
         samples.push_weighted(at, value, weight);
@@ -183,25 +183,25 @@ fn parts(evaluation: &Evaluation, figure: Figure, value: f64) -> Option<Parts> {
     let window = evaluation.curves.window;
     let unsent = counts.intended().saturating_sub(counts.requests);
     match figure {
-        Figure::Goodput | Figure::NeverSentShare => {
+        RunMetric::Goodput | RunMetric::NeverSentShare => {
             // When they would have ended is not known. All at one time, they are taken to have one cause.
             let at = window.map_or(0, |(_, end)| end);
             let withheld = match figure {
-                Figure::NeverSentShare => (value * counts.intended() as f64).round() as u64,
+                RunMetric::NeverSentShare => (value * counts.intended() as f64).round() as u64,
                 _ => 0,
             };
             (0..unsent).for_each(|place| samples.push(at, f64::from(u8::from(place < withheld))));
             Some(Parts::Outcomes(samples))
         }
-        Figure::ErrorRate | Figure::CancellationRate | Figure::EmptyAnswerShare => {
+        RunMetric::ErrorRate | RunMetric::CancellationRate | RunMetric::EmptyAnswerShare => {
             Some(Parts::Outcomes(samples))
         }
-        Figure::OverallCachedTokenShare => Some(Parts::Mean(samples)),
-        Figure::GoodRequestsPerSecond
-        | Figure::RequestsPerSecond
-        | Figure::InputTokensPerSecond
-        | Figure::OutputTokensPerSecond
-        | Figure::TotalTokensPerSecond => Some(Parts::Amounts {
+        RunMetric::OverallCachedTokenShare => Some(Parts::Mean(samples)),
+        RunMetric::GoodRequestsPerSecond
+        | RunMetric::RequestsPerSecond
+        | RunMetric::InputTokensPerSecond
+        | RunMetric::OutputTokensPerSecond
+        | RunMetric::TotalTokensPerSecond => Some(Parts::Amounts {
             samples,
             window: window?,
         }),

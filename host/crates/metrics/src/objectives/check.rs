@@ -10,7 +10,7 @@ use super::error::{ObjectiveError, ObjectiveProblem as Problem};
 use super::range::fits;
 use super::stated::{Slo, Stated};
 use crate::catalogue::Catalogue;
-use crate::figure::Figure;
+use crate::run_metric::RunMetric;
 use veeksha_definitions::Scope;
 
 /// What is asked of a run: every objective of it can be answered.
@@ -36,7 +36,7 @@ pub(crate) struct Checked {
 /// What an objective bounds.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Target {
-    Figure(Figure),
+    Figure(RunMetric),
     Samples { samples: Samples, window: Option<Nanos> },
 }
 
@@ -100,7 +100,7 @@ impl Objectives {
             let needs = |found: &Checked| {
                 matches!(
                     found.target,
-                    Target::Figure(Figure::Goodput | Figure::GoodRequestsPerSecond)
+                    Target::Figure(RunMetric::Goodput | RunMetric::GoodRequestsPerSecond)
                 )
             };
             let without = checked.iter().filter(|(_, found)| needs(found));

@@ -34,7 +34,7 @@ pub(super) fn fits(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Figure, Objectives};
+    use crate::{Objectives, RunMetric};
 
     fn says(text: &str) -> Option<String> {
         let objective = Objective::parse(text).unwrap();
@@ -141,7 +141,7 @@ mod tests {
                 "{metric}"
             );
         }
-        let figures = Figure::all().filter(|figure| figure.is_share());
+        let figures = RunMetric::all().filter(|figure| figure.is_share());
         assert!(figures.map(|figure| figure.info().unit).all(|unit| unit == "1"));
     }
 }

@@ -9,11 +9,11 @@ use super::ask::{Limit, Of, Samples};
 use super::check::{Checked, Target, percent, text};
 use super::plugin_verdict::PluginVerdict;
 use super::stated::Stated;
-use crate::figure::Figure;
 use crate::json as shapes;
 use crate::label_sets::Matching;
 use crate::objectives::goodput::Good;
 use crate::objectives::unknown::Unknown;
+use crate::run_metric::RunMetric;
 use crate::run_samples::RunSamples;
 use crate::windows::Span;
 use veeksha_definitions::Metric;
@@ -173,7 +173,7 @@ pub(crate) fn answer(
 ) -> SloResult {
     let mut seen = observe(checked, samples);
     let failed = match &checked.target {
-        Target::Figure(Figure::Goodput | Figure::GoodRequestsPerSecond) => good.unknown.clone(),
+        Target::Figure(RunMetric::Goodput | RunMetric::GoodRequestsPerSecond) => good.unknown.clone(),
         Target::Figure(_) => None,
         Target::Samples { samples: asked, .. } => unknown.samples(&asked.metric, samples.catalogue()),
     };

@@ -155,7 +155,10 @@ fn what_is_cached_is_a_share_of_what_the_server_counts() {
     );
     let share = run.metric(Metric::CachedTokenShare).unwrap();
     assert_eq!((share.count, share.max), (1, 0.8));
-    close(run.figure(veeksha_metrics::Figure::OverallCachedTokenShare), 0.8);
+    close(
+        run.figure(veeksha_metrics::RunMetric::OverallCachedTokenShare),
+        0.8,
+    );
     let file = run.throughput_metrics();
     assert_eq!(
         (
@@ -227,7 +230,7 @@ fn dispatch_rate_counts_the_intervals_between_requests() {
     let requests = (0..4).map(|number| finished(answered(number, 0, number * 100, 900)));
     let evaluation = evaluate(vec![], requests);
     close(
-        evaluation.figure(veeksha_metrics::Figure::RequestDispatchRate),
+        evaluation.figure(veeksha_metrics::RunMetric::RequestDispatchRate),
         10.0,
     );
     // Four answers from 0 to 900 ms.

@@ -1,11 +1,11 @@
-//! Figures of the whole run that objectives can name.
+//! Metrics of the whole run: one value each, which objectives can name.
 
 use veeksha_model::Better;
 use veeksha_slo::Range;
 
-/// A figure of the whole run.
+/// A metric of the whole run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Figure {
+pub enum RunMetric {
     /// `error_rate`
     ErrorRate,
     /// `cancellation_rate`
@@ -48,29 +48,29 @@ pub enum Figure {
     WindowSeconds,
 }
 
-/// What is to be known of a figure.
+/// The facts about a metric of the whole run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FigureInfo {
-    /// Which figure.
-    pub figure: Figure,
-    /// Its name in objectives and files.
+pub struct RunMetricInfo {
+    /// The metric.
+    pub figure: RunMetric,
+    /// The name in objectives and files.
     pub name: &'static str,
-    /// Its unit; `1` for a share.
+    /// The unit; `1` for a share.
     pub unit: &'static str,
-    /// Which way it is good.
+    /// The direction in which it improves.
     pub better: Better,
-    /// One line: what it is and how it is computed.
+    /// One line: the formula in prose.
     pub definition: &'static str,
 }
 
 const fn info(
-    figure: Figure,
+    figure: RunMetric,
     name: &'static str,
     unit: &'static str,
     better: Better,
     definition: &'static str,
-) -> FigureInfo {
-    FigureInfo {
+) -> RunMetricInfo {
+    RunMetricInfo {
         figure,
         name,
         unit,
@@ -80,142 +80,142 @@ const fn info(
 }
 
 /// In the order of the enum (a test holds them together).
-const FIGURES: [FigureInfo; 20] = [
+const RUN_METRICS: [RunMetricInfo; 20] = [
     info(
-        Figure::ErrorRate,
+        RunMetric::ErrorRate,
         "error_rate",
         "1",
         Better::Less,
         "measured requests that failed / measured requests that were sent",
     ),
     info(
-        Figure::CancellationRate,
+        RunMetric::CancellationRate,
         "cancellation_rate",
         "1",
         Better::Less,
         "measured requests that were withdrawn in flight / measured requests that were sent",
     ),
     info(
-        Figure::EmptyAnswerShare,
+        RunMetric::EmptyAnswerShare,
         "empty_answer_share",
         "1",
         Better::Less,
         "answers without anything generated / answers",
     ),
     info(
-        Figure::NeverSentShare,
+        RunMetric::NeverSentShare,
         "never_sent_share",
         "1",
         Better::Less,
         "requests that were due and never sent / requests that the schedule asked for; those that the end of the run overtook had not become due",
     ),
     info(
-        Figure::Goodput,
+        RunMetric::Goodput,
         "goodput",
         "1",
         Better::Higher,
         "requests that were answered with something, kept every condition and were judged good / requests that the schedule asked for",
     ),
     info(
-        Figure::GoodRequestsPerSecond,
+        RunMetric::GoodRequestsPerSecond,
         "good_requests_per_second",
         "requests/s",
         Better::Higher,
         "the good requests of goodput / measured window",
     ),
     info(
-        Figure::RequestsPerSecond,
+        RunMetric::RequestsPerSecond,
         "requests_per_second",
         "requests/s",
         Better::Higher,
         "answered requests / measured window (first intended instant to last completion)",
     ),
     info(
-        Figure::RequestDispatchRate,
+        RunMetric::RequestDispatchRate,
         "request_dispatch_rate",
         "requests/s",
         Better::Neither,
         "(measured requests - 1) / (last dispatch - first dispatch)",
     ),
     info(
-        Figure::SessionDispatchRate,
+        RunMetric::SessionDispatchRate,
         "session_dispatch_rate",
         "sessions/s",
         Better::Neither,
         "(sessions - 1) / (last start - first start)",
     ),
     info(
-        Figure::InputTokensPerSecond,
+        RunMetric::InputTokensPerSecond,
         "input_tokens_per_second",
         "tokens/s",
         Better::Higher,
         "prompt tokens (history and new messages) of answered requests / measured window",
     ),
     info(
-        Figure::OutputTokensPerSecond,
+        RunMetric::OutputTokensPerSecond,
         "output_tokens_per_second",
         "tokens/s",
         Better::Higher,
         "output tokens of answered requests (as the server reports them, else by the host's tokenizer) / measured window; the curve of the same name has them by when their chunks came, what was sent after the timeout included, and within the window the same area for each answer",
     ),
     info(
-        Figure::TotalTokensPerSecond,
+        RunMetric::TotalTokensPerSecond,
         "total_tokens_per_second",
         "tokens/s",
         Better::Higher,
         "prompt and output tokens of answered requests / measured window",
     ),
     info(
-        Figure::OverallCachedTokenShare,
+        RunMetric::OverallCachedTokenShare,
         "overall_cached_token_share",
         "1",
         Better::Higher,
         "prompt tokens that servers say came from their prefix cache / prompt tokens that they counted (with their chat template), over the answers that have a cached_token_share",
     ),
     info(
-        Figure::MeanRequestsInFlight,
+        RunMetric::MeanRequestsInFlight,
         "mean_requests_in_flight",
         "requests",
         Better::Neither,
         "requests between dispatch and completion, those that are drained and not measured included; time-weighted mean over the measured window",
     ),
     info(
-        Figure::MaxRequestsInFlight,
+        RunMetric::MaxRequestsInFlight,
         "max_requests_in_flight",
         "requests",
         Better::Neither,
         "requests between dispatch and completion, those that are drained and not measured included; largest number within the measured window",
     ),
     info(
-        Figure::Requests,
+        RunMetric::Requests,
         "num_requests",
         "requests",
         Better::Neither,
         "measured requests that were sent",
     ),
     info(
-        Figure::CompletedRequests,
+        RunMetric::CompletedRequests,
         "num_completed_requests",
         "requests",
         Better::Neither,
         "measured requests that were answered",
     ),
     info(
-        Figure::ErroredRequests,
+        RunMetric::ErroredRequests,
         "num_errored_requests",
         "requests",
         Better::Neither,
         "measured requests that failed",
     ),
     info(
-        Figure::Sessions,
+        RunMetric::Sessions,
         "num_sessions",
         "sessions",
         Better::Neither,
         "sessions that began, also those of which requests are drained and not measured",
     ),
     info(
-        Figure::WindowSeconds,
+        RunMetric::WindowSeconds,
         "window_seconds",
         "s",
         Better::Neither,
@@ -223,38 +223,39 @@ const FIGURES: [FigureInfo; 20] = [
     ),
 ];
 
-impl Figure {
-    /// All figures, in the order of the list.
-    pub fn all() -> impl Iterator<Item = Figure> {
-        FIGURES.iter().map(|info| info.figure)
+impl RunMetric {
+    /// All metrics of the run, in the order of the table.
+    pub fn all() -> impl Iterator<Item = RunMetric> {
+        RUN_METRICS.iter().map(|info| info.figure)
     }
 
-    /// What is to be known of it.
-    pub fn info(self) -> &'static FigureInfo {
-        &FIGURES[self as usize]
+    /// The entry in the table.
+    pub fn info(self) -> &'static RunMetricInfo {
+        &RUN_METRICS[self as usize]
     }
 
-    /// Its name in objectives and files.
+    /// The name in objectives and files.
     pub fn name(self) -> &'static str {
         self.info().name
     }
 
-    /// Whether it is a share, from 0 to 1: every figure without a unit is one.
+    /// Returns true if it is a share, from 0 to 1: every run metric without a unit is one.
     pub fn is_share(self) -> bool {
         self.info().unit == "1"
     }
 
-    /// The values that it can have.
+    /// The range of its values.
     pub fn range(self) -> Range {
-        match self.is_share() {
-            true => Range::Share,
-            false => Range::NotNegative,
+        if self.is_share() {
+            Range::Share
+        } else {
+            Range::NotNegative
         }
     }
 
-    /// The figure of a name.
-    pub fn of_name(name: &str) -> Option<Figure> {
-        FIGURES
+    /// Returns the metric of a name.
+    pub fn of_name(name: &str) -> Option<RunMetric> {
+        RUN_METRICS
             .iter()
             .find(|info| info.name == name)
             .map(|info| info.figure)
@@ -266,10 +267,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_figure_has_its_own_entry_and_no_metrics_name() {
-        for (place, info) in FIGURES.iter().enumerate() {
+    fn every_run_metric_has_one_entry_and_a_name_of_no_other_metric() {
+        for (place, info) in RUN_METRICS.iter().enumerate() {
             assert_eq!(info.figure as usize, place, "{}", info.name);
-            assert_eq!(Figure::of_name(info.name), Some(info.figure));
+            assert_eq!(RunMetric::of_name(info.name), Some(info.figure));
             assert!(info.name.parse::<crate::Metric>().is_err(), "{}", info.name);
         }
     }
