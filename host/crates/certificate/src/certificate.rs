@@ -1,30 +1,39 @@
-//! A run's judgement of itself.
+//! The certificate of a run and the rules behind its verdict.
 //!
-//! **What it says.** A certificate says how much of each latency is the client's own doing. It says nothing of how well the server did, nor
-//! of how far a percentile of few requests is from that of many.
+//! **Scope.** A certificate states how much of each latency the client added. It does not rate the
+//! server, nor the distance of a percentile of few requests from that of many.
 //!
-//! **Error.** The error of a metric is the mean over its samples of the absolute time that the client added to each, estimated from
-//! the run's own record (`errors.rs` says how for each metric) or measured by a self-test (`self_test.rs`), whichever is larger: a quiet
-//! test does not excuse a disturbed run. It is set against the metric's own P50. More than 1 % degrades the run, more than 5 % invalidates it ([`Thresholds`]). The mean and not
-//! the median, so that rare long stalls count; not the P99, which one stall among a hundred requests decides. The P99 of the error is the
-//! bound that stands beside the metric.
+//! **Error.** The error of a metric is the mean over its samples of the absolute time that the
+//! client added to each. It is estimated from the run's own record
+//! ([`ErrorEstimate`](veeksha_metrics::ErrorEstimate)) or measured by a self-test
+//! (`self_test.rs`), whichever is larger: a quiet test does not excuse a disturbed run. It is
+//! compared with the metric's own P50. More than 1 % degrades the run, more than 5 % invalidates it
+//! ([`Thresholds`]). The mean decides and not the median, so that rare long stalls count; and not
+//! the P99, which one stall among a hundred requests decides. The P99 of the error is the bound
+//! that is shown next to the metric.
 //!
-//! Where chunks come in bursts, most gaps are next to nothing and their P50 is no measure of anything: if the P50 of `tbc` is below a
-//! tenth of its mean, the mean takes its place.
+//! Where chunks come in bursts, most gaps are close to 0 and their P50 is not a pace: if the P50 of
+//! `tbc` is below a tenth of its mean, the mean takes its place.
 //!
-//! **What decides besides errors.** Requests that were due and that the host failed to send; client threads that had hardly any processor
-//! time to spare; no request answered.
+//! **Further causes of a verdict.** Requests that were due and that the host failed to send; failed
+//! requests, which leave the metrics to the answered ones; client threads with hardly any processor
+//! time to spare; counts of tokens that contradict each other (`tokens.rs`); no request answered.
 //!
-//! **What does not decide** and is said all the same (a finding with the verdict `VALID`): openings of connections within times to first chunk,
-//! lag that kernel timestamps made harmless, clock steps, sessions that a plugin delivered late (their lateness is in the dispatch),
-//! requests that were withdrawn because their session had failed.
+//! **Remarks** do not change the verdict (findings with the verdict `VALID`): connections that were
+//! opened within times to first chunk, lag that kernel timestamps made harmless, clock steps,
+//! sessions that a plugin delivered late (their lateness is in the dispatch), and requests that
+//! were withdrawn because their session had failed.
 //!
-//! **Few samples, and short times.** A metric of fewer than [`ENOUGH`] samples is not certified, nor one of which the typical value is below
-//! [`FINEST`]: no client can tell such times apart, and a server that writes without a pace is no fault of the client's. Either can degrade
+//! **Few samples, and short times.** A metric of fewer than [`ENOUGH`](crate::ENOUGH) samples is not
+//! certified, nor one whose typical value is below [`FINEST`](crate::FINEST): no client can resolve
+//! such times, and a server that writes without a pace is not the client's fault. Either can degrade
 //! the run, if its error is too large, but never invalidate it.
 //!
-//! **Unknown errors.** Where arrival times are those of reads, and nothing tells how late these were, the run is degraded: it cannot vouch for
-//! what it did not observe.
+//! **Unknown errors.** Where arrival times are those of reads, and nothing shows how late these
+//! were, the run is degraded.
+//!
+//! **No schedule.** In closed-loop traffic requests are due when the server's answers allow it, so
+//! lateness against those instants is shown and not judged.
 
 use serde_json::Value;
 use veeksha_metrics::{Evaluation, HostFigures, Metric};
@@ -35,19 +44,19 @@ use crate::json;
 use crate::self_test::SelfTest;
 use crate::verdict::{CertFinding, Thresholds, Verdict};
 
-/// What the certificate rests on.
+/// The evidence behind a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
-    /// On the run's own record.
+    /// The run's own record.
     Record,
-    /// On the run's own record and a self-test.
+    /// The run's own record and a self-test.
     SelfTest,
     /// Time was simulated: nothing was late, and no error is possible.
     Simulated,
 }
 
 impl Basis {
-    /// The snake-case name, as it stands in files.
+    /// The snake-case name in files.
     pub fn name(self) -> &'static str {
         match self {
             Basis::Record => "record",
@@ -57,26 +66,27 @@ impl Basis {
     }
 }
 
-/// A run's judgement of itself.
+/// The certificate of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Certificate {
     /// The worst of the findings' verdicts.
     pub verdict: Verdict,
-    /// What it rests on.
+    /// The evidence.
     pub basis: Basis,
-    /// Metrics first, then the host's other figures.
+    /// Metrics first, then the run as a whole.
     pub findings: Vec<CertFinding>,
     /// In the order of [`Metric::all`]; without those that have no samples.
     pub bounds: Vec<ErrorBound>,
-    /// What was tolerated.
+    /// The limits that were applied.
     pub thresholds: Thresholds,
-    /// The figures behind it.
+    /// The host's statistics, from which the bounds follow.
     pub host: HostFigures,
     /// The self-test, if one was made.
     pub self_test: Option<SelfTest>,
 }
 
-/// Judges a run. A self-test's errors count where they are larger than the estimated ones, if it has samples enough.
+/// Certifies a run. A self-test's errors count where they are larger than the estimated ones, if it
+/// has enough samples.
 pub fn certify(
     evaluation: &Evaluation,
     thresholds: &Thresholds,
@@ -117,7 +127,7 @@ fn worst(findings: &[CertFinding]) -> Verdict {
 }
 
 impl Certificate {
-    /// The certificate of a run in virtual time: what it measured is exactly what its model did.
+    /// Returns the certificate of a run in virtual time, whose metrics are exactly the model's.
     pub fn simulated(evaluation: &Evaluation, thresholds: &Thresholds) -> Certificate {
         let mut findings = vec![CertFinding {
             metric: None,
