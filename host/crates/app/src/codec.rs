@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use veeksha_endpoint::{Dialect, Pointers, Template, TemplateSpec};
+use veeksha_endpoint::{EndpointKind, Pointers, Template, TemplateSpec};
 use veeksha_model::Framing;
 use veeksha_ports::Codec;
 use veeksha_prompt::Tokenizer;
@@ -20,7 +20,7 @@ pub(crate) struct Known {
     /// Headers of every request.
     pub(crate) headers: Vec<(String, String)>,
     /// The form of the requests.
-    pub(crate) dialect: Dialect,
+    pub(crate) endpoint: EndpointKind,
     /// The decoder of the answers, and their framing.
     pub(crate) codec: (Arc<dyn Codec>, Framing),
 }
@@ -53,7 +53,7 @@ pub(crate) fn open(loaded: &Loaded, file: &CodecFile, tokenizer: &Tokenizer) -> 
     Ok(Known {
         path: shape.path,
         headers: shape.headers,
-        dialect: Dialect::Template(Arc::new(template)),
+        endpoint: EndpointKind::Template(Arc::new(template)),
         codec: (codec, shape.framing),
     })
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use veeksha_endpoint::{Api, Dialect, Pointers, Template, TemplateSpec};
+use veeksha_endpoint::{Api, EndpointKind, Pointers, Template, TemplateSpec};
 use veeksha_model::{Framing, Role, printable, redact_address};
 use veeksha_scenario::{
     Balance, Client, ClientKind, Connections, HttpVersion, Scenario, TargetServer, TemplateFraming, Tls,
@@ -58,7 +58,7 @@ pub(crate) fn complete(target: &mut Target, loaded: &Loaded, wired: &Wired) -> R
         }
         // User-defined headers take precedence.
         target.headers.splice(0..0, known.headers);
-        target.api.dialect = known.dialect;
+        target.api.endpoint = known.endpoint;
         target.codec = Some(known.codec);
     }
     Ok(())
@@ -189,16 +189,29 @@ fn simulated(profile: &str, loaded: &Loaded) -> Result<SimServer, Failure> {
 
 fn target(loaded: &Loaded, servers: Vec<Server>) -> Result<Target, Failure> {
     let client = &loaded.scenario.client;
-    let dialect = match client.kind {
-        ClientKind::OpenaiChatCompletions => Dialect::ChatCompletions,
-        ClientKind::OpenaiCompletions => Dialect::Completions,
-        ClientKind::OpenaiResponses => Dialect::Responses,
-        ClientKind::AnthropicMessages => Dialect::AnthropicMessages,
-        ClientKind::TgiGenerateStream => Dialect::TgiGenerateStream,
+    let endpoint = match client.kind {
+        ClientKind::OpenaiChatCompletions => EndpointKind::ChatCompletions,
+        ClientKind::OpenaiCompletions => EndpointKind::Completions,
+        ClientKind::OpenaiResponses => EndpointKind::Responses,
+        ClientKind::AnthropicMessages => EndpointKind::AnthropicMessages,
+        ClientKind::TgiGenerateStream => EndpointKind::TgiGenerateStream,
         ClientKind::Template => template_endpoint(client)?,
         // Set by `complete`.
-        ClientKind::Wasm => Dialect::default(),
+        ClientKind::Wasm => EndpointKind::default(),
     };
+    let api = Api {
+        endpoint,
+        model: client.model.clone().unwrap_or_default(),
+        max_tokens_param: client.max_tokens_param.clone(),
+        min_tokens_param: client.min_tokens_param.clone(),
+        ignore_eos: client.ignore_eos,
+        sampling: client.additional_sampling_params.clone(),
+        stream_options: true,
+        // Known once the tokenizer is.
+        render: None,
+    };
+    api.check_sampling()
+        .map_err(|error| Failure::usage(format!("client.additional_sampling_params: {error}")))?;
     Ok(Target {
         servers,
         balance: match client.balance {
@@ -206,24 +219,14 @@ fn target(loaded: &Loaded, servers: Vec<Server>) -> Result<Target, Failure> {
             Balance::LeastInFlight => veeksha_transport::Balance::LeastInFlight,
         },
         path: Some(client.address_append_value.clone()),
-        api: Api {
-            dialect,
-            model: client.model.clone().unwrap_or_default(),
-            max_tokens_param: client.max_tokens_param.clone(),
-            min_tokens_param: client.min_tokens_param.clone(),
-            ignore_eos: client.ignore_eos,
-            sampling: client.additional_sampling_params.clone(),
-            stream_options: true,
-            // Set once the tokenizer is known.
-            render: None,
-        },
+        api,
         headers: client.headers.clone().into_iter().collect(),
         codec: None,
     })
 }
 
 /// Returns the endpoint that the scenario describes by a template.
-fn template_endpoint(client: &Client) -> Result<Dialect, Failure> {
+fn template_endpoint(client: &Client) -> Result<EndpointKind, Failure> {
     let Some(template) = &client.template else {
         return Err(Failure::usage("client.template: `template` is missing"));
     };
@@ -251,7 +254,7 @@ fn template_endpoint(client: &Client) -> Result<Dialect, Failure> {
     };
     let template =
         Template::new(spec).map_err(|error| Failure::usage(format!("client.template: {error}")))?;
-    Ok(Dialect::Template(Arc::new(template)))
+    Ok(EndpointKind::Template(Arc::new(template)))
 }
 
 /// Returns true if an error is in the configuration, not in the server.

@@ -34,7 +34,8 @@ pub struct Observation {
     pub second: OptionalInstant,
     /// First chunk of visible text.
     pub content: OptionalInstant,
-    /// Last generated chunk; exists where the first does.
+    /// End of generation: the last generated chunk; the finish event if the response has tool calls or
+    /// was not streamed. Exists where the first does, and without streaming.
     pub last: OptionalInstant,
     /// Tokens of the new messages.
     pub prompt_tokens: u32,
@@ -66,7 +67,15 @@ impl Observation {
     pub fn of(record: &RequestRecord) -> Self {
         let (mut first, mut second, mut content, mut last) = (None, None, None, None);
         let mut chunks = 0;
-        for chunk in record.chunks.iter().filter(|chunk| chunk.kind.is_generated()) {
+        let (mut finished, mut calls_tool) = (None, false);
+        for chunk in &record.chunks {
+            if chunk.kind == ChunkKind::Finish {
+                finished = Some(chunk.at);
+            }
+            if !chunk.kind.is_generated() {
+                continue;
+            }
+            calls_tool |= chunk.kind == ChunkKind::Tool;
             match chunks {
                 0 => first = Some(chunk.at),
                 1 => second = Some(chunk.at),
@@ -77,6 +86,11 @@ impl Observation {
             }
             last = Some(chunk.at);
             chunks += 1;
+        }
+        // Servers hold back the arguments of a tool call, often until the call is complete; a response
+        // that was not streamed has no other event. Both end with the finish event.
+        if calls_tool || !record.is_stream() {
+            last = finished.max(last);
         }
         let usage = record.usage.as_ref();
         Observation {

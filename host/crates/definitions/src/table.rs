@@ -227,7 +227,8 @@ metrics! {
         display: "End to End Latency",
         title: "End-to-End Latency (E2E)",
         short: "E2E",
-        definition: "last generated chunk - dispatched",
+        definition: "last generated chunk (of a tool call, or without streaming: the finish event) - \
+                     dispatched",
         source: "Veeksha's documentation; usage, [DONE] and the end of the stream do not count",
         samples: Samples::Request(Observation::end_to_end),
         certification: Certification::Own,

@@ -10,19 +10,19 @@
 
 use std::time::{Duration, Instant};
 
-use veeksha_endpoint::{AnswerStream, BodyEnd, Dialect, ReadStamp};
+use veeksha_endpoint::{AnswerStream, BodyEnd, EndpointKind, ReadStamp};
 
 /// Events of one answer; after that a new one begins, as it does in a run.
 const EVENTS_OF_AN_ANSWER: usize = 512;
 
-/// Name, dialect, and the event of a token: what the servers send, with texts of the usual length.
-type Shape = (&'static str, Dialect, fn(usize) -> String);
+/// Name, endpoint, and the event of a token: what the servers send, with texts of the usual length.
+type Shape = (&'static str, EndpointKind, fn(usize) -> String);
 
 const TEXTS: [&str; 8] = [" the", " model", "ing", ",", " of", "\\n", " tokens", " süß"];
 
 fn shapes() -> [Shape; 5] {
     [
-        ("chat", Dialect::ChatCompletions, |index| {
+        ("chat", EndpointKind::ChatCompletions, |index| {
             format!(
                 "data: {{\"id\":\"chatcmpl-bd81fc3e-14f5-4e3a-82fb-e6d8d71dcb\",\"object\":\"chat.completion.chunk\",\"created\":1795205421,\
                  \"model\":\"tiny\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{}\"}},\"logprobs\":null,\"finish_reason\":null,\
@@ -30,7 +30,7 @@ fn shapes() -> [Shape; 5] {
                 TEXTS[index % TEXTS.len()]
             )
         }),
-        ("llamacpp", Dialect::ChatCompletions, |index| {
+        ("llamacpp", EndpointKind::ChatCompletions, |index| {
             format!(
                 "data: {{\"choices\":[{{\"finish_reason\":null,\"index\":0,\"delta\":{{\"content\":\"{}\"}}}}],\"created\":{},\
                  \"id\":\"chatcmpl-xfYXUvXNCbHU6IGVyMzM0WvCP8sTvYvw\",\"model\":\"tiny\",\"system_fingerprint\":\"b9999-0123456789\",\
@@ -39,21 +39,21 @@ fn shapes() -> [Shape; 5] {
                 1_795_205_421 + index / 100
             )
         }),
-        ("responses", Dialect::Responses, |index| {
+        ("responses", EndpointKind::Responses, |index| {
             format!(
                 "event: response.output_text.delta\ndata: {{\"content_index\":0,\"delta\":\"{}\",\"item_id\":\"msg_0123456789abcdef\",\
                  \"logprobs\":[],\"output_index\":0,\"sequence_number\":{index},\"type\":\"response.output_text.delta\"}}\n\n",
                 TEXTS[index % TEXTS.len()]
             )
         }),
-        ("anthropic", Dialect::AnthropicMessages, |index| {
+        ("anthropic", EndpointKind::AnthropicMessages, |index| {
             format!(
                 "event: content_block_delta\ndata: {{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{{\"type\":\"text_delta\",\
                  \"text\":\"{}\"}}}}\n\n",
                 TEXTS[index % TEXTS.len()]
             )
         }),
-        ("tgi", Dialect::TgiGenerateStream, |index| {
+        ("tgi", EndpointKind::TgiGenerateStream, |index| {
             format!(
                 "data:{{\"index\":{index},\"token\":{{\"id\":{},\"text\":\"{}\",\"logprob\":-0.{index},\"special\":false}},\
                  \"generated_text\":null,\"details\":null}}\n\n",
@@ -65,11 +65,11 @@ fn shapes() -> [Shape; 5] {
 }
 
 /// Understands so many events, one read each, and returns how many bytes of text they had.
-fn run(dialect: &Dialect, events: &[String], count: usize, skeletons: bool) -> usize {
+fn run(endpoint: &EndpointKind, events: &[String], count: usize, skeletons: bool) -> usize {
     let mut bytes = 0;
     let mut read = 0;
     while read < count {
-        let mut stream = AnswerStream::new(dialect);
+        let mut stream = AnswerStream::new(endpoint);
         if !skeletons {
             stream = stream.without_skeletons();
         }
@@ -110,19 +110,19 @@ fn main() {
         .and_then(|count| count.parse().ok())
         .unwrap_or(500_000);
     let only = arguments.get(1);
-    for (name, dialect, event) in shapes() {
+    for (name, endpoint, event) in shapes() {
         if only.is_some_and(|only| only != name) {
             continue;
         }
         let events: Vec<String> = (0..EVENTS_OF_AN_ANSWER).map(event).collect();
         let size = events.iter().map(String::len).sum::<usize>() / events.len();
         if let Some(way) = arguments.get(2) {
-            println!("{}", run(&dialect, &events, count, way == "skeletons"));
+            println!("{}", run(&endpoint, &events, count, way == "skeletons"));
             continue;
         }
         let per_event = |skeletons| {
             let time = time(|| {
-                std::hint::black_box(run(&dialect, &events, count, skeletons));
+                std::hint::black_box(run(&endpoint, &events, count, skeletons));
             });
             time.as_nanos() as f64 / count as f64
         };

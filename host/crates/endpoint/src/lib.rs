@@ -1,25 +1,37 @@
-//! The APIs of inference servers: the body of a request, and what the events of an answer mean. Pure: no sockets, no clock.
+//! The APIs of inference servers: bodies of requests, and the meaning of response events. Pure: no
+//! sockets, no clock.
 //!
-//! A [`Dialect`] is an API. [`request_body`] writes a request as JSON. [`AnswerStream`] cuts the bytes of an answer into events and makes
-//! chunks and a response of them: bytes and the times at which they came go in, chunks and a verdict come out. [`RawStream`] does the
-//! same for a plugin that knows what events mean. A [`Template`] describes an API without code.
+//! An [`EndpointKind`] is an API. [`request_body`] writes a request as JSON. [`AnswerStream`] splits
+//! the bytes of a response into events and turns them into chunks and a response: its inputs are
+//! bytes and their read times, its result is an [`AnswerOutcome`]. [`RawStream`] does the same for a
+//! plugin that interprets the events. A [`Template`] describes an API without code.
 #![forbid(unsafe_code)]
 
+mod answer;
+mod answer_outcome;
+mod answer_stream;
 mod api;
 mod body;
 mod cut;
-mod dialect;
+mod endpoint_kind;
 mod error_body;
 mod events;
 mod failure;
-pub mod stream;
+mod header;
+mod json_writer;
+mod raw_stream;
+mod skeleton;
+mod surrogates;
 mod template;
 
+pub use answer_outcome::{AnswerOutcome, BodyEnd, ReadStamp};
+pub use answer_stream::{AnswerStream, MAX_EVENTS, MAX_TEXT_BYTES, whole_answer};
 pub use api::{Api, RenderConversation};
 pub use body::request_body;
-pub use cut::{EventTooLarge, Item, MAX_EVENT_BYTES, sse};
-pub use dialect::{Dialect, Header, KeyHeader};
+pub use cut::{EventTooLarge, Item, MAX_EVENT_BYTES, SseDecoder};
+pub use endpoint_kind::EndpointKind;
 pub use error_body::{ServerError, error_in};
 pub use failure::{Failure, one_line, shorten};
-pub use stream::{AnswerStream, BodyEnd, RawStream, ReadStamp, Verdict, whole_answer};
+pub use header::{Header, KeyHeader};
+pub use raw_stream::RawStream;
 pub use template::{Pointers, Template, TemplateError, TemplateSpec};

@@ -3,7 +3,7 @@
 use crate::held::Held;
 use crate::ids::{Nanos, NodeId, RequestId};
 use crate::replay::{HistoryMode, Recorded};
-use crate::response::{Chunk, ErrorClass, StampSource, Usage};
+use crate::response::{Chunk, ChunkKind, ErrorClass, StampSource, Usage};
 use crate::session::Label;
 
 /// The outcome of a request.
@@ -56,8 +56,9 @@ pub struct RequestRecord {
     pub stamps: StampSource,
     /// Every event of the stream.
     pub chunks: Vec<Chunk>,
-    /// Tokens in each *generated* chunk, in their order, by the host's tokenizer: a token counts
-    /// where its last character came. Empty where each chunk carried one token (as many chunks as
+    /// Tokens in each *generated* chunk, in their order: by the server's running counts where
+    /// each chunk came with one, else by the host's tokenizer, where a token counts for the chunk that
+    /// brought its last character. Empty where each chunk carried one token (as many chunks as
     /// output tokens), or where it is not known.
     pub chunk_tokens: Vec<u32>,
     /// The outcome.
@@ -109,6 +110,12 @@ pub struct RequestRecord {
 }
 
 impl RequestRecord {
+    /// Returns false if the whole response came as one event, as with `stream: false`: when the server
+    /// generated its first token is not known then.
+    pub fn is_stream(&self) -> bool {
+        !matches!(self.chunks.as_slice(), [only] if only.kind == ChunkKind::Finish)
+    }
+
     /// A measured request that was answered at the run's zero with nothing: records with more in
     /// them are made of it by setting what matters.
     pub fn answered(id: RequestId) -> RequestRecord {

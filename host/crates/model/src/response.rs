@@ -54,7 +54,7 @@ pub enum ChunkKind {
     Content,
     /// A part of a tool call.
     Tool,
-    /// A finish reason without text.
+    /// A finish reason without text, or a whole response that was not streamed.
     Finish,
     /// Token counts.
     Usage,

@@ -94,6 +94,7 @@ impl Transport for AtOnce {
             connection: ConnectionUse::default(),
             status: None,
             chunk_texts: Vec::new(),
+            chunk_tokens: Vec::new(),
             chunks: Vec::new(),
             result: Ok(Response::default()),
             codec_failure: None,

@@ -104,6 +104,7 @@ impl Transport for AtOnce {
             connection: ConnectionUse::default(),
             status: Some(200),
             chunk_texts: Vec::new(),
+            chunk_tokens: Vec::new(),
             chunks: (0..64).map(chunk).collect(),
             result: Ok(response),
             codec_failure: None,

@@ -155,6 +155,16 @@ fn chunk_tokens(tokenizer: &Tokenizer, answer: &CountedOutcome) -> Vec<u32> {
     let outcome = &answer.outcome;
     let kinds = outcome.chunks.iter().map(|chunk| chunk.kind);
     let kinds: Vec<ChunkKind> = kinds.filter(|kind| kind.is_generated()).collect();
+    // The server's own counts are exact; the tokenizer may split the text otherwise.
+    let counted = &outcome.chunk_tokens;
+    if !counted.is_empty() && counted.len() == kinds.len() {
+        let is_one_each = counted.iter().all(|tokens| *tokens == 1);
+        return if is_one_each && counted.len() == response.output_tokens as usize {
+            Vec::new()
+        } else {
+            counted.clone()
+        };
+    }
     // One token to a chunk is what nearly every server does.
     if kinds.len() == response.output_tokens as usize
         || response.text.len() + response.reasoning.len() > PIECE_BYTES
@@ -378,6 +388,7 @@ mod tests {
             },
             status: None,
             chunk_texts: Vec::new(),
+            chunk_tokens: Vec::new(),
             chunks: [1_008, 1_009]
                 .map(|at| Chunk {
                     lag: 0,

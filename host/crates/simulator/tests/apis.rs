@@ -13,7 +13,7 @@ mod server;
 use client::{Ended, Reply};
 use serde_json::{Value, json};
 use server::{Sim, profile};
-use veeksha_endpoint::{AnswerStream, BodyEnd, Dialect, ReadStamp, Verdict, whole_answer};
+use veeksha_endpoint::{AnswerOutcome, AnswerStream, BodyEnd, EndpointKind, ReadStamp, whole_answer};
 use veeksha_model::ChunkKind;
 use veeksha_simulator::{Faults, FinishReason, Profile, TruthOutcome, TruthRecord};
 
@@ -35,8 +35,8 @@ fn stamp() -> ReadStamp {
     }
 }
 
-fn seen(dialect: &Dialect, reply: &Reply) -> Verdict {
-    let mut stream = AnswerStream::new(dialect);
+fn seen(endpoint: &EndpointKind, reply: &Reply) -> AnswerOutcome {
+    let mut stream = AnswerStream::new(endpoint);
     stream.on_bytes(stamp(), reply.body.as_bytes());
     let kind = reply.header("content-type");
     stream.finish(stamp(), kind, BodyEnd::Complete)
@@ -48,38 +48,38 @@ fn kinds_of(truth: &TruthRecord) -> Vec<ChunkKind> {
 
 /// Returns the path, the client's endpoint kind, the body of a streamed request for `tokens`
 /// tokens, and whether the API has reasoning.
-fn apis(tokens: u32) -> [(&'static str, Dialect, Value, bool); 5] {
+fn apis(tokens: u32) -> [(&'static str, EndpointKind, Value, bool); 5] {
     let hi = json!([{ "role": "user", "content": "hi" }]);
     [
         (
             "/v1/chat/completions",
-            Dialect::ChatCompletions,
+            EndpointKind::ChatCompletions,
             json!({ "messages": hi, "max_tokens": tokens, "ignore_eos": true, "stream": true,
                     "stream_options": { "include_usage": true } }),
             true,
         ),
         (
             "/v1/completions",
-            Dialect::Completions,
+            EndpointKind::Completions,
             json!({ "prompt": "hi", "max_tokens": tokens, "ignore_eos": true, "stream": true,
                     "stream_options": { "include_usage": true } }),
             false,
         ),
         (
             "/v1/responses",
-            Dialect::Responses,
+            EndpointKind::Responses,
             json!({ "input": "hi", "max_output_tokens": tokens, "ignore_eos": true, "stream": true }),
             true,
         ),
         (
             "/v1/messages",
-            Dialect::AnthropicMessages,
+            EndpointKind::AnthropicMessages,
             json!({ "messages": hi, "max_tokens": tokens, "ignore_eos": true, "stream": true }),
             true,
         ),
         (
             "/generate_stream",
-            Dialect::TgiGenerateStream,
+            EndpointKind::TgiGenerateStream,
             json!({ "inputs": "hi", "parameters": { "max_new_tokens": tokens, "ignore_eos": true, "details": true } }),
             false,
         ),
@@ -91,13 +91,13 @@ fn truth_has_the_kinds_that_a_client_sees() {
     for reasoning in [0, 2] {
         let sim = Sim::start(fast(Faults::default(), reasoning));
         let mut connection = sim.connect();
-        for (ordinal, (path, dialect, body, reasons)) in apis(5).into_iter().enumerate() {
+        for (ordinal, (path, endpoint, body, reasons)) in apis(5).into_iter().enumerate() {
             let reply = connection.post(path, "", &body.to_string());
             assert_eq!((reply.status, reply.ended), (200, Ended::Whole), "{path}");
             let truth = sim.truth(ordinal);
             assert_eq!((truth.path.as_str(), truth.fault), (path, None));
             assert_eq!(truth.outcome, TruthOutcome::Finished(FinishReason::Length));
-            let verdict = seen(&dialect, &reply);
+            let verdict = seen(&endpoint, &reply);
             let kinds: Vec<ChunkKind> = verdict.chunks.iter().map(|chunk| chunk.kind).collect();
             assert_eq!(
                 kinds_of(&truth),
@@ -136,7 +136,7 @@ fn truth_has_the_kinds_that_a_client_sees() {
 fn whole_answers_match_streams() {
     let sim = Sim::start(fast(Faults::default(), 0));
     let mut connection = sim.connect();
-    for (path, dialect, mut body, _) in apis(4) {
+    for (path, endpoint, mut body, _) in apis(4) {
         body["stream"] = false.into();
         let path = path.replace("_stream", "");
         let reply = connection.post(&path, "", &body.to_string());
@@ -144,7 +144,7 @@ fn whole_answers_match_streams() {
             (reply.status, reply.header("content-type")),
             (200, Some("application/json"))
         );
-        let answer = whole_answer(&dialect, stamp(), reply.body.as_bytes())
+        let answer = whole_answer(&endpoint, stamp(), reply.body.as_bytes())
             .result
             .unwrap_or_else(|failure| panic!("{path}: {failure:?}"));
         assert_eq!(answer.text.split(' ').count(), 4, "{path}");
@@ -161,7 +161,7 @@ fn tool_call_has_the_shape_of_the_api() {
     let function = json!({ "type": "function", "function": { "name": "look_up" } });
     let flat = json!({ "type": "function", "name": "look_up" });
     let mut ordinal = 0;
-    for (path, dialect, mut body, has_tools) in apis(4) {
+    for (path, endpoint, mut body, has_tools) in apis(4) {
         if !has_tools {
             continue;
         }
@@ -173,12 +173,12 @@ fn tool_call_has_the_shape_of_the_api() {
         body["tools"] = json!([tool]);
         body["tool_choice"] = choice;
         let reply = connection.post(path, "", &body.to_string());
-        let verdict = seen(&dialect, &reply);
+        let verdict = seen(&endpoint, &reply);
         let kinds: Vec<ChunkKind> = verdict.chunks.iter().map(|chunk| chunk.kind).collect();
         assert_eq!(kinds_of(&sim.truth(ordinal)), kinds, "{path}");
         body["stream"] = false.into();
         let whole = connection.post(path, "", &body.to_string());
-        let whole = whole_answer(&dialect, stamp(), whole.body.as_bytes());
+        let whole = whole_answer(&endpoint, stamp(), whole.body.as_bytes());
         ordinal += 2;
         for answer in [verdict.result, whole.result] {
             let answer = answer.unwrap_or_else(|failure| panic!("{path}: {failure:?}"));
@@ -401,10 +401,10 @@ fn midstream_error_has_the_shape_of_the_api() {
         0,
     ));
     let mut connection = sim.connect();
-    for (ordinal, (path, dialect, body, _)) in apis(5).into_iter().enumerate() {
+    for (ordinal, (path, endpoint, body, _)) in apis(5).into_iter().enumerate() {
         let reply = connection.post(path, "", &body.to_string());
         assert_eq!((reply.status, reply.ended), (200, Ended::Whole), "{path}");
-        let verdict = seen(&dialect, &reply);
+        let verdict = seen(&endpoint, &reply);
         let failure = verdict.result.unwrap_err();
         assert!(
             failure.message.contains("failed while answering"),

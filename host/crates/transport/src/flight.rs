@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use veeksha_endpoint::Failure;
-use veeksha_endpoint::stream::ReadStamp;
+use veeksha_endpoint::ReadStamp;
 use veeksha_http1::Head;
 use veeksha_model::{ErrorClass, Nanos, StampSource};
 use veeksha_ports::{ConnectionUse, Job, Timings};

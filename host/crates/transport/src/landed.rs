@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use veeksha_endpoint::stream::{ReadStamp, Verdict};
+use veeksha_endpoint::{AnswerOutcome, ReadStamp};
 use veeksha_endpoint::{Failure, one_line, shorten};
 use veeksha_model::{ErrorClass, FailureReason, Nanos, RequestId, Response};
 use veeksha_ports::{ConnectionUse, Job, PendingOutcome, RequestOutcome, Timings};
@@ -44,9 +44,10 @@ impl PendingOutcome for Landed {
         let route = landed.route;
         let mut codec_failure = None;
         let verdict = match (landed.received, landed.end) {
-            (Received::Refusal { location, bytes }, end) => Verdict {
+            (Received::Refusal { location, bytes }, end) => AnswerOutcome {
                 chunks: Vec::new(),
-                texts: Vec::new(),
+                chunk_texts: Vec::new(),
+                chunk_tokens: Vec::new(),
                 result: Err(match end {
                     Err(failure) if is_ours(&failure) => failure,
                     // A refusal is told even if its body broke off.
@@ -67,9 +68,10 @@ impl PendingOutcome for Landed {
                     Err(failure) => {
                         let message = one_line(&failure.message);
                         codec_failure = Some(Box::new(failure));
-                        Verdict {
+                        AnswerOutcome {
                             chunks: Vec::new(),
-                            texts: Vec::new(),
+                            chunk_texts: Vec::new(),
+                            chunk_tokens: Vec::new(),
                             result: Err(Failure::new(ErrorClass::Codec, message)),
                             completed_at: None,
                         }
@@ -89,7 +91,8 @@ impl PendingOutcome for Landed {
             connection: landed.connection,
             status: landed.status,
             chunks: verdict.chunks,
-            chunk_texts: verdict.texts,
+            chunk_texts: verdict.chunk_texts,
+            chunk_tokens: verdict.chunk_tokens,
             result: verdict
                 .result
                 .map(|response| with_safe_words(&route, response))

@@ -109,13 +109,13 @@ fn headers(target: &Target, server: &Server) -> Result<HeaderMap, TransportError
         USER_AGENT,
         HeaderValue::from_static(concat!("veeksha-host/", env!("CARGO_PKG_VERSION"))),
     );
-    let dialect = target.api.dialect.extra_headers().iter();
-    let dialect = dialect.map(|(name, text)| (&**name, &**text));
+    let endpoint = target.api.endpoint.extra_headers().iter();
+    let endpoint = endpoint.map(|(name, text)| (&**name, &**text));
     let key = target.key_header(server);
     let key = key.iter().map(|(name, text)| (*name, text.as_str()));
     let own = target.headers.iter().chain(&server.headers);
     let own = own.map(|(name, text)| (name.as_str(), text.as_str()));
-    for (name, text) in dialect.chain(key).chain(own) {
+    for (name, text) in endpoint.chain(key).chain(own) {
         let refuse = |reason: &str| TransportError::Header {
             name: name.to_owned(),
             reason: reason.to_owned(),

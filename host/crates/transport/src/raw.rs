@@ -1,6 +1,6 @@
 //! Bytes of an answer that wait to be understood, with the reads they came from.
 
-use veeksha_endpoint::stream::ReadStamp;
+use veeksha_endpoint::ReadStamp;
 use veeksha_model::Nanos;
 
 /// Bytes of an answer that wait to be understood, with the reads they came from.

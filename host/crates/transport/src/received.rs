@@ -5,7 +5,7 @@
 //! answer, when the stream falls quiet (it may have ended without the body's end), or, off the client thread, when the
 //! answer has ended.
 
-use veeksha_endpoint::stream::{AnswerStream, BodyEnd, RawStream, ReadStamp, Verdict, whole_answer};
+use veeksha_endpoint::{AnswerOutcome, AnswerStream, BodyEnd, RawStream, ReadStamp, whole_answer};
 use veeksha_endpoint::{Failure, MAX_EVENT_BYTES};
 use veeksha_model::{ErrorClass, Framing, Nanos};
 use veeksha_ports::PluginFailure;
@@ -182,7 +182,7 @@ impl Received {
         if !waiting.is_empty() {
             let tail = &waiting[waiting.len().saturating_sub(TAIL_BYTES)..];
             let ends = match &stream.events {
-                Events::Understood(_) => target.api.dialect.ends_with(tail),
+                Events::Understood(_) => target.api.endpoint.ends_with(tail),
                 Events::Kept(_) => ends_as_usual(tail),
             };
             stream.end_suspected_at = ends.then_some(newest.at);
@@ -213,11 +213,11 @@ impl Received {
         newest: ReadStamp,
         content_type: Option<&str>,
         end: Result<(), Failure>,
-    ) -> Result<Verdict, PluginFailure> {
+    ) -> Result<AnswerOutcome, PluginFailure> {
         let mut stream = match (self, &end) {
             (Received::Stream(stream), _) => *stream,
             (Received::Whole { bytes, stamp }, Ok(())) => {
-                return Ok(whole_answer(&target.api.dialect, stamp, &bytes));
+                return Ok(whole_answer(&target.api.endpoint, stamp, &bytes));
             }
             _ => Stream::new(target),
         };
@@ -256,7 +256,7 @@ fn begin(target: &Target, stamp: ReadStamp, bytes: &[u8], content_type: Option<&
     // A server that was asked for a stream and says JSON may mean either; the first byte tells.
     let is_json = content_type.is_some_and(|kind| kind.starts_with("application/json"))
         && target.codec.is_none()
-        && target.api.dialect.framing() == Framing::EventStream;
+        && target.api.endpoint.framing() == Framing::EventStream;
     if is_json && bytes.trim_ascii_start().starts_with(b"{") {
         return Received::Whole {
             bytes: Vec::new(),
@@ -271,7 +271,7 @@ impl Stream {
         Stream {
             events: match &target.codec {
                 Some((_, framing)) => Events::Kept(RawStream::new(*framing, MAX_CODEC_BYTES)),
-                None => Events::Understood(AnswerStream::new(&target.api.dialect)),
+                None => Events::Understood(AnswerStream::new(&target.api.endpoint)),
             },
             raw: Raw::default(),
             begun: false,

@@ -13,7 +13,7 @@ use nix::sys::time::TimeSpec;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use veeksha_clock::RunClock;
-use veeksha_endpoint::stream::ReadStamp;
+use veeksha_endpoint::ReadStamp;
 
 use crate::figures::{ThreadFigures, count};
 use crate::kernel_time::{Arrival, KernelTime, Source};

@@ -117,13 +117,13 @@ impl Target {
     pub(crate) fn path(&self) -> &str {
         self.path
             .as_deref()
-            .unwrap_or_else(|| self.api.dialect.default_path())
+            .unwrap_or_else(|| self.api.endpoint.default_path())
     }
 
     /// The header that carries a server's key, and its value, where there is one.
     pub(crate) fn key_header(&self, server: &Server) -> Option<(&'static str, String)> {
         let key = server.api_key.as_ref()?.expose();
-        Some(match self.api.dialect.auth() {
+        Some(match self.api.endpoint.auth() {
             KeyHeader::Bearer => ("authorization", format!("Bearer {key}")),
             KeyHeader::XApiKey => ("x-api-key", key.to_owned()),
         })

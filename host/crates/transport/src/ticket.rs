@@ -101,6 +101,7 @@ impl Drop for Ticket {
             status: None,
             chunks: Vec::new(),
             chunk_texts: Vec::new(),
+            chunk_tokens: Vec::new(),
             result: Err(reason),
             codec_failure: None,
         }));
@@ -185,6 +186,7 @@ mod tests {
                 status: Some(200),
                 chunks: Vec::new(),
                 chunk_texts: Vec::new(),
+                chunk_tokens: Vec::new(),
                 result: Ok(Default::default()),
                 codec_failure: None,
             })

@@ -11,8 +11,8 @@ use veeksha_model::{MediaKind, PreparedMessage, Response, Role};
 
 use super::conversation::Conversation;
 use super::media::{Source, cannot_carry, source};
-use super::{end_list, string};
 use crate::failure::Failure;
+use crate::json_writer::{end_list, string};
 
 /// What one side says in a row.
 enum Said<'a> {

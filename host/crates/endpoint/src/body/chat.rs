@@ -6,8 +6,8 @@ use veeksha_model::{MediaKind, PreparedMessage, Response};
 
 use super::conversation::Conversation;
 use super::media::{Source, audio_data, source};
-use super::{end_list, string};
 use crate::failure::Failure;
+use crate::json_writer::{end_list, string};
 
 /// The value of `messages`.
 pub(super) fn write_messages(out: &mut Vec<u8>, conversation: &Conversation<'_>) -> Result<(), Failure> {

@@ -7,8 +7,11 @@ use veeksha_model::{MediaKind, PreparedMessage, Response, Role};
 use super::chat::write_audio;
 use super::conversation::Conversation;
 use super::media::{Source, cannot_carry, source};
-use super::{end_list, string};
 use crate::failure::Failure;
+use crate::json_writer::{end_list, string};
+
+/// The start of a message item, up to its role. OpenAI does not require the type, llama.cpp does.
+const MESSAGE: &[u8] = br#"{"type":"message","role":"#;
 
 /// The value of `input`.
 pub(super) fn write_input(out: &mut Vec<u8>, conversation: &Conversation<'_>) -> Result<(), Failure> {
@@ -31,7 +34,7 @@ fn write_message(out: &mut Vec<u8>, message: &PreparedMessage) -> Result<(), Fai
         string(out, message.tool_call_id.as_deref().unwrap_or_default());
         out.extend_from_slice(b",\"output\":");
     } else {
-        out.extend_from_slice(b"{\"role\":");
+        out.extend_from_slice(MESSAGE);
         string(out, message.role.name());
         out.extend_from_slice(b",\"content\":");
     }
@@ -71,7 +74,8 @@ fn write_media(out: &mut Vec<u8>, kind: MediaKind, url: &str) -> Result<(), Fail
 
 fn write_answer(out: &mut Vec<u8>, answer: &Response) {
     if !answer.text.is_empty() || answer.tool_calls.is_empty() {
-        out.extend_from_slice(b"{\"role\":\"assistant\",\"content\":");
+        out.extend_from_slice(MESSAGE);
+        out.extend_from_slice(b"\"assistant\",\"content\":");
         string(out, &answer.text);
         out.extend_from_slice(b"},");
     }

@@ -6,9 +6,9 @@ use veeksha_model::Prepared;
 
 use super::chat::write_messages;
 use super::conversation::Conversation;
-use super::json;
 use crate::api::Api;
 use crate::failure::Failure;
+use crate::json_writer::json;
 use crate::template::{Fill, Placeholder};
 
 /// One request.

@@ -1,6 +1,6 @@
 //! Cuts a byte stream into lines (newline-delimited JSON). Lines end with LF or CRLF; those that are empty are skipped.
 
-use super::EventTooLarge;
+use super::item::EventTooLarge;
 
 /// The decoder's state between two pieces of input.
 #[derive(Debug)]

@@ -8,8 +8,7 @@
 //!
 //! An event whose one data line lies in the input whole is handed out as a part of the input; nothing is copied then.
 
-pub use super::MAX_EVENT_BYTES;
-use super::{EventTooLarge, Item};
+use super::item::{EventTooLarge, Item, MAX_EVENT_BYTES};
 
 /// The decoder's state between two pieces of input.
 #[derive(Debug)]

@@ -6,8 +6,8 @@
 use serde::Deserialize;
 use veeksha_model::Usage;
 
-use super::json::{Text, count, error_of, text};
-use crate::stream::{Answer, unreadable};
+use super::json::{Content, Text, content, count, error_of, text};
+use crate::answer::{Answer, unreadable};
 
 /// An event of a stream, or a whole answer that is not streamed.
 #[derive(Debug, Deserialize)]
@@ -18,6 +18,9 @@ struct Event<'a> {
     /// Token counts: in an event of their own, in the finish event, or in every event.
     #[serde(default)]
     usage: Option<UsageWire>,
+    /// Groq's extension, with token counts in the last event.
+    #[serde(default)]
+    x_groq: Option<XGroq>,
     /// Present and not null: the request failed.
     #[serde(borrow, default)]
     error: Option<&'a serde_json::value::RawValue>,
@@ -53,8 +56,9 @@ struct ChoiceDelta<'a> {
 /// A piece of a chat message.
 #[derive(Debug, Default, Deserialize)]
 struct Delta<'a> {
-    #[serde(borrow, default, deserialize_with = "text")]
-    content: Text<'a>,
+    /// A text, or a list of parts (Mistral's reasoning models).
+    #[serde(borrow, default, deserialize_with = "content")]
+    content: Option<Content<'a>>,
     /// vLLM.
     #[serde(borrow, default, deserialize_with = "text")]
     reasoning: Text<'a>,
@@ -66,6 +70,9 @@ struct Delta<'a> {
     refusal: Text<'a>,
     #[serde(borrow, default)]
     tool_calls: Option<Vec<ToolCallDelta<'a>>>,
+    /// The predecessor of `tool_calls`: a single call without an id.
+    #[serde(borrow, default)]
+    function_call: Option<FunctionDelta<'a>>,
 }
 
 impl Delta<'_> {
@@ -106,10 +113,19 @@ struct UsageWire {
     prompt_tokens: u32,
     #[serde(default, deserialize_with = "count")]
     completion_tokens: u32,
+    /// DeepSeek's name for cached prompt tokens.
+    #[serde(default)]
+    prompt_cache_hit_tokens: Option<u32>,
     #[serde(default)]
     prompt_tokens_details: Option<PromptDetails>,
     #[serde(default)]
     completion_tokens_details: Option<CompletionDetails>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+struct XGroq {
+    #[serde(default)]
+    usage: Option<UsageWire>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -131,7 +147,8 @@ impl From<UsageWire> for Usage {
             completion: wire.completion_tokens,
             cached: wire
                 .prompt_tokens_details
-                .and_then(|details| details.cached_tokens),
+                .and_then(|details| details.cached_tokens)
+                .or(wire.prompt_cache_hit_tokens),
             reasoning: wire
                 .completion_tokens_details
                 .and_then(|details| details.reasoning_tokens),
@@ -145,11 +162,12 @@ pub(super) fn read(data: &str, answer: &mut Answer) {
         Ok(event) => event,
         Err(error) => return answer.refuse(unreadable(data, &error)),
     };
-    let may_be_error = event.has_error() || (event.choices.is_none() && event.usage.is_none());
+    let may_be_error =
+        event.has_error() || (event.choices.is_none() && event.usage.is_none() && event.x_groq.is_none());
     if may_be_error && let Some(error) = error_of(data) {
         return answer.error(error);
     }
-    let mut usage = event.usage;
+    let mut usage = event.usage.or(event.x_groq.and_then(|groq| groq.usage));
     for choice in event.choices.into_iter().flatten() {
         usage = usage.or(choice.usage);
         if choice.index.unwrap_or(0) == 0 {
@@ -167,6 +185,14 @@ fn on_choice(choice: ChoiceDelta<'_>, answer: &mut Answer) {
     let delta = choice.delta.unwrap_or_default();
     answer.role();
     answer.reasoning(delta.said_reasoning());
+    if let Some(function) = delta.function_call {
+        answer.tool(
+            Some(0),
+            "",
+            function.name.as_deref().unwrap_or_default(),
+            function.arguments.as_deref().unwrap_or_default(),
+        );
+    }
     for call in delta.tool_calls.into_iter().flatten() {
         let function = call.function.unwrap_or_default();
         answer.tool(
@@ -176,8 +202,25 @@ fn on_choice(choice: ChoiceDelta<'_>, answer: &mut Answer) {
             function.arguments.as_deref().unwrap_or_default(),
         );
     }
-    for text in [delta.content, delta.refusal, choice.text].iter().flatten() {
+    if let Some(content) = &delta.content {
+        on_content(content, answer);
+    }
+    for text in [delta.refusal, choice.text].iter().flatten() {
         answer.content(text);
     }
     answer.finish(choice.finish_reason.as_deref().unwrap_or_default());
+}
+
+fn on_content(content: &Content<'_>, answer: &mut Answer) {
+    match content {
+        Content::Text(text) => answer.content(text),
+        Content::Parts(parts) => {
+            for part in parts {
+                for text in part.thinking.iter().flat_map(Content::texts) {
+                    answer.reasoning(text);
+                }
+                answer.content(part.text.as_deref().unwrap_or_default());
+            }
+        }
+    }
 }

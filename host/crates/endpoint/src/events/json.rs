@@ -1,7 +1,10 @@
 //! Members as servers send them: absent, `null`, or there.
 
 use std::borrow::Cow;
+use std::fmt;
 
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -21,6 +24,68 @@ pub(super) fn text<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result
     #[derive(Deserialize)]
     struct Borrowed<'a>(#[serde(borrow)] Cow<'a, str>);
     Ok(Option::<Borrowed<'a>>::deserialize(deserializer)?.map(|text| text.0))
+}
+
+/// The content of a message: a text, or a list of typed parts.
+#[derive(Debug)]
+pub(super) enum Content<'a> {
+    Text(Cow<'a, str>),
+    Parts(Vec<ContentPart<'a>>),
+}
+
+/// A part of a message's content. Parts of other types (references, images) have no text.
+#[derive(Debug, Deserialize)]
+pub(super) struct ContentPart<'a> {
+    #[serde(borrow, default, deserialize_with = "text")]
+    pub(super) text: Text<'a>,
+    /// Of a part of type `thinking`.
+    #[serde(borrow, default, deserialize_with = "content")]
+    pub(super) thinking: Option<Content<'a>>,
+}
+
+impl Content<'_> {
+    /// Returns the visible texts in order.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
+        let (text, parts) = match self {
+            Content::Text(text) => (Some(&**text), &[][..]),
+            Content::Parts(parts) => (None, &parts[..]),
+        };
+        text.into_iter()
+            .chain(parts.iter().filter_map(|part| part.text.as_deref()))
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ContentVisitor;
+        impl<'de> Visitor<'de> for ContentVisitor {
+            type Value = Content<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text or a list of parts")
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Content::Text(Cow::Borrowed(text)))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Content::Text(Cow::Owned(text.to_owned())))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, parts: A) -> Result<Self::Value, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(parts)).map(Content::Parts)
+            }
+        }
+        deserializer.deserialize_any(ContentVisitor)
+    }
+}
+
+/// A message's content or `null`.
+pub(super) fn content<'de: 'a, 'a, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Content<'a>>, D::Error> {
+    Option::deserialize(deserializer)
 }
 
 /// The error in an event, in one of the usual shapes.

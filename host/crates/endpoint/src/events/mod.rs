@@ -1,112 +1,11 @@
-//! What the events of an answer mean, dialect by dialect. Each file reads one event and tells the [`Answer`] what it says.
+//! What the events of an answer mean, endpoint by endpoint. Each file reads one event and tells the [`Answer`] what it says.
 
 mod anthropic;
 mod chat;
 mod json;
+mod reader;
 mod responses;
 mod template;
 mod tgi;
 
-use std::sync::Arc;
-
-use crate::dialect::Dialect;
-use crate::stream::{Answer, EndRule};
-use crate::template::Template;
-
-/// Reads the events of one answer, in order.
-#[derive(Debug)]
-pub(crate) enum Reader {
-    /// Chat completions and completions: one shape serves both.
-    Chat,
-    Responses,
-    Anthropic(anthropic::Counts),
-    Tgi,
-    Template(Arc<Template>),
-}
-
-impl Reader {
-    pub(crate) fn new(dialect: &Dialect) -> Self {
-        match dialect {
-            Dialect::ChatCompletions | Dialect::Completions => Reader::Chat,
-            Dialect::Responses => Reader::Responses,
-            Dialect::AnthropicMessages => Reader::Anthropic(anthropic::Counts::default()),
-            Dialect::TgiGenerateStream => Reader::Tgi,
-            Dialect::Template(template) => Reader::Template(Arc::clone(template)),
-        }
-    }
-
-    /// Reads the data of one event of a stream.
-    pub(crate) fn read(&mut self, data: &str, answer: &mut Answer) {
-        if self.is_marker(data) {
-            answer.done();
-            return;
-        }
-        match self {
-            Reader::Chat => chat::read(data, answer),
-            Reader::Responses => responses::read(data, answer),
-            Reader::Anthropic(counts) => anthropic::read(data, counts, answer),
-            Reader::Tgi => tgi::read(data, answer),
-            Reader::Template(template) => template::read(data, template, answer),
-        }
-    }
-
-    /// Reads an answer that is not streamed.
-    pub(crate) fn read_whole(&mut self, body: &str, answer: &mut Answer) {
-        match self {
-            Reader::Chat => chat::read(body, answer),
-            Reader::Responses => responses::read_whole(body, answer),
-            Reader::Anthropic(counts) => anthropic::read_whole(body, counts, answer),
-            Reader::Tgi => tgi::read_whole(body, answer),
-            Reader::Template(template) => template::read(body, template, answer),
-        }
-    }
-
-    /// What an answer that is not streamed must have, in words.
-    pub(crate) fn whole_has(&self) -> &'static str {
-        match self {
-            Reader::Chat => "choices",
-            Reader::Responses => "output and no status",
-            Reader::Anthropic(_) => "content and no stop reason",
-            Reader::Tgi => "generated text",
-            Reader::Template(_) => "text where the template expects it",
-        }
-    }
-
-    /// Whether data is the end marker. The dialects that have none of their own get `[DONE]` from servers that speak several.
-    fn is_marker(&self, data: &str) -> bool {
-        match self {
-            Reader::Template(template) => template.end_marker().is_some_and(|marker| data.trim() == marker),
-            _ => data.trim() == "[DONE]",
-        }
-    }
-
-    /// Whether the data of an event without a blank line is a whole event.
-    pub(crate) fn is_whole(&self, data: &[u8]) -> bool {
-        std::str::from_utf8(data).is_ok_and(|text| self.is_marker(text))
-            || serde_json::from_slice::<serde::de::IgnoredAny>(data).is_ok()
-    }
-
-    /// Whether an event that differs from this one only in its text could not be the end marker, which is compared as a whole.
-    /// `[DONE]` differs in its first byte from every event that has a text.
-    pub(crate) fn may_repeat(&self, data: &[u8]) -> bool {
-        match self {
-            Reader::Template(template) => template
-                .end_marker()
-                .is_none_or(|marker| marker.as_bytes().first() != data.trim_ascii().first()),
-            _ => true,
-        }
-    }
-
-    /// What shows that an answer is complete, and how its end is marked.
-    pub(crate) fn end_rule(&self) -> (EndRule, &str) {
-        match self {
-            Reader::Chat | Reader::Responses | Reader::Tgi => (EndRule::FinishReason, "[DONE]"),
-            Reader::Anthropic(_) => (EndRule::FinishReason, "message_stop"),
-            Reader::Template(template) => match (template.wants_finish_reason(), template.end_marker()) {
-                (true, marker) => (EndRule::FinishReason, marker.unwrap_or_default()),
-                (false, Some(marker)) => (EndRule::Marker, marker),
-                (false, None) => (EndRule::Body, ""),
-            },
-        }
-    }
-}
+pub(crate) use reader::Reader;

@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 use veeksha_model::Usage;
 
 use super::json::{Text, count, error_of, text};
+use crate::answer::{Answer, unreadable};
 use crate::error_body::ServerError;
-use crate::stream::{Answer, unreadable};
 
 /// An event, as far as it matters.
 #[derive(Debug, Deserialize)]

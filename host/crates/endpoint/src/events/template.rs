@@ -4,8 +4,8 @@ use serde_json::Value;
 use veeksha_model::Usage;
 
 use super::json::error_of;
+use crate::answer::{Answer, unreadable};
 use crate::error_body::{ServerError, error_in};
-use crate::stream::{Answer, unreadable};
 use crate::template::{Found, Target, Template};
 
 /// Takes the parts of one event as they are found.

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use veeksha_model::{ChunkKind, Usage};
 
 use super::json::{Text, count, error_of, text};
-use crate::stream::{Answer, unreadable};
+use crate::answer::{Answer, unreadable};
 
 /// An event, or an answer that is not streamed, as far as it matters.
 #[derive(Debug, Deserialize)]

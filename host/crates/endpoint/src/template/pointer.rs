@@ -6,7 +6,8 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-use super::{Pointers, TemplateError};
+use super::error::TemplateError;
+use super::spec::Pointers;
 
 /// A part of an answer that a pointer leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,49 +4,9 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::TemplateError;
+use super::error::TemplateError;
+use super::placeholder::{PLACEHOLDERS, Placeholder};
 use crate::failure::Failure;
-
-/// A part of a request that a template can ask for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Placeholder {
-    Messages,
-    Prompt,
-    System,
-    Model,
-    MaxTokens,
-    MinTokens,
-    IgnoreEos,
-}
-
-/// Name, placeholder, and what it stands for.
-const PLACEHOLDERS: [(&str, Placeholder); 7] = [
-    ("messages", Placeholder::Messages),
-    ("prompt", Placeholder::Prompt),
-    ("system", Placeholder::System),
-    ("model", Placeholder::Model),
-    ("max_tokens", Placeholder::MaxTokens),
-    ("min_tokens", Placeholder::MinTokens),
-    ("ignore_eos", Placeholder::IgnoreEos),
-];
-
-pub(super) fn known_placeholders() -> String {
-    PLACEHOLDERS
-        .map(|(name, _)| format!("`{{{{{name}}}}}`"))
-        .join(", ")
-}
-
-impl Placeholder {
-    fn name(self) -> &'static str {
-        let found = PLACEHOLDERS.iter().find(|(_, placeholder)| *placeholder == self);
-        found.map_or("", |(name, _)| name)
-    }
-
-    /// Whether it can stand inside a longer text.
-    fn is_text(self) -> bool {
-        self != Placeholder::Messages
-    }
-}
 
 /// What placeholders stand for in one request; `None`: it has no value.
 pub(crate) trait Fill {
@@ -224,13 +184,13 @@ impl Part {
                         },
                     }
                 }
-                crate::body::string(out, &text);
+                crate::json_writer::string(out, &text);
             }
             Part::Object(members) => {
                 out.push(b'{');
                 for (name, part) in members {
                     let start = out.len();
-                    crate::body::string(out, name);
+                    crate::json_writer::string(out, name);
                     out.push(b':');
                     if part.write(out, fill)? {
                         out.push(b',');
@@ -238,7 +198,7 @@ impl Part {
                         out.truncate(start);
                     }
                 }
-                crate::body::end_list(out, b'}');
+                crate::json_writer::end_list(out, b'}');
             }
             Part::Array(elements) => {
                 out.push(b'[');
@@ -250,7 +210,7 @@ impl Part {
                         out.truncate(start);
                     }
                 }
-                crate::body::end_list(out, b']');
+                crate::json_writer::end_list(out, b']');
             }
         }
         Ok(true)

@@ -132,7 +132,7 @@ pub fn request_line(
         usage_completion_tokens: usage.map(|usage| usage.completion),
         usage_cached_tokens: usage.and_then(|usage| usage.cached),
         usage_reasoning_tokens: usage.and_then(|usage| usage.reasoning),
-        is_stream: true,
+        is_stream: record.is_stream(),
         ttfc: latencies.ttfc,
         ttfc_from_intended: latencies.ttfc_from_intended,
         tpot: latencies.tpot,

@@ -236,3 +236,36 @@ fn dispatch_rate_counts_the_intervals_between_requests() {
     // Four answers from 0 to 900 ms.
     close(evaluation.throughput.requests_per_second, 4.0 / 0.9);
 }
+
+/// Servers buffer the arguments of a call: what was generated after the last visible piece counts.
+#[test]
+fn tool_call_ends_with_its_finish_event() {
+    let chunks = [
+        (11, Role),
+        (21, Tool),
+        (41, Tool),
+        (61, Finish),
+        (62, Usage),
+        (63, Done),
+    ];
+    let seen = latencies(&with_chunks(answered(0, 0, 0, 90), 9, &chunks));
+    close(seen.ttfc, 0.020);
+    close(seen.end_to_end, 0.060);
+    // 40 ms from the first chunk to the finish event. Nine tokens in two chunks of unknown sizes: half of
+    // them are taken to come after the first chunk.
+    close(seen.tpot, 0.040 / 4.5);
+    assert_eq!(seen.tbc, [0.02]);
+}
+
+#[test]
+fn response_that_was_not_streamed_has_no_first_chunk() {
+    let record = with_chunks(answered(0, 0, 0, 90), 10, &[(51, Finish)]);
+    assert!(!record.is_stream());
+    let seen = latencies(&record);
+    assert_eq!(
+        (seen.ttfc, seen.ttfc_from_intended, seen.tpot),
+        (None, None, None)
+    );
+    close(seen.end_to_end, 0.050);
+    close(seen.normalized_end_to_end, 0.005);
+}

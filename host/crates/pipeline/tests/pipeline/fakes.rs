@@ -282,6 +282,7 @@ impl Echo {
             connection: ConnectionUse::default(),
             status: Some(200),
             chunk_texts: Vec::new(),
+            chunk_tokens: Vec::new(),
             chunks: vec![Chunk {
                 lag: 0,
                 at,

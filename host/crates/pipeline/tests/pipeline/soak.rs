@@ -91,6 +91,7 @@ fn end(clock: RunClock, job: Job, fails: Option<ErrorClass>) -> Box<dyn PendingO
         connection: ConnectionUse::default(),
         status: None,
         chunk_texts: Vec::new(),
+        chunk_tokens: Vec::new(),
         chunks: Vec::new(),
         result,
         codec_failure: None,

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use veeksha_endpoint::{Api, Dialect};
+use veeksha_endpoint::{Api, EndpointKind};
 use veeksha_model::ErrorClass;
 use veeksha_ports::Transport;
 use veeksha_transport::{Balance, ConnectionPolicy, Secret, Server as At, Target, TransportConfig};
@@ -106,7 +106,7 @@ fn the_dialect_says_which_header_carries_the_key() {
     let server = Server::answering(plain_answer("500 Oops", "text/plain", ""));
     let mut target = target(&server.base());
     target.api = Api {
-        dialect: Dialect::AnthropicMessages,
+        endpoint: EndpointKind::AnthropicMessages,
         model: "tiny".into(),
         ..Api::default()
     };

@@ -1,14 +1,14 @@
-//! Whatever a server sends, in every dialect: a verdict, no panic, and the same at any reads.
+//! Whatever a server sends, in every kind: a verdict, no panic, and the same at any reads.
 
 use proptest::prelude::*;
-use veeksha_endpoint::{AnswerStream, BodyEnd, Dialect, Verdict, whole_answer};
+use veeksha_endpoint::{AnswerOutcome, AnswerStream, BodyEnd, EndpointKind, whole_answer};
 use veeksha_model::ErrorClass;
 
-use crate::skeletons::{cut, dialects, fixtures};
+use crate::skeletons::{cut, endpoints, fixtures};
 use crate::support::{bytes_of, parse_as, stamp};
 
 /// What must hold of every verdict.
-fn check(verdict: &Verdict) -> Result<(), TestCaseError> {
+fn check(verdict: &AnswerOutcome) -> Result<(), TestCaseError> {
     for pair in verdict.chunks.windows(2) {
         prop_assert!(pair[0].at <= pair[1].at);
         prop_assert_eq!(pair[1].merged, pair[0].at == pair[1].at);
@@ -32,7 +32,7 @@ proptest! {
     #[test]
     fn damaged_fixtures_get_a_verdict(
         name in prop::sample::select(fixtures()),
-        dialect in 0usize..8,
+        endpoint in 0usize..8,
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0usize..4), 0..5),
         sizes in prop::collection::vec(1usize..900, 1..12),
     ) {
@@ -47,9 +47,9 @@ proptest! {
                 _ => bytes.truncate(at.max(1)),
             }
         }
-        let dialect = &dialects()[dialect];
-        let one = parse_as(dialect, [&bytes[..]]);
-        let many = parse_as(dialect, cut(&bytes, &sizes));
+        let endpoint = &endpoints()[endpoint];
+        let one = parse_as(endpoint, [&bytes[..]]);
+        let many = parse_as(endpoint, cut(&bytes, &sizes));
         check(&one)?;
         check(&many)?;
         // Two kinds of answer quote the bytes of the first read alone.
@@ -57,7 +57,7 @@ proptest! {
             prop_assert_eq!(&one.result, &many.result);
         }
         prop_assert_eq!(one.chunks.len(), many.chunks.len());
-        let whole = whole_answer(dialect, stamp(1), &bytes);
+        let whole = whole_answer(endpoint, stamp(1), &bytes);
         check(&whole)?;
     }
 }
@@ -65,8 +65,8 @@ proptest! {
 /// A line that never ends is given up at the bound, and nothing that came before it is lost.
 #[test]
 fn an_endless_event_is_given_up() {
-    for dialect in dialects() {
-        let mut stream = AnswerStream::new(&dialect);
+    for endpoint in endpoints() {
+        let mut stream = AnswerStream::new(&endpoint);
         let piece = vec![b'x'; 1 << 20];
         let mut reads = 0;
         while stream.on_bytes(stamp(reads), &piece) {
@@ -86,23 +86,27 @@ fn an_endless_event_is_given_up() {
 /// The first generated chunk is told of as soon as its event is there, and not before.
 #[test]
 fn the_first_generated_chunk_is_known_at_once() {
-    for (dialect, name, first) in [
+    for (endpoint, name, first) in [
         // The role comes with the first read, the text with the second.
-        (Dialect::ChatCompletions, "sse/vllm-chat-stream.sse", 2),
-        (Dialect::ChatCompletions, "sse/dynamo-chat-stream.sse", 1),
-        (Dialect::ChatCompletions, "sse/vllm-reasoning.sse", 2),
-        (Dialect::AnthropicMessages, "sse/llamacpp-messages-stream.sse", 3),
-        (Dialect::Responses, "sse/llamacpp-responses-stream.sse", 5),
-        (Dialect::TgiGenerateStream, "written/tgi-stream.sse", 1),
+        (EndpointKind::ChatCompletions, "sse/vllm-chat-stream.sse", 2),
+        (EndpointKind::ChatCompletions, "sse/dynamo-chat-stream.sse", 1),
+        (EndpointKind::ChatCompletions, "sse/vllm-reasoning.sse", 2),
+        (
+            EndpointKind::AnthropicMessages,
+            "sse/llamacpp-messages-stream.sse",
+            3,
+        ),
+        (EndpointKind::Responses, "sse/llamacpp-responses-stream.sse", 5),
+        (EndpointKind::TgiGenerateStream, "written/tgi-stream.sse", 1),
     ] {
         let text = String::from_utf8(bytes_of(name)).unwrap();
-        let mut stream = AnswerStream::new(&dialect);
+        let mut stream = AnswerStream::new(&endpoint);
         for (read, event) in (1..).zip(text.split_inclusive("\n\n")) {
             stream.on_bytes(stamp(read), event.as_bytes());
             let expected = (read >= first).then_some(first);
             assert_eq!(stream.first_generated_at(), expected, "{name} at read {read}");
         }
-        let done = text.contains("[DONE]") || !matches!(dialect, Dialect::ChatCompletions);
+        let done = text.contains("[DONE]") || !matches!(endpoint, EndpointKind::ChatCompletions);
         assert_eq!((stream.is_done(), stream.is_answered()), (done, true), "{name}");
     }
 }

@@ -1,14 +1,14 @@
 //! Understanding events without a parser gives the same as with one, whatever the events are.
 
 use proptest::prelude::*;
-use veeksha_endpoint::{AnswerStream, Dialect, Pointers, Verdict};
+use veeksha_endpoint::{AnswerOutcome, AnswerStream, EndpointKind, Pointers};
 use veeksha_model::Framing;
 
-use crate::dialects::{llama_completion, ollama, template};
+use crate::kinds::{llama_completion, ollama, template};
 use crate::support::{bytes_of, parse_with};
 
-/// Every dialect there is, and templates of both framings.
-pub(crate) fn dialects() -> Vec<Dialect> {
+/// Every endpoint there is, and templates of both framings.
+pub(crate) fn endpoints() -> Vec<EndpointKind> {
     let nested = Pointers {
         text: Some("/choices/*/delta/content".into()),
         reasoning: Some("/choices/0/delta/reasoning".into()),
@@ -19,11 +19,11 @@ pub(crate) fn dialects() -> Vec<Dialect> {
         ..Pointers::default()
     };
     vec![
-        Dialect::ChatCompletions,
-        Dialect::Completions,
-        Dialect::Responses,
-        Dialect::AnthropicMessages,
-        Dialect::TgiGenerateStream,
+        EndpointKind::ChatCompletions,
+        EndpointKind::Completions,
+        EndpointKind::Responses,
+        EndpointKind::AnthropicMessages,
+        EndpointKind::TgiGenerateStream,
         llama_completion(),
         ollama(),
         template(Framing::EventStream, nested),
@@ -47,10 +47,10 @@ pub(crate) fn fixtures() -> Vec<String> {
     names
 }
 
-fn both(dialect: &Dialect, pieces: &[&[u8]]) -> (Verdict, Verdict) {
-    let with = parse_with(AnswerStream::new(dialect), pieces.iter().copied());
+fn both(endpoint: &EndpointKind, pieces: &[&[u8]]) -> (AnswerOutcome, AnswerOutcome) {
+    let with = parse_with(AnswerStream::new(endpoint), pieces.iter().copied());
     let without = parse_with(
-        AnswerStream::new(dialect).without_skeletons(),
+        AnswerStream::new(endpoint).without_skeletons(),
         pieces.iter().copied(),
     );
     (with, without)
@@ -72,22 +72,22 @@ pub(crate) fn cut<'a>(bytes: &'a [u8], sizes: &[usize]) -> Vec<&'a [u8]> {
 }
 
 #[test]
-fn every_fixture_is_understood_alike_in_every_dialect() {
+fn every_fixture_is_understood_alike_in_every_endpoint() {
     for name in fixtures() {
         let bytes = bytes_of(&name);
-        for dialect in dialects() {
-            let (with, without) = both(&dialect, &[&bytes]);
-            assert_eq!(with, without, "{name} as {dialect:?}");
+        for endpoint in endpoints() {
+            let (with, without) = both(&endpoint, &[&bytes]);
+            assert_eq!(with, without, "{name} as {endpoint:?}");
             let events = cut(&bytes, &[97, 512]);
-            let (with, without) = both(&dialect, &events);
-            assert_eq!(with, without, "{name} in pieces, as {dialect:?}");
+            let (with, without) = both(&endpoint, &events);
+            assert_eq!(with, without, "{name} in pieces, as {endpoint:?}");
         }
     }
 }
 
 /// Of a hundred events of one shape with different texts, how many need no parser.
-fn fitted(dialect: &Dialect, event: impl Fn(usize) -> String) -> u64 {
-    let mut stream = AnswerStream::new(dialect);
+fn fitted(endpoint: &EndpointKind, event: impl Fn(usize) -> String) -> u64 {
+    let mut stream = AnswerStream::new(endpoint);
     for index in 0..100 {
         let stamp = crate::support::stamp(index as u64);
         assert!(stream.on_bytes(stamp, event(index).as_bytes()));
@@ -103,14 +103,17 @@ fn a_steady_stream_of_any_dialect_is_parsed_once() {
             "data: {{\"id\":\"c\",\"created\":{created},\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"t {index}\"}}}}]}}\n\n"
         )
     };
-    assert_eq!(fitted(&Dialect::ChatCompletions, |index| chat(index, 7)), 99);
+    assert_eq!(fitted(&EndpointKind::ChatCompletions, |index| chat(index, 7)), 99);
     // Each second another stamp: ten events are parsed.
     assert_eq!(
-        fitted(&Dialect::ChatCompletions, |index| chat(index, index / 10)),
+        fitted(&EndpointKind::ChatCompletions, |index| chat(index, index / 10)),
         90
     );
     // With every event another one: no skeleton is ever of use, and soon none is made.
-    assert_eq!(fitted(&Dialect::ChatCompletions, |index| chat(index, index)), 0);
+    assert_eq!(
+        fitted(&EndpointKind::ChatCompletions, |index| chat(index, index)),
+        0
+    );
     let responses = |index: usize| {
         format!(
             "event: response.output_text.delta\ndata: {{\"type\":\"response.output_text.delta\",\"sequence_number\":{index},\
@@ -119,21 +122,21 @@ fn a_steady_stream_of_any_dialect_is_parsed_once() {
         )
     };
     // A text with an escape is not borrowed, so its place is not known.
-    assert_eq!(fitted(&Dialect::Responses, responses), 0);
+    assert_eq!(fitted(&EndpointKind::Responses, responses), 0);
     let responses = |index: usize| responses(index).replace("\\n", ["-", "\\n", "\\u00e9"][index % 3]);
-    assert_eq!(fitted(&Dialect::Responses, responses), 99);
+    assert_eq!(fitted(&EndpointKind::Responses, responses), 99);
     let anthropic = |index: usize| {
         format!(
             "data: {{\"type\":\"content_block_delta\",\"delta\":{{\"type\":\"text_delta\",\"text\":\"t{index}\"}}}}\n\n"
         )
     };
-    assert_eq!(fitted(&Dialect::AnthropicMessages, anthropic), 99);
+    assert_eq!(fitted(&EndpointKind::AnthropicMessages, anthropic), 99);
     let tgi = |index: usize| {
         format!(
             "data:{{\"index\":{index},\"token\":{{\"id\":{index},\"text\":\"é{index}\",\"logprob\":-{index}.5e-3,\"special\":false}}}}\n\n"
         )
     };
-    assert_eq!(fitted(&Dialect::TgiGenerateStream, tgi), 99);
+    assert_eq!(fitted(&EndpointKind::TgiGenerateStream, tgi), 99);
     assert_eq!(
         fitted(&llama_completion(), |index| format!(
             "data: {{\"content\":\"{index}\"}}\n\n"
@@ -287,7 +290,7 @@ const SHAPES: [(usize, &[&str]); 8] = [
     ),
 ];
 
-/// How a stream of each of [`dialects`] ends well, so that its texts count.
+/// How a stream of each of [`endpoints`] ends well, so that its texts count.
 const ENDS: [&str; 8] = [
     r#"data: {"choices":[{"delta":{},"finish_reason":"stop"}]}"#,
     r#"data: {"choices":[{"text":"","finish_reason":"stop"}]}"#,
@@ -300,8 +303,8 @@ const ENDS: [&str; 8] = [
 ];
 
 /// The bytes of a stream, event by event.
-fn written(which: usize, events: &[Event], line_end: &str) -> (Dialect, Vec<Vec<u8>>) {
-    let (dialect, shapes) = SHAPES[which];
+fn written(which: usize, events: &[Event], line_end: &str) -> (EndpointKind, Vec<Vec<u8>>) {
+    let (endpoint, shapes) = SHAPES[which];
     let written = events.iter().map(|event| {
         let shape = match event.shape.checked_sub(20) {
             Some(common) => COMMON[common % COMMON.len()],
@@ -313,11 +316,11 @@ fn written(which: usize, events: &[Event], line_end: &str) -> (Dialect, Vec<Vec<
             .replace("\"T\"", &format!("\"{}\"", event.text));
         format!("{text}\n\n").replace('\n', line_end).into_bytes()
     });
-    let end = format!("{}\n\n", ENDS[dialect])
+    let end = format!("{}\n\n", ENDS[endpoint])
         .replace('\n', line_end)
         .into_bytes();
     let written = written.chain([end]).collect();
-    (dialects().swap_remove(dialect), written)
+    (endpoints().swap_remove(endpoint), written)
 }
 
 /// A stream that keeps a shape for a while, as streams do, and repeats itself now and then.
@@ -377,9 +380,9 @@ proptest! {
             prop::collection::vec(prop_oneof![4 => 200usize..2_000, 1 => 1usize..200], 1..6),
         ],
     ) {
-        let (dialect, events) = written(which, &events, line_end);
+        let (endpoint, events) = written(which, &events, line_end);
         let bytes = events.concat();
-        let (with, without) = both(&dialect, &reads(&events, &bytes, &sizes));
+        let (with, without) = both(&endpoint, &reads(&events, &bytes, &sizes));
         prop_assert_eq!(with, without, "{}", String::from_utf8_lossy(&bytes));
     }
 
@@ -390,13 +393,13 @@ proptest! {
         events in events(),
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
     ) {
-        let (dialect, events) = written(which, &events, "\n");
+        let (endpoint, events) = written(which, &events, "\n");
         let mut bytes = events.concat();
         for (at, byte) in damage {
             let at = at.index(bytes.len());
             bytes[at] = byte;
         }
-        let (with, without) = both(&dialect, &[&bytes]);
+        let (with, without) = both(&endpoint, &[&bytes]);
         prop_assert_eq!(with, without, "{}", String::from_utf8_lossy(&bytes));
     }
 }
@@ -443,21 +446,21 @@ fn what_only_looks_alike_is_not_taken_for_it() {
         "123456789012345678901234567890",
     ];
     for number in numbers {
-        for (dialect, events) in [
+        for (endpoint, events) in [
             (
-                Dialect::Responses,
+                EndpointKind::Responses,
                 [responses("7", "x"), responses(number, "x"), responses("8", "yy")],
             ),
-            (Dialect::TgiGenerateStream, [tgi("7"), tgi(number), tgi("8")]),
+            (EndpointKind::TgiGenerateStream, [tgi("7"), tgi(number), tgi("8")]),
         ] {
-            let end = if matches!(dialect, Dialect::Responses) {
+            let end = if matches!(endpoint, EndpointKind::Responses) {
                 2
             } else {
                 4
             };
             let end = format!("{}\n\n", ENDS[end]);
             let pieces: Vec<&[u8]> = events.iter().chain([&end]).map(String::as_bytes).collect();
-            let (with, without) = both(&dialect, &pieces);
+            let (with, without) = both(&endpoint, &pieces);
             assert_eq!(with, without, "{number}");
         }
     }
@@ -480,7 +483,7 @@ fn what_only_looks_alike_is_not_taken_for_it() {
             end,
         ]
         .concat();
-        let (with, without) = both(&Dialect::Responses, &[events.as_bytes()]);
+        let (with, without) = both(&EndpointKind::Responses, &[events.as_bytes()]);
         assert_eq!(with, without, "{noise}");
     }
 
@@ -493,7 +496,7 @@ fn what_only_looks_alike_is_not_taken_for_it() {
         .concat()
     };
     let (learnt, next) = (event(b"a"), event(b"b"));
-    let chat = Dialect::ChatCompletions;
+    let chat = EndpointKind::ChatCompletions;
     let end = format!("{}\n\n", ENDS[0]).into_bytes();
     for between in [
         // The event that follows is no event of its own, or not one of that kind.

@@ -5,12 +5,12 @@
     reason = "a test may panic, also in its functions"
 )]
 
-mod bodies;
-mod body;
-mod damage;
-mod dialects;
+mod kinds;
+mod openai_bodies;
+mod other_bodies;
 mod raw;
 mod recordings;
+mod robustness;
 mod shapes;
 mod skeletons;
 mod support;

@@ -2,7 +2,7 @@
 //! parser (split at blank lines, a JSON library), not from this crate.
 
 use proptest::prelude::*;
-use veeksha_endpoint::{Dialect, Verdict, whole_answer};
+use veeksha_endpoint::{AnswerOutcome, EndpointKind, whole_answer};
 use veeksha_model::{ErrorClass, Usage};
 
 use crate::support::{bytes_of as fixture, letters, parse_as, stamp};
@@ -184,12 +184,12 @@ fn bytes_of(name: &str) -> Vec<u8> {
 }
 
 /// Feeds the pieces as one read each, at the times 1, 2, ...
-fn parse<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Verdict {
-    parse_as(&Dialect::ChatCompletions, pieces)
+fn parse<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> AnswerOutcome {
+    parse_as(&EndpointKind::ChatCompletions, pieces)
 }
 
 /// Cuts a recording in two at `at` and compares with the whole, except for what the cut must change.
-fn check_cut(name: &str, bytes: &[u8], at: usize, whole: &Verdict) {
+fn check_cut(name: &str, bytes: &[u8], at: usize, whole: &AnswerOutcome) {
     let cut = parse([&bytes[..at], &bytes[at..]]);
     assert_eq!(cut.result, whole.result, "{name} cut at {at}");
     assert_eq!(letters(&cut), letters(whole), "{name} cut at {at}");
@@ -331,7 +331,7 @@ fn answers_that_were_not_streamed_are_one_chunk() {
     ];
     for (name, text, prompt) in cases {
         let bytes = bytes_of(name);
-        let verdict = whole_answer(&Dialect::ChatCompletions, stamp(7), &bytes);
+        let verdict = whole_answer(&EndpointKind::ChatCompletions, stamp(7), &bytes);
         let response = verdict
             .result
             .clone()
@@ -343,7 +343,7 @@ fn answers_that_were_not_streamed_are_one_chunk() {
             Some((prompt, 6)),
             "{name}"
         );
-        assert_eq!(letters(&verdict), "c", "{name}");
+        assert_eq!(letters(&verdict), "f", "{name}");
         assert_eq!(
             (verdict.chunks[0].at, verdict.chunks[0].bytes as usize),
             (7, bytes.len()),

@@ -14,51 +14,23 @@
 //! * **The last usage wins**, wherever it stands: in an event of its own, in the finish event, in every event.
 //! * **After the end marker nothing counts.** The body is still read to its end, because the connection is to be used again.
 //!
-//! Events that differ from an earlier one only in their text are understood without a parser: see `stream/skeleton.rs`.
+//! Events that differ from an earlier one only in their text are understood without a parser: see `skeleton.rs`.
 
-mod answer;
-mod raw;
-mod skeleton;
+use veeksha_model::{Chunk, ChunkKind, ErrorClass, Framing, Nanos};
 
-use veeksha_model::{Chunk, ChunkKind, ErrorClass, Nanos, Response};
-
-pub(crate) use self::answer::{Answer, EndRule, unreadable};
-pub use self::raw::RawStream;
-use self::skeleton::Skeleton;
+use crate::answer::{Answer, EndRule, named_error};
+use crate::answer_outcome::{AnswerOutcome, BodyEnd, QUOTED_CHARS, ReadStamp};
 use crate::cut::{Cutter, Item, MAX_EVENT_BYTES};
-use crate::dialect::Dialect;
+use crate::endpoint_kind::EndpointKind;
 use crate::events::Reader;
-use crate::failure::Failure;
-use crate::failure::shorten;
-
-/// Characters of an unreadable answer that are quoted.
-const QUOTED_CHARS: usize = 200;
-
-/// One read of the socket: bytes that came out of it share its time and its number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReadStamp {
-    /// When what it brought had arrived (see [`veeksha_model::Chunk::at`]).
-    pub at: Nanos,
-    /// How much later the read returned, in nanoseconds; 0 where that is not known.
-    pub lag: u32,
-    /// Its number on the connection.
-    pub read: u64,
-}
-
-/// How a body ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BodyEnd {
-    /// As HTTP says it ends.
-    Complete,
-    /// Before that, with the reason.
-    Broken(Failure),
-}
+use crate::failure::{Failure, shorten};
+use crate::skeleton::{PlainEvent, Skeleton};
 
 /// The most text that an answer may have: some four million tokens.
 pub const MAX_TEXT_BYTES: usize = 16 << 20;
 
-/// The most events that an answer may have.
-pub const MAX_EVENTS: usize = 4_000_000;
+/// Limit of the events of a response, 24 MB of chunks. The longest outputs have some 100,000 tokens.
+pub const MAX_EVENTS: usize = 1_000_000;
 
 /// The state of one streamed answer.
 #[derive(Debug)]
@@ -75,28 +47,14 @@ pub struct AnswerStream {
     beginning: Vec<u8>,
 }
 
-/// What came of an answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
-    /// Every event, in order.
-    pub chunks: Vec<Chunk>,
-    /// Bytes of text, visible or reasoning, that each *generated* chunk added to the answer, in their order. A piece of a tool call adds
-    /// none.
-    pub texts: Vec<u32>,
-    /// The answer, or why there is none.
-    pub result: Result<Response, Failure>,
-    /// When the last event was read or the failure was known; `None`: when the body ended.
-    pub completed_at: Option<Nanos>,
-}
-
 impl AnswerStream {
     /// The state before the first byte.
-    pub fn new(dialect: &Dialect) -> Self {
+    pub fn new(endpoint: &EndpointKind) -> Self {
         AnswerStream {
-            reader: Reader::new(dialect),
-            cutter: Cutter::with_limit(dialect.framing(), MAX_EVENT_BYTES),
+            reader: Reader::new(endpoint),
+            cutter: Cutter::with_limit(endpoint.framing(), MAX_EVENT_BYTES),
             skeleton: Skeleton::default(),
-            answer: Answer::default(),
+            answer: Answer::new(endpoint.framing() == Framing::Whole),
             ready: false,
             last_read: None,
             beginning: Vec::new(),
@@ -132,7 +90,7 @@ impl AnswerStream {
                 "the answer has more than {} MiB of text",
                 MAX_TEXT_BYTES >> 20
             ))
-        } else if self.answer.chunks.len() > MAX_EVENTS {
+        } else if self.answer.events > MAX_EVENTS {
             refuse(format!("the answer has more than {MAX_EVENTS} events"))
         } else {
             return true;
@@ -205,7 +163,7 @@ impl AnswerStream {
         self.answer.first_generated_at
     }
 
-    /// Whether the dialect's end was seen, although the body may go on: nothing that still comes counts.
+    /// Whether the endpoint's end was seen, although the body may go on: nothing that still comes counts.
     pub fn is_done(&self) -> bool {
         self.answer.done
     }
@@ -223,7 +181,7 @@ impl AnswerStream {
     }
 
     /// The body has ended. `stamp` is the connection's last read.
-    pub fn finish(mut self, stamp: ReadStamp, content_type: Option<&str>, end: BodyEnd) -> Verdict {
+    pub fn finish(mut self, stamp: ReadStamp, content_type: Option<&str>, end: BodyEnd) -> AnswerOutcome {
         if end == BodyEnd::Complete {
             let whole_body = matches!(self.cutter, Cutter::Whole { .. });
             // A server that ends without the last blank line; half an event is no event. What is left is at most what was
@@ -252,7 +210,7 @@ fn take_in(
     stamp: ReadStamp,
     merged: bool,
     item: Item<'_>,
-) -> Option<skeleton::Plain> {
+) -> Option<PlainEvent> {
     match item {
         Item::Comment(text) => {
             answer.push(stamp, merged, text.len(), ChunkKind::Comment);
@@ -273,17 +231,18 @@ fn take_in(
         }
         Item::Error(data) => {
             answer.any_event = true;
-            answer.refuse(answer::named_error(&String::from_utf8_lossy(data)));
+            answer.refuse(named_error(&String::from_utf8_lossy(data)));
             answer.end_event(stamp, merged, data.len())
         }
     }
 }
 
-/// Makes a response of an answer that was not streamed although a stream was asked for: one chunk of content, at the time
-/// of the last read.
-pub fn whole_answer(dialect: &Dialect, stamp: ReadStamp, body: &[u8]) -> Verdict {
-    let mut reader = Reader::new(dialect);
-    let mut answer = Answer::default();
+/// Reads a response that was not streamed: a single chunk of kind [`ChunkKind::Finish`] at the time of
+/// the last read. When the server generated its first token is not known, so the response has no
+/// generated chunk, and no time to the first one.
+pub fn whole_answer(endpoint: &EndpointKind, stamp: ReadStamp, body: &[u8]) -> AnswerOutcome {
+    let mut reader = Reader::new(endpoint);
+    let mut answer = Answer::new(true);
     if body.trim_ascii().is_empty() {
         answer.push(stamp, false, body.len(), ChunkKind::Comment);
     } else {

@@ -1,17 +1,17 @@
-//! The bodies of requests in the dialects other than OpenAI's first two, against what their published descriptions ask for.
+//! The bodies of requests in the endpoints other than OpenAI's first two, against what their published descriptions ask for.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use veeksha_endpoint::{Api, Dialect, KeyHeader, Pointers, Template, TemplateError, TemplateSpec};
+use veeksha_endpoint::{Api, EndpointKind, KeyHeader, Pointers, Template, TemplateError, TemplateSpec};
 use veeksha_model::{ErrorClass, Framing, MediaKind, OutputSpec, PreparedMessage, Response, Role, ToolCall};
 
-use crate::body::{Job, body, chat, job_of, message, text_answer, turn, written};
+use crate::openai_bodies::{Job, body, chat, job_of, message, text_answer, turn, written};
 
-fn api(dialect: Dialect) -> Api {
+fn api(endpoint: EndpointKind) -> Api {
     Api {
-        max_tokens_param: dialect.default_max_tokens_param().map(str::to_owned),
-        dialect,
+        max_tokens_param: endpoint.default_max_tokens_param().map(str::to_owned),
+        endpoint,
         ..chat()
     }
 }
@@ -69,21 +69,21 @@ fn conversation() -> Job {
 #[test]
 fn responses_have_items() {
     assert_eq!(
-        body(&api(Dialect::Responses), &conversation()),
+        body(&api(EndpointKind::Responses), &conversation()),
         json!({
             "model": "tiny", "stream": true, "max_output_tokens": 2,
             "input": [
-                {"role": "system", "content": "brief"},
-                {"role": "user", "content": "one"},
-                {"role": "assistant", "content": "Looking."},
+                {"type": "message", "role": "system", "content": "brief"},
+                {"type": "message", "role": "user", "content": "one"},
+                {"type": "message", "role": "assistant", "content": "Looking."},
                 {"type": "function_call", "call_id": "a", "name": "look", "arguments": "{\"q\": 1}"},
                 {"type": "function_call", "call_id": "b", "name": "look", "arguments": "cut off {"},
                 {"type": "function_call_output", "call_id": "a", "output": "found"},
                 {"type": "function_call_output", "call_id": "b", "output": ""},
-                {"role": "system", "content": "remember"},
-                {"role": "assistant", "content": "eins"},
-                {"role": "user", "content": "two"},
-                {"role": "user", "content": "three"},
+                {"type": "message", "role": "system", "content": "remember"},
+                {"type": "message", "role": "assistant", "content": "eins"},
+                {"type": "message", "role": "user", "content": "two"},
+                {"type": "message", "role": "user", "content": "three"},
             ],
         })
     );
@@ -92,7 +92,7 @@ fn responses_have_items() {
 #[test]
 fn anthropic_has_two_sides_and_blocks() {
     assert_eq!(
-        body(&api(Dialect::AnthropicMessages), &conversation()),
+        body(&api(EndpointKind::AnthropicMessages), &conversation()),
         json!({
             "model": "tiny", "stream": true, "max_tokens": 2,
             "system": [{"type": "text", "text": "brief"}, {"type": "text", "text": "remember"}],
@@ -121,7 +121,7 @@ fn anthropic_has_two_sides_and_blocks() {
     );
     job.history = turn(None, vec![message(Role::User, "w")], Some(Response::default()));
     assert_eq!(
-        body(&api(Dialect::AnthropicMessages), &job),
+        body(&api(EndpointKind::AnthropicMessages), &job),
         json!({
             "model": "tiny", "stream": true, "max_tokens": 4096, "system": "s",
             "messages": [{"role": "user", "content": [{"type": "text", "text": "w"}, {"type": "text", "text": "x"}]}],
@@ -134,7 +134,7 @@ fn anthropic_has_two_sides_and_blocks() {
         ..Response::default()
     };
     job.history = turn(None, vec![message(Role::User, "w")], Some(calls));
-    let value = body(&api(Dialect::AnthropicMessages), &job);
+    let value = body(&api(EndpointKind::AnthropicMessages), &job);
     assert_eq!(value.get("system"), None);
     assert_eq!(
         value["messages"][1]["content"],
@@ -147,62 +147,66 @@ fn anthropic_has_two_sides_and_blocks() {
 
 #[test]
 fn media_go_where_an_api_has_a_place_for_them() {
-    let block = |dialect: Dialect, kind, url: &str| {
-        let value = body(&api(dialect), &with_media(kind, url));
+    let block = |endpoint: EndpointKind, kind, url: &str| {
+        let value = body(&api(endpoint), &with_media(kind, url));
         let messages = value.get("messages").or(value.get("input")).unwrap();
         assert_eq!(messages[0]["content"][0]["text"], "look");
         messages[0]["content"][1].clone()
     };
     let (png, jpg) = ("data:image/png;base64,AAAA", "https://h/a.jpg");
     assert_eq!(
-        block(Dialect::Responses, MediaKind::Image, png),
+        block(EndpointKind::Responses, MediaKind::Image, png),
         json!({"type": "input_image", "image_url": png})
     );
     assert_eq!(
-        block(Dialect::Responses, MediaKind::Audio, "data:audio/wav;base64,BB"),
+        block(
+            EndpointKind::Responses,
+            MediaKind::Audio,
+            "data:audio/wav;base64,BB"
+        ),
         json!({"type": "input_audio", "input_audio": {"data": "BB", "format": "wav"}})
     );
     assert_eq!(
-        block(Dialect::AnthropicMessages, MediaKind::Image, png),
+        block(EndpointKind::AnthropicMessages, MediaKind::Image, png),
         json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}})
     );
     assert_eq!(
-        block(Dialect::AnthropicMessages, MediaKind::Image, jpg),
+        block(EndpointKind::AnthropicMessages, MediaKind::Image, jpg),
         json!({"type": "image", "source": {"type": "url", "url": jpg}})
     );
-    for (dialect, kind, url, message) in [
+    for (endpoint, kind, url, message) in [
         (
-            Dialect::Responses,
+            EndpointKind::Responses,
             MediaKind::Audio,
             "https://h/a.mp3",
             "the responses API cannot carry audio; use chat completions",
         ),
         (
-            Dialect::Responses,
+            EndpointKind::Responses,
             MediaKind::Video,
             "https://h/v.mp4",
             "the responses API cannot carry video; use chat completions",
         ),
         (
-            Dialect::AnthropicMessages,
+            EndpointKind::AnthropicMessages,
             MediaKind::Audio,
             "data:audio/wav;base64,BB",
             "the messages API cannot carry audio; use chat completions",
         ),
         (
-            Dialect::TgiGenerateStream,
+            EndpointKind::TgiGenerateStream,
             MediaKind::Image,
             png,
             "the generate_stream API cannot carry image; use chat completions",
         ),
         (
-            Dialect::AnthropicMessages,
+            EndpointKind::AnthropicMessages,
             MediaKind::Image,
             "cat.png",
             "the image `cat.png` is no URL and no `data:` URL, and a server takes nothing else",
         ),
     ] {
-        let failure = written(&api(dialect), &with_media(kind, url)).unwrap_err();
+        let failure = written(&api(endpoint), &with_media(kind, url)).unwrap_err();
         assert_eq!(
             (failure.class, &*failure.message),
             (ErrorClass::Protocol, message)
@@ -212,7 +216,7 @@ fn media_go_where_an_api_has_a_place_for_them() {
 
 #[test]
 fn tgi_has_its_parameters_inside() {
-    let mut api = api(Dialect::TgiGenerateStream);
+    let mut api = api(EndpointKind::TgiGenerateStream);
     api.sampling = json!({"temperature": 0.5, "seed": 7})
         .as_object()
         .unwrap()
@@ -285,11 +289,11 @@ fn a_template_is_filled_and_overruled_like_any_body() {
         "stop": "{{ignore_eos}}", "fixed": [1, null], "temperature": 1,
     })))
     .unwrap();
-    let mut api = api(Dialect::Template(Arc::new(template)));
+    let mut api = api(EndpointKind::Template(Arc::new(template)));
     api.ignore_eos = Some(true);
-    assert_eq!(api.dialect.default_path(), "v2/gen");
-    assert_eq!(api.dialect.extra_headers(), [("x-team".into(), "blue".into())]);
-    assert_eq!(api.dialect.framing(), Framing::Lines);
+    assert_eq!(api.endpoint.default_path(), "v2/gen");
+    assert_eq!(api.endpoint.extra_headers(), [("x-team".into(), "blue".into())]);
+    assert_eq!(api.endpoint.framing(), Framing::Lines);
     let short = job_of(vec![message(Role::User, "say \"x\"")], |_| ());
     assert_eq!(
         body(&api, &short),
@@ -323,7 +327,7 @@ fn a_template_is_filled_and_overruled_like_any_body() {
     );
     // Messages have a place for it.
     let template = Template::new(spec(json!({"m": "{{messages}}"}))).unwrap();
-    let value = body(&self::api(Dialect::Template(Arc::new(template))), &picture);
+    let value = body(&self::api(EndpointKind::Template(Arc::new(template))), &picture);
     assert_eq!(value["m"][0]["content"][1]["image_url"]["url"], "https://h/a.png");
 }
 
@@ -354,48 +358,48 @@ fn a_template_that_means_nothing_is_refused() {
 
 #[test]
 fn each_api_has_its_address_and_its_headers() {
-    for (dialect, path, limit, key) in [
+    for (endpoint, path, limit, key) in [
         (
-            Dialect::ChatCompletions,
+            EndpointKind::ChatCompletions,
             "chat/completions",
             "max_completion_tokens",
             KeyHeader::Bearer,
         ),
         (
-            Dialect::Completions,
+            EndpointKind::Completions,
             "completions",
             "max_tokens",
             KeyHeader::Bearer,
         ),
         (
-            Dialect::Responses,
+            EndpointKind::Responses,
             "responses",
             "max_output_tokens",
             KeyHeader::Bearer,
         ),
         (
-            Dialect::AnthropicMessages,
+            EndpointKind::AnthropicMessages,
             "messages",
             "max_tokens",
             KeyHeader::XApiKey,
         ),
         (
-            Dialect::TgiGenerateStream,
+            EndpointKind::TgiGenerateStream,
             "generate_stream",
             "max_new_tokens",
             KeyHeader::Bearer,
         ),
     ] {
-        assert_eq!(dialect.default_path(), path);
-        assert_eq!(dialect.default_max_tokens_param(), Some(limit));
-        assert_eq!(dialect.auth(), key);
-        assert_eq!(dialect.framing(), Framing::EventStream);
+        assert_eq!(endpoint.default_path(), path);
+        assert_eq!(endpoint.default_max_tokens_param(), Some(limit));
+        assert_eq!(endpoint.auth(), key);
+        assert_eq!(endpoint.framing(), Framing::EventStream);
         let version = [("anthropic-version".into(), "2023-06-01".into())];
         let expected = if key == KeyHeader::XApiKey {
             &version[..]
         } else {
             &[]
         };
-        assert_eq!(dialect.extra_headers(), expected);
+        assert_eq!(endpoint.extra_headers(), expected);
     }
 }

@@ -12,12 +12,12 @@
 //! * **Tokens.** The place of the text is the inside of one JSON string: the typed parse borrowed the text from there, and the bytes
 //!   around it are its quotes. The new text is the inside of a JSON string too: no bare quote, no control character, valid
 //!   UTF-8, valid escapes. So a JSON parser sees the same tokens, except for the value of that one string.
-//! * **Meaning.** What a dialect does with an event depends on the values of the members that it reads, and it reads this
+//! * **Meaning.** What a endpoint does with an event depends on the values of the members that it reads, and it reads this
 //!   string as text only: text is appended, whatever it is. Everything else that it would read is equal. The one exception is the
 //!   empty text (nothing was generated); that is left to the parser.
-//! * **What is not read.** Members whose value a dialect never looks at, but that change with every event (`sequence_number`), may
-//!   be holes as well: a number there may be any JSON number, a string any JSON string without escapes. The dialect gives their
-//!   places ([`super::answer::Answer::ignored`]); it does so by taking them as unparsed JSON.
+//! * **What is not read.** Members whose value a endpoint never looks at, but that change with every event (`sequence_number`), may
+//!   be holes as well: a number there may be any JSON number, a string any JSON string without escapes. The endpoint gives their
+//!   places ([`crate::answer::Answer::ignored`]); it does so by taking them as unparsed JSON.
 //!
 //! An event that does not fit goes through the parser and becomes the new skeleton. If several in a row are replaced without ever
 //! having been of use, the stream is of another kind and no more are made.
@@ -35,13 +35,13 @@ const MAX_RAW_BYTES: usize = 4_096;
 
 /// Where something lies in memory: how the text that a parser borrowed is found again in the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Span {
+pub(crate) struct Span {
     address: usize,
     length: usize,
 }
 
 impl Span {
-    pub(super) fn of(text: &str) -> Self {
+    pub(crate) fn of(text: &str) -> Self {
         Span {
             address: text.as_ptr().addr(),
             length: text.len(),
@@ -58,21 +58,21 @@ impl Span {
 
 /// What a typed parse found of an event that says one text and nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Plain {
-    pub(super) kind: ChunkKind,
-    pub(super) text: Span,
-    pub(super) ignored: Ignored,
+pub(crate) struct PlainEvent {
+    pub(crate) kind: ChunkKind,
+    pub(crate) text: Span,
+    pub(crate) ignored: Ignored,
 }
 
 /// Members that are not looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Ignored {
+pub(crate) struct Ignored {
     spans: [Option<Span>; MAX_IGNORED],
 }
 
 impl Ignored {
     /// More than there is room for are simply not holes.
-    pub(super) fn add(&mut self, json: &str) {
+    pub(crate) fn add(&mut self, json: &str) {
         if let Some(free) = self.spans.iter_mut().find(|span| span.is_none()) {
             *free = Some(Span::of(json));
         }
@@ -98,7 +98,7 @@ struct Hole {
 
 /// An event that was understood, as the pattern for others.
 #[derive(Debug, Default)]
-pub(super) struct Skeleton {
+pub(crate) struct Skeleton {
     raw: Vec<u8>,
     /// In the order of the bytes; none: there is no skeleton.
     holes: Vec<Hole>,
@@ -116,35 +116,35 @@ pub(super) struct Skeleton {
 
 /// An event that fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Fit<'a> {
-    pub(super) kind: ChunkKind,
+pub(crate) struct Fit<'a> {
+    pub(crate) kind: ChunkKind,
     /// The inside of the JSON string: valid UTF-8.
-    pub(super) text: &'a [u8],
+    pub(crate) text: &'a [u8],
     /// Whether it has escapes.
-    pub(super) escaped: bool,
+    pub(crate) escaped: bool,
     /// Bytes of the event's data.
-    pub(super) data_bytes: usize,
+    pub(crate) data_bytes: usize,
     /// Bytes of the event with all that belongs to it.
-    pub(super) raw_bytes: usize,
+    pub(crate) raw_bytes: usize,
 }
 
 impl Skeleton {
-    pub(super) fn fitted(&self) -> u64 {
+    pub(crate) fn fitted(&self) -> u64 {
         self.fitted
     }
 
-    pub(super) fn turn_off(&mut self) {
+    pub(crate) fn turn_off(&mut self) {
         self.off = true;
         self.holes.clear();
     }
 
     /// Whether an event that was parsed is worth learning from.
-    pub(super) fn learns(&self) -> bool {
+    pub(crate) fn learns(&self) -> bool {
         !self.off && self.useless < MAX_USELESS
     }
 
     /// Keeps an event. `raw` is all of it and `data` the part of it that was parsed.
-    pub(super) fn learn(&mut self, raw: &[u8], data_bytes: usize, plain: &Plain) {
+    pub(crate) fn learn(&mut self, raw: &[u8], data_bytes: usize, plain: &PlainEvent) {
         if raw.len() > MAX_RAW_BYTES || data_bytes > raw.len() {
             return;
         }
@@ -178,7 +178,7 @@ impl Skeleton {
 
     /// The event at the front of the input, if it fits.
     #[inline]
-    pub(super) fn fit<'a>(&mut self, input: &'a [u8]) -> Option<Fit<'a>> {
+    pub(crate) fn fit<'a>(&mut self, input: &'a [u8]) -> Option<Fit<'a>> {
         let kind = self.kind?;
         let mut rest = input;
         let mut from = 0;
@@ -336,7 +336,7 @@ fn number_length(bytes: &[u8]) -> Option<usize> {
 }
 
 /// Appends the value of a JSON string, given its inside; false, and nothing appended: an escape in it is none.
-pub(super) fn unescape(out: &mut Vec<u8>, inside: &[u8]) -> bool {
+pub(crate) fn unescape(out: &mut Vec<u8>, inside: &[u8]) -> bool {
     let start = out.len();
     let whole = append_unescaped(out, inside);
     if whole.is_none() {

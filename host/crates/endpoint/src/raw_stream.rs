@@ -2,8 +2,9 @@
 
 use veeksha_model::{AnswerPart, ChunkKind, ErrorClass, Framing, Nanos};
 
-use super::answer::{Answer, EndRule};
-use super::{BodyEnd, QUOTED_CHARS, ReadStamp, Verdict};
+use crate::answer::{Answer, EndRule, MAX_COMMENTS};
+use crate::answer_outcome::{AnswerOutcome, BodyEnd, QUOTED_CHARS, ReadStamp};
+use crate::answer_stream::MAX_EVENTS;
 use crate::cut::{Cutter, EventTooLarge, Item, MAX_EVENT_BYTES};
 use crate::failure::Failure;
 
@@ -15,6 +16,7 @@ pub struct RawStream {
     /// The data of all events, without anything between them.
     data: Vec<u8>,
     marks: Vec<Mark>,
+    comments: usize,
     last_read: Option<u64>,
     first_event_at: Option<Nanos>,
     /// Why no more is taken, and when that was known.
@@ -42,6 +44,7 @@ impl RawStream {
             limit: limit_bytes,
             data: Vec::new(),
             marks: Vec::new(),
+            comments: 0,
             last_read: None,
             first_event_at: None,
             refused: None,
@@ -68,6 +71,12 @@ impl RawStream {
                 }),
             };
             match kept {
+                Ok((_, true)) if self.comments == MAX_COMMENTS => {}
+                Ok(_) if self.marks.len() == MAX_EVENTS => {
+                    let message = format!("the answer has more than {MAX_EVENTS} events");
+                    self.refused
+                        .get_or_insert((Failure::new(ErrorClass::Protocol, message), stamp.at));
+                }
                 Ok((bytes, comment)) => self.mark(stamp, bytes, comment),
                 Err(error) => self.refuse(stamp, error),
             }
@@ -90,6 +99,7 @@ impl RawStream {
         if !comment && self.first_event_at.is_none() {
             self.first_event_at = Some(stamp.at);
         }
+        self.comments += usize::from(comment);
         self.marks.push(Mark {
             stamp,
             merged,
@@ -110,7 +120,7 @@ impl RawStream {
     }
 
     /// The body has ended; `stamp` is the connection's last read. `decode` is given the data of all events and says for each what
-    /// it means; it is not called if there is none. The rules are those of [`super::AnswerStream`].
+    /// it means; it is not called if there is none. The rules are those of [`crate::AnswerStream`].
     ///
     /// # Errors
     /// What `decode` returns.
@@ -120,7 +130,7 @@ impl RawStream {
         content_type: Option<&str>,
         end: BodyEnd,
         decode: impl FnOnce(&[&[u8]]) -> Result<Vec<Vec<AnswerPart>>, E>,
-    ) -> Result<Verdict, E> {
+    ) -> Result<AnswerOutcome, E> {
         if end == BodyEnd::Complete && self.refused.is_none() {
             while let Ok(Some(item)) = self.cutter.finish() {
                 if let Item::Data(data) | Item::Error(data) = item {
@@ -137,7 +147,7 @@ impl RawStream {
             events.push(event);
             rest = behind;
         }
-        let mut answer = Answer::default();
+        let mut answer = Answer::new(matches!(self.cutter, Cutter::Whole { .. }));
         answer.any_event = !events.is_empty();
         let decoded = if events.is_empty() {
             Vec::new()

@@ -1,6 +1,6 @@
 //! What several tests need.
 
-use veeksha_endpoint::{AnswerStream, BodyEnd, Dialect, ReadStamp, Verdict};
+use veeksha_endpoint::{AnswerOutcome, AnswerStream, BodyEnd, EndpointKind, ReadStamp};
 use veeksha_model::ChunkKind;
 
 /// A fixture of `tests/fixtures/`.
@@ -22,7 +22,7 @@ pub(crate) fn stamp(read: u64) -> ReadStamp {
 pub(crate) fn parse_with<'a>(
     mut stream: AnswerStream,
     pieces: impl IntoIterator<Item = &'a [u8]>,
-) -> Verdict {
+) -> AnswerOutcome {
     let mut read = 0;
     for piece in pieces {
         read += 1;
@@ -33,12 +33,15 @@ pub(crate) fn parse_with<'a>(
     stream.finish(stamp(read), Some("text/event-stream"), BodyEnd::Complete)
 }
 
-pub(crate) fn parse_as<'a>(dialect: &Dialect, pieces: impl IntoIterator<Item = &'a [u8]>) -> Verdict {
-    parse_with(AnswerStream::new(dialect), pieces)
+pub(crate) fn parse_as<'a>(
+    endpoint: &EndpointKind,
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> AnswerOutcome {
+    parse_with(AnswerStream::new(endpoint), pieces)
 }
 
 /// One letter for each event: r role, c content, R reasoning, t tool, f finish, u usage, D end marker, : comment.
-pub(crate) fn letters(verdict: &Verdict) -> String {
+pub(crate) fn letters(verdict: &AnswerOutcome) -> String {
     let letter = |kind| match kind {
         ChunkKind::Role => 'r',
         ChunkKind::Reasoning => 'R',

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use proptest::prelude::*;
-use veeksha_endpoint::{BodyEnd, Dialect, Failure, RawStream, Verdict};
+use veeksha_endpoint::{AnswerOutcome, BodyEnd, EndpointKind, Failure, RawStream};
 use veeksha_model::{AnswerPart, ChunkKind, ErrorClass, Framing, Usage};
 
 use crate::skeletons::cut;
@@ -59,7 +59,7 @@ fn parts(event: &[u8]) -> Vec<AnswerPart> {
     parts
 }
 
-fn raw<'a>(framing: Framing, limit: usize, pieces: impl IntoIterator<Item = &'a [u8]>) -> Verdict {
+fn raw<'a>(framing: Framing, limit: usize, pieces: impl IntoIterator<Item = &'a [u8]>) -> AnswerOutcome {
     let mut stream = RawStream::new(framing, limit);
     let mut read = 0;
     for piece in pieces {
@@ -87,12 +87,12 @@ proptest! {
 
     /// A plugin that understands an API as the crate does gives the same verdict, down to stamps and merged marks.
     #[test]
-    fn a_plugin_is_as_good_as_a_dialect(which in 0..RECORDINGS.len(), sizes in prop::collection::vec(1usize..600, 1..20)) {
+    fn a_plugin_is_as_good_as_a_endpoint(which in 0..RECORDINGS.len(), sizes in prop::collection::vec(1usize..600, 1..20)) {
         let bytes = bytes_of(RECORDINGS[which]);
-        let own = parse_as(&Dialect::ChatCompletions, cut(&bytes, &sizes));
+        let own = parse_as(&EndpointKind::ChatCompletions, cut(&bytes, &sizes));
         let by_plugin = raw(Framing::EventStream, 1 << 20, cut(&bytes, &sizes));
         match (&by_plugin.result, &own.result) {
-            // The marker that the message names is the dialect's.
+            // The marker that the message names is the endpoint's.
             (Err(one), Err(two)) => prop_assert_eq!((one.class, one.status), (two.class, two.status)),
             _ => prop_assert_eq!(&by_plugin.result, &own.result),
         }

@@ -1,9 +1,9 @@
-//! The dialects other than OpenAI's first two: recorded and written answers. The expectations were read off the files by hand.
+//! The endpoints other than OpenAI's first two: recorded and written answers. The expectations were read off the files by hand.
 
 use std::sync::Arc;
 
 use serde_json::json;
-use veeksha_endpoint::{Dialect, Pointers, Template, TemplateSpec, Verdict, whole_answer};
+use veeksha_endpoint::{AnswerOutcome, EndpointKind, Pointers, Template, TemplateSpec, whole_answer};
 use veeksha_model::{ErrorClass, Framing, Response, ToolCall, Usage};
 
 use crate::support::{bytes_of, letters, parse_as, stamp};
@@ -17,14 +17,15 @@ fn call(id: &str, name: &str, arguments: &str) -> ToolCall {
 }
 
 /// The whole, and the same at every cut.
-fn parse(dialect: &Dialect, name: &str) -> Verdict {
+fn parse(endpoint: &EndpointKind, name: &str) -> AnswerOutcome {
     let bytes = bytes_of(name);
-    let whole = parse_as(dialect, [&bytes[..]]);
+    let whole = parse_as(endpoint, [&bytes[..]]);
     for at in 0..=bytes.len() {
-        let cut = parse_as(dialect, [&bytes[..at], &bytes[at..]]);
+        let cut = parse_as(endpoint, [&bytes[..at], &bytes[at..]]);
         assert_eq!(cut.result, whole.result, "{name} cut at {at}");
         assert_eq!(letters(&cut), letters(&whole), "{name} cut at {at}");
-        let bytes_of = |verdict: &Verdict| verdict.chunks.iter().map(|chunk| chunk.bytes).collect::<Vec<_>>();
+        let bytes_of =
+            |verdict: &AnswerOutcome| verdict.chunks.iter().map(|chunk| chunk.bytes).collect::<Vec<_>>();
         assert_eq!(bytes_of(&cut), bytes_of(&whole), "{name} cut at {at}");
         for pair in cut.chunks.windows(2) {
             assert_eq!(pair[1].merged, pair[0].at == pair[1].at, "{name} cut at {at}");
@@ -33,8 +34,8 @@ fn parse(dialect: &Dialect, name: &str) -> Verdict {
     whole
 }
 
-fn good(dialect: &Dialect, name: &str, expected_letters: &str) -> Response {
-    let verdict = parse(dialect, name);
+fn good(endpoint: &EndpointKind, name: &str, expected_letters: &str) -> Response {
+    let verdict = parse(endpoint, name);
     assert_eq!(letters(&verdict), expected_letters, "{name}");
     verdict
         .result
@@ -51,7 +52,7 @@ fn usage(prompt: u32, completion: u32, cached: Option<u32>, reasoning: Option<u3
 }
 
 /// llama.cpp's own `/completion`.
-pub(crate) fn llama_completion() -> Dialect {
+pub(crate) fn llama_completion() -> EndpointKind {
     template(
         Framing::EventStream,
         Pointers {
@@ -64,7 +65,7 @@ pub(crate) fn llama_completion() -> Dialect {
     )
 }
 
-pub(crate) fn ollama() -> Dialect {
+pub(crate) fn ollama() -> EndpointKind {
     template(
         Framing::Lines,
         Pointers {
@@ -78,7 +79,7 @@ pub(crate) fn ollama() -> Dialect {
     )
 }
 
-pub(crate) fn template(framing: Framing, answer: Pointers) -> Dialect {
+pub(crate) fn template(framing: Framing, answer: Pointers) -> EndpointKind {
     let spec = TemplateSpec {
         path: "generate".into(),
         request: json!({"prompt": "{{prompt}}"}),
@@ -86,13 +87,13 @@ pub(crate) fn template(framing: Framing, answer: Pointers) -> Dialect {
         answer,
         ..TemplateSpec::default()
     };
-    Dialect::Template(Arc::new(Template::new(spec).unwrap()))
+    EndpointKind::Template(Arc::new(Template::new(spec).unwrap()))
 }
 
 #[test]
 fn anthropic_as_llamacpp_speaks_it() {
     let response = good(
-        &Dialect::AnthropicMessages,
+        &EndpointKind::AnthropicMessages,
         "sse/llamacpp-messages-stream.sse",
         "rrccccccrfD",
     );
@@ -102,11 +103,11 @@ fn anthropic_as_llamacpp_speaks_it() {
     assert_eq!(response.output_tokens, 6);
 
     let whole = whole_answer(
-        &Dialect::AnthropicMessages,
+        &EndpointKind::AnthropicMessages,
         stamp(3),
         &bytes_of("sse/llamacpp-messages.json"),
     );
-    assert_eq!(letters(&whole), "c");
+    assert_eq!(letters(&whole), "f");
     let response = whole.result.unwrap();
     assert_eq!(response.text, "ekhandler\u{fffd}om save Se");
     // One token was new, thirteen came from the cache.
@@ -116,7 +117,7 @@ fn anthropic_as_llamacpp_speaks_it() {
 #[test]
 fn anthropic_with_thinking_and_calls() {
     let response = good(
-        &Dialect::AnthropicMessages,
+        &EndpointKind::AnthropicMessages,
         "written/anthropic-thinking-tools.sse",
         "rr:RRrrRrrccrtrttrttrfD",
     );
@@ -134,7 +135,7 @@ fn anthropic_with_thinking_and_calls() {
     assert_eq!(response.usage, usage(1125, 89, Some(1000), None));
 
     let whole = whole_answer(
-        &Dialect::AnthropicMessages,
+        &EndpointKind::AnthropicMessages,
         stamp(3),
         &bytes_of("written/anthropic-message.json"),
     );
@@ -153,7 +154,7 @@ fn anthropic_counts_come_with_the_end() {
              data: {{\"type\":\"content_block_delta\",\"delta\":{{\"text\":\"a\"}}}}\n\n\
              data: {{\"type\":\"message_delta\",\"delta\":{{\"stop_reason\":\"end_turn\"}}{usage}}}\n\n"
         );
-        parse_as(&Dialect::AnthropicMessages, [text.as_bytes()])
+        parse_as(&EndpointKind::AnthropicMessages, [text.as_bytes()])
             .result
             .unwrap()
             .usage
@@ -173,7 +174,7 @@ fn anthropic_counts_come_with_the_end() {
 #[test]
 fn responses_as_llamacpp_speaks_it() {
     let response = good(
-        &Dialect::Responses,
+        &EndpointKind::Responses,
         "sse/llamacpp-responses-stream.sse",
         "rrrrccccccrrrf",
     );
@@ -182,18 +183,18 @@ fn responses_as_llamacpp_speaks_it() {
     assert_eq!(response.usage, usage(14, 6, Some(13), None));
 
     let whole = whole_answer(
-        &Dialect::Responses,
+        &EndpointKind::Responses,
         stamp(3),
         &bytes_of("sse/llamacpp-responses.json"),
     );
-    assert_eq!(letters(&whole), "c");
+    assert_eq!(letters(&whole), "f");
     assert_eq!(whole.result.unwrap().text, "riteeric string prog '%os");
 }
 
 #[test]
 fn responses_with_reasoning_and_calls() {
     let response = good(
-        &Dialect::Responses,
+        &EndpointKind::Responses,
         "written/responses-reasoning-tools.sse",
         "rrrrRRrRrrrcccccccrrtttrrtt:f",
     );
@@ -210,14 +211,18 @@ fn responses_with_reasoning_and_calls() {
     assert_eq!(response.usage, usage(37, 31, Some(16), Some(12)));
 
     // Without `event:` lines, cut short by the limit; what follows the end does not count.
-    let response = good(&Dialect::Responses, "written/responses-incomplete.sse", "rccf");
+    let response = good(
+        &EndpointKind::Responses,
+        "written/responses-incomplete.sse",
+        "rccf",
+    );
     assert_eq!(
         (&*response.text, &*response.finish_reason),
         ("cut no", "max_output_tokens")
     );
 
     let whole = whole_answer(
-        &Dialect::Responses,
+        &EndpointKind::Responses,
         stamp(3),
         &bytes_of("written/responses-response.json"),
     );
@@ -229,14 +234,18 @@ fn responses_with_reasoning_and_calls() {
 
 #[test]
 fn tgi_sends_an_event_for_each_token() {
-    let response = good(&Dialect::TgiGenerateStream, "written/tgi-stream.sse", "ccccccc");
+    let response = good(
+        &EndpointKind::TgiGenerateStream,
+        "written/tgi-stream.sse",
+        "ccccccc",
+    );
     // The special token is no text.
     assert_eq!(response.text, "Deep \"learning\" é");
     assert_eq!(response.finish_reason, "eos_token");
     assert_eq!(response.usage, usage(17, 7, None, None));
 
     let whole = whole_answer(
-        &Dialect::TgiGenerateStream,
+        &EndpointKind::TgiGenerateStream,
         stamp(3),
         &bytes_of("written/tgi-generate.json"),
     );
@@ -246,34 +255,34 @@ fn tgi_sends_an_event_for_each_token() {
 }
 
 #[test]
-fn errors_in_a_stream_are_failures_in_every_dialect() {
-    for (dialect, name, events, message) in [
+fn errors_in_a_stream_are_failures_in_every_endpoint() {
+    for (endpoint, name, events, message) in [
         (
-            Dialect::AnthropicMessages,
+            EndpointKind::AnthropicMessages,
             "anthropic-overloaded.sse",
             "rrc",
             "Overloaded",
         ),
         (
-            Dialect::Responses,
+            EndpointKind::Responses,
             "responses-failed.sse",
             "rc",
             "The model failed to generate a response.",
         ),
         (
-            Dialect::Responses,
+            EndpointKind::Responses,
             "responses-error.sse",
             "r",
             "Something went wrong",
         ),
         (
-            Dialect::TgiGenerateStream,
+            EndpointKind::TgiGenerateStream,
             "tgi-overloaded.sse",
             "c",
             "Request failed during generation: Server error: CUDA out of memory",
         ),
     ] {
-        let verdict = parse(&dialect, &format!("written/{name}"));
+        let verdict = parse(&endpoint, &format!("written/{name}"));
         assert_eq!(letters(&verdict), events, "{name}");
         let failure = verdict.result.unwrap_err();
         assert_eq!(
@@ -282,7 +291,7 @@ fn errors_in_a_stream_are_failures_in_every_dialect() {
             "{name}"
         );
     }
-    let killed = parse(&Dialect::Completions, "sse/vllm-engine-killed.sse");
+    let killed = parse(&EndpointKind::Completions, "sse/vllm-engine-killed.sse");
     let failure = killed.result.clone().unwrap_err();
     assert_eq!((failure.class, failure.status), (ErrorClass::InStream, Some(500)));
     assert_eq!(
@@ -302,40 +311,40 @@ fn an_event_named_error_is_one() {
         ("{\"choices\":[],\"why\":1}", "{\"choices\":[],\"why\":1}", None),
         ("\"text\"", "text", None),
     ] {
-        for dialect in [
-            Dialect::ChatCompletions,
-            Dialect::Responses,
-            Dialect::AnthropicMessages,
-            Dialect::TgiGenerateStream,
+        for endpoint in [
+            EndpointKind::ChatCompletions,
+            EndpointKind::Responses,
+            EndpointKind::AnthropicMessages,
+            EndpointKind::TgiGenerateStream,
             llama_completion(),
         ] {
             let bytes = format!("event: error\ndata: {data}\n\n");
-            let failure = parse_as(&dialect, [bytes.as_bytes()]).result.unwrap_err();
+            let failure = parse_as(&endpoint, [bytes.as_bytes()]).result.unwrap_err();
             assert_eq!(
                 (failure.class, failure.status, &*failure.message),
                 (ErrorClass::InStream, status, message),
-                "{dialect:?}"
+                "{endpoint:?}"
             );
         }
     }
 }
 
-/// What ends a stream early is not an answer, in any dialect.
+/// What ends a stream early is not an answer, in any endpoint.
 #[test]
 fn success_needs_the_dialects_own_end() {
-    for (dialect, name, marker) in [
+    for (endpoint, name, marker) in [
         (
-            Dialect::AnthropicMessages,
+            EndpointKind::AnthropicMessages,
             "sse/llamacpp-messages-stream.sse",
             "\"type\":\"message_delta\"",
         ),
         (
-            Dialect::Responses,
+            EndpointKind::Responses,
             "sse/llamacpp-responses-stream.sse",
             "event: response.completed",
         ),
         (
-            Dialect::TgiGenerateStream,
+            EndpointKind::TgiGenerateStream,
             "written/tgi-stream.sse",
             "{\"index\":7",
         ),
@@ -348,12 +357,12 @@ fn success_needs_the_dialects_own_end() {
     ] {
         let text = String::from_utf8(bytes_of(name)).unwrap();
         let end = text.find(marker).unwrap();
-        let failure = parse_as(&dialect, [&text.as_bytes()[..end]]).result.unwrap_err();
+        let failure = parse_as(&endpoint, [&text.as_bytes()[..end]]).result.unwrap_err();
         assert_eq!(failure.class, ErrorClass::Truncated, "{name}: {failure:?}");
     }
     // Anthropic's end marker alone proves nothing.
     let stop = b"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
-    let failure = parse_as(&Dialect::AnthropicMessages, [&stop[..]])
+    let failure = parse_as(&EndpointKind::AnthropicMessages, [&stop[..]])
         .result
         .unwrap_err();
     assert_eq!(
@@ -431,7 +440,7 @@ fn a_template_says_what_shows_the_end() {
         &template(Framing::Whole, text(None, None)),
         [&events.as_bytes()[..9], &events.as_bytes()[9..]],
     );
-    assert_eq!(letters(&whole), "c");
+    assert_eq!(letters(&whole), "f");
     assert_eq!(whole.chunks[0].at, 2);
     assert_eq!(whole.result.unwrap().text, "ab");
     // A marker that an event could be by its text alone is compared with every event.
@@ -450,7 +459,7 @@ fn a_template_says_what_shows_the_end() {
 
 #[test]
 fn a_template_finds_errors_by_its_pointer_and_in_the_usual_shapes() {
-    let dialect = template(
+    let endpoint = template(
         Framing::Lines,
         Pointers {
             text: Some("/t".into()),
@@ -468,7 +477,7 @@ fn a_template_finds_errors_by_its_pointer_and_in_the_usual_shapes() {
         ("{\"status\":{\"fault\":[7]}}", "[7]", None),
         ("{\"error\":\"usual\"}", "usual", None),
     ] {
-        let failure = parse_as(&dialect, [format!("{event}\n").as_bytes()])
+        let failure = parse_as(&endpoint, [format!("{event}\n").as_bytes()])
             .result
             .unwrap_err();
         assert_eq!(
@@ -478,5 +487,5 @@ fn a_template_finds_errors_by_its_pointer_and_in_the_usual_shapes() {
     }
     // An event with a part of the answer may have members that look like an error's.
     let event = "{\"t\":\"a\",\"message\":\"m\",\"error\":\"usual\"}\n";
-    assert_eq!(parse_as(&dialect, [event.as_bytes()]).result.unwrap().text, "a");
+    assert_eq!(parse_as(&endpoint, [event.as_bytes()]).result.unwrap().text, "a");
 }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use veeksha_model::Framing;
 
+use crate::header::{Header, KeyHeader};
 use crate::template::Template;
 
 /// Which API a target speaks.
 #[derive(Clone, Debug, Default)]
-pub enum Dialect {
+pub enum EndpointKind {
     /// `POST chat/completions` of OpenAI: messages with roles.
     #[default]
     ChatCompletions,
@@ -25,51 +26,38 @@ pub enum Dialect {
     Template(Arc<Template>),
 }
 
-/// A header: its name and its value.
-pub type Header = (Cow<'static, str>, Cow<'static, str>);
-
-/// Which header carries the key of an API.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum KeyHeader {
-    /// `Authorization: Bearer KEY`.
-    #[default]
-    Bearer,
-    /// `x-api-key: KEY`.
-    XApiKey,
-}
-
 /// The version that Anthropic's API asks every request to name; servers that imitate the API ignore it.
 static ANTHROPIC_HEADERS: [Header; 1] = [(Cow::Borrowed("anthropic-version"), Cow::Borrowed("2023-06-01"))];
 
-impl Dialect {
-    /// The path behind the base URL. The base of [`Dialect::TgiGenerateStream`] usually has no `/v1`.
+impl EndpointKind {
+    /// The path behind the base URL. The base of [`EndpointKind::TgiGenerateStream`] usually has no `/v1`.
     pub fn default_path(&self) -> &str {
         match self {
-            Dialect::ChatCompletions => "chat/completions",
-            Dialect::Completions => "completions",
-            Dialect::Responses => "responses",
-            Dialect::AnthropicMessages => "messages",
-            Dialect::TgiGenerateStream => "generate_stream",
-            Dialect::Template(template) => template.path(),
+            EndpointKind::ChatCompletions => "chat/completions",
+            EndpointKind::Completions => "completions",
+            EndpointKind::Responses => "responses",
+            EndpointKind::AnthropicMessages => "messages",
+            EndpointKind::TgiGenerateStream => "generate_stream",
+            EndpointKind::Template(template) => template.path(),
         }
     }
 
-    /// The field that usually limits the answer's tokens; `None`: the dialect has no such field of its own (a template says
+    /// The field that usually limits the answer's tokens; `None`: the endpoint has no such field of its own (a template says
     /// where the number goes).
     pub fn default_max_tokens_param(&self) -> Option<&'static str> {
         match self {
-            Dialect::ChatCompletions => Some("max_completion_tokens"),
-            Dialect::Completions | Dialect::AnthropicMessages => Some("max_tokens"),
-            Dialect::Responses => Some("max_output_tokens"),
-            Dialect::TgiGenerateStream => Some("max_new_tokens"),
-            Dialect::Template(_) => None,
+            EndpointKind::ChatCompletions => Some("max_completion_tokens"),
+            EndpointKind::Completions | EndpointKind::AnthropicMessages => Some("max_tokens"),
+            EndpointKind::Responses => Some("max_output_tokens"),
+            EndpointKind::TgiGenerateStream => Some("max_new_tokens"),
+            EndpointKind::Template(_) => None,
         }
     }
 
     /// How answers are cut into events.
     pub fn framing(&self) -> Framing {
         match self {
-            Dialect::Template(template) => template.framing(),
+            EndpointKind::Template(template) => template.framing(),
             _ => Framing::EventStream,
         }
     }
@@ -77,8 +65,8 @@ impl Dialect {
     /// Headers that every request carries besides the usual ones.
     pub fn extra_headers(&self) -> &[Header] {
         match self {
-            Dialect::AnthropicMessages => &ANTHROPIC_HEADERS,
-            Dialect::Template(template) => template.headers(),
+            EndpointKind::AnthropicMessages => &ANTHROPIC_HEADERS,
+            EndpointKind::Template(template) => template.headers(),
             _ => &[],
         }
     }
@@ -86,21 +74,21 @@ impl Dialect {
     /// Where the key goes.
     pub fn auth(&self) -> KeyHeader {
         match self {
-            Dialect::AnthropicMessages => KeyHeader::XApiKey,
+            EndpointKind::AnthropicMessages => KeyHeader::XApiKey,
             _ => KeyHeader::Bearer,
         }
     }
 
-    /// Whether a body whose newest bytes are `tail` has ended as far as the dialect is concerned: its last event is the end
+    /// Whether a body whose newest bytes are `tail` has ended as far as the endpoint is concerned: its last event is the end
     /// marker. It decodes nothing and is never wrong when it says yes, wherever `tail` was cut, because a line break cannot stand
     /// inside a JSON string. It may say no although the end has come: give it the whole last read, or at least 256 bytes.
     pub fn ends_with(&self, tail: &[u8]) -> bool {
         match self {
-            Dialect::ChatCompletions | Dialect::Completions => last_data_is(tail, b"[DONE]"),
-            Dialect::Responses => last_event_begins(tail, b"event: response.completed"),
-            Dialect::AnthropicMessages => last_event_begins(tail, b"event: message_stop"),
-            Dialect::TgiGenerateStream => false,
-            Dialect::Template(template) => match (template.framing(), template.end_marker()) {
+            EndpointKind::ChatCompletions | EndpointKind::Completions => last_data_is(tail, b"[DONE]"),
+            EndpointKind::Responses => last_event_begins(tail, b"event: response.completed"),
+            EndpointKind::AnthropicMessages => last_event_begins(tail, b"event: message_stop"),
+            EndpointKind::TgiGenerateStream => false,
+            EndpointKind::Template(template) => match (template.framing(), template.end_marker()) {
                 (Framing::EventStream, Some(marker)) => last_data_is(tail, marker.as_bytes()),
                 (Framing::Lines, Some(marker)) => {
                     last_line(tail).is_some_and(|line| line == marker.as_bytes())
@@ -152,7 +140,7 @@ mod tests {
 
     #[test]
     fn the_end_is_seen_at_the_marker_and_nowhere_else() {
-        let chat = Dialect::ChatCompletions;
+        let chat = EndpointKind::ChatCompletions;
         for tail in [
             &b"data: {}\n\ndata: [DONE]\n\n"[..],
             b"{}\r\n\r\ndata:[DONE]\r\n\r\n",
@@ -171,10 +159,10 @@ mod tests {
             assert!(!chat.ends_with(tail), "{}", String::from_utf8_lossy(tail));
         }
         let stop = b"\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
-        assert!(Dialect::AnthropicMessages.ends_with(stop));
-        assert!(!Dialect::AnthropicMessages.ends_with(&stop[..stop.len() - 1]));
-        assert!(!Dialect::AnthropicMessages.ends_with(&stop[2..]));
-        assert!(!Dialect::Responses.ends_with(stop));
-        assert!(Dialect::Responses.ends_with(b"}\r\n\r\nevent: response.completed\r\ndata: {}\r\n\r\n"));
+        assert!(EndpointKind::AnthropicMessages.ends_with(stop));
+        assert!(!EndpointKind::AnthropicMessages.ends_with(&stop[..stop.len() - 1]));
+        assert!(!EndpointKind::AnthropicMessages.ends_with(&stop[2..]));
+        assert!(!EndpointKind::Responses.ends_with(stop));
+        assert!(EndpointKind::Responses.ends_with(b"}\r\n\r\nevent: response.completed\r\ndata: {}\r\n\r\n"));
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use veeksha_endpoint::{Api, Dialect, Failure, request_body};
+use veeksha_endpoint::{Api, EndpointKind, Failure, request_body};
 use veeksha_model::{
     ErrorClass, History, MediaKind, NodeId, OutputSpec, Prepared, PreparedMessage, Request, Response, Role,
     ToolCall,
@@ -24,7 +24,7 @@ pub(crate) fn chat() -> Api {
 
 pub(crate) fn completions() -> Api {
     Api {
-        dialect: Dialect::Completions,
+        endpoint: EndpointKind::Completions,
         max_tokens_param: Some("max_tokens".into()),
         ..chat()
     }
@@ -238,7 +238,7 @@ fn a_completion_is_the_conversation_as_the_template_writes_it() {
     assert_eq!(body(&templated(), &single)["prompt"], "<user>x<assistant>");
     // Chat completions are wrapped by the server.
     let chat = Api {
-        dialect: Dialect::ChatCompletions,
+        endpoint: EndpointKind::ChatCompletions,
         ..templated()
     };
     assert_eq!(
@@ -477,4 +477,37 @@ fn media_that_cannot_be_sent_are_named() {
     assert!(refused(&chat(), MediaKind::Video, "file:///cat.mp4").contains("`file:///cat.mp4`"));
     assert!(refused(&chat(), MediaKind::Audio, "data:audio/wav,plain").contains("data:audio/wav;base64,"));
     assert!(refused(&completions(), MediaKind::Image, "https://h/cat.png").contains("use chat completions"));
+}
+
+#[test]
+fn several_choices_are_refused() {
+    let refused = "`n` = 2 is not supported: only one choice per request is measured; remove `n` and send more requests";
+    for api in [chat(), completions()] {
+        let own = |body: &str| {
+            let job = job_of(vec![message(Role::User, "x")], |request| {
+                request.request.body = Some(body.into());
+            });
+            written(&api, &job)
+        };
+        let failure = own(r#"{"n": 2}"#).unwrap_err();
+        assert_eq!(
+            (failure.class, &*failure.message),
+            (ErrorClass::Protocol, refused)
+        );
+        for accepted in [r#"{"n": 1}"#, r#"{"n": null}"#, r#"{"seed": 2}"#] {
+            assert!(own(accepted).is_ok(), "{accepted}");
+        }
+        let sampling = json!({"n": 2}).as_object().unwrap().clone();
+        let configured = Api { sampling, ..api };
+        assert_eq!(configured.check_sampling().unwrap_err(), refused);
+        let job = job_of(vec![message(Role::User, "x")], |_| ());
+        assert_eq!(written(&configured, &job).unwrap_err().message, refused);
+    }
+    // `n` of another API may mean something else.
+    let template = Api {
+        endpoint: EndpointKind::Responses,
+        sampling: json!({"n": 2}).as_object().unwrap().clone(),
+        ..chat()
+    };
+    assert_eq!(template.check_sampling(), Ok(()));
 }

@@ -3,18 +3,19 @@
 use serde_json::Value;
 use veeksha_model::{AnswerPart, Chunk, ChunkKind, ErrorClass, Nanos, Response, ToolCall, Usage};
 
-use super::skeleton::{Fit, Ignored, Plain, Span, unescape};
-use super::{BodyEnd, QUOTED_CHARS, ReadStamp, Verdict};
+use crate::answer_outcome::{AnswerOutcome, BodyEnd, QUOTED_CHARS, ReadStamp};
 use crate::error_body::{ServerError, error_in};
-use crate::failure::Failure;
-use crate::failure::{one_line, shorten};
+use crate::failure::{Failure, one_line, shorten};
+use crate::skeleton::{Fit, Ignored, PlainEvent, Span, unescape};
 
 /// What has been understood so far.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
-    pub(super) chunks: Vec<Chunk>,
+    pub(crate) chunks: Vec<Chunk>,
     /// Bytes of text, visible or not, that each generated chunk added.
     texts: Vec<u32>,
+    /// The server's running count of generated tokens at each generated chunk, where its event had one.
+    running_tokens: Vec<u32>,
     /// Bytes of text before the event that is being read.
     text_before: usize,
     /// All of it but its texts.
@@ -25,14 +26,19 @@ pub(crate) struct Answer {
     reasoning: Vec<u8>,
     /// Server indices of `response.tool_calls`.
     tool_indices: Vec<u32>,
-    pub(super) finished: bool,
+    pub(crate) finished: bool,
     /// The end marker came.
-    pub(super) done: bool,
+    pub(crate) done: bool,
     /// The failure and when it was known.
-    pub(super) failure: Option<(Failure, Nanos)>,
+    pub(crate) failure: Option<(Failure, Nanos)>,
     /// At least one event with data was seen.
-    pub(super) any_event: bool,
-    pub(super) first_generated_at: Option<Nanos>,
+    pub(crate) any_event: bool,
+    pub(crate) first_generated_at: Option<Nanos>,
+    /// Events so far, those that are not recorded included.
+    pub(crate) events: usize,
+    comments: usize,
+    /// The response is one event that was not streamed: what it brings is not a chunk of a stream.
+    is_whole: bool,
     said: Said,
 }
 
@@ -48,6 +54,13 @@ struct Said {
     ignored: Ignored,
     failure: Option<Failure>,
 }
+
+/// Comments of a response that are recorded; a server that sends nothing else must not fill the memory.
+pub(crate) const MAX_COMMENTS: usize = 10_000;
+
+/// Finish reasons with which a server reports that generation failed: `abort` (vLLM, SGLang), `error`
+/// (vLLM, Mistral, OpenRouter).
+const FAILURE_REASONS: [&str; 2] = ["abort", "error"];
 
 /// The kind of an event that says several things is the one that comes first here.
 const RANKS: [ChunkKind; 8] = [
@@ -68,7 +81,7 @@ fn rank(kind: ChunkKind) -> usize {
         .unwrap_or(RANKS.len())
 }
 
-/// What an event says; called by the dialects while they read it.
+/// What an event says; called by the endpoints while they read it.
 impl Answer {
     fn say(&mut self, kind: ChunkKind) {
         if self.said.kind.is_none_or(|known| rank(kind) < rank(known)) {
@@ -155,6 +168,10 @@ impl Answer {
             return;
         }
         self.said.more = true;
+        if FAILURE_REASONS.contains(&reason) {
+            let message = format!("the server ended the response with the finish reason `{reason}`");
+            return self.refuse(Failure::new(ErrorClass::InStream, message));
+        }
         self.response.finish_reason.clear();
         self.response.finish_reason.push_str(reason);
         self.finished = true;
@@ -210,7 +227,7 @@ impl Answer {
     }
 
     /// Whether nothing was found that belongs to an answer.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.text.is_empty() && self.reasoning.is_empty() && self.response == Response::default()
     }
 
@@ -236,40 +253,52 @@ impl Answer {
 
 /// The events, one after the other.
 impl Answer {
-    pub(super) fn fail(&mut self, at: Nanos, failure: Failure) {
+    /// The state before the first event. `is_whole`: the response is one event that was not streamed.
+    pub(crate) fn new(is_whole: bool) -> Self {
+        Answer {
+            is_whole,
+            ..Answer::default()
+        }
+    }
+
+    pub(crate) fn fail(&mut self, at: Nanos, failure: Failure) {
         if self.failure.is_none() {
             self.failure = Some((failure, at));
         }
     }
 
     /// Bytes of text so far, visible or not.
-    pub(super) fn text_bytes(&self) -> usize {
+    pub(crate) fn text_bytes(&self) -> usize {
         self.text.len() + self.reasoning.len()
     }
 
     /// Whether nothing that still comes can change the verdict.
-    pub(super) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.done || self.failure.is_some()
     }
 
     /// Takes in what the event said that was just read. It gives back what a skeleton needs, if the event said one text and
     /// nothing else.
-    pub(super) fn end_event(&mut self, stamp: ReadStamp, merged: bool, bytes: usize) -> Option<Plain> {
+    pub(crate) fn end_event(&mut self, stamp: ReadStamp, merged: bool, bytes: usize) -> Option<PlainEvent> {
         let said = std::mem::take(&mut self.said);
         if let Some(failure) = said.failure {
             self.fail(stamp.at, failure);
             return None;
         }
         let kind = match said.kind {
+            Some(kind) if self.is_whole && kind.is_generated() => ChunkKind::Finish,
             // LiteLLM's usage event: a choice with an empty delta.
             Some(ChunkKind::Role) if said.usage && self.finished => ChunkKind::Usage,
             Some(kind) => kind,
             None if said.usage => ChunkKind::Usage,
             None => ChunkKind::Role,
         };
+        if kind.is_generated() && said.usage {
+            self.running_tokens.push(self.response.output_tokens);
+        }
         self.push(stamp, merged, bytes, kind);
         match said.text {
-            Some(text) if !said.more => Some(Plain {
+            Some(text) if !said.more => Some(PlainEvent {
                 kind,
                 text,
                 ignored: said.ignored,
@@ -279,7 +308,14 @@ impl Answer {
     }
 
     #[inline]
-    pub(super) fn push(&mut self, stamp: ReadStamp, merged: bool, bytes: usize, kind: ChunkKind) {
+    pub(crate) fn push(&mut self, stamp: ReadStamp, merged: bool, bytes: usize, kind: ChunkKind) {
+        self.events += 1;
+        if kind == ChunkKind::Comment {
+            self.comments += 1;
+            if self.comments > MAX_COMMENTS {
+                return;
+            }
+        }
         if kind.is_generated() && self.first_generated_at.is_none() {
             self.first_generated_at = Some(stamp.at);
         }
@@ -300,7 +336,7 @@ impl Answer {
 
     /// Takes in an event that fits a skeleton; false, and nothing changed: its text is not what it seemed.
     #[inline]
-    pub(super) fn fitted(&mut self, stamp: ReadStamp, merged: bool, fit: &Fit<'_>) -> bool {
+    pub(crate) fn fitted(&mut self, stamp: ReadStamp, merged: bool, fit: &Fit<'_>) -> bool {
         let text = match fit.kind {
             ChunkKind::Reasoning => &mut self.reasoning,
             _ => &mut self.text,
@@ -314,18 +350,28 @@ impl Answer {
         true
     }
 
-    /// `rule` is what shows that an answer is complete, and `marker` how the dialect marks its end.
-    pub(super) fn verdict(
+    /// `rule` is what shows that an answer is complete, and `marker` how the endpoint marks its end.
+    pub(crate) fn verdict(
         self,
         (rule, marker): (EndRule, &str),
         content_type: Option<&str>,
         end: BodyEnd,
         beginning: &[u8],
-    ) -> Verdict {
-        let response = || Response {
-            text: into_text(self.text),
-            reasoning: into_text(self.reasoning),
-            ..self.response
+    ) -> AnswerOutcome {
+        let chunk_tokens = chunk_tokens(&self.running_tokens, self.texts.len());
+        let has_output =
+            !self.texts.is_empty() || self.text_bytes() > 0 || !self.response.tool_calls.is_empty();
+        let response = || {
+            let mut response = self.response;
+            // A server that reports zeros has not counted; the caller's tokenizer counts instead.
+            if has_output && response.usage.is_some_and(|usage| usage.completion == 0) {
+                response.usage = None;
+            }
+            Response {
+                text: into_text(self.text),
+                reasoning: into_text(self.reasoning),
+                ..response
+            }
         };
         let last_event = self.chunks.last().map(|chunk| chunk.at);
         let generated = || {
@@ -341,9 +387,7 @@ impl Answer {
             }
             (None, BodyEnd::Broken(failure)) => (Err(failure), None),
             (None, BodyEnd::Complete) if !self.any_event => (Err(no_event(content_type, beginning)), None),
-            (None, BodyEnd::Complete) if rule == EndRule::Body && generated() > 0 => {
-                (Ok(response()), last_event)
-            }
+            (None, BodyEnd::Complete) if rule == EndRule::Body && has_output => (Ok(response()), last_event),
             (None, BodyEnd::Complete) => {
                 let missing = match rule {
                     EndRule::FinishReason => "a finish reason",
@@ -362,13 +406,28 @@ impl Answer {
                 (Err(Failure::new(ErrorClass::Truncated, message)), None)
             }
         };
-        Verdict {
+        AnswerOutcome {
             chunks: self.chunks,
-            texts: self.texts,
+            chunk_texts: self.texts,
+            chunk_tokens,
             result,
             completed_at,
         }
     }
+}
+
+/// Returns the tokens that each of `chunks` generated chunks added, from the server's running counts;
+/// empty unless every chunk has one and they never decrease.
+fn chunk_tokens(running: &[u32], chunks: usize) -> Vec<u32> {
+    if running.len() != chunks || running.last().is_none_or(|total| *total == 0) {
+        return Vec::new();
+    }
+    let before = std::iter::once(&0).chain(running);
+    let added = running.iter().zip(before);
+    added
+        .map(|(count, before)| count.checked_sub(*before))
+        .collect::<Option<_>>()
+        .unwrap_or_default()
 }
 
 /// Every piece was UTF-8, so the whole is.
@@ -388,12 +447,12 @@ pub(crate) enum EndRule {
     Body,
 }
 
-pub(super) fn in_stream(error: ServerError) -> Failure {
+pub(crate) fn in_stream(error: ServerError) -> Failure {
     Failure::with_status(ErrorClass::InStream, error.code, one_line(&error.message))
 }
 
 /// The error in an event that is one by name, whatever its shape.
-pub(super) fn named_error(data: &str) -> Failure {
+pub(crate) fn named_error(data: &str) -> Failure {
     let error = serde_json::from_str::<Value>(data).ok();
     let error = error.and_then(|value| match value {
         Value::String(message) => Some(ServerError { message, code: None }),

@@ -1,0 +1,190 @@
+//! The body of a request.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use veeksha_model::{ErrorClass, History, Prepared};
+
+use super::conversation::Conversation;
+use super::template::Filling;
+use super::{anthropic, chat, responses};
+use crate::api::{Api, check_choices};
+use crate::endpoint_kind::EndpointKind;
+use crate::failure::Failure;
+use crate::json_writer::{ObjectWriter, json, string};
+
+/// What Anthropic's API is asked for if a request states no length: it wants a number in every request.
+const ANTHROPIC_MAX_TOKENS: u32 = 4_096;
+
+/// The body of a request. It fails where something is asked for that cannot be sent: media that are no URL, or that the API has no
+/// place for; a conversation that the chat template refuses; a `body` that is not a JSON object.
+pub fn request_body(
+    api: &Api,
+    request: &Prepared,
+    history: &Option<Arc<History<Prepared>>>,
+) -> Result<Vec<u8>, Failure> {
+    let own = own_fields(request)?;
+    let n = match own.get("n") {
+        // What is not a number is left to the server to refuse.
+        Some(n) => serde_json::from_str(n.get()).ok(),
+        None => api.sampling.get("n").cloned(),
+    };
+    check_choices(&api.endpoint, n.as_ref())
+        .map_err(|message| Failure::new(ErrorClass::Protocol, message))?;
+    let nested = matches!(api.endpoint, EndpointKind::TgiGenerateStream);
+    let taken = |name: &str| own.contains_key(name) || (!nested && api.sampling.contains_key(name));
+    let before = History::turns(history);
+    let conversation = Conversation::new(&before, request);
+
+    let mut object = ObjectWriter::with_capacity(conversation.bytes() + 512);
+    match &api.endpoint {
+        EndpointKind::Template(template) => {
+            let filling = Filling {
+                api,
+                request,
+                conversation,
+            };
+            template.request().fill(&filling, taken, |name, json| {
+                object.field(name, |out| out.extend_from_slice(json));
+            })?;
+        }
+        EndpointKind::TgiGenerateStream => write_tgi(&mut object, api, request, &conversation, taken)?,
+        _ => write_common(&mut object, api, request, &conversation, taken)?,
+    }
+    for (name, value) in api.sampling.iter().filter(|_| !nested) {
+        if !own.contains_key(name.as_str()) {
+            object.field(name, |out| json(out, value));
+        }
+    }
+    for (name, value) in &own {
+        object.field(name, |out| out.extend_from_slice(value.get().as_bytes()));
+    }
+    Ok(object.finish())
+}
+
+/// The endpoints that have a model and a stream flag at the top level.
+fn write_common(
+    object: &mut ObjectWriter,
+    api: &Api,
+    request: &Prepared,
+    conversation: &Conversation<'_>,
+    taken: impl Fn(&str) -> bool,
+) -> Result<(), Failure> {
+    if !taken("model") {
+        object.field("model", |out| string(out, &api.model));
+    }
+    match api.endpoint {
+        EndpointKind::Completions => {
+            if !taken("prompt") {
+                let prompt = conversation.flattened(api, "completions")?;
+                object.field("prompt", |out| string(out, &prompt));
+            }
+        }
+        EndpointKind::Responses => {
+            if !taken("input") {
+                object.try_field("input", |out| responses::write_input(out, conversation))?;
+            }
+        }
+        EndpointKind::AnthropicMessages => {
+            let mut system = Vec::new();
+            if !taken("system") && anthropic::write_system(&mut system, conversation) {
+                object.field("system", |out| out.extend_from_slice(&system));
+            }
+            if !taken("messages") {
+                object.try_field("messages", |out| anthropic::write_messages(out, conversation))?;
+            }
+        }
+        _ => {
+            if !taken("messages") {
+                object.try_field("messages", |out| chat::write_messages(out, conversation))?;
+            }
+        }
+    }
+    if !taken("stream") {
+        object.field("stream", |out| out.extend_from_slice(b"true"));
+    }
+    let has_stream_options = matches!(
+        api.endpoint,
+        EndpointKind::ChatCompletions | EndpointKind::Completions
+    );
+    if api.stream_options && has_stream_options && !taken("stream_options") {
+        object.field("stream_options", |out| {
+            out.extend_from_slice(br#"{"include_usage":true}"#)
+        });
+    }
+    write_output_fields(object, api, request, taken);
+    Ok(())
+}
+
+/// `inputs` as completions have their prompt, and all the rest inside `parameters`. Token counts come with `details`.
+fn write_tgi(
+    object: &mut ObjectWriter,
+    api: &Api,
+    request: &Prepared,
+    conversation: &Conversation<'_>,
+    taken: impl Fn(&str) -> bool,
+) -> Result<(), Failure> {
+    if !taken("inputs") {
+        let prompt = conversation.flattened(api, "generate_stream")?;
+        object.field("inputs", |out| string(out, &prompt));
+    }
+    if !taken("parameters") {
+        let mut parameters = ObjectWriter::with_capacity(128);
+        let own = |name: &str| api.sampling.contains_key(name);
+        if !own("details") {
+            parameters.field("details", |out| out.extend_from_slice(b"true"));
+        }
+        write_output_fields(&mut parameters, api, request, own);
+        for (name, value) in &api.sampling {
+            parameters.field(name, |out| json(out, value));
+        }
+        let parameters = parameters.finish();
+        object.field("parameters", |out| out.extend_from_slice(&parameters));
+    }
+    Ok(())
+}
+
+/// The fields that the request's `body` brings.
+fn own_fields(prepared: &Prepared) -> Result<BTreeMap<Cow<'_, str>, &RawValue>, Failure> {
+    match prepared.request.body.as_deref() {
+        None => Ok(BTreeMap::new()),
+        Some(body) if body.trim().is_empty() => Ok(BTreeMap::new()),
+        Some(body) => serde_json::from_str(body).map_err(|error| {
+            Failure::new(
+                ErrorClass::Protocol,
+                format!("the request's `body` is not a JSON object: {error}"),
+            )
+        }),
+    }
+}
+
+fn write_output_fields(
+    object: &mut ObjectWriter,
+    api: &Api,
+    request: &Prepared,
+    taken: impl Fn(&str) -> bool,
+) {
+    let output = request.request.output;
+    let target = output.target_tokens.filter(|tokens| *tokens > 0);
+    let at_most = api.max_tokens_param.as_deref();
+    let always = matches!(api.endpoint, EndpointKind::AnthropicMessages).then_some(ANTHROPIC_MAX_TOKENS);
+    if let (Some(at_most), Some(tokens)) = (at_most, target.or(always))
+        && !taken(at_most)
+    {
+        object.field(at_most, |out| json(out, &tokens));
+    }
+    if let (Some(at_least), Some(tokens)) = (api.min_tokens_param.as_deref(), target)
+        && output.exact
+        && Some(at_least) != at_most
+        && !taken(at_least)
+    {
+        object.field(at_least, |out| json(out, &tokens));
+    }
+    if let Some(ignore) = api.ignore_eos.filter(|_| output.exact)
+        && !taken("ignore_eos")
+    {
+        object.field("ignore_eos", |out| json(out, &ignore));
+    }
+}

@@ -1,0 +1,95 @@
+//! A checked template.
+
+use std::borrow::Cow;
+
+use veeksha_model::Framing;
+
+use super::error::TemplateError;
+use super::pointer::Walk;
+use super::request::RequestTemplate;
+use super::spec::TemplateSpec;
+use crate::header::Header;
+
+/// An API that somebody described, checked.
+#[derive(Clone, Debug)]
+pub struct Template {
+    path: String,
+    headers: Vec<Header>,
+    framing: Framing,
+    request: RequestTemplate,
+    walk: Walk,
+    done: Option<String>,
+    wants_finish_reason: bool,
+}
+
+impl Template {
+    /// Checks a description.
+    ///
+    /// # Errors
+    /// If a placeholder or a pointer in it means nothing; the message names it.
+    pub fn new(spec: TemplateSpec) -> Result<Self, TemplateError> {
+        if spec.answer.text.is_none() && spec.answer.reasoning.is_none() {
+            return Err(TemplateError::NothingGenerated);
+        }
+        Template::of_requests(spec)
+    }
+
+    /// As [`Template::new`], for an API whose answers a plugin reads: the description need not say where an answer has its parts.
+    ///
+    /// # Errors
+    /// As [`Template::new`].
+    pub fn of_requests(spec: TemplateSpec) -> Result<Self, TemplateError> {
+        let TemplateSpec {
+            path,
+            headers,
+            request,
+            framing,
+            answer,
+        } = spec;
+        Ok(Template {
+            path,
+            headers: headers
+                .into_iter()
+                .map(|(name, value)| (Cow::Owned(name), Cow::Owned(value)))
+                .collect(),
+            framing,
+            request: RequestTemplate::new(&request)?,
+            wants_finish_reason: answer.finish_reason.is_some(),
+            walk: Walk::new(&answer)?,
+            done: answer.done.map(|marker| marker.trim().to_owned()),
+        })
+    }
+
+    /// Appended to the target's address.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Headers of every request besides the host's own.
+    pub fn headers(&self) -> &[Header] {
+        &self.headers
+    }
+
+    /// How answers are cut.
+    pub fn framing(&self) -> Framing {
+        self.framing
+    }
+
+    /// The data of the event that marks the end, if there is one.
+    pub fn end_marker(&self) -> Option<&str> {
+        self.done.as_deref()
+    }
+
+    pub(crate) fn request(&self) -> &RequestTemplate {
+        &self.request
+    }
+
+    pub(crate) fn walk(&self) -> &Walk {
+        &self.walk
+    }
+
+    /// Whether an answer without a finish reason is truncated.
+    pub(crate) fn wants_finish_reason(&self) -> bool {
+        self.wants_finish_reason
+    }
+}
