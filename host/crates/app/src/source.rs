@@ -1,5 +1,6 @@
 //! Reads scenarios: files, overrides, the environment, and the checks that need no plugin.
 
+use std::borrow::Cow;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -153,7 +154,7 @@ impl Source {
                     .hinted("for example --set runtime.max_sessions=100"));
             };
             self.documents
-                .set(key, value)
+                .set(key, &path_of_shell(key, value))
                 .map_err(|error| Failure::usage(format!("--set {assignment}: {error}")))?;
         }
         for (key, value) in overrides {
@@ -166,10 +167,26 @@ impl Source {
                 continue;
             }
             self.documents
-                .set(key, value)
+                .set(key, &path_of_shell(key, value))
                 .map_err(|error| Failure::usage(format!("--{key} {value}: {error}")))?;
         }
         Ok(())
+    }
+}
+
+/// Keys of files that a command line names relative to the shell's folder, not the scenario's.
+const SHELL_PATHS: [&str; 3] = [
+    "client.tls.ca_file",
+    "client.tls.client_certificate",
+    "client.tls.client_key",
+];
+
+/// Returns the value of an override: a path in [`SHELL_PATHS`] becomes absolute.
+fn path_of_shell<'a>(key: &str, value: &'a str) -> Cow<'a, str> {
+    let is_path = SHELL_PATHS.contains(&key) && !["", "null", "~"].contains(&value.trim());
+    match std::path::absolute(value).ok().filter(|_| is_path) {
+        Some(path) => Cow::Owned(serde_json::Value::from(path.to_string_lossy()).to_string()),
+        None => Cow::Borrowed(value),
     }
 }
 
@@ -238,4 +255,22 @@ pub(crate) fn cache_folder() -> Option<PathBuf> {
         None => PathBuf::from(std::env::var_os("HOME").filter(|value| !value.is_empty())?).join(".cache"),
     };
     Some(base.join("veeksha-host"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn certificate_files_of_the_command_line_are_relative_to_the_shell() {
+        let here = std::env::current_dir().expect("a folder");
+        let expected = here.join("certs/ca.pem");
+        let value = path_of_shell("client.tls.ca_file", "certs/ca.pem");
+        assert_eq!(
+            serde_json::from_str::<String>(&value).expect("a JSON text"),
+            expected.to_string_lossy()
+        );
+        assert_eq!(path_of_shell("client.tls.ca_file", "null"), "null");
+        assert_eq!(path_of_shell("client.model", "a/b"), "a/b");
+    }
 }

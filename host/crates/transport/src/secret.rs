@@ -23,15 +23,14 @@ impl Secret {
 const MIN_REDACTED: usize = 6;
 
 /// Replaces every occurrence of `secret` in a text that came from elsewhere: some servers repeat a refused key in full, or in the
-/// address that they send to, in whatever way that is written ([`spelled`]). The text may have been cut, so a beginning of the secret
-/// at its very end is replaced, too.
+/// address that they send to, in whatever way that is written ([`spelled`]). Excerpts in the text may have been cut, so a beginning
+/// of the secret is replaced, too, where the text ends, or before an ellipsis or a closing backquote.
 pub(crate) fn redact(text: &str, secret: &str) -> String {
     if secret.len() < MIN_REDACTED {
         return text.to_owned();
     }
-    let (body, cut) = text.strip_suffix('…').map_or((text, ""), |body| (body, "…"));
     let mut kept = String::with_capacity(text.len());
-    let mut rest = body;
+    let mut rest = text;
     while let Some(first) = rest.chars().next() {
         rest = match after_secret(rest, secret) {
             Some(after) => {
@@ -44,25 +43,29 @@ pub(crate) fn redact(text: &str, secret: &str) -> String {
             }
         };
     }
-    kept.push_str(cut);
     kept
 }
 
-/// What follows the secret at the beginning of a text, or nothing where the text ends within it.
+/// What follows the secret at the beginning of a text, or its beginning where the text was cut within it.
 fn after_secret<'a>(text: &'a str, secret: &str) -> Option<&'a str> {
     let mut rest = text;
     for (known, wanted) in secret.char_indices() {
         match spelled(rest, wanted) {
             Some(after) => rest = after,
-            None => return (known >= MIN_REDACTED && is_cut(rest)).then_some(""),
+            None => return after_cut(rest).filter(|_| known >= MIN_REDACTED),
         }
     }
     Some(rest)
 }
 
-/// Whether a text is nothing, or no more than the beginning of an escape.
-fn is_cut(rest: &str) -> bool {
-    rest.is_empty() || rest.starts_with('%') && rest.len() < 3 || rest.starts_with('\\') && rest.len() < 6
+/// Returns the text after a cut: its end, an ellipsis or a closing backquote, perhaps after the start of an
+/// escape. `None` if the text goes on otherwise.
+fn after_cut(rest: &str) -> Option<&str> {
+    let (escape, after) = rest.split_at(rest.find(['…', '`']).unwrap_or(rest.len()));
+    let is_partial = escape.is_empty()
+        || escape.starts_with('%') && escape.len() < 3
+        || escape.starts_with('\\') && escape.len() < 6;
+    is_partial.then_some(after)
 }
 
 /// What follows a character at the beginning of a text: as it is, percent-encoded (`%2F`), or escaped as in JSON (`\/`, `\u002f`).
@@ -154,5 +157,20 @@ mod tests {
         assert_eq!(redact("bad key sk-12345", "sk-123456789"), "bad key ***");
         assert_eq!(redact("bad key sk-1…", "sk-123456789"), "bad key sk-1…");
         assert_eq!(redact("ends with schlüss", "schlüssel"), "ends with ***");
+    }
+
+    /// An excerpt of an HTTP error is in the middle of its message.
+    #[test]
+    fn beginning_of_a_key_in_a_cut_excerpt_is_replaced() {
+        let secret = "sk-123456789";
+        for (text, expected) in [
+            ("got `key sk-12345…` there", "got `key ***…` there"),
+            ("got `key sk-12345` there", "got `key ***` there"),
+            ("got `key sk-12345…`, `sk-1234567…`", "got `key ***…`, `***…`"),
+            ("got `sk-12345x…` there", "got `sk-12345x…` there"),
+            ("got `sk-1…` there", "got `sk-1…` there"),
+        ] {
+            assert_eq!(redact(text, secret), expected);
+        }
     }
 }

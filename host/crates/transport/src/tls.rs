@@ -4,12 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{
     CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
 };
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::server::ParsedCertificate;
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tokio_rustls::TlsConnector;
 
 use crate::config::HttpVersion;
@@ -28,7 +30,13 @@ pub(crate) fn client_config(options: &TlsOptions) -> Result<ClientConfig, Transp
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(AnyCertificate { algorithms }))
     } else {
-        builder.with_root_certificates(roots(options)?)
+        let listed = listed_certificates(options)?;
+        let inner = WebPkiServerVerifier::builder_with_provider(Arc::new(roots(&listed, options)?), provider)
+            .build()
+            .map_err(|error| TransportError::Tls(error.to_string()))?;
+        builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(ListedCertificates { inner, listed }))
     };
     let mut config = match own_certificate(options)? {
         None => builder.with_no_client_auth(),
@@ -84,10 +92,17 @@ fn own_certificate(options: &TlsOptions) -> Result<Option<OwnCertificate>, Trans
         .and_then(|certificates| certificates.collect::<Result<Vec<_>, _>>())
         .map_err(|error| refuse(path, error.to_string()))?;
     if certificates.is_empty() {
-        return Err(refuse(path, "it holds no certificate in PEM form".to_owned()));
+        return Err(refuse(
+            path,
+            "it does not contain a certificate in PEM form".to_owned(),
+        ));
     }
-    let key = PrivateKeyDer::from_pem_file(key_path)
-        .map_err(|error| refuse(key_path, format!("it holds no private key in PEM form: {error}")))?;
+    let key = PrivateKeyDer::from_pem_file(key_path).map_err(|error| {
+        refuse(
+            key_path,
+            format!("it does not contain a private key in PEM form: {error}"),
+        )
+    })?;
     Ok(Some((path.clone(), certificates, key)))
 }
 
@@ -117,29 +132,39 @@ pub(crate) fn alert(error: &std::io::Error) -> Option<String> {
     }
 }
 
-fn roots(options: &TlsOptions) -> Result<RootCertStore, TransportError> {
+/// Returns the certificates of `ca_file`.
+fn listed_certificates(options: &TlsOptions) -> Result<Vec<CertificateDer<'static>>, TransportError> {
+    let Some(path) = &options.ca_file else {
+        return Ok(Vec::new());
+    };
+    let refuse = |reason: String| TransportError::CaFile {
+        path: path.clone(),
+        reason,
+    };
+    regular(path).map_err(refuse)?;
+    let certificates = CertificateDer::pem_file_iter(path)
+        .and_then(|certificates| certificates.collect::<Result<Vec<_>, _>>())
+        .map_err(|error| refuse(error.to_string()))?;
+    if certificates.is_empty() {
+        return Err(refuse("it does not contain a certificate in PEM form".to_owned()));
+    }
+    Ok(certificates)
+}
+
+/// Returns the trust anchors: those of the system and `listed`.
+fn roots(listed: &[CertificateDer<'static>], options: &TlsOptions) -> Result<RootCertStore, TransportError> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     if roots.is_empty() {
         roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     }
-    if let Some(path) = &options.ca_file {
-        let refuse = |reason: String| TransportError::CaFile {
-            path: path.clone(),
-            reason,
-        };
-        regular(path).map_err(refuse)?;
-        let certificates = CertificateDer::pem_file_iter(path)
-            .and_then(|certificates| certificates.collect::<Result<Vec<_>, _>>())
-            .map_err(|error| refuse(error.to_string()))?;
-        if certificates.is_empty() {
-            return Err(refuse("it holds no certificate in PEM form".to_owned()));
-        }
-        for certificate in certificates {
-            roots
-                .add(certificate)
-                .map_err(|error| refuse(error.to_string()))?;
-        }
+    for certificate in listed {
+        roots
+            .add(certificate.clone())
+            .map_err(|error| TransportError::CaFile {
+                path: options.ca_file.clone().unwrap_or_default(),
+                reason: error.to_string(),
+            })?;
     }
     Ok(roots)
 }
@@ -151,7 +176,7 @@ pub(crate) fn handshake_message(place: &str, error: &std::io::Error) -> String {
         .and_then(|cause| cause.downcast_ref::<rustls::Error>());
     match cause {
         Some(rustls::Error::InvalidCertificate(reason)) => format!(
-            "the certificate of {place} is not accepted ({reason}); for a certificate of your own name the file of its CA as client.tls.ca_file (or ca_file of its entry in client.targets); client.tls.insecure trusts anyone"
+            "the certificate of {place} is not accepted ({reason}); to trust it, set client.tls.ca_file (or ca_file of its entry in client.targets) to a PEM file with the certificate itself or its CA's; client.tls.insecure trusts any certificate"
         ),
         Some(rustls::Error::InvalidMessage(reason)) => {
             format!(
@@ -160,6 +185,80 @@ pub(crate) fn handshake_message(place: &str, error: &std::io::Error) -> String {
         }
         Some(cause) => format!("the TLS handshake with {place} failed: {cause}"),
         None => format!("the TLS handshake with {place} failed: {error}"),
+    }
+}
+
+/// Verifies certificates as usual, and accepts one of `ca_file` as the server's own.
+///
+/// `openssl req -x509` makes self-signed certificates that claim to be a CA. RFC 5280 does not allow
+/// a server to present one, and webpki refuses it; curl and Python accept it if it is in the file of
+/// trusted certificates. A certificate that the user listed itself is trusted without a chain: only
+/// its validity period and its name are checked.
+#[derive(Debug)]
+struct ListedCertificates {
+    inner: Arc<WebPkiServerVerifier>,
+    listed: Vec<CertificateDer<'static>>,
+}
+
+impl ListedCertificates {
+    fn is_listed(&self, certificate: &CertificateDer<'_>) -> bool {
+        self.listed.iter().any(|listed| listed == certificate)
+    }
+}
+
+/// Returns true if the certificate is valid now and only refused because it is a CA's: webpki checks the
+/// period first.
+fn is_ca_refused(error: &rustls::Error) -> bool {
+    let rustls::Error::InvalidCertificate(CertificateError::Other(other)) = error else {
+        return false;
+    };
+    matches!(
+        other.0.downcast_ref::<webpki::Error>(),
+        Some(webpki::Error::CaUsedAsEndEntity)
+    )
+}
+
+impl ServerCertVerifier for ListedCertificates {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let verified =
+            self.inner
+                .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        match verified {
+            Err(error) if is_ca_refused(&error) && self.is_listed(end_entity) => {
+                verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            verified => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.inner.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.inner.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.inner.supported_verify_schemes()
     }
 }
 

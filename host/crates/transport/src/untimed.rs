@@ -56,7 +56,7 @@ pub fn list_models(
         },
     };
     let mut request = client(builder, &tls, &url)?.get(&url);
-    for (name, text) in target.api.dialect.extra_headers() {
+    for (name, text) in target.api.endpoint.extra_headers() {
         request = request.header(&**name, &**text);
     }
     if let Some((name, text)) = target.key_header(server) {
@@ -73,7 +73,7 @@ pub fn list_models(
     })?;
     let answer = answer?;
     let models = answer.get("data").and_then(Value::as_array).ok_or_else(|| {
-        let text = shorten(&answer.to_string(), 200);
+        let text = shorten(&target.redact(&answer.to_string()), 200);
         untimed(&url, &format!("the answer is not a list of models: {text}"))
     })?;
     Ok(models

@@ -159,7 +159,8 @@ pub struct Client {
     /// support it without negotiation.
     pub http_version: HttpVersion,
     /// Maximum time in seconds to open a connection, including the TLS handshake. Null: limited
-    /// only by the request timeout.
+    /// only by the request timeout. The default allows for four lost SYN packets, which Linux sends
+    /// again after 1, 3, 7 and 15 seconds.
     #[schemars(extend("exclusiveMinimum" = 0), range(max = 1e6))]
     pub connect_timeout: Option<f64>,
     /// An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). Proxy settings of
@@ -233,7 +234,7 @@ impl Default for Client {
             balance: Balance::default(),
             connections: Connections::default(),
             http_version: HttpVersion::default(),
-            connect_timeout: None,
+            connect_timeout: Some(30.0),
             proxy: None,
             source_addresses: None,
             template: None,

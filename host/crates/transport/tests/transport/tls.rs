@@ -15,7 +15,14 @@ use veeksha_transport::{Target, TransportConfig, untimed};
 
 /// A server that speaks TLS for the given name; returns its certificate as PEM.
 pub(crate) fn tls_server(name: &str, answers: Vec<String>) -> (Server, String) {
-    let CertifiedKey { cert, signing_key } = generate_simple_self_signed(vec![name.to_owned()]).unwrap();
+    tls_server_with(
+        generate_simple_self_signed(vec![name.to_owned()]).unwrap(),
+        answers,
+    )
+}
+
+fn tls_server_with(ours: CertifiedKey<rcgen::KeyPair>, answers: Vec<String>) -> (Server, String) {
+    let CertifiedKey { cert, signing_key } = ours;
     let key = PrivateKeyDer::try_from(signing_key.serialize_der()).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ServerConfig::builder_with_provider(provider)
@@ -270,9 +277,9 @@ fn a_certificate_of_ours_that_is_of_no_use_is_refused_at_the_start() {
     let other = generate_simple_self_signed(vec!["other".to_owned()]).unwrap();
     let certificate = file("one.pem", &one.cert.pem());
     let cases = [
-        (Some(certificate.clone()), None, "no private key"),
+        (Some(certificate.clone()), None, "not contain a private key"),
         (None, Some(certificate.clone()), "without a certificate"),
-        (Some(file("empty.pem", "")), None, "no certificate"),
+        (Some(file("empty.pem", "")), None, "not contain a certificate"),
         (
             Some(certificate),
             Some(file("other.key", &other.signing_key.serialize_pem())),
@@ -300,5 +307,49 @@ fn arrivals_under_tls_are_the_kernels() {
         let outcome = client.ask(0);
         assert_eq!(outcome.timings.stamps, veeksha_model::StampSource::Kernel);
         assert!(outcome.chunks.iter().all(|chunk| chunk.lag > 0));
+    }
+}
+
+/// A server whose certificate is its own CA, as `openssl req -x509 -newkey ...` makes it.
+fn ca_certificate(name: &str, is_expired: bool) -> CertifiedKey<rcgen::KeyPair> {
+    let mut params = rcgen::CertificateParams::new(vec![name.to_owned()]).unwrap();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    if is_expired {
+        params.not_before = rcgen::date_time_ymd(2020, 1, 1);
+        params.not_after = rcgen::date_time_ymd(2021, 1, 1);
+    }
+    let signing_key = rcgen::KeyPair::generate().unwrap();
+    let cert = params.self_signed(&signing_key).unwrap();
+    CertifiedKey { cert, signing_key }
+}
+
+#[test]
+fn self_signed_ca_certificate_is_accepted_if_it_is_listed() {
+    let ask = |ours: CertifiedKey<rcgen::KeyPair>, trusted: Option<String>| {
+        let pem = ours.cert.pem();
+        let (server, _) = tls_server_with(ours, two_events());
+        let mut target = https(&server);
+        let ca = trusted.unwrap_or(pem);
+        target.servers[0].tls.ca_file = Some(file(&format!("ca-{}.pem", server.address.port()), &ca));
+        Client::new(target).ask(0).result
+    };
+    assert_eq!(
+        ask(ca_certificate("localhost", false), None).unwrap().text,
+        "Hello"
+    );
+    // Another certificate of the same name, another name, and another time.
+    let other = ca_certificate("localhost", false).cert.pem();
+    for refused in [
+        ask(ca_certificate("localhost", false), Some(other)),
+        ask(ca_certificate("elsewhere.example", false), None),
+        ask(ca_certificate("localhost", true), None),
+    ] {
+        let failure = refused.unwrap_err();
+        assert_eq!(failure.class, ErrorClass::Tls);
+        assert!(
+            failure.message.contains("client.tls.ca_file"),
+            "{}",
+            failure.message
+        );
     }
 }
