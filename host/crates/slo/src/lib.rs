@@ -7,7 +7,7 @@
 //! quantity   := FIGURE | aggregate "(" METRIC [labels] ["," "window" "=" time] ")"
 //! aggregate  := "p" PERCENT | "median" | "mean" | "avg" | "min" | "max" | "std" | "sum" | "count"
 //! labels     := "{" [label ("," label)* [","]] "}"
-//! label      := name "=" value            a word, a number, or quoted text: "eu", 'eu', "say \"eu\""
+//! label      := name "=" value         a word, a number, or quoted text: "eu", 'eu', "a \"b\""
 //! comparison := "<" | "<=" | "≤" | ">" | ">=" | "≥"
 //! bound      := ["+" | "-"] number [unit]
 //! unit       := "ns" | "us" | "µs" | "ms" | "s" | "m" | "h" | "%"

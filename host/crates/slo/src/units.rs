@@ -58,7 +58,8 @@ fn per_whole(unit: &str) -> Option<f64> {
 impl Bound {
     /// Converts the bound to the unit of the bounded quantity: `500ms` is 0.5 in `s` and 500 in
     /// `ms`; `1%` is 0.01 in `1` and 1 in `%`. A bound on a time must have a unit, unless it is 0;
-    /// any other bound without a unit is already in that of the quantity. Units of time are `s`, `ms`, `us`, `ns`, `m`, `h`; of shares `1`, `ratio`, `share`, `%`.
+    /// any other bound without a unit is already in that of the quantity. Units of time are `s`,
+    /// `ms`, `us`, `ns`, `m`, `h`; of shares `1`, `ratio`, `share`, `%`.
     pub fn in_unit(&self, unit: &str) -> Result<f64, UnitMismatch> {
         let scale = match self.unit {
             BoundUnit::None if self.value != 0.0 && per_second(unit).is_some() => {
