@@ -1,7 +1,7 @@
-//! A comparison as workflow commands, which GitHub shows beside a change.
+//! Comparison as workflow commands, which GitHub shows next to a change.
 //!
-//! <https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands>; the escapes are those of the official toolkit
-//! (`@actions/core`, `command.ts`).
+//! <https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands>; the
+//! escapes are those of the official toolkit (`@actions/core`, `command.ts`).
 
 use veeksha_model::{printable, printable_lines};
 
@@ -11,13 +11,14 @@ use crate::junit::sentence;
 use crate::text::figure_text;
 use crate::verdict::Verdict;
 
-/// GitHub shows ten annotations of a kind per step; the table holds the rest.
+/// GitHub shows ten annotations of a kind per step; the table has the rest.
 const MOST: usize = 10;
 
 impl Comparison {
-    /// Lines for standard output: errors for what fails, warnings for figures that are worse, a notice that says what came out.
+    /// Returns lines for standard output: errors for failures, warnings for metrics that are worse,
+    /// and a notice with the result.
     ///
-    /// Without a decision, sides that cannot be compared are an error.
+    /// Without a decision, sides that are not comparable are an error.
     pub fn annotations(&self, decision: Option<&Decision>) -> String {
         let mut lines = String::new();
         for (place, candidate) in self.candidates.iter().enumerate() {
@@ -67,7 +68,8 @@ impl Comparison {
     }
 }
 
-/// One workflow command with its line break. Names of folders and plugins are in both texts.
+/// Formats a workflow command with its line break, with all parts escaped: names of folders and
+/// plugins are in both texts.
 fn command(kind: &str, title: &str, message: &str) -> String {
     format!(
         "::{kind} title={}::{}\n",
@@ -76,12 +78,12 @@ fn command(kind: &str, title: &str, message: &str) -> String {
     )
 }
 
-/// What a message may not hold as it is.
+/// Escapes a message.
 fn escaped(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-/// What a property may not hold as it is.
+/// Escapes a property.
 fn escaped_property(text: &str) -> String {
     escaped(text).replace(':', "%3A").replace(',', "%2C")
 }

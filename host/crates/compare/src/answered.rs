@@ -1,9 +1,11 @@
-//! What may be said of single requests where one side has answered fewer of them than the other.
+//! Validity of metrics of answered requests where one side has answered fewer of them.
 //!
-//! A metric has samples of answered requests only. A request that was never answered is worse for who asked than any answer would have been,
-//! so it belongs behind the slowest one (the worst rank: Lachin, "Worst-rank score analysis with informatively missing observations in clinical
-//! trials", Controlled Clinical Trials 20 (1999)). The samples of the side that lost more are thus those of the survivors, and make it look better
-//! than it was: what looks worse of it all the same is worse, and what does not says nothing.
+//! A metric has samples of answered requests only. For its user an unanswered request is worse than
+//! any answer would have been, so it belongs behind the slowest one (the worst rank: Lachin,
+//! "Worst-rank score analysis with informatively missing observations in clinical trials",
+//! Controlled Clinical Trials 20 (1999)). The samples of the side that lost more are therefore
+//! those of the survivors and flatter it: a side that looks worse all the same is worse, and any
+//! other result is inconclusive.
 
 use veeksha_model::Better;
 use veeksha_slo::Aggregate;
@@ -19,26 +21,28 @@ use crate::student::two_sided;
 use crate::verdict::Verdict;
 use crate::whole_run::Counted;
 
-/// Answered shares that differ by no more than this are alike, unless a figure looks at fewer requests.
+/// Answered shares that differ by no more than this are equal, unless a metric covers fewer
+/// requests.
 const ALIKE: f64 = 0.01;
 
-/// Of the samples beyond a percentile, the share that may be missing.
+/// Allowed share of missing samples among those beyond a percentile.
 const MISSING: f64 = 0.5;
 
-/// What rounding does to shares.
+/// Allowance for rounding of shares.
 const ROUNDING: f64 = 1e-9;
 
-/// Requests that were answered with something, of those that the schedule asked for, on both sides, over all runs of each.
+/// Answered requests, out of those that the schedule intended, on both sides and over all their
+/// runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answered {
-    /// Those of the baseline.
+    /// Counts of the baseline.
     pub baseline: Counted,
-    /// Those of the candidate.
+    /// Counts of the candidate.
     pub candidate: Counted,
 }
 
 impl Answered {
-    /// `None` where a run does not tell, or was asked for nothing.
+    /// Returns the counts; `None` if a run lacks them or had no requests.
     pub(crate) fn of(baseline: &[&RunData], candidate: &[&RunData]) -> Option<Answered> {
         let of_side = |runs: &[&RunData]| -> Option<Counted> {
             let counts: Option<Vec<Counted>> = runs.iter().map(|run| run.answered).collect();
@@ -51,18 +55,18 @@ impl Answered {
         })
     }
 
-    /// Whether the candidate is the side that lost more.
+    /// Returns true if the candidate lost more requests.
     pub(crate) fn candidate_lost_more(&self) -> bool {
         self.lost_more_by() > 0.0
     }
 
-    /// How much greater the share that the candidate lost is than that of the baseline.
+    /// Returns the excess of the candidate's lost share over the baseline's.
     fn lost_more_by(&self) -> f64 {
         self.baseline.share() - self.candidate.share()
     }
 
-    /// Whether the sides have lost different shares, as far as a figure is concerned: more than a point, and of a percentile more than half of what
-    /// lies beyond it.
+    /// Returns true if the lost shares differ too much for a statistic: by more than a point, or
+    /// for a percentile by more than half of the samples beyond it.
     fn differ_for(&self, statistic: Statistic) -> bool {
         let beyond = match statistic {
             Statistic::OfSamples(Aggregate::Percentile(percent)) => percent.min(100.0 - percent) / 100.0,
@@ -72,7 +76,8 @@ impl Answered {
         self.lost_more_by().abs() > ALIKE.min(MISSING * beyond) + ROUNDING
     }
 
-    /// Whether they differ by more than chance explains, as two shares of so many independent requests do.
+    /// Returns true if the lost shares differ significantly, like two shares of independent
+    /// requests.
     fn differ_by_more_than_chance(&self, options: &Options) -> bool {
         let error = self.baseline.variance().zip(self.candidate.variance());
         error.is_some_and(|(one, other)| {
@@ -81,10 +86,11 @@ impl Answered {
         })
     }
 
-    /// Whether a verdict says more of the requests than the answered ones can tell.
+    /// Returns true if a verdict exceeds what the answered requests can support.
     ///
-    /// That the side which lost more is better, or will be with more runs, takes little to be doubted. That no difference is seen, or none that
-    /// matters, is doubted only where the losses differ by more than chance: else it would be doubted wherever a request in a hundred fails on both sides.
+    /// A verdict in favor of the side that lost more is doubted easily. "No difference" is doubted
+    /// only if the losses differ significantly: otherwise it would be doubted wherever one request
+    /// in a hundred fails on both sides.
     pub(crate) fn doubt(&self, row: &Row, subject: Subject, verdict: Verdict, options: &Options) -> bool {
         let is_of_answers = subject == Subject::Answers && row.better != Better::Neither;
         if !is_of_answers || !self.differ_for(row.statistic) {
@@ -105,8 +111,8 @@ impl Answered {
         }
     }
 
-    /// Whether a figure that is known of the survivors only may have this verdict in truth. The side that lost less is not worse where it does not
-    /// look worse.
+    /// Returns true if a metric of the survivors may truly have this verdict. The side that lost
+    /// less cannot be worse unless it looks worse.
     pub(crate) fn may_be(&self, verdict: Verdict, row: &Row) -> bool {
         match verdict {
             Verdict::Worse => self.candidate_lost_more() || row.tends(verdict),
@@ -115,7 +121,7 @@ impl Answered {
         }
     }
 
-    /// Why figures that are known of the survivors only decide nothing.
+    /// Explains why metrics of the survivors decide nothing.
     pub(crate) fn why(&self) -> String {
         format!(
             "the baseline answered {} of its requests and the candidate {}; the slowest may be among the others",
@@ -124,7 +130,7 @@ impl Answered {
         )
     }
 
-    /// What is said of sides that have lost different shares of their requests.
+    /// Returns the remark on sides with different shares of lost requests.
     pub(crate) fn remark(&self, baseline: &str, candidate: &str, rows: &[Row]) -> Option<String> {
         let is_doubted = rows.iter().any(|row| row.verdict == Verdict::SurvivorsOnly);
         if !is_doubted && !self.differ_for(Statistic::Value) {
@@ -155,7 +161,8 @@ mod tests {
         }
     }
 
-    /// A point, and half of what lies beyond the percentile: 5 % of P90 and 0.5 % of P99, of which the point is less in the first case.
+    /// A point, and half of what lies beyond the percentile: 5 % of P90 and 0.5 % of P99, of which
+    /// the point is less in the first case.
     #[test]
     fn losses_matter_from_a_point_on_or_half_of_what_lies_beyond() {
         let percentile = |percent| Statistic::OfSamples(Aggregate::Percentile(percent));
@@ -172,19 +179,19 @@ mod tests {
             assert!(!lost(most).differ_for(statistic), "{statistic} {most}");
             assert!(lost(most + 1).differ_for(statistic), "{statistic} {most}");
         }
-        // It is the difference that matters.
+        // Only the difference matters.
         assert!(!of((500, 1000), (495, 1000)).differ_for(mean));
     }
 
-    /// Agresti and Caffo's error of 0 and of 4 of 60 is √(1/62 · 61/62 / 62 + 5/62 · 57/62 / 62) = 0.0381, so that 4/60 are 1.75 errors
-    /// (p = 0.08), and 5/60 are 2.04 of 0.0408 (p = 0.04).
+    /// Agresti and Caffo's error of 0 and of 4 of 60 is √(1/62 · 61/62 / 62 + 5/62 · 57/62 / 62) =
+    /// 0.0381, so that 4/60 are 1.75 errors (p = 0.08), and 5/60 are 2.04 of 0.0408 (p = 0.04).
     #[test]
     fn few_losses_may_be_chance() {
         let options = Options::default();
         assert!(!of((60, 60), (56, 60)).differ_by_more_than_chance(&options));
         assert!(of((60, 60), (55, 60)).differ_by_more_than_chance(&options));
         assert!(of((55, 60), (60, 60)).differ_by_more_than_chance(&options));
-        // Of so few nothing is said.
+        // Too few requests for a statement.
         assert!(!of((19, 19), (0, 19)).differ_by_more_than_chance(&options));
     }
 }

@@ -1,18 +1,20 @@
-//! The axis of a forest plot: where a change lies, and what stands below it.
+//! Axis of a forest plot: positions of changes, and ticks.
 
 use crate::effect::Scale;
 use crate::text::{points_text, relative_text};
 
-/// An axis reaches no further than this beyond the furthest estimates, in logarithms and in shares: longer intervals are cut, with an arrow.
+/// Maximum extent of the axis beyond the furthest estimates, in logarithms and in shares; longer
+/// intervals are cut and marked with an arrow.
 const BEYOND: [f64; 2] = [2.1, 0.2];
 
-/// Labels of ticks keep this distance from one another, as a share of the axis.
+/// Minimum distance between tick labels, as a share of the axis.
 const APART: f64 = 0.09;
 
 /// Factors at which a wide axis has ticks, with their reciprocals.
 const FACTORS: [f64; 11] = [2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1e3, 1e4, 1e6];
 
-/// From changes to places on a line from 0 to 1. Ratios are placed by their logarithms: twice and half are equally far from no change.
+/// Mapping from changes to positions from 0 to 1. Ratios are placed by their logarithms: factors 2
+/// and 1/2 are equally far from no change.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Axis {
     scale: Scale,
@@ -20,18 +22,19 @@ pub(crate) struct Axis {
     high: f64,
 }
 
-/// A mark on an axis.
+/// A tick.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tick {
-    /// Where it stands, from 0 to 1.
+    /// Position, from 0 to 1.
     pub(crate) at: f64,
     pub(crate) label: String,
-    /// Whether it stands for no change.
+    /// True for no change.
     pub(crate) is_zero: bool,
 }
 
 impl Axis {
-    /// For changes with their intervals: relative ones (0.1 is 10 % more), or differences of shares.
+    /// Creates an axis for changes with their intervals: relative ones (0.1 is 10 % more), or
+    /// differences of shares.
     pub(crate) fn new(scale: Scale, changes: &[(f64, (f64, f64))]) -> Axis {
         let beyond = match scale {
             Scale::Ratio => BEYOND[0],
@@ -58,12 +61,12 @@ impl Axis {
         }
     }
 
-    /// Where a change lies, from 0 to 1; not beyond the ends.
+    /// Returns the position of a change, clamped to 0 to 1.
     pub(crate) fn at(&self, change: f64) -> f64 {
         self.place(along(self.scale, change)).clamp(0.0, 1.0)
     }
 
-    /// Whether a change lies beyond an end.
+    /// Returns true if a change is beyond an end.
     pub(crate) fn cuts(&self, change: f64) -> bool {
         !(self.low..=self.high).contains(&along(self.scale, change))
     }
@@ -72,12 +75,12 @@ impl Axis {
         (along - self.low) / (self.high - self.low)
     }
 
-    /// Ticks at round numbers, no change among them, from left to right.
+    /// Returns ticks at round numbers including no change, from left to right.
     pub(crate) fn ticks(&self) -> Vec<Tick> {
         let is_wide = self.scale == Scale::Ratio && self.high.max(-self.low) > std::f64::consts::LN_2;
         let changes = if is_wide { factors() } else { self.steps() };
         let mut ticks = vec![self.tick(0.0)];
-        // From the middle outwards: what is nearest to no change stays where there is room for few.
+        // From the middle outwards, so that ticks near no change survive in a narrow plot.
         for change in changes {
             let tick = self.tick(change);
             let is_free = ticks.iter().all(|other| (other.at - tick.at).abs() >= APART);
@@ -104,7 +107,7 @@ impl Axis {
         }
     }
 
-    /// Changes in steps of 1, 2 or 5, from the middle outwards.
+    /// Returns changes in steps of 1, 2 or 5, from the middle outwards.
     fn steps(&self) -> Vec<f64> {
         let rough = (self.high - self.low) / 6.0;
         let power = 10f64.powf(rough.log10().floor());

@@ -1,75 +1,77 @@
-//! More samples than are kept one by one: cells of time, each with a histogram.
+//! Storage for more samples than are kept individually: cells of time with histograms.
 
 use veeksha_model::Nanos;
 
 use crate::series::{Entry, Series};
 use crate::timed_samples::Sample;
 
-/// Cells of time, at most.
+/// Maximum number of cells.
 const CELLS: usize = 256;
 
-/// Cells of time that the first samples must fill: else they tell nothing about time.
+/// Minimum number of cells that the first samples must fill; otherwise time is not informative.
 const FEWEST: usize = 32;
 
-/// Columns of the histograms, at most.
+/// Maximum number of columns of a histogram.
 const COLUMNS: usize = 1 << 14;
 
-/// Columns per octave are two to the power of this, at first: each is at most 0.2 % wide.
+/// Initial binary logarithm of the columns per octave: each is at most 0.2 % wide.
 const FINEST: u32 = 9;
 
-/// Octaves that doubles have: their sign and exponent.
+/// Octaves of a double: its sign and exponent.
 const OCTAVES: usize = 1 << 12;
 
-/// A cell is at first two to the power of this many nanoseconds long: about a millisecond. Lengths are powers of two, so that the last one does
-/// not depend on the order in which samples came.
+/// Initial binary logarithm of a cell's length in nanoseconds: about a millisecond. Lengths are
+/// powers of two, so that the final one does not depend on the order of the samples.
 const SHORTEST: u32 = 20;
 
-/// An octave without a page.
+/// Marker for an octave without a page.
 const NONE: u16 = u16::MAX;
 
 /// Samples by time and value.
 ///
-/// The column of a value is found from the bits of the double: sign and exponent give an octave, to which a page of columns is given when it is
-/// first seen, and the highest bits of the mantissa the column within the page. This is the log-linear histogram of HdrHistogram, for doubles.
+/// The column of a value follows from the bits of the double: sign and exponent select an octave,
+/// which gets a page of columns on first use, and the highest bits of the mantissa select the
+/// column within the page. This is the log-linear histogram of HdrHistogram, for doubles.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Binned {
-    /// Columns per page are two to the power of this.
+    /// Binary logarithm of the columns per page.
     fineness: u32,
-    /// The page of each octave.
+    /// Page of each octave.
     pages: Vec<u16>,
     page_count: usize,
-    /// Weighted sum of values in each column, over all cells: with the column's weight it gives the value that stands for the column.
+    /// Weighted sum of the values in each column over all cells: divided by the column's weight, it
+    /// is the value that represents the column.
     sums: Vec<f64>,
     along: Along,
-    /// What cells are measured along, per cell: two to the power of this.
+    /// Binary logarithm of a cell's length.
     length: u32,
-    /// What samples were of so far: as many as there were samples of another key than the one before.
+    /// Number of keys so far, counting runs of samples with equal keys.
     origins: u64,
-    /// The key of the last sample.
+    /// Key of the last sample.
     last: Option<u64>,
     cells: Vec<Cell>,
 }
 
-/// What cells are stretches of.
+/// Dimension along which cells are formed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Along {
-    /// Of time, from this instant on; what is earlier belongs to the first one.
+    /// Time from this instant on; earlier samples belong to the first cell.
     Time(Nanos),
-    /// Of the order in which samples came; those of one key, one after the other, lie in one cell.
+    /// Order of arrival; adjacent samples with one key are in one cell.
     Order,
 }
 
-/// A stretch of time.
+/// An interval of time.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Cell {
-    /// Weight per column; columns beyond its end are empty.
+    /// Weight per column; columns beyond the end are empty.
     weights: Vec<f64>,
     /// Weighted sum of values.
     sum: f64,
 }
 
 impl Binned {
-    /// For samples of which these are the first.
+    /// Creates the storage; `first` determines the dimension.
     pub(crate) fn new(first: &[Sample]) -> Self {
         let along = along(first);
         Binned {
@@ -134,7 +136,7 @@ impl Binned {
         self.sums.resize(self.page_count << self.fineness, 0.0);
     }
 
-    /// Makes columns twice as wide.
+    /// Doubles the width of columns.
     fn coarsen(&mut self) {
         let halve =
             |columns: &mut Vec<f64>| *columns = columns.chunks(2).map(|pair| pair.iter().sum()).collect();
@@ -143,7 +145,7 @@ impl Binned {
         self.fineness -= 1;
     }
 
-    /// Makes cells twice as long.
+    /// Doubles the length of cells.
     fn widen(&mut self) {
         self.length += 1;
         let old = std::mem::take(&mut self.cells);
@@ -156,7 +158,8 @@ impl Binned {
         }
     }
 
-    /// The sum of each cell from the first instant on; `None` where cells are no stretches of time.
+    /// Returns the sum of each cell from the first instant on; `None` if cells are not intervals of
+    /// time.
     pub(crate) fn sums_in_time(&self) -> Option<Vec<f64>> {
         let sums = || self.cells.iter().map(|cell| cell.sum).collect();
         matches!(self.along, Along::Time(_)).then(sums)
@@ -193,7 +196,7 @@ impl Binned {
         Series::of_cells(entries, sums, count)
     }
 
-    /// What it holds.
+    /// Returns the stored weights.
     #[cfg(test)]
     pub(crate) fn bytes(&self) -> usize {
         let columns: usize = self.cells.iter().map(|cell| cell.weights.len()).sum();
@@ -201,7 +204,7 @@ impl Binned {
     }
 }
 
-/// Along time, unless nearly all samples are of one instant or a few.
+/// Chooses time, unless nearly all samples have one instant or a few.
 fn along(first: &[Sample]) -> Along {
     let instants = || first.iter().map(|sample| sample.at);
     let (from, to) = (instants().min().unwrap_or(0), instants().max().unwrap_or(0));
@@ -227,7 +230,7 @@ impl Cell {
     }
 }
 
-/// The column of a double within its octave's page.
+/// Returns the column of a double within its octave's page.
 fn within_page(bits: u64, fineness: u32) -> u64 {
     (bits >> (52 - fineness)) & ((1 << fineness) - 1)
 }

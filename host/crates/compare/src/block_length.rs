@@ -1,9 +1,10 @@
-//! How long blocks must be.
+//! Length of the blocks of a block bootstrap.
 
-/// The length of blocks that gives the circular block bootstrap of a mean the least mean squared error of its variance, chosen from
-/// the series itself: Politis and White, "Automatic Block-Length Selection for the Dependent Bootstrap", Econometric Reviews 23 (2004), with the
-/// correction of Patton, Politis and White, Econometric Reviews 28 (2009). In elements of the series; at least 1, at most
-/// `min(3 √n, n / 3)`.
+/// Returns the block length that minimizes the mean squared error of the variance in the circular
+/// block bootstrap of a mean, estimated from the series itself: Politis and White, "Automatic
+/// Block-Length Selection for the Dependent Bootstrap", Econometric Reviews 23 (2004), with the
+/// correction of Patton, Politis and White, Econometric Reviews 28 (2009). In elements of the
+/// series; at least 1, at most `min(3 √n, n / 3)`.
 pub(crate) fn block_length(series: &[f64]) -> usize {
     let n = series.len();
     if n < 6 {
@@ -22,7 +23,7 @@ pub(crate) fn block_length(series: &[f64]) -> usize {
     }
     let insignificant = 2.0 * (size.log10() / size).sqrt();
     let is_small = |lag: usize| (covariances[lag] / covariances[0]).abs() < insignificant;
-    // The smallest lag after which `run` correlations in a row are next to nothing.
+    // The smallest lag that is followed by `run` negligible correlations.
     let after = (0..=furthest.saturating_sub(run)).find(|lag| (lag + 1..=lag + run).all(is_small));
     let bandwidth = after.map_or(furthest, |lag| (2 * lag.max(1)).min(furthest));
     let (mut first_moment, mut long_run) = (0.0, covariances[0]);
@@ -41,7 +42,7 @@ pub(crate) fn block_length(series: &[f64]) -> usize {
     best.min(longest).round().max(1.0) as usize
 }
 
-/// The covariance of a centred series with itself `lag` later.
+/// Returns the autocovariance of a centered series at a lag.
 fn covariance(centred: &[f64], lag: usize) -> f64 {
     let products = centred.iter().zip(&centred[lag..]).map(|(a, b)| a * b);
     products.sum::<f64>() / centred.len() as f64
@@ -64,8 +65,9 @@ mod tests {
             .collect()
     }
 
-    /// For an AR(1) process with coefficient r the optimum is known: G = Σ |k| R(k) and the long-run variance g(0) = Σ R(k) give
-    /// G / g(0) = 2 r / (1 - r²), so b = (3/2 · (2 r / (1 - r²))² · n)^(1/3).
+    /// For an AR(1) process with coefficient r the optimum is known: G = Σ |k| R(k) and the
+    /// long-run variance g(0) = Σ R(k) give G / g(0) = 2 r / (1 - r²), so b = (3/2 · (2 r / (1 -
+    /// r²))² · n)^(1/3).
     #[test]
     fn an_autoregressive_series_gets_its_known_best_length() {
         for correlation in [0.3f64, 0.6, 0.8] {

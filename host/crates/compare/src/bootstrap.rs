@@ -1,4 +1,4 @@
-//! How far a statistic of one run would have been off by chance.
+//! Sampling error of a statistic within one run.
 
 use veeksha_stats::RandomStream;
 
@@ -7,19 +7,19 @@ use crate::resample::{Blocks, Drawn, Moments, influence};
 use crate::series::Series;
 use crate::statistic::Resampled;
 
-/// How far a statistic of one run may be off by chance.
+/// Sampling variance of a statistic of one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Chance {
-    /// Of the statistic.
+    /// Variance of the statistic.
     pub(crate) variance: f64,
-    /// Of its logarithm; `None` where some resample has none.
+    /// Variance of its logarithm; `None` if a resample is not positive.
     pub(crate) of_logarithm: Option<f64>,
     /// Degrees of freedom of both.
     pub(crate) freedom: f64,
 }
 
 impl Chance {
-    /// The variance on a scale.
+    /// Returns the variance on a scale.
     pub(crate) fn on(&self, scale: Scale) -> Option<Variance> {
         let variance = match scale {
             Scale::Difference => Some(self.variance),
@@ -32,11 +32,13 @@ impl Chance {
     }
 }
 
-/// The statistic's variance by the circular block bootstrap (Politis and Romano 1992): stretches of cells, long enough that what lies in
-/// different ones hardly depends on one another, are drawn with replacement until the run is as long as it was.
+/// Estimates the statistic's variance by the circular block bootstrap (Politis and Romano 1992):
+/// blocks of cells, long enough to be nearly independent, are drawn with replacement until the run
+/// has its length again.
 ///
-/// The length of the stretches is chosen for each statistic from what each cell adds to its error (`block_length.rs`). `b` blocks tell the
-/// variance with `b - 1` degrees of freedom, and a resample of them varies by `(b - 1) / b` too little, which is put right.
+/// The block length is chosen for each statistic from the contributions of the cells to its error
+/// (`block_length.rs`). `b` blocks give the variance `b - 1` degrees of freedom; the variance of
+/// their resamples is too small by the factor `(b - 1) / b`, which is corrected.
 pub(crate) fn chance(
     series: &Series,
     of: Resampled,
@@ -87,7 +89,8 @@ mod tests {
         RandomStream::new(5, 0, "bootstrap")
     }
 
-    /// Independent samples: the variance of a mean is that of a sample ÷ n, that of a median π/2 times as much for normal ones.
+    /// Independent samples: the variance of a mean is that of a sample ÷ n, that of a median π/2
+    /// times as much for normal ones.
     #[test]
     fn independent_samples_have_the_variances_of_the_book() {
         let mut draws = RandomStream::new(1, 0, "normal").draws();
@@ -106,7 +109,8 @@ mod tests {
         assert!((of_logarithm - 1.0).abs() < 0.05, "{of_logarithm}");
     }
 
-    /// Of how many of `seeds` AR(1) series with mean 0 the 95 % interval of `of` holds `truth`; of the same samples in a random order too.
+    /// Returns the share of `seeds` AR(1) series with mean 0 whose 95 % interval of `of` contains
+    /// `truth`; also for the same samples in random order.
     fn coverage(correlation: f64, of: Resampled, truth: f64, seeds: u64) -> (f64, f64) {
         let holds = |series: &Series| {
             let Chance {
@@ -138,9 +142,11 @@ mod tests {
         (in_time as f64 / seeds as f64, shuffled as f64 / seeds as f64)
     }
 
-    /// With a correlation of 0.8 the variance of a mean is (1 + 0.8) / (1 - 0.8) = 9 times that of independent samples. Drawing samples one
-    /// by one (blocks of samples whose order in time was destroyed) gives intervals of a third of the length: they hold the truth with
-    /// probability 2 Φ(1.96 / 3) - 1 = 49 %. Blocks in time hold it in about 95 %: of 300 series, three binomial standard errors are 3.8 %.
+    /// With a correlation of 0.8 the variance of a mean is (1 + 0.8) / (1 - 0.8) = 9 times that of
+    /// independent samples. Drawing samples one by one (blocks of samples whose order in time was
+    /// destroyed) gives intervals of a third of the length: they hold the truth with probability 2
+    /// Φ(1.96 / 3) - 1 = 49 %. Blocks in time hold it in about 95 %: of 300 series, three binomial
+    /// standard errors are 3.8 %.
     #[test]
     fn blocks_in_time_hold_the_truth_and_single_samples_do_not() {
         let (blocks, singly) = coverage(0.8, Resampled::Mean, 0.0, 300);

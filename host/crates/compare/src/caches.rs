@@ -1,13 +1,15 @@
-//! Runs that found the server's prefix cache in different states are no repeats of one another, though each sent the same requests.
+//! Remark on different states of the server's prefix cache: such runs are not repeats, even with
+//! the same requests.
 
 use veeksha_stats::share;
 
 use crate::input::{RunData, Side};
 
-/// Shares of cached prompt tokens that differ by no more than this are alike: blocks that were dropped, requests that overtook one another.
+/// Cached shares of prompt tokens that differ by no more than this are equal, because of evicted
+/// blocks and requests that overtake one another.
 const ALIKE: f64 = 0.01;
 
-/// What is said of two sides whose runs found different shares of their prompts cached.
+/// Returns the remark on runs with different shares of cached prompt tokens.
 pub(crate) fn remark(baseline: &Side, candidate: &Side) -> Option<String> {
     let ends = |side: &Side| {
         let shares = || side.runs.iter().filter_map(cached);
@@ -73,7 +75,7 @@ mod tests {
             ),
             "{within}"
         );
-        // A point is a share of the prompts, not of the share.
+        // One percentage point, not one percent of the share.
         assert_eq!(said(&[Some(0.02), Some(0.029)], &[Some(0.025)]), None);
         assert_eq!(said(&[Some(0.9)], &[None]), None);
         assert_eq!(said(&[None], &[None]), None);

@@ -1,4 +1,4 @@
-//! Whether runs did the same work, and in what their configurations differ.
+//! Check that runs did the same work, and the differences of their configurations.
 
 use std::collections::BTreeMap;
 
@@ -8,31 +8,31 @@ use crate::input::{MetricData, RunData, Side, Trust, Validity};
 use crate::options::Invalid;
 use crate::{caches, copies};
 
-/// A setting that is not the same on both sides.
+/// A setting that differs between the sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingDifference {
-    /// Its name.
+    /// Name of the setting.
     pub name: String,
-    /// What it is in the baseline; several values if its runs differ. `None` if it is not set.
+    /// Value in the baseline; several if its runs differ; `None` if it is not set.
     pub baseline: Option<String>,
-    /// What it is in the candidate.
+    /// Value in the candidate.
     pub candidate: Option<String>,
 }
 
-/// What is said of two sides before any number is looked at.
+/// Findings about two sides, independent of their metrics.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Comparability {
-    /// Why the sides cannot be compared.
+    /// Reasons why the sides are not comparable.
     pub(crate) obstacles: Vec<String>,
-    /// What the reader should know.
+    /// Remarks for the reader.
     pub(crate) remarks: Vec<String>,
-    /// What certificates find of the metrics of each run, each with its reasons.
+    /// Findings of certificates about single metrics of each run, with reasons.
     pub(crate) details: Vec<String>,
-    /// Whether all runs are known to have done the same work, as far as they go.
+    /// True if all runs are known to have done the same work, as far as they overlap.
     pub(crate) same_work: bool,
 }
 
-/// Windows that differ by more than this share are worth a remark.
+/// Relative difference of windows above which a remark is made.
 const SIMILAR: f64 = 0.1;
 
 pub(crate) fn comparability(baseline: &Side, candidate: &Side, invalid: Invalid) -> Comparability {
@@ -84,7 +84,7 @@ pub(crate) fn comparability(baseline: &Side, candidate: &Side, invalid: Invalid)
     found
 }
 
-/// How long the runs lasted, if they did not last about equally long.
+/// Returns the remark on runs of different length.
 fn lengths(baseline: &Side, candidate: &Side) -> Option<String> {
     let ends = |side: &Side| -> Option<(Nanos, Nanos)> {
         let lengths = || side.runs.iter().filter_map(length);
@@ -112,7 +112,8 @@ fn lengths(baseline: &Side, candidate: &Side) -> Option<String> {
     ))
 }
 
-/// What certificates find of single metrics: of each metric in a line, and of each run among the details.
+/// Collects the findings of certificates about single metrics: one remark per metric, and the runs
+/// in the details.
 fn certificates(baseline: &Side, candidate: &Side, found: &mut Comparability) {
     let sides = [baseline, candidate];
     let mut called: Vec<(&str, Validity)> = Vec::new();
@@ -152,7 +153,7 @@ fn certificates(baseline: &Side, candidate: &Side, found: &mut Comparability) {
     }
 }
 
-/// The reasons of a certificate, after what they are reasons of.
+/// Formats the reasons of a certificate.
 pub(crate) fn because(trust: &Trust) -> String {
     match trust.why.is_empty() {
         true => String::new(),
@@ -160,7 +161,7 @@ pub(crate) fn because(trust: &Trust) -> String {
     }
 }
 
-/// What a run's certificate makes of all of the comparison.
+/// Applies a run's certificate to the whole comparison.
 fn trust(run: &RunData, invalid: Invalid, found: &mut Comparability) {
     let label = &run.label;
     let why = because(&run.trust);
@@ -180,14 +181,14 @@ fn length(run: &RunData) -> Option<Nanos> {
     run.window.map(|(first, last)| last.saturating_sub(first))
 }
 
-/// Whether two runs did the same work.
+/// Result of comparing the work of two runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Work {
-    /// As far as both go; `more` is the label of the one that goes further.
+    /// Equal as far as both go; `more` is the label of the longer one.
     Same { sessions: u64, more: Option<String> },
-    /// They did not, in words.
+    /// Different; carries the explanation.
     Different(String),
-    /// The label of a run without digests.
+    /// Label of a run without digests.
     Unknown(String),
 }
 
@@ -240,7 +241,7 @@ fn first_of(whose: &str, sessions: u64) -> String {
     }
 }
 
-/// The settings in which two sides differ, by name.
+/// Returns the settings in which two sides differ, by name.
 pub(crate) fn settings(baseline: &Side, candidate: &Side) -> Vec<SettingDifference> {
     let (one, other) = (settings_of(baseline), settings_of(candidate));
     let mut names: Vec<&str> = one.keys().chain(other.keys()).copied().collect();
@@ -256,7 +257,7 @@ pub(crate) fn settings(baseline: &Side, candidate: &Side) -> Vec<SettingDifferen
         .collect()
 }
 
-/// The values of each setting among the runs of a side, each value once.
+/// Returns the distinct values of each setting among the runs of a side.
 fn settings_of(side: &Side) -> BTreeMap<&str, Vec<&str>> {
     let mut values: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (name, value) in side.runs.iter().flat_map(|run| &run.settings) {

@@ -1,4 +1,4 @@
-//! Sides against a baseline.
+//! Comparison of sides with a baseline.
 
 use crate::answered::Answered;
 use crate::comparable::{SettingDifference, comparability, settings};
@@ -13,55 +13,57 @@ use crate::row::Row;
 use crate::statistic::Statistic;
 use crate::untrusted::Untrusted;
 
-/// What a comparison came to.
+/// Result of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// What the others were compared with.
+    /// The side that the others are compared with.
     pub baseline: SideLabels,
-    /// Each other side against the baseline, in the order in which they were given.
+    /// Every other side compared with the baseline, in the given order.
     pub candidates: Vec<Candidate>,
-    /// What the reader should know of all of them, in words.
+    /// Remarks about all of them.
     pub remarks: Vec<String>,
-    /// How it was done.
+    /// Options of the comparison.
     pub options: Options,
 }
 
-/// The names of a side.
+/// Labels of a side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SideLabels {
-    /// The side's.
+    /// Label of the side.
     pub label: String,
-    /// Its runs'.
+    /// Labels of its runs.
     pub runs: Vec<String>,
 }
 
-/// A side against the baseline.
+/// A side compared with the baseline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
-    /// Which cell of a sweep, if sides are sweeps: `traffic.rate = 2`.
+    /// Cell of a sweep, if the sides are sweeps: `traffic.rate = 2`.
     pub cell: Option<String>,
     /// The baseline, with its runs of this cell.
     pub baseline: SideLabels,
-    /// Which side.
+    /// The compared side.
     pub side: SideLabels,
-    /// Why the two cannot be compared, in words; empty if they can. The figures are there nevertheless.
+    /// Reasons why the two are not comparable; empty if they are. The metrics are present in any
+    /// case.
     pub obstacles: Vec<String>,
-    /// What the reader should know, in words.
+    /// Remarks for the reader.
     pub remarks: Vec<String>,
-    /// Figures of this side that tell nothing even by themselves.
+    /// Metrics of this side that are invalid even by themselves.
     pub untrusted: Vec<Untrusted>,
-    /// How many of their requests both sides answered; `None` if it is not known.
+    /// Answered requests of both sides; `None` if unknown.
     pub answered: Option<Answered>,
-    /// What certificates find of the metrics of each run, with their reasons; remarks sum it up.
+    /// Findings of certificates about the metrics of each run, with reasons; the remarks summarize
+    /// them.
     pub certificates: Vec<String>,
     /// Settings that differ.
     pub settings: Vec<SettingDifference>,
-    /// Metrics by statistic, then figures of the whole run.
+    /// Metrics by statistic, followed by values of the whole run.
     pub rows: Vec<Row>,
 }
 
 impl Candidate {
-    /// `B against A`, and in which cell.
+    /// Returns `B against A`, with the cell.
     pub fn title(&self) -> String {
         let pair = format!("{} against {}", self.side.label, self.baseline.label);
         match &self.cell {
@@ -73,7 +75,8 @@ impl Candidate {
 
 /// Compares every other side with the first one.
 ///
-/// `asked` are figures beyond the usual ones (mean, P50, P90 and P99 of each metric): those that [`crate::FailIf::statistics`] names.
+/// `asked` are statistics in addition to the default ones (mean, P50, P90 and P99 of each metric):
+/// those of [`crate::FailIf::statistics`].
 pub fn compare(
     sides: &[Side],
     asked: &[(String, Statistic)],
@@ -85,7 +88,7 @@ pub fn compare(
     compare_cell(None, sides, asked, options)
 }
 
-/// Compares the runs that sides have of one cell of a sweep. A side without any cannot be compared in it.
+/// Compares the runs of one cell of a sweep. A side without runs of it is not comparable there.
 pub fn compare_cell(
     cell: Option<&str>,
     sides: &[Side],
@@ -115,7 +118,8 @@ pub fn compare_cell(
     })
 }
 
-/// The comparisons of the cells of a sweep as one: all candidates of the first cell, then those of the second one. `None` without any.
+/// Joins the comparisons of the cells of a sweep: all candidates of the first cell, then those of
+/// the second one. `None` without cells.
 pub fn join(cells: Vec<Comparison>) -> Option<Comparison> {
     let count = cells.len();
     let mut joined = cells.into_iter().reduce(|mut all, next| {
@@ -133,7 +137,7 @@ pub fn join(cells: Vec<Comparison>) -> Option<Comparison> {
     Some(joined)
 }
 
-/// One side against the baseline.
+/// Compares one side with the baseline.
 fn against(
     baseline: &Side,
     measured: &[Measured],
@@ -205,7 +209,7 @@ fn labels(side: &Side) -> SideLabels {
     }
 }
 
-/// What stands behind the sign ±, if it is there.
+/// Explains the ± sign, if a row has one.
 fn spreads(rows: &[Row]) -> Option<String> {
     let sides = rows.iter().flat_map(|row| [row.baseline, row.candidate]);
     let is_told = sides.flatten().any(|side| side.spread.is_some());
@@ -215,7 +219,7 @@ fn spreads(rows: &[Row]) -> Option<String> {
     })
 }
 
-/// What is known of the noise between so many runs of each side.
+/// Returns the remark on the noise between runs, by their number on each side.
 fn noise((baseline, first): (&Side, usize), (candidate, second): (&Side, usize)) -> String {
     let borrowed = |from: &Side, runs: usize, to: &Side| {
         format!(

@@ -1,8 +1,8 @@
-//! Runs that are copies of one another: none of them tells more than one of them does.
+//! Detection of runs that are copies of one another, which count as one.
 
 use crate::input::{RunData, Side};
 
-/// The runs of a side, of copies only the first one.
+/// Returns the distinct runs of a side.
 pub(crate) fn distinct(side: &Side) -> Vec<&RunData> {
     let mut kept: Vec<&RunData> = Vec::new();
     for run in &side.runs {
@@ -13,7 +13,7 @@ pub(crate) fn distinct(side: &Side) -> Vec<&RunData> {
     kept
 }
 
-/// What is said of a side of which some runs are copies.
+/// Returns the remark on copies within a side.
 pub(crate) fn remark(side: &Side) -> Option<String> {
     let (runs, kept) = (side.runs.len(), distinct(side).len());
     let label = &side.label;
@@ -29,7 +29,7 @@ pub(crate) fn remark(side: &Side) -> Option<String> {
     }
 }
 
-/// What is said of runs of one side that are, or might as well be, runs of the other one.
+/// Returns the remarks on runs that are on both sides, or equal to one of the other side.
 pub(crate) fn on_both_sides(baseline: &Side, candidate: &Side) -> Vec<String> {
     let mut said = Vec::new();
     for run in &candidate.runs {
@@ -63,13 +63,13 @@ fn is_copy(one: &RunData, other: &RunData) -> bool {
     is_same(one, other) || agree(one, other)
 }
 
-/// Whether two are one run: read from one place, or with records that bear one name.
+/// Returns true if both were read from one place, or have records with one name.
 fn is_same(one: &RunData, other: &RunData) -> bool {
     let same = |one: &Option<String>, other: &Option<String>| one.is_some() && one == other;
     same(&one.place, &other.place) || same(&one.recorded_as, &other.recorded_as)
 }
 
-/// Whether all samples of two runs are the same, to the nanosecond: no two measurements agree so far.
+/// Returns true if all samples are equal to the nanosecond, as in no two real measurements.
 fn agree(one: &RunData, other: &RunData) -> bool {
     let metrics_agree = || {
         let pairs = one.metrics.iter().zip(&other.metrics);

@@ -1,25 +1,27 @@
-//! Two sides against one another.
+//! Effect sizes with their errors.
 
 use crate::student::{reach, two_sided};
 
-/// An exponent beyond which a ratio is no number any more.
+/// Exponent beyond which a ratio overflows.
 const LARGEST_LOGARITHM: f64 = 700.0;
 
-/// What rounding alone makes of values that are equal, as a share of them.
+/// Relative difference that rounding alone explains.
 const ROUNDING: f64 = 1e-12;
 
-/// How two values are set against one another. Estimate, interval and probability of a row are all of this one scale.
+/// Scale on which two values are compared. Estimate, interval and probability of a row use this one
+/// scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scale {
-    /// Candidate ÷ baseline, by logarithms. Values are positive, and what servers do to them and what varies from run to run is in proportion to
-    /// them.
+    /// Candidate ÷ baseline, by logarithms. For positive values whose changes and noise are
+    /// proportional to them.
     Ratio,
-    /// Candidate less baseline: of shares (their errors are no proportion of them, and they can be 0), and where a value is 0 or negative.
+    /// Candidate − baseline: for shares (their errors are not proportional, and they can be 0), and
+    /// where a value is 0 or negative.
     Difference,
 }
 
 impl Scale {
-    /// The scale for values of this unit.
+    /// Returns the scale for values of this unit.
     pub(crate) fn of(unit: &str, values: impl Iterator<Item = f64>) -> Scale {
         let (mut all_positive, mut all_shares) = (true, matches!(unit, "1" | ""));
         for value in values {
@@ -33,7 +35,7 @@ impl Scale {
         }
     }
 
-    /// The snake-case name, as it stands in files.
+    /// Returns the snake-case name used in files.
     pub fn name(self) -> &'static str {
         match self {
             Scale::Ratio => "ratio",
@@ -41,7 +43,7 @@ impl Scale {
         }
     }
 
-    /// From one value to another; values that only rounding tells apart are equal.
+    /// Returns the step between two values; values that differ by rounding only are equal.
     pub(crate) fn step(self, from: f64, to: f64) -> f64 {
         if (to - from).abs() <= ROUNDING * from.abs().max(to.abs()) {
             return 0.0;
@@ -52,7 +54,8 @@ impl Scale {
         }
     }
 
-    /// What stands for the runs of a side: the geometric mean of what is compared by ratios, else the arithmetic one.
+    /// Returns the value that represents the runs of a side: the geometric mean on the ratio scale,
+    /// else the arithmetic mean.
     pub(crate) fn centre(self, values: &[f64]) -> f64 {
         let Some(first) = values.first() else {
             return f64::NAN;
@@ -64,27 +67,27 @@ impl Scale {
         }
     }
 
-    /// From the first value to each: equal values are then equal whatever is rounded.
+    /// Returns the steps from the first value to each one, so that equal values give exactly 0.
     fn steps(self, values: &[f64]) -> Vec<f64> {
         let first = values.first().copied().unwrap_or(f64::NAN);
         values.iter().map(|value| self.step(first, *value)).collect()
     }
 }
 
-/// How a statistic varies from run to run of one side.
+/// Variation of a statistic between the runs of a side.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// Runs that have it.
+    /// Number of runs that have it.
     pub runs: usize,
-    /// The smallest value.
+    /// Smallest value.
     pub min: f64,
-    /// The largest value.
+    /// Largest value.
     pub max: f64,
     /// Standard deviation between runs (divided by runs - 1).
     pub std: f64,
 }
 
-/// The spread between runs; `None` for a single one.
+/// Returns the spread between runs; `None` for a single one.
 pub(crate) fn spread(values: &[f64]) -> Option<Spread> {
     let steps = Scale::Difference.steps(values);
     Some(Spread {
@@ -95,7 +98,7 @@ pub(crate) fn spread(values: &[f64]) -> Option<Spread> {
     })
 }
 
-/// A squared error with what is known of it.
+/// A variance with its degrees of freedom.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Variance {
     pub(crate) variance: f64,
@@ -104,7 +107,8 @@ pub(crate) struct Variance {
 }
 
 impl Variance {
-    /// That of a sum of two independent ones. Degrees of freedom by Satterthwaite (1946), which is Welch's formula (1947).
+    /// Returns the variance of the sum of two independent variables, with degrees of freedom by
+    /// Satterthwaite (1946), which is Welch's formula (1947).
     pub(crate) fn with(self, other: Variance) -> Variance {
         let variance = self.variance + other.variance;
         let squares = self.variance.powi(2) / self.freedom + other.variance.powi(2) / other.freedom;
@@ -123,40 +127,43 @@ impl Variance {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Effect {
     pub(crate) scale: Scale,
-    /// B less A, or the logarithm of B ÷ A.
+    /// B − A, or the logarithm of B ÷ A.
     pub(crate) estimate: f64,
-    /// `None`: nothing tells it.
+    /// Error of the estimate; `None` if unknown.
     pub(crate) error: Option<Variance>,
-    /// Runs of the side that has fewer of them, where the noise between runs is the error.
+    /// Runs of the side with fewer of them, if the error is the noise between runs.
     pub(crate) fewest_runs: Option<usize>,
-    /// The error of single runs if their requests had nothing to do with one another, where that is known.
+    /// Error of single runs if their requests were independent, if known.
     pub(crate) singly: Option<Variance>,
 }
 
-/// What the error of one side's value comes of.
+/// Sources of the error of one side's value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Noise<'a> {
-    /// One for each run.
+    /// One value for each run.
     pub(crate) values: &'a [f64],
-    /// How far the side's value may be off, as far as its runs tell by themselves.
+    /// Error of the side's value, estimated within its runs.
     pub(crate) within: Option<Variance>,
     pub(crate) floor: Floor,
-    /// How far it may be off if requests had nothing to do with one another, where that is known.
+    /// The same error if requests were independent, if known.
     pub(crate) singly: Option<Variance>,
 }
 
-/// Where the error that runs tell by themselves is the least that is taken.
+/// Use of the error within runs as a lower bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Floor {
-    /// Wherever it is more than the runs differ by: of shares of requests, of which no more is known than how many there were.
+    /// Whenever it exceeds the noise between runs: for shares of requests, which carry no
+    /// information beyond their counts.
     Always,
-    /// Where runs do not differ at all. Else they tell more than their samples do: what the runs of a side have in common, the same requests
-    /// above all, is in the error of each and in no difference between them.
+    /// Only where runs do not differ at all. Otherwise they are more informative than their
+    /// samples: what the runs of a side have in common, the same requests above all, affects the
+    /// error of each run but no difference between them.
     WhereRunsAgree,
 }
 
 impl Noise<'_> {
-    /// The error of the mean of several runs by what they differ by; `None` of a single run.
+    /// Returns the error of the mean of several runs from their differences; `None` for a single
+    /// run.
     fn between(&self, scale: Scale) -> Option<Variance> {
         let runs = self.values.len() as f64;
         variance(&scale.steps(self.values)).map(|variance| Variance {
@@ -165,7 +172,7 @@ impl Noise<'_> {
         })
     }
 
-    /// The error from between the runs, or that from within them where it is the floor.
+    /// Returns the error between runs, or the one within them where it is the floor.
     fn or_floor(&self, between: Variance) -> Variance {
         let is_floor = |within: &Variance| match self.floor {
             Floor::Always => within.variance > between.variance,
@@ -175,15 +182,17 @@ impl Noise<'_> {
     }
 }
 
-/// B against A; one value for each run.
+/// Computes the effect of B against A; one value for each run.
 ///
-/// Where sides have several runs, each run is one value, and the difference is judged by what the values of a side differ by: Welch's test. It
-/// needs neither that both sides vary equally nor that anything is known of the samples within a run. A side of one run is taken to vary as
-/// the other one does. Nothing is taken to vary less than its [`Floor`]. With one run on each side the runs' own error is all there is: that
-/// of both together, or `paired` where their requests were compared one by one.
+/// With several runs per side, each run is one value, and the differences within a side are the
+/// noise: Welch's test, which assumes neither equal variances nor anything about the samples within
+/// a run. A side of one run is assumed to vary like the other one. No variance is below its
+/// [`Floor`]. With one run on each side the error within runs is all that is known: the sum of
+/// both, or `paired` if their requests were compared one by one.
 ///
-/// (A variance between runs from which what the bootstrap explains is taken off would have more degrees of freedom; but of 2 or 3 runs it is too
-/// often next to nothing by chance, and what does not differ is then called different far more often than asked.)
+/// (Subtracting from the variance between runs what the bootstrap explains would give more degrees
+/// of freedom. But with 2 or 3 runs the result is too often next to nothing by chance, and equal
+/// sides are then called different far more often than requested.)
 pub(crate) fn effect(a: &Noise<'_>, b: &Noise<'_>, scale: Scale, paired: Option<Variance>) -> Effect {
     let (Some(first_a), Some(first_b)) = (a.values.first(), b.values.first()) else {
         return Effect {
@@ -221,7 +230,8 @@ pub(crate) fn effect(a: &Noise<'_>, b: &Noise<'_>, scale: Scale, paired: Option<
     }
 }
 
-/// The error of several runs against a single one, which varies as one of them does.
+/// Returns the error of several runs against a single one, which is assumed to vary like one of
+/// them.
 fn against_one_run(several: &Noise<'_>, between: Variance, single: &Noise<'_>) -> Variance {
     let runs = several.values.len() as f64;
     let of_one = Variance {
@@ -230,7 +240,7 @@ fn against_one_run(several: &Noise<'_>, between: Variance, single: &Noise<'_>) -
     };
     let (of_mean, borrowed) = (several.or_floor(between), single.or_floor(of_one));
     if of_mean == between && borrowed == of_one {
-        // One estimate, twice.
+        // One estimate, used twice.
         return Variance {
             variance: between.variance + of_one.variance,
             ..between
@@ -240,7 +250,8 @@ fn against_one_run(several: &Noise<'_>, between: Variance, single: &Noise<'_>) -
 }
 
 impl Effect {
-    /// Where the estimate lies with this confidence, on its scale: a difference, or a change in proportion (candidate ÷ baseline - 1).
+    /// Returns the confidence interval on the scale: a difference, or a relative change (candidate
+    /// ÷ baseline − 1).
     pub(crate) fn interval(&self, confidence: f64) -> Option<(f64, f64)> {
         let error = self.error?;
         let half = match error.variance > 0.0 {
@@ -254,7 +265,7 @@ impl Effect {
         })
     }
 
-    /// How probable such an estimate is where there is no difference.
+    /// Returns the probability of such an estimate without a difference.
     pub(crate) fn p(&self) -> Option<f64> {
         self.error.map(|error| self.p_with(error))
     }
@@ -267,8 +278,8 @@ impl Effect {
         }
     }
 
-    /// Whether only the number of runs stands against a verdict: were their noise known as well as it seems, the difference would be more
-    /// than chance.
+    /// Returns true if only the number of runs prevents a verdict: with their noise known exactly,
+    /// the difference would be significant.
     pub(crate) fn lacks_only_runs(&self, chance: f64) -> bool {
         let known = |error| {
             self.p_with(Variance {
@@ -279,17 +290,19 @@ impl Effect {
         self.fewest_runs.is_some() && self.error.is_some_and(|error| known(error) <= chance)
     }
 
-    /// Whether only that requests hang together in time stands against a verdict: by their number the difference would be more than chance.
+    /// Returns true if only the dependence of requests in time prevents a verdict: by their number
+    /// the difference would be significant.
     pub(crate) fn hangs_together(&self, chance: f64) -> bool {
         self.singly.is_some_and(|singly| self.p_with(singly) <= chance)
     }
 
-    /// How many runs of each side would make a difference of this size and noise more than `chance`, at most 30.
+    /// Returns the number of runs per side, at most 30, that would make a difference of this size
+    /// and noise significant.
     pub(crate) fn runs_that_would_tell(&self, chance: f64) -> Option<usize> {
         let (error, runs) = (self.error?, self.fewest_runs?);
         (runs + 1..=30).find(|more| {
             let share = runs as f64 / *more as f64;
-            // A side of one run has its noise from the other one.
+            // A side of one run takes its noise from the other one.
             let freedom = error.freedom.max(1.0) * (*more as f64 - 1.0) / (runs as f64 - 1.0).max(1.0);
             self.p_with(Variance {
                 variance: error.variance * share,
@@ -303,7 +316,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Divided by one less than there are; `None` of fewer than two values.
+/// Returns the sample variance; `None` for fewer than two values.
 fn variance(values: &[f64]) -> Option<f64> {
     let mean = mean(values);
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
@@ -323,7 +336,7 @@ mod tests {
         }
     }
 
-    /// B against A, with what is known of both together within them.
+    /// Computes the effect with the variance known within both sides together.
     fn effect(a: &[f64], b: &[f64], scale: Scale, paired: Option<Variance>) -> Effect {
         let side = |values| runs(values, None, Floor::WhereRunsAgree);
         super::effect(&side(a), &side(b), scale, paired)
@@ -338,8 +351,8 @@ mod tests {
 
     #[test]
     fn one_run_each_by_hand() {
-        // Variances 3 and 1 with 10 degrees each: 16 / (9/10 + 1/10) = 16 degrees, for which Student's 97.5 % is 2.120 (tables). The standard
-        // error is 2.
+        // Variances 3 and 1 with 10 degrees each: 16 / (9/10 + 1/10) = 16 degrees, for which
+        // Student's 97.5 % is 2.120 (tables). The standard error is 2.
         let of = |variance| Variance {
             variance,
             freedom: 10.0,
@@ -355,8 +368,9 @@ mod tests {
         assert!(p > 0.0001 && p < 0.0002, "{p}");
     }
 
-    /// Logarithms with round figures: ln A = 1, 2, 3 (variance 1) and ln B = 4, 8 (variance 8). Errors of the means 1/3 and 4, together 13/3, of
-    /// which the root is 2.0817. Welch: (13/3)² / ((1/3)²/2 + 4²/1) = 18.778 / 16.056 = 1.1696 degrees. The estimate is 6 - 2 = 4, which is
+    /// Logarithms with round figures: ln A = 1, 2, 3 (variance 1) and ln B = 4, 8 (variance 8).
+    /// Errors of the means 1/3 and 4, together 13/3, of which the root is 2.0817. Welch: (13/3)² /
+    /// ((1/3)²/2 + 4²/1) = 18.778 / 16.056 = 1.1696 degrees. The estimate is 6 - 2 = 4, which is
     /// 1.9215 errors.
     #[test]
     fn welch_by_hand() {
@@ -369,14 +383,16 @@ mod tests {
         near(error.freedom, 1.1696);
         assert_eq!(seen.fewest_runs, Some(2));
         near(Scale::Ratio.centre(&a), 2f64.exp());
-        // At 1 degree the probability is 1 - 2/π atan(1.9215) = 0.306, at 2 degrees 1 - t/√(2 + t²) = 0.195 (closed forms).
+        // At 1 degree the probability is 1 - 2/π atan(1.9215) = 0.306, at 2 degrees 1 - t/√(2 + t²)
+        // = 0.195 (closed forms).
         let p = seen.p().unwrap();
         assert!(p > 0.195 && p < 0.306, "{p}");
         let (low, high) = seen.interval(0.95).unwrap();
         assert!(low < 0.0 && high > 1000.0);
     }
 
-    /// Student's t test of 9, 10, 11 against a single 14: standard deviation 1, so the single run's is 1 too: √(1 + 1/3) with 2 degrees.
+    /// Student's t test of 9, 10, 11 against a single 14: standard deviation 1, so the single run's
+    /// is 1 too: √(1 + 1/3) with 2 degrees.
     #[test]
     fn a_single_run_is_taken_to_vary_as_the_others_do() {
         for (a, b, sign) in [
@@ -392,8 +408,9 @@ mod tests {
         assert_eq!(spread(&[9.0]), None);
     }
 
-    /// 0 of 100 in each of three runs, and 5, 5, 5 against them: the runs differ by nothing, and what they tell by themselves, variances of 1 and 8 with
-    /// 10 degrees, is the error: 5 / 3 at 81 / (1/10 + 64/10) = 12.46 degrees.
+    /// 0 of 100 in each of three runs, and 5, 5, 5 against them: the runs differ by nothing, and
+    /// what they tell by themselves, variances of 1 and 8 with 10 degrees, is the error: 5 / 3 at
+    /// 81 / (1/10 + 64/10) = 12.46 degrees.
     #[test]
     fn runs_that_agree_vary_as_they_tell_by_themselves() {
         let of = |variance| {
@@ -412,7 +429,8 @@ mod tests {
             let seen = super::effect(&a, &b, Scale::Difference, None);
             near(seen.error.unwrap().variance, 9.0);
         }
-        // -1, 0, 1: the mean's variance is 1/3, which is less than 1. It is the floor of shares, and of nothing else.
+        // -1, 0, 1: the mean's variance is 1/3, which is less than 1. It is the floor of shares,
+        // and of nothing else.
         let seen = |floor| {
             let (a, b) = (
                 runs(&[-1.0, 0.0, 1.0], of(1.0), floor),
@@ -448,7 +466,7 @@ mod tests {
             (differs.p(), differs.interval(0.95)),
             (Some(0.0), Some((1.0, 1.0)))
         );
-        // What rounding makes is no difference, however small the error is.
+        // A difference from rounding is none, however small the error.
         assert_eq!(
             seen(0.663, 0.663_000_000_000_000_1, Scale::Difference).p(),
             Some(1.0)
@@ -471,7 +489,8 @@ mod tests {
         assert_eq!(of("1", &[0.9, 1.7]), Scale::Ratio);
     }
 
-    /// Four standard errors with one degree are p = 1 - 2/π atan 4 = 0.156, and by the normal distribution 0.00006.
+    /// Four standard errors with one degree are p = 1 - 2/π atan 4 = 0.156, and by the normal
+    /// distribution 0.00006.
     #[test]
     fn how_many_runs_would_tell_is_said() {
         let error = Variance {

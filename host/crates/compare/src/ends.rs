@@ -1,12 +1,13 @@
-//! The two ends of an interval as people read them: in as many digits as tell them apart.
+//! Formatting of interval bounds with as many digits as distinguish them.
 
 use veeksha_stats::number;
 
-/// Digits that are added at most where an interval is so narrow that its ends look alike.
+/// Maximum number of additional digits for a narrow interval.
 const MORE: usize = 4;
 
-/// `-12.3 % … +4.1 %`. `text` writes an end with some digits more than usual. Ends that so many do not tell apart are one value, almost; ends
-/// that are equal are one exactly.
+/// Formats `-12.3 % … +4.1 %`. `text` formats a bound with a number of additional digits. Bounds
+/// that even the maximum does not distinguish are shown as approximately one value; equal bounds as
+/// exactly one.
 pub(crate) fn ends_text((low, high): (f64, f64), text: impl Fn(f64, usize) -> String) -> String {
     let ends = |more| (text(low, more), text(high, more));
     let told_apart = (0..=MORE).map(ends).find(|(low, high)| low != high);
@@ -17,8 +18,9 @@ pub(crate) fn ends_text((low, high): (f64, f64), text: impl Fn(f64, usize) -> St
     }
 }
 
-/// A relative change in percent, without sign or unit: to hundredths, tenths from 10 on, whole ones from 100 on, and what is smaller to three digits. Of
-/// a decrease, what is left has these digits: `-99.97` is another change than `-99.94`.
+/// Formats a relative change in percent, without sign or unit: two decimals, one from 10 on, none
+/// from 100 on; smaller values with three digits. For a decrease, the remainder has these digits:
+/// `-99.97` and `-99.94` are different changes.
 pub(crate) fn percent(value: f64, more: usize) -> String {
     let size = match value < 0.0 {
         true => value.abs().min(100.0 + value),
@@ -34,7 +36,7 @@ pub(crate) fn percent(value: f64, more: usize) -> String {
     to_decimals(value, decimals + more)
 }
 
-/// A time difference in the unit that suits it.
+/// Formats a time difference in a suitable unit.
 pub(crate) fn seconds(value: f64, more: usize) -> String {
     let (scale, unit) = match value.abs() {
         size if size == 0.0 || size >= 1.0 => (1.0, "s"),
@@ -48,7 +50,7 @@ pub(crate) fn seconds(value: f64, more: usize) -> String {
     }
 }
 
-/// A number to three significant digits and some more.
+/// Formats a number with three significant digits and some more.
 pub(crate) fn plain(value: f64, more: usize) -> String {
     let magnitude = value.abs().log10().floor();
     match more {
@@ -60,7 +62,7 @@ pub(crate) fn plain(value: f64, more: usize) -> String {
 }
 
 fn to_decimals(value: f64, decimals: usize) -> String {
-    // Beyond that a double has no decimals, and its digits say nothing.
+    // Beyond that a double has no decimals, and its digits are meaningless.
     if value.abs() >= 1e15 || !value.is_finite() {
         return number(value);
     }
@@ -90,7 +92,7 @@ mod tests {
             (1270.0, "1270"),
             (1e20, "1e20"),
             (0.001_234, "0.00123"),
-            // What is left: 16.2, 3.877, 0.03, 0.0012 and nothing.
+            // The remainders are 16.2, 3.877, 0.03, 0.0012 and 0.
             (-83.81, "-83.8"),
             (-96.123, "-96.12"),
             (-99.97, "-99.97"),

@@ -1,4 +1,4 @@
-//! When a comparison is a failure: `worse(ttfc) or error_rate > 1%`.
+//! Conditions under which a comparison fails: `worse(ttfc) or error_rate > 1%`.
 
 mod decide;
 mod known;
@@ -14,7 +14,8 @@ use crate::verdict::Verdict;
 pub use decide::{CandidateDecision, Decision, Outcome};
 pub use known::{Known, KnownKind};
 
-/// When a comparison is a failure. The grammar is in the [crate's documentation](crate#when-a-comparison-fails).
+/// Condition under which a comparison fails. The grammar is in the [crate's
+/// documentation](crate#when-a-comparison-fails).
 #[derive(Clone, Debug, PartialEq)]
 pub struct FailIf {
     text: String,
@@ -38,34 +39,34 @@ enum Condition {
     Measured(Measured),
 }
 
-/// What a verdict is asked of.
+/// Subject of a verdict.
 #[derive(Clone, Debug, PartialEq)]
 enum Judged {
-    /// Of any figure.
+    /// Any metric.
     Any,
-    /// Of any statistic of a metric, or of a figure of the whole run.
+    /// Any statistic of a metric, or a value of the whole run.
     Name(Name),
-    /// Of one statistic of a metric.
+    /// One statistic of a metric.
     Statistic(Aggregate, Name),
 }
 
-/// A number against a bound.
+/// A number compared with a bound.
 #[derive(Clone, Debug, PartialEq)]
 struct Measured {
     name: Name,
-    /// `None`: the name should be that of a figure of the whole run.
+    /// `None`: the name must be that of a value of the whole run.
     aggregate: Option<Aggregate>,
     what: What,
     comparison: Comparison,
     bound: Bound,
-    /// The term as it stands in the text.
+    /// Position of the term in the text.
     place: Range<usize>,
-    /// The bound as it stands there.
+    /// Position of the bound in the text.
     bound_place: Range<usize>,
 }
 
 impl Measured {
-    /// What is bounded, as objectives name it.
+    /// Returns the bounded quantity, as named in objectives.
     fn quantity(&self) -> Quantity {
         let name = self.name.name.clone();
         match self.aggregate {
@@ -80,18 +81,18 @@ impl Measured {
     }
 }
 
-/// Which number is meant.
+/// The bounded number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
     /// The candidate's value.
     Value,
-    /// Candidate less baseline: the bound has a sign.
+    /// Candidate − baseline: the bound has a sign.
     Difference,
-    /// Candidate ÷ baseline - 1: the bound has a sign and is a percentage.
+    /// Candidate ÷ baseline − 1: the bound has a sign and is a percentage.
     Relative,
 }
 
-/// A name, and where it stands.
+/// A name with its position.
 #[derive(Clone, Debug, PartialEq)]
 struct Name {
     name: String,
@@ -99,19 +100,19 @@ struct Name {
 }
 
 impl FailIf {
-    /// The text that it was read from.
+    /// Returns the source text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The metrics and figures that it names.
+    /// Returns the metrics and run-level values that it names.
     pub fn names(&self) -> Vec<&str> {
         let mut names = Vec::new();
         self.condition.names(&mut names);
         names
     }
 
-    /// The statistics of metrics that it names, for [`crate::compare`] to compute.
+    /// Returns the statistics of metrics that it names, for [`crate::compare`] to compute.
     pub fn statistics(&self) -> Vec<(String, Statistic)> {
         let mut named = Vec::new();
         self.condition.visit(&mut |condition| {
@@ -145,7 +146,7 @@ impl Condition {
         }
     }
 
-    /// Looks at every part.
+    /// Calls `look` with every condition.
     fn visit(&self, look: &mut dyn FnMut(&Condition)) {
         look(self);
         match self {

@@ -1,4 +1,4 @@
-//! Changes with their intervals, one below the other, as an SVG: a forest plot.
+//! Forest plot: changes with their intervals as an SVG.
 
 use std::fmt::Write;
 
@@ -19,11 +19,12 @@ const LINE: f64 = 22.0;
 const EDGE: f64 = 26.0;
 const HALF_MARK: f64 = 5.0;
 
-/// Figures in one plot; the tables have all.
+/// Maximum number of metrics in one plot; the tables have all.
 const MOST: usize = 40;
 
-/// The plots: of ratios, and of shares by their differences. Figures stand as they are given, those of which less is better first; all of a plot
-/// have one axis. Nothing if no figure has an interval.
+/// Draws the plots: one of ratios, and one of differences of shares. Metrics keep their order,
+/// those with less as better first; all of a plot share one axis. Empty if no metric has an
+/// interval.
 pub(crate) fn forests(rows: &[&Row], title: &str) -> String {
     let of_scale = |scale: Scale| -> Vec<Drawn<'_>> {
         let is_meant = |row: &&&Row| {
@@ -40,7 +41,7 @@ pub(crate) fn forests(rows: &[&Row], title: &str) -> String {
     ratios + &shares
 }
 
-/// A figure that is drawn.
+/// A metric to draw.
 #[derive(Clone, Copy)]
 struct Drawn<'a> {
     row: &'a Row,
@@ -109,7 +110,7 @@ fn x(axis: &Axis, change: f64) -> f64 {
     LEFT + axis.at(change) * (WIDTH - LEFT - RIGHT)
 }
 
-/// Ticks above and below, so that they are in sight of all lines.
+/// Draws ticks above and below, so that they are visible from all lines.
 fn draw_axis(svg: &mut String, axis: &Axis, bottom: f64) {
     for tick in axis.ticks() {
         let x = LEFT + tick.at * (WIDTH - LEFT - RIGHT);
@@ -121,7 +122,7 @@ fn draw_axis(svg: &mut String, axis: &Axis, bottom: f64) {
     }
 }
 
-/// Which figures follow, and on which side of no change they are better.
+/// Draws the heading of a group, which shows the better side.
 fn draw_heading(svg: &mut String, axis: &Axis, better: Better, y: f64) {
     let (name, sides) = match better {
         Better::Less => ("less is better", Some(("← better", "worse →"))),
@@ -174,7 +175,7 @@ fn draw_row(svg: &mut String, axis: &Axis, drawn: &Drawn<'_>, y: f64) {
         }
     }
     let (x, h) = (x(axis, *change), HALF_MARK);
-    // Shapes tell verdicts apart where colours do not.
+    // Shapes distinguish verdicts where colors do not.
     let mark = match row.verdict {
         Verdict::Better => format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{h}\"/>"),
         Verdict::Worse => format!("<path d=\"M{x:.1} {:.1}l{h} {h}l-{h} {h}l-{h} -{h}z\"/>", y - h),

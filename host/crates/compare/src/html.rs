@@ -1,4 +1,4 @@
-//! A comparison as one HTML file that needs nothing else.
+//! Comparison as a self-contained HTML file.
 
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ use crate::verdict::Verdict;
 const STYLE: &str = include_str!("page.css");
 
 impl Comparison {
-    /// `comparison.html`: no script, no network; light and dark.
+    /// Returns `comparison.html`: no script, no network; light and dark.
     pub fn html(&self, decision: Option<&Decision>) -> String {
         let others: Vec<&str> = self
             .candidates
@@ -103,9 +103,10 @@ fn side(side: &SideLabels) -> String {
     }
 }
 
-/// What differs, worse first; the changes as a picture; and all that shows no difference.
+/// Writes what differs, worse first; the forest plot; and everything without a difference.
 fn body(candidate: &Candidate, table: &Table) -> String {
-    // Within a verdict the largest changes first; what does not differ stays in the order of the metrics.
+    // Within a verdict the largest changes come first; metrics without a difference keep their
+    // order.
     let size = |row: &Row| match row.relative {
         Some(relative) if row.verdict.stands_out() => -relative.ln_1p().abs(),
         _ => 0.0,
@@ -144,7 +145,7 @@ fn body(candidate: &Candidate, table: &Table) -> String {
     html
 }
 
-/// The first sentence.
+/// Returns the first sentence.
 fn summary(candidate: &Candidate) -> String {
     if !candidate.obstacles.is_empty() {
         let list = list(&candidate.obstacles);
@@ -170,7 +171,8 @@ fn summary(candidate: &Candidate) -> String {
     )
 }
 
-/// The verdict stands beside the name, so that it is seen on a narrow screen too.
+/// Writes the metrics; the verdict is next to the name, so that it is visible on a narrow screen
+/// too.
 fn figures(table: &Table, rows: &[(&Row, &TableRow)]) -> String {
     let verdict_last = table.columns.len().saturating_sub(1);
     let mut html = String::from(
@@ -213,7 +215,8 @@ fn figure(row: &TableRow) -> String {
     html
 }
 
-/// A cell that may be broken before what stands in parentheses, before a spread and within an interval, and nowhere else.
+/// Formats a cell with line breaks allowed only before parentheses, before a spread and within an
+/// interval.
 fn breakable(cell: &str) -> String {
     let whole = escaped(cell).replace(' ', "\u{a0}");
     ["(", "±", "…"].iter().fold(whole, |text, sign| {
@@ -245,7 +248,8 @@ fn list(items: &[String]) -> String {
     format!("<ul>\n{items}</ul>\n")
 }
 
-/// Text as it may stand in elements and in quoted attributes, without what would turn its direction.
+/// Escapes text for elements and quoted attributes, and removes characters that change its
+/// direction.
 pub(crate) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! What is compared.
+//! Input of a comparison.
 
 use veeksha_model::{Better, Nanos};
 
@@ -9,64 +9,66 @@ use crate::whole_run::Counted;
 /// One side of a comparison: runs of the same thing.
 #[derive(Clone, Debug)]
 pub struct Side {
-    /// Its name, for people: `A`, `v0.11`, a folder.
+    /// Display name: `A`, `v0.11`, a folder.
     pub label: String,
-    /// At least one. Several tell how much such runs differ by themselves.
+    /// At least one run. Several runs show the noise between runs.
     pub runs: Vec<RunData>,
 }
 
-/// A run, as far as it is compared.
+/// The compared data of a run.
 #[derive(Clone, Debug, Default)]
 pub struct RunData {
-    /// Its name, for people.
+    /// Display name.
     pub label: String,
-    /// Digests of what the workload wants: of the first `n` sessions, for several `n`, ascending. `None` if they are not known.
+    /// Digests of the planned work: of the first `n` sessions, for several `n`, ascending. `None`
+    /// if unknown.
     pub workload: Option<Vec<(u64, String)>>,
-    /// The configuration, flattened: `("traffic.rate", "10")`.
+    /// Flattened configuration: `("traffic.rate", "10")`.
     pub settings: Vec<(String, String)>,
-    /// The first instant at which the schedule asked for a request, and the end of the last answer.
+    /// First intended instant of a request, and the end of the last answer.
     pub window: Option<(Nanos, Nanos)>,
-    /// Where it lies, to tell whether two are the same one.
+    /// Location of the run, which identifies it.
     pub place: Option<String>,
-    /// The name that its record bears, which a copy of it bears too and no other run.
+    /// Name in its record, which only copies of the run share.
     pub recorded_as: Option<String>,
-    /// Of the prompt tokens, as the server counts them, the share that it had in its prefix cache; `None` if it does not tell.
+    /// Share of the prompt tokens, as counted by the server, that its prefix cache had; `None` if
+    /// it is not reported.
     pub cached_share: Option<f64>,
-    /// Requests that were answered with something, of those that the schedule asked for. `None` if they are not known.
+    /// Answered requests, out of those that the schedule intended. `None` if unknown.
     pub answered: Option<Counted>,
-    /// What it was asked to send. `None` if it is not known.
+    /// Requested load. `None` if unknown.
     pub load: Option<Load>,
-    /// What its certificate says of the run as a whole.
+    /// Certificate's verdict on the whole run.
     pub trust: Trust,
-    /// Figures of the whole run.
+    /// Values of the whole run.
     pub figures: Vec<FigureData>,
     /// Metrics with their samples.
     pub metrics: Vec<MetricData>,
 }
 
-/// What a run's certificate says of the whole of it, or of one metric.
+/// A certificate's verdict on a whole run or on one metric.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trust {
     /// The verdict.
     pub validity: Validity,
-    /// Why it is not valid, each reason in words.
+    /// Reasons, unless it is valid.
     pub why: Vec<String>,
 }
 
-/// What a run's certificate comes to.
+/// Verdict of a run's certificate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Validity {
     /// The client's part in every certified metric is small.
     #[default]
     Valid,
-    /// The client's part is not small, or not known.
+    /// The client's part is not small, or unknown.
     Degraded,
-    /// The figures say more about the client than about the server.
+    /// The metrics describe the client rather than the server.
     Invalid,
 }
 
 impl Validity {
-    /// As certificates write it.
+    /// Returns the name used in certificates.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Validity::Valid => "VALID",
@@ -76,25 +78,26 @@ impl Validity {
     }
 }
 
-/// A figure of the whole run.
+/// A value of the whole run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FigureData {
-    /// Its name: `error_rate`.
+    /// Name, such as `error_rate`.
     pub name: String,
-    /// Its unit; `1` for a share.
+    /// Unit; `1` for a share.
     pub unit: String,
-    /// Which way it is good.
+    /// Better direction.
     pub better: Better,
-    /// Finite; one that is not is left out.
+    /// Value; omitted if it is not finite.
     pub value: f64,
-    /// What it is made of, request by request; `None`: nothing within the run tells how far it may be off.
+    /// Contributions of the requests; `None`: the error within the run is unknown.
     pub parts: Option<Parts>,
-    /// Whether it grows with what is asked for, as rates and counts do: it is judged only between runs that were asked for the same.
+    /// True if it grows with the requested load, like rates and counts: it is judged only between
+    /// runs with the same load.
     pub grows_with_load: bool,
 }
 
 impl FigureData {
-    /// A figure of which nothing is known but its value.
+    /// Creates a value without contributions.
     pub fn new(name: &str, unit: &str, better: Better, value: f64) -> Self {
         FigureData {
             name: name.to_owned(),
@@ -107,24 +110,25 @@ impl FigureData {
     }
 }
 
-/// What a figure of the whole run is made of.
+/// Contributions to a value of the whole run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Parts {
-    /// It is a share of requests: 1 for each that counts, 0 for each that does not.
+    /// It is a share of requests: 1 for each that counts, 0 for each other.
     Outcomes(TimedSamples),
-    /// It is the weighted mean of these.
+    /// It is the weighted mean of these samples.
     Mean(TimedSamples),
-    /// It is a rate: the sum of these amounts ÷ the seconds of the window. An amount of nothing adds nothing and may be left out.
+    /// It is a rate: the sum of these amounts ÷ the seconds of the window. Amounts of 0 may be left
+    /// out.
     Amounts {
-        /// Each at the instant at which it was there.
+        /// Amounts at their instants.
         samples: TimedSamples,
-        /// From when to when.
+        /// Begin and end of the window.
         window: (Nanos, Nanos),
     },
 }
 
 impl Parts {
-    /// The samples, whatever they add up to.
+    /// Returns the samples, whatever their meaning.
     pub(crate) fn samples(&self) -> &TimedSamples {
         match self {
             Parts::Outcomes(samples) | Parts::Mean(samples) | Parts::Amounts { samples, .. } => samples,
@@ -135,24 +139,25 @@ impl Parts {
 /// A metric of a run.
 #[derive(Clone, Debug)]
 pub struct MetricData {
-    /// Its name: `ttfc`.
+    /// Name, such as `ttfc`.
     pub name: String,
-    /// Its unit: `s`, `tokens`, `1` for a ratio.
+    /// Unit: `s`, `tokens`, `1` for a ratio.
     pub unit: String,
-    /// Which way it is good.
+    /// Better direction.
     pub better: Better,
-    /// Its samples.
+    /// Samples.
     pub samples: TimedSamples,
-    /// How far the client may have falsified it, if that is known.
+    /// Bound on the client's error, if known.
     pub client_error: Option<ClientError>,
-    /// What the certificate says of it. A metric that is not valid leaves the others as they are.
+    /// Certificate's verdict on it. An invalid metric does not affect the others.
     pub trust: Trust,
-    /// Why two runs cannot be set against one another by it, in words: because its yardstick is the run itself, say. It is shown and not judged.
+    /// Reason why it cannot be compared between runs, for example because it is relative to the run
+    /// itself. It is shown but not judged.
     pub not_judged: Option<String>,
 }
 
 impl MetricData {
-    /// A metric that is valid and can be judged.
+    /// Creates a valid metric that can be judged.
     pub fn new(name: &str, unit: &str, better: Better, samples: TimedSamples) -> Self {
         MetricData {
             name: name.to_owned(),
@@ -166,11 +171,11 @@ impl MetricData {
     }
 }
 
-/// How far the client may have falsified a metric, in the metric's unit.
+/// Bound on the client's error of a metric, in the metric's unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClientError {
-    /// Mean absolute error of a sample: what means and medians are off by at most.
+    /// Mean absolute error of a sample: bound for means and medians.
     pub mean: f64,
-    /// 99th percentile of the absolute errors: what higher percentiles are off by at most.
+    /// 99th percentile of the absolute errors: bound for higher percentiles.
     pub p99: f64,
 }

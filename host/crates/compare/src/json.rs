@@ -1,4 +1,4 @@
-//! A comparison as strict JSON: what is not known is `null`.
+//! Comparison as strict JSON: unknown values are `null`.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::row::{Row, SideValue};
 use crate::whole_run::Counted;
 
 impl Comparison {
-    /// `comparison.json`. Times are in seconds, shares and relative changes of 1.
+    /// Returns `comparison.json`. Times are in seconds; shares and relative changes are fractions.
     pub fn json(&self, decision: Option<&Decision>) -> Value {
         json!({
             "baseline": labels(&self.baseline),

@@ -1,4 +1,4 @@
-//! From the figures of both sides to verdicts.
+//! Verdicts from the values of both sides.
 
 use veeksha_model::Better;
 
@@ -14,29 +14,31 @@ use crate::statistic::Statistic;
 use crate::verdict::Verdict;
 use crate::verdict::holm;
 
-/// A change by this factor is no small one: where only the number of runs stands against a verdict on it, that is said.
+/// Factor from which a change is large: such a change is mentioned if only the number of runs
+/// prevents a verdict.
 const LARGE: f64 = 2.0;
 
-/// What is said of many requests of which the times are those of few events.
+/// Explanation for many requests whose times belong to few events.
 const TOGETHER: &str = "by the number of requests more than chance, but they came together in time, as one event makes them; several runs would tell how often that happens";
 
-/// The runs of both sides, copies left out.
+/// The runs of both sides, without copies.
 pub(crate) struct Sides<'a> {
     pub(crate) baseline: &'a [&'a RunData],
     pub(crate) candidate: &'a [&'a RunData],
-    /// Whether all runs did the same work.
+    /// True if all runs did the same work.
     pub(crate) same_work: bool,
-    /// Whether they can be compared at all.
+    /// True if they are comparable.
     pub(crate) comparable: bool,
-    /// How many of their requests were answered, if that is known.
+    /// Answered requests, if known.
     pub(crate) answered: Option<Answered>,
-    /// What they were asked for, if that differs.
+    /// Requested loads, if they differ.
     pub(crate) loads: Option<&'a Loads>,
 }
 
 impl Sides<'_> {
-    /// The samples of a metric request by request, if the requests are the same, and each side has one run. Of several runs the values tell the
-    /// error, and what all runs have in common is in none of their differences.
+    /// Returns the samples of a metric paired by request, if the requests are the same and each
+    /// side has one run. With several runs the values show the error, and what all runs have in
+    /// common is in none of their differences.
     fn paired(&self, of: &Measured) -> Option<Paired> {
         match (self.baseline, self.candidate) {
             ([a], [b]) if self.same_work && of.statistic != Statistic::Value => Paired::new(&of.name, a, b),
@@ -45,7 +47,7 @@ impl Sides<'_> {
     }
 }
 
-/// The rows of a candidate with their verdicts, and the remarks that come of them.
+/// Returns the rows of a candidate with their verdicts, and the resulting remarks.
 pub(crate) fn judge(
     a: &[Measured],
     b: &[Measured],
@@ -74,10 +76,10 @@ pub(crate) fn judge(
     (rows, remarks)
 }
 
-/// All rows without verdicts: metrics with all that is compared of them, then figures.
+/// Returns all rows without verdicts: metrics by statistic, then run-level values.
 fn drafts(a: &[Measured], b: &[Measured], sides: &Sides<'_>, options: &Options) -> Vec<Draft> {
     let mut drafts: Vec<Draft> = Vec::new();
-    // The statistics of a metric stand one after the other.
+    // The statistics of a metric are adjacent.
     let mut pairs: Option<(&str, Option<Paired>)> = None;
     for one in a {
         if pairs.as_ref().is_none_or(|(name, _)| *name != one.name) {
@@ -94,7 +96,7 @@ fn drafts(a: &[Measured], b: &[Measured], sides: &Sides<'_>, options: &Options) 
         .iter()
         .filter(|other| !a.iter().any(|one| one.is(&other.name, other.statistic)));
     drafts.extend(only_in_b.map(|other| draft(Found::Candidate(other), None, options)));
-    // Also where one side lacks some of it.
+    // Also if one side lacks some of them.
     drafts.sort_by_key(|draft| {
         let first = a
             .iter()
@@ -105,7 +107,7 @@ fn drafts(a: &[Measured], b: &[Measured], sides: &Sides<'_>, options: &Options) 
     drafts
 }
 
-/// Takes what is not judged out of the count.
+/// Excludes rows that are not judged from the count.
 fn set_aside(draft: &mut Draft, sides: &Sides<'_>, options: &Options) {
     let invalid = (!draft.invalid_in.is_empty()).then(|| draft.invalid_in.join(", "));
     let loads = sides.loads.filter(|_| draft.subject == Subject::Amount);
@@ -131,8 +133,8 @@ fn set_aside(draft: &mut Draft, sides: &Sides<'_>, options: &Options) {
     draft.row.remark = why.or(draft.row.remark.take());
 }
 
-/// Adjusts the probabilities of a family of figures, and gives how many there are. What has no better side is a family of its own: it describes the
-/// load, and takes nothing from what is at stake.
+/// Adjusts the probabilities of a family of rows, and returns its size. Rows without a better side
+/// are a separate family: they describe the load, and must not reduce the power for the others.
 fn adjust(drafts: &mut [Draft], is_directed: bool, options: &Options) -> usize {
     let is_meant = |row: &&mut Row| row.p.is_some() && (row.better != Better::Neither) == is_directed;
     let family: Vec<&mut Row> = drafts
@@ -152,7 +154,7 @@ fn adjust(drafts: &mut [Draft], is_directed: bool, options: &Options) -> usize {
     count
 }
 
-/// The verdict of a row that is judged, among so many.
+/// Decides the verdict of a judged row, given their number.
 fn decide(draft: &mut Draft, judged: usize, options: &Options) {
     let row = &mut draft.row;
     let (Some(effect), Some(p), Some(adjusted), Some(difference)) =
@@ -190,7 +192,7 @@ fn decide(draft: &mut Draft, judged: usize, options: &Options) {
     row.remark = remark.or(row.remark.take());
 }
 
-/// Takes back a verdict that is one on the survivors among the requests.
+/// Revokes a verdict that holds for the survivors only.
 fn doubt(draft: &mut Draft, sides: &Sides<'_>, options: &Options) {
     let row = &mut draft.row;
     let is_doubted = |answered: &Answered| answered.doubt(row, draft.subject, row.verdict, options);
@@ -199,7 +201,7 @@ fn doubt(draft: &mut Draft, sides: &Sides<'_>, options: &Options) {
     }
 }
 
-/// How probable by chance a difference may be that is told whatever the others are.
+/// Returns the probability below which a difference is reported whatever the other rows are.
 fn chance_of_one(judged: usize, options: &Options) -> f64 {
     let chance = 1.0 - options.confidence;
     match options.correction {
@@ -208,7 +210,7 @@ fn chance_of_one(judged: usize, options: &Options) -> f64 {
     }
 }
 
-/// What a change is that few runs cannot tell from chance, and what to do.
+/// Explains a change that few runs cannot distinguish from chance, and the remedy.
 fn too_few_runs(effect: &Effect, by_itself: Option<String>, judged: usize, options: &Options) -> String {
     let freedom = effect.error.map_or(f64::INFINITY, |error| error.freedom);
     let runs = match effect.runs_that_would_tell(chance_of_one(judged, options)) {
@@ -224,7 +226,7 @@ fn too_few_runs(effect: &Effect, by_itself: Option<String>, judged: usize, optio
     format!("{why}; {runs}")
 }
 
-/// Whether the candidate is at least twice or half of the baseline.
+/// Returns true if the candidate is at least twice or at most half of the baseline.
 fn is_large(row: &Row) -> bool {
     match (row.baseline, row.candidate) {
         (Some(a), Some(b)) => {
@@ -235,12 +237,16 @@ fn is_large(row: &Row) -> bool {
     }
 }
 
+/// Returns the size of a relative change, seen from the side from which it is smaller, so that A
+/// against B is judged like B against A.
+fn symmetric_change(relative: f64) -> f64 {
+    let reverse = 1.0 / (1.0 + relative) - 1.0;
+    relative.abs().min(reverse.abs())
+}
+
 fn is_too_small(row: &Row, options: &Options) -> bool {
     match (options.smallest, row.relative) {
-        // The smaller of both ways to see it, so that A against B is judged as B against A.
-        (Some(smallest), Some(relative)) => {
-            relative.abs().min((1.0 / (1.0 + relative) - 1.0).abs()) < smallest
-        }
+        (Some(smallest), Some(relative)) => symmetric_change(relative) < smallest,
         _ => false,
     }
 }
@@ -266,4 +272,17 @@ fn remarks(rows: &[Row], judged: usize, options: &Options) -> Vec<String> {
         ),
     };
     paired.into_iter().chain([counted]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// From 100 to 125 is +25 % and back -20 %: both directions are a change of 20 %.
+    #[test]
+    fn change_has_the_same_size_in_both_directions() {
+        for (relative, size) in [(0.25, 0.2), (-0.2, 0.2), (1.0, 0.5), (-0.5, 0.5), (0.0, 0.0)] {
+            assert!((symmetric_change(relative) - size).abs() < 1e-12, "{relative}");
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! A comparison as JUnit XML.
+//! Comparison as JUnit XML.
 
 use quick_junit::{NonSuccessKind, Report, SerializeError, TestCase, TestCaseStatus, TestSuite};
 use veeksha_model::printable;
@@ -10,10 +10,12 @@ use crate::text::{change_text, figure_text, interval_text, value_text};
 use crate::verdict::Verdict;
 
 impl Comparison {
-    /// A suite for each candidate: a case that both sides can be compared, one for each figure, and one for the decision.
+    /// Returns a suite for each candidate: a case for comparability, one for each metric, and one
+    /// for the decision.
     ///
-    /// Without a decision a figure that is worse is a failure. With one the decision's case alone fails, so that the report agrees with the
-    /// exit code. A figure without enough data is skipped.
+    /// Without a decision a metric that is worse is a failure. With one only the decision's case
+    /// fails, so that the report agrees with the exit code. A metric without enough data is
+    /// skipped.
     pub fn junit(&self, decision: Option<&Decision>) -> Result<String, SerializeError> {
         let mut report = Report::new("veeksha-host compare");
         for (place, candidate) in self.candidates.iter().enumerate() {
@@ -75,7 +77,7 @@ fn figure(row: &Row, decision: Option<&Decision>) -> TestCase {
     case
 }
 
-/// A row in words: `worse: 100 ms → 110 ms, +10 ms (+10 %), +8 % … +12 %`.
+/// Formats a row: `worse: 100 ms → 110 ms, +10 ms (+10 %), +8 % … +12 %`.
 pub(crate) fn sentence(row: &Row) -> String {
     let side = |side: &Option<SideValue>| {
         side.map_or_else(|| "none".to_owned(), |side| value_text(side.value, &row.unit))

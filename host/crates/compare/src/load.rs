@@ -1,4 +1,5 @@
-//! What the sides were asked to send: where that differs, what a second holds is no merit of the server.
+//! Requested loads of both sides: where they differ, the throughput is not the server's
+//! achievement.
 
 use std::fmt;
 
@@ -8,31 +9,31 @@ use veeksha_stats::number;
 use crate::input::{RunData, Side};
 use crate::row::Row;
 
-/// What a run was asked to send, and when.
+/// Requested load of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Load {
-    /// Open loop: sessions arrive at their own pace, so many a second on average.
+    /// Open loop: sessions arrive at an average rate.
     Arrivals {
         /// Sessions per second.
         per_second: f64,
     },
-    /// Open loop: sessions arrive as recorded, so many times as fast.
+    /// Open loop: sessions arrive as recorded, scaled in time.
     Recorded {
-        /// 1 is as recorded.
+        /// Speedup; 1 is as recorded.
         speedup: f64,
     },
-    /// Closed loop: so many sessions are kept going.
+    /// Closed loop: a fixed number of concurrent sessions.
     Sessions {
-        /// How many at a time.
+        /// Number of sessions.
         at_a_time: u32,
     },
 }
 
-/// Paces that differ by no more than this share are alike: an interval of 0.3 s is 3.333 a second.
+/// Relative difference below which rates are equal: an interval of 0.3 s is 3.333 per second.
 const ALIKE: f64 = 1e-3;
 
 impl Load {
-    /// Whether two runs were asked for the same.
+    /// Returns true if two runs had the same load.
     fn is_like(self, other: Load) -> bool {
         let near = |one: f64, other: f64| (one - other).abs() <= ALIKE * one.max(other);
         match (self, other) {
@@ -42,13 +43,13 @@ impl Load {
         }
     }
 
-    /// Whether sessions arrive whether the server keeps up or not.
+    /// Returns true if sessions arrive independently of the server.
     fn is_open(self) -> bool {
         !matches!(self, Load::Sessions { .. })
     }
 }
 
-/// For people, after "was asked for".
+/// Text after "was asked for".
 impl fmt::Display for Load {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -63,7 +64,7 @@ impl fmt::Display for Load {
     }
 }
 
-/// What both sides were asked to send, where that is not the same.
+/// Requested loads of both sides, which differ.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Loads {
     baseline: Vec<Load>,
@@ -71,7 +72,7 @@ pub(crate) struct Loads {
 }
 
 impl Loads {
-    /// `None` where it is the same, or not known of a side.
+    /// Returns the loads; `None` if they are equal, or unknown for a side.
     pub(crate) fn that_differ(baseline: &[&RunData], candidate: &[&RunData]) -> Option<Loads> {
         let loads = Loads {
             baseline: loads_of(baseline),
@@ -86,14 +87,14 @@ impl Loads {
         (is_known && !is_same).then_some(loads)
     }
 
-    /// Whether one of them is a pace at which sessions arrive: what a second holds is then what was asked for. In a closed loop it is the server's
-    /// doing too.
+    /// Returns true if one of them is an arrival rate, which then determines the throughput. In a
+    /// closed loop the server does.
     fn is_open(&self) -> bool {
         let mut all = self.baseline.iter().chain(&self.candidate);
         all.any(|load| load.is_open())
     }
 
-    /// Why a figure that grows with the load is not judged, if it is not.
+    /// Explains why a value that grows with the load is not judged, if it is not.
     pub(crate) fn why_not(&self, row: &Row) -> Option<String> {
         let is_judged = row.better == Better::Neither || !self.is_open();
         (!is_judged).then(|| {
@@ -105,7 +106,7 @@ impl Loads {
         })
     }
 
-    /// What the reader should know.
+    /// Returns the remark for the reader.
     pub(crate) fn remark(&self, baseline: &Side, candidate: &Side) -> String {
         let asked = format!(
             "{} was asked for {} and {} for {}",
@@ -123,7 +124,7 @@ impl Loads {
     }
 }
 
-/// Each once.
+/// Returns the distinct loads.
 fn loads_of(runs: &[&RunData]) -> Vec<Load> {
     let mut loads: Vec<Load> = Vec::new();
     for load in runs.iter().filter_map(|run| run.load) {
@@ -171,7 +172,7 @@ mod tests {
         assert!(Loads::that_differ(&[&slow, &fast], &[&fast]).is_some());
         assert!(Loads::that_differ(&[&slow, &fast], &[&fast, &slow, &slow]).is_none());
         assert!(Loads::that_differ(&[&slow], &[&unknown]).is_none());
-        // Every 0.3 s, and as people write it.
+        // An interval of 0.3 s, and its rounded rate.
         let [interval, rate] = [1.0 / 0.3, 3.333].map(|per_second| run(Some(Load::Arrivals { per_second })));
         assert!(Loads::that_differ(&[&interval], &[&rate]).is_none());
     }

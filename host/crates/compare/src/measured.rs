@@ -1,4 +1,4 @@
-//! The figures of one side, run by run, each with its error.
+//! Values of one side with their errors, run by run.
 
 use veeksha_model::Better;
 use veeksha_slo::Aggregate;
@@ -12,12 +12,12 @@ use crate::series::Series;
 use crate::statistic::{ENOUGH, Statistic, USUAL, enough, resampled, value_of};
 use crate::whole_run::{Counted, chance_of, counted};
 
-/// What a figure tells of.
+/// Population that a value covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Subject {
-    /// Requests that were answered: nothing of the others is in it.
+    /// Answered requests only.
     Answers,
-    /// How much there was, which grows with what was asked for.
+    /// An amount, which grows with the requested load.
     Amount,
     /// All requests, or the run.
     Run,
@@ -33,7 +33,7 @@ impl Subject {
     }
 }
 
-/// A figure of one side.
+/// A value of one side.
 #[derive(Clone, Debug)]
 pub(crate) struct Measured {
     pub(crate) name: String,
@@ -41,42 +41,43 @@ pub(crate) struct Measured {
     pub(crate) unit: String,
     pub(crate) better: Better,
     pub(crate) subject: Subject,
-    /// One for each run that has the figure.
+    /// One value for each run that has it.
     pub(crate) values: Vec<f64>,
-    /// Samples over all runs; of a figure of the whole run, runs.
+    /// Samples over all runs; for a run-level value, the number of runs.
     pub(crate) samples: u64,
     pub(crate) approximate: bool,
     pub(crate) client_error: Option<ClientError>,
-    /// How far the value of each run may be off by itself, in the order of the values. Not known of several runs whose values differ: these
-    /// tell it; shares of requests have it nevertheless.
+    /// Error of each run's value, estimated within the run. Unknown for several runs with different
+    /// values, whose differences show it; shares of requests always have it.
     pub(crate) own: Vec<Result<Chance, Lack>>,
-    /// Of a share of requests: so many of so many, over all runs.
+    /// For a share of requests: counts over all runs.
     pub(crate) counted: Option<Counted>,
     /// Runs whose certificates call the metric INVALID.
     pub(crate) invalid_in: Vec<String>,
-    /// Why the figure is not judged whatever its values are.
+    /// Reason why the value is not judged.
     pub(crate) not_judged: Option<String>,
 }
 
-/// Why nothing is known of how far the value of a run may be off.
+/// Reason why the error within a run is unknown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Lack {
-    /// The run has fewer samples than it takes.
+    /// Too few samples.
     Samples { has: u64, needs: u64 },
-    /// There are enough samples, but of fewer requests than it takes.
+    /// Enough samples, but of too few requests.
     Requests { samples: u64, has: u64, needs: u64 },
-    /// The samples hang together over so long a time that they are next to one.
+    /// The samples depend on one another for so long that they are nearly one.
     Blocks,
-    /// No error is known for this statistic.
+    /// The statistic has no known error.
     NoError,
-    /// It is one value, and nothing is known of what it is made of.
+    /// A single value without contributions.
     OneValue,
-    /// There are several runs whose values tell it.
+    /// Several runs, whose differences show it.
     Several,
 }
 
 impl Measured {
-    /// The random numbers of this figure: the same for every run, so that A against B mirrors B against A.
+    /// Returns the random stream of this value: the same for every run, so that A against B mirrors
+    /// B against A.
     pub(crate) fn stream(&self, options: &Options) -> RandomStream {
         RandomStream::new(
             options.seed,
@@ -85,7 +86,7 @@ impl Measured {
         )
     }
 
-    /// How far the side's value may be off, as far as its runs tell by themselves: the error of the mean of all runs.
+    /// Returns the error of the mean of all runs, estimated within them.
     pub(crate) fn within(&self, scale: Scale) -> Result<Variance, Lack> {
         let runs = self.own.len() as f64;
         let mut sum: Option<Variance> = None;
@@ -109,7 +110,7 @@ impl Measured {
         }
     }
 
-    /// What the error of the side's value comes of.
+    /// Returns the sources of the error of the side's value.
     pub(crate) fn noise(&self, scale: Scale) -> Noise<'_> {
         Noise {
             values: &self.values,
@@ -122,13 +123,13 @@ impl Measured {
         }
     }
 
-    /// Whether what is known of its runs can be said on a scale.
+    /// Returns true if the errors of its runs exist on a scale.
     pub(crate) fn has(&self, scale: Scale) -> bool {
         let mut known = self.own.iter().flatten();
         known.all(|own| own.on(scale).is_some())
     }
 
-    /// Whether all runs have the same value.
+    /// Returns true if all runs have the same value.
     fn agrees(&self) -> bool {
         let first = self.values.first().copied().unwrap_or_default();
         let mut others = self.values.iter();
@@ -140,7 +141,8 @@ impl Measured {
     }
 }
 
-/// All figures of the runs of a side: metrics first, in the order in which they were given. `asked` are statistics beyond the usual ones.
+/// Returns all values of the runs of a side: metrics first, in the given order. `asked` are
+/// additional statistics.
 pub(crate) fn measure(runs: &[&RunData], asked: &[(String, Statistic)], options: &Options) -> Vec<Measured> {
     let mut all = Vec::new();
     for (name, first) in metrics(runs) {
@@ -159,7 +161,7 @@ pub(crate) fn measure(runs: &[&RunData], asked: &[(String, Statistic)], options:
     all
 }
 
-/// Figures of whole runs.
+/// Returns the values of whole runs.
 fn measure_figures(runs: &[&RunData], options: &Options) -> Vec<Measured> {
     let mut figures: Vec<Measured> = Vec::new();
     let mut parts: Vec<Vec<&FigureData>> = Vec::new();
@@ -198,7 +200,7 @@ fn measure_figures(runs: &[&RunData], options: &Options) -> Vec<Measured> {
     figures
 }
 
-/// What a figure of whole runs is made of, and what that tells of its error.
+/// Derives the error of a run-level value from its contributions.
 fn tell_own(measured: &mut Measured, of_runs: &[&FigureData], options: &Options) {
     let counts: Option<Vec<Counted>> = of_runs
         .iter()
@@ -215,7 +217,7 @@ fn tell_own(measured: &mut Measured, of_runs: &[&FigureData], options: &Options)
     }
 }
 
-/// The names of all metrics, each with the first one of that name.
+/// Returns the names of all metrics, each with its first occurrence.
 fn metrics<'a>(runs: &[&'a RunData]) -> Vec<(&'a str, &'a MetricData)> {
     let mut known: Vec<(&str, &MetricData)> = Vec::new();
     for metric in runs.iter().flat_map(|run| &run.metrics) {
@@ -269,7 +271,8 @@ fn measure_metric(
         }
     }
     all.retain(|measured| !measured.values.is_empty());
-    // Values that differ tell their noise; of one value, or of values that agree, the samples do.
+    // Values that differ show their noise; for a single value, or values that agree, the samples
+    // do.
     if all.iter().any(Measured::agrees) {
         for samples in of_this.iter().map(|metric| &metric.samples) {
             let series = samples.series();
@@ -283,7 +286,8 @@ fn measure_metric(
     all
 }
 
-/// How far the statistic of a run's samples, which are of so many requests, may be off; `None` without samples.
+/// Returns the error of a statistic of a run's samples, given the number of their requests; `None`
+/// without samples.
 fn own_of(
     measured: &Measured,
     requests: u64,

@@ -1,42 +1,44 @@
-//! How runs are compared.
+//! Options of a comparison.
 
 use crate::error::CompareError;
 
-/// How runs are compared.
+/// Options of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// How sure intervals and verdicts are: 0.95.
+    /// Confidence of intervals and verdicts: 0.95.
     pub confidence: f64,
-    /// Resamples of each run and statistic: 1000. The standard error is then known to about 2 %.
+    /// Resamples of each run and statistic: 1000, which gives the standard error to about 2 %.
     pub resamples: usize,
-    /// The seed of the resampling. The same seed gives the same figures.
+    /// Seed of the resampling. Equal seeds give equal results.
     pub seed: u64,
-    /// Relative changes smaller than this do not matter: 0.01. `None`: all that can be seen do.
+    /// Smallest relative change that matters: 0.01. `None`: every significant change does.
     pub smallest: Option<f64>,
-    /// What is done about many figures being looked at.
+    /// Correction for multiple comparisons.
     pub correction: Correction,
-    /// What is done about what a certificate calls INVALID.
+    /// Treatment of runs and metrics that a certificate calls INVALID.
     pub invalid: Invalid,
 }
 
-/// What is done about runs and metrics that a certificate calls INVALID.
+/// Treatment of runs and metrics that a certificate calls INVALID.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Invalid {
-    /// They are shown and not judged.
+    /// They are shown but not judged.
     #[default]
     NotComparable,
-    /// They are judged as if they were valid, and a remark says so.
+    /// They are judged as if they were valid, with a remark.
     Judged,
 }
 
-/// What is done about many figures being looked at: of a hundred that do not differ, five lie outside of their 95 % intervals by chance.
+/// Correction for multiple comparisons: of a hundred equal metrics, five are outside their 95 %
+/// intervals by chance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Correction {
-    /// Verdicts are by Holm's step-down procedure (1979) over all figures of a candidate that have a better side: the chance that one or more
-    /// of them are called better or worse without being so is that of a single figure. Intervals stay those of each figure by itself.
+    /// Holm's step-down procedure (1979) over all rows of a candidate that have a better side: the
+    /// probability that any of them is wrongly called better or worse is that of a single one.
+    /// Intervals remain those of each row by itself.
     #[default]
     Holm,
-    /// Each figure is judged by itself.
+    /// Each row is judged by itself.
     Each,
 }
 

@@ -1,4 +1,5 @@
-//! Two runs that did the same work: what their requests have in common is no difference between them.
+//! Pairing of the requests of two runs that did the same work, which removes what they have in
+//! common from the error.
 
 use std::collections::HashMap;
 
@@ -12,7 +13,7 @@ use crate::series::{CELLS, Series, in_order};
 use crate::statistic::Resampled;
 use crate::timed_samples::Sample;
 
-/// Samples of a run whose request the other does not have, at most: where more are missing, the runs are taken as independent.
+/// Maximum share of samples without a partner; with more, the runs are treated as independent.
 const STRANGERS: f64 = 0.1;
 
 /// A metric of two runs, in cells of the same requests.
@@ -23,7 +24,7 @@ pub(crate) struct Paired {
 }
 
 impl Paired {
-    /// The metric's samples, if those of both runs have keys, and nearly all of these are those of the other.
+    /// Pairs a metric's samples; `None` unless both runs have keys, nearly all of them in common.
     pub(crate) fn new(metric: &str, a: &RunData, b: &RunData) -> Option<Paired> {
         let (a, b) = (samples_of(metric, a)?, samples_of(metric, b)?);
         let order = common_order(a, b);
@@ -36,8 +37,8 @@ impl Paired {
         })
     }
 
-    /// The variance of B less A, or of the logarithm of B ÷ A, by a bootstrap that draws the same blocks of requests for both. Blocks are as long
-    /// as the difference asks for.
+    /// Returns the variance of B − A, or of the logarithm of B ÷ A, by a bootstrap that draws the
+    /// same blocks of requests for both. The block length is chosen for the difference.
     pub(crate) fn within(
         &self,
         of: Resampled,
@@ -69,7 +70,7 @@ impl Paired {
         })
     }
 
-    /// What each cell adds to the difference's error.
+    /// Returns the contribution of each cell to the difference's error.
     fn influence(&self, of: Resampled) -> Vec<f64> {
         let (in_a, in_b) = (influence(&self.a, of), influence(&self.b, of));
         let (of_a, of_b) = (self.a.weight(), self.b.weight());
@@ -78,13 +79,14 @@ impl Paired {
     }
 }
 
-/// The samples of a run; `None` if it has none, or some without keys.
+/// Returns the samples of a run; `None` if it has none, or some without keys.
 fn samples_of<'a>(metric: &str, run: &'a RunData) -> Option<&'a [Sample]> {
     let mut named = run.metrics.iter().filter(|data| data.name == metric);
     named.next().and_then(|data| data.samples.keyed())
 }
 
-/// The keys that both have, in the order of the time at which both together came to them: the same order whichever is first.
+/// Returns the common keys, ordered by the mean of their positions in both runs, which does not
+/// depend on the order of the arguments.
 fn common_order(one: &[Sample], other: &[Sample]) -> Vec<u64> {
     let (first, second) = (first_instants(one), first_instants(other));
     let mut common: Vec<(Nanos, u64)> = first
@@ -106,7 +108,8 @@ fn first_instants(samples: &[Sample]) -> HashMap<u64, Nanos> {
     first
 }
 
-/// Each sample in its key's cell, a stranger in that of the sample before it; `None` if there are too many strangers.
+/// Assigns each sample to its key's cell, and one without a partner to the preceding sample's;
+/// `None` if there are too many of them.
 fn in_cells(samples: &[Sample], cell_of: &HashMap<u64, usize>, cells: usize) -> Option<Series> {
     let known = |sample: &Sample| sample.key.and_then(|key| cell_of.get(&key).copied());
     let strangers = samples.iter().filter(|sample| known(sample).is_none()).count();
@@ -142,10 +145,11 @@ mod tests {
         RandomStream::new(1, 0, "paired")
     }
 
-    /// What two runs have in common (a length of the answer that varies by 1 from request to request) falls out; what is left varies by 0.1 each:
-    /// the variance of the difference of means of n is 2 · 0.01 ÷ n, and not 2 · 1.01 ÷ n.
+    /// What two runs have in common (a length of the answer that varies by 1 from request to
+    /// request) falls out; what is left varies by 0.1 each: the variance of the difference of means
+    /// of n is 2 · 0.01 ÷ n, and not 2 · 1.01 ÷ n.
     #[test]
-    fn what_requests_have_in_common_falls_out() {
+    fn pairing_removes_what_requests_have_in_common() {
         let n = 4000u64;
         let mut draws = RandomStream::new(3, 0, "requests").draws();
         let lengths: Vec<f64> = (0..n).map(|_| draws.normal()).collect();
@@ -171,8 +175,26 @@ mod tests {
         assert!(median < 0.2 * 2.0 * 1.01 * 1.57 / n as f64, "{median}");
     }
 
+    /// The influence on the difference is B's less A's, so that of equal runs is 0 in every cell.
     #[test]
-    fn other_requests_are_not_paired() {
+    fn influence_of_equal_runs_cancels() {
+        let value = |key: u64| 1.0 + (key * 37 % 100) as f64;
+        let run = || {
+            run_of(
+                &(0..400)
+                    .map(|key| (key, 1000 * key, value(key)))
+                    .collect::<Vec<_>>(),
+            )
+        };
+        let paired = Paired::new("m", &run(), &run()).unwrap();
+        for of in [Resampled::Mean, Resampled::Quantile(0.5)] {
+            assert!(influence(&paired.a, of).iter().any(|part| part.abs() > 1e-3));
+            assert!(paired.influence(of).iter().all(|part| part.abs() < 1e-12));
+        }
+    }
+
+    #[test]
+    fn runs_with_different_requests_are_not_paired() {
         let run = |from: u64| run_of(&(from..from + 100).map(|key| (key, key, 1.0)).collect::<Vec<_>>());
         let paired = |from: u64| Paired::new("m", &run(0), &run(from));
         assert!(paired(0).is_some());

@@ -1,4 +1,4 @@
-//! Drawing blocks of cells, and what a statistic is of them.
+//! Drawing of blocks of cells, and statistics of resamples.
 
 use veeksha_stats::Draws;
 
@@ -6,7 +6,7 @@ use crate::block_length::block_length;
 use crate::series::{Anchor, Series};
 use crate::statistic::Resampled;
 
-/// How cells are drawn.
+/// The scheme by which cells are drawn.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Blocks {
     cells: usize,
@@ -14,29 +14,32 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// Blocks of the length that what each cell adds to the error asks for; `None` if there are not two of them.
+    /// Creates blocks whose length is chosen from the contributions of the cells; `None` for fewer
+    /// than two blocks.
     pub(crate) fn new(influence: &[f64]) -> Option<Blocks> {
         let cells = influence.len();
         let length = block_length(influence).min(cells);
         (cells >= 2 * length && length > 0).then_some(Blocks { cells, length })
     }
 
-    /// How many there are.
+    /// Returns the number of blocks.
     pub(crate) fn count(&self) -> f64 {
         self.cells as f64 / self.length as f64
     }
 
-    /// The variance of the statistic itself from that of its resamples: these vary by `(b - 1) / b` too little.
+    /// Returns the variance of the statistic itself, given that of its resamples, which is too
+    /// small by the factor `(b - 1) / b`.
     pub(crate) fn whole(&self, variance: f64) -> f64 {
         variance * self.count() / (self.freedom())
     }
 
-    /// Degrees of freedom of a variance.
+    /// Returns the degrees of freedom of a variance.
     pub(crate) fn freedom(&self) -> f64 {
         self.count() - 1.0
     }
 
-    /// How often each cell counts in one resample, blocks running on from the last cell to the first.
+    /// Draws how often each cell counts in one resample; blocks wrap around from the last cell to
+    /// the first.
     pub(crate) fn draw(&self, draws: &mut Draws, times: &mut Vec<f64>) {
         times.clear();
         times.resize(self.cells, 0.0);
@@ -51,7 +54,7 @@ impl Blocks {
     }
 }
 
-/// A statistic of a series, ready to be taken of resamples.
+/// A statistic of a series, prepared for resampling.
 #[derive(Debug)]
 pub(crate) struct Drawn<'a> {
     pub(crate) value: f64,
@@ -65,7 +68,7 @@ enum Kind<'a> {
 }
 
 impl<'a> Drawn<'a> {
-    /// `None` without samples.
+    /// Prepares the statistic; `None` without samples.
     pub(crate) fn new(series: &'a Series, of: Resampled) -> Option<Self> {
         Some(match of {
             Resampled::Mean => Drawn {
@@ -82,7 +85,8 @@ impl<'a> Drawn<'a> {
         })
     }
 
-    /// How far the statistic of a resample is from that of the samples. `None` if nothing but cells without samples was drawn.
+    /// Returns the deviation of a resample's statistic from that of the samples. `None` if only
+    /// cells without samples were drawn.
     pub(crate) fn deviation(&self, times: &[f64]) -> Option<f64> {
         let drawn = match &self.kind {
             Kind::Mean(series) => series.mean_of(times),
@@ -92,7 +96,7 @@ impl<'a> Drawn<'a> {
     }
 }
 
-/// What each cell adds to the statistic's error, in the order of time.
+/// Returns the contribution of each cell to the statistic's error, in order of time.
 pub(crate) fn influence(series: &Series, of: Resampled) -> Vec<f64> {
     match of {
         Resampled::Mean => series.influence_on_mean(),
@@ -100,7 +104,7 @@ pub(crate) fn influence(series: &Series, of: Resampled) -> Vec<f64> {
     }
 }
 
-/// A variance, number by number (Welford).
+/// Running variance (Welford).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Moments {
     count: f64,
@@ -116,7 +120,7 @@ impl Moments {
         self.squares += step * (value - self.mean);
     }
 
-    /// `None` of fewer than two numbers.
+    /// Returns the variance; `None` for fewer than two numbers.
     pub(crate) fn variance(&self) -> Option<f64> {
         (self.count >= 2.0).then(|| self.squares / (self.count - 1.0))
     }

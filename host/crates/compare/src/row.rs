@@ -1,4 +1,4 @@
-//! One figure on both sides: its values, its difference and how sure that is.
+//! Rows: one statistic on both sides, with its difference and confidence.
 
 use veeksha_model::Better;
 use veeksha_slo::Aggregate;
@@ -13,88 +13,89 @@ use crate::statistic::{Resampled, resampled};
 use crate::verdict::Verdict;
 use crate::whole_run::Counted;
 
-/// One figure on both sides.
+/// One statistic on both sides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// The metric's or the figure's name.
+    /// Name of the metric or run-level value.
     pub name: String,
-    /// What is compared of it.
+    /// Compared statistic.
     pub statistic: Statistic,
-    /// The unit of values and differences.
+    /// Unit of values and differences.
     pub unit: String,
-    /// Which way it is good.
+    /// Better direction.
     pub better: Better,
     /// The baseline's value.
     pub baseline: Option<SideValue>,
     /// The candidate's value.
     pub candidate: Option<SideValue>,
-    /// Candidate less baseline.
+    /// Candidate − baseline.
     pub difference: Option<f64>,
-    /// Candidate ÷ baseline - 1, where both are positive.
+    /// Candidate ÷ baseline − 1, if both are positive.
     pub relative: Option<f64>,
-    /// Whether interval and probability are those of the ratio or of the difference.
+    /// Scale of interval and probability.
     pub scale: Scale,
-    /// Where the difference lies with the confidence asked for, this figure looked at by itself; only on [`Scale::Difference`].
+    /// Confidence interval of the difference, for this row by itself; only on
+    /// [`Scale::Difference`].
     pub interval: Option<(f64, f64)>,
-    /// Where the relative change lies; only on [`Scale::Ratio`].
+    /// Confidence interval of the relative change; only on [`Scale::Ratio`].
     pub relative_interval: Option<(f64, f64)>,
-    /// Whether the requests of both sides were compared one by one: they are the same ones.
+    /// True if the sides' requests were paired because they are the same.
     pub paired: bool,
-    /// How probable such a difference is by chance.
+    /// Probability of such a difference by chance.
     pub p: Option<f64>,
-    /// The same, allowing for all the figures that were looked at.
+    /// The same probability, corrected for the number of rows.
     pub p_adjusted: Option<f64>,
-    /// Degrees of freedom of the error behind interval and probability; `None` also where there are so many that they do not matter.
+    /// Degrees of freedom of the error; `None` also if there are so many that they do not matter.
     pub freedom: Option<f64>,
-    /// How far the clients may have falsified the difference: both sides' errors together.
+    /// Bound on the clients' error of the difference: both sides together.
     pub client_error: Option<f64>,
-    /// What that comes to.
+    /// Verdict on the row.
     pub verdict: Verdict,
-    /// What should be known of it, in words.
+    /// Remark for the reader.
     pub remark: Option<String>,
 }
 
 impl Row {
-    /// Whether the figure, as it stands, has changed so that the verdict would be this one if it were more than chance.
+    /// Returns true if the numerical change would give this verdict if it were significant.
     pub(crate) fn tends(&self, verdict: Verdict) -> bool {
         let change = self.difference.filter(|difference| *difference != 0.0);
         change.is_some_and(|change| Verdict::of_direction(change, self.better) == verdict)
     }
 }
 
-/// A figure of one side.
+/// A value of one side.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SideValue {
-    /// Its value. Of several runs their mean: the geometric one where the row is compared by ratio, else the arithmetic one.
+    /// The value; for several runs the geometric mean on the ratio scale, else the arithmetic mean.
     pub value: f64,
-    /// Samples over all runs; of a share of requests, requests; of another figure of the whole run, runs.
+    /// Samples over all runs; requests for a share of requests; runs for another run-level value.
     pub samples: u64,
-    /// Of a share of requests: so many of so many, over all runs.
+    /// For a share of requests: counts over all runs.
     pub counted: Option<Counted>,
-    /// How it varies from run to run, if there are several.
+    /// Variation between runs, if there are several.
     pub spread: Option<Spread>,
-    /// Whether it was read from a histogram, and is so within 0.2 %.
+    /// True if it was read from a histogram, which is accurate within 0.2 %.
     pub approximate: bool,
 }
 
-/// What is said of a row whose runs do not vary.
+/// Remark on a row whose runs agree.
 pub(crate) const AGREE: &str =
     "the runs of each side agree exactly, and nothing within them tells how much others would vary";
 
-/// A row without its verdict, and what the verdict comes of.
+/// A row before its verdict, with the inputs of the verdict.
 pub(crate) struct Draft {
     pub(crate) row: Row,
-    /// What it tells of.
+    /// Population that it covers.
     pub(crate) subject: Subject,
-    /// `None` where it cannot be judged; the row's remark says why.
+    /// Effect; `None` if it cannot be judged, with the reason in the row's remark.
     pub(crate) effect: Option<Effect>,
     /// Runs whose certificates call the metric INVALID.
     pub(crate) invalid_in: Vec<String>,
-    /// Why it is not judged whatever the values are.
+    /// Reason why it is not judged.
     pub(crate) not_judged: Option<String>,
 }
 
-/// A figure that one of the sides has at least.
+/// A value that at least one side has.
 #[derive(Clone, Copy)]
 pub(crate) enum Found<'a> {
     Both(&'a Measured, &'a Measured),
@@ -124,7 +125,8 @@ impl<'a> Found<'a> {
     }
 }
 
-/// A row without its verdict. `pairs` are the samples of both sides request by request, where that can be done.
+/// Creates a row before its verdict. `pairs` are the samples of both sides by request, if they can
+/// be paired.
 pub(crate) fn draft(found: Found<'_>, pairs: Option<&Paired>, options: &Options) -> Draft {
     let (a, b) = (found.of_baseline(), found.of_candidate());
     let known = found.either();
@@ -136,7 +138,7 @@ pub(crate) fn draft(found: Found<'_>, pairs: Option<&Paired>, options: &Options)
             .flat_map(|side| side.values.iter().copied())
     };
     let mut scale = Scale::of(&known.unit, values());
-    // A scale of which a resample has no value becomes that of differences.
+    // If a resample has no value on the scale, differences are used.
     if a.into_iter().chain(b).any(|side| !side.has(scale)) {
         scale = Scale::Difference;
     }
@@ -232,7 +234,7 @@ fn resampled_of(statistic: Statistic) -> Option<Resampled> {
     }
 }
 
-/// Why a difference cannot be judged, if it cannot.
+/// Explains why a difference cannot be judged, if it cannot.
 fn why_not(a: &Measured, b: &Measured, seen: &Effect) -> Option<String> {
     let lacks = || {
         let sides = [("baseline", a), ("candidate", b)];
@@ -268,7 +270,8 @@ fn why_not(a: &Measured, b: &Measured, seen: &Effect) -> Option<String> {
             }
         });
     };
-    // Some runs that agree to the last digit do not tell that no run ever differs, where they tell nothing by themselves.
+    // A few runs that agree to the last digit do not prove that runs never differ, if nothing is
+    // known within them.
     let silent = error.variance == 0.0 && seen.estimate != 0.0 && lacks().is_some();
     silent.then(|| AGREE.into())
 }
@@ -281,7 +284,7 @@ fn of_what(statistic: Statistic) -> &'static str {
     }
 }
 
-/// What both clients together may be wrong by.
+/// Returns the bound on the error of both clients together.
 fn client_error(statistic: Statistic, a: &Measured, b: &Measured) -> Option<f64> {
     let typical = match statistic {
         Statistic::OfSamples(Aggregate::Mean) => true,

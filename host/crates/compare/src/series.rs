@@ -1,4 +1,4 @@
-//! The samples of a metric, ready to be summed up and drawn from again.
+//! The samples of a metric, prepared for statistics and resampling.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use veeksha_stats::weighted_percentile;
 
 use crate::timed_samples::Sample;
 
-/// Cells into which samples that are kept one by one are divided, at most.
+/// Maximum number of cells for samples that are kept individually.
 pub(crate) const CELLS: usize = 256;
 
 /// A value of some samples in one cell.
@@ -17,24 +17,25 @@ pub(crate) struct Entry {
     pub(crate) cell: u32,
 }
 
-/// The samples of a metric by value, each with the cell of time that it belongs to.
+/// The samples of a metric by value, each with its cell of time.
 #[derive(Clone, Debug)]
 pub(crate) struct Series {
     /// Ascending by value.
     entries: Vec<Entry>,
-    /// Weight and weighted sum of values of each cell, in the order of time.
+    /// Weight and weighted sum of values of each cell, in order of time.
     weights: Vec<f64>,
     sums: Vec<f64>,
-    /// Samples, whatever their weight.
+    /// Number of samples, whatever their weight.
     count: u64,
     approximate: bool,
-    /// What a weight of 1 was.
+    /// Original weight of what now weighs 1.
     scale: f64,
 }
 
 impl Series {
-    /// Samples one by one. Cells are stretches of time with equally many requests each, and all samples of a request lie in one: they are drawn
-    /// together. A sample without a key is one of its own.
+    /// Creates a series of individual samples. Cells are intervals of time with equal numbers of
+    /// requests, and all samples of a request are in one: they are drawn together. A sample without
+    /// a key is a request by itself.
     pub(crate) fn of_samples(mut samples: Vec<Sample>) -> Series {
         in_order(&mut samples);
         let mut known: HashMap<u64, usize> = HashMap::new();
@@ -52,7 +53,8 @@ impl Series {
         Series::placed(samples, cells, |place, _| origins[place] * cells / count)
     }
 
-    /// Samples in the order of time, each in the cell that `cell_of` its place and itself gives.
+    /// Creates a series of samples in order of time, with their cells given by `cell_of` from
+    /// position and sample.
     pub(crate) fn placed(
         mut samples: Vec<Sample>,
         cells: usize,
@@ -77,7 +79,7 @@ impl Series {
         series
     }
 
-    /// Samples that are in cells already, with the exact sum of values of each cell.
+    /// Creates a series of samples with known cells and the exact sum of values of each cell.
     pub(crate) fn of_cells(mut entries: Vec<Entry>, sums: Vec<f64>, count: u64) -> Series {
         entries.sort_by(|a, b| a.value.total_cmp(&b.value));
         let mut weights = vec![0.0; sums.len()];
@@ -94,27 +96,27 @@ impl Series {
         }
     }
 
-    /// Samples.
+    /// Returns the number of samples.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
-    /// Cells of time.
+    /// Returns the number of cells.
     pub(crate) fn cells(&self) -> usize {
         self.weights.len()
     }
 
-    /// Whether percentiles come from a histogram.
+    /// Returns true if percentiles come from a histogram.
     pub(crate) fn is_approximate(&self) -> bool {
         self.approximate
     }
 
-    /// The sum of all weights: the count where none was weighted.
+    /// Returns the sum of the original weights: the count if all were 1.
     pub(crate) fn weight(&self) -> f64 {
         self.weights.iter().sum()
     }
 
-    /// The sum of values times the weights that they were given.
+    /// Returns the sum of values times their original weights.
     pub(crate) fn sum(&self) -> f64 {
         self.sums.iter().sum::<f64>() * self.scale
     }
@@ -126,7 +128,7 @@ impl Series {
         Some((self.sums.iter().sum::<f64>() / weight).clamp(first.value, last.value))
     }
 
-    /// The standard deviation of the values themselves.
+    /// Returns the population standard deviation.
     pub(crate) fn std(&self) -> Option<f64> {
         let mean = self.mean()?;
         let squares: f64 = self
@@ -137,7 +139,8 @@ impl Series {
         Some((squares / self.weight()).sqrt())
     }
 
-    /// The `p`-quantile, as [`veeksha_stats::percentile`] or, of samples of unequal weights, [`veeksha_stats::weighted_percentile`] has it.
+    /// Returns the `p`-quantile by [`veeksha_stats::percentile`] or, for unequal weights,
+    /// [`veeksha_stats::weighted_percentile`].
     pub(crate) fn quantile(&self, p: f64) -> Option<f64> {
         let first = self.entries.first()?;
         if !self.approximate && self.entries.iter().any(|entry| entry.weight != first.weight) {
@@ -152,13 +155,13 @@ impl Series {
         self.anchor(0).quantile(p, &ones)
     }
 
-    /// The mean where cell `c` counts `times[c]` times.
+    /// Returns the mean if cell `c` counts `times[c]` times.
     pub(crate) fn mean_of(&self, times: &[f64]) -> Option<f64> {
         let weight = dot(&self.weights, times);
         (weight > 0.0).then(|| dot(&self.sums, times) / weight)
     }
 
-    /// A place in the order of values near which quantiles are looked for.
+    /// Returns an anchor in the order of values near which quantiles are searched.
     pub(crate) fn anchor(&self, place: usize) -> Anchor<'_> {
         let mut below = vec![0.0; self.cells()];
         for entry in &self.entries[..place] {
@@ -171,19 +174,21 @@ impl Series {
         }
     }
 
-    /// The place of the first entry that is not below `value`.
+    /// Returns the index of the first entry that is not below `value`.
     pub(crate) fn place_of(&self, value: f64) -> usize {
         self.entries.partition_point(|entry| entry.value < value)
     }
 
-    /// What each cell adds to the mean's error: its sum less what the mean would make it. In the order of time.
+    /// Returns the contribution of each cell to the mean's error, its sum less the one expected
+    /// from the mean, in order of time.
     pub(crate) fn influence_on_mean(&self) -> Vec<f64> {
         let mean = self.mean().unwrap_or(0.0);
         let of = |(sum, weight): (&f64, &f64)| sum - mean * weight;
         self.sums.iter().zip(&self.weights).map(of).collect()
     }
 
-    /// What each cell adds to the error of the `p`-quantile: its weight above the quantile less what it should be.
+    /// Returns the contribution of each cell to the error of the `p`-quantile: its weight above the
+    /// quantile less the expected one.
     pub(crate) fn influence_on_quantile(&self, p: f64) -> Vec<f64> {
         let quantile = self.quantile(p).unwrap_or(0.0);
         let mut influence: Vec<f64> = self.weights.iter().map(|weight| (p - 1.0) * weight).collect();
@@ -195,17 +200,18 @@ impl Series {
     }
 }
 
-/// A place in the order of values. The quantile of a resample lies near that of the samples, so it is looked for from there.
+/// A position in the order of values. The quantile of a resample is near that of the samples, so
+/// its search begins there.
 #[derive(Debug)]
 pub(crate) struct Anchor<'a> {
     series: &'a Series,
     place: usize,
-    /// The weight of each cell before that place.
+    /// Weight of each cell before that position.
     below: Vec<f64>,
 }
 
 impl Anchor<'_> {
-    /// The `p`-quantile where cell `c` counts `times[c]` times; `None` if nothing counts.
+    /// Returns the `p`-quantile if cell `c` counts `times[c]` times; `None` if nothing counts.
     pub(crate) fn quantile(&self, p: f64, times: &[f64]) -> Option<f64> {
         let entries = &self.series.entries;
         let total = dot(&self.series.weights, times);
@@ -225,12 +231,12 @@ impl Anchor<'_> {
             before -= weight(place);
         }
         let mut value_at = |rank: f64| {
-            // Ranks that rounding carries past the last weight are the largest value's.
+            // Ranks that rounding carries past the last weight belong to the largest value.
             while before + weight(place) <= rank && place + 1 < entries.len() {
                 before += weight(place);
                 place += 1;
             }
-            // What counts zero times is no value of the resample.
+            // An entry that counts zero times is not a value of the resample.
             let mut counted = place;
             while weight(counted) == 0.0 && counted > 0 {
                 counted -= 1;
@@ -244,12 +250,14 @@ impl Anchor<'_> {
     }
 }
 
-/// By instant. Those of one instant stay together by what they are of, and else as they came: the gaps of an answer one after the other.
+/// Sorts by instant. Samples of one instant stay grouped by key, and otherwise in order: the gaps
+/// of an answer in sequence.
 pub(crate) fn in_order(samples: &mut [Sample]) {
     samples.sort_by_key(|sample| (sample.at, sample.key));
 }
 
-/// Makes weights 1 on average, and gives what they were: they say how much samples count against one another, not how many there are.
+/// Scales weights to a mean of 1 and returns the factor: weights are relative and do not increase
+/// the number of samples.
 fn level(samples: &mut [Sample]) -> f64 {
     let Some(first) = samples.first().map(|sample| sample.weight) else {
         return 1.0;
@@ -334,14 +342,15 @@ mod tests {
         let values: Vec<(f64, f64)> = (0..1000).map(|i| (f64::from(i * 7919 % 1000), 1.0)).collect();
         let series = series(&values);
         assert!(series.influence_on_mean().iter().sum::<f64>().abs() < 1e-6);
-        // One in a hundred lies above the P99 of 1000 values, exactly ten.
+        // One in a hundred is above the P99 of 1000 values, exactly ten.
         assert!(series.influence_on_quantile(0.99).iter().sum::<f64>().abs() < 1e-6);
     }
 
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// The figure of a resample is that of the repeated samples, whatever the place from which it is looked for.
+        /// The statistic of a resample equals that of the repeated samples, wherever the search
+        /// begins.
         #[test]
         fn a_resample_is_its_samples_repeated(
             values in prop::collection::vec(-5i32..20, 1..60),

@@ -1,4 +1,4 @@
-//! What is compared of a metric.
+//! Compared statistics of a metric.
 
 use std::fmt;
 
@@ -6,22 +6,23 @@ use veeksha_slo::Aggregate;
 
 use crate::series::Series;
 
-/// Samples without which nothing is said of a side; and requests that they are of, for what happens to one request happens to all its samples.
+/// Minimum number of samples for a verdict, and of their requests, because all samples of a request
+/// share its fate.
 pub(crate) const ENOUGH: f64 = 20.0;
 
-/// Samples that must lie on each side of a quantile for it to be judged.
+/// Minimum number of samples on each side of a quantile.
 const ENOUGH_BEYOND: f64 = 5.0;
 
-/// What is compared of a metric.
+/// Compared statistic.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Statistic {
-    /// A figure of a metric's samples.
+    /// Aggregate of a metric's samples.
     OfSamples(Aggregate),
-    /// The one number that a figure of the whole run is.
+    /// The single number of a run-level value.
     Value,
 }
 
-/// What is compared of every metric.
+/// Default statistics of every metric.
 pub(crate) const USUAL: [Statistic; 4] = [
     Statistic::OfSamples(Aggregate::Mean),
     Statistic::OfSamples(Aggregate::Percentile(50.0)),
@@ -38,7 +39,7 @@ impl fmt::Display for Statistic {
     }
 }
 
-/// What a resample is taken of.
+/// Statistic to compute for each resample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Resampled {
     Mean,
@@ -46,7 +47,7 @@ pub(crate) enum Resampled {
     Quantile(f64),
 }
 
-/// The statistic of the samples; `None` where there are none.
+/// Returns the statistic of the samples; `None` without samples.
 pub(crate) fn value_of(series: &Series, aggregate: Aggregate) -> Option<f64> {
     match aggregate {
         Aggregate::Percentile(percent) => series.quantile(percent / 100.0),
@@ -59,8 +60,9 @@ pub(crate) fn value_of(series: &Series, aggregate: Aggregate) -> Option<f64> {
     }
 }
 
-/// What to resample for the statistic's error. The others have none that a bootstrap of blocks gives: the extremes of a resample are
-/// never beyond those of the samples, and a sum depends on how long the run was.
+/// Returns the statistic to resample for the error. The others have no error by a block bootstrap:
+/// the extremes of a resample never exceed those of the samples, and a sum depends on the length of
+/// the run.
 pub(crate) fn resampled(aggregate: Aggregate) -> Option<Resampled> {
     match aggregate {
         Aggregate::Mean => Some(Resampled::Mean),
@@ -71,12 +73,12 @@ pub(crate) fn resampled(aggregate: Aggregate) -> Option<Resampled> {
     }
 }
 
-/// How many samples it takes to judge this statistic: 20, and of a quantile as many as leave 5 on each side of it (100 for `p95`, 500 for
-/// `p99`).
+/// Returns the minimum number of samples for a verdict: 20, and for a quantile as many as leave 5
+/// on each side of it (100 for `p95`, 500 for `p99`).
 pub(crate) fn enough(resampled: Resampled) -> f64 {
     match resampled {
         Resampled::Mean => ENOUGH,
-        // Less a little, so that 500 × 0.01 is 5 in doubles too.
+        // Slightly less, so that 500 × 0.01 is 5 in doubles too.
         Resampled::Quantile(p) => ENOUGH.max((ENOUGH_BEYOND / p.min(1.0 - p) - 1e-6).ceil()),
     }
 }

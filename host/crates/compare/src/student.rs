@@ -1,11 +1,11 @@
-//! The distribution by which a difference is judged.
+//! Student's distribution, by which differences are judged.
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
-/// Degrees of freedom from which on Student's distribution is the normal one for all that matters here.
+/// Degrees of freedom from which on the normal distribution is accurate enough.
 const MANY: f64 = 1e6;
 
-/// How many standard errors an interval of this confidence (`0.0..1.0`) reaches to each side.
+/// Returns half the width of an interval of this confidence (`0.0..1.0`), in standard errors.
 pub(crate) fn reach(confidence: f64, freedom: f64) -> f64 {
     let upper = 0.5 + confidence / 2.0;
     match student(freedom) {
@@ -14,7 +14,8 @@ pub(crate) fn reach(confidence: f64, freedom: f64) -> f64 {
     }
 }
 
-/// The probability of a difference of at least so many standard errors, to either side, where there is none.
+/// Returns the two-sided probability of a difference of at least this many standard errors where
+/// there is none.
 pub(crate) fn two_sided(errors: f64, freedom: f64) -> f64 {
     let beyond = -errors.abs();
     let one_side = match student(freedom) {
@@ -24,7 +25,7 @@ pub(crate) fn two_sided(errors: f64, freedom: f64) -> f64 {
     (2.0 * one_side).clamp(0.0, 1.0)
 }
 
-/// Student's distribution; `None` where the normal one will do.
+/// Returns Student's distribution; `None` if the normal one is accurate enough.
 fn student(freedom: f64) -> Option<StudentsT> {
     if freedom >= MANY {
         return None;

@@ -1,42 +1,42 @@
-//! A comparison as the rows of a table.
+//! Comparison as the rows of a table.
 
 use crate::comparison::{Candidate, Comparison};
 use crate::row::{Row, SideValue};
 use crate::text::{change_text, figure_text, interval_text, spread_text, value_text};
 use crate::verdict::Verdict;
 
-/// A table of one candidate against the baseline.
+/// Table of one candidate against the baseline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
     /// `B against A`.
     pub title: String,
     /// Headings of the cells.
     pub columns: Vec<String>,
-    /// One for each figure.
+    /// One row for each metric and statistic.
     pub rows: Vec<TableRow>,
-    /// Why the sides cannot be compared; to be said first.
+    /// Reasons why the sides are not comparable; to be printed first.
     pub obstacles: Vec<String>,
-    /// What the reader should know; to be said last.
+    /// Remarks for the reader; to be printed last.
     pub remarks: Vec<String>,
     /// Settings that differ: `traffic.rate: 10 → 20`.
     pub settings: Vec<String>,
 }
 
-/// A line of the table.
+/// A row of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableRow {
-    /// The figure.
+    /// Name of the metric and statistic.
     pub name: String,
-    /// Baseline, candidate, difference, interval, verdict: as people read them; empty where there is none.
+    /// Formatted baseline, candidate, difference, interval and verdict; empty if absent.
     pub cells: Vec<String>,
-    /// What should be known of it.
+    /// Remark on the row.
     pub note: Option<String>,
-    /// How it stands out.
+    /// Verdict, which decides the highlighting.
     pub verdict: Verdict,
 }
 
 impl Comparison {
-    /// One table for each candidate.
+    /// Returns one table for each candidate.
     pub fn tables(&self) -> Vec<Table> {
         self.candidates
             .iter()
@@ -80,7 +80,7 @@ fn table_row(row: &Row) -> TableRow {
     }
 }
 
-/// The value; of several runs with how far they lie from one another.
+/// Formats a value, with its spread if there are several runs.
 fn side_text(side: &SideValue, unit: &str) -> String {
     match side.spread {
         Some(spread) => spread_text(side.value, spread.std, unit),

@@ -1,4 +1,4 @@
-//! Figures as people read them.
+//! Formatting of values and differences.
 
 use veeksha_stats::{duration, number, share};
 
@@ -7,7 +7,7 @@ use crate::ends::{ends_text, percent, plain, seconds};
 use crate::row::Row;
 use crate::statistic::Statistic;
 
-/// A value with its unit: `12.3 ms`, `98.2 %`, `120 tokens`.
+/// Formats a value with its unit: `12.3 ms`, `98.2 %`, `120 tokens`.
 pub(crate) fn value_text(value: f64, unit: &str) -> String {
     match unit {
         "s" => duration(value),
@@ -17,7 +17,7 @@ pub(crate) fn value_text(value: f64, unit: &str) -> String {
     }
 }
 
-/// A value and how far such values lie from one another: `52.6 ± 0.62 tokens/s`.
+/// Formats a value with its spread: `52.6 ± 0.62 tokens/s`.
 pub(crate) fn spread_text(value: f64, spread: f64, unit: &str) -> String {
     match unit {
         "s" | "1" | "" => format!("{} ± {}", value_text(value, unit), value_text(spread, unit)),
@@ -25,7 +25,7 @@ pub(crate) fn spread_text(value: f64, spread: f64, unit: &str) -> String {
     }
 }
 
-/// A difference of shares: `+2.5 points`, of a hundred.
+/// Formats a difference of shares in percentage points: `+2.5 points`.
 pub(crate) fn points_text(difference: f64) -> String {
     points_to(difference, 0)
 }
@@ -36,7 +36,8 @@ fn points_to(difference: f64, more: usize) -> String {
     signed(difference, format!("{} {name}", plain(points, more)))
 }
 
-/// A difference of a row with its sign and unit: `+1.2 ms`, of shares in points; with some digits more than usual.
+/// Formats a row's difference with sign and unit: `+1.2 ms`, shares in points; with some additional
+/// digits.
 fn row_difference_to(row: &Row, difference: f64, more: usize) -> String {
     match (row.scale, row.unit.as_str()) {
         (Scale::Difference, "1" | "") if is_share(row) => points_to(difference, more),
@@ -51,7 +52,7 @@ fn is_share(row: &Row) -> bool {
         .all(|value| (0.0..=1.0).contains(&value))
 }
 
-/// A difference with its sign and unit: `+1.2 ms`.
+/// Formats a difference with sign and unit: `+1.2 ms`.
 pub(crate) fn difference_text(difference: f64, unit: &str) -> String {
     difference_to(difference, unit, 0)
 }
@@ -65,7 +66,8 @@ fn difference_to(difference: f64, unit: &str, more: usize) -> String {
     signed(difference, text)
 }
 
-/// A relative change in percent, whatever its size, so that all of a table are read alike: `+5.1 %`, `+2030 %`.
+/// Formats a relative change in percent, whatever its size, so that a table is uniform: `+5.1 %`,
+/// `+2030 %`.
 pub(crate) fn relative_text(relative: f64) -> String {
     relative_to(relative, 0)
 }
@@ -85,7 +87,7 @@ fn signed(value: f64, text: String) -> String {
     if value > 0.0 { format!("+{text}") } else { text }
 }
 
-/// `+12.3 ms (+5.1 %)`; empty where there is no difference to speak of.
+/// Formats `+12.3 ms (+5.1 %)`; empty without a difference.
 pub(crate) fn change_text(row: &Row) -> String {
     match (row.difference, row.relative) {
         (Some(difference), Some(relative)) => {
@@ -100,7 +102,7 @@ pub(crate) fn change_text(row: &Row) -> String {
     }
 }
 
-/// `+2.1 % … +8 %`, or in the unit where there is no relative change.
+/// Formats `+2.1 % … +8 %`, or in the unit if there is no relative change.
 pub(crate) fn interval_text(row: &Row) -> String {
     match (row.relative_interval, row.interval) {
         (Some(ends), _) => ends_text(ends, relative_to),
@@ -109,7 +111,7 @@ pub(crate) fn interval_text(row: &Row) -> String {
     }
 }
 
-/// `ttfc p99`, or `error_rate`.
+/// Formats `ttfc p99`, or `error_rate`.
 pub(crate) fn figure_text(row: &Row) -> String {
     match row.statistic {
         Statistic::OfSamples(aggregate) => format!("{} {aggregate}", row.name),

@@ -6,15 +6,18 @@ use crate::binned::Binned;
 use crate::series::Series;
 use crate::statistic::ENOUGH;
 
-/// Up to this many samples of a metric are kept as they are: 5 MiB.
+/// Number of samples of a metric that are kept individually: 5 MiB.
 pub const EXACT_SAMPLES: usize = 1 << 17;
 
-/// The samples of one metric of one run, as they come, in any order; those of one instant best in the order in which they were measured.
+/// The samples of one metric of one run, in any order; those of one instant preferably in the order
+/// of measurement.
 ///
-/// Up to [`EXACT_SAMPLES`] are kept as they are. When there are more, they go into cells of equal time, each with a histogram: at most 256
-/// cells, whose length doubles when the run outgrows them, of columns 0.2 % wide or narrower, at most 16,384 of them (beyond 32 octaves of values the
-/// columns become wider). That is 32 MiB at the very most, and a few for an ordinary latency. Means stay exact; percentiles are then
-/// within 0.2 %. (Where hardly any instants differ, all requests being due at once, cells are of equally many samples as they came.)
+/// Up to [`EXACT_SAMPLES`] are kept individually. Beyond that they go into cells of equal time,
+/// each with a histogram: at most 256 cells, whose length doubles when the run outgrows them, of
+/// columns at most 0.2 % wide, at most 16,384 of them (beyond 32 octaves of values the columns
+/// become wider). That is at most 32 MiB, and a few for an ordinary latency. Means stay exact;
+/// percentiles are then within 0.2 %. (If nearly all instants are equal, because all requests were
+/// due at once, cells have equal numbers of samples in their order.)
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TimedSamples {
     exact: Vec<Sample>,
@@ -24,7 +27,7 @@ pub struct TimedSamples {
     dropped: u64,
 }
 
-/// What the samples are of: so many requests, say. They are counted up to what is enough of them.
+/// Number of distinct keys of the samples, counted up to the minimum that is needed.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Origins {
     keys: Vec<u64>,
@@ -49,32 +52,34 @@ pub(crate) struct Sample {
     pub(crate) at: Nanos,
     pub(crate) value: f64,
     pub(crate) weight: f64,
-    /// What the sample is of, if that was told.
+    /// Key of the sample, if given.
     pub(crate) key: Option<u64>,
 }
 
 impl TimedSamples {
-    /// No samples.
+    /// Creates an empty collection.
     pub fn new() -> Self {
         TimedSamples::default()
     }
 
-    /// Takes a sample of the instant `at`. Samples that influenced one another should be near one another in time: the instant at which
-    /// what was measured began or ended will do, if it is the same in all runs.
+    /// Adds a sample at the instant `at`. Samples that influenced one another should be close in
+    /// time: use the instant at which the measured activity began or ended, consistently in all
+    /// runs.
     pub fn push(&mut self, at: Nanos, value: f64) {
         self.push_sample(at, value, 1.0, None);
     }
 
-    /// Takes a sample of what another run of the same workload has too: of a request, say, `key` being a number made of its session and node.
-    /// Runs that did the same work are then compared request by request: what a long answer adds on both sides is no noise. Several
-    /// samples may have one key (the gaps of an answer). Samples without keys, and more samples than are kept one by one, are
-    /// compared as they are.
+    /// Adds a sample that another run of the same workload has too: `key` identifies a request, for
+    /// example by session and node. Runs that did the same work are then compared request by
+    /// request, so that a long answer on both sides is not noise. Several samples may have one key
+    /// (the gaps of an answer). Samples without keys, and more samples than are kept individually,
+    /// are compared unpaired.
     pub fn push_keyed(&mut self, at: Nanos, value: f64, weight: f64, key: u64) {
         self.push_sample(at, value, weight, Some(key));
     }
 
-    /// Takes a sample that stands for `weight` of them. A value or a weight that is not finite, or a weight that is not positive, is no
-    /// sample; how many there were is told by [`TimedSamples::dropped`].
+    /// Adds a sample with a weight. A value or weight that is not finite, and a weight that is not
+    /// positive, are dropped; [`TimedSamples::dropped`] counts them.
     pub fn push_weighted(&mut self, at: Nanos, value: f64, weight: f64) {
         self.push_sample(at, value, weight, None);
     }
@@ -86,7 +91,7 @@ impl TimedSamples {
         }
         self.count += 1;
         self.origins.push(key);
-        // There is one zero, not two.
+        // Normalizes -0.0 to 0.0.
         let value = value + 0.0;
         let sample = Sample {
             at,
@@ -108,30 +113,30 @@ impl TimedSamples {
         }
     }
 
-    /// Samples taken.
+    /// Returns the number of samples.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The requests (or whatever their keys stand for) that the samples are of, samples without a key being each of one of its own. Exact
-    /// below 20, which is enough of them; beyond that there are at least as many as it says.
+    /// Returns the number of requests (or other keyed items) of the samples; a sample without a key
+    /// is one by itself. Exact below 20, the minimum for a verdict; beyond that a lower bound.
     pub(crate) fn origins(&self) -> u64 {
         self.origins.keys.len() as u64 + self.origins.without_key
     }
 
-    /// What was pushed and was no sample.
+    /// Returns the number of dropped samples.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// The samples, if there are some, all of them were kept, and all have keys.
+    /// Returns the samples if there are any, all were kept, and all have keys.
     pub(crate) fn keyed(&self) -> Option<&[Sample]> {
         let all = !self.exact.is_empty() && self.exact.iter().all(|sample| sample.key.is_some());
         all.then_some(&self.exact)
     }
 
-    /// What the values (times their weights) of each stretch of time come to: of at most `cells` equal stretches of the window, and no more
-    /// than there are samples. `None` if samples tell nothing about time.
+    /// Returns the weighted sum of values in each of at most `cells` equal intervals of the window,
+    /// and no more than there are samples. `None` if the samples carry no information about time.
     pub(crate) fn sums_in_time(&self, (from, to): (Nanos, Nanos), cells: usize) -> Option<Vec<f64>> {
         if let Some(binned) = &self.binned {
             return binned.sums_in_time();
@@ -158,7 +163,7 @@ impl TimedSamples {
 mod tests {
     use super::*;
 
-    /// Uniform on 0.01 to 1.01 s, in an order that has nothing to do with time.
+    /// Uniform on 0.01 to 1.01 s, in an order that is unrelated to time.
     fn many(count: u64) -> TimedSamples {
         let mut samples = TimedSamples::new();
         for i in 0..count {
@@ -190,7 +195,7 @@ mod tests {
     #[test]
     fn memory_is_bounded_whatever_comes() {
         let mut samples = TimedSamples::new();
-        // Every octave that doubles have, both signs, and instants up to a century.
+        // Every octave of doubles, both signs, and instants up to a century.
         for i in 0..400_000u64 {
             let exponent = (i % 2047) << 52;
             let sign = (i / 2047 % 2) << 63;

@@ -1,20 +1,21 @@
-//! Figures of a side that its certificates call INVALID: what they are proves nothing, also where nothing is compared with them.
+//! Metrics of a side that its certificates call INVALID and that prove nothing even without a
+//! comparison.
 
 use crate::comparable::because;
 use crate::input::{Side, Validity};
 use crate::options::Invalid;
 
-/// Figures that are INVALID.
+/// INVALID metrics of a side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Untrusted {
-    /// The metric that they are of; `None`: all figures of a run.
+    /// The metric; `None` for all metrics of a run.
     pub metric: Option<String>,
-    /// Whose and why, in words.
+    /// Affected runs and reasons.
     pub why: String,
 }
 
 impl Untrusted {
-    /// Those of a side, if they are not to be judged all the same.
+    /// Returns those of a side, unless they are to be judged anyway.
     pub(crate) fn of(side: &Side, invalid: Invalid) -> Vec<Untrusted> {
         if invalid == Invalid::Judged {
             return Vec::new();
@@ -42,7 +43,7 @@ impl Untrusted {
         found
     }
 
-    /// Whether a metric's or a whole run's figures of this name are among them.
+    /// Returns true if a metric or run-level value of this name is among them.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.metric.as_ref().is_none_or(|metric| metric == name)
     }

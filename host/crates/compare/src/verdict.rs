@@ -1,36 +1,38 @@
-//! What is said of a difference.
+//! Verdicts on differences.
 
 use std::fmt;
 
 use veeksha_model::Better;
 
-/// What is said of a difference.
+/// Verdict on a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
     /// The candidate is better.
     Better,
     /// The candidate is worse.
     Worse,
-    /// The candidate differs in what has no better side.
+    /// The candidate differs in a metric without a better side.
     Differs,
-    /// What is seen may be chance.
+    /// The difference may be chance.
     NoDifference,
-    /// It is more than chance, and less than the clients may be wrong by.
+    /// The difference is significant, but within the clients' measurement error.
     WithinClientError,
-    /// It is more than chance, and less than matters.
+    /// The difference is significant, but smaller than what matters.
     TooSmall,
-    /// The values lie far apart, and so few runs cannot tell whether that is chance: more of them would.
+    /// The difference is large, but the runs are too few to distinguish it from chance.
     TooFewRuns,
-    /// The side that lost more requests looks no worse in those that it answered, and the slowest may be among the lost.
+    /// The side that lost more requests looks no worse in its answered ones, and the slowest may be
+    /// among the lost.
     SurvivorsOnly,
-    /// There are too few samples, or one value of what only several runs tell the error of.
+    /// There are too few samples, or a single value whose error only several runs show.
     NotEnoughData,
-    /// The runs did not do the same work, or are not valid, or the figure says nothing across runs.
+    /// The runs did not do the same work, are not valid, or the metric cannot be compared between
+    /// runs.
     NotComparable,
 }
 
 impl Verdict {
-    /// The snake-case name, as it stands in files.
+    /// Returns the snake-case name used in files.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Better => "better",
@@ -46,7 +48,7 @@ impl Verdict {
         }
     }
 
-    /// The verdict on a difference that is more than chance.
+    /// Returns the verdict on a significant difference.
     pub(crate) fn of_direction(difference: f64, better: Better) -> Verdict {
         match (better, difference > 0.0) {
             (Better::Neither, _) => Verdict::Differs,
@@ -55,7 +57,8 @@ impl Verdict {
         }
     }
 
-    /// What a reader should see first: what is worse, then what may be, what is better, what differs, and what does not.
+    /// Returns the rank for sorting: worse first, then possibly worse, better, different, and no
+    /// difference.
     pub fn rank(self) -> u8 {
         match self {
             Verdict::Worse => 0,
@@ -71,12 +74,12 @@ impl Verdict {
         }
     }
 
-    /// Whether something was seen that a reader should look at.
+    /// Returns true for a verdict that deserves attention.
     pub fn stands_out(self) -> bool {
         self.rank() <= Verdict::Differs.rank()
     }
 
-    /// The verdict from the other side: what is worse in B than in A is better in A than in B.
+    /// Returns the verdict with the sides exchanged: worse becomes better.
     pub fn mirrored(self) -> Verdict {
         match self {
             Verdict::Better => Verdict::Worse,
@@ -86,7 +89,7 @@ impl Verdict {
     }
 }
 
-/// For people.
+/// Text for the terminal.
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -104,7 +107,8 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Holm's adjusted probabilities: the `k`-th smallest of `n` times `n - k + 1`, and never below the one before it.
+/// Returns Holm's adjusted probabilities: the `k`-th smallest of `n` times `n - k + 1`, and never
+/// below the preceding one.
 pub(crate) fn holm(probabilities: &[f64]) -> Vec<f64> {
     let count = probabilities.len();
     let mut order: Vec<usize> = (0..count).collect();

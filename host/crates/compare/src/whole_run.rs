@@ -1,4 +1,4 @@
-//! How far a figure of the whole run may be off by chance, as what it is made of tells.
+//! Sampling error of a run-level value, from its contributions.
 
 use veeksha_model::Nanos;
 use veeksha_stats::RandomStream;
@@ -11,22 +11,22 @@ use crate::series::{CELLS, Series};
 use crate::statistic::{ENOUGH, Resampled};
 use crate::timed_samples::Sample;
 
-/// So many requests of so many.
+/// A number of requests out of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counted {
-    /// Requests that count: that failed, say.
+    /// Requests that count, such as failed ones.
     pub part: u64,
-    /// All requests that might have.
+    /// All requests.
     pub whole: u64,
 }
 
 impl Counted {
-    /// Those that count ÷ all.
+    /// Returns `part` ÷ `whole`.
     pub(crate) fn share(self) -> f64 {
         self.part as f64 / self.whole as f64
     }
 
-    /// Both together.
+    /// Returns the sum of both counts.
     pub(crate) fn and(self, other: Counted) -> Counted {
         Counted {
             part: self.part + other.part,
@@ -34,9 +34,11 @@ impl Counted {
         }
     }
 
-    /// The least variance of the share, where requests have nothing to do with one another: that of Agresti and Caffo, "Simple and
-    /// Effective Confidence Intervals for Proportions and Differences of Proportions", The American Statistician 54 (2000), who add a
-    /// request that counts and one that does not. It is thus not nothing where all requests of a side are alike.
+    /// Returns the smallest plausible variance of the share, for independent requests: that of
+    /// Agresti and Caffo, "Simple and Effective Confidence Intervals for Proportions and
+    /// Differences of Proportions", The American Statistician 54 (2000), who add a request that
+    /// counts and one that does not. It is therefore positive even if all requests of a side are
+    /// alike.
     pub(crate) fn variance(self) -> Option<Variance> {
         let (part, whole) = (self.part as f64 + 1.0, self.whole as f64 + 2.0);
         let share = part / whole;
@@ -47,7 +49,7 @@ impl Counted {
     }
 }
 
-/// How many of how many requests a figure counts, if that is what it does.
+/// Returns the counts behind a value, if it is a share of requests.
 pub(crate) fn counted(parts: &Parts) -> Option<Counted> {
     let Parts::Outcomes(samples) = parts else {
         return None;
@@ -59,7 +61,7 @@ pub(crate) fn counted(parts: &Parts) -> Option<Counted> {
     })
 }
 
-/// How far the figure may be off, by the bootstrap of blocks in time.
+/// Estimates the value's error by the block bootstrap over time.
 pub(crate) fn chance_of(
     parts: Option<&Parts>,
     resamples: usize,
@@ -80,7 +82,7 @@ pub(crate) fn chance_of(
             let seconds = window.1.saturating_sub(window.0) as f64 / 1e9;
             let sums = samples.sums_in_time(*window, CELLS);
             let cells = cells(sums.filter(|_| seconds > 0.0).ok_or(Lack::OneValue)?);
-            // The mean of a cell, times cells, is the sum of all of them.
+            // The mean of a cell times the number of cells is the sum of all.
             let scale = (cells.count() as f64 / seconds).powi(2);
             let of_cells = of_mean(&cells)?;
             Ok(Chance {
@@ -91,7 +93,7 @@ pub(crate) fn chance_of(
     }
 }
 
-/// A sample for each cell.
+/// Creates a series with one sample for each cell.
 fn cells(sums: Vec<f64>) -> Series {
     let sample = |(place, sum): (usize, f64)| Sample {
         at: place as Nanos,
@@ -111,7 +113,8 @@ mod tests {
         RandomStream::new(7, 0, "whole run")
     }
 
-    /// (40 + 1) / (120 + 2) = 0.33607, × 0.66393 ÷ 122 = 0.0018289; of none, 1/122 × 121/122 ÷ 122 = 0.00006664.
+    /// (40 + 1) / (120 + 2) = 0.33607, × 0.66393 ÷ 122 = 0.0018289; of none, 1/122 × 121/122 ÷ 122
+    /// = 0.00006664.
     #[test]
     fn shares_of_counts_have_the_variance_of_agresti_and_caffo() {
         let of = |part, whole| Counted { part, whole }.variance().map(|known| known.variance);
@@ -122,7 +125,8 @@ mod tests {
         assert!(of(0, 20).is_some());
     }
 
-    /// Arrivals of a Poisson process: their number varies by its root, so that its logarithm has a variance of 1 / n.
+    /// Arrivals of a Poisson process: the standard deviation of their number is its root, so that
+    /// the variance of its logarithm is 1 / n.
     #[test]
     fn the_rate_of_independent_arrivals_varies_by_the_root_of_their_number() {
         let mut draws = RandomStream::new(3, 0, "arrivals").draws();

@@ -1,4 +1,4 @@
-//! Whether a comparison fails.
+//! Decision of a fail-if expression.
 
 use veeksha_slo::Aggregate;
 
@@ -9,41 +9,42 @@ use crate::statistic::Statistic;
 use crate::text::{change_text, difference_text, figure_text, relative_text, value_text};
 use crate::verdict::Verdict;
 
-/// Whether a comparison fails.
+/// Decision whether a comparison fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
     /// The expression.
     pub expression: String,
-    /// What it came to for each candidate, in order.
+    /// Outcome for each candidate, in order.
     pub candidates: Vec<CandidateDecision>,
 }
 
-/// What an expression came to for one candidate.
+/// Outcome of an expression for one candidate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CandidateDecision {
-    /// The candidate's label.
+    /// Label of the candidate.
     pub label: String,
-    /// Which cell of a sweep.
+    /// Cell of a sweep.
     pub cell: Option<String>,
-    /// What it came to.
+    /// Outcome.
     pub outcome: Outcome,
-    /// Why, in words, if it does not pass.
+    /// Reasons, unless it passes.
     pub reasons: Vec<String>,
 }
 
-/// What an expression came to.
+/// Outcome of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It does not hold.
+    /// It is false.
     Passes,
-    /// It holds.
+    /// It is true.
     Fails,
-    /// It asks for what cannot be told: the sides are not comparable, a figure is missing or INVALID, or there is not enough data to judge it.
+    /// It cannot be decided: the sides are not comparable, a metric is missing or INVALID, or there
+    /// is not enough data.
     Undecided,
 }
 
 impl Outcome {
-    /// The snake-case name, as it stands in files.
+    /// Returns the snake-case name used in files.
     pub fn name(self) -> &'static str {
         match self {
             Outcome::Passes => "passes",
@@ -54,8 +55,8 @@ impl Outcome {
 }
 
 impl Decision {
-    /// Whether the comparison is a failure: the expression holds of some candidate, or cannot be decided of it. What cannot be told is no
-    /// reason to go on as if all were well.
+    /// Returns true if the comparison fails: the expression is true or undecided for a candidate.
+    /// An undecided gate must not pass silently.
     pub fn fails(&self) -> bool {
         self.candidates
             .iter()
@@ -64,7 +65,7 @@ impl Decision {
 }
 
 impl FailIf {
-    /// What the expression comes to. The comparison must have been made with [`FailIf::statistics`].
+    /// Decides the expression. The comparison must have been made with [`FailIf::statistics`].
     pub fn decide(&self, comparison: &Comparison) -> Decision {
         let decide = |candidate: &Candidate| {
             let (outcome, reasons) = match self.truth(&self.condition, candidate) {
@@ -164,14 +165,14 @@ impl FailIf {
     }
 }
 
-/// Why the candidate's own figures of this name tell nothing.
+/// Explains why the candidate's own metrics of this name are invalid.
 fn untrusted(name: &str, candidate: &Candidate) -> Option<String> {
     let meant = candidate.untrusted.iter().filter(|figures| figures.has(name));
     let why: Vec<&str> = meant.map(|figures| figures.why.as_str()).collect();
     (!why.is_empty()).then(|| format!("{}; --allow-invalid judges it all the same", why.join("; ")))
 }
 
-/// Candidate ÷ baseline - 1, also from and to nothing.
+/// Returns candidate ÷ baseline − 1, also from and to 0.
 fn relative(row: &Row) -> Option<f64> {
     let difference = row.difference?;
     match row.baseline.map(|side| side.value) {
@@ -220,7 +221,7 @@ fn judged(verdict: Verdict, of: &Judged, candidate: &Candidate) -> Truth {
     if !reasons.is_empty() {
         return Truth::True(reasons);
     }
-    // A large difference that only more runs can tell from chance is no reason to go on as if there were none.
+    // A large difference that only lacks runs must not pass as no difference.
     let too_few_runs = rows
         .iter()
         .filter(|row| row.verdict == Verdict::TooFewRuns && row.tends(verdict));
@@ -230,13 +231,14 @@ fn judged(verdict: Verdict, of: &Judged, candidate: &Candidate) -> Truth {
     if !too_few_runs.is_empty() {
         return Truth::Unknown(too_few_runs);
     }
-    // Nor is an answer that came soon where the slow ones may be among those that never came.
+    // Nor may a fast answer pass if the slow ones may be among the unanswered requests.
     let survivors = rows.iter().filter(|row| is_doubted(verdict, row, candidate));
     let survivors: Vec<&Row> = survivors.copied().collect();
     if !survivors.is_empty() {
         return doubted(&survivors, candidate);
     }
-    // Requests that fail must not pass because they were too few to judge, however well all else was judged.
+    // Failed requests must not pass because there were too few to judge, however well everything
+    // else was judged.
     let unjudged = rows.iter().filter(|row| seems(verdict, row));
     let unjudged: Vec<String> = unjudged
         .map(|row| {
@@ -259,13 +261,15 @@ fn judged(verdict: Verdict, of: &Judged, candidate: &Candidate) -> Truth {
     }
 }
 
-/// Whether the row is a share of the whole run (`error_rate`, `goodput`) that could not be judged and, as it stands, has changed this way.
+/// Returns true for a share of the whole run (`error_rate`, `goodput`) that could not be judged and
+/// has numerically changed this way.
 fn seems(verdict: Verdict, row: &Row) -> bool {
     let is_share = row.statistic == Statistic::Value && matches!(row.unit.as_str(), "1" | "");
     is_share && row.verdict == Verdict::NotEnoughData && row.tends(verdict)
 }
 
-/// Whether the row is known of the survivors among the requests only, and might have this verdict if all had been answered.
+/// Returns true for a metric of the survivors that might have this verdict if all requests had been
+/// answered.
 fn is_doubted(verdict: Verdict, row: &Row, candidate: &Candidate) -> bool {
     let may_be = || {
         candidate
@@ -275,7 +279,7 @@ fn is_doubted(verdict: Verdict, row: &Row, candidate: &Candidate) -> bool {
     row.verdict == Verdict::SurvivorsOnly && may_be()
 }
 
-/// What is known of the survivors among the requests decides nothing.
+/// Returns the undecided truth of metrics of the survivors.
 fn doubted(rows: &[&Row], candidate: &Candidate) -> Truth {
     let names: Vec<String> = rows.iter().map(|row| figure_text(row)).collect();
     let why = candidate
@@ -289,7 +293,7 @@ fn doubted(rows: &[&Row], candidate: &Candidate) -> Truth {
     ))
 }
 
-/// What the row says of itself.
+/// Formats a row as a reason.
 fn because(row: &Row) -> String {
     row.remark
         .as_ref()
@@ -303,7 +307,7 @@ fn of_figure(name: &str, aggregate: Option<Aggregate>) -> String {
     }
 }
 
-/// Whether something holds, with what makes it so.
+/// A truth value of Kleene's logic, with reasons.
 enum Truth {
     True(Vec<String>),
     False,
@@ -324,7 +328,7 @@ fn not_comparable(candidate: &Candidate) -> Truth {
     )
 }
 
-/// True if one is; else unknown if one is (Kleene's logic).
+/// True if one part is; else unknown if one is (Kleene's logic).
 fn any(parts: impl Iterator<Item = Truth>) -> Truth {
     let (mut yes, mut unknown) = (Vec::new(), Vec::new());
     for part in parts {
@@ -341,7 +345,7 @@ fn any(parts: impl Iterator<Item = Truth>) -> Truth {
     }
 }
 
-/// False if one is; else unknown if one is.
+/// False if one part is; else unknown if one is.
 fn all(parts: impl Iterator<Item = Truth>) -> Truth {
     let (mut yes, mut unknown) = (Vec::new(), Vec::new());
     for part in parts {

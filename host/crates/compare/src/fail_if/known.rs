@@ -1,4 +1,4 @@
-//! Whether what an expression names exists, and whether its bounds fit.
+//! Validation of the names and bounds of an expression.
 
 use veeksha_slo::{ParseError, Range, Reader, UnitMismatch};
 
@@ -6,32 +6,33 @@ use crate::input::Side;
 
 use super::{Condition, FailIf, Judged, Measured, Name, What};
 
-/// A metric or a figure that there is.
+/// An existing metric or run-level value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Known {
-    /// Its name.
+    /// Canonical name.
     pub name: String,
-    /// What else it may be called.
+    /// Aliases.
     pub aliases: Vec<String>,
-    /// Its unit.
+    /// Unit of the values.
     pub unit: String,
-    /// Which of the two it is.
+    /// Kind of the value.
     pub kind: KnownKind,
-    /// The values that it can have.
+    /// Range of possible values.
     pub range: Range,
 }
 
-/// A metric or a figure of the whole run.
+/// Kind of a named value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KnownKind {
     /// A metric, with samples.
     Metric,
-    /// A figure of the whole run.
+    /// A value of the whole run.
     Figure,
 }
 
 impl Known {
-    /// What the runs have, each name once. Metrics that a plugin measured are among them, so nothing is known of the values.
+    /// Returns the distinct metrics and values of the runs. Some may come from plugins, so their
+    /// ranges are unknown.
     pub fn of(sides: &[Side]) -> Vec<Known> {
         let mut known: Vec<Known> = Vec::new();
         let mut add = |name: &str, unit: &str, kind| {
@@ -58,11 +59,11 @@ impl Known {
 }
 
 impl FailIf {
-    /// Checks that all names exist and that bounds are of the kind of what they bound, and puts names in the place of aliases. To be called
-    /// before the work begins.
+    /// Checks that all names exist and that bounds have the right kind, and replaces aliases. Must
+    /// be called before the work begins.
     ///
     /// # Errors
-    /// With the place and the nearest name.
+    /// Returns the position and the nearest name.
     pub fn check(&mut self, known: &[Known]) -> Result<(), ParseError> {
         let reader = Reader::new(&self.text)?;
         let checker = Checker { reader, known };
@@ -92,7 +93,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The known thing of this name, which should be of this kind; the name becomes the thing's own.
+    /// Resolves `name` to a metric or run-level value of `kind`, replacing an alias.
     fn name(&self, name: &mut Name, kind: Option<KnownKind>) -> Result<&Known, ParseError> {
         let called = |known: &&Known| known.name == name.name || known.aliases.contains(&name.name);
         let Some(found) = self.known.iter().find(called) else {
@@ -163,7 +164,7 @@ impl Checker<'_> {
     }
 }
 
-/// What is wrong with a bound that nothing keeps, or everything does: such a gate never fails, or always.
+/// Returns the problem of a bound that every or no value meets: such a gate never fails, or always.
 fn uninformative(measured: &Measured, range: Range, bound: f64) -> Option<String> {
     let quantity = measured.quantity();
     let change = |least: f64, most: f64, why: &str| {

@@ -1,17 +1,17 @@
-//! Reading the expression.
+//! Parser of fail-if expressions.
 
 use veeksha_slo::{BoundUnit, ParseError, Quantity, Reader, TokenKind};
 
 use super::{Condition, FailIf, Judged, Measured, Name, What};
 use crate::verdict::Verdict;
 
-/// Parentheses and `not` within one another, at most.
+/// Maximum nesting of parentheses and `not`.
 const DEEPEST: usize = 32;
 
-/// What may stand where a term begins.
+/// Description of a term in messages.
 const TERM: &str = "a condition such as worse(ttfc), p99(ttfc) > +5%, error_rate > 1% or not_comparable";
 
-/// Words that stand before a parenthesis and are no verdicts.
+/// Words before a parenthesis that are not verdicts.
 const AGGREGATES: [&str; 8] = ["median", "mean", "avg", "min", "max", "std", "sum", "count"];
 
 const VERDICTS: [(&str, Verdict); 3] = [
@@ -21,7 +21,7 @@ const VERDICTS: [(&str, Verdict); 3] = [
 ];
 
 impl FailIf {
-    /// Reads an expression. Whether what it names exists is [`FailIf::check`]'s business.
+    /// Parses an expression. [`FailIf::check`] verifies that its names exist.
     pub fn parse(text: &str) -> Result<FailIf, ParseError> {
         let mut reader = Reader::new(text)?;
         let condition = any(&mut reader, 0)?;
@@ -47,7 +47,7 @@ fn all(reader: &mut Reader<'_>, depth: usize) -> Result<Condition, ParseError> {
     joined(reader, depth, "and", term, Condition::All)
 }
 
-/// One or more parts with a word between them.
+/// Parses one or more parts with a word between them.
 fn joined(
     reader: &mut Reader<'_>,
     depth: usize,
@@ -98,7 +98,7 @@ fn term(reader: &mut Reader<'_>, depth: usize) -> Result<Condition, ParseError> 
     }
 }
 
-/// An error if what comes next looks like a verdict and is none.
+/// Returns an error if the next word looks like an unknown verdict.
 fn no_other_verdict(reader: &Reader<'_>) -> Result<(), ParseError> {
     let word = reader.peek_text();
     let names = VERDICTS.iter().map(|(name, _)| *name);
@@ -111,7 +111,7 @@ fn no_other_verdict(reader: &Reader<'_>) -> Result<(), ParseError> {
     }
 }
 
-/// `worse(…)`
+/// Parses `worse(…)`.
 fn judged(reader: &mut Reader<'_>, verdict: Verdict) -> Result<Condition, ParseError> {
     let since = reader.advance().start;
     reader.expect_symbol("(", since)?;
@@ -137,7 +137,7 @@ fn judged(reader: &mut Reader<'_>, verdict: Verdict) -> Result<Condition, ParseE
     Ok(Condition::Judged { verdict, of })
 }
 
-/// `quantity comparison bound`
+/// Parses `quantity comparison bound`.
 fn measured(reader: &mut Reader<'_>) -> Result<Measured, ParseError> {
     let since = reader.at();
     let (quantity, name) = quantity(reader)?;
@@ -164,7 +164,7 @@ fn measured(reader: &mut Reader<'_>) -> Result<Measured, ParseError> {
     })
 }
 
-/// A quantity without labels and windows, and its name with its place.
+/// Parses a quantity without labels and windows; returns it with its name and position.
 fn quantity(reader: &mut Reader<'_>) -> Result<(Quantity, Name), ParseError> {
     let since = reader.at();
     // The name is the word itself, or the one after the parenthesis.

@@ -19,7 +19,8 @@ fn row(comparison: &Comparison, aggregate: Aggregate) -> &Row {
     &rows[place.unwrap_or(rows.len())]
 }
 
-/// Latencies with a long tail, whose neighbours in time are alike: the exponential of an AR(1) process.
+/// Latencies with a long tail, whose neighbours in time are alike: the exponential of an AR(1)
+/// process.
 fn latencies(count: usize, scale: f64, purpose: &str, number: u64) -> Vec<f64> {
     let values = autoregressive(0.5, count, &mut draws(purpose, number));
     values
@@ -28,8 +29,8 @@ fn latencies(count: usize, scale: f64, purpose: &str, number: u64) -> Vec<f64> {
         .collect()
 }
 
-/// The same server twice: of 4 figures none is called better or worse in at least 95 % of the cases (Holm). Of 150, binomial with
-/// 0.95: at least 93 % less two standard errors of 1.8 %.
+/// The same server twice: of 4 figures none is called better or worse in at least 95 % of the cases
+/// (Holm). Of 150, binomial with 0.95: at least 93 % less two standard errors of 1.8 %.
 #[test]
 fn the_same_twice_shows_no_difference() {
     let seeds = 150;
@@ -64,8 +65,9 @@ fn a_tenth_slower_is_seen() {
     }
 }
 
-/// Gaps of 40 answers, all due at once: what an answer's gaps have in common is no chance of each gap. The levels of answers vary by 20 %, so the
-/// mean of 40 of them has an error of 3 %, and of two sides 4.5 %; gap by gap it would seem to be 0.7 %.
+/// Gaps of 40 answers, all due at once: what an answer's gaps have in common is no chance of each
+/// gap. The levels of answers vary by 20 %, so the mean of 40 of them has an error of 3 %, and of
+/// two sides 4.5 %; gap by gap it would seem to be 0.7 %.
 #[test]
 fn the_gaps_of_an_answer_are_not_taken_one_by_one() {
     let of = |label: &str, seed: u64| {

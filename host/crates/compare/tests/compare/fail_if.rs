@@ -37,7 +37,8 @@ fn read(text: &str) -> Result<FailIf, ParseError> {
     Ok(expression)
 }
 
-/// A has a ttfc of 1 s, B of 1.1 s; tbc and e2e are the same, errors rise from 1 % to 3 %; B has too few samples of output_throughput.
+/// A has a ttfc of 1 s, B of 1.1 s; tbc and e2e are the same, errors rise from 1 % to 3 %; B has
+/// too few samples of output_throughput.
 fn comparison(expression: &FailIf, change: impl FnOnce(&mut Side)) -> Comparison {
     let options = Options {
         resamples: 100,
@@ -156,8 +157,8 @@ fn what_cannot_be_compared_does_not_pass() {
     insta::assert_snapshot!(undecided.candidates[0].reasons.join("\n"), @"not comparable: the workloads of A and B differ within the first 2 sessions");
 }
 
-/// The figures of a record that is damaged are those of what is left of it: neither a bound that they keep nor one that they miss is told,
-/// nor the opposite of either.
+/// The figures of a record that is damaged are those of what is left of it: neither a bound that
+/// they keep nor one that they miss is told, nor the opposite of either.
 #[test]
 fn a_bound_on_a_run_that_is_invalid_is_not_told() {
     let invalid = |side: &mut Side| {
@@ -211,7 +212,8 @@ fn a_bound_on_a_run_that_is_invalid_is_not_told() {
     }
 }
 
-/// A bound on the candidate asks nothing of the baseline, and an INVALID metric leaves the others as they are.
+/// A bound on the candidate asks nothing of the baseline, and an INVALID metric leaves the others
+/// as they are.
 #[test]
 fn only_what_is_invalid_is_not_told() {
     let of = |name: &'static str| {

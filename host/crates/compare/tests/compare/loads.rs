@@ -8,7 +8,8 @@ use veeksha_model::Better;
 
 use crate::synthetic::{even, side};
 
-/// A run that answers as many requests a second, evenly, with a metric and the rate of dispatch, which has no better side.
+/// A run that answers as many requests a second, evenly, with a metric and the rate of dispatch,
+/// which has no better side.
 fn asked_for(label: &str, load: Option<Load>, per_second: u64) -> Side {
     let mut side = side(label, even(1.0));
     let mut samples = TimedSamples::new();
@@ -98,7 +99,8 @@ fn rates_of_one_load_are_judged() {
     }
 }
 
-/// In a closed loop the server makes the rate: what it delivers with more sessions is judged, and the reader is told.
+/// In a closed loop the server makes the rate: what it delivers with more sessions is judged, and
+/// the reader is told.
 #[test]
 fn rates_of_closed_loops_are_judged_and_the_loads_told() {
     let sessions = |at_a_time| Some(Load::Sessions { at_a_time });

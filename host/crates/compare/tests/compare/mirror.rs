@@ -51,8 +51,8 @@ fn near(one: f64, other: f64) -> bool {
     (one - other).abs() <= 1e-9 * one.abs().max(other.abs()).max(1.0)
 }
 
-/// Whether relative changes are those of a ratio and of its reciprocal, as nearly as numbers beside -1 can say it: the change to a
-/// ratio of 1e-20 is -1, and nothing is left of the ratio.
+/// Whether relative changes are those of a ratio and of its reciprocal, as nearly as numbers beside
+/// -1 can say it: the change to a ratio of 1e-20 is -1, and nothing is left of the ratio.
 fn reciprocal(one: f64, other: f64) -> bool {
     let (one, other) = (1.0 + one, 1.0 + other);
     (one * other - 1.0).abs() <= 1e-9 + 2.0 * f64::EPSILON * one.max(other)

@@ -54,7 +54,8 @@ fn shortened(text: String) -> String {
     out.trim_end_matches('\0').to_owned()
 }
 
-/// What one format says of the comparison, all say: that ± is no interval, that copies are on both sides, and in which state the caches were.
+/// What one format says of the comparison, all say: that ± is no interval, that copies are on both
+/// sides, and in which state the caches were.
 #[test]
 fn every_format_has_the_remarks() {
     let of = |label: &str, cached: f64| {

@@ -46,8 +46,9 @@ fn quiet(runs_of_a: u64, runs_of_b: u64, between: f64) -> f64 {
     count as f64 / seeds as f64
 }
 
-/// With 5 % between runs and 1 % within (10 % ÷ √100), one run on each side calls nearly every pair different: the difference is
-/// √(5² + 1²) ÷ 1 = 5.1 times what single runs know of, and is within 1.96 of that with probability 2 Φ(1.96 / 5.1) - 1 = 30 %.
+/// With 5 % between runs and 1 % within (10 % ÷ √100), one run on each side calls nearly every pair
+/// different: the difference is √(5² + 1²) ÷ 1 = 5.1 times what single runs know of, and is within
+/// 1.96 of that with probability 2 Φ(1.96 / 5.1) - 1 = 30 %.
 #[test]
 fn noise_between_runs_is_not_taken_for_a_difference() {
     let unknown = quiet(1, 1, 0.05);
@@ -59,8 +60,8 @@ fn noise_between_runs_is_not_taken_for_a_difference() {
     }
 }
 
-/// Without noise between runs a difference of 10 %, ten standard errors of one run, is seen by five runs a side: t = 0.1 / (0.01 √(2/5)) = 16
-/// with 8 degrees.
+/// Without noise between runs a difference of 10 %, ten standard errors of one run, is seen by five
+/// runs a side: t = 0.1 / (0.01 √(2/5)) = 16 with 8 degrees.
 #[test]
 fn several_quiet_runs_see_what_is_there() {
     for seed in 0..20 {
@@ -91,9 +92,11 @@ fn verdict_of(runs: (usize, usize), spread: (f64, f64), factor: f64, seed: u64) 
     (row.verdict, row.p.unwrap())
 }
 
-/// Of 2000 pairs that do not differ 5 % have p ≤ 5 %, and 0.5 % have p ≤ 0.5 %, which is what verdicts among ten figures need: three binomial
-/// standard errors are 1.5 % and 0.5 %. Welch's approximation adds up to 2 % where sides vary very differently; where the side of the larger noise
-/// has two runs only, and these agree by chance, it adds more to small probabilities, which is why two runs are few.
+/// Of 2000 pairs that do not differ 5 % have p ≤ 5 %, and 0.5 % have p ≤ 0.5 %, which is what
+/// verdicts among ten figures need: three binomial standard errors are 1.5 % and 0.5 %. Welch's
+/// approximation adds up to 2 % where sides vary very differently; where the side of the larger
+/// noise has two runs only, and these agree by chance, it adds more to small probabilities, which
+/// is why two runs are few.
 #[test]
 fn what_does_not_differ_is_called_different_as_often_as_asked() {
     for runs in [(2, 2), (3, 3), (5, 5), (2, 5), (5, 2)] {
@@ -114,11 +117,14 @@ fn what_does_not_differ_is_called_different_as_often_as_asked() {
     }
 }
 
-/// A's logarithms vary by 0.03 and B's by 0.3, so that nearly all of the error is B's, with one degree less than it has runs.
+/// A's logarithms vary by 0.03 and B's by 0.3, so that nearly all of the error is B's, with one
+/// degree less than it has runs.
 ///
-/// * Twice as slow, 5 runs: ln 2 / (0.3 / √5) = 5.2 errors; the bound at 4 degrees is 2.78: seen in about 95 %.
-/// * 20 times as slow: ln 20 / 0.3 = 10 √n errors. 3 runs: 17, the bound at 2 degrees is 4.3, missed where the spread seems four times as large
-///   as it is: exp(-16) of the cases. 2 runs: 14, and the bound at 1 degree is 12.7: about one half.
+/// * Twice as slow, 5 runs: ln 2 / (0.3 / √5) = 5.2 errors; the bound at 4 degrees is 2.78: seen in
+///   about 95 %.
+/// * 20 times as slow: ln 20 / 0.3 = 10 √n errors. 3 runs: 17, the bound at 2 degrees is 4.3,
+///   missed where the spread seems four times as large as it is: exp(-16) of the cases. 2 runs: 14,
+///   and the bound at 1 degree is 12.7: about one half.
 ///
 /// What is missed is not called "no difference": it is said that more runs would tell.
 #[test]
@@ -138,7 +144,8 @@ fn regressions_are_seen_or_more_runs_are_asked_for() {
         assert!(worse >= least, "20x, {runs} runs: {worse} {few}");
         assert!(worse + few >= 0.99, "20x, {runs} runs: {worse} {few}");
     }
-    // A change of 2x whose noise is 30 % is large and not sure: mostly one of both is said, and never the wrong way round.
+    // A change of 2x whose noise is 30 % is large and not sure: mostly one of both is said, and
+    // never the wrong way round.
     for (runs, asked_for) in [(2, 0.2), (3, 0.05)] {
         let (worse, few) = counted(runs, 2.0);
         assert!(
@@ -148,8 +155,9 @@ fn regressions_are_seen_or_more_runs_are_asked_for() {
     }
 }
 
-/// 10 ms in all runs of A, 50, 300 and 120 ms in those of B: mean logarithms 2.30 and 4.80, errors 0.006 and 0.52, so 4.8 errors with 2
-/// degrees (p = 4 %). As the only figure it is worse; among 30 that do not differ it is not, and that is no "no difference".
+/// 10 ms in all runs of A, 50, 300 and 120 ms in those of B: mean logarithms 2.30 and 4.80, errors
+/// 0.006 and 0.52, so 4.8 errors with 2 degrees (p = 4 %). As the only figure it is worse; among 30
+/// that do not differ it is not, and that is no "no difference".
 #[test]
 fn what_only_more_runs_can_tell_is_said_and_fails_a_gate() {
     let of = |label: &str, ttfc: [f64; 3]| {
@@ -188,7 +196,8 @@ fn what_only_more_runs_can_tell_is_said_and_fails_a_gate() {
     assert_eq!(comparison.candidates[0].rows[0].verdict, Verdict::Worse);
 }
 
-/// Shares can be 0, and are compared by their difference: 0, 0, 0 against 2, 3, 4 % is 3 ± 4.303 · 1 / √3 = 3 ± 2.484 points (2 degrees).
+/// Shares can be 0, and are compared by their difference: 0, 0, 0 against 2, 3, 4 % is 3 ± 4.303 ·
+/// 1 / √3 = 3 ± 2.484 points (2 degrees).
 #[test]
 fn shares_that_rise_from_nothing_are_judged() {
     let sides = [
@@ -208,7 +217,8 @@ fn shares_that_rise_from_nothing_are_judged() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 300, ..ProptestConfig::default() })]
 
-    /// An interval that leaves out "no change" and the verdict say the same, except for Holm, and then the remark names it.
+    /// An interval that leaves out "no change" and the verdict say the same, except for Holm, and
+    /// then the remark names it.
     #[test]
     fn interval_and_verdict_agree(
         a in prop::collection::vec(0.001..1.0f64, 1..6),
@@ -276,8 +286,8 @@ fn with_figure(label: &str, values: &[f64]) -> Side {
     }
 }
 
-/// Student's t test of 0.90, 0.91, 0.92 against 0.80: standard deviation 0.01, error 0.01 √(1 + 1/3) = 0.011547 with 2 degrees, of which the
-/// 97.5 % is 4.3027 (tables): 0.11 ± 0.04968.
+/// Student's t test of 0.90, 0.91, 0.92 against 0.80: standard deviation 0.01, error 0.01 √(1 +
+/// 1/3) = 0.011547 with 2 degrees, of which the 97.5 % is 4.3027 (tables): 0.11 ± 0.04968.
 #[test]
 fn figures_of_several_runs_are_judged_by_their_spread() {
     let a = with_figure("A", &[0.90, 0.91, 0.92]);

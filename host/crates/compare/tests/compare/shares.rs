@@ -15,7 +15,8 @@ fn options() -> Options {
     }
 }
 
-/// A run of which the requests at these places count: one ends every 10 ms or so, at other instants in each run.
+/// A run of which the requests at these places count: one ends every 10 ms or so, at other instants
+/// in each run.
 fn run(number: u64, requests: u64, fails: impl Fn(u64) -> bool) -> RunData {
     let mut samples = TimedSamples::new();
     let mut failed = 0;
@@ -53,8 +54,9 @@ fn outcome(expression: &str, comparison: &Comparison) -> Outcome {
     decision.candidates[0].outcome
 }
 
-/// 0 of 120 against 40 of 120 is seen however many runs there are, on each side. One each: variances of at least 0.0000666 and 0.00183
-/// (Agresti and Caffo), so that 1/3 is at most 7.7 errors.
+/// 0 of 120 against 40 of 120 is seen however many runs there are, on each side. One each:
+/// variances of at least 0.0000666 and 0.00183 (Agresti and Caffo), so that 1/3 is at most 7.7
+/// errors.
 #[test]
 fn a_third_of_the_requests_failing_is_worse_with_any_number_of_runs() {
     for (a, b) in [(1, 1), (2, 2), (4, 4), (1, 4), (4, 1)] {
@@ -86,8 +88,8 @@ fn a_single_failure_is_no_difference() {
     }
 }
 
-/// Requests that fail by themselves with the same probability are called different in at most about 5 % of the cases: of 600, two binomial
-/// standard errors are 1.8 %.
+/// Requests that fail by themselves with the same probability are called different in at most about
+/// 5 % of the cases: of 600, two binomial standard errors are 1.8 %.
 #[test]
 fn shares_that_do_not_differ_are_rarely_called_different() {
     for (runs, share) in [(1, 0.02), (1, 0.3), (3, 0.05)] {
@@ -115,7 +117,8 @@ fn shares_that_do_not_differ_are_rarely_called_different() {
     }
 }
 
-/// Failures that come in one burst of 10 s are one event and not 40: their errors are larger than those of as many spread over the run.
+/// Failures that come in one burst of 10 s are one event and not 40: their errors are larger than
+/// those of as many spread over the run.
 #[test]
 fn failures_in_a_burst_tell_less_than_as_many_over_the_run() {
     let width = |fails: fn(u64) -> bool| {
@@ -132,8 +135,9 @@ fn failures_in_a_burst_tell_less_than_as_many_over_the_run() {
     assert!(burst > 1.5 * spread, "{burst} {spread}");
 }
 
-/// 40 of 120 that fail one after the other may be one event, which says little of how often such events come: more than chance by their number, and
-/// not by their times. That is not "no difference", and no gate passes it.
+/// 40 of 120 that fail one after the other may be one event, which says little of how often such
+/// events come: more than chance by their number, and not by their times. That is not "no
+/// difference", and no gate passes it.
 #[test]
 fn a_burst_asks_for_more_runs() {
     let b = Side {
@@ -222,7 +226,8 @@ fn copies_of_a_run_count_as_one() {
     );
 }
 
-/// Runs of a metric that agree exactly in what they come to, though their samples do not: their own errors are all there is.
+/// Runs of a metric that agree exactly in what they come to, though their samples do not: their own
+/// errors are all there is.
 #[test]
 fn runs_of_a_metric_that_agree_exactly_are_judged_by_their_samples() {
     let of = |label: &str, centre: f64| Side {
@@ -270,8 +275,8 @@ fn answering(label: &str, answers: u64, seed: u64) -> Side {
     }
 }
 
-/// Independent answers vary by the root of their number: 3000 against 2700 are -10 % with an error of √(1/3000 + 1/2700) = 2.65 %, 3000 against
-/// 2940 -2 % with 2.6 %.
+/// Independent answers vary by the root of their number: 3000 against 2700 are -10 % with an error
+/// of √(1/3000 + 1/2700) = 2.65 %, 3000 against 2940 -2 % with 2.6 %.
 #[test]
 fn rates_of_one_run_are_judged_by_when_answers_came() {
     let of = |answers| {

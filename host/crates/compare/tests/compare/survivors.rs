@@ -1,4 +1,5 @@
-//! Sides of which one lost more requests than the other: what is known of the answers is known of the survivors.
+//! Sides of which one lost more requests than the other: what is known of the answers is known of
+//! the survivors.
 
 use veeksha_compare::{
     Candidate, Counted, FailIf, FigureData, Options, Outcome, Parts, Side, Statistic, TimedSamples, Verdict,
@@ -42,7 +43,8 @@ fn outcome(expression: &str, baseline: Side, candidate: Side) -> Outcome {
     fail_if.decide(&comparison).candidates[0].outcome
 }
 
-/// Half of the requests died, and the others were answered sooner: perhaps because the slow ones died.
+/// Half of the requests died, and the others were answered sooner: perhaps because the slow ones
+/// died.
 #[test]
 fn the_answers_of_half_of_the_requests_are_not_better() {
     let (whole, half) = (|| answering("A", 1.0, 1000), || answering("B", 0.7, 2000));
@@ -73,7 +75,8 @@ fn the_answers_of_half_of_the_requests_are_not_better() {
     assert_eq!(outcome("worse(ttfc)", half(), whole()), Outcome::Undecided);
 }
 
-/// The lost requests of a side belong behind its slowest answer: a side that is slower without them is slower with them.
+/// The lost requests of a side belong behind its slowest answer: a side that is slower without them
+/// is slower with them.
 #[test]
 fn survivors_that_are_slower_are_worse() {
     let (whole, half) = (|| answering("A", 1.0, 1000), || answering("B", 1.3, 2000));
@@ -83,14 +86,16 @@ fn survivors_that_are_slower_are_worse() {
     assert_eq!(outcome("worse(ttfc)", half(), whole()), Outcome::Passes);
 }
 
-/// That nothing is seen says nothing for a side that lost many requests; the other one is not worse for it.
+/// That nothing is seen says nothing for a side that lost many requests; the other one is not worse
+/// for it.
 #[test]
 fn no_difference_among_survivors_passes_for_the_side_that_lost_less() {
     let (whole, half) = (|| answering("A", 1.0, 1000), || answering("B", 1.0, 2000));
     assert_eq!(verdicts(&against(whole(), half())), [Verdict::SurvivorsOnly; 4]);
     assert_eq!(outcome("worse(ttfc)", whole(), half()), Outcome::Undecided);
     assert_eq!(outcome("worse(ttfc)", half(), whole()), Outcome::Passes);
-    // 15 of 1015 and 30 of 1030 lost differ by 1.43 points and 2.2 errors of 0.65; 15 and 26 by 1.06 and 1.7: that may be chance.
+    // 15 of 1015 and 30 of 1030 lost differ by 1.43 points and 2.2 errors of 0.65; 15 and 26 by
+    // 1.06 and 1.7: that may be chance.
     let (few, more) = (answering("A", 1.0, 1015), answering("B", 1.0, 1030));
     assert_eq!(verdicts(&against(few.clone(), more)), [Verdict::SurvivorsOnly; 4]);
     let chance = answering("B", 1.0, 1026);
@@ -104,7 +109,8 @@ fn no_difference_among_survivors_passes_for_the_side_that_lost_less() {
     assert_eq!(outcome("worse(ttfc)", few, chance), Outcome::Passes);
 }
 
-/// 8 lost requests are less than a point of all and more than half of the ten that lie beyond the P99.
+/// 8 lost requests are less than a point of all and more than half of the ten that lie beyond the
+/// P99.
 #[test]
 fn few_losses_spoil_the_percentile_that_they_may_come_from() {
     let candidate = against(answering("A", 1.0, 1000), answering("B", 0.7, 1008));
@@ -121,7 +127,8 @@ fn few_losses_spoil_the_percentile_that_they_may_come_from() {
     }
 }
 
-/// Means over the answers are of the survivors too; shares of all requests and what has no better side are not.
+/// Means over the answers are of the survivors too; shares of all requests and what has no better
+/// side are not.
 #[test]
 fn figures_of_answers_are_doubted_and_those_of_all_requests_are_not() {
     let with_figures = |label: &str, cached: f64, failed: u64, asked: u64| {

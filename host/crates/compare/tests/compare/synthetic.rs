@@ -48,7 +48,8 @@ pub(crate) fn side(label: &str, values: impl IntoIterator<Item = f64>) -> Side {
     }
 }
 
-/// 1000 values around `centre`, evenly spread over a tenth of it, in an order that has nothing to do with their size.
+/// 1000 values around `centre`, evenly spread over a tenth of it, in an order that has nothing to
+/// do with their size.
 pub(crate) fn even(centre: f64) -> impl Iterator<Item = f64> {
     let mut steps: Vec<u32> = (0..1000).collect();
     let mut draws = draws("even", 0);

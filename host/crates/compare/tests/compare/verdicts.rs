@@ -54,7 +54,8 @@ fn effects_by_hand() {
         assert_eq!(row.verdict, Verdict::Worse);
         assert_eq!(row.baseline.unwrap().samples, 1000);
     }
-    // The spread of each is 0.1 / √12 of its centre. Means of 1000: errors of 0.0289 / √1000 relative each, together √2 times; times 1.96.
+    // The spread of each is 0.1 / √12 of its centre. Means of 1000: errors of 0.0289 / √1000
+    // relative each, together √2 times; times 1.96.
     let (low, high) = mean(&comparison).relative_interval.unwrap();
     let width = 2.0 * 1.96 * 1.5 * std::f64::consts::SQRT_2 * 0.1 / 12f64.sqrt() / 1000f64.sqrt();
     assert!(
@@ -153,8 +154,8 @@ fn a_constant_differs_from_another_one() {
 
 #[test]
 fn many_figures_need_clearer_differences() {
-    // Twenty metrics that are the same, and one that differs by about 2.4 standard errors: by itself that is more than chance, among
-    // 21 × 4 figures it is not.
+    // Twenty metrics that are the same, and one that differs by about 2.4 standard errors: by
+    // itself that is more than chance, among 21 × 4 figures it is not.
     let shifted = |label: &str, shift: f64| {
         let mut metrics: Vec<MetricData> = (0..20)
             .map(|number| metric(&format!("same_{number}"), Better::Less, even(1.0)))

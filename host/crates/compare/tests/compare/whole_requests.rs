@@ -15,8 +15,9 @@ fn options() -> Options {
     }
 }
 
-/// A run of so many requests, whose gaps are `centre` times a factor that a request's gaps have in common, and vary little beside it. All
-/// requests are sent at intervals of `apart`; keys begin at `first`.
+/// A run of so many requests, whose gaps are `centre` times a factor that a request's gaps have in
+/// common, and vary little beside it. All requests are sent at intervals of `apart`; keys begin at
+/// `first`.
 fn answers(label: &str, requests: u64, centre: f64, (first, apart): (u64, u64), seed: u64) -> RunData {
     let mut draws = draws(label, seed);
     let mut samples = TimedSamples::new();
@@ -69,8 +70,8 @@ fn one_answer_is_not_enough_however_many_gaps_it_has() {
     assert_eq!(of(20).verdict, Verdict::Worse);
 }
 
-/// Runs of one request each are few data of each run, and values that tell what runs differ by; only where these agree to the last digit is
-/// there nothing to judge by.
+/// Runs of one request each are few data of each run, and values that tell what runs differ by;
+/// only where these agree to the last digit is there nothing to judge by.
 #[test]
 fn several_runs_of_one_answer_are_values_and_tell_nothing_by_themselves() {
     let several = |label: &str, centre: f64, seeds: [u64; 5]| {
@@ -96,8 +97,9 @@ fn several_runs_of_one_answer_are_values_and_tell_nothing_by_themselves() {
     assert_eq!(row.verdict, Verdict::NotEnoughData, "{row:?}");
 }
 
-/// 40 requests whose levels vary by 20 %: 800 gaps that do not differ. Of 150 pairs 5 % have p ≤ 5 %, give or take three binomial errors (5.3 %) and
-/// what Student's approximation of a bootstrap of 40 adds. Gaps drawn by themselves would have errors of a quarter (√20).
+/// 40 requests whose levels vary by 20 %: 800 gaps that do not differ. Of 150 pairs 5 % have p ≤ 5
+/// %, give or take three binomial errors (5.3 %) and what Student's approximation of a bootstrap of
+/// 40 adds. Gaps drawn by themselves would have errors of a quarter (√20).
 #[test]
 fn answers_that_do_not_differ_are_called_different_as_often_as_asked() {
     let pair = |seed: u64| {

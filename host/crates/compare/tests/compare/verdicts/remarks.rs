@@ -19,7 +19,8 @@ fn a_run_against_itself_is_told() {
     );
 }
 
-/// A copy lies elsewhere and bears the name of the run that it is of; what else is in it may have been lost.
+/// A copy lies elsewhere and bears the name of the run that it is of; what else is in it may have
+/// been lost.
 #[test]
 fn a_copy_of_a_run_is_told() {
     let of = |label: &str, name: &str, centre: f64| {
@@ -79,7 +80,8 @@ fn what_the_reader_should_know_is_said() {
     ");
 }
 
-/// What 8 runs say of two metrics is told in a line for each metric; their reasons are in the files.
+/// What 8 runs say of two metrics is told in a line for each metric; their reasons are in the
+/// files.
 #[test]
 fn what_certificates_say_of_many_runs_is_summed_up() {
     let side_of = |label: &str, degraded: usize| Side {
