@@ -492,7 +492,7 @@ fn a_damaged_run_is_judged_only_if_that_is_asked_for() {
 #[test]
 fn the_help_says_how_a_gate_ends_and_what_may_be_invalid() {
     let help = stdout(&veeksha(["compare", "--help"]));
-    for text in ["exit code 3", "--allow-invalid", "cell by cell"] {
+    for text in ["Exit with code 3", "--allow-invalid", "cell by cell"] {
         assert!(help.contains(text), "{text} in {help}");
     }
 }

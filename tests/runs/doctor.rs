@@ -29,7 +29,7 @@ fn every_finding_says_what_is_why_it_matters_and_what_to_do() {
     assert_eq!(output.status.code(), Some(if bad { 6 } else { 0 }));
     let table = stdout(&veeksha(["doctor"]));
     assert!(
-        table.contains("open files") && table.contains("for 1000 streams"),
+        table.contains("open files") && table.contains("for 1000 concurrent streams"),
         "{table}"
     );
 }
