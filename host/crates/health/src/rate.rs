@@ -87,7 +87,7 @@ impl Rate {
             };
             self.judge(&mut check, achieved, &asked);
         }
-        // The arrivals are already drawn and sessions have to follow them, so there is no allowance
+        // The arrivals are already drawn and sessions have to follow them, without an allowance
         // for chance.
         let arrivals = RequestedGap {
             gap: arrivals,

@@ -269,7 +269,7 @@ fn rows_equal_aiperfs() {
         let row: Value = serde_json::from_str(text).unwrap();
         assert_eq!(row["metadata"]["session_num"], expected["session"]);
         let mut wanted = known(&expected["metrics"]);
-        // AIPerf omits the list if there is no gap; so does this host.
+        // AIPerf omits the list without gaps, and so does this host.
         if wanted["inter_chunk_latency"] == Value::Null {
             wanted.as_object_mut().unwrap().remove("inter_chunk_latency");
         }
