@@ -135,6 +135,19 @@ fn sources(package: &Package, all: &[(PathBuf, String)]) -> Vec<(PathBuf, String
         .collect()
 }
 
+/// The name of a package's library, which may differ: `rustls-webpki` is `webpki` in code.
+fn library(metadata: &Metadata, package: &str) -> String {
+    let mut found = metadata
+        .packages
+        .iter()
+        .filter(|candidate| candidate.name.as_str() == package);
+    let target = found.find_map(|package| {
+        let mut targets = package.targets.iter();
+        targets.find(|target| target.is_lib() || target.is_proc_macro())
+    });
+    target.map_or_else(|| package.to_owned(), |target| target.name.clone())
+}
+
 fn names(text: &str, name: &str) -> bool {
     text.split(|character: char| !(character.is_alphanumeric() || character == '_'))
         .any(|word| word == name)
@@ -158,8 +171,8 @@ fn every_dependency_is_used() {
         for dependency in &package.dependencies {
             let name = dependency
                 .rename
-                .as_ref()
-                .unwrap_or(&dependency.name)
+                .clone()
+                .unwrap_or_else(|| library(&metadata, &dependency.name))
                 .replace('-', "_");
             let is_used = sources.iter().any(|(path, text)| {
                 let is_test = |part: std::path::Component| {
