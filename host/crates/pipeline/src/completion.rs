@@ -66,7 +66,12 @@ pub(crate) fn complete(context: &CompletionContext, outcomes: &Receiver<Option<B
             _ => None,
         };
         let chunk_tokens = chunk_tokens(&context.tokenizer, &answer);
-        let event = Event::Finished(Box::new(record(answer, chunk_tokens, processed_at)));
+        let event = Event::Finished(Box::new(record(
+            &context.tokenizer,
+            answer,
+            chunk_tokens,
+            processed_at,
+        )));
         let _ = context.events.send(EventEntry {
             content,
             ..event.into()
@@ -197,7 +202,12 @@ fn count_output(tokenizer: &Tokenizer, mut outcome: RequestOutcome) -> CountedOu
     }
 }
 
-fn record(answer: CountedOutcome, chunk_tokens: Vec<u32>, processed_at: u64) -> RequestRecord {
+fn record(
+    tokenizer: &Tokenizer,
+    answer: CountedOutcome,
+    chunk_tokens: Vec<u32>,
+    processed_at: u64,
+) -> RequestRecord {
     let CountedOutcome {
         outcome,
         result,
@@ -229,7 +239,7 @@ fn record(answer: CountedOutcome, chunk_tokens: Vec<u32>, processed_at: u64) -> 
             0,
         ),
     };
-    let sent = PromptTokens::of(&job.request, &job.history);
+    let sent = PromptTokens::of(tokenizer, &job.request, &job.history);
     let request = &job.request.request;
     RequestRecord {
         id: job.id,
@@ -283,14 +293,14 @@ struct PromptTokens {
 }
 
 impl PromptTokens {
-    fn of(request: &Prepared, history: &Option<Arc<History<Prepared>>>) -> Self {
+    fn of(tokenizer: &Tokenizer, request: &Prepared, history: &Option<Arc<History<Prepared>>>) -> Self {
         let (mut template, mut words) = (request.template_tokens, request.prompt_tokens);
         let mut next = history.as_ref();
         while let Some(turn) = next {
             template = template.saturating_add(turn.request.template_tokens);
             words = words.saturating_add(turn.request.prompt_tokens);
             if let Some(response) = &turn.response {
-                words = words.saturating_add(response.output_tokens);
+                words = words.saturating_add(tokens_in_history(tokenizer, response));
             }
             next = turn.before.as_ref();
         }
@@ -301,10 +311,27 @@ impl PromptTokens {
     }
 }
 
+/// Returns the tokens of an answer that later turns send again: its text and its calls. Its reasoning
+/// is not sent, although the server counts it as output.
+fn tokens_in_history(tokenizer: &Tokenizer, response: &Response) -> u32 {
+    match response.usage.and_then(|usage| usage.reasoning) {
+        Some(reasoning) => response.output_tokens.saturating_sub(reasoning),
+        None if response.reasoning.is_empty() => response.output_tokens,
+        None => {
+            let calls = response
+                .tool_calls
+                .iter()
+                .flat_map(|call| [&call.name, &call.arguments]);
+            let calls = calls.map(|text| count(tokenizer, text));
+            calls.fold(count(tokenizer, &response.text), u32::saturating_add)
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use veeksha_model::{Chunk, ChunkKind, NodeId, OutputSpec, Request, RequestId, SessionId};
+    use veeksha_model::{Chunk, ChunkKind, NodeId, OutputSpec, Request, RequestId, SessionId, Usage};
     use veeksha_ports::{ConnectionUse, Job, Timings};
 
     fn prepared(prompt_tokens: u32, template_tokens: u32) -> Arc<Prepared> {
@@ -345,8 +372,37 @@ mod tests {
         };
         let history = turn(None, prepared(100, 7), Some(20));
         let history = turn(history, prepared(1000, 5), None);
-        let sent = PromptTokens::of(&prepared(10_000, 3), &history);
+        let tokenizer = Tokenizer::embedded().unwrap();
+        let sent = PromptTokens::of(&tokenizer, &prepared(10_000, 3), &history);
         assert_eq!((sent.template, sent.total), (15, 11_135));
+    }
+
+    /// The answer's message in a later prompt is its text; the reasoning stays out.
+    #[test]
+    fn reasoning_is_not_part_of_later_prompts() {
+        let tokenizer = Tokenizer::embedded().unwrap();
+        let text = "four words of answer";
+        let counted = tokenizer.count(text);
+        let mut response = Response {
+            text: text.into(),
+            reasoning: "a long chain of thought".into(),
+            output_tokens: counted + 300,
+            ..Response::default()
+        };
+        assert_eq!(tokens_in_history(&tokenizer, &response), counted);
+        let usage = |reasoning| Usage {
+            prompt: 1,
+            completion: counted + 300,
+            cached: None,
+            reasoning,
+        };
+        response.usage = Some(usage(None));
+        assert_eq!(tokens_in_history(&tokenizer, &response), counted);
+        response.usage = Some(usage(Some(299)));
+        assert_eq!(tokens_in_history(&tokenizer, &response), counted + 1);
+        response.usage = Some(usage(Some(0)));
+        response.reasoning.clear();
+        assert_eq!(tokens_in_history(&tokenizer, &response), counted + 300);
     }
 
     #[test]
