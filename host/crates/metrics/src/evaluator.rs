@@ -205,6 +205,7 @@ impl Evaluator {
         self.saw(record.completed_at);
         self.open.on_finished(record.id);
         self.tokens.add(record);
+        self.sessions.on_record(record);
         let row = self.requests.add(record);
         if let Some(live) = &mut self.live {
             live.on_finished(record, row);

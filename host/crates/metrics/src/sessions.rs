@@ -1,6 +1,8 @@
 //! When sessions began and ended, and what is kept of each.
 
-use veeksha_events::SessionEnd;
+use std::collections::HashMap;
+
+use veeksha_events::{RequestRecord, SessionEnd};
 use veeksha_model::{Nanos, SessionId};
 
 use crate::label_sets::LabelSet;
@@ -11,11 +13,23 @@ use veeksha_definitions::{Metric, seconds_between};
 pub(crate) struct Sessions {
     starts: Vec<(SessionId, Nanos)>,
     pub(crate) ends: Vec<(SessionId, Nanos, SessionEnd)>,
+    /// Of sessions that a limit held back after their arrival: when they got their slot.
+    admitted: HashMap<SessionId, Nanos>,
 }
 
 impl Sessions {
     pub(crate) fn on_started(&mut self, session: SessionId, at: Nanos) {
         self.starts.push((session, at));
+    }
+
+    /// Notes for how long the limit on sessions held a request back, which shows when its session
+    /// got its slot.
+    pub(crate) fn on_record(&mut self, record: &RequestRecord) {
+        if record.held.sessions > 0 {
+            let slot_since = record.intended.saturating_add(record.held.sessions);
+            let admitted = self.admitted.entry(record.id.session).or_default();
+            *admitted = slot_since.max(*admitted);
+        }
     }
 
     pub(crate) fn on_finished(&mut self, session: SessionId, at: Nanos, end: SessionEnd) {
@@ -58,11 +72,16 @@ impl Sessions {
         self.starts.iter().filter(open).count() as u64
     }
 
-    /// When each session that began was active; one without an end until `end`. The sessions are sorted.
+    /// Returns the interval in which each session was active: from its start, or from the instant at
+    /// which a limit let it start, until its end, or `end`. The sessions are sorted.
     pub(crate) fn active(&self, end: Nanos) -> impl Iterator<Item = (Nanos, Nanos)> + '_ {
-        self.starts
-            .iter()
-            .map(move |(session, at)| (*at, self.end(*session).map_or(end, |(at, _)| at)))
+        self.starts.iter().map(move |(session, at)| {
+            let from = self
+                .admitted
+                .get(session)
+                .map_or(*at, |admitted| *admitted.max(at));
+            (from, self.end(*session).map_or(end, |(at, _)| at))
+        })
     }
 }
 
