@@ -78,6 +78,10 @@ enum TraceLine<'a> {
         node_id: u32,
         at: f64,
         success: bool,
+        parents: Vec<u32>,
+        history_parent: Option<u32>,
+        wait_after_ready: f64,
+        session_total_requests: u32,
         #[serde(skip_serializing_if = "Option::is_none")]
         content: Option<&'a str>,
     },
@@ -214,6 +218,10 @@ pub fn trace_line(line: &mut Vec<u8>, event: &Event, content: Option<&str>) -> s
             node_id: record.id.node.0,
             at: seconds(record.completed_at),
             success: record.is_ok(),
+            parents: record.parents.iter().map(|parent| parent.0).collect(),
+            history_parent: record.history_parent.map(|parent| parent.0),
+            wait_after_ready: seconds(record.wait_after_ready),
+            session_total_requests: record.session_requests,
             content,
         },
         Event::NeverSent { request, reason, at } => TraceLine::NeverSent {
@@ -347,6 +355,19 @@ mod tests {
             let value: serde_json::Value = serde_json::from_str(&line).unwrap();
             assert_eq!(value["event"], name);
             assert!(!line.contains('\n') && value.get("content").is_none(), "{line}");
+        }
+    }
+
+    /// The place of a request in its session is in the line of its end.
+    #[test]
+    fn finished_request_has_its_session_context() {
+        let line = trace_line_of(&Event::Finished(Box::new(record())), None);
+        let value: serde_json::Value = serde_json::from_str(&line).unwrap();
+        let expected = serde_json::json!({
+            "parents": [0, 1], "history_parent": 1, "wait_after_ready": 0.25, "session_total_requests": 3,
+        });
+        for (key, expected) in expected.as_object().unwrap() {
+            assert_eq!(value.get(key), Some(expected), "{key}");
         }
     }
 
