@@ -170,7 +170,7 @@ impl<P: RequestPlugins> Collector<P> {
         };
         let recording = Recording::start(folder.path(), &config)?;
         let setup = Setup::of_run(scenario, wired, folder, compat, config)?;
-        let writer = folder.writer(trace, veeksha_metrics::latencies);
+        let writer = folder.writer(trace);
         let mut collector = Collector {
             analysis: Analysis::new(setup),
             writer: writer.map_err(Failure::internal)?,

@@ -1,4 +1,4 @@
-//! The built-in metrics: one table of names, units and formulas.
+//! The built-in metrics and the fields of a finished request: one table each.
 //!
 //! [`Metric`] is declared together with its [`Definition`] in `table.rs`. Everything that shows,
 //! stores, checks or certifies a metric reads the definition: result files, terminal table, report
@@ -6,12 +6,16 @@
 //! [`Definition::samples`], and is computed from an [`Observation`]: the instants and counts that
 //! a metric may use.
 //!
+//! [`REQUEST_FIELDS`] has every field of a finished request: its key in JSON, its column, its name in
+//! Lua, its documentation and its value.
+//!
 //! **Adding a metric of requests** takes one entry in `table.rs`, and a method in `observation.rs`
 //! for its formula.
 #![forbid(unsafe_code)]
 
 mod chunks;
 mod definition;
+mod fields;
 mod metric;
 mod observation;
 mod packed;
@@ -19,6 +23,7 @@ mod table;
 
 pub use chunks::{answer_tokens_by_chunk, gaps};
 pub use definition::{Certification, Definition, Needs, Samples, Scope};
+pub use fields::{FieldValue, FinishedRequest, REQUEST_FIELDS, RequestField};
 pub use metric::{UnknownMetric, canonical_name};
 pub use observation::{Observation, cached_share, seconds_between};
 pub use packed::{OptionalInstant, OptionalTokens};

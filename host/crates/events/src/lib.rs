@@ -12,4 +12,4 @@ pub use event::{
     Event, FailedPlugin, NeverSentReason, PluginCall, PluginRole, RunInfo, SessionEnd, ThreadSample,
 };
 pub use veeksha_model::{RequestRecord, Status};
-pub use wire::{Latencies, request_line, trace_line};
+pub use wire::{request_line, trace_line};

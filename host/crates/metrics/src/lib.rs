@@ -78,7 +78,7 @@ pub use fidelity::{Fidelity, FidelitySchedule};
 pub use fidelity_report::{Arrivals, Edges, FidelityReport, Lengths, PrefixHits};
 pub use fluidity::Deadlines;
 pub use host_figures::{HeldFigures, HostFigures, LagFigures};
-pub use latencies::latencies;
+pub use latencies::{Latencies, latencies};
 pub use live::{Live, LiveFigures, LiveSecond};
 pub use objectives::{
     ObjectiveError, ObjectiveProblem, Objectives, PluginVerdict, Slo, SloResult, SloResults, Stated,

@@ -98,7 +98,7 @@ fn in_request_lines(records: &[RequestRecord]) -> Samples {
     let mut samples = Samples::new();
     for record in records.iter().filter(|record| record.measured && record.is_ok()) {
         let mut line = Vec::new();
-        request_line(&mut line, record, &latencies(record)).unwrap();
+        request_line(&mut line, record).unwrap();
         let line: Value = serde_json::from_slice(&line).unwrap();
         for metric in Metric::charted() {
             if let Some(value) = line[metric.name()].as_f64() {

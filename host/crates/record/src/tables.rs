@@ -134,3 +134,24 @@ table! {
     /// Of `run_judged`. The first files of version 1 do not have this column.
     threshold: Optional<Float>, Plain;
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use veeksha_definitions::REQUEST_FIELDS;
+
+    use super::RequestColumns;
+    use crate::table::Columns;
+
+    /// A column that is not in the table of fields is undocumented, and a field that should have one
+    /// is not recorded.
+    #[test]
+    fn columns_are_those_of_the_field_table() {
+        let schema = RequestColumns::schema().unwrap();
+        let mut columns: BTreeSet<&str> = schema.get_fields().iter().map(|column| column.name()).collect();
+        assert!(columns.remove("position"), "the place of the event in the run");
+        let declared = REQUEST_FIELDS.iter().filter_map(|field| field.column);
+        assert_eq!(columns, declared.collect());
+    }
+}

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::error::ReportError;
 use crate::plots::{CdfData, Plot, cdf_log_plot, cdf_plot, wants_log_axis};
-use crate::record_writer::{LatencyDefinition, RecordWriter, Trace};
+use crate::record_writer::{RecordWriter, Trace};
 
 /// `<output_dir>/<DD_MM_YYYY-HH_MM_SS>-<first 8 digits of the configuration's BLAKE3>[-n]/`, with
 /// `config.yml` and `metrics/`, and `traces/` if a trace is written; `<output_dir>/latest` links to
@@ -231,8 +231,8 @@ impl RunFolder {
 
     /// Starts the thread that appends the record to `metrics/request_level_metrics.jsonl` and, with
     /// [`Trace::On`], to `traces/trace.jsonl`.
-    pub fn writer(&self, trace: Trace, latencies: LatencyDefinition) -> Result<RecordWriter, ReportError> {
-        RecordWriter::start(&self.path, trace, latencies)
+    pub fn writer(&self, trace: Trace) -> Result<RecordWriter, ReportError> {
+        RecordWriter::start(&self.path, trace)
     }
 }
 

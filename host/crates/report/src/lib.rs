@@ -31,6 +31,6 @@ pub use plots::{
     prefill_plot, slices_plot, throughput_plot, timeline_plot, violin_plot, wants_log_axis,
 };
 pub use progress::{Progress, ProgressStats, stream_line};
-pub use record_writer::{LatencyDefinition, RecordSender, RecordWriter, Trace};
+pub use record_writer::{RecordSender, RecordWriter, Trace};
 pub use table::{ColorMode, Mark, Row, Section, summary_table};
 pub use veeksha_stats::{duration, number, share};

@@ -6,16 +6,13 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, select_biased, tick, unbounded};
-use veeksha_events::{Event, Latencies, RequestRecord, request_line, trace_line};
+use veeksha_events::{Event, request_line, trace_line};
 
 use crate::error::ReportError;
 use crate::line_file::LineFile;
 
 /// Maximum age of lines when they reach the file.
 const FLUSH_EVERY: Duration = Duration::from_millis(500);
-
-/// Computes the latencies of a record; the definition is in the crate of the metrics.
-pub type LatencyDefinition = fn(&RequestRecord) -> Latencies;
 
 /// Presence of `traces/trace.jsonl`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,11 +58,7 @@ impl RecordSender {
 }
 
 impl RecordWriter {
-    pub(crate) fn start(
-        folder: &Path,
-        trace: Trace,
-        latencies: LatencyDefinition,
-    ) -> Result<Self, ReportError> {
+    pub(crate) fn start(folder: &Path, trace: Trace) -> Result<Self, ReportError> {
         let failure = Arc::new(OnceLock::new());
         let files = Files {
             requests: LineFile::open(folder.join("metrics/request_level_metrics.jsonl"))?,
@@ -73,7 +66,6 @@ impl RecordWriter {
                 Trace::On => Some(LineFile::open(folder.join("traces/trace.jsonl"))?),
                 Trace::Off => None,
             },
-            latencies,
             failure: Arc::clone(&failure),
         };
         let (messages, inbox) = unbounded();
@@ -133,7 +125,6 @@ impl Drop for RecordWriter {
 struct Files {
     requests: LineFile,
     trace: Option<LineFile>,
-    latencies: LatencyDefinition,
     failure: Arc<OnceLock<String>>,
 }
 
@@ -157,8 +148,7 @@ impl Files {
 
     fn write(&mut self, event: &Event, content: Option<&str>) {
         if let Event::Finished(record) = event {
-            let latencies = (self.latencies)(record);
-            self.requests.push(|line| request_line(line, record, &latencies));
+            self.requests.push(|line| request_line(line, record));
         }
         if let Some(trace) = &mut self.trace {
             trace.push(|line| trace_line(line, event, content));

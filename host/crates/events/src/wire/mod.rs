@@ -1,6 +1,5 @@
 //! One JSON object a line. Times are seconds since the start of the run, at full precision.
 
-mod latencies;
 mod request_line;
 #[cfg(test)]
 mod sample;
@@ -8,7 +7,6 @@ mod trace_line;
 
 use veeksha_model::Nanos;
 
-pub use latencies::Latencies;
 pub use request_line::request_line;
 pub use trace_line::trace_line;
 

@@ -6,15 +6,15 @@ use crate::{RequestRecord, Status};
 
 /// A record in which every number is distinct.
 pub(crate) fn record() -> RequestRecord {
+    let id = RequestId {
+        session: SessionId(17),
+        node: NodeId(2),
+    };
     RequestRecord {
         held: Default::default(),
         stamps: Default::default(),
         server: 0,
         resolve: None,
-        id: RequestId {
-            session: SessionId(17),
-            node: NodeId(2),
-        },
         session_requests: 3,
         parents: vec![NodeId(0), NodeId(1)],
         history_parent: Some(NodeId(1)),
@@ -60,6 +60,6 @@ pub(crate) fn record() -> RequestRecord {
         template_tokens: 0,
         history_mode: HistoryMode::Live,
         recorded: None,
-        ideal_cached_tokens: None,
+        ..RequestRecord::answered(id)
     }
 }

@@ -1,7 +1,7 @@
 //! The latencies of single requests, worked out by hand.
 use crate::sequences::{answered, close, evaluate, failed, finished, with_chunk_tokens, with_chunks};
-use veeksha_events::{Latencies, RequestRecord};
-use veeksha_metrics::{Metric, latencies};
+use veeksha_events::RequestRecord;
+use veeksha_metrics::{Latencies, Metric, latencies};
 use veeksha_model::ChunkKind::{Comment, Content, Done, Finish, Reasoning, Role, Tool, Usage};
 use veeksha_model::ErrorClass;
 

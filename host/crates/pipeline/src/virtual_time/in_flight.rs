@@ -33,11 +33,8 @@ pub(super) fn record_of(
 ) -> RequestRecord {
     let request = &flight.request;
     RequestRecord {
-        id: flight.id,
         held: flight.held,
         stamps: Default::default(),
-        server: 0,
-        resolve: None,
         session_requests: flight.session_requests,
         parents: request.parents.clone(),
         history_parent: request.history_parent,
@@ -50,7 +47,6 @@ pub(super) fn record_of(
         completed_at: at,
         processed_at: at,
         chunks: flight.chunks,
-        chunk_tokens: Vec::new(),
         status,
         http_status,
         target_prompt_tokens: flight.prompt_tokens,
@@ -62,14 +58,10 @@ pub(super) fn record_of(
         output_tokens_from_usage: usage.is_some(),
         usage,
         connection_reused: false,
-        connect: None,
-        tls: None,
-        retried: false,
         measured: flight.measured,
         labels: request.labels.clone(),
-        template_tokens: 0,
         history_mode: request.history_mode(),
         recorded: request.replay.as_ref().map(|replay| replay.recorded),
-        ideal_cached_tokens: None,
+        ..RequestRecord::answered(flight.id)
     }
 }
