@@ -207,7 +207,7 @@ fn json_instead_of_a_stream_is_one_chunk() {
         assert_eq!(outcome.chunks.len(), 1);
         assert_eq!(
             (outcome.chunks[0].kind, outcome.chunks[0].bytes as usize),
-            (ChunkKind::Content, body.len())
+            (ChunkKind::Finish, body.len())
         );
         assert_eq!(outcome.result.unwrap().text, "all");
     }

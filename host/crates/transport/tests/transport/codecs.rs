@@ -103,7 +103,7 @@ fn the_events_of_every_framing_are_understood() {
     let codec = Arc::new(Words::default());
     let outcome = Client::new(with(&whole, &codec, Framing::Whole)).ask(0);
     assert_eq!(outcome.chunks.len(), 1);
-    assert_eq!(outcome.chunks[0].kind, ChunkKind::Content);
+    assert_eq!(outcome.chunks[0].kind, ChunkKind::Finish);
 }
 
 #[test]

@@ -277,7 +277,7 @@ pub(crate) fn message(outcome: &RequestOutcome) -> &str {
 /// A recorded answer.
 pub(crate) fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(format!(
-        "{}/../dialect/tests/fixtures/sse/{name}",
+        "{}/../endpoint/tests/fixtures/sse/{name}",
         env!("CARGO_MANIFEST_DIR")
     ))
     .unwrap()

@@ -9,7 +9,7 @@ use veeksha_transport::{Secret, TransportError, untimed};
 
 fn fixture(name: &str) -> String {
     std::fs::read_to_string(format!(
-        "{}/../dialect/tests/fixtures/sse/{name}",
+        "{}/../endpoint/tests/fixtures/sse/{name}",
         env!("CARGO_MANIFEST_DIR")
     ))
     .unwrap()
