@@ -33,6 +33,7 @@ mod page;
 mod published;
 mod quickstart;
 mod records;
+mod repeated;
 mod replay;
 mod reports;
 mod results;

@@ -12,7 +12,6 @@ use veeksha_metrics::{
 };
 use veeksha_model::ErrorClass;
 use veeksha_page::{PageData, RequestSample, RunState};
-use veeksha_ports::WorkloadInfo;
 use veeksha_present::{FailureClass, RunAnalysis, RunDescription, page};
 use veeksha_report::{ChromeTrace, ChromeTraceLimits, ProgressStats, RunFolder};
 use veeksha_scenario::{Scenario, Traffic};
@@ -92,7 +91,7 @@ impl Setup {
         config: String,
     ) -> Result<Self, Failure> {
         let mut about = describe(scenario, folder.path(), config);
-        about.plugins = plugins(wired);
+        about.plugins = wired.plugins();
         Ok(Setup {
             metrics: builtin_evaluator::setup(scenario, wired.objectives.clone(), &wired.definitions)?,
             expected: health_expectation::of(scenario),
@@ -103,13 +102,6 @@ impl Setup {
             about,
         })
     }
-}
-
-fn plugins(wired: &Wired) -> Vec<(String, WorkloadInfo)> {
-    let workload = ("workload".to_owned(), wired.factory.info().clone());
-    let evaluators = wired.evaluators.infos().into_iter();
-    let evaluators = evaluators.map(|(role, info)| (role.to_owned(), info.clone()));
-    std::iter::once(workload).chain(evaluators).collect()
 }
 
 /// The state of an analysis.

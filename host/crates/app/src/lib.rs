@@ -52,6 +52,7 @@ pub mod prompts;
 mod recorded_run;
 mod recording;
 mod run;
+mod scenario_copy;
 pub mod secrets;
 mod self_test;
 pub mod shipped;

@@ -10,6 +10,7 @@ use crate::absolute_paths::with_absolute_paths;
 use crate::drive::check_cores;
 use crate::failure::Failure;
 use crate::mode::{Mode, ShardSpec};
+use crate::scenario_copy::{PluginDigest, ScenarioCopy};
 use crate::source::Loaded;
 use crate::wiring::{Wired, wire};
 use crate::{self_test, sim_profile, target};
@@ -18,6 +19,8 @@ use crate::{self_test, sim_profile, target};
 pub struct RunPlan {
     /// The resolved scenario.
     pub(crate) scenario: Scenario,
+    /// The copy of the scenario in the run folder.
+    pub(crate) copy: ScenarioCopy,
     /// `config.yml` of the run.
     pub(crate) config: String,
     pub(crate) wired: Wired,
@@ -47,13 +50,15 @@ impl RunPlan {
 pub fn plan(mut loaded: Loaded, named: &Path, shard: ShardSpec, self_test: bool) -> Result<RunPlan, Failure> {
     check_cores(&loaded.scenario.runtime)?;
     let (mut target, simulator) = target::settle(&mut loaded, named)?;
-    let wired = wire(&mut loaded, Mode::Run(shard))?;
+    let mut wired = wire(&mut loaded, Mode::Run(shard))?;
     target::complete(&mut target, &loaded, &wired)?;
     let self_test = self_test || loaded.scenario.certificate.self_test;
     if self_test {
         self_test::check()?;
     }
+    let copy = scenario_copy(&loaded, &mut wired);
     Ok(RunPlan {
+        copy,
         config: with_absolute_paths(&loaded.scenario, loaded.folder()).to_yaml(),
         scenario: loaded.scenario,
         wired,
@@ -63,10 +68,21 @@ pub fn plan(mut loaded: Loaded, named: &Path, shard: ShardSpec, self_test: bool)
     })
 }
 
+/// Returns the copy of a scenario for its run folder. Plugins that differ from those of the run that
+/// is repeated are noted.
+fn scenario_copy(loaded: &Loaded, wired: &mut Wired) -> ScenarioCopy {
+    let plugins = PluginDigest::of(&wired.plugins());
+    let changes = PluginDigest::changes(loaded.recorded_plugins(), &plugins);
+    wired.notes.extend(changes);
+    loaded.copy(&plugins)
+}
+
 /// A run in virtual time, ready to start.
 pub struct SimulationPlan {
     /// The resolved scenario.
     pub(crate) scenario: Scenario,
+    /// The copy of the scenario in the run folder.
+    pub(crate) copy: ScenarioCopy,
     /// `config.yml` of the run.
     pub(crate) config: String,
     pub(crate) wired: Wired,
@@ -90,7 +106,7 @@ pub fn plan_simulation(
     shard: ShardSpec,
     profile: Option<&str>,
 ) -> Result<SimulationPlan, Failure> {
-    let wired = wire(&mut loaded, Mode::Simulate(shard))?;
+    let mut wired = wire(&mut loaded, Mode::Simulate(shard))?;
     let client = &loaded.scenario.client;
     let of_target = client
         .api_base
@@ -107,7 +123,9 @@ pub fn plan_simulation(
         request_timeout: timeout,
         tool: veeksha_simulator::required_tool(&client.additional_sampling_params.clone().into()),
     };
+    let copy = scenario_copy(&loaded, &mut wired);
     Ok(SimulationPlan {
+        copy,
         config: with_absolute_paths(&loaded.scenario, loaded.folder()).to_yaml(),
         scenario: loaded.scenario,
         wired,

@@ -16,6 +16,7 @@ use crate::drive::{Refused, drive};
 use crate::evaluator_plugins::{PluginThread, RequestEvaluator};
 use crate::failure::{Failure, OUTPUT_DIR};
 use crate::plan::{RunPlan, SimulationPlan};
+use crate::scenario_copy::ScenarioCopy;
 use crate::{prompts, self_test};
 
 /// Options of a run that are not part of its scenario.
@@ -41,6 +42,7 @@ pub struct RunOptions {
 /// [`Conclusion`] with another exit code than 0.
 pub fn run(plan: RunPlan, options: &RunOptions, control: &Control) -> Result<Conclusion, Failure> {
     let RunPlan {
+        copy,
         scenario,
         config,
         mut wired,
@@ -48,7 +50,7 @@ pub fn run(plan: RunPlan, options: &RunOptions, control: &Control) -> Result<Con
         simulator,
         self_test,
     } = plan;
-    let folder = run_folder(&scenario, &config)?;
+    let folder = run_folder(&scenario, &config, &copy)?;
     let collector = Collector::<PluginThread>::start(&scenario, &wired, &folder, &options.compat, config)?;
     let output = ProgressOutput {
         interim: interim_lines(&scenario, options.quiet, options.stream_metrics),
@@ -153,12 +155,13 @@ pub fn simulate(
     control: &Control,
 ) -> Result<Conclusion, Failure> {
     let SimulationPlan {
+        copy,
         scenario,
         config,
         wired,
         target,
     } = plan;
-    let folder = run_folder(&scenario, &config)?;
+    let folder = run_folder(&scenario, &config, &copy)?;
     let mut collector = Collector::<RequestEvaluator>::start(&scenario, &wired, &folder, compat, config)?;
     let end = veeksha_pipeline::simulate(
         &wired.plan,
@@ -186,8 +189,10 @@ pub fn simulate(
 }
 
 /// Makes the folder of a run, named by date in the scenario's `output_dir`.
-fn run_folder(scenario: &Scenario, config: &str) -> Result<RunFolder, Failure> {
+fn run_folder(scenario: &Scenario, config: &str, copy: &ScenarioCopy) -> Result<RunFolder, Failure> {
     let stamp = veeksha_clock::utc_stamp(veeksha_clock::wall_nanos());
-    RunFolder::create_named(&scenario.output_dir, scenario.name.as_deref(), config, &stamp)
-        .map_err(|error| Failure::no_folder(error, OUTPUT_DIR))
+    let name = scenario.name.as_deref();
+    let folder = RunFolder::create_named(&scenario.output_dir, name, config, &stamp);
+    let folder = folder.and_then(|folder| copy.write(&folder).map(|()| folder));
+    folder.map_err(|error| Failure::no_folder(error, OUTPUT_DIR))
 }

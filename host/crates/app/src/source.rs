@@ -8,6 +8,7 @@ use veeksha_lua::{LuaLimits, LuaScenario};
 use veeksha_scenario::{Document, Documents, Node, Place, Scenario, Value};
 
 use crate::failure::Failure;
+use crate::scenario_copy::{self, PluginDigest, ScenarioCopy};
 use crate::shipped;
 use crate::variants::Variant;
 use veeksha_present::terminal;
@@ -21,6 +22,12 @@ pub struct Loaded {
     /// The resolved scenario.
     pub scenario: Scenario,
     lua: Option<LuaScenario>,
+    /// The place of the scenario in the list of its Lua file.
+    index: usize,
+    /// Texts that are never written, with their redacted forms.
+    secrets: Vec<(String, String)>,
+    /// The plugins of the recorded run that this scenario repeats.
+    recorded_plugins: Vec<PluginDigest>,
     folder: PathBuf,
     cache: Option<PathBuf>,
     /// `evaluators` as written, with positions: some errors in them are only found when plugins are
@@ -44,6 +51,16 @@ impl Loaded {
         self.cache.as_deref()
     }
 
+    /// Returns the copy of the scenario for its run folder, given the plugins of the run.
+    pub(crate) fn copy(&self, plugins: &[PluginDigest]) -> ScenarioCopy {
+        ScenarioCopy::new(self.lua.as_ref(), self.index, &self.secrets, plugins)
+    }
+
+    /// Returns the plugins of the recorded run that this scenario repeats; empty otherwise.
+    pub(crate) fn recorded_plugins(&self) -> &[PluginDigest] {
+        &self.recorded_plugins
+    }
+
     /// Returns the Lua scenario that defines the function at `key`.
     pub(crate) fn lua(&self, key: &str) -> Result<&LuaScenario, Failure> {
         self.lua
@@ -57,14 +74,19 @@ pub struct Source {
     documents: Documents,
     lua: Option<LuaScenario>,
     folder: PathBuf,
+    /// Set if the source is a run folder.
+    recorded: Option<Recorded>,
 }
 
 impl Source {
-    /// Reads the file of a scenario.
+    /// Reads the file of a scenario, or the scenario of a run folder.
     ///
     /// # Errors
     /// If it cannot be read, or is not valid Lua, YAML or JSON.
     pub fn read(path: &Path) -> Result<Source, Failure> {
+        if path.is_dir() {
+            return Source::read_run(path);
+        }
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         let is_lua = path
             .extension()
@@ -75,6 +97,7 @@ impl Source {
                 documents: lua.documents.clone(),
                 lua: Some(lua),
                 folder,
+                recorded: None,
             });
         }
         let text = read_text(path).map_err(|reason| {
@@ -85,6 +108,26 @@ impl Source {
             documents: documents.map_err(Failure::usage)?,
             lua: None,
             folder,
+            recorded: None,
+        })
+    }
+
+    /// Reads the scenario of a run folder, so that the run can be repeated.
+    fn read_run(folder: &Path) -> Result<Source, Failure> {
+        let config = folder.join("config.yml");
+        let text = read_text(&config).map_err(|reason| {
+            Failure::usage(format!("cannot read the scenario {}: {reason}", config.display()))
+                .hinted("give the file of a scenario, or the folder of a run")
+        })?;
+        let recorded = scenario_copy::read(folder, &text)?;
+        Ok(Source {
+            documents: Documents::new(recorded.document.root),
+            lua: recorded.lua,
+            folder: folder.to_owned(),
+            recorded: Some(Recorded {
+                index: recorded.index,
+                plugins: recorded.plugins,
+            }),
         })
     }
 
@@ -94,6 +137,7 @@ impl Source {
             documents: Documents::new(document.root),
             lua: None,
             folder,
+            recorded: None,
         }
     }
 
@@ -121,7 +165,7 @@ impl Source {
             .map(|lua| lua.of(0))
             .transpose()
             .map_err(Failure::usage)?;
-        settled(document, lua, self.folder, no_cache)
+        settled(document, lua, self.folder, no_cache, 0, self.recorded.as_ref())
     }
 
     /// Does the same for a file with one scenario or several; each comes with its own errors.
@@ -137,7 +181,10 @@ impl Source {
         for cell in cells {
             let lua = self.lua.as_ref().map(|lua| lua.of(cell.scenario));
             let lua = lua.transpose().map_err(Failure::usage);
-            let loaded = lua.and_then(|lua| settled(cell.document, lua, self.folder.clone(), no_cache));
+            let loaded = lua.and_then(|lua| {
+                let (folder, recorded) = (self.folder.clone(), self.recorded.as_ref());
+                settled(cell.document, lua, folder, no_cache, cell.scenario, recorded)
+            });
             settled_variants.push((cell.settings, loaded));
             // The output of the top level is shown only once.
             if let Some(lua) = &mut self.lua {
@@ -190,12 +237,22 @@ fn path_of_shell<'a>(key: &str, value: &'a str) -> Cow<'a, str> {
     }
 }
 
+/// What a source knows of the run that it repeats.
+#[derive(Clone)]
+struct Recorded {
+    index: usize,
+    plugins: Vec<PluginDigest>,
+}
+
 fn settled(
     document: Document,
     mut lua: Option<LuaScenario>,
     folder: PathBuf,
     no_cache: bool,
+    index: usize,
+    recorded: Option<&Recorded>,
 ) -> Result<Loaded, Failure> {
+    let secrets = scenario_copy::secrets_of(&document.root);
     let evaluators = document.root.get("evaluators").cloned();
     let evaluators = evaluators.map(|node| ("evaluators".to_owned(), node));
     let mut scenario = document.check(&shipped::schemas()).map_err(Failure::usage)?;
@@ -215,6 +272,9 @@ fn settled(
     Ok(Loaded {
         scenario,
         lua,
+        index: recorded.map_or(index, |recorded| recorded.index),
+        secrets,
+        recorded_plugins: recorded.map_or_else(Vec::new, |recorded| recorded.plugins.clone()),
         folder,
         cache,
         evaluators: Node::new(Value::Map(evaluators.into_iter().collect())),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use veeksha_metrics::Objectives;
 use veeksha_model::MetricDefinition;
 use veeksha_pipeline::Plan;
-use veeksha_ports::WorkloadFactory;
+use veeksha_ports::{WorkloadFactory, WorkloadInfo};
 use veeksha_prompt::{Materializer, Tokenizer};
 use veeksha_scenario::{Generator, LuaKind};
 
@@ -35,6 +35,16 @@ pub struct Wired {
     pub objectives: Objectives,
     /// Remarks that the user needs before the run.
     pub notes: Vec<String>,
+}
+
+impl Wired {
+    /// Returns the role and the description of each plugin.
+    pub(crate) fn plugins(&self) -> Vec<(String, WorkloadInfo)> {
+        let workload = ("workload".to_owned(), self.factory.info().clone());
+        let evaluators = self.evaluators.infos().into_iter();
+        let evaluators = evaluators.map(|(role, info)| (role.to_owned(), info.clone()));
+        std::iter::once(workload).chain(evaluators).collect()
+    }
 }
 
 /// Loads the plugins and the tokenizer and converts the scenario to a plan. A salt that is drawn

@@ -21,7 +21,7 @@ use crate::opening::Opening;
 use crate::places::Places;
 use crate::request_check::LuaRequestCheckFactory;
 use crate::slo_check::LuaSloCheck;
-use crate::sources::Sources;
+use crate::sources::{self, Sources};
 use crate::value;
 use crate::vm::Vm;
 use crate::workload::LuaFactory;
@@ -95,7 +95,7 @@ impl LuaScenario {
     pub fn of(&self, scenario: usize) -> Result<LuaScenario, LuaError> {
         let (root, within) = match &self.root.value {
             Value::List(items) => (items.get(scenario), scenario.to_string()),
-            _ => (Some(&self.root).filter(|_| scenario == 0), String::new()),
+            _ => (Some(&self.root).filter(|_| scenario == 0), self.within.clone()),
         };
         let root = root.cloned().ok_or_else(|| LuaError::NoScenario {
             file: self.sources.main.name.to_string(),
@@ -114,6 +114,22 @@ impl LuaScenario {
     /// Changes the limits of workloads opened from now on: those of a scenario are known only when it has been read.
     pub fn set_limits(&mut self, limits: LuaLimits) {
         self.limits = limits;
+    }
+
+    /// Returns the table that the file returned, with its functions as [`Value::Function`].
+    pub fn root(&self) -> &Node {
+        &self.root
+    }
+
+    /// Returns the path and the text of each file: first the scenario, then the files that it
+    /// required, by their paths below its folder.
+    pub fn files(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.sources.files()
+    }
+
+    /// Returns the digest that a scenario with these files has ([`LuaScenario::digest`]).
+    pub fn digest_of<'f>(files: impl Iterator<Item = (&'f str, &'f str)>) -> String {
+        sources::digest_of(files)
     }
 
     /// BLAKE3 over the names and texts of the scenario's files, in hex.

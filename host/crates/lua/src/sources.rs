@@ -100,21 +100,31 @@ impl Sources {
         })
     }
 
+    /// Returns the path and the text of each file, the scenario first.
+    pub(crate) fn files(&self) -> impl Iterator<Item = (&str, &str)> {
+        let modules = self.modules.iter();
+        let modules = modules.map(|(key, source)| (key.as_str(), &*source.text));
+        std::iter::once((self.title.as_str(), &*self.main.text)).chain(modules)
+    }
+
     /// BLAKE3 over the names and texts of all files, in hex.
     pub(crate) fn digest(&self) -> String {
-        let mut hasher = blake3::Hasher::new();
-        let mut file = |name: &str, text: &str| {
-            for part in [name, text] {
-                hasher.update(&(part.len() as u64).to_le_bytes());
-                hasher.update(part.as_bytes());
-            }
-        };
-        file("", &self.main.text);
-        for (key, source) in &self.modules {
-            file(key, &source.text);
-        }
-        hasher.finalize().to_hex().to_string()
+        digest_of(self.files())
     }
+}
+
+/// BLAKE3 over the names and texts of files, in hex. The name of the first, the scenario, does not
+/// count.
+pub(crate) fn digest_of<'f>(files: impl Iterator<Item = (&'f str, &'f str)>) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for (index, (name, text)) in files.enumerate() {
+        let name = if index == 0 { "" } else { name };
+        for part in [name, text] {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part.as_bytes());
+        }
+    }
+    hasher.finalize().to_hex().to_string()
 }
 
 /// The path below the scenario's folder that `require(name)` means: always with `.lua`, with forward slashes, without a

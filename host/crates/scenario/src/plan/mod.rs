@@ -26,8 +26,7 @@ pub use evaluator::{
 };
 pub use generator::{Generator, LuaKind};
 pub use runtime::{Grace, PluginLimits, Runtime, TraceRecorder};
-pub use secret::Secret;
-pub(crate) use secret::without_secrets;
+pub use secret::{Secret, without_secrets};
 pub use trace::{
     Cell, Flavor, LuaArrival, LuaColumn, LuaKeep, LuaLayout, LuaTree, OnBadRow, RowCheck, Salt, SaltName,
     Shuffle, TimeUnit, Trace, TraceKeys,

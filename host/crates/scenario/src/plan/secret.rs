@@ -64,7 +64,7 @@ fn is_secret_key(name: &str) -> bool {
 
 /// Returns a value with secrets redacted at any depth: values of keys that name a secret, `headers`
 /// except harmless ones, and secret parts of addresses.
-pub(crate) fn without_secrets(value: &Json) -> Json {
+pub fn without_secrets(value: &Json) -> Json {
     match value {
         Json::Object(entries) => entries
             .iter()

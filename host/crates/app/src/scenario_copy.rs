@@ -1,0 +1,258 @@
+//! The copy of a scenario in its run folder, from which the run can be repeated.
+//!
+//! `config.yml` has every setting, but a Lua function is only named in it. So the folder `scenario`
+//! of a run contains the script, the files that it required, and the digests of all plugins.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::{Value as Json, json};
+use veeksha_lua::{LuaLimits, LuaScenario};
+use veeksha_ports::WorkloadInfo;
+use veeksha_report::{ReportError, RunFolder};
+use veeksha_scenario::{Document, Node, Value};
+
+use crate::failure::Failure;
+use crate::sweep_manifest;
+
+/// The subfolder of a run folder.
+const FOLDER: &str = "scenario";
+/// The file that describes the copy.
+const MANIFEST: &str = "scenario/manifest.json";
+/// How `config.yml` names a Lua function.
+const FUNCTION: &str = "function at ";
+/// Secrets shorter than this may be ordinary words of a script, which cannot be redacted safely.
+const MIN_SECRET: usize = 4;
+
+/// The digest of a plugin, identified by its role and name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PluginDigest {
+    role: String,
+    name: String,
+    digest: String,
+}
+
+impl PluginDigest {
+    pub(crate) fn of(plugins: &[(String, WorkloadInfo)]) -> Vec<Self> {
+        let digest = |(role, info): &(String, WorkloadInfo)| PluginDigest {
+            role: role.clone(),
+            name: info.name.clone(),
+            digest: info.digest.clone(),
+        };
+        plugins.iter().map(digest).collect()
+    }
+
+    /// Returns a note for each plugin that differs from the one of the recorded run.
+    pub(crate) fn changes(recorded: &[PluginDigest], now: &[PluginDigest]) -> Vec<String> {
+        let differs = |known: &&PluginDigest| {
+            let mut same = now
+                .iter()
+                .filter(|plugin| plugin.role == known.role && plugin.name == known.name);
+            !same.any(|plugin| plugin.digest == known.digest)
+        };
+        let changed = recorded.iter().filter(differs).map(|plugin| {
+            format!(
+                "the {} `{}` differs from that of the recorded run: this run may send other requests",
+                plugin.role, plugin.name
+            )
+        });
+        changed.collect()
+    }
+}
+
+/// The files of a copy, ready to be written.
+pub(crate) struct ScenarioCopy {
+    files: Vec<(String, String)>,
+    manifest: Json,
+}
+
+impl ScenarioCopy {
+    /// Copies the script of a scenario, if it has one. `secrets` are texts that must not be written,
+    /// each with its redacted form; `index` is the place of the scenario in the list of its file.
+    pub(crate) fn new(
+        lua: Option<&LuaScenario>,
+        index: usize,
+        secrets: &[(String, String)],
+        plugins: &[PluginDigest],
+    ) -> Self {
+        let mut files = Vec::new();
+        let can_redact = secrets.iter().all(|(secret, _)| secret.len() >= MIN_SECRET);
+        if let Some(lua) = lua.filter(|_| can_redact) {
+            for (path, text) in lua.files() {
+                let redact = |text: String, (secret, shown): &(String, String)| text.replace(secret, shown);
+                files.push((path.to_owned(), secrets.iter().fold(text.to_owned(), redact)));
+            }
+        }
+        let original = lua.map(LuaScenario::digest);
+        // Redaction changes the script, so its functions are identified by the digest of the copy.
+        let copied = files.iter().map(|(path, text)| (path.as_str(), text.as_str()));
+        let copied = LuaScenario::digest_of(copied);
+        let plugin = |plugin: &PluginDigest| {
+            let is_lua = original.as_ref() == Some(&plugin.digest);
+            let digest = if is_lua { &copied } else { &plugin.digest };
+            json!({ "role": plugin.role, "name": plugin.name, "digest": digest })
+        };
+        let plugins: Vec<Json> = plugins.iter().map(plugin).collect();
+        let mut manifest = json!({ "version": 1, "plugins": plugins });
+        if let Some((main, _)) = files.first() {
+            manifest["main"] = main.clone().into();
+            manifest["index"] = index.into();
+        }
+        ScenarioCopy { files, manifest }
+    }
+
+    /// Writes the copy into a run folder.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub(crate) fn write(&self, folder: &RunFolder) -> Result<(), ReportError> {
+        let paths: BTreeSet<_> = self
+            .files
+            .iter()
+            .filter_map(|(path, _)| Path::new(path).parent())
+            .chain([Path::new("")])
+            .map(|parent| folder.path().join(FOLDER).join(parent))
+            .collect();
+        for path in paths {
+            std::fs::create_dir_all(&path).map_err(|source| ReportError::CreateFolder { path, source })?;
+        }
+        for (path, text) in &self.files {
+            folder.write_text(&format!("{FOLDER}/{path}"), text)?;
+        }
+        folder.write_json(MANIFEST, &self.manifest)
+    }
+}
+
+/// Returns the texts of a scenario that are redacted before they are written, each with its redacted
+/// form.
+pub(crate) fn secrets_of(scenario: &Node) -> Vec<(String, String)> {
+    let raw = scenario.to_json();
+    let redacted = veeksha_scenario::without_secrets(&raw);
+    let mut found = Vec::new();
+    collect_secrets(&raw, &redacted, &mut found);
+    // A secret may contain another one.
+    found.sort_by_key(|(secret, _)| std::cmp::Reverse(secret.len()));
+    found
+}
+
+fn collect_secrets(raw: &Json, redacted: &Json, found: &mut Vec<(String, String)>) {
+    match (raw, redacted) {
+        (Json::Object(raw), Json::Object(redacted)) => {
+            for (key, value) in raw {
+                collect_secrets(value, redacted.get(key).unwrap_or(&Json::Null), found);
+            }
+        }
+        (Json::Array(raw), Json::Array(redacted)) => {
+            for (raw, redacted) in raw.iter().zip(redacted) {
+                collect_secrets(raw, redacted, found);
+            }
+        }
+        (Json::Object(raw), redacted) => raw.values().for_each(|raw| collect_secrets(raw, redacted, found)),
+        (Json::Array(raw), redacted) => raw.iter().for_each(|raw| collect_secrets(raw, redacted, found)),
+        (raw, redacted) if raw != redacted => {
+            let text = |value: &Json| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            found.push((text(raw), text(redacted)));
+        }
+        _ => {}
+    }
+}
+
+/// The scenario of a recorded run.
+pub(crate) struct RecordedScenario {
+    /// `config.yml`, with the functions of the script in their places.
+    pub(crate) document: Document,
+    /// The script.
+    pub(crate) lua: Option<LuaScenario>,
+    /// The place of the scenario in the list of its script.
+    pub(crate) index: usize,
+    /// The plugins of the recorded run.
+    pub(crate) plugins: Vec<PluginDigest>,
+}
+
+/// Reads the scenario of a run folder. `config` is the text of its `config.yml`.
+///
+/// # Errors
+/// If it is not a scenario, or has Lua functions and the folder has no copy of the script.
+pub(crate) fn read(folder: &Path, config: &str) -> Result<RecordedScenario, Failure> {
+    let shown = folder.join("config.yml").display().to_string();
+    let mut document = Document::from_yaml(config, &shown).map_err(Failure::usage)?;
+    let manifest = manifest(folder)?;
+    let text = |value: &Json, key: &str| value.get(key).and_then(Json::as_str).map(str::to_owned);
+    let index = manifest.get("index").and_then(Json::as_u64).unwrap_or(0) as usize;
+    let lua = match text(&manifest, "main") {
+        Some(main) => {
+            let script = folder.join(FOLDER).join(main);
+            let lua = LuaScenario::load(&script, LuaLimits::default()).map_err(Failure::usage)?;
+            Some(lua.of(index).map_err(Failure::usage)?)
+        }
+        None => None,
+    };
+    restore_functions(&mut document.root, lua.as_ref().map(LuaScenario::root)).map_err(|path| {
+        Failure::usage(format!(
+            "{shown}: {path}: the Lua function is not in the folder `{FOLDER}` of the run"
+        ))
+        .hinted("run the original scenario")
+    })?;
+    let plugins = manifest.get("plugins").and_then(Json::as_array);
+    let plugin = |plugin: &Json| {
+        Some(PluginDigest {
+            role: text(plugin, "role")?,
+            name: text(plugin, "name")?,
+            digest: text(plugin, "digest")?,
+        })
+    };
+    Ok(RecordedScenario {
+        document,
+        lua,
+        index,
+        plugins: plugins.into_iter().flatten().filter_map(plugin).collect(),
+    })
+}
+
+/// Returns the manifest of a copy; null for a run of a version that made none.
+fn manifest(folder: &Path) -> Result<Json, Failure> {
+    let path = folder.join(MANIFEST);
+    if sweep_manifest::is_sweep(folder) {
+        return Err(sweep_manifest::not_a_run(folder));
+    }
+    if !path.exists() {
+        return Ok(Json::Null);
+    }
+    let text = std::fs::read_to_string(&path).map_err(|error| error.to_string());
+    let manifest = text.and_then(|text| serde_json::from_str(&text).map_err(|error| error.to_string()));
+    manifest.map_err(|reason| Failure::usage(format!("cannot read {}: {reason}", path.display())))
+}
+
+/// Replaces the names of functions by the functions at the same paths of the script. The error is the
+/// path of a function that is not there.
+fn restore_functions(node: &mut Node, script: Option<&Node>) -> Result<(), String> {
+    let below = |key: &str, path: String| {
+        if path.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{key}.{path}")
+        }
+    };
+    match &mut node.value {
+        Value::Text(text) if text.starts_with(FUNCTION) => {
+            *node = script.cloned().ok_or_else(String::new)?;
+        }
+        Value::Map(entries) => {
+            for (key, value) in entries {
+                let script = script.and_then(|script| script.get(key));
+                restore_functions(value, script).map_err(|path| below(key, path))?;
+            }
+        }
+        Value::List(items) => {
+            for (index, item) in items.iter_mut().enumerate() {
+                let script = script.and_then(|script| match &script.value {
+                    Value::List(items) => items.get(index),
+                    _ => None,
+                });
+                restore_functions(item, script).map_err(|path| below(&index.to_string(), path))?;
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
