@@ -1,5 +1,5 @@
-//! Distributes the events of a run while it is in progress: to the analysis, the record, the plugins
-//! and the progress output.
+//! Distributes the events of a run while it is in progress: to the analysis, the record, the
+//! plugins and the progress output.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;

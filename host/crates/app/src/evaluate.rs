@@ -72,7 +72,8 @@ impl Reevaluation {
             &options.plugin_config
         };
         open_files(&mut evaluators, &run.loaded, &options.plugins, config, &tokenizer)?;
-        // The samples of the scenario's own plugins are in the record; its SLO checks are called again.
+        // The samples of the scenario's own plugins are in the record; its SLO checks are called
+        // again.
         let mut recorded_checks = run.lua_request_checks.clone();
         let mut plugins_lost = false;
         match open_scenario(&run.loaded, &tokenizer) {
@@ -225,8 +226,8 @@ impl Reevaluation {
         })
     }
 
-    /// Calls the SLO checks. Returns the remarks on record, scenario and verdicts; what could not be
-    /// judged is added to the results.
+    /// Calls the SLO checks. Returns the remarks on record, scenario and verdicts; what could not
+    /// be judged is added to the results.
     fn judge(&self, results: &mut RunAnalysis, failures: &mut Vec<PluginFailure>) -> Vec<String> {
         let evaluation = &mut results.evaluation;
         let recorded = self.recorded_verdicts(evaluation);
@@ -322,7 +323,8 @@ fn note_of_failure(failed: &FailedPlugin) -> String {
     )
 }
 
-/// The metrics and request checks that are evaluated again; their events in the record do not count.
+/// The metrics and request checks that are evaluated again; their events in the record do not
+/// count.
 struct Repeated {
     metrics: BTreeSet<String>,
     checks: BTreeSet<String>,

@@ -9,7 +9,8 @@ fn that_need(needs: Needs) -> impl Iterator<Item = Metric> {
     Metric::all().filter(move |metric| metric.definition_of().needs == needs)
 }
 
-/// Takes out of the catalogue what cannot exist in a run of this scenario. Only of the shipped generator is known what it makes.
+/// Takes out of the catalogue what cannot exist in a run of this scenario. Only of the shipped
+/// generator is known what it makes.
 pub(crate) fn exclude(catalogue: &mut Catalogue, scenario: &Scenario) {
     let Generator::Shipped { config, .. } = &scenario.session_generator else {
         return;
@@ -34,7 +35,8 @@ pub(crate) fn exclude(catalogue: &mut Catalogue, scenario: &Scenario) {
     }
 }
 
-/// Only a server that is told a limit keeps it; parameters of the user's own may tell it another one.
+/// Only a server that is told a limit keeps it; parameters of the user's own may tell it another
+/// one.
 fn is_told_a_limit(scenario: &Scenario) -> bool {
     let client = &scenario.client;
     let mut own = client.additional_sampling_params.keys();

@@ -21,7 +21,8 @@ pub fn of(scenario: &Scenario) -> Expected {
             true => OutputLength::Exact(Tolerance::default()),
             false => OutputLength::AtMost(Tolerance::default()),
         },
-        // A minimum is a promise of the interface; `ignore_eos` is what every server is asked that knows it.
+        // A minimum is a promise of the interface; `ignore_eos` is what every server is asked that
+        // knows it.
         short_share: match client.min_tokens_param {
             Some(_) => 0.0,
             None => asked_for.short_share,
@@ -67,8 +68,8 @@ fn traffic(asked: &Traffic) -> ExpectedTraffic {
 pub(crate) enum Prompts {
     /// Nothing but their own conversation.
     BeginAnew,
-    /// Nobody can say beforehand: each prompt has to be compared with the earlier ones, for the record to say what a server that never
-    /// saw them can know of it.
+    /// Nobody can say beforehand: each prompt has to be compared with the earlier ones, for the
+    /// record to say what a server that never saw them can know of it.
     MayBeginAlike,
 }
 

@@ -68,8 +68,8 @@ pub fn plan(mut loaded: Loaded, named: &Path, shard: ShardSpec, self_test: bool)
     })
 }
 
-/// Returns the copy of a scenario for its run folder. Plugins that differ from those of the run that
-/// is repeated are noted.
+/// Returns the copy of a scenario for its run folder. Plugins that differ from those of the run
+/// that is repeated are noted.
 fn scenario_copy(loaded: &Loaded, wired: &mut Wired) -> ScenarioCopy {
     let plugins = PluginDigest::of(&wired.plugins());
     let changes = PluginDigest::changes(loaded.recorded_plugins(), &plugins);

@@ -26,7 +26,8 @@ pub struct RunOptions {
     pub compat: CompatOptions,
     /// Suppresses the progress line.
     pub quiet: bool,
-    /// Prints lines of interim metrics, with an interval in seconds if the scenario's is not wanted.
+    /// Prints lines of interim metrics, with an interval in seconds if the scenario's is not
+    /// wanted.
     pub stream_metrics: Option<Option<f64>>,
     /// The live page to update.
     pub page: Option<Arc<Live>>,

@@ -67,8 +67,9 @@ pub(crate) struct ScenarioCopy {
 }
 
 impl ScenarioCopy {
-    /// Copies the script of a scenario, if it has one. `secrets` are texts that must not be written,
-    /// each with its redacted form; `index` is the place of the scenario in the list of its file.
+    /// Copies the script of a scenario, if it has one. `secrets` are texts that must not be
+    /// written, each with its redacted form; `index` is the place of the scenario in the list of
+    /// its file.
     pub(crate) fn new(
         lua: Option<&LuaScenario>,
         index: usize,
@@ -123,8 +124,8 @@ impl ScenarioCopy {
     }
 }
 
-/// Returns the texts of a scenario that are redacted before they are written, each with its redacted
-/// form.
+/// Returns the texts of a scenario that are redacted before they are written, each with its
+/// redacted form.
 pub(crate) fn secrets_of(scenario: &Node) -> Vec<(String, String)> {
     let raw = scenario.to_json();
     let redacted = veeksha_scenario::without_secrets(&raw);
@@ -223,8 +224,8 @@ fn manifest(folder: &Path) -> Result<Json, Failure> {
     manifest.map_err(|reason| Failure::usage(format!("cannot read {}: {reason}", path.display())))
 }
 
-/// Replaces the names of functions by the functions at the same paths of the script. The error is the
-/// path of a function that is not there.
+/// Replaces the names of functions by the functions at the same paths of the script. The error is
+/// the path of a function that is not there.
 fn restore_functions(node: &mut Node, script: Option<&Node>) -> Result<(), String> {
     let below = |key: &str, path: String| {
         if path.is_empty() {

@@ -6,7 +6,8 @@ use veeksha_scenario::Runtime;
 
 use crate::rows::row;
 
-/// The scheduling requested for the threads that dispatch, send and read, and what the system refused.
+/// The scheduling requested for the threads that dispatch, send and read, and what the system
+/// refused.
 #[derive(Clone, Debug, Default)]
 pub struct ThreadSettings {
     spin_microseconds: f64,

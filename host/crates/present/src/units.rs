@@ -2,7 +2,8 @@
 
 use veeksha_metrics::{Metric, PluginVerdict, RunMetric, SloResult};
 
-/// The unit of an objective: figures without one are shares, and so are some metrics; others are plain numbers.
+/// The unit of an objective: figures without one are shares, and so are some metrics; others are
+/// plain numbers.
 pub(crate) fn objective_unit(result: &SloResult) -> &str {
     let is_share = result.sample_count.is_none() || result.metric.parse().is_ok_and(Metric::is_share);
     match result.unit.as_str() {

@@ -75,9 +75,9 @@ fn worst(certificate: &Certificate) -> String {
         .map_or_else(String::new, |finding| finding.what.clone())
 }
 
-/// Returns the exit code of a run: the first that applies of nothing measured, every request failed,
-/// measurement INVALID, SLO not met, done. Interruption, failed plugins and a lost target take
-/// precedence; the caller knows of them.
+/// Returns the exit code of a run: the first that applies of nothing measured, every request
+/// failed, measurement INVALID, SLO not met, done. Interruption, failed plugins and a lost target
+/// take precedence; the caller knows of them.
 pub fn exit_code(evaluation: &Evaluation, certificate: &Certificate) -> u8 {
     if evaluation.counts.requests == 0 || was_interrupted_at_once(evaluation) {
         veeksha_exit::INVALID

@@ -193,7 +193,8 @@ impl EvaluatorPlugins {
     }
 }
 
-/// Opens the components and Lua files named on the command line. `config`, as JSON, is for the last.
+/// Opens the components and Lua files named on the command line. `config`, as JSON, is for the
+/// last.
 pub fn open_files(
     evaluators: &mut EvaluatorPlugins,
     loaded: &Loaded,

@@ -14,8 +14,8 @@ use crate::evaluator_plugins::slo_checks::failed_plugin;
 /// Name of the thread that calls the plugins, in the record too.
 pub(super) const THREAD: &str = "metrics-0";
 
-/// Most requests of one call. From about 64 on the cost of the call itself is negligible, and a small
-/// batch narrows down which request made a plugin fail.
+/// Most requests of one call. From about 64 on the cost of the call itself is negligible, and a
+/// small batch narrows down which request made a plugin fail.
 const BATCH: usize = 64;
 
 /// Opened plugins, and the requests that they have not received yet. Owned by one thread.
@@ -134,7 +134,8 @@ impl RequestEvaluator {
         }
     }
 
-    /// Evaluates the remaining requests and collects the last samples. Returns the failures of all plugins.
+    /// Evaluates the remaining requests and collects the last samples. Returns the failures of all
+    /// plugins.
     pub(crate) fn finish(mut self, emit: &mut dyn FnMut(Event)) -> Vec<PluginFailure> {
         self.flush(emit);
         let failures = &mut self.failures;

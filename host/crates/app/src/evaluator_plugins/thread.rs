@@ -87,7 +87,8 @@ fn work(
             evaluator = evaluator.timed(RunClock::with_origin(info.epoch_monotonic_nanos));
         }
         evaluator.take(&event, &mut emit);
-        // Requests that arrived meanwhile join the batch; an incomplete batch does not wait for more.
+        // Requests that arrived meanwhile join the batch; an incomplete batch does not wait for
+        // more.
         while let Ok(event) = inbox.try_recv() {
             evaluator.take(&event, &mut emit);
         }

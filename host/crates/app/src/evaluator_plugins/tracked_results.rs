@@ -27,8 +27,8 @@ impl TrackedResults {
         }
     }
 
-    /// Describes the names that are neither a metric nor a run-level metric, each with the nearest known
-    /// name; `None` if there are none.
+    /// Describes the names that are neither a metric nor a run-level metric, each with the nearest
+    /// known name; `None` if there are none.
     pub(super) fn unknown_names(&self) -> Option<String> {
         let unknown = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
         let catalogue = self.samples.catalogue();
