@@ -19,7 +19,7 @@ use veeksha_ports::{FlavorFactory, Workload};
 use veeksha_prompt::{Materializer, MediaStore, Tokenizer};
 use veeksha_scenario::{Flavor, Generator, Shipped, Trace as TraceKeys};
 use veeksha_trace::{Check, OnBadRow, Order, TraceOptions};
-use veeksha_wasm::{EngineOptions, Grants, Limits, NoLog, PluginEngine, TokenCounter};
+use veeksha_wasm::{EngineOptions, Grants, NoLog, PluginEngine, TokenCounter};
 
 /// How long each figure is measured.
 const SECONDS: f64 = 1.0;
@@ -152,10 +152,7 @@ fn flavor(
         return None;
     };
     let bytes = std::fs::read(plugins().join(format!("dist/{name}.wasm"))).expect("a component");
-    let engine = PluginEngine::new(EngineOptions {
-        cache_dir: None,
-        limits: Limits::default(),
-    });
+    let engine = PluginEngine::new(EngineOptions::default());
     let plugin = engine.expect("an engine").load(name, &bytes).expect("a plugin");
     let mut grants = Grants::new(42, Arc::new(NoLog));
     grants.tokens = Some(Arc::new(Counter(tokenizer.clone())));

@@ -321,15 +321,12 @@ function Results:windows(metric, filter, seconds) end
 ---@class veeksha.Scenario
 ---@field certificate? veeksha.Certificate Thresholds at which a run is not trusted.
 ---@field client? veeksha.Client The server and the client's connection to it. Default: `openai_chat_completions`.
----@field description? string|nil A description for readers of the reports.
 ---@field endpoint? veeksha.Endpoint|nil A running server: its values replace the client's.
 ---@field evaluators? veeksha.Evaluator[] Metrics, checks and objectives: the built-in metrics, plugins, functions. The built-in metrics are always measured.
----@field name? string|nil The scenario's name, which reports show and the run folder's name ends with.
 ---@field output_dir? string The folder that runs are written to, each in a subfolder. Default: `"benchmark_output"`.
 ---@field runtime? veeksha.Runtime Duration, number of sessions and threads of the run.
 ---@field seed? integer The seed of all randomness: lengths, texts, arrivals. Two runs with the same seed send the same requests. Default: `42`.
 ---@field session_generator? veeksha.SessionGenerator The source of sessions. Default: `synthetic`.
----@field tags? string[] Tags for grouping and searching runs. Default: `[]`.
 ---@field trace_recorder? veeksha.TraceRecorder Contents of the trace.
 ---@field traffic_scheduler? veeksha.Traffic The start times of sessions. Default: `rate`.
 
@@ -398,9 +395,16 @@ function Results:windows(metric, filter, seconds) end
 ---@class veeksha.SessionGenerator.lua
 ---@field agent? fun(session: veeksha.AgentSession) Plays one session step by step: sends a request, waits for the answer, and continues.
 ---@field files? table<string, string> Images, sounds and videos that its messages may name: a map from the name to the path.
+---@field guarantees? veeksha.SessionGenerator.lua.guarantees Properties that hold for all sessions. The host refuses objectives that such sessions cannot meet and skips work that they do not need.
 ---@field length? integer|nil Number of sessions; null if only the function ends the workload.
 ---@field sessions? fun(index: integer, rng: veeksha.Rng): veeksha.Session? Makes the whole session `index` (from 0); nil ends the workload. It must depend on its arguments alone.
 ---@field type "lua"
+
+---Properties that hold for all sessions. The host refuses objectives that such sessions cannot meet and skips work that they do not need.
+---@class veeksha.SessionGenerator.lua.guarantees
+---@field distinct_prompts? boolean No prompt begins like the prompt of another session. Default: `false`.
+---@field max_depth? integer The longest chain of requests in which each waits for the one before it.
+---@field max_output_tokens? integer No answer is requested with more tokens than this.
 
 ---A component in a file.
 ---@class veeksha.SessionGenerator.wasm
@@ -760,10 +764,11 @@ function Results:windows(metric, filter, seconds) end
 ---Resource limits of plugins; exceeding one ends the run with an error that names the plugin.
 ---@class veeksha.PluginLimits
 ---@field call_deadline_seconds? number Maximum seconds per call into a plugin. Default: `10.0`.
+---@field compile_deadline_seconds? number Maximum seconds for the compilation of a component, which happens once: the result is cached. Default: `300.0`.
 ---@field memory_mib? integer Maximum memory per instance, in MiB. Default: `256`.
 
 ---Metrics, checks and objectives of a run.
----@alias veeksha.Evaluator veeksha.Evaluator.performance|veeksha.Evaluator.fluidity|veeksha.Evaluator.wasm|veeksha.Evaluator.lua
+---@alias veeksha.Evaluator veeksha.Evaluator.performance|veeksha.Evaluator.wasm|veeksha.Evaluator.lua
 
 ---Functions of this Lua scenario.
 ---@class veeksha.Evaluator.lua
@@ -787,12 +792,6 @@ function Results:windows(metric, filter, seconds) end
 ---@field files? table<string, string> Files that it may read, and media that its messages may name: a map from the name to the path.
 ---@field path string The component's file, relative to the scenario's folder.
 ---@field type "wasm"
-
----The metric plugin `fluidity`.
----@class veeksha.Evaluator.fluidity
----@field decode_deadline? number Seconds from the moment one token is due until the next one is; more than 0. Default: `0.05`.
----@field prefill_deadline? number Seconds from dispatch until the first token is due. Default: `0.1`.
----@field type "fluidity"
 
 ---The built-in evaluator of latency and throughput.
 ---@class veeksha.Evaluator.performance

@@ -2,7 +2,9 @@
 
 use serde::Deserialize;
 use veeksha_plugin::flavor::{Cell, Column, Group, Layout, Replay, Row, TimeUnit, Trace, TraceFlavor, Turn};
-use veeksha_plugin::{Error, Media, MediaKind, Message, Request, Role, Segment, Session, seed_of, synthetic};
+use veeksha_plugin::{
+    Error, Media, MediaKind, Message, Plugin, Request, Role, Segment, Session, seed_of, synthetic,
+};
 
 use crate::config::Config;
 
@@ -25,10 +27,8 @@ pub struct Cells {
 /// The most images that are made for one request.
 const MOST_IMAGES: u64 = 1000;
 
-impl TraceFlavor for Azure {
+impl Plugin for Azure {
     type Config = Config;
-    type Row = Cells;
-
     const NAME: &'static str = "azure";
     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
     const SUMMARY: &'static str = "the Azure LLM inference traces of 2023, 2024 and 2025: one request a row";
@@ -36,6 +36,10 @@ impl TraceFlavor for Azure {
     fn config_schema() -> String {
         include_str!("../schema.json").into()
     }
+}
+
+impl TraceFlavor for Azure {
+    type Row = Cells;
 
     fn open(config: Config) -> Result<Self, Error> {
         for (path, pixels) in [

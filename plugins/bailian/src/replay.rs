@@ -7,7 +7,7 @@ use serde::Deserialize;
 use veeksha_plugin::flavor::{
     Cell, Column, Group, HistoryMode, Layout, Replay, Row, TimeUnit, Trace, TraceFlavor, Turn,
 };
-use veeksha_plugin::{Error, Message, Request, Role, Session};
+use veeksha_plugin::{Error, Message, Plugin, Request, Role, Session};
 
 use crate::config::{Config, ThinkTime};
 use crate::prompt;
@@ -31,10 +31,8 @@ pub struct Cells {
     hash_ids: Vec<u64>,
 }
 
-impl TraceFlavor for Bailian {
+impl Plugin for Bailian {
     type Config = Config;
-    type Row = Cells;
-
     const NAME: &'static str = "bailian";
     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
     const SUMMARY: &'static str =
@@ -43,6 +41,10 @@ impl TraceFlavor for Bailian {
     fn config_schema() -> String {
         include_str!("../schema.json").into()
     }
+}
+
+impl TraceFlavor for Bailian {
+    type Row = Cells;
 
     fn open(config: Config) -> Result<Self, Error> {
         if config.block_size == 0 {

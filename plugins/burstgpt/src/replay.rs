@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use veeksha_plugin::flavor::{Group, HistoryMode, Layout, Replay, Row, TimeUnit, Trace, TraceFlavor, Turn};
-use veeksha_plugin::{Error, Request, Session, seed_of, synthetic};
+use veeksha_plugin::{Error, Plugin, Request, Session, seed_of, synthetic};
 
 use crate::config::{Config, History, ThinkTime};
 use crate::row::{Cells, Counts, columns};
@@ -13,10 +13,8 @@ pub struct BurstGpt {
     config: Config,
 }
 
-impl TraceFlavor for BurstGpt {
+impl Plugin for BurstGpt {
     type Config = Config;
-    type Row = Cells;
-
     const NAME: &'static str = "burstgpt";
     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
     const SUMMARY: &'static str =
@@ -25,6 +23,10 @@ impl TraceFlavor for BurstGpt {
     fn config_schema() -> String {
         include_str!("../schema.json").into()
     }
+}
+
+impl TraceFlavor for BurstGpt {
+    type Row = Cells;
 
     fn open(config: Config) -> Result<Self, Error> {
         if config.failed_output_tokens == Some(0) {

@@ -6,7 +6,7 @@ use veeksha_plugin::conversation::chain;
 use veeksha_plugin::flavor::{
     Cell, Column, Group, HistoryMode, Layout, Replay, Row, Trace, TraceFlavor, Turn,
 };
-use veeksha_plugin::{Error, Request};
+use veeksha_plugin::{Error, Plugin, Request};
 
 use crate::config::Config;
 use crate::payload;
@@ -22,10 +22,8 @@ pub struct Cells {
     payloads: Vec<Value>,
 }
 
-impl TraceFlavor for InputsJson {
+impl Plugin for InputsJson {
     type Config = Config;
-    type Row = Cells;
-
     const NAME: &'static str = "inputs_json";
     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
     const SUMMARY: &'static str = "AIPerf's inputs.json: whole request bodies, sent again as they are";
@@ -33,6 +31,10 @@ impl TraceFlavor for InputsJson {
     fn config_schema() -> String {
         include_str!("../schema.json").into()
     }
+}
+
+impl TraceFlavor for InputsJson {
+    type Row = Cells;
 
     fn open(config: Config) -> Result<Self, Error> {
         Ok(InputsJson { config })

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use veeksha_plugin::flavor::{Group, HistoryMode, Layout, Replay, Row, TimeUnit, Trace, TraceFlavor, Turn};
 use veeksha_plugin::{
-    Error, LastBlock, Message, Request, Role, Segment, Session, blocks, seed_of, synthetic,
+    Error, LastBlock, Message, Plugin, Request, Role, Segment, Session, blocks, seed_of, synthetic,
 };
 
 use crate::config::{Config, History};
@@ -16,10 +16,8 @@ pub struct Mooncake {
     config: Config,
 }
 
-impl TraceFlavor for Mooncake {
+impl Plugin for Mooncake {
     type Config = Config;
-    type Row = Cells;
-
     const NAME: &'static str = "mooncake";
     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
     const SUMMARY: &'static str =
@@ -28,6 +26,10 @@ impl TraceFlavor for Mooncake {
     fn config_schema() -> String {
         include_str!("../schema.json").into()
     }
+}
+
+impl TraceFlavor for Mooncake {
+    type Row = Cells;
 
     fn open(config: Config) -> Result<Self, Error> {
         if config.block_size == 0 {

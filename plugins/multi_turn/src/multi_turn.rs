@@ -6,7 +6,7 @@ use veeksha_plugin::conversation::{answer_text, bust_cache, chain, continue_answ
 use veeksha_plugin::flavor::{
     Answer, Cell, Column, Group, Layout, Replay, Row, TimeUnit, Trace, TraceFlavor, Turn,
 };
-use veeksha_plugin::{Error, Message, Nanos, Request, tokens};
+use veeksha_plugin::{Error, Message, Nanos, Plugin, Request, tokens};
 
 use crate::clock::Clock;
 use crate::config::Config;
@@ -34,10 +34,8 @@ struct Asked {
     length: Option<u32>,
 }
 
-impl TraceFlavor for MultiTurn {
+impl Plugin for MultiTurn {
     type Config = Config;
-    type Row = Cells;
-
     const NAME: &'static str = "multi_turn";
     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
     const SUMMARY: &'static str = "AIPerf's conversations of several turns, with messages of any role";
@@ -45,6 +43,10 @@ impl TraceFlavor for MultiTurn {
     fn config_schema() -> String {
         include_str!("../schema.json").into()
     }
+}
+
+impl TraceFlavor for MultiTurn {
+    type Row = Cells;
 
     fn open(config: Config) -> Result<Self, Error> {
         if config.output_tokens == Some(0) {

@@ -1,8 +1,8 @@
 //! What a request looks like.
 
 use serde_json::{Map, Value, json};
-use veeksha_plugin::Error;
 use veeksha_plugin::codec::{Endpoint, EndpointCodec, Parts};
+use veeksha_plugin::{Error, Plugin};
 
 use crate::answer;
 use crate::config::{Api, Config, Think};
@@ -12,9 +12,8 @@ pub struct Ollama {
     config: Config,
 }
 
-impl EndpointCodec for Ollama {
+impl Plugin for Ollama {
     type Config = Config;
-
     const NAME: &'static str = "ollama";
     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
     const SUMMARY: &'static str = "Ollama's own API: /api/chat and /api/generate";
@@ -22,7 +21,9 @@ impl EndpointCodec for Ollama {
     fn config_schema() -> String {
         include_str!("../schema.json").into()
     }
+}
 
+impl EndpointCodec for Ollama {
     fn open(config: Config) -> Result<Self, Error> {
         if config.options.contains_key("num_predict") {
             return Err(Error::config(

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use veeksha_plugin::flavor::{
     Cell, Column, Group, Layout, MostFrequent, Replay, Row, TimeUnit, Trace, TraceFlavor, Turn,
 };
-use veeksha_plugin::{Error, Request, Session};
+use veeksha_plugin::{Error, Plugin, Request, Session};
 
 use crate::config::Config;
 
@@ -22,10 +22,8 @@ pub struct Cells {
     output_length: u32,
 }
 
-impl TraceFlavor for Rag {
+impl Plugin for Rag {
     type Config = Config;
-    type Row = Cells;
-
     const NAME: &'static str = "rag";
     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
     const SUMMARY: &'static str =
@@ -34,6 +32,10 @@ impl TraceFlavor for Rag {
     fn config_schema() -> String {
         include_str!("../schema.json").into()
     }
+}
+
+impl TraceFlavor for Rag {
+    type Row = Cells;
 
     fn open(config: Config) -> Result<Self, Error> {
         if config.num_documents == 0 {

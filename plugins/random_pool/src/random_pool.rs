@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use veeksha_plugin::conversation::{Modalities, bust_cache};
 use veeksha_plugin::flavor::{Cell, Column, Group, Grouping, Layout, Replay, Trace, TraceFlavor, Turn};
-use veeksha_plugin::{Error, Message, Request, Role, Segment, Session, text};
+use veeksha_plugin::{Error, Message, Plugin, Request, Role, Segment, Session, text};
 
 use crate::config::Config;
 
@@ -21,10 +21,8 @@ pub struct Cells {
     image_uuids: Option<Value>,
 }
 
-impl TraceFlavor for RandomPool {
+impl Plugin for RandomPool {
     type Config = Config;
-    type Row = Cells;
-
     const NAME: &'static str = "random_pool";
     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
     const SUMMARY: &'static str = "AIPerf's pools: one row of each file, drawn at random, is a request";
@@ -32,6 +30,10 @@ impl TraceFlavor for RandomPool {
     fn config_schema() -> String {
         include_str!("../schema.json").into()
     }
+}
+
+impl TraceFlavor for RandomPool {
+    type Row = Cells;
 
     fn open(config: Config) -> Result<Self, Error> {
         if config.output_tokens == Some(0) {

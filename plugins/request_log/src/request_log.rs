@@ -5,7 +5,7 @@ use veeksha_plugin::conversation::chain;
 use veeksha_plugin::flavor::{
     Cell, Column, Group, HistoryMode, Layout, Replay, TimeUnit, Trace, TraceFlavor, Turn,
 };
-use veeksha_plugin::{Error, Request, seed_of, synthetic};
+use veeksha_plugin::{Error, Plugin, Request, seed_of, synthetic};
 
 use crate::config::Config;
 
@@ -25,10 +25,8 @@ pub struct Cells {
     wait_after_previous_response_s: Option<f64>,
 }
 
-impl TraceFlavor for RequestLog {
+impl Plugin for RequestLog {
     type Config = Config;
-    type Row = Cells;
-
     const NAME: &'static str = "request_log";
     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
     const SUMMARY: &'static str = "requests of recorded lengths, with text of their own";
@@ -36,6 +34,10 @@ impl TraceFlavor for RequestLog {
     fn config_schema() -> String {
         include_str!("../schema.json").into()
     }
+}
+
+impl TraceFlavor for RequestLog {
+    type Row = Cells;
 
     fn open(config: Config) -> Result<Self, Error> {
         Ok(RequestLog {

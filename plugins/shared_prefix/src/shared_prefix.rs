@@ -5,7 +5,9 @@ use veeksha_plugin::conversation::chain;
 use veeksha_plugin::flavor::{
     Cell, Column, Group, HistoryMode, Layout, Replay, Row, TimeUnit, Trace, TraceFlavor, Turn,
 };
-use veeksha_plugin::{Corpus, Error, LastBlock, Message, Request, Role, Segment, blocks, seed_of, synthetic};
+use veeksha_plugin::{
+    Corpus, Error, LastBlock, Message, Plugin, Request, Role, Segment, blocks, seed_of, synthetic,
+};
 
 use crate::config::Config;
 
@@ -28,10 +30,8 @@ pub struct Cells {
     wait_after_previous_response_s: Option<f64>,
 }
 
-impl TraceFlavor for SharedPrefix {
+impl Plugin for SharedPrefix {
     type Config = Config;
-    type Row = Cells;
-
     const NAME: &'static str = "shared_prefix";
     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
     const SUMMARY: &'static str = "conversations that begin with the blocks their hash ids name";
@@ -39,6 +39,10 @@ impl TraceFlavor for SharedPrefix {
     fn config_schema() -> String {
         include_str!("../schema.json").into()
     }
+}
+
+impl TraceFlavor for SharedPrefix {
+    type Row = Cells;
 
     fn open(config: Config) -> Result<Self, Error> {
         if config.block_size == 0 {

@@ -6,7 +6,7 @@ use veeksha_plugin::conversation::{Exchange, RecordedMessage, bust_cache, chain,
 use veeksha_plugin::flavor::{
     Cell, Column, Group, HistoryMode, Layout, Replay, Row, Trace, TraceFlavor, Turn,
 };
-use veeksha_plugin::{Error, Request, tokens};
+use veeksha_plugin::{Error, Plugin, Request, tokens};
 
 use crate::config::Config;
 use crate::limits::Lengths;
@@ -24,10 +24,8 @@ pub struct Cells {
     conversations: Vec<Value>,
 }
 
-impl TraceFlavor for ShareGpt {
+impl Plugin for ShareGpt {
     type Config = Config;
-    type Row = Cells;
-
     const NAME: &'static str = "sharegpt";
     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
     const SUMMARY: &'static str = "whole conversations of ShareGPT's form, turn by turn";
@@ -35,6 +33,10 @@ impl TraceFlavor for ShareGpt {
     fn config_schema() -> String {
         include_str!("../schema.json").into()
     }
+}
+
+impl TraceFlavor for ShareGpt {
+    type Row = Cells;
 
     fn open(config: Config) -> Result<Self, Error> {
         for (key, value) in [

@@ -6,7 +6,7 @@ use veeksha_plugin::conversation::{Modalities, bust_cache, chain, role};
 use veeksha_plugin::flavor::{
     Cell, Column, Group, HistoryMode, Layout, Replay, Row, TimeUnit, Trace, TraceFlavor, Turn,
 };
-use veeksha_plugin::{Error, Message, Request, Role};
+use veeksha_plugin::{Error, Message, Plugin, Request, Role};
 
 use crate::config::Config;
 
@@ -29,10 +29,8 @@ pub struct Cells {
     image_uuids: Option<Value>,
 }
 
-impl TraceFlavor for SingleTurn {
+impl Plugin for SingleTurn {
     type Config = Config;
-    type Row = Cells;
-
     const NAME: &'static str = "single_turn";
     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
     const SUMMARY: &'static str = "AIPerf's rows of one request each, with text, images, audio and video";
@@ -40,6 +38,10 @@ impl TraceFlavor for SingleTurn {
     fn config_schema() -> String {
         include_str!("../schema.json").into()
     }
+}
+
+impl TraceFlavor for SingleTurn {
+    type Row = Cells;
 
     fn open(config: Config) -> Result<Self, Error> {
         if config.output_tokens == Some(0) {

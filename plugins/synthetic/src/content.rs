@@ -76,6 +76,11 @@ impl ContentPlan {
         Ok(plan)
     }
 
+    /// Returns true if prompts of different sessions can begin with the same text.
+    pub(crate) fn shares_prefixes(&self) -> bool {
+        self.text.as_ref().is_some_and(TextPlan::shares_prefix)
+    }
+
     /// The draws of a session whose first request stands at `step`.
     pub(crate) fn draws<'a>(&self, random: &'a Random, step: u64) -> ContentDraws<'a> {
         ContentDraws {

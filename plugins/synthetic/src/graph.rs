@@ -94,7 +94,16 @@ impl GraphPlan {
         })
     }
 
-    /// Requests in every session, if it is the same number.
+    /// Returns the longest chain of requests in which each waits for another, if it is bounded.
+    pub(crate) fn max_depth(&self) -> Option<u32> {
+        match self {
+            GraphPlan::SingleRequest => Some(1),
+            GraphPlan::Linear { requests, .. } => requests.largest(),
+            GraphPlan::Branching(plan) => plan.layers.largest(),
+        }
+    }
+
+    /// Returns the requests of every session, if their number is constant.
     pub(crate) fn requests_per_session(&self) -> Option<u64> {
         match self {
             GraphPlan::SingleRequest => Some(1),

@@ -96,7 +96,18 @@ impl LengthSampler {
         }
     }
 
-    /// The number, if it is always the same.
+    /// Returns the largest number, if there is one.
+    pub(crate) fn largest(&self) -> Option<u32> {
+        match self {
+            LengthSampler::Fixed(value) => Some(*value),
+            LengthSampler::Uniform { max, .. } => Some(*max),
+            LengthSampler::Stair { values, .. } => values.iter().max().copied(),
+            LengthSampler::Zipf(zipf) => Some(zipf.max()),
+            LengthSampler::InverseGaussian(_) => None,
+        }
+    }
+
+    /// Returns the number, if it is always the same.
     pub(crate) fn constant(&self) -> Option<u32> {
         match self {
             LengthSampler::Fixed(value) => Some(*value),

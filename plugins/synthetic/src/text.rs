@@ -36,6 +36,11 @@ impl TextPlan {
         })
     }
 
+    /// Returns true if first requests of several sessions can begin with the common text.
+    pub(crate) fn shares_prefix(&self) -> bool {
+        self.prefix_ratio > 0.0 && self.prefix_probability > 0.0
+    }
+
     /// The draws of a session whose first request stands at `step`.
     pub(crate) fn draws<'a>(&self, random: &'a Random, step: u64) -> TextDraws<'a> {
         TextDraws {

@@ -1,6 +1,6 @@
 //! The generator itself: a graph, and for each of its nodes a text and a length of the answer.
 
-use veeksha_plugin::{Error, Message, Random, Request, Role, Session, SessionGenerator};
+use veeksha_plugin::{Error, Guarantees, Message, Plugin, Random, Request, Role, Session, SessionGenerator};
 
 use crate::config::{Config, OutputSpec};
 use crate::content::{ContentPlan, unsupported};
@@ -15,7 +15,7 @@ pub struct Synthetic {
     output: LengthSampler,
 }
 
-impl SessionGenerator for Synthetic {
+impl Plugin for Synthetic {
     type Config = Config;
     const NAME: &'static str = "synthetic";
     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
@@ -24,13 +24,23 @@ impl SessionGenerator for Synthetic {
     fn config_schema() -> String {
         include_str!("../schema.json").into()
     }
+}
 
+impl SessionGenerator for Synthetic {
     fn open(config: Config) -> Result<Self, Error> {
         Ok(Synthetic {
             graph: GraphPlan::new(config.session_graph, config.inherit_history)?,
             content: ContentPlan::new(config.channels)?,
             output: output(config.output_spec)?,
         })
+    }
+
+    fn guarantees(&self) -> Guarantees {
+        Guarantees {
+            max_output_tokens: self.output.largest(),
+            max_depth: self.graph.max_depth(),
+            distinct_prompts: !self.content.shares_prefixes(),
+        }
     }
 
     fn session(&self, index: u64, random: Random) -> Result<Session, Error> {
@@ -86,6 +96,53 @@ mod tests {
 
     fn prompt_tokens(request: &Request) -> u32 {
         request.messages[0].content.iter().map(tokens).sum()
+    }
+
+    #[test]
+    fn guarantees_the_largest_output_of_a_bounded_distribution() {
+        let largest = |lengths: &str| {
+            let text = format!(r#"{{"output_length_generator": {lengths}}}"#);
+            let json = format!(r#"{{"output_spec": {{"text": {text}}}}}"#);
+            open(&json).unwrap().guarantees().max_output_tokens
+        };
+        assert_eq!(largest(r#"{"type": "fixed", "value": 1}"#), Some(1));
+        assert_eq!(largest(r#"{"type": "uniform", "min": 1, "max": 2}"#), Some(2));
+        assert_eq!(largest(r#"{"type": "zipf", "min": 1, "max": 3}"#), Some(3));
+        assert_eq!(
+            largest(r#"{"type": "fixed_stair", "values": [1, 4, 2]}"#),
+            Some(4)
+        );
+        assert_eq!(largest(r#"{"type": "inverse_gaussian", "mean": 1}"#), None);
+    }
+
+    #[test]
+    fn guarantees_the_depth_of_the_graph() {
+        let depth = |graph: &str| {
+            let json = format!(r#"{{"session_graph": {graph}}}"#);
+            open(&json).unwrap().guarantees().max_depth
+        };
+        let one = r#"{"type": "fixed", "value": 1}"#;
+        let up_to_two = r#"{"type": "uniform", "min": 1, "max": 2}"#;
+        assert_eq!(depth(r#"{"type": "single_request"}"#), Some(1));
+        for (key, graph) in [
+            ("num_request_generator", "linear"),
+            ("num_layers_generator", "branching"),
+        ] {
+            let graph = |lengths| format!(r#"{{"type": "{graph}", "{key}": {lengths}}}"#);
+            assert_eq!(depth(&graph(one)), Some(1));
+            assert_eq!(depth(&graph(up_to_two)), Some(2));
+        }
+    }
+
+    #[test]
+    fn guarantees_distinct_prompts_without_a_shared_prefix() {
+        let distinct = |channel: &str| {
+            let json = format!(r#"{{"channels": [{channel}]}}"#);
+            open(&json).unwrap().guarantees().distinct_prompts
+        };
+        assert!(open("{}").unwrap().guarantees().distinct_prompts);
+        assert!(distinct(r#"{"type": "text", "shared_prefix_ratio": 0}"#));
+        assert!(!distinct(r#"{"type": "text", "shared_prefix_ratio": 0.3}"#));
     }
 
     const RICH: &str = r#"{

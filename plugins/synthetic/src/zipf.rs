@@ -40,6 +40,11 @@ impl Zipf {
         zipf
     }
 
+    /// Returns the largest number.
+    pub(crate) fn max(&self) -> u32 {
+        self.min + (self.ranks - 1) as u32
+    }
+
     /// The next number.
     pub(crate) fn sample(&self, draw: &mut Draw<'_>) -> u32 {
         let rank = self.rank(draw) - 1;

@@ -3,7 +3,7 @@
 use veeksha_plugin::flavor::{
     Cell, Column, Group, HistoryMode, Layout, Replay, TimeUnit, Trace, TraceFlavor, Turn,
 };
-use veeksha_plugin::{Corpus, Error, Message, Request, Role, Segment, Session, seed_of, synthetic};
+use veeksha_plugin::{Corpus, Error, Message, Plugin, Request, Role, Segment, Session, seed_of, synthetic};
 
 use crate::config::Config;
 use crate::node::{Cells, Node, nodes};
@@ -15,10 +15,8 @@ pub struct TimedSyntheticSession {
     history: HistoryMode,
 }
 
-impl TraceFlavor for TimedSyntheticSession {
+impl Plugin for TimedSyntheticSession {
     type Config = Config;
-    type Row = Cells;
-
     const NAME: &'static str = "timed_synthetic_session";
     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
     const SUMMARY: &'static str = "sessions of recorded lengths, graphs and think times";
@@ -26,6 +24,10 @@ impl TraceFlavor for TimedSyntheticSession {
     fn config_schema() -> String {
         include_str!("../schema.json").into()
     }
+}
+
+impl TraceFlavor for TimedSyntheticSession {
+    type Row = Cells;
 
     fn open(config: Config) -> Result<Self, Error> {
         if config.page_size == 0 {

@@ -7,7 +7,7 @@ use veeksha_plugin::conversation::{Exchange, chain, exchanges};
 use veeksha_plugin::flavor::{
     Cell, Column, Group, HistoryMode, Layout, Replay, Row, Trace, TraceFlavor, Turn,
 };
-use veeksha_plugin::{Error, Request, Role, tokens};
+use veeksha_plugin::{Error, Plugin, Request, Role, tokens};
 
 use crate::config::Config;
 use crate::dialect::Dialect;
@@ -25,10 +25,8 @@ pub struct UntimedContentMultiTurn {
 /// A row: the list of messages under the name of its column.
 type Cells = HashMap<String, Vec<Value>>;
 
-impl TraceFlavor for UntimedContentMultiTurn {
+impl Plugin for UntimedContentMultiTurn {
     type Config = Config;
-    type Row = Cells;
-
     const NAME: &'static str = "untimed_content_multi_turn";
     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
     const SUMMARY: &'static str = "recorded conversations with their real text, without think times";
@@ -36,6 +34,10 @@ impl TraceFlavor for UntimedContentMultiTurn {
     fn config_schema() -> String {
         include_str!("../schema.json").into()
     }
+}
+
+impl TraceFlavor for UntimedContentMultiTurn {
+    type Row = Cells;
 
     fn open(config: Config) -> Result<Self, Error> {
         Ok(UntimedContentMultiTurn {

@@ -1,7 +1,7 @@
 //! A conversation into a session of requests.
 
 use veeksha_plugin::flavor::{Group, HistoryMode, Layout, Replay, Row, Trace, TraceFlavor, Turn};
-use veeksha_plugin::{Error, Message, Request, Role, Segment, Session, seed_of, synthetic};
+use veeksha_plugin::{Error, Message, Plugin, Request, Role, Segment, Session, seed_of, synthetic};
 
 use crate::calls::{Call, calls};
 use crate::config::{Config, Scope, Subagents};
@@ -16,10 +16,8 @@ pub struct Weka {
 /// Tokens of a block where the row does not say.
 const BLOCK_SIZE: u32 = 64;
 
-impl TraceFlavor for Weka {
+impl Plugin for Weka {
     type Config = Config;
-    type Row = Cells;
-
     const NAME: &'static str = "weka";
     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
     const SUMMARY: &'static str = "captures of coding agents with their subagents, prompts of hash blocks";
@@ -27,6 +25,10 @@ impl TraceFlavor for Weka {
     fn config_schema() -> String {
         include_str!("../schema.json").into()
     }
+}
+
+impl TraceFlavor for Weka {
+    type Row = Cells;
 
     fn open(config: Config) -> Result<Self, Error> {
         Ok(Weka { config })

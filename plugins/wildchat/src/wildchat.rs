@@ -8,7 +8,7 @@ use veeksha_plugin::conversation::{Exchange, RecordedMessage, bust_cache, chain,
 use veeksha_plugin::flavor::{
     Cell, Column, Group, HistoryMode, Layout, Replay, Row, Trace, TraceFlavor, Turn,
 };
-use veeksha_plugin::{Error, Nanos, Request, Role, Session, tokens};
+use veeksha_plugin::{Error, Nanos, Plugin, Request, Role, Session, tokens};
 
 use crate::config::{Config, Unit};
 use crate::filter::refusal;
@@ -42,10 +42,8 @@ struct Asked {
     times: Times,
 }
 
-impl TraceFlavor for WildChat {
+impl Plugin for WildChat {
     type Config = Config;
-    type Row = Cells;
-
     const NAME: &'static str = "wildchat";
     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
     const SUMMARY: &'static str = "conversations of WildChat's form, with the think times of their people";
@@ -53,6 +51,10 @@ impl TraceFlavor for WildChat {
     fn config_schema() -> String {
         include_str!("../schema.json").into()
     }
+}
+
+impl TraceFlavor for WildChat {
+    type Row = Cells;
 
     fn open(config: Config) -> Result<Self, Error> {
         for (key, value) in [

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use serde::de::DeserializeOwned;
 
 use crate::bindings::agent_generator::exports::veeksha::plugin::agent_generator as contract;
-use crate::{Error, Failure, Random, Request, Response, config, frame, log};
+use crate::{Error, Failure, Guarantees, Plugin, Random, Request, Response, config, frame, log};
 
 pub use contract::Step;
 
@@ -16,27 +16,18 @@ pub use contract::Step;
 ///
 /// A session must depend on (configuration, seed, index, the answers) and on nothing else.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no agent",
+    message = "`{Self}` is not an agent",
     label = "does not implement `Agent`",
     note = "write `impl Agent for {Self} {{ .. }}`; the documentation of `Agent` has a whole one"
 )]
-pub trait Agent: Sized + 'static {
-    /// What the user writes under the generator's name; see [`SessionGenerator::Config`](crate::SessionGenerator::Config).
-    type Config: DeserializeOwned + 'static;
-
-    /// The name of the generator.
-    const NAME: &'static str;
-    /// Its version.
-    const VERSION: &'static str;
-    /// What it does, in one line.
-    const SUMMARY: &'static str;
-
-    /// JSON schema of the configuration; the host checks against it before `start`. By default everything is allowed.
-    fn config_schema() -> String {
-        "{}".into()
+pub trait Agent: Plugin {
+    /// Returns the properties that all sessions share. By default nothing is guaranteed.
+    fn guarantees(config: &Self::Config) -> Guarantees {
+        let _ = config;
+        Guarantees::default()
     }
 
-    /// Begins session `index`.
+    /// Starts session `index`.
     ///
     /// # Errors
     /// A configuration that cannot be; say where with [`Error::config`].
@@ -108,6 +99,11 @@ impl<T: Agent> contract::Guest for Exported<T> {
 }
 
 impl<T: Agent> contract::GuestAgent for Live<T> {
+    fn guarantees(config: String) -> Result<Guarantees, Error> {
+        log::report_panics();
+        Ok(T::guarantees(&*parsed::<T::Config>(config)?))
+    }
+
     fn start(config: String, index: u64) -> Result<(contract::Agent, Step), Error> {
         log::report_panics();
         let (agent, step) = T::start(&*parsed::<T::Config>(config)?, index, Random::of_session(index))?;

@@ -2,17 +2,19 @@
 //!
 //! ```
 //! use veeksha_plugin::check::RequestCheck;
-//! use veeksha_plugin::{Completion, Error};
+//! use veeksha_plugin::{Completion, Error, Plugin};
 //!
 //! /// Good is what was not cut off.
 //! struct Whole;
 //!
-//! impl RequestCheck for Whole {
+//! impl Plugin for Whole {
 //!     type Config = ();
 //!     const NAME: &'static str = "whole";
 //!     const VERSION: &'static str = "0.1.0";
 //!     const SUMMARY: &'static str = "answers that were not cut off";
+//! }
 //!
+//! impl RequestCheck for Whole {
 //!     fn open(_config: ()) -> Result<Self, Error> {
 //!         Ok(Whole)
 //!     }
@@ -27,38 +29,20 @@
 
 use std::marker::PhantomData;
 
-use serde::de::DeserializeOwned;
-
 use crate::bindings::request_check::exports::veeksha::plugin::request_check as contract;
 use crate::completion::{Completion, each};
-use crate::{Error, frame};
+use crate::{Error, Plugin, frame};
 
 /// Judges requests.
 ///
 /// What it says must depend on (configuration, request) and on nothing else, not on the requests before: the host may use several
 /// instances, and may ask twice.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no request check",
+    message = "`{Self}` is not a request check",
     label = "does not implement `RequestCheck`",
     note = "write `impl RequestCheck for {Self} {{ .. }}`; the documentation of `RequestCheck` has a whole one"
 )]
-pub trait RequestCheck: Sized + 'static {
-    /// What the user writes under the check's name. Derive `Deserialize` and deny unknown fields; an enum is read as an
-    /// object tagged by `type` (see [`config`](crate::config)).
-    type Config: DeserializeOwned;
-
-    /// The name of the check.
-    const NAME: &'static str;
-    /// Its version.
-    const VERSION: &'static str;
-    /// What it finds good, in one line.
-    const SUMMARY: &'static str;
-
-    /// JSON schema of the configuration; the host checks against it before `open`. By default everything is allowed.
-    fn config_schema() -> String {
-        "{}".into()
-    }
-
+pub trait RequestCheck: Plugin {
     /// Opens the check.
     ///
     /// # Errors

@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use veeksha_plugin::codec::{self, Endpoint, EndpointCodec, Part, Parts};
-//! use veeksha_plugin::Error;
+//! use veeksha_plugin::{Error, Plugin};
 //!
 //! struct Parrot;
 //!
@@ -18,12 +18,14 @@
 //!     last: bool,
 //! }
 //!
-//! impl EndpointCodec for Parrot {
+//! impl Plugin for Parrot {
 //!     type Config = ();
 //!     const NAME: &'static str = "parrot";
 //!     const VERSION: &'static str = "0.1.0";
 //!     const SUMMARY: &'static str = "a server that says words, one a line";
+//! }
 //!
+//! impl EndpointCodec for Parrot {
 //!     fn open(_config: ()) -> Result<Self, Error> {
 //!         Ok(Parrot)
 //!     }
@@ -56,10 +58,9 @@
 use std::marker::PhantomData;
 
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
 use crate::bindings::endpoint_codec::exports::veeksha::plugin::endpoint_codec as contract;
-use crate::{Error, Usage, frame};
+use crate::{Error, Plugin, Usage, frame};
 
 pub use contract::{Endpoint, Framing, Part, Refusal, ToolPiece};
 
@@ -68,27 +69,11 @@ pub use contract::{Endpoint, Framing, Part, Refusal, ToolPiece};
 /// What [`decode`](Self::decode) says must depend on (configuration, event) and on nothing else, not on the events before: the
 /// host asks several instances, with a part of an answer each, and may ask twice.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no endpoint codec",
+    message = "`{Self}` is not an endpoint codec",
     label = "does not implement `EndpointCodec`",
     note = "write `impl EndpointCodec for {Self} {{ .. }}`; the documentation of `EndpointCodec` has a whole one"
 )]
-pub trait EndpointCodec: Sized + 'static {
-    /// What the user writes under the codec's name. Derive `Deserialize` and deny unknown fields; an enum is read as an
-    /// object tagged by `type` (see [`config`](crate::config)).
-    type Config: DeserializeOwned;
-
-    /// The name of the codec.
-    const NAME: &'static str;
-    /// Its version.
-    const VERSION: &'static str;
-    /// What it does, in one line.
-    const SUMMARY: &'static str;
-
-    /// JSON schema of the configuration; the host checks against it before `open`. By default everything is allowed.
-    fn config_schema() -> String {
-        "{}".into()
-    }
-
+pub trait EndpointCodec: Plugin {
     /// Opens the codec.
     ///
     /// # Errors
@@ -300,12 +285,14 @@ mod tests {
     /// Says of each event as many things as it has bytes; an event of three cannot be.
     struct Counting;
 
-    impl EndpointCodec for Counting {
+    impl Plugin for Counting {
         type Config = ();
         const NAME: &'static str = "counting";
         const VERSION: &'static str = "1";
         const SUMMARY: &'static str = "counts bytes";
+    }
 
+    impl EndpointCodec for Counting {
         fn open(_config: ()) -> Result<Self, Error> {
             Ok(Counting)
         }

@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use veeksha_plugin::flavor::{Cell, Column, Group, Layout, Replay, TimeUnit, Trace, TraceFlavor, Turn, group};
-//! use veeksha_plugin::{Error, LastBlock, Message, Request, Role, Session, blocks, seed_of};
+//! use veeksha_plugin::{Error, LastBlock, Message, Plugin, Request, Role, Session, blocks, seed_of};
 //!
 //! struct Chats;
 //!
@@ -17,12 +17,15 @@
 //!     hash_ids: Vec<u64>,
 //! }
 //!
-//! impl TraceFlavor for Chats {
+//! impl Plugin for Chats {
 //!     type Config = ();
-//!     type Row = Row;
 //!     const NAME: &'static str = "chats";
 //!     const VERSION: &'static str = "0.1.0";
 //!     const SUMMARY: &'static str = "turns of chats, from hash blocks of 64 tokens";
+//! }
+//!
+//! impl TraceFlavor for Chats {
+//!     type Row = Row;
 //!
 //!     fn open(_config: ()) -> Result<Self, Error> {
 //!         Ok(Chats)
@@ -74,39 +77,24 @@ use std::marker::PhantomData;
 use serde::de::DeserializeOwned;
 
 use crate::bindings::trace_flavor::exports::veeksha::plugin::trace_flavor as contract;
-use crate::{Error, Nanos, Session, config, frame};
+use crate::{Error, Guarantees, Nanos, Plugin, Recording, Session, config, frame};
 
-pub use contract::{
-    Answer, Arrival, Cell, Column, Grouping, HistoryMode, Layout, MostFrequent, Replay, TimeUnit, Tree, Turn,
-};
+pub use crate::{Answer, HistoryMode};
+pub use contract::{Arrival, Cell, Column, Grouping, Layout, MostFrequent, TimeUnit, Tree};
 
 /// Turns the rows of a trace into sessions: one session for each group of rows.
 ///
 /// What [`session`](Self::session) returns must depend on (configuration, trace, epoch, group) and on nothing else: the host
 /// asks in any order, from several instances, and may ask twice.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no trace flavor",
+    message = "`{Self}` is not a trace flavor",
     label = "does not implement `TraceFlavor`",
     note = "write `impl TraceFlavor for {Self} {{ .. }}`; the documentation of `TraceFlavor` has a whole one"
 )]
-pub trait TraceFlavor: Sized + 'static {
-    /// What the user writes under the flavor's name. Derive `Deserialize` and deny unknown fields; an enum is read as an
-    /// object tagged by `type` (see [`config`]).
-    type Config: DeserializeOwned;
-    /// A row, with a field for each column of the layout; `Option` for those that are not required. Allow unknown fields.
+pub trait TraceFlavor: Plugin {
+    /// A row, with a field for each column of the layout; `Option` for columns that are not
+    /// required. Allow unknown fields.
     type Row: DeserializeOwned;
-
-    /// The name of the flavor.
-    const NAME: &'static str;
-    /// Its version.
-    const VERSION: &'static str;
-    /// What it does, in one line.
-    const SUMMARY: &'static str;
-
-    /// JSON schema of the configuration; the host checks against it before `open`. By default everything is allowed.
-    fn config_schema() -> String {
-        "{}".into()
-    }
 
     /// Opens the flavor.
     ///
@@ -114,7 +102,12 @@ pub trait TraceFlavor: Sized + 'static {
     /// A configuration that cannot be; say where with [`Error::config`].
     fn open(config: Self::Config) -> Result<Self, Error>;
 
-    /// What it wants of the file. [`Layout::new`] begins one.
+    /// Returns the properties that all sessions share. By default nothing is guaranteed.
+    fn guarantees(&self) -> Guarantees {
+        Guarantees::default()
+    }
+
+    /// Returns the columns and groups that it reads. [`Layout::new`] begins a layout.
     fn layout(&self) -> Layout;
 
     /// The session of a group. `epoch` counts how often the trace has been wrapped: text that must not repeat from one pass
@@ -311,8 +304,27 @@ impl Column {
     }
 }
 
+/// The recording of a request in a [`Replay`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// The node of the session that was recorded.
+    pub node: u32,
+    /// The history that the request sends.
+    pub history: HistoryMode,
+    /// The recorded answer; requests with [`HistoryMode::Recorded`] continue it.
+    pub answer: Option<Answer>,
+    /// The recorded send time, relative to the earliest arrival of the trace.
+    pub at: Option<Nanos>,
+    /// The recorded latency of the answer.
+    pub latency: Option<Nanos>,
+    /// The recorded tokens of the whole prompt.
+    pub prompt_tokens: Option<u32>,
+    /// The recorded tokens of the answer.
+    pub output_tokens: Option<u32>,
+}
+
 impl Turn {
-    /// Nothing known yet of a node; it sends the model's real answers.
+    /// A recording of which nothing is known; the request sends the model's real answers.
     pub fn new(node: u32) -> Self {
         Turn {
             node,
@@ -326,6 +338,15 @@ impl Turn {
     }
 }
 
+/// A session, and the recordings of its requests. A node without a turn is a new request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replay {
+    /// The session.
+    pub session: Session,
+    /// The recordings, in any order.
+    pub turns: Vec<Turn>,
+}
+
 impl Replay {
     /// A session and its turns.
     pub fn new(session: impl Into<Session>, turns: impl Into<Vec<Turn>>) -> Self {
@@ -333,6 +354,40 @@ impl Replay {
             session: session.into(),
             turns: turns.into(),
         }
+    }
+
+    /// The session as the host receives it, with each recording in its request.
+    fn into_session(self) -> Result<Session, Error> {
+        let Replay { mut session, turns } = self;
+        for (index, turn) in turns.into_iter().enumerate() {
+            let likely = session
+                .requests
+                .get(index)
+                .filter(|request| request.node == turn.node);
+            let place = match likely {
+                Some(_) => Some(index),
+                None => session
+                    .requests
+                    .iter()
+                    .position(|request| request.node == turn.node),
+            };
+            let request = place.and_then(|place| session.requests.get_mut(place));
+            let Some(request) = request.filter(|request| request.recording.is_none()) else {
+                return Err(Error::new(
+                    "turn",
+                    format!("node {} of a turn is unknown or has two turns", turn.node),
+                ));
+            };
+            request.recording = Some(Recording {
+                history: turn.history,
+                answer: turn.answer,
+                at: turn.at,
+                latency: turn.latency,
+                prompt_tokens: turn.prompt_tokens,
+                output_tokens: turn.output_tokens,
+            });
+        }
+        Ok(session)
     }
 }
 
@@ -353,6 +408,10 @@ impl<T: TraceFlavor> contract::GuestFlavor for Open<T> {
         Ok(contract::Flavor::new(Open(frame::open(&config, T::open)?)))
     }
 
+    fn guarantees(&self) -> Guarantees {
+        self.0.guarantees()
+    }
+
     fn layout(&self) -> Layout {
         self.0.layout()
     }
@@ -362,11 +421,11 @@ impl<T: TraceFlavor> contract::GuestFlavor for Open<T> {
         trace: contract::Facts,
         epoch: u64,
         groups: Vec<contract::Group>,
-    ) -> Result<Vec<Replay>, Error> {
+    ) -> Result<Vec<Session>, Error> {
         let trace = Trace::new(trace.rows, trace.groups, trace.first_row);
         groups
             .into_iter()
-            .map(|rows| self.0.session(&trace, epoch, &read(rows)?))
+            .map(|rows| self.0.session(&trace, epoch, &read(rows)?)?.into_session())
             .collect()
     }
 
@@ -409,12 +468,15 @@ mod tests {
     /// Rows as turns; a row of length 0 is refused. It counts how often the trace was wrapped in the requests' seeds.
     struct Turns;
 
-    impl TraceFlavor for Turns {
+    impl Plugin for Turns {
         type Config = ();
-        type Row = Cells;
         const NAME: &'static str = "turns";
         const VERSION: &'static str = "1";
         const SUMMARY: &'static str = "rows as turns";
+    }
+
+    impl TraceFlavor for Turns {
+        type Row = Cells;
 
         fn open(_config: ()) -> Result<Self, Error> {
             Ok(Turns)
@@ -468,14 +530,14 @@ mod tests {
     #[test]
     fn groups_become_sessions_in_their_order() {
         let made = |first_row: &str, epoch, groups| {
-            let replays = contract::GuestFlavor::sessions(&Open(Turns), facts(first_row), epoch, groups)?;
-            let content = |replay: Replay| {
-                let requests = replay.session.requests.into_iter();
+            let sessions = contract::GuestFlavor::sessions(&Open(Turns), facts(first_row), epoch, groups)?;
+            let content = |session: Session| {
+                let requests = session.requests.into_iter();
                 requests
                     .map(|mut request| request.messages.remove(0).content.remove(0))
                     .collect::<Vec<_>>()
             };
-            Ok::<_, Error>(replays.into_iter().map(content).collect::<Vec<_>>())
+            Ok::<_, Error>(sessions.into_iter().map(content).collect::<Vec<_>>())
         };
         let two = || vec![rows(5, &[1, 2]), rows(0, &[30])];
         let text = |tokens| synthetic(4u64, tokens);
@@ -494,6 +556,25 @@ mod tests {
             (refused.code.as_str(), refused.message.as_str()),
             ("row", "row 2: `length` is 0; it is 1 or more")
         );
+    }
+
+    #[test]
+    fn turns_become_recordings_of_their_requests() {
+        let session = || Session::new([Request::new(4).user("a"), Request::new(2).user("b")]);
+        let turn = |node, at| Turn {
+            at: Some(at),
+            ..Turn::new(node)
+        };
+        let folded = |turns: &[Turn]| Replay::new(session(), turns).into_session();
+        let at = |session: Session| {
+            let requests = session.requests.into_iter();
+            requests.map(|request| request.recording?.at).collect::<Vec<_>>()
+        };
+        assert_eq!(at(folded(&[turn(4, 1), turn(2, 2)]).unwrap()), [Some(1), Some(2)]);
+        assert_eq!(at(folded(&[turn(2, 2)]).unwrap()), [None, Some(2)]);
+        for wrong in [[turn(4, 1), turn(4, 1)], [turn(4, 1), turn(3, 1)]] {
+            assert_eq!(folded(&wrong).unwrap_err().code, "turn");
+        }
     }
 
     #[test]

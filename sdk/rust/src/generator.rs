@@ -2,42 +2,29 @@
 
 use std::marker::PhantomData;
 
-use serde::de::DeserializeOwned;
-
 use crate::bindings::session_generator::exports::veeksha::plugin::session_generator as contract;
-use crate::{Error, Random, Session, frame};
+use crate::{Error, Guarantees, Plugin, Random, Session, frame};
 
 /// Plans sessions. Session `index` must depend on (configuration, seed, index) and on nothing else: the host asks in any
 /// order, from several instances, and may ask twice. Randomness comes from the [`Random`] at hand.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no session generator",
+    message = "`{Self}` is not a session generator",
     label = "does not implement `SessionGenerator`",
     note = "write `impl SessionGenerator for {Self} {{ .. }}`; the documentation of `SessionGenerator` has a whole one"
 )]
-pub trait SessionGenerator: Sized + 'static {
-    /// What the user writes under the generator's name. Derive `Deserialize` and deny unknown fields; an enum is read as
-    /// an object tagged by `type` (see [`config`](crate::config)).
-    type Config: DeserializeOwned;
-
-    /// The name of the generator.
-    const NAME: &'static str;
-    /// Its version.
-    const VERSION: &'static str;
-    /// What it does, in one line.
-    const SUMMARY: &'static str;
-
-    /// JSON schema of the configuration; the host checks against it before `open`. By default everything is allowed.
-    fn config_schema() -> String {
-        "{}".into()
-    }
-
+pub trait SessionGenerator: Plugin {
     /// Opens a workload.
     ///
     /// # Errors
     /// A configuration that cannot be; say where with [`Error::config`].
     fn open(config: Self::Config) -> Result<Self, Error>;
 
-    /// How many sessions there are; `None`: endless.
+    /// Returns the properties that all sessions share. By default nothing is guaranteed.
+    fn guarantees(&self) -> Guarantees {
+        Guarantees::default()
+    }
+
+    /// Returns the number of sessions; `None` for an endless workload.
     fn length(&self) -> Option<u64> {
         None
     }
@@ -82,6 +69,10 @@ impl<T: SessionGenerator> contract::GuestWorkload for Workload<T> {
         Ok(contract::Workload::new(Workload(generator)))
     }
 
+    fn guarantees(&self) -> Guarantees {
+        self.0.guarantees()
+    }
+
     fn length(&self) -> Option<u64> {
         self.0.length()
     }
@@ -114,12 +105,14 @@ mod tests {
 
     struct Five;
 
-    impl SessionGenerator for Five {
+    impl Plugin for Five {
         type Config = ();
         const NAME: &'static str = "five";
         const VERSION: &'static str = "1";
         const SUMMARY: &'static str = "five sessions";
+    }
 
+    impl SessionGenerator for Five {
         fn open(_config: ()) -> Result<Self, Error> {
             Ok(Five)
         }

@@ -7,7 +7,7 @@
 //! `veeksha:plugin@0.1.0` in Rust's own shape: implement a trait, name it in a macro, build for `wasm32-unknown-unknown`.
 //!
 //! ```
-//! use veeksha_plugin::{Error, Random, Request, Session, SessionGenerator, synthetic};
+//! use veeksha_plugin::{Error, Plugin, Random, Request, Session, SessionGenerator, synthetic};
 //!
 //! /// Questions about a document that everybody asks about: a long shared prefix, a short question of one's own.
 //! struct SharedDocument {
@@ -20,12 +20,14 @@
 //!     document_tokens: u32,
 //! }
 //!
-//! impl SessionGenerator for SharedDocument {
+//! impl Plugin for SharedDocument {
 //!     type Config = Config;
 //!     const NAME: &'static str = "shared_document";
 //!     const VERSION: &'static str = "0.1.0";
 //!     const SUMMARY: &'static str = "short questions about one long document";
+//! }
 //!
+//! impl SessionGenerator for SharedDocument {
 //!     fn open(config: Config) -> Result<Self, Error> {
 //!         if config.document_tokens == 0 {
 //!             return Err(Error::config("/document_tokens", "a document has at least one token"));
@@ -73,6 +75,7 @@ mod frame;
 mod generator;
 pub mod log;
 pub mod metric;
+mod plugin;
 mod random;
 #[cfg(feature = "schema")]
 pub mod schema;
@@ -81,13 +84,14 @@ pub mod slo;
 
 pub use agent::{Agent, Step};
 pub use bindings::capabilities::veeksha::plugin::types::{
-    Descriptor, Error, Failure, Media, MediaKind, Message, Nanos, Output, Request, Response, Role, Seed,
-    Segment, Session, SyntheticText, ToolCall, Usage,
+    Answer, Descriptor, Error, Failure, Guarantees, HistoryMode, Media, MediaKind, Message, Nanos, Output,
+    Recording, Request, Response, Role, Seed, Segment, Session, SyntheticText, ToolCall, Usage,
 };
 pub use blocks::{LastBlock, blocks, seed_of};
 pub use completion::{ChunkKind, Completion, Recorded, Status};
 pub use corpus::Corpus;
 pub use generator::SessionGenerator;
+pub use plugin::Plugin;
 pub use random::{Draws, Random};
 pub use session::{synthetic, text};
 

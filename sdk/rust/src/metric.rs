@@ -5,16 +5,18 @@
 //!
 //! ```
 //! use veeksha_plugin::metric::{Better, Definition, Metric, Samples};
-//! use veeksha_plugin::{Completion, Error};
+//! use veeksha_plugin::{Completion, Error, Plugin};
 //!
 //! struct LateShare;
 //!
-//! impl Metric for LateShare {
+//! impl Plugin for LateShare {
 //!     type Config = ();
 //!     const NAME: &'static str = "late_share";
 //!     const VERSION: &'static str = "0.1.0";
 //!     const SUMMARY: &'static str = "share of chunks in the second half of an answer";
+//! }
 //!
+//! impl Metric for LateShare {
 //!     fn open(_config: ()) -> Result<Self, Error> {
 //!         Ok(LateShare)
 //!     }
@@ -43,11 +45,9 @@
 use std::cell::RefCell;
 use std::marker::PhantomData;
 
-use serde::de::DeserializeOwned;
-
 use crate::bindings::metric::exports::veeksha::plugin::metric as contract;
 use crate::completion::{Completion, each};
-use crate::{Error, frame};
+use crate::{Error, Plugin, frame};
 
 pub use contract::{Better, Definition, Sample};
 
@@ -55,27 +55,11 @@ pub use contract::{Better, Definition, Sample};
 ///
 /// It may keep what it likes from one request to the next. How the host cuts the requests into batches does not show.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no metric",
+    message = "`{Self}` is not a metric",
     label = "does not implement `Metric`",
     note = "write `impl Metric for {Self} {{ .. }}`; the documentation of `Metric` has a whole one"
 )]
-pub trait Metric: Sized + 'static {
-    /// What the user writes under the metric's name. Derive `Deserialize` and deny unknown fields; an enum is read as an
-    /// object tagged by `type` (see [`config`](crate::config)).
-    type Config: DeserializeOwned;
-
-    /// The name of the plugin.
-    const NAME: &'static str;
-    /// Its version.
-    const VERSION: &'static str;
-    /// What it measures, in one line.
-    const SUMMARY: &'static str;
-
-    /// JSON schema of the configuration; the host checks against it before `open`. By default everything is allowed.
-    fn config_schema() -> String {
-        "{}".into()
-    }
-
+pub trait Metric: Plugin {
     /// Opens the metric.
     ///
     /// # Errors
@@ -229,12 +213,14 @@ mod tests {
         saw: Vec<String>,
     }
 
-    impl Metric for Seeing {
+    impl Plugin for Seeing {
         type Config = ();
         const NAME: &'static str = "seeing";
         const VERSION: &'static str = "1";
         const SUMMARY: &'static str = "sees";
+    }
 
+    impl Metric for Seeing {
         fn open(_config: ()) -> Result<Self, Error> {
             Ok(Seeing { saw: Vec::new() })
         }

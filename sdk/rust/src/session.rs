@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crate::{Message, Output, Request, Role, Seed, Segment, Session, SyntheticText};
+use crate::{
+    Guarantees, HistoryMode, Message, Output, Recording, Request, Role, Seed, Segment, Session, SyntheticText,
+};
 
 impl From<u64> for Seed {
     fn from(value: u64) -> Self {
@@ -65,7 +67,14 @@ impl Request {
             },
             body: None,
             labels: Vec::new(),
+            recording: None,
         }
+    }
+
+    /// Replays a recording.
+    pub fn recording(mut self, recording: Recording) -> Self {
+        self.recording = Some(recording);
+        self
     }
 
     /// Waits for a node of the session. Naming one twice is the same as naming it once.
@@ -142,6 +151,31 @@ impl Request {
     pub fn label(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.labels.push((name.into(), value.into()));
         self
+    }
+}
+
+impl Default for Recording {
+    /// A recording of which nothing is known; the request sends the model's real answers.
+    fn default() -> Self {
+        Recording {
+            history: HistoryMode::Live,
+            answer: None,
+            at: None,
+            latency: None,
+            prompt_tokens: None,
+            output_tokens: None,
+        }
+    }
+}
+
+impl Default for Guarantees {
+    /// Guarantees nothing.
+    fn default() -> Self {
+        Guarantees {
+            max_output_tokens: None,
+            max_depth: None,
+            distinct_prompts: false,
+        }
     }
 }
 

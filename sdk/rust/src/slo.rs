@@ -6,17 +6,19 @@
 //! ```
 //! use std::time::Duration;
 //!
-//! use veeksha_plugin::Error;
+//! use veeksha_plugin::{Error, Plugin};
 //! use veeksha_plugin::slo::{Results, SloCheck, Verdict};
 //!
 //! struct Steady;
 //!
-//! impl SloCheck for Steady {
+//! impl Plugin for Steady {
 //!     type Config = ();
 //!     const NAME: &'static str = "steady";
 //!     const VERSION: &'static str = "0.1.0";
 //!     const SUMMARY: &'static str = "no ten seconds are twice as slow as the run";
+//! }
 //!
+//! impl SloCheck for Steady {
 //!     fn open(_config: ()) -> Result<Self, Error> {
 //!         Ok(Steady)
 //!     }
@@ -35,38 +37,20 @@
 use std::marker::PhantomData;
 use std::time::Duration;
 
-use serde::de::DeserializeOwned;
-
 use crate::bindings::slo_check::exports::veeksha::plugin::slo_check as contract;
 use crate::bindings::slo_check::veeksha::plugin::results as host;
-use crate::{Error, frame};
+use crate::{Error, Plugin, frame};
 
 pub use contract::Verdict;
 pub use host::{Stats, Window};
 
 /// Judges runs. Its verdicts must depend on (configuration, results) alone.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no SLO check",
+    message = "`{Self}` is not an SLO check",
     label = "does not implement `SloCheck`",
     note = "write `impl SloCheck for {Self} {{ .. }}`; the documentation of `SloCheck` has a whole one"
 )]
-pub trait SloCheck: Sized + 'static {
-    /// What the user writes under the check's name. Derive `Deserialize` and deny unknown fields; an enum is read as an
-    /// object tagged by `type` (see [`config`](crate::config)).
-    type Config: DeserializeOwned;
-
-    /// The name of the check.
-    const NAME: &'static str;
-    /// Its version.
-    const VERSION: &'static str;
-    /// What it asks for, in one line.
-    const SUMMARY: &'static str;
-
-    /// JSON schema of the configuration; the host checks against it before `open`. By default everything is allowed.
-    fn config_schema() -> String {
-        "{}".into()
-    }
-
+pub trait SloCheck: Plugin {
     /// Opens the check.
     ///
     /// # Errors

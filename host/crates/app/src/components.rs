@@ -2,8 +2,10 @@
 //! grants them host functions and files.
 
 use std::collections::BTreeMap;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use veeksha_ports::WorkloadFactory;
 use veeksha_prompt::Tokenizer;
@@ -31,19 +33,29 @@ pub(crate) fn load(loaded: &Loaded, name: &str, bytes: &[u8]) -> Result<Plugin, 
     let limits = &loaded.scenario.runtime.plugin_limits;
     let limits = Limits {
         call_deadline: limits.call_deadline(),
+        compile_deadline: limits.compile_deadline(),
         memory_bytes: limits.memory_bytes(),
         ..Limits::default()
     };
     let engine = PluginEngine::new(EngineOptions {
         cache_dir: loaded.cache().map(Path::to_owned),
         limits,
+        on_compile: Some(Arc::new(report_compilation)),
     })
     .map_err(|error| Failure::internal(format!("the plugin engine cannot start: {error}")))?;
     Ok(engine.load(name, bytes)?)
 }
 
-/// Reads a component's file and returns its name and bytes; `key` is the key of the scenario that
-/// names it.
+/// Reports on a terminal that a component is still being compiled.
+fn report_compilation(name: &str, bytes: usize, taken: Duration) {
+    if std::io::stderr().is_terminal() {
+        let kib = bytes >> 10;
+        let seconds = taken.as_secs();
+        terminal::err(format!("compiling plugin {name} ({kib} KiB), {seconds} s so far"));
+    }
+}
+
+/// The name and the bytes of a component's file; `key` is where the scenario names it.
 pub(crate) fn file(loaded: &Loaded, path: &Path, key: &str) -> Result<(String, Vec<u8>), Failure> {
     let path = loaded.folder().join(path);
     let shown = path.display();

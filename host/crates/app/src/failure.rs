@@ -75,6 +75,9 @@ impl From<PluginFailure> for Failure {
     fn from(failure: PluginFailure) -> Self {
         let hint = match &failure.kind {
             PluginFailureKind::Refused { hint, .. } => hint.clone(),
+            PluginFailureKind::Deadline { .. } if failure.function == "load" => {
+                Some("runtime.plugin_limits.compile_deadline_seconds allows more time for compilation".into())
+            }
             PluginFailureKind::Deadline { .. } => {
                 Some("runtime.plugin_limits.call_deadline_seconds allows more time for one call".into())
             }
@@ -83,12 +86,26 @@ impl From<PluginFailure> for Failure {
             }
             PluginFailureKind::Load | PluginFailureKind::Trap | PluginFailureKind::Result => None,
         };
+        let code = if refuses_configuration(&failure) {
+            veeksha_exit::USAGE
+        } else {
+            veeksha_exit::PLUGIN
+        };
         Failure {
-            code: veeksha_exit::PLUGIN,
+            code,
             message: failure.to_string(),
             hint,
         }
     }
+}
+
+/// Returns true if a plugin refused the user's configuration, which is not a bug of the plugin.
+fn refuses_configuration(failure: &PluginFailure) -> bool {
+    let PluginFailureKind::Refused { path, .. } = &failure.kind else {
+        return false;
+    };
+    // An agent has no call that only opens a configuration.
+    failure.function.ends_with(".open") || (failure.function == "agent.start" && path.is_some())
 }
 
 impl From<PipelineError> for Failure {

@@ -1,11 +1,8 @@
 //! What a scenario leads one to expect of its run: what health checks hold it against.
 
-use serde_json::Value;
-use veeksha_health::{
-    ColdCache, Expected, ExpectedTraffic, GapVariation, OutputLength, Tolerance, WithoutAccount,
-};
+use veeksha_health::{ColdCache, Expected, ExpectedTraffic, GapVariation, OutputLength, Tolerance};
 use veeksha_model::Nanos;
-use veeksha_scenario::{Generator, IntervalGenerator, Scenario, Traffic};
+use veeksha_scenario::{IntervalGenerator, Scenario, Traffic};
 
 /// What is expected of a run of this scenario.
 pub fn of(scenario: &Scenario) -> Expected {
@@ -27,13 +24,7 @@ pub fn of(scenario: &Scenario) -> Expected {
             Some(_) => 0.0,
             None => asked_for.short_share,
         },
-        cold_cache: Some(ColdCache {
-            without_account: match prompts(&scenario.session_generator) {
-                Prompts::BeginAnew => WithoutAccount::BeginsAnew,
-                Prompts::MayBeginAlike => WithoutAccount::Unknown,
-            },
-            ..ColdCache::default()
-        }),
+        cold_cache: Some(ColdCache::default()),
         ..asked_for
     }
 }
@@ -63,31 +54,6 @@ fn traffic(asked: &Traffic) -> ExpectedTraffic {
     }
 }
 
-/// What the prompts of a workload have in common.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Prompts {
-    /// Nothing but their own conversation.
-    BeginAnew,
-    /// Nobody can say beforehand: each prompt has to be compared with the earlier ones, for the
-    /// record to say what a server that never saw them can know of it.
-    MayBeginAlike,
-}
-
-/// Only of the shipped generator it is known, by the prefixes that it is asked to share.
-pub(crate) fn prompts(generator: &Generator) -> Prompts {
-    let Generator::Shipped { config, .. } = generator else {
-        return Prompts::MayBeginAlike;
-    };
-    let shares = |channel: &Value| {
-        let ratio = channel.get("shared_prefix_ratio").and_then(Value::as_f64);
-        ratio.is_some_and(|ratio| ratio != 0.0)
-    };
-    match config.get("channels").and_then(Value::as_array) {
-        Some(channels) if !channels.iter().any(shares) => Prompts::BeginAnew,
-        _ => Prompts::MayBeginAlike,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,28 +64,6 @@ mod tests {
         let document = Document::from_yaml(yaml, "test.yml").unwrap();
         let source = Source::of(document, std::path::PathBuf::new());
         source.settle(&[], &[], true).unwrap().scenario
-    }
-
-    #[test]
-    fn prompts_are_compared_where_they_may_begin_alike() {
-        let known = |yaml: &str| of(&scenario(yaml)).cold_cache.unwrap().without_account;
-        for (yaml, expected) in [
-            ("session_generator: {type: synthetic}", WithoutAccount::BeginsAnew),
-            (
-                "session_generator: {type: synthetic, channels: [{type: text, shared_prefix_ratio: 0}]}",
-                WithoutAccount::BeginsAnew,
-            ),
-            (
-                "session_generator: {type: synthetic, channels: [{type: text, shared_prefix_ratio: 0.3}]}",
-                WithoutAccount::Unknown,
-            ),
-            (
-                "session_generator: {type: wasm, path: a.wasm}",
-                WithoutAccount::Unknown,
-            ),
-        ] {
-            assert_eq!(known(yaml), expected, "{yaml}");
-        }
     }
 
     #[test]

@@ -3,18 +3,18 @@
 use std::time::Duration;
 
 use veeksha_pipeline::{MinTokensPrompt, Plan, Schedule};
+use veeksha_ports::Guarantees;
 use veeksha_scenario::{Grace, IntervalGenerator, Scenario, Traffic};
 use veeksha_scheduler::{SchedulerConfig, Shard};
 
 use crate::cores::cores;
-use crate::health_expectation::{self, Prompts};
 
 fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Returns the plan of a scenario, for a whole run whose threads are not prepared yet.
-pub(crate) fn plan(scenario: &Scenario) -> Plan {
+/// The plan of a scenario: all of it, by threads that have not been prepared.
+pub(crate) fn plan(scenario: &Scenario, guarantees: &Guarantees) -> Plan {
     let runtime = &scenario.runtime;
     let cores = cores();
     let traffic = match &scenario.traffic_scheduler {
@@ -70,7 +70,7 @@ pub(crate) fn plan(scenario: &Scenario) -> Plan {
             Traffic::Rate(_) | Traffic::Concurrent(_) => Schedule::default(),
         },
         warmup: Vec::new(),
-        track_prefixes: health_expectation::prompts(&scenario.session_generator) == Prompts::MayBeginAlike,
+        track_prefixes: !guarantees.distinct_prompts,
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use veeksha_events::Event;
 use veeksha_model::MetricDefinition;
 use veeksha_record::Record;
-use veeksha_scenario::{Document, Generator, LuaKind, Node, Value};
+use veeksha_scenario::{Document, Generator, LuaGuarantees, LuaKind, Node, Value};
 
 use crate::failure::Failure;
 use crate::recording::digest_of_config;
@@ -269,6 +269,7 @@ fn lua_sessions(document: &Document) -> Option<Generator> {
     Some(Generator::Lua {
         kind,
         length: None,
+        guarantees: LuaGuarantees::default(),
         files: BTreeMap::new(),
         place: None,
     })

@@ -5,7 +5,6 @@
 enum Kind {
     Generator,
     Flavor,
-    Evaluator,
 }
 
 struct Component {
@@ -26,9 +25,8 @@ macro_rules! component {
     };
 }
 
-const SHIPPED: [Component; 18] = [
+const SHIPPED: [Component; 17] = [
     component!(Generator, "synthetic"),
-    component!(Evaluator, "fluidity"),
     component!(Flavor, "azure"),
     component!(Flavor, "bailian"),
     component!(Flavor, "burstgpt"),
@@ -64,12 +62,7 @@ pub fn flavor(name: &str) -> Option<&'static [u8]> {
     bytes(Kind::Flavor, name)
 }
 
-/// Returns the component of a shipped metric or check.
-pub(crate) fn evaluator(name: &str) -> Option<&'static [u8]> {
-    bytes(Kind::Evaluator, name)
-}
-
-/// Returns the names of the shipped trace flavors.
+/// The names of the shipped trace flavors.
 pub fn flavors() -> impl Iterator<Item = &'static str> {
     SHIPPED
         .iter()
@@ -85,7 +78,6 @@ pub fn schemas() -> veeksha_scenario::Shipped {
         let of_kind = match shipped.kind {
             Kind::Generator => &mut schemas.generators,
             Kind::Flavor => &mut schemas.flavors,
-            Kind::Evaluator => &mut schemas.evaluators,
         };
         of_kind.insert(shipped.name.to_owned(), schema);
     }

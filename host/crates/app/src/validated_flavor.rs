@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use veeksha_model::Session;
 use veeksha_ports::{
-    Flavor, FlavorFactory, Layout, PluginFailure, PluginFailureKind, TraceFacts, TraceGroup, WorkloadInfo,
+    Flavor, FlavorFactory, Guarantees, Layout, PluginFailure, PluginFailureKind, TraceFacts, TraceGroup,
+    WorkloadInfo,
 };
 use veeksha_prompt::Materializer;
 
@@ -31,11 +32,25 @@ impl FlavorFactory for ValidatedFactory {
     }
 
     fn open(&self) -> Result<Box<dyn Flavor>, PluginFailure> {
-        Ok(Box::new(ValidatedFlavor {
+        Ok(self.checked(self.factory.open()?))
+    }
+
+    fn open_silent(&self) -> Result<Box<dyn Flavor>, PluginFailure> {
+        Ok(self.checked(self.factory.open_silent()?))
+    }
+
+    fn guarantees(&self) -> Result<Guarantees, PluginFailure> {
+        self.factory.guarantees()
+    }
+}
+
+impl ValidatedFactory {
+    fn checked(&self, flavor: Box<dyn Flavor>) -> Box<dyn Flavor> {
+        Box::new(ValidatedFlavor {
             plugin: self.info().name.clone(),
-            flavor: self.factory.open()?,
+            flavor,
             materializer: self.materializer.clone(),
-        }))
+        })
     }
 }
 

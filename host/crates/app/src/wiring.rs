@@ -6,7 +6,7 @@ use std::sync::Arc;
 use veeksha_metrics::Objectives;
 use veeksha_model::MetricDefinition;
 use veeksha_pipeline::Plan;
-use veeksha_ports::{WorkloadFactory, WorkloadInfo};
+use veeksha_ports::{Guarantees, WorkloadFactory, WorkloadInfo};
 use veeksha_prompt::{Materializer, Tokenizer};
 use veeksha_scenario::{Generator, LuaKind};
 
@@ -70,12 +70,14 @@ pub(crate) fn wire(loaded: &mut Loaded, mode: Mode) -> Result<Wired, Failure> {
         Some(trace) => trace.factory(),
         None => workload(loaded, &tokenizer)?,
     };
+    let guarantees = guarantees(loaded, factory.as_ref())?;
+    veeksha_ports::check_purity(factory.as_ref())?;
     let evaluators = open_scenario(loaded, &tokenizer)?;
     let definitions = evaluators.definitions()?;
     let mut catalogue = objectives::catalogue(&definitions)?;
-    excluded_metrics::exclude(&mut catalogue, &loaded.scenario);
+    excluded_metrics::exclude(&mut catalogue, &loaded.scenario, &guarantees);
     let objectives = objectives::of_scenario(loaded, evaluators.request_check_names(), &catalogue)?;
-    let mut plan = pipeline_plan::plan(&loaded.scenario);
+    let mut plan = pipeline_plan::plan(&loaded.scenario, &guarantees);
     plan.shard = mode.shard();
     if let Some(trace) = &trace
         && traces::warms_up(&loaded.scenario)
@@ -94,7 +96,19 @@ pub(crate) fn wire(loaded: &mut Loaded, mode: Mode) -> Result<Wired, Failure> {
     })
 }
 
-/// Returns the session generator of a scenario that does not replay a trace.
+/// Returns the properties that all sessions share: declared by a Lua scenario, or by the component.
+fn guarantees(loaded: &Loaded, factory: &dyn WorkloadFactory) -> Result<Guarantees, Failure> {
+    Ok(match &loaded.scenario.session_generator {
+        Generator::Lua { guarantees, .. } => Guarantees {
+            max_output_tokens: guarantees.max_output_tokens,
+            max_depth: guarantees.max_depth,
+            distinct_prompts: guarantees.distinct_prompts,
+        },
+        Generator::Shipped { .. } | Generator::Wasm { .. } | Generator::Trace(_) => factory.guarantees()?,
+    })
+}
+
+/// The session generator of a scenario that replays no trace.
 fn workload(loaded: &Loaded, tokenizer: &Tokenizer) -> Result<Arc<dyn WorkloadFactory>, Failure> {
     match &loaded.scenario.session_generator {
         Generator::Shipped { name, config } => {

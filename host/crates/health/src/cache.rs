@@ -3,7 +3,7 @@
 use veeksha_model::RequestRecord;
 use veeksha_stats::share;
 
-use crate::expected::{Expected, WithoutAccount};
+use crate::expected::Expected;
 use crate::overtaken::{CacheSurplus, Overtaken};
 use crate::report::{HealthCheck, ValueUnit, Violations, count};
 
@@ -14,8 +14,6 @@ pub(crate) const NAME: &str = "Cold Cache";
 pub(crate) struct Cache {
     cold: Option<crate::expected::ColdCache>,
     reporting: u64,
-    /// Requests that report cached tokens but whose prompts were not compared with earlier ones.
-    unknown: u64,
     prompt_tokens: u64,
     cached: u64,
     ideal: u64,
@@ -33,7 +31,6 @@ impl Cache {
         Cache {
             cold: expected.cold_cache,
             reporting: 0,
-            unknown: 0,
             prompt_tokens: 0,
             cached: 0,
             ideal: 0,
@@ -54,14 +51,12 @@ impl Cache {
         let Some(cached) = usage.cached else {
             return;
         };
-        if record.ideal_cached_tokens.is_none() && cold.without_account == WithoutAccount::Unknown {
-            self.unknown += 1;
-            return;
-        }
         let history = match record.history_parent {
             Some(_) => record.total_prompt_tokens.saturating_sub(record.prompt_tokens),
             None => 0,
         };
+        // A record without an account of prefixes belongs to a workload that guarantees distinct
+        // prompts: the host compares the prompts of all others.
         let known = record.ideal_cached_tokens.unwrap_or(0).max(history);
         let known = in_tokens_of_the_server(known, record.total_prompt_tokens, usage.prompt);
         let beyond = cached.saturating_sub(known);
@@ -97,21 +92,9 @@ impl Cache {
             return HealthCheck::skipped(NAME, "the scenario does not require a cold cache");
         };
         if self.reporting == 0 {
-            return HealthCheck::skipped(
-                NAME,
-                match self.unknown {
-                    0 => "the server reports no cached tokens",
-                    _ => "the record does not compare prompts, and those of this workload may share prefixes",
-                },
-            );
+            return HealthCheck::skipped(NAME, "the server reports no cached tokens");
         }
         let mut check = HealthCheck::new(NAME);
-        if self.unknown > 0 {
-            check.note(format!(
-                "{} could not be judged: the record does not compare their prompts with earlier ones",
-                count(self.unknown, "request")
-            ));
-        }
         let of_all = |tokens: u64| tokens as f64 / self.prompt_tokens.max(1) as f64;
         let of_prompts = of_all(self.unexpected);
         if self.violations.count > 0 {

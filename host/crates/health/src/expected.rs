@@ -162,28 +162,14 @@ pub struct ColdCache {
     /// Tokens excluded per prompt: the beginning of the server's chat template, which every prompt
     /// shares, and the rest of a cache block.
     pub slack: u32,
-    /// Assumption for requests whose record lacks an account of earlier prompts
-    /// (`ideal_cached_tokens`).
-    pub without_account: WithoutAccount,
-}
-
-/// Assumption for a request whose prompt was not compared with earlier ones.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WithoutAccount {
-    /// Its prompt shares a prefix only with its own conversation: the workload makes such prompts.
-    #[default]
-    BeginsAnew,
-    /// No assumption: the request is not judged.
-    Unknown,
 }
 
 impl Default for ColdCache {
-    /// Returns 1 % of the prompt tokens, excluding 64 tokens per prompt; prompts share no prefix.
+    /// Returns 1 % of the prompt tokens, excluding 64 tokens per prompt.
     fn default() -> Self {
         ColdCache {
             allowed_share: 0.01,
             slack: 64,
-            without_account: WithoutAccount::default(),
         }
     }
 }

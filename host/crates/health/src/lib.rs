@@ -31,8 +31,6 @@ mod session;
 mod sessions;
 mod text;
 
-pub use expected::{
-    ColdCache, Expected, ExpectedTraffic, GapVariation, OutputLength, Tolerance, WithoutAccount,
-};
+pub use expected::{ColdCache, Expected, ExpectedTraffic, GapVariation, OutputLength, Tolerance};
 pub use health::Health;
 pub use report::{CheckDistribution, CheckValue, HealthCheck, HealthOutcome, HealthReport, ValueUnit};

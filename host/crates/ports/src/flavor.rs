@@ -4,8 +4,8 @@
 
 use veeksha_model::{Nanos, Session};
 
-use crate::plugin_failure::PluginFailure;
-use crate::workload::WorkloadInfo;
+use crate::guarantees::Guarantees;
+use crate::{PluginFailure, WorkloadInfo};
 
 /// The type of a column's cells. A cell that is missing, null or (in CSV) empty is absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -165,6 +165,16 @@ pub trait FlavorFactory: Send + Sync {
 
     /// Opens an instance. Called on the thread that will use it.
     fn open(&self) -> Result<Box<dyn Flavor>, PluginFailure>;
+
+    /// Opens an instance whose log lines are dropped, for sessions that are made twice.
+    fn open_silent(&self) -> Result<Box<dyn Flavor>, PluginFailure> {
+        self.open()
+    }
+
+    /// Returns the properties that all sessions share, as far as the plugin guarantees any.
+    fn guarantees(&self) -> Result<Guarantees, PluginFailure> {
+        Ok(Guarantees::default())
+    }
 }
 
 /// An open flavor. What it returns depends on (plugin, configuration, facts, epoch, groups) and on

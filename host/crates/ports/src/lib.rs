@@ -7,9 +7,11 @@
 mod codec;
 mod flavor;
 mod group_names;
+mod guarantees;
 mod layout;
 mod measure;
 mod plugin_failure;
+mod purity;
 mod transport;
 mod workload;
 
@@ -19,11 +21,13 @@ pub use flavor::{
     TraceFacts, TraceGroup, TraceRow,
 };
 pub use group_names::name_groups;
+pub use guarantees::Guarantees;
 pub use layout::{LayoutError, MAX_COLUMNS, check_layout};
 pub use measure::{
     MAX_LABEL_BYTES, MAX_METRICS, MetricCollector, MetricFactory, MetricStats, OpenMetric, PluginSample,
     RequestCheck, RequestCheckFactory, RunResults, SloCheck, SloVerdict, WindowStats, judge,
 };
 pub use plugin_failure::{Frame, PluginFailure, PluginFailureKind};
+pub use purity::check_purity;
 pub use transport::{ConnectionUse, Job, PendingOutcome, RequestOutcome, Sinks, Timings, Transport};
 pub use workload::{AgentSource, AgentStep, SessionSource, Workload, WorkloadFactory, WorkloadInfo};

@@ -2,6 +2,7 @@
 
 use veeksha_model::{FailureReason, Request, Response, Session, SessionId};
 
+use crate::guarantees::Guarantees;
 use crate::plugin_failure::PluginFailure;
 
 /// Static facts about a plugin.
@@ -29,6 +30,16 @@ pub trait WorkloadFactory: Send + Sync {
 
     /// Opens an instance. Called on the thread that will use it.
     fn open(&self) -> Result<Workload, PluginFailure>;
+
+    /// Opens an instance whose log lines are dropped, for sessions that are made twice.
+    fn open_silent(&self) -> Result<Workload, PluginFailure> {
+        self.open()
+    }
+
+    /// Returns the properties that all sessions share, as far as the plugin guarantees any.
+    fn guarantees(&self) -> Result<Guarantees, PluginFailure> {
+        Ok(Guarantees::default())
+    }
 }
 
 /// An open instance: of one of the two kinds.

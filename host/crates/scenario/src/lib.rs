@@ -43,11 +43,11 @@ pub use include::ReadFile;
 pub use plan::{
     Balance, Cell, Certificate, Channel, Client, ClientKind, CodecFile, Concurrent, Connections,
     DecodeWindowConfig, Evaluator, FixedSchedule, Flavor, FluidityDeadlines, Generator, Grace, HttpVersion,
-    IntervalGenerator, Limits, LuaArrival, LuaColumn, LuaKeep, LuaKind, LuaLayout, LuaTree, MaxObserved,
-    MinActiveRequests, OnBadRow, Performance, PluginLimits, PromptLength, Rate, RowCheck, Runtime, Salt,
-    SaltName, Scenario, Secret, Shuffle, Slo, SloMap, SloMetric, TargetServer, Template, TemplateAnswer,
-    TemplateFraming, TextChannel, TimeUnit, Tls, Trace, TraceKeys, TraceRecorder, Traffic, WindowSelection,
-    without_secrets,
+    IntervalGenerator, Limits, LuaArrival, LuaColumn, LuaGuarantees, LuaKeep, LuaKind, LuaLayout, LuaTree,
+    MaxObserved, MinActiveRequests, OnBadRow, Performance, PluginLimits, PromptLength, Rate, RowCheck,
+    Runtime, Salt, SaltName, Scenario, Secret, Shuffle, Slo, SloMap, SloMetric, TargetServer, Template,
+    TemplateAnswer, TemplateFraming, TextChannel, TimeUnit, Tls, Trace, TraceKeys, TraceRecorder, Traffic,
+    WindowSelection, without_secrets,
 };
 pub use problem::{Problem, Problems};
 pub use schema::{Shipped, file_schema, json_schema};

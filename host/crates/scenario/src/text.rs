@@ -123,11 +123,16 @@ fn generator(generator: &Generator) -> Json {
         Generator::Lua {
             kind,
             length,
+            guarantees,
             files,
             place,
-        } => {
-            json!({"type": "lua", "length": length, "files": files, kind.key(): note(place.as_ref())})
-        }
+        } => json!({
+            "type": "lua",
+            "length": length,
+            "guarantees": guarantees,
+            "files": files,
+            kind.key(): note(place.as_ref()),
+        }),
     }
 }
 
@@ -162,11 +167,6 @@ fn evaluator(evaluator: &Evaluator) -> Json {
         Evaluator::Performance(performance) => {
             let mut value = serde_json::to_value(performance).unwrap_or(Json::Null);
             value["type"] = "performance".into();
-            value
-        }
-        Evaluator::Shipped { name, config } => {
-            let mut value = without_secrets(config);
-            value["type"] = name.clone().into();
             value
         }
         Evaluator::Wasm { path, config, files } => {

@@ -22,7 +22,6 @@ fn committed_annotations_are_up_to_date() {
             "synthetic" => &mut shipped.generators,
             // An example that is not shipped.
             "ollama" | "tiered_slo" => continue,
-            "fluidity" => &mut shipped.evaluators,
             _ => &mut shipped.flavors,
         };
         kind.insert(name, schema);

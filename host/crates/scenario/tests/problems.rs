@@ -211,7 +211,7 @@ fn unsupported_veeksha_features_are_named() {
         ),
         (
             "evaluators: [{type: accuracy_lmeval}]",
-            "s.yml:1: evaluators[0].type: `accuracy_lmeval` is not supported by this version yet; it has `performance`, `fluidity`, `wasm` or `lua`",
+            "s.yml:1: evaluators[0].type: `accuracy_lmeval` is not supported by this version yet; it has `performance`, `wasm` or `lua`",
         ),
         (
             "server:\n  type: vllm",
@@ -487,6 +487,7 @@ fn functions_and_places_of_lua() {
         veeksha_scenario::Generator::Lua {
             kind: veeksha_scenario::LuaKind::Sessions,
             length: Some(3),
+            guarantees: Default::default(),
             files: Default::default(),
             place: Some(at(5)),
         }

@@ -131,6 +131,7 @@ fn function_is_written_as_a_note() {
         session_generator: Generator::Lua {
             kind: veeksha_scenario::LuaKind::Agent,
             length: Some(5),
+            guarantees: Default::default(),
             files: Default::default(),
             place: Some(veeksha_scenario::Place {
                 file: "s.lua".into(),
@@ -142,7 +143,7 @@ fn function_is_written_as_a_note() {
     let yaml = scenario.to_yaml();
     assert!(
         yaml.contains(
-            "session_generator:\n  type: lua\n  agent: \"function at s.lua:12\"\n  files: {}\n  length: 5\n"
+            "session_generator:\n  type: lua\n  agent: \"function at s.lua:12\"\n  files: {}\n  guarantees:\n    distinct_prompts: false\n  length: 5\n"
         ) || yaml.contains(
             "session_generator:\n  type: lua\n  agent: function at s.lua:12\n  files: {}\n  length: 5\n"
         ),

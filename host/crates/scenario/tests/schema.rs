@@ -137,7 +137,6 @@ fn shipped_generator_may_use_references() {
     let generators = Shipped {
         generators: BTreeMap::from([("other".to_owned(), schema)]),
         flavors: BTreeMap::new(),
-        evaluators: BTreeMap::new(),
     };
     let check = |yaml: &str| Document::from_yaml(yaml, "s.yml").unwrap().check(&generators);
     let good = check("session_generator: {type: other, m: 1}").unwrap();

@@ -1,6 +1,6 @@
 //! Processor time of a finished request in a metric plugin: `cargo run --release -p veeksha-wasm --example measures`.
 //!
-//! Times `plugins/dist/fluidity.wasm`: making a batch of records, crossing, the plugin's own work on every token, and the checks of
+//! Times `tests/guests/dist/sdk-measure.wasm`: making a batch of records, crossing, the plugin's own work on every token, and the checks of
 //! its samples. Three samples come of each request that has tokens.
 
 use std::error::Error;
@@ -18,10 +18,10 @@ const SPAN: Duration = Duration::from_secs(1);
 fn main() -> Result<(), Box<dyn Error>> {
     let path = match std::env::args_os().nth(1) {
         Some(path) => PathBuf::from(path),
-        None => PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../plugins/dist/fluidity.wasm"),
+        None => PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../tests/guests/dist/sdk-measure.wasm"),
     };
     let plugin = PluginEngine::new(EngineOptions::default())?.load("metric", &std::fs::read(path)?)?;
-    let factory = plugin.metric("{}".into(), Grants::new(42, Arc::new(NoLog)))?;
+    let factory = plugin.metric(r#"{"limit": 3}"#.into(), Grants::new(42, Arc::new(NoLog)))?;
     let begun = now();
     drop(factory.open()?);
     println!(

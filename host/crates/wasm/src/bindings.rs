@@ -1,14 +1,14 @@
-//! The Rust face of the contract, generated once from `wit/0.1.0`.
+//! Bindings of the contract, generated from `wit/0.1.0`.
 //!
-//! A later major version of the contract gets a module of its own beside this one.
+//! A later major version of the contract gets a separate module.
 
 wasmtime::component::bindgen!({
     path: "../../../wit/0.1.0",
     world: "everything",
     imports: { default: trappable },
     with: {
-        "veeksha:plugin/blobs.blob": crate::capabilities::OpenBlob,
-        "veeksha:plugin/results.results": crate::results::OpenResults,
+        "veeksha:plugin/blobs.blob": crate::guest_resources::OpenBlob,
+        "veeksha:plugin/results.results": crate::guest_resources::OpenResults,
     },
 });
 

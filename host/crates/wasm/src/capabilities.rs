@@ -1,4 +1,4 @@
-//! The host's side of `log`, `random`, `tokens` and `blobs`.
+//! The capabilities `log`, `random`, `tokens` and `blobs`, as the host implements them.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -9,22 +9,15 @@ use wasmtime::component::Resource;
 use wasmtime::{Error, bail};
 
 use crate::bindings::{blobs, log, random, records, tokens, types};
-use crate::grants::LogLevel;
+use crate::grants::{LogLevel, TokenCounter};
+use crate::guest_resources::OpenBlob;
 use crate::state::HostState;
 use crate::text::grouped;
 
 /// Words that one call of `random.words` may ask for.
-pub(crate) const WORDS_PER_CALL: u32 = 65_536;
+pub(crate) const MAX_WORDS_PER_CALL: u32 = 65_536;
 /// Bytes that one call of `blob.read` returns at most.
-const READ_BYTES: u32 = 4 << 20;
-
-/// A granted file that a guest has opened.
-#[derive(Debug)]
-#[expect(unreachable_pub, reason = "the generated bindings re-export it")]
-pub struct OpenBlob {
-    file: File,
-    size: u64,
-}
+const MAX_READ_BYTES: u32 = 4 << 20;
 
 impl types::Host for HostState {}
 
@@ -45,11 +38,11 @@ impl log::Host for HostState {
 
 impl random::Host for HostState {
     fn words(&mut self, session: u64, stream: String, first: u32, count: u32) -> wasmtime::Result<Vec<u32>> {
-        if count > WORDS_PER_CALL {
+        if count > MAX_WORDS_PER_CALL {
             bail!(
-                "random: {} words asked for in one call, at most {} are given",
+                "random: {} words requested in one call, at most {} are allowed",
                 grouped(count.into()),
-                grouped(WORDS_PER_CALL.into())
+                grouped(MAX_WORDS_PER_CALL.into())
             );
         }
         let mut words = vec![0; count as usize];
@@ -59,16 +52,24 @@ impl random::Host for HostState {
 }
 
 impl HostState {
-    fn tokenizer(&self) -> wasmtime::Result<&dyn crate::grants::TokenCounter> {
+    fn tokenizer(&self) -> wasmtime::Result<&dyn TokenCounter> {
         self.tokens
             .as_deref()
-            .ok_or_else(|| Error::msg("tokens: not granted (the run gives this plugin no tokenizer)"))
+            .ok_or_else(|| Error::msg("tokens: not granted (this run does not grant the plugin a tokenizer)"))
     }
 }
 
 impl tokens::Host for HostState {
     fn count(&mut self, text: String) -> wasmtime::Result<u32> {
-        Ok(self.tokenizer()?.count(&text))
+        let tokenizer = self.tokenizer()?;
+        if text.len() > self.count_bytes {
+            bail!(
+                "tokens: a text of {} bytes passed to `count`, at most {} are allowed; count it in parts",
+                grouped(text.len() as u64),
+                grouped(self.count_bytes as u64)
+            );
+        }
+        Ok(tokenizer.count(&text))
     }
 
     fn vocabulary(&mut self) -> wasmtime::Result<u32> {
@@ -81,14 +82,14 @@ impl blobs::Host for HostState {}
 impl blobs::HostBlob for HostState {
     fn open(&mut self, name: String) -> wasmtime::Result<Result<Resource<OpenBlob>, types::Error>> {
         if self.blobs.is_empty() {
-            bail!("blobs: not granted (the run gives this plugin no files)");
+            bail!("blobs: not granted (this run does not grant the plugin any files)");
         }
         let Some(path) = self.blobs.get(&name) else {
             let granted: Vec<&str> = self.blobs.keys().map(String::as_str).collect();
             return Ok(Err(types::Error {
                 code: "not-granted".into(),
                 message: format!("no file was granted under the name `{name}`"),
-                hint: Some(format!("granted are: {}", granted.join(", "))),
+                hint: Some(format!("granted names: {}", granted.join(", "))),
                 path: None,
                 retryable: false,
             }));
@@ -110,11 +111,11 @@ impl blobs::HostBlob for HostState {
         len: u32,
     ) -> wasmtime::Result<Result<Vec<u8>, types::Error>> {
         let blob = self.table.get(&blob)?;
-        if len > READ_BYTES {
+        if len > MAX_READ_BYTES {
             bail!(
-                "blobs: {} bytes asked for in one read, at most {} are given",
+                "blobs: {} bytes requested in one read, at most {} are allowed",
                 grouped(len.into()),
-                grouped(READ_BYTES.into())
+                grouped(MAX_READ_BYTES.into())
             );
         }
         let left = blob.size.saturating_sub(offset).min(len.into());
@@ -133,7 +134,7 @@ impl blobs::HostBlob for HostState {
 }
 
 fn open(path: &Path) -> std::io::Result<OpenBlob> {
-    // Before it is opened: opening a pipe would wait for its other end.
+    // Checked before the file is opened, because opening a pipe would wait for its other end.
     if !std::fs::metadata(path)?.is_file() {
         return Err(std::io::Error::other("not a regular file"));
     }

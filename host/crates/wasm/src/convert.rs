@@ -1,18 +1,18 @@
-//! Between the contract's records and the model's.
+//! Conversions between the contract's records and the model's.
 
 use veeksha_model::{
-    FailureReason, MediaKind, Message, NodeId, OutputSpec, Request, Response, Role, Seed, Segment, Session,
-    ToolCall,
+    FailureReason, HistoryMode, MediaKind, Message, NodeId, OutputSpec, Recorded, RecordedAnswer, Replay,
+    Request, Response, Role, Seed, Segment, Session, ToolCall,
 };
-use veeksha_ports::{PluginFailure, PluginFailureKind};
+use veeksha_ports::{Guarantees, PluginFailure, PluginFailureKind};
 
 use crate::bindings::types as wit;
 use crate::text::{cut, one_line};
 
-/// Characters of a plugin's message or hint that are kept.
-const MESSAGE: usize = 2000;
-/// Characters of an error code or a path that are kept.
-const NAME: usize = 200;
+/// The longest message or hint of a plugin, in characters; the rest is cut.
+const MAX_MESSAGE_CHARS: usize = 2000;
+/// The longest error code or path, in characters; the rest is cut.
+const MAX_NAME_CHARS: usize = 200;
 
 pub(crate) fn session(session: wit::Session) -> Session {
     Session {
@@ -39,7 +39,35 @@ fn request(request: wit::Request) -> Request {
         },
         body: request.body,
         labels: request.labels,
-        replay: None,
+        replay: request.recording.map(|recorded| Box::new(recording(recorded))),
+    }
+}
+
+fn recording(recording: wit::Recording) -> Replay {
+    Replay {
+        history: match recording.history {
+            wit::HistoryMode::Live => HistoryMode::Live,
+            wit::HistoryMode::Recorded => HistoryMode::Recorded,
+            wit::HistoryMode::Fresh => HistoryMode::Fresh,
+        },
+        answer: recording.answer.map(|answer| RecordedAnswer {
+            content: segments(answer.content),
+            tool_calls: answer.tool_calls.into_iter().map(tool_call).collect(),
+        }),
+        recorded: Recorded {
+            at: recording.at,
+            latency: recording.latency,
+            prompt_tokens: recording.prompt_tokens,
+            output_tokens: recording.output_tokens,
+        },
+    }
+}
+
+pub(crate) fn guarantees(guarantees: wit::Guarantees) -> Guarantees {
+    Guarantees {
+        max_output_tokens: guarantees.max_output_tokens,
+        max_depth: guarantees.max_depth,
+        distinct_prompts: guarantees.distinct_prompts,
     }
 }
 
@@ -56,11 +84,11 @@ fn message(message: wit::Message) -> Message {
     }
 }
 
-pub(crate) fn segments(segments: Vec<wit::Segment>) -> Vec<Segment> {
+fn segments(segments: Vec<wit::Segment>) -> Vec<Segment> {
     segments.into_iter().map(segment).collect()
 }
 
-pub(crate) fn tool_call(call: wit::ToolCall) -> ToolCall {
+fn tool_call(call: wit::ToolCall) -> ToolCall {
     ToolCall {
         id: call.id,
         name: call.name,
@@ -123,7 +151,7 @@ pub(crate) fn failure(reason: &FailureReason) -> wit::Failure {
     }
 }
 
-/// An error that the plugin returned on purpose.
+/// The failure for an error that the plugin returned.
 pub(crate) fn refusal(
     plugin: &str,
     function: &str,
@@ -131,11 +159,11 @@ pub(crate) fn refusal(
     error: wit::Error,
 ) -> PluginFailure {
     let kind = PluginFailureKind::Refused {
-        code: one_line(&error.code, NAME),
-        hint: error.hint.map(|hint| cut(&hint, MESSAGE)),
-        path: error.path.map(|path| one_line(&path, NAME)),
+        code: one_line(&error.code, MAX_NAME_CHARS),
+        hint: error.hint.map(|hint| cut(&hint, MAX_MESSAGE_CHARS)),
+        path: error.path.map(|path| one_line(&path, MAX_NAME_CHARS)),
     };
-    let mut failure = PluginFailure::new(plugin, function, kind, cut(&error.message, MESSAGE));
+    let mut failure = PluginFailure::new(plugin, function, kind, cut(&error.message, MAX_MESSAGE_CHARS));
     failure.input = input;
     failure
 }

@@ -1,39 +1,39 @@
-//! What a plugin says of itself.
+//! The descriptor of a plugin.
 
 use serde::{Deserialize, Serialize};
 
 use crate::bindings::types as wit;
 use crate::text::one_line;
 
-/// Characters of the name, the version, the summary.
-const LENGTHS: [usize; 3] = [64, 64, 500];
-/// Bytes of the schema.
-const SCHEMA_BYTES: usize = 1 << 20;
+/// The longest name, version and summary, in characters.
+const MAX_CHARS: [usize; 3] = [64, 64, 500];
+/// The largest schema, in bytes.
+const MAX_SCHEMA_BYTES: usize = 1 << 20;
 
 /// A plugin's answer to `describe`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Descriptor {
-    /// Its name.
+    /// The plugin's name.
     pub name: String,
-    /// Its version.
+    /// The plugin's version.
     pub version: String,
-    /// One line.
+    /// A summary of one line.
     pub summary: String,
     /// JSON schema of its configuration: the text of a JSON object.
     pub config_schema: String,
 }
 
 impl Descriptor {
-    /// Takes what the guest returned, if it can be used.
-    pub(crate) fn admit(answer: wit::Descriptor) -> Result<Self, String> {
-        let [name, version, summary] = LENGTHS;
+    /// Converts the answer of the guest, if it is valid.
+    pub(crate) fn convert(answer: wit::Descriptor) -> Result<Self, String> {
+        let [name, version, summary] = MAX_CHARS;
         if answer.name.trim().is_empty() {
             return Err("the descriptor's name is empty".into());
         }
-        if answer.config_schema.len() > SCHEMA_BYTES {
+        if answer.config_schema.len() > MAX_SCHEMA_BYTES {
             return Err(format!(
                 "the descriptor's schema has more than {} KiB",
-                SCHEMA_BYTES >> 10
+                MAX_SCHEMA_BYTES >> 10
             ));
         }
         serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(&answer.config_schema)

@@ -1,70 +1,70 @@
-//! What a component says it is, read off its bytes before anything is compiled.
+//! The kinds and capabilities of a component, read from its bytes before anything is compiled.
 //!
-//! Only the outermost component's imports and exports are read; the modules inside are skipped, so that even a component
-//! of many megabytes takes microseconds.
+//! Only the imports and exports of the outermost component are read; the modules inside are skipped,
+//! so that even a component of many megabytes takes microseconds.
 
 use wasmparser::{Chunk, Encoding, Parser, Payload};
 
-/// The package that plugins speak.
+/// The package of the contract.
 const PACKAGE: &str = "veeksha:plugin";
 /// The version of the contract in `wit/0.1.0`.
 pub(crate) const VERSION: &str = "0.1.0";
 /// The interfaces of the package that a plugin may import.
 const CAPABILITIES: [&str; 4] = ["blobs", "log", "random", "tokens"];
-/// The interfaces of the package that hold types, or come with a kind: importing them asks for nothing.
+/// The interfaces of the package that hold types or come with a kind; they are not capabilities.
 const VOCABULARY: [&str; 3] = ["records", "results", "types"];
 /// The kinds of plugin.
 const KINDS: [Kind; 7] = [
     Kind {
         interface: "session-generator",
-        words: "a session generator",
-        of: |kinds| &mut kinds.session_generator,
+        noun: "a session generator",
+        flag: |kinds| &mut kinds.session_generator,
     },
     Kind {
         interface: "agent-generator",
-        words: "an agent generator",
-        of: |kinds| &mut kinds.agent_generator,
+        noun: "an agent generator",
+        flag: |kinds| &mut kinds.agent_generator,
     },
     Kind {
         interface: "trace-flavor",
-        words: "a trace flavor",
-        of: |kinds| &mut kinds.trace_flavor,
+        noun: "a trace flavor",
+        flag: |kinds| &mut kinds.trace_flavor,
     },
     Kind {
         interface: "endpoint-codec",
-        words: "an endpoint codec",
-        of: |kinds| &mut kinds.endpoint_codec,
+        noun: "an endpoint codec",
+        flag: |kinds| &mut kinds.endpoint_codec,
     },
     Kind {
         interface: "metric",
-        words: "a metric",
-        of: |kinds| &mut kinds.metric,
+        noun: "a metric",
+        flag: |kinds| &mut kinds.metric,
     },
     Kind {
         interface: "request-check",
-        words: "a request check",
-        of: |kinds| &mut kinds.request_check,
+        noun: "a request check",
+        flag: |kinds| &mut kinds.request_check,
     },
     Kind {
         interface: "slo-check",
-        words: "an SLO check",
-        of: |kinds| &mut kinds.slo_check,
+        noun: "an SLO check",
+        flag: |kinds| &mut kinds.slo_check,
     },
 ];
-/// The largest component that is looked at.
+/// The largest component that is read.
 const MAX_BYTES: usize = 256 << 20;
 
 /// A kind of plugin.
 struct Kind {
     /// The interface that it exports.
     interface: &'static str,
-    /// What messages call it.
-    words: &'static str,
-    /// Where [`Kinds`] says whether a component is one.
-    of: fn(&mut Kinds) -> &mut bool,
+    /// Its name in messages.
+    noun: &'static str,
+    /// Its flag in [`Kinds`].
+    flag: fn(&mut Kinds) -> &mut bool,
 }
 
-/// Which kinds of plugin a component is.
+/// The kinds of plugin that a component is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kinds {
     /// It exports `session-generator`.
@@ -84,22 +84,22 @@ pub struct Kinds {
 }
 
 impl Kinds {
-    /// The kinds in words: `a session generator and a trace flavor`.
-    pub(crate) fn in_words(mut self) -> String {
-        let words: Vec<&str> = KINDS
+    /// Returns the kinds as text: `a session generator and a trace flavor`.
+    pub(crate) fn as_text(mut self) -> String {
+        let nouns: Vec<&str> = KINDS
             .iter()
-            .filter(|kind| *(kind.of)(&mut self))
-            .map(|kind| kind.words)
+            .filter(|kind| *(kind.flag)(&mut self))
+            .map(|kind| kind.noun)
             .collect();
-        match words.split_last() {
+        match nouns.split_last() {
             Some((last, [])) => (*last).to_owned(),
             Some((last, before)) => format!("{} and {last}", before.join(", ")),
-            None => "no plugin".to_owned(),
+            None => "not a plugin".to_owned(),
         }
     }
 }
 
-/// What was read.
+/// The kinds and imports of a component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Discovered {
     pub(crate) kinds: Kinds,
@@ -107,11 +107,11 @@ pub(crate) struct Discovered {
     pub(crate) imports: Vec<String>,
 }
 
-/// Reads the bytes of a would-be plugin. The error says in one line why it is none, and what to do.
+/// Reads the bytes of a component. The error states in one line why it is not a plugin, and the fix.
 pub(crate) fn discover(bytes: &[u8]) -> Result<Discovered, String> {
     if bytes.len() > MAX_BYTES {
         return Err(format!(
-            "the component has {} MiB, at most {} are taken",
+            "the component has {} MiB, at most {} are allowed",
             bytes.len() >> 20,
             MAX_BYTES >> 20
         ));
@@ -131,9 +131,7 @@ fn refuse_other_formats(bytes: &[u8]) -> Result<(), String> {
         return Err("not a component: WebAssembly in text form; translate it with `wasm-tools parse`".into());
     }
     if !bytes.starts_with(b"\0asm") {
-        return Err(
-            "not a component: the file is no WebAssembly at all (it does not begin with `\\0asm`)".into(),
-        );
+        return Err("not a component: the file is not WebAssembly (it does not begin with `\\0asm`)".into());
     }
     Ok(())
 }
@@ -185,31 +183,32 @@ fn read_outermost(bytes: &[u8]) -> Result<(Vec<String>, Vec<String>), String> {
     }
 }
 
-/// `veeksha:plugin/log@0.1.0` as its interface and version, if it is of our package.
+/// Splits `veeksha:plugin/log@0.1.0` into interface and version; `None` for other packages.
 fn ours(name: &str) -> Option<(&str, &str)> {
     let rest = name.strip_prefix(PACKAGE)?.strip_prefix('/')?;
     Some(rest.split_once('@').unwrap_or((rest, "")))
 }
 
-/// Whether the host, at [`VERSION`], can serve `version`: below 1.0, patch releases are compatible.
-fn speaks(version: &str) -> bool {
+/// Returns true if the host, at [`VERSION`], can serve `version`: below 1.0, patch releases are
+/// compatible.
+fn is_compatible(version: &str) -> bool {
     let line = VERSION.rsplit_once('.').map_or(VERSION, |(line, _)| line);
     version.rsplit_once('.').is_some_and(|(other, _)| other == line)
 }
 
 fn kinds(exports: &[String]) -> Result<Kinds, String> {
     let mut kinds = Kinds::default();
-    let mut other_version = None;
+    let mut unsupported = None;
     for (interface, version) in exports.iter().filter_map(|name| ours(name)) {
-        if !speaks(version) {
-            other_version = Some(version);
+        if !is_compatible(version) {
+            unsupported = Some(version);
         } else if let Some(kind) = KINDS.iter().find(|kind| kind.interface == interface) {
-            *(kind.of)(&mut kinds) = true;
+            *(kind.flag)(&mut kinds) = true;
         }
     }
-    match other_version {
+    match unsupported {
         _ if kinds != Kinds::default() => Ok(kinds),
-        Some(version) => Err(other(version)),
+        Some(version) => Err(other_version(version)),
         None => {
             let has = if exports.is_empty() {
                 "nothing".into()
@@ -224,8 +223,8 @@ fn kinds(exports: &[String]) -> Result<Kinds, String> {
     }
 }
 
-fn other(version: &str) -> String {
-    format!("was built for {PACKAGE}@{version}, this host speaks {VERSION}")
+fn other_version(version: &str) -> String {
+    format!("was built for {PACKAGE}@{version}, this host supports {VERSION}")
 }
 
 fn capabilities(imports: &[String]) -> Result<Vec<String>, String> {
@@ -234,7 +233,7 @@ fn capabilities(imports: &[String]) -> Result<Vec<String>, String> {
     let mut wasi = false;
     for name in imports {
         match ours(name) {
-            Some((_, version)) if !speaks(version) => return Err(other(version)),
+            Some((_, version)) if !is_compatible(version) => return Err(other_version(version)),
             Some((interface, _)) if VOCABULARY.contains(&interface) => {}
             Some((interface, _)) if CAPABILITIES.contains(&interface) => found.push(interface.to_owned()),
             None if name.starts_with("wasi:") => wasi = true,

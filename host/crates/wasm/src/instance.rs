@@ -1,12 +1,13 @@
-//! One instance of a component in a store of its own, and the one way to call it.
+//! An instance of a component in its own store, and the only way to call it.
 
 use std::sync::Arc;
 
 use veeksha_ports::PluginFailure;
-use wasmtime::component::{Instance as Exports, ResourceAny};
+use wasmtime::component::ResourceAny;
 use wasmtime::{Store, UpdateDeadline};
 
 use crate::grants::Grants;
+use crate::interface::Interface;
 use crate::loaded::Loaded;
 use crate::state::HostState;
 use crate::{ticker, trap};
@@ -16,31 +17,25 @@ pub(crate) struct Instance<G> {
     loaded: Arc<Loaded>,
     store: Store<HostState>,
     guest: G,
-    health: Health,
+    /// After a trap nothing in the store can be entered again.
+    trapped: bool,
 }
 
-/// After a trap nothing in a store can be entered again.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Health {
-    Sound,
-    Trapped,
-}
-
-impl<G> Instance<G> {
-    /// Makes a store and an instance. `find` takes the interface's functions out of it.
-    pub(crate) fn new(
-        loaded: &Arc<Loaded>,
-        grants: &Grants,
-        find: impl FnOnce(&mut Store<HostState>, &Exports) -> wasmtime::Result<G>,
-    ) -> Result<Self, PluginFailure> {
+impl<G: Interface> Instance<G> {
+    /// Makes a store and an instance.
+    pub(crate) fn new(loaded: &Arc<Loaded>, grants: &Grants) -> Result<Self, PluginFailure> {
         let limits = &loaded.host.limits;
-        let mut store = Store::new(
-            &loaded.host.engine,
-            HostState::new(Arc::clone(&loaded.name), &loaded.host, grants),
+        let state = HostState::new(
+            Arc::clone(&loaded.name),
+            limits,
+            loaded.host.ticks.clone(),
+            grants,
+            loaded.uses_wasi(),
         );
+        let mut store = Store::new(&loaded.host.engine, state);
         store.epoch_deadline_callback(|mut store| {
-            // What the host took to answer is not the guest's time: it gets as much again.
-            Ok(match store.data_mut().answering.take_owed() {
+            // The time that the host took to answer is not the guest's: the deadline moves by as much.
+            Ok(match store.data_mut().host_time.take_owed() {
                 0 => UpdateDeadline::Interrupt,
                 owed => UpdateDeadline::Continue(owed),
             })
@@ -51,21 +46,23 @@ impl<G> Instance<G> {
         let made = loaded
             .pre
             .instantiate(&mut store)
-            .and_then(|exports| find(&mut store, &exports));
+            .and_then(|instance| G::load(&loaded.exported, &mut store, &instance));
         store.data_mut().leave();
         match made {
             Ok(guest) => Ok(Instance {
                 loaded: Arc::clone(loaded),
                 store,
                 guest,
-                health: Health::Sound,
+                trapped: false,
             }),
             Err(error) => Err(trap::failure(&error, store.data(), limits, "instantiate", None)),
         }
     }
+}
 
-    /// Calls the guest: with a fresh deadline, and with a report if it does not return. `input` describes the call's
-    /// arguments and is asked for only then.
+impl<G> Instance<G> {
+    /// Calls the guest with a new deadline. A call that does not return becomes a report; `input`
+    /// describes the call's arguments and is evaluated only for that report.
     pub(crate) fn call<T>(
         &mut self,
         function: &'static str,
@@ -79,7 +76,7 @@ impl<G> Instance<G> {
         let result = call(&mut self.store, &self.guest);
         self.store.data_mut().leave();
         result.map_err(|error| {
-            self.health = Health::Trapped;
+            self.trapped = true;
             trap::failure(&error, self.store.data(), limits, function, input())
         })
     }
@@ -93,17 +90,17 @@ impl<G> Instance<G> {
         self.call(function, || None, |store, _| resource.resource_drop(store))
     }
 
-    /// Whether a call trapped.
+    /// Returns true if a call trapped.
     pub(crate) fn is_trapped(&self) -> bool {
-        self.health == Health::Trapped
+        self.trapped
     }
 
-    /// Whether the guest holds so much memory that the store should be replaced.
+    /// Returns true if the guest uses so much memory that the store should be replaced.
     pub(crate) fn is_swollen(&self) -> bool {
         self.store.data().memory.used > self.loaded.host.limits.recycle_memory_bytes
     }
 
-    /// Writes a line to the log in the plugin's name.
+    /// Writes a warning to the plugin's log.
     pub(crate) fn warn(&self, message: &str) {
         self.store.data().warn(message);
     }

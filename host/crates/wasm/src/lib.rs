@@ -1,63 +1,70 @@
-//! The plugin engine: WebAssembly components of the contract `veeksha:plugin@0.1.0` as workloads.
+//! The plugin engine: WebAssembly components of the contract `veeksha:plugin@0.1.0`.
 //!
-//! [`PluginEngine::load`] takes the bytes of a component, says in plain words why it cannot be one of ours, compiles it
-//! (once: the compiled form is cached on disk, sealed with a key of the user's) and gives a [`Plugin`].
-//! [`Plugin::workload`] and [`Plugin::flavor`] bind a configuration and [`Grants`] to it; each plugin thread then opens an
-//! instance of its own. [`Plugin::codec`] gives what reads a server's answers; it keeps as many instances as threads call it.
-//! [`Plugin::metric`], [`Plugin::request_check`] and [`Plugin::slo_check`] give what measures and judges a run.
+//! [`PluginEngine::load`] takes the bytes of a component, reports why it cannot be a plugin, compiles
+//! it (once: the compiled form is cached on disk, sealed with a key of the user) and returns a
+//! [`Plugin`]. [`Plugin::workload`] and [`Plugin::flavor`] bind a configuration and [`Grants`] to it;
+//! each plugin thread then opens a separate instance. [`Plugin::codec`] returns a decoder of a
+//! server's answers, with as many instances as threads call it. [`Plugin::metric`],
+//! [`Plugin::request_check`] and [`Plugin::slo_check`] return the metrics and checks of a run.
 //!
-//! What a plugin can reach is what the contract names, and nothing else: WASI is linked, because most toolchains
-//! import it whether they use it or not, but every part of it is a deterministic stand-in. What a plugin can use up is
-//! bounded by [`Limits`]: time per call, memory, bytes returned, stack, log lines, standard error. A plugin that stops on
-//! a bug takes only its own store with it.
+//! A plugin can reach the interfaces of the contract and nothing else. WASI is linked, because most
+//! toolchains import it whether they use it or not, but every part of it is a deterministic stand-in.
+//! [`Limits`] bound the resources of a plugin: time per call, memory, bytes returned, stack, log
+//! lines, standard error. A plugin that traps invalidates only its own store.
 //!
-//! This is the only crate that knows wasmtime.
+//! This is the only crate that uses wasmtime.
 #![deny(unsafe_code)]
 
-mod admit;
-mod agents;
-mod answering;
+mod agent_generator;
+mod agent_history;
+mod agent_store;
 mod bindings;
+mod bound;
 mod cache;
 mod capabilities;
-mod codec;
-mod collector;
+mod compile;
 mod completions;
 mod convert;
 mod definitions;
 mod describe;
 mod discovery;
-mod endpoint;
+mod endpoint_codec;
+mod endpoint_shape;
 mod engine;
-mod flavor;
 mod grants;
+mod guest_resources;
+mod host;
+mod host_time;
 mod instance;
-mod judge;
+mod interface;
 mod limits;
+mod linker;
 mod loaded;
 mod memory;
-mod opened;
+mod metric;
 mod parts;
-mod planned;
 mod plugin;
-mod replay;
+mod request_check;
+mod resource;
 mod results;
 mod ring;
 mod rows;
 mod samples;
-mod shard;
+mod session_generator;
+mod slo_check;
 mod state;
 mod text;
 mod ticker;
+mod trace_flavor;
 mod trap;
-mod turns;
-mod verdicts;
+mod validate;
 mod wasi;
 mod workload;
 
-pub use codec::PluginEndpoint;
+pub use compile::Progress as CompileProgress;
 pub use describe::Descriptor;
 pub use discovery::Kinds;
+pub use endpoint_codec::PluginEndpoint;
 pub use engine::{PluginEngine, WasmError};
 pub use grants::{Grants, LogLevel, LogSink, NoLog, TokenCounter};
 pub use limits::{EngineOptions, Limits};

@@ -1,43 +1,66 @@
-//! What a plugin may use up.
+//! Limits of plugins, and the options of an engine.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How an engine is set up.
-#[derive(Clone, Debug, Default)]
+use crate::compile::Progress;
+
+/// The setup of an engine.
+#[derive(Clone, Default)]
 pub struct EngineOptions {
-    /// Where compiled components are kept, below a folder `components`; `None`: nowhere.
+    /// The folder that caches compiled components, below a folder `components`; `None` disables the
+    /// cache.
     pub cache_dir: Option<PathBuf>,
     /// The limits of every plugin that the engine loads.
     pub limits: Limits,
+    /// Called every two seconds while a component is being compiled.
+    pub on_compile: Option<Progress>,
+}
+
+impl fmt::Debug for EngineOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EngineOptions")
+            .field("cache_dir", &self.cache_dir)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The bounds that every plugin runs in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The longest that one call may take. Watched in steps of [`Limits::TICK`].
+    /// The longest time that one call may take, enforced in steps of [`Limits::TICK`].
     pub call_deadline: Duration,
-    /// The longest that the host itself may take, during one call, to answer what is asked of the results of a run. It does not
-    /// count as the plugin's time.
+    /// The longest time that the compilation of a component may take.
+    pub compile_deadline: Duration,
+    /// The longest time that the host itself may take, during one call, to answer queries about the
+    /// results of a run. It does not count as the plugin's time.
     pub results_deadline: Duration,
     /// Bytes of all memories and tables of one store.
     pub memory_bytes: u64,
-    /// Bytes that one call may hand to the host (results, log lines, arguments of host functions).
+    /// Bytes that one call may pass to the host (results, log lines, arguments of host functions).
     pub lift_bytes: usize,
+    /// Bytes of the text of one call of `tokens.count`. A tokenizer needs about 150 bytes of memory
+    /// and 50 ns per byte of text, neither of which counts as the plugin's.
+    pub count_bytes: usize,
     /// Live agents that share a store. When one of them traps, the others have to be rebuilt.
     pub agents_per_store: usize,
-    /// Calls of a planned generator, or agents begun, after which a store is replaced. Bounds what leaky guests keep.
+    /// Calls of a session generator, or agents started, after which a store is replaced. Bounds the
+    /// memory of guests that leak.
     pub calls_per_store: u64,
-    /// Guest memory above which a store is replaced at the next opportunity.
+    /// Guest memory above which a store is replaced at the next opportunity, in bytes.
     pub recycle_memory_bytes: u64,
-    /// Bytes of answers that are kept so that agents can be rebuilt after another one's trap, per open workload.
+    /// Bytes of answers, per open workload, that are kept so that agents can be rebuilt after
+    /// another agent's trap.
     pub replay_bytes: usize,
-    /// Bytes of standard output and standard error that are kept, the newest.
+    /// Bytes of standard output and standard error that are kept, newest first.
     pub stderr_bytes: usize,
 }
 
 impl Limits {
-    /// The grain of the deadline: a call is stopped at most this much (and one scheduling delay) after its allowance.
+    /// The resolution of deadlines: a call is stopped at most this much (and one scheduling delay)
+    /// after its deadline.
     pub const TICK: Duration = Duration::from_millis(10);
 }
 
@@ -45,9 +68,11 @@ impl Default for Limits {
     fn default() -> Self {
         Limits {
             call_deadline: Duration::from_secs(10),
+            compile_deadline: Duration::from_secs(300),
             results_deadline: Duration::from_secs(300),
             memory_bytes: 256 << 20,
             lift_bytes: 32 << 20,
+            count_bytes: 1 << 20,
             agents_per_store: 128,
             calls_per_store: 4096,
             recycle_memory_bytes: 128 << 20,

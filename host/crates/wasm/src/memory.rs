@@ -10,7 +10,7 @@ const TABLE_ELEMENT_BYTES: usize = size_of::<usize>();
 /// The refusal, as it travels through wasmtime.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "plugin `{plugin}` asked for {} of memory in `{function}`, allowed are {}",
+    "plugin `{plugin}` asked for {} of memory in `{function}`, at most {} are allowed",
     mebibytes(*.asked),
     mebibytes(*.allowed)
 )]
@@ -116,7 +116,7 @@ mod tests {
         let refused = limit.memory_growing(MIB, MIB + (1 << 16), None).unwrap_err();
         assert_eq!(
             refused.to_string(),
-            "plugin `p` asked for 4.1 MiB of memory in `workload.sessions`, allowed are 4 MiB"
+            "plugin `p` asked for 4.1 MiB of memory in `workload.sessions`, at most 4 MiB are allowed"
         );
         assert_eq!(limit.used, 4 * MIB as u64);
     }

@@ -1,4 +1,4 @@
-//! A plugin with all that can be made of it.
+//! A loaded plugin, and the factories of its kinds.
 
 use std::sync::Arc;
 
@@ -7,13 +7,26 @@ use veeksha_ports::{
     WorkloadFactory, WorkloadInfo,
 };
 
-use crate::codec::PluginEndpoint;
+use crate::bindings::types as wit;
+use crate::bindings::{
+    agent_generator, endpoint_codec as wit_codec, metric as wit_metric, request_check as wit_check,
+    session_generator, slo_check as wit_slo, trace_flavor as wit_flavor,
+};
+use crate::bound::BoundPlugin;
 use crate::describe::Descriptor;
 use crate::discovery::Kinds;
-use crate::grants::Grants;
+use crate::endpoint_codec::{self, PluginEndpoint};
+use crate::grants::{Grants, NoLog};
+use crate::instance::Instance;
+use crate::interface::Interface;
 use crate::loaded::{Loaded, Origin};
-use crate::workload::{Bound, Factory};
-use crate::{codec, collector, flavor, judge, verdicts};
+use crate::metric::WasmMetricFactory;
+use crate::request_check::WasmRequestCheckFactory;
+use crate::slo_check::WasmSloCheck;
+use crate::trace_flavor::WasmFlavorFactory;
+use crate::workload::WasmWorkloadFactory;
+
+const DESCRIBE: &str = "describe";
 
 /// A loaded plugin. Cheap to clone.
 #[derive(Clone)]
@@ -33,23 +46,23 @@ impl Plugin {
         &self.loaded.digest
     }
 
-    /// What the component imports: capabilities by their short names (`blobs`, `log`, `random`, `tokens`), in order, and
-    /// last `wasi` if it imports anything of WASI (it gets a stand-in).
+    /// The imports of the component: capabilities by their short names (`blobs`, `log`, `random`,
+    /// `tokens`), in order, and last `wasi` if it imports anything of WASI (which is a stand-in).
     pub fn imports(&self) -> &[String] {
         &self.loaded.discovered.imports
     }
 
-    /// Which kinds of plugin it is.
+    /// The kinds of plugin that it is.
     pub fn kinds(&self) -> Kinds {
         self.loaded.discovered.kinds
     }
 
-    /// Whether its machine code was read from the cache, and not compiled just now.
+    /// Returns true if its machine code was read from the cache instead of compiled.
     pub fn compiled_from_cache(&self) -> bool {
         self.loaded.origin == Origin::Cache
     }
 
-    /// What the plugin says of itself. Asked once, and kept in the cache.
+    /// Returns the plugin's descriptor. The component is asked once; the cache keeps the answer.
     pub fn describe(&self) -> Result<Descriptor, PluginFailure> {
         let Loaded {
             host,
@@ -60,13 +73,13 @@ impl Plugin {
         if let Some(known) = descriptor.get() {
             return Ok(known.clone());
         }
-        let kept = host.cache().and_then(|cache| cache.descriptor(digest));
+        let kept = host.cache.as_ref().and_then(|cache| cache.descriptor(digest));
         let answer = match kept {
             Some(kept) => kept,
             None => {
-                let fresh = self.loaded.describe()?;
-                if let Some(cache) = host.cache() {
-                    host.note(cache.keep_descriptor(digest, &fresh));
+                let fresh = self.ask_descriptor()?;
+                if let Some(cache) = &host.cache {
+                    host.note_cache(cache.keep_descriptor(digest, &fresh));
                 }
                 fresh
             }
@@ -74,101 +87,129 @@ impl Plugin {
         Ok(descriptor.get_or_init(|| answer).clone())
     }
 
-    /// Binds a configuration (JSON text, not looked at here) and grants. The plugin sees the configuration when an
-    /// instance is opened; a refusal comes from there. A component of both kinds is used as a session generator; one that
-    /// makes no sessions of its own is refused here.
+    /// Binds a configuration (JSON text, not read here) and grants. The plugin reads the configuration
+    /// when an instance is opened, and may refuse it then. A component that is both a session
+    /// generator and an agent generator is used as a session generator; one that is neither is
+    /// refused here.
     pub fn workload(
         &self,
         config: String,
         grants: Grants,
     ) -> Result<Arc<dyn WorkloadFactory>, PluginFailure> {
-        let Loaded {
-            sessions,
-            agents,
-            flavors,
-            codecs,
-            ..
-        } = &*self.loaded;
-        if sessions.is_none() && agents.is_none() {
-            let remedy = if flavors.is_some() {
-                "give it a trace: session_generator.type `trace`, and the plugin as its `flavor`"
-            } else if codecs.is_some() {
-                "it says how a server is spoken to: name it as the client's `codec`"
+        let kinds = self.kinds();
+        if !kinds.session_generator && !kinds.agent_generator {
+            let remedy = if kinds.trace_flavor {
+                "set session_generator.type to `trace` and name the plugin as its `flavor`"
+            } else if kinds.endpoint_codec {
+                "name it as the client's `codec`"
             } else {
-                "it measures or judges a run: name it among the `evaluators`"
+                "name it among the `evaluators`"
             };
-            return Err(self.another_kind("makes no sessions of its own", remedy));
+            return Err(self.another_kind("does not generate sessions", remedy));
         }
         let (bound, info) = self.bind(config, grants)?;
-        Ok(Arc::new(Factory { bound, info }))
+        Ok(Arc::new(WasmWorkloadFactory::new(bound, info)))
     }
 
-    /// As [`workload`](Self::workload), for a component that makes sessions of a trace's rows; any other is refused.
+    /// As [`workload`](Self::workload), for a trace flavor; any other component is refused.
     pub fn flavor(&self, config: String, grants: Grants) -> Result<Arc<dyn FlavorFactory>, PluginFailure> {
-        if self.loaded.flavors.is_none() {
+        if !self.kinds().trace_flavor {
             return Err(self.another_kind(
-                "reads no trace",
-                "name a plugin that exports `trace-flavor`, or use this one as session_generator itself",
+                "does not read traces",
+                "name a plugin that exports `trace-flavor`, or use this one as the session_generator",
             ));
         }
         let (bound, info) = self.bind(config, grants)?;
-        Ok(Arc::new(flavor::Factory { bound, info }))
+        Ok(Arc::new(WasmFlavorFactory::new(bound, info)))
     }
 
-    /// As [`workload`](Self::workload), for a component that adds the API of an endpoint; any other is refused. It is opened
-    /// here and asked for the endpoint, so that what it refuses is known before anything is sent.
+    /// As [`workload`](Self::workload), for an endpoint codec. It is opened here and asked for the
+    /// endpoint, so that a refusal is reported before anything is sent.
     pub fn codec(&self, config: String, grants: Grants) -> Result<PluginEndpoint, PluginFailure> {
-        if self.loaded.codecs.is_none() {
+        if !self.kinds().endpoint_codec {
             return Err(self.another_kind(
-                "does not know how a server is spoken to",
+                "does not implement an endpoint",
                 "name a plugin that exports `endpoint-codec`",
             ));
         }
         let (bound, info) = self.bind(config, grants)?;
-        codec::open(bound, info)
+        endpoint_codec::open(bound, info)
     }
 
-    /// As [`workload`](Self::workload), for a component that measures metrics of its own; any other is refused. It is opened
-    /// once here, so that what it refuses is known before the run begins.
+    /// As [`workload`](Self::workload), for a metric. It is opened once here, so that a refusal is
+    /// reported before the run begins.
     pub fn metric(&self, config: String, grants: Grants) -> Result<Arc<dyn MetricFactory>, PluginFailure> {
-        if self.loaded.metrics.is_none() {
-            return Err(self.another_kind(
-                "measures no metrics of its own",
-                "name a plugin that exports `metric`",
-            ));
+        if !self.kinds().metric {
+            return Err(self.another_kind("does not measure metrics", "name a plugin that exports `metric`"));
         }
         let (bound, info) = self.bind(config, grants)?;
-        Ok(Arc::new(collector::Factory::new(bound, info)?))
+        Ok(Arc::new(WasmMetricFactory::new(bound, info)?))
     }
 
-    /// As [`metric`](Self::metric), for a component that says of each request whether it was good.
+    /// As [`metric`](Self::metric), for a request check.
     pub fn request_check(
         &self,
         config: String,
         grants: Grants,
     ) -> Result<Arc<dyn RequestCheckFactory>, PluginFailure> {
-        if self.loaded.request_checks.is_none() {
+        if !self.kinds().request_check {
             return Err(self.another_kind(
                 "does not judge requests",
                 "name a plugin that exports `request-check`",
             ));
         }
         let (bound, info) = self.bind(config, grants)?;
-        Ok(Arc::new(judge::Factory::new(bound, info)?))
+        Ok(Arc::new(WasmRequestCheckFactory::new(bound, info)?))
     }
 
-    /// As [`metric`](Self::metric), for a component that judges a run by its results.
+    /// As [`metric`](Self::metric), for an SLO check.
     pub fn slo_check(&self, config: String, grants: Grants) -> Result<Arc<dyn SloCheck>, PluginFailure> {
-        if self.loaded.slo_checks.is_none() {
+        if !self.kinds().slo_check {
             return Err(self.another_kind("does not judge a run", "name a plugin that exports `slo-check`"));
         }
         let (bound, info) = self.bind(config, grants)?;
-        Ok(Arc::new(verdicts::Checker::new(bound, info)?))
+        Ok(Arc::new(WasmSloCheck::new(bound, info)?))
     }
 
-    fn bind(&self, config: String, grants: Grants) -> Result<(Arc<Bound>, WorkloadInfo), PluginFailure> {
+    /// Asks the component to describe itself, through the first interface that it exports.
+    fn ask_descriptor(&self) -> Result<Descriptor, PluginFailure> {
+        let kinds = self.kinds();
+        let answer = if kinds.session_generator {
+            self.describe_as::<session_generator::Guest>()
+        } else if kinds.agent_generator {
+            self.describe_as::<agent_generator::Guest>()
+        } else if kinds.trace_flavor {
+            self.describe_as::<wit_flavor::Guest>()
+        } else if kinds.endpoint_codec {
+            self.describe_as::<wit_codec::Guest>()
+        } else if kinds.metric {
+            self.describe_as::<wit_metric::Guest>()
+        } else if kinds.request_check {
+            self.describe_as::<wit_check::Guest>()
+        } else {
+            self.describe_as::<wit_slo::Guest>()
+        };
+        Descriptor::convert(answer?)
+            .map_err(|why| PluginFailure::new(&*self.loaded.name, DESCRIBE, PluginFailureKind::Result, why))
+    }
+
+    fn describe_as<G: Interface>(&self) -> Result<wit::Descriptor, PluginFailure> {
+        // A descriptor does not depend on a run, so nothing is granted.
+        let grants = Grants::new(0, Arc::new(NoLog));
+        Instance::<G>::new(&self.loaded, &grants)?.call(
+            DESCRIBE,
+            || None,
+            |store, guest| guest.describe(store),
+        )
+    }
+
+    fn bind(
+        &self,
+        config: String,
+        grants: Grants,
+    ) -> Result<(Arc<BoundPlugin>, WorkloadInfo), PluginFailure> {
         let descriptor = self.describe()?;
-        let bound = Bound {
+        let bound = BoundPlugin {
             loaded: Arc::clone(&self.loaded),
             config,
             grants,
@@ -177,8 +218,8 @@ impl Plugin {
         Ok((Arc::new(bound), info))
     }
 
-    fn another_kind(&self, so: &str, remedy: &str) -> PluginFailure {
-        let message = format!("it is {}, which {so}; {remedy}", self.kinds().in_words());
+    fn another_kind(&self, lack: &str, remedy: &str) -> PluginFailure {
+        let message = format!("it is {}, which {lack}; {remedy}", self.kinds().as_text());
         PluginFailure::new(&*self.loaded.name, "load", PluginFailureKind::Load, message)
     }
 }

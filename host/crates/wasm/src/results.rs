@@ -1,6 +1,4 @@
-//! The host's side of `results`: what a plugin that judges may ask of a run.
-
-use std::sync::Arc;
+//! The queries that an SLO check may make about the results of a run, as the host answers them.
 
 use veeksha_model::{Label, Nanos};
 use veeksha_ports::{MetricStats, RunResults};
@@ -8,29 +6,20 @@ use wasmtime::bail;
 use wasmtime::component::Resource;
 
 use crate::bindings::results as wit;
+use crate::guest_resources::OpenResults;
 use crate::state::HostState;
 use crate::text::cut;
 
-/// The results that a guest was handed.
-#[expect(unreachable_pub, reason = "the generated bindings re-export it")]
-pub struct OpenResults(Arc<dyn RunResults>);
-
-impl OpenResults {
-    pub(crate) fn new(results: Arc<dyn RunResults>) -> Self {
-        OpenResults(results)
-    }
-}
-
 impl HostState {
-    /// Asks the results something. What that takes is the host's time.
+    /// Answers a query. The time that it takes is the host's.
     fn ask<T>(
         &mut self,
         handle: &Resource<OpenResults>,
         question: impl FnOnce(&dyn RunResults) -> T,
     ) -> wasmtime::Result<T> {
-        let began = self.answering.now();
+        let began = self.host_time.now();
         let answer = question(&*self.table.get(handle)?.0);
-        self.answering.answered(began)?;
+        self.host_time.answered(began)?;
         Ok(answer)
     }
 }
@@ -64,7 +53,7 @@ impl wit::HostResults for HostState {
     ) -> wasmtime::Result<Option<f64>> {
         if !(0.0..=100.0).contains(&percent) {
             bail!(
-                "results: percentile {percent} of `{}` asked for; percentiles go from 0 to 100",
+                "results: percentile {percent} of `{}` requested; a percentile is from 0 to 100",
                 cut(&metric, 80)
             );
         }
@@ -79,10 +68,7 @@ impl wit::HostResults for HostState {
         length: Nanos,
     ) -> wasmtime::Result<Vec<wit::Window>> {
         if length == 0 {
-            bail!(
-                "results: windows of no length of `{}` asked for",
-                cut(&metric, 80)
-            );
+            bail!("results: windows of length 0 of `{}` requested", cut(&metric, 80));
         }
         let windows = self.ask(&handle, |results| results.windows(&metric, &filter, length))?;
         let window = |window: veeksha_ports::WindowStats| wit::Window {

@@ -18,14 +18,14 @@ const PERMIT: usize = 64 << 10;
 
 /// A shared ring of bytes.
 #[derive(Clone, Debug)]
-pub(crate) struct Ring {
+pub(crate) struct OutputRing {
     bytes: Arc<Mutex<VecDeque<u8>>>,
     capacity: usize,
 }
 
-impl Ring {
+impl OutputRing {
     pub(crate) fn new(capacity: usize) -> Self {
-        Ring {
+        OutputRing {
             bytes: Arc::default(),
             capacity,
         }
@@ -53,13 +53,13 @@ impl Ring {
     }
 }
 
-impl IsTerminal for Ring {
+impl IsTerminal for OutputRing {
     fn is_terminal(&self) -> bool {
         false
     }
 }
 
-impl StdoutStream for Ring {
+impl StdoutStream for OutputRing {
     fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
         Box::new(self.clone())
     }
@@ -70,11 +70,11 @@ impl StdoutStream for Ring {
 }
 
 #[wasmtime_wasi::async_trait]
-impl Pollable for Ring {
+impl Pollable for OutputRing {
     async fn ready(&mut self) {}
 }
 
-impl OutputStream for Ring {
+impl OutputStream for OutputRing {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
         self.push(&bytes);
         Ok(())
@@ -89,7 +89,7 @@ impl OutputStream for Ring {
     }
 }
 
-impl AsyncWrite for Ring {
+impl AsyncWrite for OutputRing {
     fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.push(bytes);
         Poll::Ready(Ok(bytes.len()))
@@ -106,11 +106,11 @@ impl AsyncWrite for Ring {
 
 #[cfg(test)]
 mod tests {
-    use super::Ring;
+    use super::OutputRing;
 
     #[test]
     fn keeps_the_newest_bytes_only() {
-        let ring = Ring::new(8);
+        let ring = OutputRing::new(8);
         assert_eq!(ring.tail(4), None);
         ring.push(b"abc\n");
         ring.push(b"defg\n");
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_flood_does_not_grow_it() {
-        let ring = Ring::new(1 << 10);
+        let ring = OutputRing::new(1 << 10);
         for _ in 0..20_000 {
             ring.push(&[b'x'; 1000]);
         }
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn bytes_that_are_not_text_are_shown_as_such() {
-        let ring = Ring::new(16);
+        let ring = OutputRing::new(16);
         ring.push(b"a\xFF");
         assert_eq!(ring.tail(1).as_deref(), Some("a\u{FFFD}"));
     }

@@ -1,4 +1,4 @@
-//! The thread that makes time pass for plugins.
+//! The thread that advances the clock of plugin deadlines.
 
 use std::io;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use wasmtime::Engine;
 
 use crate::limits::Limits;
 
-/// How many ticks there have been: what a call has taken of the host's own time is the difference of two counts.
+/// The number of ticks so far. The difference of two counts measures the host's time in a call.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ticks(Arc<AtomicU64>);
 
@@ -39,8 +39,8 @@ pub(crate) fn start(engine: &Engine) -> io::Result<Ticks> {
     Ok(ticks)
 }
 
-/// Epochs that a call may see begin: at least the deadline, at most one tick more. The tick that is already running
-/// counts, hence the one extra.
+/// Epochs that may begin during a call: at least the deadline, at most one tick more. The tick that
+/// is already running counts, hence the extra one.
 pub(crate) fn epochs(deadline: Duration) -> u64 {
     let ticks = deadline.as_nanos().div_ceil(Limits::TICK.as_nanos());
     u64::try_from(ticks)

@@ -1,4 +1,4 @@
-//! From wasmtime's error to a report that a plugin's author can act on.
+//! Turns wasmtime's errors into reports that a plugin's author can act on.
 
 use veeksha_ports::{Frame, PluginFailure, PluginFailureKind};
 use wasmtime::{Trap, WasmBacktrace};

@@ -1,61 +1,57 @@
 //! WASI for guests that import it: nothing of the machine, and the same in every run.
 //!
-//! No files, no environment, no arguments, no sockets. The wall clock stands still, the monotonic clock counts its
-//! readings, sleeping takes no time but moves that clock, and random bytes follow from the run's seed. A session must not
-//! depend on any of these (they are per instance); they exist so that guests whose runtime asks for them still run, and
-//! run the same way twice.
+//! No files, no environment, no arguments, no sockets. The wall clock is constant, the monotonic
+//! clock counts its readings, sleeping takes no time but advances that clock, and random bytes
+//! follow from the run's seed. Clocks and random bytes restart for each session, so that a session
+//! does not depend on the sessions that the instance made before. They exist so that guests whose
+//! runtime asks for them still run, and run the same way twice.
 
 use std::convert::Infallible;
 use std::time::Duration;
 
 use rand_core::TryRng;
 use veeksha_stats::{Draws, RandomStream};
-use wasmtime::component::{HasData, Linker, Resource, ResourceTable};
+use wasmtime::component::{HasData, Resource, ResourceTable};
 use wasmtime_wasi::p2::bindings::clocks::monotonic_clock;
 use wasmtime_wasi::p2::{DynPollable, Pollable, subscribe};
 use wasmtime_wasi::{HostWallClock, WasiCtx};
 
-use crate::ring::Ring;
-use crate::state::HostState;
+use crate::ring::OutputRing;
 
-/// 2026-01-01T00:00:00Z: what every guest believes the time to be.
+/// The constant wall clock: 2026-01-01T00:00:00Z.
 const WALL_CLOCK: Duration = Duration::from_secs(1_767_225_600);
-/// What one reading of the monotonic clock adds to it.
+/// The advance of the monotonic clock with each reading.
 const STEP_NANOS: u64 = 1_000;
 /// Random bytes that one call of the guest may ask for.
-const RANDOM_BYTES: u64 = 1 << 20;
-/// The session under which the stand-ins draw; the contract keeps real sessions below 2^53.
-const NO_SESSION: u64 = u64::MAX;
+const MAX_RANDOM_BYTES: u64 = 1 << 20;
+/// The session whose streams serve calls outside any session. The contract keeps real sessions below
+/// 2^53.
+pub(crate) const NO_SESSION: u64 = u64::MAX;
 
-/// The context of one store.
-pub(crate) fn stand_ins(seed: u64, output: &Ring) -> WasiCtx {
-    let stream = |name| SeededBytes(RandomStream::new(seed, NO_SESSION, name).draws());
-    let mut fixed = RandomStream::new(seed, NO_SESSION, "wasi:random/insecure-seed").draws();
+/// The context of a store for one call: `call` counts the calls about a session, from 0.
+pub(crate) fn stand_ins(seed: u64, session: u64, call: u64, output: &OutputRing) -> WasiCtx {
+    let stream = |name: &str| {
+        if call == 0 {
+            RandomStream::new(seed, session, name)
+        } else {
+            RandomStream::new(seed, session, &format!("{name}#{call}"))
+        }
+    };
+    let bytes = |name| SeededBytes(stream(name).draws());
+    let mut fixed = stream("wasi:random/insecure-seed").draws();
     let insecure_seed = (u128::from(fixed.next_u64()) << 64) | u128::from(fixed.next_u64());
     WasiCtx::builder()
         .stdout(output.clone())
         .stderr(output.clone())
-        .wall_clock(StoppedClock)
-        .secure_random(stream("wasi:random/random"))
-        .insecure_random(stream("wasi:random/insecure"))
+        .wall_clock(ConstantClock)
+        .secure_random(bytes("wasi:random/random"))
+        .insecure_random(bytes("wasi:random/insecure"))
         .insecure_random_seed(insecure_seed)
-        .max_random_size(RANDOM_BYTES)
+        .max_random_size(MAX_RANDOM_BYTES)
         .allow_tcp(false)
         .allow_udp(false)
         .allow_ip_name_lookup(false)
         .build()
-}
-
-/// Links all of WASI 0.2, with our monotonic clock in place of the real one.
-pub(crate) fn link(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
-    wasmtime_wasi::p2::add_to_linker_sync(linker)?;
-    linker.allow_shadowing(true);
-    monotonic_clock::add_to_linker::<HostState, Clocks>(linker, |state| ClockView {
-        clock: &mut state.clock,
-        table: &mut state.table,
-    })?;
-    linker.allow_shadowing(false);
-    Ok(())
 }
 
 struct SeededBytes(Draws);
@@ -79,9 +75,9 @@ impl TryRng for SeededBytes {
     }
 }
 
-struct StoppedClock;
+struct ConstantClock;
 
-impl HostWallClock for StoppedClock {
+impl HostWallClock for ConstantClock {
     fn resolution(&self) -> Duration {
         Duration::from_nanos(1)
     }
@@ -91,28 +87,30 @@ impl HostWallClock for StoppedClock {
     }
 }
 
-/// A monotonic clock that moves when it is read and when the guest sleeps.
+/// A monotonic clock that advances when it is read and when the guest sleeps.
 #[derive(Debug, Default)]
 pub(crate) struct StandInClock {
     nanos: u64,
 }
 
-struct Clocks;
+/// The marker type that links [`ClockView`].
+pub(crate) struct StandInClocks;
 
-impl HasData for Clocks {
+impl HasData for StandInClocks {
     type Data<'a> = ClockView<'a>;
 }
 
-struct ClockView<'a> {
-    clock: &'a mut StandInClock,
-    table: &'a mut ResourceTable,
+/// The parts of a store's state that the monotonic clock uses.
+pub(crate) struct ClockView<'a> {
+    pub(crate) clock: &'a mut StandInClock,
+    pub(crate) table: &'a mut ResourceTable,
 }
 
 /// A sleep that is over at once.
-struct Over;
+struct ElapsedSleep;
 
 #[wasmtime_wasi::async_trait]
-impl Pollable for Over {
+impl Pollable for ElapsedSleep {
     async fn ready(&mut self) {}
 }
 
@@ -128,13 +126,13 @@ impl monotonic_clock::Host for ClockView<'_> {
 
     fn subscribe_instant(&mut self, when: u64) -> wasmtime::Result<Resource<DynPollable>> {
         self.clock.nanos = self.clock.nanos.max(when);
-        let over = self.table.push(Over)?;
-        subscribe(self.table, over)
+        let elapsed = self.table.push(ElapsedSleep)?;
+        subscribe(self.table, elapsed)
     }
 
     fn subscribe_duration(&mut self, duration: u64) -> wasmtime::Result<Resource<DynPollable>> {
         self.clock.nanos = self.clock.nanos.saturating_add(duration);
-        let over = self.table.push(Over)?;
-        subscribe(self.table, over)
+        let elapsed = self.table.push(ElapsedSleep)?;
+        subscribe(self.table, elapsed)
     }
 }

@@ -1,61 +1,51 @@
-//! A plugin with a configuration and grants: what the plugin threads open their instances from.
+//! Workloads of components that generate sessions.
 
 use std::sync::Arc;
 
-use veeksha_ports::{PluginFailure, PluginFailureKind, Workload, WorkloadFactory, WorkloadInfo};
+use veeksha_ports::{Guarantees, PluginFailure, Workload, WorkloadFactory, WorkloadInfo};
 
-use crate::agents::Agents;
-use crate::describe::Descriptor;
-use crate::grants::Grants;
-use crate::loaded::Loaded;
-use crate::planned::Planned;
-
-/// What every instance of a workload or a flavor shares.
-pub(crate) struct Bound {
-    pub(crate) loaded: Arc<Loaded>,
-    /// JSON text.
-    pub(crate) config: String,
-    pub(crate) grants: Grants,
-}
-
-impl Bound {
-    /// What is said of the plugin before it is opened.
-    pub(crate) fn info(&self, descriptor: Descriptor) -> WorkloadInfo {
-        WorkloadInfo {
-            name: descriptor.name,
-            version: descriptor.version,
-            summary: descriptor.summary,
-            engine: "wasm",
-            digest: self.loaded.digest.clone(),
-            granted: self.grants.among(&self.loaded.discovered.imports),
-        }
-    }
-
-    /// A report about an answer that cannot be used.
-    pub(crate) fn unusable(&self, function: &str, input: String, why: impl Into<String>) -> PluginFailure {
-        let mut failure = PluginFailure::new(&*self.loaded.name, function, PluginFailureKind::Result, why);
-        failure.input = Some(input);
-        failure
-    }
-}
+use crate::agent_generator::{self, WasmAgents};
+use crate::bound::BoundPlugin;
+use crate::session_generator::WasmSessions;
 
 /// A generator with a configuration and grants.
-pub(crate) struct Factory {
-    pub(crate) bound: Arc<Bound>,
-    pub(crate) info: WorkloadInfo,
+pub(crate) struct WasmWorkloadFactory {
+    bound: Arc<BoundPlugin>,
+    info: WorkloadInfo,
 }
 
-impl WorkloadFactory for Factory {
+impl WasmWorkloadFactory {
+    pub(crate) fn new(bound: Arc<BoundPlugin>, info: WorkloadInfo) -> Self {
+        WasmWorkloadFactory { bound, info }
+    }
+
+    fn open_bound(bound: Arc<BoundPlugin>) -> Result<Workload, PluginFailure> {
+        Ok(if bound.loaded.exported.session_generator.is_some() {
+            Workload::Planned(Box::new(WasmSessions::open(bound)?))
+        } else {
+            Workload::Reactive(Box::new(WasmAgents::open(bound)?))
+        })
+    }
+}
+
+impl WorkloadFactory for WasmWorkloadFactory {
     fn info(&self) -> &WorkloadInfo {
         &self.info
     }
 
     fn open(&self) -> Result<Workload, PluginFailure> {
-        let bound = Arc::clone(&self.bound);
-        if bound.loaded.sessions.is_some() {
-            Ok(Workload::Planned(Box::new(Planned::open(bound)?)))
+        Self::open_bound(Arc::clone(&self.bound))
+    }
+
+    fn open_silent(&self) -> Result<Workload, PluginFailure> {
+        Self::open_bound(Arc::new(self.bound.silent()))
+    }
+
+    fn guarantees(&self) -> Result<Guarantees, PluginFailure> {
+        if self.bound.loaded.exported.session_generator.is_some() {
+            WasmSessions::open(Arc::clone(&self.bound))?.guarantees()
         } else {
-            Ok(Workload::Reactive(Box::new(Agents::open(bound)?)))
+            agent_generator::guarantees(&self.bound)
         }
     }
 }

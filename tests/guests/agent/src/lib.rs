@@ -15,7 +15,7 @@ wit_bindgen::generate!({
 use std::cell::Cell;
 
 use exports::veeksha::plugin::agent_generator::{
-    Agent, Descriptor, Error, Failure, Guest, GuestAgent, Request, Response, Step,
+    Agent, Descriptor, Error, Guarantees, Failure, Guest, GuestAgent, Request, Response, Step,
 };
 use veeksha::plugin::types::{Message, Output, Role, Segment};
 
@@ -40,6 +40,14 @@ impl Guest for Plugin {
 }
 
 impl GuestAgent for Asker {
+    fn guarantees(_config: String) -> Result<Guarantees, Error> {
+        Ok(Guarantees {
+            max_output_tokens: None,
+            max_depth: None,
+            distinct_prompts: false,
+        })
+    }
+
     fn start(_config: String, index: u64) -> Result<(Agent, Step), Error> {
         let asker = Asker {
             session: index,
@@ -108,6 +116,7 @@ impl Asker {
             },
             body: Some(r#"{"tool_choice": "auto"}"#.into()),
             labels: Vec::new(),
+            recording: None,
         }
     }
 }

@@ -15,10 +15,12 @@ wit_bindgen::generate!({
 });
 
 use exports::veeksha::plugin::trace_flavor::{
-    Answer, Arrival, Cell, Column, Descriptor, Error, Facts, Flavor, Group, Grouping, Guest, GuestFlavor,
-    HistoryMode, Layout, MostFrequent, Replay, Row, Segment, Session, TimeUnit, ToolCall, Tree, Turn,
+    Arrival, Cell, Column, Descriptor, Error, Facts, Flavor, Group, Grouping, Guarantees, Guest, GuestFlavor,
+    Layout, MostFrequent, Row, Session, TimeUnit, Tree,
 };
-use veeksha::plugin::types::{Message, Output, Request, Role, Seed, SyntheticText};
+use veeksha::plugin::types::{
+    Answer, HistoryMode, Message, Output, Recording, Request, Role, Seed, Segment, SyntheticText, ToolCall,
+};
 
 struct Plugin;
 
@@ -62,6 +64,14 @@ impl GuestFlavor for Rows {
         Ok(Flavor::new(Rows { grouping }))
     }
 
+    fn guarantees(&self) -> Guarantees {
+        Guarantees {
+            max_output_tokens: None,
+            max_depth: None,
+            distinct_prompts: false,
+        }
+    }
+
     fn layout(&self) -> Layout {
         let cells = [
             ("text", Cell::Text),
@@ -95,7 +105,7 @@ impl GuestFlavor for Rows {
         }
     }
 
-    fn sessions(&self, trace: Facts, epoch: u64, groups: Vec<Group>) -> Result<Vec<Replay>, Error> {
+    fn sessions(&self, trace: Facts, epoch: u64, groups: Vec<Group>) -> Result<Vec<Session>, Error> {
         Ok(groups.iter().map(|group| replay(&trace, epoch, group)).collect())
     }
 
@@ -109,33 +119,31 @@ impl GuestFlavor for Rows {
     }
 }
 
-fn replay(trace: &Facts, epoch: u64, group: &Group) -> Replay {
+fn replay(trace: &Facts, epoch: u64, group: &Group) -> Session {
     let Facts {
         rows,
         groups,
         first_row,
     } = trace;
     let numbered = || (0..group.rows.len() as u32).zip(&group.rows);
-    Replay {
-        session: Session {
-            requests: numbered()
-                .map(|(node, row)| request(node, &row.fields, epoch))
-                .collect(),
-            arrives_at: group.rows[0].at,
-            labels: vec![
-                ("group".into(), format!("{} {}", group.index, group.key)),
-                ("trace".into(), format!("{rows} {groups} {first_row}")),
-            ],
-        },
-        // In the other order, as a flavor may name them.
-        turns: numbered().map(|(node, row)| turn(node, row)).rev().collect(),
+    Session {
+        requests: numbered()
+            .map(|(node, row)| Request {
+                recording: Some(recording(node, row)),
+                ..request(node, &row.fields, epoch)
+            })
+            .collect(),
+        arrives_at: group.rows[0].at,
+        labels: vec![
+            ("group".into(), format!("{} {}", group.index, group.key)),
+            ("trace".into(), format!("{rows} {groups} {first_row}")),
+        ],
     }
 }
 
-fn turn(node: u32, row: &Row) -> Turn {
+fn recording(node: u32, row: &Row) -> Recording {
     let history = [HistoryMode::Live, HistoryMode::Recorded, HistoryMode::Fresh][node as usize % 3];
-    Turn {
-        node,
+    Recording {
         history,
         answer: (node > 0).then(|| Answer {
             content: vec![Segment::Text(format!("answer {node}"))],
@@ -179,6 +187,7 @@ fn request(node: u32, text: &str, epoch: u64) -> Request {
         },
         body: None,
         labels: Vec::new(),
+        recording: None,
     }
 }
 

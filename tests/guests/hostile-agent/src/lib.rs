@@ -21,7 +21,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use exports::veeksha::plugin::agent_generator::{
-    Agent, Descriptor, Error, Failure, Guest, GuestAgent, Request, Response, Step,
+    Agent, Descriptor, Error, Guarantees, Failure, Guest, GuestAgent, Request, Response, Step,
 };
 use veeksha::plugin::log;
 use veeksha::plugin::types::{Message, Output, Role, Segment};
@@ -51,6 +51,14 @@ impl Guest for Plugin {
 }
 
 impl GuestAgent for Hostile {
+    fn guarantees(_config: String) -> Result<Guarantees, Error> {
+        Ok(Guarantees {
+            max_output_tokens: None,
+            max_depth: None,
+            distinct_prompts: false,
+        })
+    }
+
     fn start(config: String, index: u64) -> Result<(Agent, Step), Error> {
         std::panic::set_hook(Box::new(|info| log::write(log::Level::Error, &info.to_string())));
         if config.contains("refuse") {
@@ -138,6 +146,7 @@ impl Hostile {
                 ("sum".into(), self.sum.get().to_string()),
                 ("begun".into(), begun.to_string()),
             ],
+            recording: None,
         };
         Step {
             requests: vec![request],

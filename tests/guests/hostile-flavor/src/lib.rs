@@ -17,11 +17,13 @@ wit_bindgen::generate!({
 use std::cell::Cell as Counter;
 
 use exports::veeksha::plugin::trace_flavor::{
-    Answer, Arrival, Cell, Column, Descriptor, Error, Facts, Flavor, Group, Grouping, Guest, GuestFlavor,
-    HistoryMode, Layout, MostFrequent, Replay, Segment, Session, TimeUnit, Tree, Turn,
+    Arrival, Cell, Column, Descriptor, Error, Facts, Flavor, Group, Grouping, Guarantees, Guest, GuestFlavor,
+    Layout, MostFrequent, Session, TimeUnit, Tree,
 };
 use veeksha::plugin::log;
-use veeksha::plugin::types::{Message, Output, Request, Role, Seed, SyntheticText};
+use veeksha::plugin::types::{
+    Answer, HistoryMode, Message, Output, Recording, Request, Role, Seed, Segment, SyntheticText,
+};
 
 struct Plugin;
 
@@ -50,6 +52,14 @@ impl GuestFlavor for Hostile {
             behaviour: config.rsplit('"').nth(1).unwrap_or("good").to_owned(),
             calls: Counter::new(0),
         }))
+    }
+
+    fn guarantees(&self) -> Guarantees {
+        Guarantees {
+            max_output_tokens: None,
+            max_depth: None,
+            distinct_prompts: false,
+        }
     }
 
     fn layout(&self) -> Layout {
@@ -101,29 +111,23 @@ impl GuestFlavor for Hostile {
         }
     }
 
-    fn sessions(&self, _trace: Facts, _epoch: u64, groups: Vec<Group>) -> Result<Vec<Replay>, Error> {
+    fn sessions(&self, _trace: Facts, _epoch: u64, groups: Vec<Group>) -> Result<Vec<Session>, Error> {
         self.calls.set(self.calls.get() + 1);
-        let each = |requests: Vec<Request>, turns: Vec<Turn>| {
-            let replay = Replay {
-                session: session(requests),
-                turns,
-            };
-            Ok(vec![replay; groups.len()])
-        };
-        let one = |turn: Turn| each(vec![request(0, &[], 0)], vec![turn]);
+        let each = |requests: Vec<Request>| Ok(vec![session(requests); groups.len()]);
+        let one = |recording: Recording| each(vec![replayed(recording)]);
         match self.behaviour.as_str() {
-            "trap" => replayed(groups[0].index),
-            "trap-at-7" if groups.iter().any(|group| group.index == 7) => replayed(7),
+            "trap" => fail(groups[0].index),
+            "trap-at-7" if groups.iter().any(|group| group.index == 7) => fail(7),
             "loop" => endless(),
-            "memory" => one(turn(swell())),
+            "memory" => each(vec![request(swell(), &[], 0)]),
             "swell" => {
                 std::mem::forget(std::hint::black_box(vec![1u8; 8 << 20]));
-                each(vec![request(0, &[], self.calls.get())], Vec::new())
+                each(vec![request(0, &[], self.calls.get())])
             }
-            "calls" => each(vec![request(0, &[], self.calls.get())], Vec::new()),
-            "huge" => one(Turn {
+            "calls" => each(vec![request(0, &[], self.calls.get())] ),
+            "huge" => one(Recording {
                 answer: Some(answer(Segment::Text("x".repeat(64 << 20)))),
-                ..turn(0)
+                ..recording()
             }),
             "too-few" => Ok(vec![plain(); groups.len() - 1]),
             "too-many" => Ok(vec![plain(); 2_000]),
@@ -135,60 +139,46 @@ impl GuestFlavor for Hostile {
                 path: None,
                 retryable: false,
             }),
-            "empty" => each(Vec::new(), Vec::new()),
-            "cyclic" => each(vec![request(0, &[1], 0), request(1, &[0], 0)], Vec::new()),
-            "twice" => each(vec![request(4, &[], 0), request(4, &[], 0)], vec![turn(4)]),
+            "empty" => each(Vec::new()),
+            "cyclic" => each(vec![request(0, &[1], 0), request(1, &[0], 0)]),
+            "twice" => each(vec![request(4, &[], 0), request(4, &[], 0)]),
             "late-session" => Ok(vec![
-                Replay {
-                    session: Session {
-                        arrives_at: Some(1 << 53),
-                        ..session(vec![request(0, &[], 0)])
-                    },
-                    turns: Vec::new(),
+                Session {
+                    arrives_at: Some(1 << 53),
+                    ..session(vec![request(0, &[], 0)])
                 };
                 groups.len()
             ]),
-            "unknown-node" => one(turn(9)),
-            "two-turns" => each(
-                vec![request(3, &[], 0), request(5, &[], 0)],
-                vec![turn(5), turn(3), turn(5)],
-            ),
-            "late-turn" => one(Turn {
+            "late-recording" => one(Recording {
                 at: Some(u64::MAX),
-                ..turn(0)
+                ..recording()
             }),
-            "slow-turn" => one(Turn {
+            "slow-recording" => one(Recording {
                 latency: Some(1 << 53),
-                ..turn(0)
+                ..recording()
             }),
-            "long-answer" => one(Turn {
+            "long-answer" => one(Recording {
                 answer: Some(answer(Segment::Synthetic(SyntheticText {
                     seed: Seed { high: 0, low: 0 },
                     tokens: u32::MAX,
                 }))),
-                ..turn(0)
+                ..recording()
             }),
-            // Many turns that name the nodes from the last to the first.
-            "backwards" => {
-                let nodes = 0..20_000;
-                let requests = nodes.clone().map(|node| request(node, &[], 0)).collect();
-                each(requests, nodes.rev().map(turn).collect())
-            }
             _ => Ok(vec![plain(); groups.len()]),
         }
     }
 
     fn warmup(&self, _trace: Facts, groups: Vec<Group>) -> Result<Vec<Session>, Error> {
         match self.behaviour.as_str() {
-            "warmup-trap" => replayed(groups[0].index),
-            "warmup-cyclic" => Ok(vec![plain().session, session(vec![request(0, &[0], 0)])]),
+            "warmup-trap" => fail(groups[0].index),
+            "warmup-cyclic" => Ok(vec![plain(), session(vec![request(0, &[0], 0)])]),
             _ => Ok(Vec::new()),
         }
     }
 }
 
 #[inline(never)]
-fn replayed(group: u64) -> ! {
+fn fail(group: u64) -> ! {
     panic!("group {group} cannot be replayed");
 }
 
@@ -216,16 +206,19 @@ fn column(name: &str, aliases: &[&str]) -> Column {
     }
 }
 
-fn plain() -> Replay {
-    Replay {
-        session: session(vec![request(0, &[], 0)]),
-        turns: vec![turn(0)],
+fn plain() -> Session {
+    session(vec![replayed(recording())])
+}
+
+fn replayed(recording: Recording) -> Request {
+    Request {
+        recording: Some(recording),
+        ..request(0, &[], 0)
     }
 }
 
-fn turn(node: u32) -> Turn {
-    Turn {
-        node,
+fn recording() -> Recording {
+    Recording {
         history: HistoryMode::Live,
         answer: None,
         at: None,
@@ -267,6 +260,7 @@ fn request(node: u32, parents: &[u32], label: u64) -> Request {
         },
         body: None,
         labels: vec![("label".into(), label.to_string())],
+        recording: None,
     }
 }
 

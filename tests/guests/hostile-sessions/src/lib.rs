@@ -15,15 +15,19 @@ wit_bindgen::generate!({
 });
 
 use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use exports::veeksha::plugin::session_generator::{
-    Descriptor, Error, Guest, GuestWorkload, Session, Workload,
+    Descriptor, Error, Guarantees, Guest, GuestWorkload, Session, Workload,
 };
 use veeksha::plugin::blobs::Blob;
 use veeksha::plugin::types::{Message, Output, Request, Role, Segment};
 use veeksha::plugin::{log, random, tokens};
 
 struct Plugin;
+
+/// Sessions that this instance has made.
+static MADE: AtomicU64 = AtomicU64::new(0);
 
 struct Hostile {
     behaviour: String,
@@ -50,7 +54,7 @@ impl GuestWorkload for Hostile {
         if behaviour == "refuse" {
             return Err(Error {
                 code: "bad-behaviour".into(),
-                message: "`refuse` is no behaviour".into(),
+                message: "`refuse` is not a behaviour".into(),
                 hint: Some("try `good`".into()),
                 path: Some("/behaviour".into()),
                 retryable: false,
@@ -60,6 +64,14 @@ impl GuestWorkload for Hostile {
             behaviour,
             calls: Cell::new(0),
         }))
+    }
+
+    fn guarantees(&self) -> Guarantees {
+        Guarantees {
+            max_output_tokens: None,
+            max_depth: None,
+            distinct_prompts: false,
+        }
     }
 
     fn length(&self) -> Option<u64> {
@@ -135,6 +147,15 @@ impl GuestWorkload for Hostile {
                 None,
                 u64::from(tokens::vocabulary()),
             )]),
+            "long-text" => one(vec![request(
+                tokens::count(&"text ".repeat(300_000)),
+                &[],
+                None,
+                0,
+            )]),
+            "static-counter" => Ok((0..count)
+                .map(|_| session(vec![request(0, &[], None, MADE.fetch_add(1, Ordering::Relaxed))]))
+                .collect()),
             "words" => one(vec![request(random::words(0, "w", 0, 65_537)[0], &[], None, 0)]),
             "log-flood" => {
                 (0..100_000).for_each(|line| log::write(log::Level::Info, &format!("line {line}")));
@@ -233,6 +254,7 @@ fn request(node: u32, parents: &[u32], history_parent: Option<u32>, label: u64) 
         },
         body: None,
         labels: vec![("label".into(), label.to_string())],
+        recording: None,
     }
 }
 

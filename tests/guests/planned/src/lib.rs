@@ -16,7 +16,7 @@ wit_bindgen::generate!({
 });
 
 use exports::veeksha::plugin::session_generator::{
-    Descriptor, Error, Guest, GuestWorkload, Session, Workload,
+    Descriptor, Error, Guarantees, Guest, GuestWorkload, Session, Workload,
 };
 use veeksha::plugin::types::{Message, Output, Request, Role, Seed, Segment, SyntheticText};
 use veeksha::plugin::{log, random};
@@ -60,6 +60,14 @@ impl GuestWorkload for Chains {
         }))
     }
 
+    fn guarantees(&self) -> Guarantees {
+        Guarantees {
+            max_output_tokens: Some(200),
+            max_depth: Some(self.turns),
+            distinct_prompts: true,
+        }
+    }
+
     fn length(&self) -> Option<u64> {
         self.length
     }
@@ -100,6 +108,7 @@ impl Chains {
                 },
                 body: None,
                 labels: vec![("turn".into(), node.to_string())],
+                recording: None,
             }
         };
         Session {

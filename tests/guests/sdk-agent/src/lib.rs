@@ -1,7 +1,7 @@
 //! An agent made with the Rust SDK: it asks for a plan, does `steps` of it in one conversation, and is done; a failed
 //! request is asked once more. `{"steps": 2}`.
 
-use veeksha_plugin::{Agent, Error, Failure, Random, Request, Response, Step, synthetic};
+use veeksha_plugin::{Agent, Error, Failure, Plugin, Random, Request, Response, Step, synthetic};
 
 struct Planner {
     /// Steps that are still to be done.
@@ -16,12 +16,14 @@ struct Config {
     steps: u32,
 }
 
-impl Agent for Planner {
+impl Plugin for Planner {
     type Config = Config;
     const NAME: &'static str = "sdk-agent";
     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
     const SUMMARY: &'static str = "does a plan step by step";
+}
 
+impl Agent for Planner {
     fn start(config: &Config, index: u64, random: Random) -> Result<(Self, Step), Error> {
         if config.steps == 0 {
             return Err(

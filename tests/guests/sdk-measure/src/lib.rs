@@ -6,7 +6,7 @@ use std::time::Duration;
 use veeksha_plugin::check::RequestCheck;
 use veeksha_plugin::metric::{Better, Definition, Metric, Samples};
 use veeksha_plugin::slo::{Results, SloCheck, Verdict};
-use veeksha_plugin::{Completion, Error};
+use veeksha_plugin::{Completion, Error, Plugin};
 
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -33,12 +33,14 @@ struct Excess {
     most: u32,
 }
 
-impl Metric for Excess {
+impl Plugin for Excess {
     type Config = Brief;
     const NAME: &'static str = NAME;
     const VERSION: &'static str = VERSION;
     const SUMMARY: &'static str = SUMMARY;
+}
 
+impl Metric for Excess {
     fn open(config: Brief) -> Result<Self, Error> {
         let brief = checked(config)?;
         Ok(Excess { brief, most: 0 })
@@ -78,12 +80,14 @@ impl Metric for Excess {
     }
 }
 
-impl RequestCheck for Brief {
+impl Plugin for Brief {
     type Config = Self;
     const NAME: &'static str = NAME;
     const VERSION: &'static str = VERSION;
     const SUMMARY: &'static str = SUMMARY;
+}
 
+impl RequestCheck for Brief {
     fn open(config: Self) -> Result<Self, Error> {
         checked(config)
     }
@@ -97,12 +101,14 @@ struct Half {
     brief: Brief,
 }
 
-impl SloCheck for Half {
+impl Plugin for Half {
     type Config = Brief;
     const NAME: &'static str = NAME;
     const VERSION: &'static str = VERSION;
     const SUMMARY: &'static str = SUMMARY;
+}
 
+impl SloCheck for Half {
     fn open(config: Brief) -> Result<Self, Error> {
         let brief = checked(config)?;
         Ok(Half { brief })

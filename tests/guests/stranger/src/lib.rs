@@ -18,7 +18,7 @@ wit_bindgen::generate!({
 });
 
 use exports::veeksha::plugin::session_generator::{
-    Descriptor, Error, Guest, GuestWorkload, Session, Workload,
+    Descriptor, Error, Guarantees, Guest, GuestWorkload, Session, Workload,
 };
 
 struct Plugin;
@@ -42,6 +42,14 @@ impl GuestWorkload for Nothing {
     fn open(config: String) -> Result<Workload, Error> {
         acme::cloud::upload::send(&config);
         Ok(Workload::new(Nothing))
+    }
+
+    fn guarantees(&self) -> Guarantees {
+        Guarantees {
+            max_output_tokens: None,
+            max_depth: None,
+            distinct_prompts: false,
+        }
     }
 
     fn length(&self) -> Option<u64> {

@@ -9,7 +9,7 @@ wit_bindgen::generate!({
 });
 
 use exports::veeksha::plugin::session_generator::{
-    Descriptor, Error, Guest, GuestWorkload, Session, Workload,
+    Descriptor, Error, Guarantees, Guest, GuestWorkload, Session, Workload,
 };
 use veeksha::plugin::types::{Message, Output, Request, Role, Segment};
 use wasi::cli::{environment, exit, stderr};
@@ -40,6 +40,14 @@ impl GuestWorkload for Machine {
         Ok(Workload::new(Machine {
             behaviour: config.rsplit('"').nth(1).unwrap_or("").to_owned(),
         }))
+    }
+
+    fn guarantees(&self) -> Guarantees {
+        Guarantees {
+            max_output_tokens: None,
+            max_depth: None,
+            distinct_prompts: false,
+        }
     }
 
     fn length(&self) -> Option<u64> {
@@ -93,6 +101,7 @@ impl GuestWorkload for Machine {
             },
             body: None,
             labels: Vec::new(),
+            recording: None,
         }];
         Ok(vec![
             Session {

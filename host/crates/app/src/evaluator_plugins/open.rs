@@ -11,11 +11,11 @@ use veeksha_prompt::Tokenizer;
 use veeksha_scenario::Evaluator;
 use veeksha_wasm::Plugin;
 
+use crate::components;
 use crate::evaluator_plugins::names::Names;
 use crate::failure::Failure;
 use crate::grants::lua_grants;
 use crate::source::Loaded;
-use crate::{components, shipped};
 
 /// The plugins that measure and check a run.
 #[derive(Clone, Default)]
@@ -117,17 +117,6 @@ pub fn open_scenario(loaded: &Loaded, tokenizer: &Tokenizer) -> Result<Evaluator
         let at = format!("evaluators[{index}]");
         match evaluator {
             Evaluator::Performance(_) => {}
-            Evaluator::Shipped { name, config } => {
-                let Some(bytes) = shipped::evaluator(name) else {
-                    return Err(Failure::internal(format!(
-                        "the component {name} is not in this binary"
-                    )));
-                };
-                let name = evaluators.names.reserve_numbered(name, &at);
-                let plugin = components::load(loaded, &name, bytes)?;
-                let nothing = BTreeMap::new();
-                evaluators.add_component(loaded, &plugin, &config.to_string(), &nothing, tokenizer, &at)?;
-            }
             Evaluator::Wasm { path, config, files } => {
                 let (file, bytes) = components::file(loaded, path, &format!("{at}.path"))?;
                 let name = evaluators.names.reserve_numbered(&file, &at);

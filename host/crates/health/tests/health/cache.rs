@@ -1,7 +1,6 @@
 //! Cold cache.
 
 use veeksha_events::{Event, RequestRecord};
-use veeksha_health::{ColdCache, Expected, WithoutAccount};
 use veeksha_model::{NodeId, SessionId, Usage};
 
 use crate::support::{CACHE, check, cold, failed, figure, health, near, one, passed, rate, skipped};
@@ -92,28 +91,6 @@ fn explained_tokens_are_scaled_to_the_servers_tokenizer() {
     failed(
         check(&health(cold(), &cached(675, halved)), CACHE),
         "675 cached, 600 known",
-    );
-}
-
-/// Where prompts may share prefixes, only a record that compares them can be judged.
-#[test]
-fn uncompared_prompts_are_not_judged_where_prefixes_may_be_shared() {
-    let unknown = || Expected {
-        cold_cache: Some(ColdCache {
-            without_account: WithoutAccount::Unknown,
-            ..ColdCache::default()
-        }),
-        ..cold()
-    };
-    skipped(
-        check(&health(unknown(), &cached(900, |_| ())), CACHE),
-        "does not compare prompts",
-    );
-    let account = |tokens| move |record: &mut RequestRecord| record.ideal_cached_tokens = Some(tokens);
-    passed(check(&health(unknown(), &cached(900, account(900))), CACHE));
-    failed(
-        check(&health(unknown(), &cached(900, account(0))), CACHE),
-        "900 cached, 0 known",
     );
 }
 

@@ -8,19 +8,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use veeksha_model::REDACTED;
 
-use super::{Scenario, rules};
-use crate::check;
-use crate::plan::certificate::Certificate;
-use crate::plan::client::Client;
-use crate::plan::evaluator::{Evaluator, Performance};
-use crate::plan::generator::{Generator, LuaKind};
-use crate::plan::runtime::{Runtime, TraceRecorder};
-use crate::plan::secret::Secret;
-use crate::plan::trace::{Flavor, LuaLayout, Trace, TraceKeys};
-use crate::plan::traffic::Traffic;
-use crate::problem::{Problem, Problems};
-use crate::schema::{Shipped, json_schema};
-use crate::tree::Node;
+use super::{
+    Certificate, Client, Evaluator, Flavor, Generator, LuaGuarantees, LuaKind, LuaLayout, Performance,
+    Runtime, Scenario, Secret, Trace, TraceKeys, TraceRecorder, Traffic, rules,
+};
+use crate::{Node, Problem, Problems, Shipped, check, json_schema};
 
 /// The keys of a scenario. The schema of `session_generator` depends on the shipped components and
 /// is inserted later.
@@ -312,7 +304,8 @@ fn evaluator(root: &Node, index: usize, resolved: Json) -> Result<Evaluator, ser
             let (path, config, files) = component(&mut map);
             Evaluator::Wasm { path, config, files }
         }
-        "lua" => {
+        // The schema allows no other type.
+        _ => {
             let at = crate::path::item("evaluators", index);
             let named = map.get("name").and_then(Json::as_str);
             Evaluator::Lua {
@@ -324,10 +317,6 @@ fn evaluator(root: &Node, index: usize, resolved: Json) -> Result<Evaluator, ser
                 place: root.nearest_to(&at).place.clone(),
             }
         }
-        _ => Evaluator::Shipped {
-            name,
-            config: Json::Object(map),
-        },
     })
 }
 
@@ -370,6 +359,10 @@ fn generator(root: &Node, resolved: Json) -> Result<Generator, serde_json::Error
                 kind,
                 length: map.get("length").and_then(Json::as_u64),
                 files: files(&map),
+                guarantees: match map.remove("guarantees") {
+                    Some(guarantees) => serde_json::from_value(guarantees)?,
+                    None => LuaGuarantees::default(),
+                },
                 place: root
                     .nearest_to(&format!("session_generator.{}", kind.key()))
                     .place

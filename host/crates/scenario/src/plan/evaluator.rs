@@ -14,13 +14,6 @@ use crate::tree::Place;
 pub enum Evaluator {
     /// The built-in metrics: latency, throughput, goodput, and their objectives.
     Performance(Performance),
-    /// A component shipped inside the program.
-    Shipped {
-        /// Its name: the scenario's `type`.
-        name: String,
-        /// Its complete configuration: the keys next to `type`, and the defaults of its schema.
-        config: Json,
-    },
     /// A component in a file. Its exports determine whether it is a metric, a request check, an SLO
     /// check, or several of these.
     Wasm {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::plan::trace::Trace;
@@ -36,11 +37,28 @@ pub enum Generator {
         kind: LuaKind,
         /// Number of sessions; `None` if unlimited.
         length: Option<u64>,
+        /// The declared properties of all sessions.
+        guarantees: LuaGuarantees,
         /// Images, sounds and videos that messages may name, and the path of each.
         files: BTreeMap<String, PathBuf>,
         /// The place of the function.
         place: Option<Place>,
     },
+}
+
+/// Properties that a Lua scenario declares for all sessions of its function. The default declares
+/// nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LuaGuarantees {
+    /// No answer is requested with more tokens than this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_output_tokens: Option<u32>,
+    /// The longest chain of requests in which each waits for the one before it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_depth: Option<u32>,
+    /// True if no prompt begins like the prompt of another session.
+    pub distinct_prompts: bool,
 }
 
 /// The kind of a Lua scenario's generator function.

@@ -24,7 +24,7 @@ pub use evaluator::{
     Channel, DecodeWindowConfig, Evaluator, FluidityDeadlines, MaxObserved, MinActiveRequests, Performance,
     Slo, SloMap, SloMetric, TextChannel, WindowSelection,
 };
-pub use generator::{Generator, LuaKind};
+pub use generator::{Generator, LuaGuarantees, LuaKind};
 pub use runtime::{Grace, PluginLimits, Runtime, TraceRecorder};
 pub use secret::{Secret, without_secrets};
 pub use trace::{

@@ -352,7 +352,7 @@ fn evaluators(findings: &mut Findings<'_>, evaluators: &[Evaluator]) {
                 }
                 names.push(name);
             }
-            Evaluator::Shipped { .. } | Evaluator::Wasm { .. } => {}
+            Evaluator::Wasm { .. } => {}
         }
     }
 }

@@ -136,6 +136,9 @@ pub struct PluginLimits {
     /// Maximum seconds per call into a plugin.
     #[schemars(extend("exclusiveMinimum" = 0), range(max = 86_400.0))]
     pub call_deadline_seconds: f64,
+    /// Maximum seconds for the compilation of a component, which happens once: the result is cached.
+    #[schemars(extend("exclusiveMinimum" = 0), range(max = 86_400.0))]
+    pub compile_deadline_seconds: f64,
     /// Maximum memory per instance, in MiB.
     #[schemars(range(min = 1, max = 4096))]
     pub memory_mib: u32,
@@ -145,6 +148,7 @@ impl Default for PluginLimits {
     fn default() -> Self {
         PluginLimits {
             call_deadline_seconds: 10.0,
+            compile_deadline_seconds: 300.0,
             memory_mib: 256,
         }
     }
@@ -154,6 +158,11 @@ impl PluginLimits {
     /// Returns the maximum duration of one call.
     pub fn call_deadline(&self) -> Duration {
         Duration::try_from_secs_f64(self.call_deadline_seconds).unwrap_or(Duration::MAX)
+    }
+
+    /// Returns the maximum duration of the compilation of a component.
+    pub fn compile_deadline(&self) -> Duration {
+        Duration::try_from_secs_f64(self.compile_deadline_seconds).unwrap_or(Duration::MAX)
     }
 
     /// Returns the maximum memory of one instance in bytes.

@@ -138,12 +138,8 @@ fn trace(has_default_flavor: bool, definitions: &mut Map<String, Json>) -> Json 
     Json::Object(variant)
 }
 
-/// Returns the evaluators: the built-in metrics, the shipped components, a component in a file,
-/// functions of a Lua scenario.
-pub(super) fn evaluator_choice(
-    evaluators: &BTreeMap<String, Json>,
-    definitions: &mut Map<String, Json>,
-) -> Json {
+/// Returns the evaluators: the built-in metrics, a component in a file, functions of a Lua scenario.
+pub(super) fn evaluator_choice(definitions: &mut Map<String, Json>) -> Json {
     let mut performance = plan::performance_schema();
     inline_variants(&mut performance);
     if let Some(Json::Object(own)) = performance.get_mut("$defs").map(Json::take) {
@@ -161,9 +157,6 @@ pub(super) fn evaluator_choice(
     );
     join(&mut built_in, &performance);
     let mut variants = vec![Json::Object(built_in)];
-    for (name, config) in evaluators {
-        variants.push(shipped(name, config, false, definitions));
-    }
     variants.push(component_in_a_file());
     variants.push(json!({
         "description": "Functions of this Lua scenario.",
@@ -260,6 +253,29 @@ pub(super) fn generator_choice(
                 "minimum": 1,
                 "default": null,
                 "description": "Number of sessions; null if only the function ends the workload.",
+            },
+            "guarantees": {
+                "type": "object",
+                "properties": {
+                    "max_output_tokens": {
+                        "type": "integer",
+                        "minimum": 1,
+                        "description": "No answer is requested with more tokens than this.",
+                    },
+                    "max_depth": {
+                        "type": "integer",
+                        "minimum": 1,
+                        "description": "The longest chain of requests in which each waits for the one before it.",
+                    },
+                    "distinct_prompts": {
+                        "type": "boolean",
+                        "default": false,
+                        "description": "No prompt begins like the prompt of another session.",
+                    },
+                },
+                "additionalProperties": false,
+                "default": {},
+                "description": "Properties that hold for all sessions. The host refuses objectives that such sessions cannot meet and skips work that they do not need.",
             },
             "files": files("Images, sounds and videos that its messages may name: a map from the name to the path."),
         },

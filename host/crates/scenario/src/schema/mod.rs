@@ -22,8 +22,6 @@ pub struct Shipped {
     pub generators: BTreeMap<String, Json>,
     /// Trace flavors.
     pub flavors: BTreeMap<String, Json>,
-    /// Metrics and checks.
-    pub evaluators: BTreeMap<String, Json>,
 }
 
 /// Returns the schema of scenario files (draft 2020-12), for editors and for
@@ -47,7 +45,7 @@ pub fn json_schema(shipped: &Shipped) -> Json {
         &mut definitions,
     );
     definitions.insert("SessionGenerator".to_owned(), generator);
-    let evaluator = evaluator_choice(&shipped.evaluators, &mut definitions);
+    let evaluator = evaluator_choice(&mut definitions);
     definitions.insert("Evaluator".to_owned(), evaluator);
     for (choice, later) in [
         ("Traffic", &["sequential_launch"][..]),

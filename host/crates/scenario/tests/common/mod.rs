@@ -29,12 +29,6 @@ pub(crate) fn generators() -> Shipped {
                 }}),
             ),
         ]),
-        evaluators: BTreeMap::from([(
-            "fluidity".to_owned(),
-            json!({"type": "object", "properties": {
-                "decode_deadline": {"type": "number", "exclusiveMinimum": 0, "default": 0.05},
-            }}),
-        )]),
     }
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use veeksha_model::{Nanos, Session};
 use veeksha_ports::{
-    Flavor, PluginFailure, PluginFailureKind, SessionSource, TraceGroup, Workload, WorkloadFactory,
-    WorkloadInfo,
+    Flavor, Guarantees, PluginFailure, PluginFailureKind, SessionSource, TraceGroup, Workload,
+    WorkloadFactory, WorkloadInfo,
 };
 
 use crate::index::TIME_END;
@@ -22,7 +22,23 @@ impl WorkloadFactory for Factory {
     }
 
     fn open(&self) -> Result<Workload, PluginFailure> {
-        Ok(Workload::Planned(Box::new(Source::open(Arc::clone(&self.0))?)))
+        let flavor = self.0.flavor.open()?;
+        Ok(Workload::Planned(Box::new(Source::new(
+            Arc::clone(&self.0),
+            flavor,
+        ))))
+    }
+
+    fn open_silent(&self) -> Result<Workload, PluginFailure> {
+        let flavor = self.0.flavor.open_silent()?;
+        Ok(Workload::Planned(Box::new(Source::new(
+            Arc::clone(&self.0),
+            flavor,
+        ))))
+    }
+
+    fn guarantees(&self) -> Result<Guarantees, PluginFailure> {
+        self.0.flavor.guarantees()
     }
 }
 
@@ -35,11 +51,16 @@ pub(crate) struct Source {
 
 impl Source {
     pub(crate) fn open(trace: Arc<Inner>) -> Result<Self, PluginFailure> {
-        Ok(Source {
-            flavor: trace.flavor.open()?,
+        let flavor = trace.flavor.open()?;
+        Ok(Source::new(trace, flavor))
+    }
+
+    fn new(trace: Arc<Inner>, flavor: Box<dyn Flavor>) -> Self {
+        Source {
+            flavor,
             reader: GroupReader::new(&trace),
             trace,
-        })
+        }
     }
 
     /// Makes the sessions at some places of an epoch.

@@ -1,8 +1,9 @@
 //! Compiled components on disk, so that only the first run pays for the compiler.
 //!
-//! Machine code from a file is trusted as much as our own, so a file is used only if its seal is right: a keyed BLAKE3
-//! over its name and content, with a key that only this user can read. Whatever is not sealed by us (cut short, altered,
-//! copied from elsewhere, written by somebody else) is as good as absent, and is written anew.
+//! Machine code from a file is trusted as much as the host's own, so a file is used only if its seal is
+//! valid: a keyed BLAKE3 over its name and content, with a key that only this user can read. A file
+//! without a valid seal (truncated, altered, copied, written by another user) is treated as absent and
+//! is written again.
 
 mod deserialize;
 mod folder;

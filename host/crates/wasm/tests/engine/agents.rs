@@ -349,7 +349,7 @@ fn an_agent_that_is_no_function_of_its_answers_is_found_out() {
     assert!(
         failure
             .message
-            .contains("it asked for other nodes; agents must be deterministic"),
+            .contains("it requested other nodes; agents must be deterministic"),
         "{failure}"
     );
     assert_eq!(failure.kind, PluginFailureKind::Result);
@@ -424,12 +424,12 @@ fn unknown_and_doubled_sessions_are_refused() {
     let mut source = hostile(tight(), "{}");
     assert_eq!(
         say(&mut *source, 1, 0, "x").unwrap_err().message,
-        "session 1 was not begun, or has ended"
+        "session 1 was not started, or has ended"
     );
     source.start(SessionId(1)).unwrap();
     assert_eq!(
         source.start(SessionId(1)).unwrap_err().message,
-        "session 1 was begun before"
+        "session 1 was started before"
     );
     source.finish(SessionId(1));
     source.start(SessionId(1)).unwrap();
@@ -458,7 +458,7 @@ fn a_destructor_that_traps_hurts_nobody() {
     let told = log.lines();
     assert!(
         told.iter()
-            .any(|(_, _, line)| line.starts_with("an agent could not be let go: ")),
+            .any(|(_, _, line)| line.starts_with("the destructor of an agent failed: ")),
         "{told:?}"
     );
 }

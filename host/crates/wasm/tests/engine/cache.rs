@@ -4,14 +4,14 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use veeksha_wasm::{EngineOptions, Limits, Plugin, PluginEngine};
+use veeksha_wasm::{EngineOptions, Plugin, PluginEngine};
 
 use crate::support::{fixture, grants, planned};
 
 fn engine(cache: &Path) -> PluginEngine {
     PluginEngine::new(EngineOptions {
         cache_dir: Some(cache.into()),
-        limits: Limits::default(),
+        ..EngineOptions::default()
     })
     .unwrap()
 }
@@ -198,7 +198,7 @@ fn a_folder_that_cannot_be_trusted_is_done_without() {
     for (folder, note) in cases {
         let engine = engine(folder.path());
         let said = engine.cache_note().expect(note).to_owned();
-        assert!(said.starts_with("compiled plugins are not kept: "), "{said}");
+        assert!(said.starts_with("compiled plugins are not cached: "), "{said}");
         assert!(said.contains(note), "{said}");
         let plugin = engine.load("planned", &fixture("planned")).unwrap();
         assert!(!plugin.compiled_from_cache());

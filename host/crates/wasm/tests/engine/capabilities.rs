@@ -26,7 +26,7 @@ fn tokens_need_a_grant() {
     assert_eq!(failure.kind, PluginFailureKind::Trap);
     assert_eq!(
         failure.message,
-        "tokens: not granted (the run gives this plugin no tokenizer)"
+        "tokens: not granted (this run does not grant the plugin a tokenizer)"
     );
     assert!(
         failure
@@ -51,6 +51,22 @@ fn granted_tokens_are_counted() {
         "\"how many tokens?\" has three words"
     );
     assert_eq!(only_label(&session), 32_000);
+}
+
+#[test]
+fn refuses_to_count_a_text_beyond_the_limit() {
+    let plugin = load(tight(), "hostile-sessions");
+    let given = Grants {
+        tokens: Some(Arc::new(Words)),
+        ..grants()
+    };
+    let mut source = planned(&plugin, r#"{"behaviour": "long-text"}"#, given);
+    let failure = source.sessions(0, 1).unwrap_err();
+    assert_eq!(failure.kind, PluginFailureKind::Trap);
+    assert_eq!(
+        failure.message,
+        "tokens: a text of 1,500,000 bytes passed to `count`, at most 1,048,576 are allowed; count it in parts"
+    );
 }
 
 #[test]

@@ -96,18 +96,17 @@ fn a_plugin_of_another_kind_is_refused_by_name() {
     let planned = load(Limits::default(), "planned");
     assert_eq!(
         refusal(open(&planned, "{}").err().unwrap()),
-        "it is a session generator, which does not know how a server is spoken to; name a plugin that exports \
+        "it is a session generator, which does not implement an endpoint; name a plugin that exports \
          `endpoint-codec`"
     );
     let codec = load(Limits::default(), "codec");
     assert_eq!(
         refusal(codec.workload("{}".into(), grants()).err().unwrap()),
-        "it is an endpoint codec, which makes no sessions of its own; it says how a server is spoken to: name it as the \
-         client's `codec`"
+        "it is an endpoint codec, which does not generate sessions; name it as the client's `codec`"
     );
     assert!(
         refusal(codec.flavor("{}".into(), grants()).err().unwrap())
-            .starts_with("it is an endpoint codec, which reads no trace")
+            .starts_with("it is an endpoint codec, which does not read traces")
     );
 }
 

@@ -87,7 +87,7 @@ fn a_plugin_of_another_kind_is_refused_by_name() {
     let flavor = load(Limits::default(), "flavor");
     assert_eq!(
         refusal(flavor.workload("{}".into(), grants()).err().unwrap()),
-        "it is a trace flavor, which makes no sessions of its own; give it a trace: session_generator.type `trace`, and the \
+        "it is a trace flavor, which does not generate sessions; set session_generator.type to `trace` and name the \
          plugin as its `flavor`"
     );
     for (plugin, kind) in [
@@ -97,8 +97,8 @@ fn a_plugin_of_another_kind_is_refused_by_name() {
         assert_eq!(
             refusal(plugin.flavor("{}".into(), grants()).err().unwrap()),
             format!(
-                "it is {kind}, which reads no trace; name a plugin that exports `trace-flavor`, or use this one as \
-                 session_generator itself"
+                "it is {kind}, which does not read traces; name a plugin that exports `trace-flavor`, or use this one as the \
+                 session_generator"
             )
         );
     }
@@ -288,7 +288,7 @@ fn a_panic_is_reported_with_its_message_and_source_line() {
     let source = include_str!("../../../../../tests/guests/hostile-flavor/src/lib.rs");
     let line_of = |text: &str| source.lines().position(|line| line.contains(text)).unwrap() as u32 + 1;
     let innermost = &failure.frames[0];
-    assert!(innermost.function.ends_with("replayed"), "{failure}");
+    assert!(innermost.function.ends_with("fail"), "{failure}");
     assert!(
         innermost.file.as_deref().unwrap().ends_with("src/lib.rs"),
         "{failure}"
@@ -399,8 +399,8 @@ fn an_error_is_not_a_bug() {
 }
 
 #[test]
-fn sessions_and_turns_that_cannot_be_are_refused_by_group() {
-    let times = "times must stay below 2^53 (was it negative?)";
+fn refuses_invalid_sessions_by_group() {
+    let times = "it must be below 2^53 (was it negative?)";
     let cases = [
         ("too-few", "asked for the sessions of 8 groups, returned 7; one group gives one session".to_owned()),
         ("too-many", "asked for the sessions of 8 groups, returned 2,000; one group gives one session".to_owned()),
@@ -409,14 +409,12 @@ fn sessions_and_turns_that_cannot_be_are_refused_by_group() {
         ("cyclic", "group 12: the nodes 0, 1 wait for one another".to_owned()),
         ("twice", "group 12: node 4 is defined twice".to_owned()),
         ("late-session", format!("group 12: `arrives-at` is 9,007,199,254,740,992 ns, {times}")),
-        ("unknown-node", "group 12: a turn is about node 9, which the session does not have".to_owned()),
-        ("two-turns", "group 12: two turns are about node 5".to_owned()),
-        ("late-turn", format!("group 12: the turn of node 0: `at` is 18,446,744,073,709,551,615 ns, {times}")),
-        ("slow-turn", format!("group 12: the turn of node 0: `latency` is 9,007,199,254,740,992 ns, {times}")),
+        ("late-recording", format!("group 12: node 0: `at` is 18,446,744,073,709,551,615 ns, {times}")),
+        ("slow-recording", format!("group 12: node 0: `latency` is 9,007,199,254,740,992 ns, {times}")),
         (
             "long-answer",
-            "group 12: the turn of node 0: its answer: 4,294,967,295 tokens of synthetic text, at most 16,777,216 are made for \
-             one request"
+            "group 12: node 0: recorded answer: 4,294,967,295 tokens of synthetic text, at most 16,777,216 are \
+             allowed in one request"
                 .to_owned(),
         ),
     ];
@@ -428,21 +426,6 @@ fn sessions_and_turns_that_cannot_be_are_refused_by_group() {
             "{behaviour}"
         );
     }
-}
-
-/// Turns in whatever order find their nodes without a search for each.
-#[test]
-fn many_turns_from_the_last_to_the_first_are_taken() {
-    let sessions = behaving(Limits::default(), "backwards")
-        .sessions(&facts(), 0, &groups([0]))
-        .unwrap();
-    assert_eq!(sessions[0].requests.len(), 20_000);
-    assert!(
-        sessions[0]
-            .requests
-            .iter()
-            .all(|request| request.replay.is_some())
-    );
 }
 
 #[test]

@@ -131,7 +131,7 @@ fn a_memory_bomb_meets_its_limit() {
         "{message}"
     );
     assert!(
-        message.ends_with(" of memory in `workload.sessions`, allowed are 64 MiB"),
+        message.ends_with(" of memory in `workload.sessions`, at most 64 MiB are allowed"),
         "{message}"
     );
     assert!(

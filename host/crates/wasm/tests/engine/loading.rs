@@ -5,7 +5,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use veeksha_ports::PluginFailureKind;
-use veeksha_wasm::{Limits, PluginEngine};
+use veeksha_wasm::{EngineOptions, Limits, PluginEngine};
 
 use crate::support::{dist, engine, fixture};
 
@@ -33,7 +33,7 @@ fn a_core_module_is_told_from_a_component() {
 
 #[test]
 fn what_is_no_webassembly_is_said_to_be_none() {
-    let none = "not a component: the file is no WebAssembly at all (it does not begin with `\\0asm`)";
+    let none = "not a component: the file is not WebAssembly (it does not begin with `\\0asm`)";
     for bytes in [
         &b""[..],
         b"#!/bin/sh\n",
@@ -138,6 +138,26 @@ fn sources(path: &Path) -> String {
     } else {
         fs::read_to_string(path).unwrap()
     }
+}
+
+#[test]
+fn compilation_ends_at_its_deadline() {
+    let limits = Limits {
+        compile_deadline: std::time::Duration::ZERO,
+        ..Limits::default()
+    };
+    let engine = PluginEngine::new(EngineOptions {
+        limits,
+        ..EngineOptions::default()
+    });
+    let failure = engine.unwrap().load("x", &fixture("planned")).err().unwrap();
+    assert_eq!(failure.kind, PluginFailureKind::Deadline { allowed_ms: 0 });
+    assert!(
+        failure
+            .message
+            .ends_with("bytes took longer than 0 s; make the component smaller or allow more time"),
+        "{failure}"
+    );
 }
 
 /// Every committed component is used by one of these tests.

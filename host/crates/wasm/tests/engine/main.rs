@@ -16,6 +16,7 @@ mod hostile;
 mod loading;
 mod measures;
 mod planned;
+mod purity;
 mod records;
 mod sdk;
 mod stand_ins;

@@ -2,7 +2,7 @@
 //! misbehaves is stopped in bounds, with the request on which it did.
 
 mod hostile;
-mod shipped;
+mod sdk;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use veeksha_ports::{
 use veeksha_wasm::{Grants, Kinds, Limits};
 
 use crate::records::{batch, chunk, full, plain, requests};
-use crate::support::{Kept, engine, grants, load, tight};
+use crate::support::{Kept, grants, load, tight};
 
 fn opening(limits: Limits, behaviour: &str) -> Result<OpenMetric, PluginFailure> {
     let plugin = load(limits, "hostile-measure");
@@ -137,7 +137,7 @@ fn a_plugin_of_another_kind_is_refused_by_name() {
     let codec = load(Limits::default(), "codec");
     assert_eq!(
         refusal(codec.metric("{}".into(), grants()).err()),
-        "it is an endpoint codec, which measures no metrics of its own; name a plugin that exports `metric`"
+        "it is an endpoint codec, which does not measure metrics; name a plugin that exports `metric`"
     );
     assert!(
         refusal(codec.request_check("{}".into(), grants()).err()).ends_with("that exports `request-check`")

@@ -32,7 +32,12 @@ pub(crate) fn tight() -> Limits {
 /// An engine whose cache all tests share, so that each fixture is compiled once. The cache itself is tested in `cache.rs`.
 pub(crate) fn engine(limits: Limits) -> PluginEngine {
     let cache_dir = Some(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("plugin-cache"));
-    PluginEngine::new(EngineOptions { cache_dir, limits }).unwrap()
+    PluginEngine::new(EngineOptions {
+        cache_dir,
+        limits,
+        on_compile: None,
+    })
+    .unwrap()
 }
 
 pub(crate) fn load(limits: Limits, name: &str) -> Plugin {

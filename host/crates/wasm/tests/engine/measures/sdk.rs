@@ -1,4 +1,4 @@
-//! The SDK and the shipped example.
+//! Metrics and checks made with the SDK.
 
 use super::*;
 
@@ -107,42 +107,5 @@ fn the_sdk_names_what_is_wrong() {
     assert!(
         frame.file.as_deref().unwrap().ends_with("sdk-measure/src/lib.rs"),
         "{failure}"
-    );
-}
-
-/// The plugin of the repository, on tokens that come 100 ms after dispatch and again 10 s later: etalon's code counts 200 missed
-/// deadlines, its documentation one late token.
-#[test]
-fn the_example_measures_fluidity() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../plugins/dist/fluidity.wasm");
-    let plugin = engine(Limits::default())
-        .load("fluidity", &std::fs::read(path).unwrap())
-        .unwrap();
-    assert_eq!(plugin.imports(), ["log"], "only for what a panic says");
-    let mut open = plugin.metric("{}".into(), grants()).unwrap().open().unwrap();
-    let names: Vec<&str> = open.definitions.iter().map(|d| d.name.as_str()).collect();
-    assert_eq!(
-        names,
-        ["fluidity_index", "fluidity_index_tokens", "fluidity_misses"]
-    );
-    let stalled = RequestRecord {
-        dispatched_at: 0,
-        chunks: vec![
-            chunk(100_000_000, ChunkKind::Reasoning),
-            chunk(10_100_000_000, ChunkKind::Content),
-        ],
-        output_tokens: 2,
-        ..plain(0, 0)
-    };
-    let samples = open.collector.observe(&[&stalled]).unwrap();
-    let values: Vec<f64> = samples.iter().map(|sample| sample.value).collect();
-    assert_eq!(values, [1.0 / 201.0, 0.5, 200.0]);
-    let refused = plugin
-        .metric(r#"{"decode_deadline": 0}"#.into(), grants())
-        .err()
-        .unwrap();
-    assert!(
-        matches!(&refused.kind, PluginFailureKind::Refused { path: Some(path), .. } if path == "/decode_deadline"),
-        "{refused}"
     );
 }

@@ -1,66 +1,45 @@
-//! A metric plugin: finished requests go in, samples come out.
+//! A metric: turns finished requests into samples.
 //!
-//! A collector keeps what it likes from one batch to the next, so it lives in one store from the beginning of the run to its end.
-//! Once it has failed, in whatever way, it has missed something: every later call gives the same failure, because a metric with a
-//! hole is none.
+//! A collector may keep state between batches, so it stays in one store for the whole run. After a
+//! failure it has missed requests: every later call returns the same failure, because an incomplete
+//! metric is not reported.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use veeksha_model::{MetricDefinition, RequestRecord};
 use veeksha_ports::{MetricCollector, MetricFactory, OpenMetric, PluginFailure, PluginSample, WorkloadInfo};
-use wasmtime::Store;
-use wasmtime::component::ResourceAny;
 
 use crate::bindings::metric::Guest;
-use crate::bindings::types::Error;
-use crate::instance::Instance;
-use crate::opened::{Current, Opens};
-use crate::state::HostState;
-use crate::workload::Bound;
+use crate::bound::BoundPlugin;
+use crate::resource::PinnedResource;
 use crate::{completions, convert, definitions, samples};
 
 const DEFINITIONS: &str = "collector.definitions";
 const OBSERVE: &str = "collector.observe";
 const FINISH: &str = "collector.finish";
 
-impl Opens for Guest {
-    const OPEN: &'static str = "collector.open";
-
-    fn instance(bound: &Bound) -> Result<Instance<Self>, PluginFailure> {
-        bound.loaded.metric(&bound.grants)
-    }
-
-    fn open(
-        &self,
-        store: &mut Store<HostState>,
-        config: &str,
-    ) -> wasmtime::Result<Result<ResourceAny, Error>> {
-        self.collector().call_open(store, config)
-    }
-}
-
 /// A metric with a configuration and grants.
-pub(crate) struct Factory {
-    bound: Arc<Bound>,
+pub(crate) struct WasmMetricFactory {
+    bound: Arc<BoundPlugin>,
     info: WorkloadInfo,
 }
 
-impl Factory {
-    /// Opens it once, so that what it refuses and what it defines wrongly is known now.
-    pub(crate) fn new(bound: Arc<Bound>, info: WorkloadInfo) -> Result<Self, PluginFailure> {
-        Collector::open(&bound)?;
-        Ok(Factory { bound, info })
+impl WasmMetricFactory {
+    /// Opens it once, so that a refused configuration or an invalid definition is reported now.
+    pub(crate) fn new(bound: Arc<BoundPlugin>, info: WorkloadInfo) -> Result<Self, PluginFailure> {
+        WasmMetric::open(&bound)?;
+        Ok(WasmMetricFactory { bound, info })
     }
 }
 
-impl MetricFactory for Factory {
+impl MetricFactory for WasmMetricFactory {
     fn info(&self) -> &WorkloadInfo {
         &self.info
     }
 
     fn open(&self) -> Result<OpenMetric, PluginFailure> {
-        let collector = Collector::open(&self.bound)?;
+        let collector = WasmMetric::open(&self.bound)?;
         Ok(OpenMetric {
             definitions: collector.definitions.clone(),
             collector: Box::new(collector),
@@ -68,25 +47,25 @@ impl MetricFactory for Factory {
     }
 }
 
-/// An open collector in its store.
-struct Collector {
-    bound: Arc<Bound>,
-    guest: Current<Guest>,
+/// An open collector of a component.
+struct WasmMetric {
+    bound: Arc<BoundPlugin>,
+    guest: PinnedResource<Guest>,
     definitions: Vec<MetricDefinition>,
     failed: Option<PluginFailure>,
 }
 
-impl Collector {
-    fn open(bound: &Arc<Bound>) -> Result<Self, PluginFailure> {
-        let mut guest = Current::<Guest>::new(bound)?;
+impl WasmMetric {
+    fn open(bound: &Arc<BoundPlugin>) -> Result<Self, PluginFailure> {
+        let mut guest = PinnedResource::<Guest>::new(bound)?;
         let answer = guest.call(
             DEFINITIONS,
             || None,
             |store, guest, collector| guest.collector().call_definitions(store, collector),
         )?;
         let definitions = definitions::admit(answer, &bound.loaded.name)
-            .map_err(|why| unusable(bound, DEFINITIONS, why))?;
-        Ok(Collector {
+            .map_err(|why| bound.unusable(DEFINITIONS, None, why))?;
+        Ok(WasmMetric {
             bound: Arc::clone(bound),
             guest,
             definitions,
@@ -94,7 +73,7 @@ impl Collector {
         })
     }
 
-    /// Does something unless the collector has failed before, and remembers if it fails now.
+    /// Calls `act` unless the collector has failed before, and remembers a failure.
     fn unless_failed(
         &mut self,
         act: impl FnOnce(&mut Self) -> Result<Vec<PluginSample>, PluginFailure>,
@@ -107,15 +86,15 @@ impl Collector {
         done
     }
 
-    /// One call with some of a batch's requests.
+    /// One call with some of the requests of a batch.
     fn ask(
         &mut self,
         requests: &[&RequestRecord],
         call: Range<usize>,
         into: &mut Vec<PluginSample>,
     ) -> Result<(), PluginFailure> {
-        let shown = requests.get(call.clone()).unwrap_or_default();
-        let returned = observe(&self.bound, &mut self.guest, shown).map_err(|mut failure| {
+        let passed = requests.get(call.clone()).unwrap_or_default();
+        let returned = observe(&self.bound, &mut self.guest, passed).map_err(|mut failure| {
             failure.input = Some(self.locate(requests, call.clone()));
             failure
         })?;
@@ -128,7 +107,7 @@ impl Collector {
             into,
         )
         .map_err(|samples::Unusable { why, of }| {
-            let mut failure = unusable(&self.bound, OBSERVE, why);
+            let mut failure = self.bound.unusable(OBSERVE, None, why);
             failure.input = Some(match of {
                 Some(of) => completions::named(requests, of),
                 None => completions::beginning_with(requests, call.start, call.len()),
@@ -137,26 +116,29 @@ impl Collector {
         })
     }
 
-    /// Which request a call failed on, in words: a fresh collector is shown one after the other. One that fails only after all
-    /// that it had seen before does not fail again here, and then nobody is blamed.
+    /// Describes the request that a call failed on: a new collector receives one request after the
+    /// other. A failure that depends on earlier batches does not occur again here; then the whole
+    /// call is named.
     fn locate(&self, requests: &[&RequestRecord], call: Range<usize>) -> String {
         if call.len() == 1 {
             return completions::named(requests, call.start);
         }
-        let culprit = Current::<Guest>::new(&self.bound).ok().and_then(|mut fresh| {
-            call.clone().find(|&index| {
-                let one = requests.get(index..=index).unwrap_or_default();
-                observe(&self.bound, &mut fresh, one).is_err()
-            })
-        });
-        match culprit {
+        let failing = PinnedResource::<Guest>::new(&self.bound)
+            .ok()
+            .and_then(|mut new| {
+                call.clone().find(|&index| {
+                    let one = requests.get(index..=index).unwrap_or_default();
+                    observe(&self.bound, &mut new, one).is_err()
+                })
+            });
+        match failing {
             Some(index) => completions::named(requests, index),
             None => completions::beginning_with(requests, call.start, call.len()),
         }
     }
 }
 
-impl MetricCollector for Collector {
+impl MetricCollector for WasmMetric {
     fn observe(&mut self, batch: &[&RequestRecord]) -> Result<Vec<PluginSample>, PluginFailure> {
         self.unless_failed(|collector| {
             let mut taken = Vec::new();
@@ -182,16 +164,16 @@ impl MetricCollector for Collector {
                 answer.map_err(|error| convert::refusal(&bound.loaded.name, FINISH, None, error))?;
             let mut taken = Vec::new();
             samples::append(returned, &collector.definitions, &[], 0, 0, &mut taken)
-                .map_err(|samples::Unusable { why, .. }| unusable(bound, FINISH, why))?;
+                .map_err(|samples::Unusable { why, .. }| bound.unusable(FINISH, None, why))?;
             Ok(taken)
         })
     }
 }
 
-/// A call of the guest.
+/// One call of the guest.
 fn observe(
-    bound: &Bound,
-    guest: &mut Current<Guest>,
+    bound: &BoundPlugin,
+    guest: &mut PinnedResource<Guest>,
     requests: &[&RequestRecord],
 ) -> Result<Vec<crate::bindings::metric::Sample>, PluginFailure> {
     let batch = completions::batch(requests);
@@ -201,10 +183,4 @@ fn observe(
         |store, guest, collector| guest.collector().call_observe(store, collector, &batch),
     )?;
     answer.map_err(|error| convert::refusal(&bound.loaded.name, OBSERVE, None, error))
-}
-
-fn unusable(bound: &Bound, function: &'static str, why: String) -> PluginFailure {
-    let mut failure = bound.unusable(function, String::new(), why);
-    failure.input = None;
-    failure
 }

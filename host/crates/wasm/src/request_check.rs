@@ -1,75 +1,54 @@
-//! A request check: finished requests go in, and whether each was good comes out.
+//! A request check: judges whether each finished request was good.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use veeksha_model::RequestRecord;
 use veeksha_ports::{PluginFailure, RequestCheck, RequestCheckFactory, WorkloadInfo};
-use wasmtime::Store;
-use wasmtime::component::ResourceAny;
 
 use crate::bindings::request_check::Guest;
-use crate::bindings::types::Error;
-use crate::instance::Instance;
-use crate::opened::{Opened, Opens};
-use crate::state::HostState;
+use crate::bound::BoundPlugin;
+use crate::resource::RenewableResource;
 use crate::text::grouped;
-use crate::workload::Bound;
 use crate::{completions, convert};
 
 const JUDGE: &str = "checker.judge";
 
-impl Opens for Guest {
-    const OPEN: &'static str = "checker.open";
-
-    fn instance(bound: &Bound) -> Result<Instance<Self>, PluginFailure> {
-        bound.loaded.request_check(&bound.grants)
-    }
-
-    fn open(
-        &self,
-        store: &mut Store<HostState>,
-        config: &str,
-    ) -> wasmtime::Result<Result<ResourceAny, Error>> {
-        self.checker().call_open(store, config)
-    }
-}
-
 /// A check with a configuration and grants.
-pub(crate) struct Factory {
-    bound: Arc<Bound>,
+pub(crate) struct WasmRequestCheckFactory {
+    bound: Arc<BoundPlugin>,
     info: WorkloadInfo,
 }
 
-impl Factory {
-    /// Opens it once, so that what it refuses is known now.
-    pub(crate) fn new(bound: Arc<Bound>, info: WorkloadInfo) -> Result<Self, PluginFailure> {
-        Opened::<Guest>::new(Arc::clone(&bound))?;
-        Ok(Factory { bound, info })
+impl WasmRequestCheckFactory {
+    /// Opens it once, so that a refused configuration is reported now.
+    pub(crate) fn new(bound: Arc<BoundPlugin>, info: WorkloadInfo) -> Result<Self, PluginFailure> {
+        RenewableResource::<Guest>::new(Arc::clone(&bound))?;
+        Ok(WasmRequestCheckFactory { bound, info })
     }
 }
 
-impl RequestCheckFactory for Factory {
+impl RequestCheckFactory for WasmRequestCheckFactory {
     fn info(&self) -> &WorkloadInfo {
         &self.info
     }
 
     fn open(&self) -> Result<Box<dyn RequestCheck>, PluginFailure> {
-        Ok(Box::new(Judge {
-            guest: Opened::new(Arc::clone(&self.bound))?,
+        Ok(Box::new(WasmRequestCheck {
+            guest: RenewableResource::new(Arc::clone(&self.bound))?,
             failed: None,
         }))
     }
 }
 
-/// An open check. It keeps nothing, so its store may be replaced; but a run in which it failed once has no goodput any more, so
-/// it then fails for good.
-struct Judge {
-    guest: Opened<Guest>,
+/// An open request check of a component. It keeps no state, so its store may be replaced. After a
+/// failure the run has no goodput, so every later call fails too.
+struct WasmRequestCheck {
+    guest: RenewableResource<Guest>,
     failed: Option<PluginFailure>,
 }
 
-impl RequestCheck for Judge {
+impl RequestCheck for WasmRequestCheck {
     fn judge(&mut self, batch: &[&RequestRecord]) -> Result<Vec<bool>, PluginFailure> {
         if let Some(failure) = &self.failed {
             return Err(failure.clone());
@@ -80,7 +59,7 @@ impl RequestCheck for Judge {
     }
 }
 
-impl Judge {
+impl WasmRequestCheck {
     fn all(&mut self, batch: &[&RequestRecord]) -> Result<Vec<bool>, PluginFailure> {
         let mut judged = Vec::with_capacity(batch.len());
         let mut next = 0;
@@ -114,21 +93,22 @@ impl Judge {
                 grouped(requests.len() as u64),
                 grouped(answers.len() as u64)
             );
-            return Err(bound.unusable(JUDGE, String::new(), why));
+            return Err(bound.unusable(JUDGE, None, why));
         }
         Ok(answers)
     }
 
-    /// Which request a call failed on, in words. What is said of a request depends on nothing else, so each may be shown again.
+    /// Describes the request that a call failed on. A request is judged independently of the others,
+    /// so each may be passed again.
     fn locate(&mut self, batch: &[&RequestRecord], call: Range<usize>) -> String {
-        let culprit = match call.len() {
+        let failing = match call.len() {
             1 => Some(call.start),
             _ => call.clone().find(|&index| {
                 let one = batch.get(index..=index).unwrap_or_default();
                 self.ask(one).is_err()
             }),
         };
-        match culprit {
+        match failing {
             Some(index) => completions::named(batch, index),
             None => completions::beginning_with(batch, call.start, call.len()),
         }

@@ -1,6 +1,7 @@
-//! Whether what a plugin returned can be run: the door between guests and the rest of the house.
+//! Checks of the sessions that a plugin returns.
 //!
-//! Languages without integers turn a wrong value silently into another one, so nothing is taken on trust.
+//! Languages without integers convert a wrong value silently into another one, so every field is
+//! checked.
 
 use std::collections::HashSet;
 
@@ -10,12 +11,12 @@ use veeksha_ports::MAX_LABEL_BYTES;
 
 use crate::text::{cut, grouped};
 
-/// Times stay below this, so that every guest language can carry them.
+/// The exclusive upper bound of times, which every guest language can represent.
 const TIME_END: u64 = 1 << 53;
-/// Tokens of the synthetic text of one request: beyond every context window that exists.
-const SYNTHETIC_TOKENS: u64 = 1 << 24;
+/// Tokens of the synthetic text of one request, beyond every existing context window.
+const MAX_SYNTHETIC_TOKENS: u64 = 1 << 24;
 
-/// A planned session.
+/// Checks a whole session.
 pub(crate) fn session(session: &Session) -> Result<(), String> {
     requests(&session.requests, &HashSet::new())?;
     if let Some(at) = session.arrives_at {
@@ -24,7 +25,7 @@ pub(crate) fn session(session: &Session) -> Result<(), String> {
     labels(&session.labels)
 }
 
-/// The requests of a session's step; `known` are the nodes of its earlier steps.
+/// Checks the requests of a session's step; `known` are the nodes of its earlier steps.
 pub(crate) fn requests(requests: &[Request], known: &HashSet<NodeId>) -> Result<(), String> {
     check_session(requests, known).map_err(|error| error.to_string())?;
     requests
@@ -36,17 +37,20 @@ fn request(request: &Request) -> Result<(), String> {
     time("wait-after-ready", request.wait_after_ready)?;
     labels(&request.labels)?;
     synthetic(request.messages.iter().flat_map(|message| &message.content))?;
+    if let Some(replay) = &request.replay {
+        self::replay(replay)?;
+    }
     request.body.as_deref().map_or(Ok(()), object)
 }
 
-/// What a trace says of a request.
-pub(crate) fn replay(replay: &Replay) -> Result<(), String> {
+/// The recording of a request.
+fn replay(replay: &Replay) -> Result<(), String> {
     let recorded = &replay.recorded;
     for (what, nanos) in [("at", recorded.at), ("latency", recorded.latency)] {
         nanos.map_or(Ok(()), |nanos| time(what, nanos))?;
     }
     match &replay.answer {
-        Some(answer) => synthetic(&answer.content).map_err(|why| format!("its answer: {why}")),
+        Some(answer) => synthetic(&answer.content).map_err(|why| format!("recorded answer: {why}")),
         None => Ok(()),
     }
 }
@@ -57,11 +61,11 @@ fn synthetic<'a>(segments: impl IntoIterator<Item = &'a Segment>) -> Result<(), 
         _ => 0,
     });
     let tokens: u64 = lengths.sum();
-    if tokens > SYNTHETIC_TOKENS {
+    if tokens > MAX_SYNTHETIC_TOKENS {
         return Err(format!(
-            "{} tokens of synthetic text, at most {} are made for one request",
+            "{} tokens of synthetic text, at most {} are allowed in one request",
             grouped(tokens),
-            grouped(SYNTHETIC_TOKENS)
+            grouped(MAX_SYNTHETIC_TOKENS)
         ));
     }
     Ok(())
@@ -72,7 +76,7 @@ fn time(what: &str, nanos: u64) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "`{what}` is {} ns, times must stay below 2^53 (was it negative?)",
+        "`{what}` is {} ns, it must be below 2^53 (was it negative?)",
         grouped(nanos)
     ))
 }
@@ -81,7 +85,7 @@ fn labels(labels: &[Label]) -> Result<(), String> {
     let bytes: usize = labels.iter().map(|(name, value)| name.len() + value.len()).sum();
     if bytes > MAX_LABEL_BYTES {
         return Err(format!(
-            "{} bytes of labels, at most {} are carried",
+            "{} bytes of labels, at most {} are allowed",
             grouped(bytes as u64),
             grouped(MAX_LABEL_BYTES as u64)
         ));
@@ -89,7 +93,8 @@ fn labels(labels: &[Label]) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether `body` is the text of a JSON object, and one that whoever merges it later can read (nested at most 128 deep).
+/// Checks that `body` is the text of a JSON object nested at most 128 deep, which the merge into
+/// the request can read.
 fn object(body: &str) -> Result<(), String> {
     match serde_json::from_str::<Map<String, Value>>(body) {
         Ok(_) => Ok(()),
@@ -140,7 +145,7 @@ mod tests {
         request.wait_after_ready = 1 << 53;
         assert_eq!(
             refusal(request),
-            "node 3: `wait-after-ready` is 9,007,199,254,740,992 ns, times must stay below 2^53 (was it negative?)"
+            "node 3: `wait-after-ready` is 9,007,199,254,740,992 ns, it must be below 2^53 (was it negative?)"
         );
         let late = Session {
             requests: vec![plain()],
@@ -205,7 +210,7 @@ mod tests {
                 labels: labels.clone(),
                 ..plain()
             }),
-            "node 3: 16,385 bytes of labels, at most 16,384 are carried"
+            "node 3: 16,385 bytes of labels, at most 16,384 are allowed"
         );
         assert!(
             session(&Session {
@@ -275,7 +280,7 @@ mod tests {
         assert!(
             replay(&long)
                 .unwrap_err()
-                .starts_with("its answer: 16,777,217 tokens of synthetic text")
+                .starts_with("recorded answer: 16,777,217 tokens of synthetic text")
         );
     }
 

@@ -1,0 +1,332 @@
+//! An agent generator: many live agents, distributed over stores. A trap of one agent invalidates the
+//! store that it shares, and no other.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use veeksha_model::{FailureReason, Nanos, NodeId, Response, SessionId};
+use veeksha_ports::{AgentSource, AgentStep, Guarantees, PluginFailure};
+use wasmtime::component::ResourceAny;
+
+use crate::agent_history::{AgentHistory, AgentInput};
+use crate::agent_store::{AgentStore, START};
+use crate::bindings::agent_generator::{Guest, Step};
+use crate::bindings::types::Error;
+use crate::bound::BoundPlugin;
+use crate::instance::Instance;
+use crate::{convert, validate};
+
+const GUARANTEES: &str = "agent.guarantees";
+
+/// The live agents of a component.
+pub(crate) struct WasmAgents {
+    bound: Arc<BoundPlugin>,
+    stores: BTreeMap<u64, AgentStore>,
+    next_store: u64,
+    live: HashMap<SessionId, Agent>,
+    /// Bytes of inputs that may still be kept for rebuilding agents.
+    budget: usize,
+}
+
+struct Agent {
+    store: u64,
+    /// `None` after a trap in its store, until it is rebuilt.
+    handle: Option<ResourceAny>,
+    /// Every node that it has requested.
+    known: HashSet<NodeId>,
+    history: AgentHistory,
+    /// The answers and failures that it received.
+    inputs: u64,
+    /// The reason why it cannot continue.
+    ended: Option<String>,
+}
+
+impl WasmAgents {
+    /// Instantiates the component once, so that one that cannot be instantiated is refused at once.
+    pub(crate) fn open(bound: Arc<BoundPlugin>) -> Result<Self, PluginFailure> {
+        drop(Instance::<Guest>::new(&bound.loaded, &bound.grants)?);
+        let budget = bound.loaded.host.limits.replay_bytes;
+        Ok(WasmAgents {
+            bound,
+            stores: BTreeMap::new(),
+            next_store: 0,
+            live: HashMap::new(),
+            budget,
+        })
+    }
+
+    /// Returns the store for the next agent.
+    fn store_with_capacity(&mut self) -> u64 {
+        if let Some((&id, _)) = self
+            .stores
+            .iter()
+            .rev()
+            .find(|(_, store)| store.has_capacity(&self.bound))
+        {
+            return id;
+        }
+        let id = self.next_store;
+        self.next_store += 1;
+        self.stores.insert(id, AgentStore::default());
+        id
+    }
+
+    /// Invalidates the handles of a store whose last call trapped.
+    fn after_call(&mut self, store: u64) {
+        if self
+            .stores
+            .get_mut(&store)
+            .is_some_and(AgentStore::drop_if_trapped)
+        {
+            for agent in self.live.values_mut().filter(|agent| agent.store == store) {
+                agent.handle = None;
+            }
+        }
+    }
+
+    /// Passes an input to an agent and takes its next step.
+    fn step(&mut self, session: SessionId, received: AgentInput) -> Result<AgentStep, PluginFailure> {
+        let function = received.function();
+        let input = format!(
+            "session = {session}, node = {}, {}",
+            received.node(),
+            received.excerpt()
+        );
+        let handle = self.handle(session, function, &input)?;
+        let (Some(agent), bound) = (self.live.get_mut(&session), &self.bound) else {
+            return Err(unknown(&self.bound, session, function, input));
+        };
+        let store_id = agent.store;
+        let store = self.stores.entry(store_id).or_default();
+        agent.inputs += 1;
+        let call = (handle, session.0, agent.inputs);
+        let answer = store.send(bound, call, &received, || Some(input.clone()));
+        agent.history.push(received, &mut self.budget);
+        let step = match answer {
+            Ok(Ok(step)) => agent
+                .take(step)
+                .map_err(|why| bound.unusable(function, Some(input), why)),
+            // An error is an ordinary answer: the agent stays alive.
+            Ok(Err(error)) => return Err(convert::refusal(&bound.loaded.name, function, Some(input), error)),
+            Err(failure) => Err(failure),
+        };
+        if let Err(failure) = &step {
+            agent.end(&failure.message, &mut self.budget);
+        }
+        self.after_call(store_id);
+        step
+    }
+
+    /// Returns the agent's handle. Rebuilds the agent if its store was lost to another agent's trap.
+    fn handle(
+        &mut self,
+        session: SessionId,
+        function: &str,
+        input: &str,
+    ) -> Result<ResourceAny, PluginFailure> {
+        let Some(agent) = self.live.get(&session) else {
+            return Err(unknown(&self.bound, session, function, input.to_owned()));
+        };
+        if let Some(why) = &agent.ended {
+            return Err(self.bound.unusable(
+                function,
+                Some(input.to_owned()),
+                format!("session {session} has ended: {why}"),
+            ));
+        }
+        if let Some(handle) = agent.handle {
+            return Ok(handle);
+        }
+        let store = agent.store;
+        let rebuilt = self.rebuild(session);
+        if let (Err(failure), Some(agent)) = (&rebuilt, self.live.get_mut(&session)) {
+            agent.end(&failure.message, &mut self.budget);
+        }
+        self.after_call(store);
+        if let (Ok(handle), Some(agent)) = (&rebuilt, self.live.get_mut(&session)) {
+            agent.handle = Some(*handle);
+        }
+        rebuilt
+    }
+
+    /// Starts an agent again and passes it all its inputs.
+    fn rebuild(&mut self, session: SessionId) -> Result<ResourceAny, PluginFailure> {
+        let bound = &self.bound;
+        let input = || format!("session = {session}, rebuilt after another session's trap");
+        let lost = |why: &str| {
+            bound.unusable(
+                START,
+                Some(input()),
+                format!("session {session} was lost with its store: {why}"),
+            )
+        };
+        let Some(agent) = self.live.get(&session) else {
+            return Err(unknown(bound, session, START, input()));
+        };
+        let AgentHistory::Kept { events, .. } = &agent.history else {
+            return Err(lost(
+                "its answers exceed the limit for rebuilding (`replay_bytes`)",
+            ));
+        };
+        let store = self.stores.entry(agent.store).or_default();
+        let started = store.start(bound, session.0, || Some(input()))?;
+        let (handle, first) =
+            started.map_err(|error| lost(&format!("started again, it refused: {}", error.message)))?;
+        let mut again: HashSet<NodeId> = nodes(&first).collect();
+        for (call, received) in (1..).zip(events) {
+            // An error was an ordinary answer then, and is one now.
+            let call = (handle, session.0, call);
+            if let Ok(step) = store.send(bound, call, received, || Some(input()))? {
+                again.extend(nodes(&step));
+            }
+        }
+        if again != agent.known {
+            return Err(lost(
+                "given the same answers again, it requested other nodes; agents must be deterministic",
+            ));
+        }
+        Ok(handle)
+    }
+
+    /// Adds a started agent, if its first step is valid.
+    fn insert(
+        &mut self,
+        session: SessionId,
+        store: u64,
+        started: Result<(ResourceAny, Step), Error>,
+        input: String,
+    ) -> Result<AgentStep, PluginFailure> {
+        let (handle, step) = started
+            .map_err(|error| convert::refusal(&self.bound.loaded.name, START, Some(input.clone()), error))?;
+        let mut agent = Agent {
+            store,
+            handle: Some(handle),
+            known: HashSet::new(),
+            history: AgentHistory::new(),
+            inputs: 0,
+            ended: None,
+        };
+        match agent.take(step) {
+            Ok(step) => {
+                self.live.insert(session, agent);
+                Ok(step)
+            }
+            Err(why) => {
+                if let Some(store) = self.stores.get_mut(&store) {
+                    store.release(handle);
+                }
+                Err(self.bound.unusable(START, Some(input), why))
+            }
+        }
+    }
+}
+
+impl Agent {
+    /// Validates a step and remembers its nodes.
+    fn take(&mut self, step: Step) -> Result<AgentStep, String> {
+        let requests = convert::requests(step.requests);
+        validate::requests(&requests, &self.known)?;
+        self.known.extend(requests.iter().map(|request| request.node));
+        Ok(AgentStep {
+            requests,
+            done: step.done,
+        })
+    }
+
+    fn end(&mut self, why: &str, budget: &mut usize) {
+        self.ended = Some(why.to_owned());
+        self.history.forget(budget);
+    }
+}
+
+fn nodes(step: &Step) -> impl Iterator<Item = NodeId> {
+    step.requests.iter().map(|request| NodeId(request.node))
+}
+
+fn unknown(bound: &BoundPlugin, session: SessionId, function: &str, input: String) -> PluginFailure {
+    bound.unusable(
+        function,
+        Some(input),
+        format!("session {session} was not started, or has ended"),
+    )
+}
+
+impl AgentSource for WasmAgents {
+    fn length(&mut self) -> Result<Option<u64>, PluginFailure> {
+        // The contract has no length of agent workloads: the scenario sets the number of sessions.
+        Ok(None)
+    }
+
+    fn start(&mut self, session: SessionId) -> Result<AgentStep, PluginFailure> {
+        let input = format!("session = {session}");
+        if self.live.contains_key(&session) {
+            return Err(self.bound.unusable(
+                START,
+                Some(input),
+                format!("session {session} was started before"),
+            ));
+        }
+        let id = self.store_with_capacity();
+        let store = self.stores.entry(id).or_default();
+        store.started += 1;
+        let step = match store.start(&self.bound, session.0, || Some(input.clone())) {
+            Ok(started) => self.insert(session, id, started, input),
+            Err(failure) => Err(failure),
+        };
+        if step.is_ok() {
+            self.stores.entry(id).or_default().live += 1;
+        }
+        self.after_call(id);
+        step
+    }
+
+    fn answered(
+        &mut self,
+        session: SessionId,
+        node: NodeId,
+        response: &Response,
+        completed_at: Nanos,
+    ) -> Result<AgentStep, PluginFailure> {
+        self.step(
+            session,
+            AgentInput::Answered(convert::response(node, response, completed_at)),
+        )
+    }
+
+    fn failed(&mut self, session: SessionId, reason: &FailureReason) -> Result<AgentStep, PluginFailure> {
+        self.step(session, AgentInput::Failed(convert::failure(reason)))
+    }
+
+    fn finish(&mut self, session: SessionId) {
+        let Some(mut agent) = self.live.remove(&session) else {
+            return;
+        };
+        agent.history.forget(&mut self.budget);
+        let Some(store) = self.stores.get_mut(&agent.store) else {
+            return;
+        };
+        store.live = store.live.saturating_sub(1);
+        if let Some(handle) = agent.handle {
+            store.release(handle);
+        }
+        // A store without capacity for further agents is dropped with its last one.
+        if store.live == 0 && !store.has_capacity(&self.bound) {
+            self.stores.remove(&agent.store);
+        } else {
+            self.after_call(agent.store);
+        }
+    }
+}
+
+/// Asks a component for the properties that all its sessions share.
+pub(crate) fn guarantees(bound: &BoundPlugin) -> Result<Guarantees, PluginFailure> {
+    let mut instance = Instance::<Guest>::new(&bound.loaded, &bound.grants)?;
+    let answer = instance.call(
+        GUARANTEES,
+        || None,
+        |store, guest| guest.agent().call_guarantees(store, &bound.config),
+    )?;
+    let name = &bound.loaded.name;
+    let guarantees = answer.map_err(|error| convert::refusal(name, GUARANTEES, None, error))?;
+    Ok(convert::guarantees(guarantees))
+}

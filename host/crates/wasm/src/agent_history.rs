@@ -1,0 +1,136 @@
+//! The inputs of a live agent, so that it can be rebuilt in a new store after another agent's trap.
+//!
+//! An agent is a pure function of its configuration, its session and the answers it received: the
+//! same answers bring it to the same state.
+
+use crate::bindings::types::{Failure, Response};
+
+/// An answer or a failure that an agent received.
+#[derive(Clone, Debug)]
+pub(crate) enum AgentInput {
+    Answered(Response),
+    Failed(Failure),
+}
+
+impl AgentInput {
+    /// The approximate memory that it takes, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        let texts = match self {
+            AgentInput::Answered(response) => {
+                let calls = response.tool_calls.iter();
+                let calls = calls.map(|call| call.id.len() + call.name.len() + call.arguments.len() + 72);
+                response.text.len()
+                    + response.reasoning.len()
+                    + response.finish_reason.len()
+                    + calls.sum::<usize>()
+            }
+            AgentInput::Failed(failure) => failure.code.len() + failure.message.len(),
+        };
+        texts + size_of::<AgentInput>()
+    }
+
+    /// The function of the contract that passes it.
+    pub(crate) fn function(&self) -> &'static str {
+        match self {
+            AgentInput::Answered(_) => "agent.answered",
+            AgentInput::Failed(_) => "agent.failed",
+        }
+    }
+
+    /// The node that was answered or failed.
+    pub(crate) fn node(&self) -> u32 {
+        match self {
+            AgentInput::Answered(response) => response.node,
+            AgentInput::Failed(failure) => failure.node,
+        }
+    }
+
+    /// An excerpt for a report.
+    pub(crate) fn excerpt(&self) -> String {
+        const TEXT: usize = 200;
+        match self {
+            AgentInput::Answered(response) => {
+                format!("response = \"{}\"", crate::text::one_line(&response.text, TEXT))
+            }
+            AgentInput::Failed(failure) => {
+                format!(
+                    "failure = {} \"{}\"",
+                    failure.code,
+                    crate::text::one_line(&failure.message, TEXT)
+                )
+            }
+        }
+    }
+}
+
+/// All inputs of an agent, as far as they are kept.
+#[derive(Debug)]
+pub(crate) enum AgentHistory {
+    /// All inputs, and their size in bytes.
+    Kept { events: Vec<AgentInput>, bytes: usize },
+    /// The inputs became too large to keep.
+    Forgotten,
+}
+
+impl AgentHistory {
+    pub(crate) fn new() -> Self {
+        AgentHistory::Kept {
+            events: Vec::new(),
+            bytes: 0,
+        }
+    }
+
+    /// Adds an input within `budget` bytes that all agents share. Beyond that, this agent's inputs
+    /// are dropped.
+    pub(crate) fn push(&mut self, event: AgentInput, budget: &mut usize) {
+        let cost = event.bytes();
+        match self {
+            AgentHistory::Kept { events, bytes } if cost <= *budget => {
+                *budget -= cost;
+                *bytes += cost;
+                events.push(event);
+            }
+            AgentHistory::Kept { .. } => {
+                self.forget(budget);
+            }
+            AgentHistory::Forgotten => {}
+        }
+    }
+
+    /// Drops the inputs and returns their bytes to the budget.
+    pub(crate) fn forget(&mut self, budget: &mut usize) {
+        if let AgentHistory::Kept { bytes, .. } = std::mem::replace(self, AgentHistory::Forgotten) {
+            *budget += bytes;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(length: usize) -> AgentInput {
+        AgentInput::Failed(Failure {
+            node: 0,
+            code: "x".repeat(length),
+            message: String::new(),
+            completed_at: 0,
+        })
+    }
+
+    #[test]
+    fn drops_history_beyond_budget_and_returns_its_bytes() {
+        let mut budget = 2 * (100 + size_of::<AgentInput>());
+        let whole = budget;
+        let (mut one, mut other) = (AgentHistory::new(), AgentHistory::new());
+        one.push(event(100), &mut budget);
+        other.push(event(100), &mut budget);
+        assert_eq!(budget, 0);
+        other.push(event(100), &mut budget);
+        assert!(matches!(other, AgentHistory::Forgotten));
+        one.push(event(100), &mut budget);
+        assert!(matches!(&one, AgentHistory::Kept { events, .. } if events.len() == 2));
+        one.forget(&mut budget);
+        assert_eq!(budget, whole);
+    }
+}

@@ -1,0 +1,36 @@
+//! The state that all plugins of an engine share.
+
+use std::sync::OnceLock;
+
+use wasmtime::Engine;
+use wasmtime::component::Linker;
+
+use crate::cache::{Cache, CacheError};
+use crate::limits::Limits;
+use crate::state::HostState;
+use crate::ticker::Ticks;
+
+/// The engine, its linker, its limits and its cache.
+pub(crate) struct Host {
+    pub(crate) engine: Engine,
+    pub(crate) linker: Linker<HostState>,
+    pub(crate) limits: Limits,
+    pub(crate) ticks: Ticks,
+    pub(crate) cache: Option<Cache>,
+    /// The first reason why the cache does not work.
+    pub(crate) cache_note: OnceLock<String>,
+}
+
+impl Host {
+    /// Remembers the first reason why the cache does not work.
+    pub(crate) fn note_cache(&self, kept: Result<(), CacheError>) {
+        if let Err(error) = kept {
+            let _ = self.cache_note.set(cache_note(&error));
+        }
+    }
+}
+
+/// The message about a cache that does not work.
+pub(crate) fn cache_note(error: &CacheError) -> String {
+    format!("compiled plugins are not cached: {error}")
+}
