@@ -15,7 +15,7 @@ struct Generated {
 }
 
 /// Every generated file but snapshots (`cargo insta`) and components (`cargo xtask plugins`).
-const GENERATED: [Generated; 2] = [
+const GENERATED: [Generated; 3] = [
     Generated {
         files: "sdk/lua/veeksha.lua",
         package: "veeksha-scenario",
@@ -27,6 +27,12 @@ const GENERATED: [Generated; 2] = [
         package: "veeksha-prompt",
         test: &["--lib", "embedded"],
         variable: "UPDATE_WORDS",
+    },
+    Generated {
+        files: "docs/results.md (fields of a finished request)",
+        package: "veeksha-definitions",
+        test: &[],
+        variable: "UPDATE_DOCS",
     },
 ];
 

@@ -244,7 +244,7 @@ function AgentSession:sleep(time) end
 ---@field recorded? veeksha.Recorded What the trace says of it, if it was replayed from one.
 ---@field labels table<string, string> The labels of the request and its session.
 ---@field ttfc? number `chunk_at[1] - dispatched_at`; nil where nothing was generated.
----@field tpot? number Seconds from the first chunk to the last, for each output token after the first; nil for fewer than two tokens.
+---@field tpot? number Seconds from the first chunk to the last, divided by the output tokens after the first chunk: the metric `tpot`; nil where the metric has no sample.
 ---@field end_to_end_latency? number `chunk_at[#chunk_at] - dispatched_at`; nil where nothing was generated.
 
 ---What a trace says of a request.

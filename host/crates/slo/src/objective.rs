@@ -65,16 +65,16 @@ pub enum Comparison {
     AtLeast,
 }
 
-/// A bound as it was number.
+/// A bound as it was written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bound {
     /// Seconds for a time, a share (0.01) for a percentage, else the number itself.
     pub value: f64,
-    /// The unit as number.
+    /// The unit as written.
     pub unit: BoundUnit,
 }
 
-/// The unit number after a number.
+/// The unit that follows a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BoundUnit {
     /// None: the number is in the quantity's unit.
@@ -95,6 +95,16 @@ impl Objective {
     /// [`Comparison::holds`]).
     pub fn is_met_by(&self, observed: f64) -> bool {
         self.comparison.holds(observed, self.bound.value)
+    }
+}
+
+impl Aggregate {
+    /// Returns the unit of the aggregate of a metric with this unit: a count of times is not a time.
+    pub fn unit(self, metric_unit: &str) -> &str {
+        match self {
+            Aggregate::Count => "samples",
+            _ => metric_unit,
+        }
     }
 }
 

@@ -138,7 +138,11 @@ impl FailIf {
         };
         let bound = match measured.what {
             What::Relative => measured.bound.value,
-            _ => match measured.bound.in_unit(&row.unit) {
+            _ => match measured.bound.in_unit(
+                measured
+                    .aggregate
+                    .map_or(row.unit.as_str(), |aggregate| aggregate.unit(&row.unit)),
+            ) {
                 Ok(bound) => bound,
                 Err(mismatch) => return unknown(mismatch.to_string()),
             },

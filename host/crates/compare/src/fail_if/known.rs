@@ -141,7 +141,10 @@ impl Checker<'_> {
             Some(aggregate) => found.range.of(aggregate),
             None => found.range,
         };
-        let bound = match (measured.what, measured.bound.in_unit(&found.unit)) {
+        let unit = measured
+            .aggregate
+            .map_or(found.unit.as_str(), |aggregate| aggregate.unit(&found.unit));
+        let bound = match (measured.what, measured.bound.in_unit(unit)) {
             (What::Relative, _) => measured.bound.value,
             (_, Ok(bound)) => bound,
             (_, Err(UnitMismatch::Percent { bound, unit })) => {

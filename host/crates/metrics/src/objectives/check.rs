@@ -305,11 +305,7 @@ fn samples(
         of: Of::aggregate(aggregate),
         filter: filter.to_vec(),
     };
-    let unit = match aggregate {
-        Aggregate::Count => "samples".to_owned(),
-        _ => info.unit.clone(),
-    };
-    Ok((samples, unit))
+    Ok((samples, aggregate.unit(&info.unit).to_owned()))
 }
 
 fn limit(objective: &Objective, target: &Target, unit: &str) -> Result<Limit, Problem> {
