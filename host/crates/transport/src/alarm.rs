@@ -1,5 +1,5 @@
-//! A client thread's one alarm: a timer of the kernel, seen as a file. Timers of the runtime would cost something at every turn
-//! of its loop, which is at almost every read.
+//! The alarm of a client thread: a kernel timer, used as a file descriptor. Timers of the runtime
+//! would add a cost to every turn of its loop, and so to almost every read.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -11,16 +11,16 @@ use tokio::io::unix::AsyncFd;
 use veeksha_clock::RunClock;
 use veeksha_model::Nanos;
 
-/// Rings at an instant.
+/// A timer that fires at an instant of the run's clock.
 pub(crate) struct Alarm {
     timer: AsyncFd<OwnedFd>,
     clock: RunClock,
-    /// When it rings next.
+    /// Next instant at which the timer fires.
     set_for: std::cell::Cell<Option<Nanos>>,
 }
 
 impl Alarm {
-    /// An alarm that is not set; made on a runtime.
+    /// Creates an alarm that is not set. Must be called on a runtime.
     pub(crate) fn new(clock: RunClock) -> io::Result<Self> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
@@ -36,7 +36,8 @@ impl Alarm {
         })
     }
 
-    /// Lets it ring at `at` at the latest. It may ring earlier, for somebody who wanted that and no longer does.
+    /// Makes the alarm fire at `at` at the latest. It may fire earlier because of a previous
+    /// request that has become obsolete.
     pub(crate) fn ring_by(&self, at: Nanos) {
         if self.set_for.get().is_some_and(|set_for| set_for <= at) {
             return;
@@ -45,7 +46,7 @@ impl Alarm {
             tv_sec: 0,
             tv_nsec: 0,
         };
-        // All zeroes would disarm it.
+        // An all-zero value would disarm the timer.
         let absolute = self.clock.origin().saturating_add(at).max(1);
         let seconds = i64::try_from(absolute / 1_000_000_000).unwrap_or(i64::MAX);
         let setting = Itimerspec {
@@ -55,13 +56,13 @@ impl Alarm {
                 tv_nsec: (absolute % 1_000_000_000) as _,
             },
         };
-        // It is a timer, and the time is one: there is nothing to refuse.
+        // The descriptor is a timer and the time is valid, so the kernel has no reason to refuse.
         if timerfd_settime(self.timer.get_ref(), TimerfdTimerFlags::ABSTIME, &setting).is_ok() {
             self.set_for.set(Some(at));
         }
     }
 
-    /// Waits until it rings.
+    /// Waits until the alarm fires.
     pub(crate) async fn rings(&self) -> io::Result<()> {
         loop {
             let mut ready = self.timer.readable().await?;

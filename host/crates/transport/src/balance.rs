@@ -1,4 +1,4 @@
-//! Which server a session's requests go to.
+//! Assignment of sessions to servers.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Mutex;
@@ -8,27 +8,27 @@ use veeksha_model::SessionId;
 
 use crate::target::Balance;
 
-/// Sessions whose server is remembered: about 40 bytes each.
+/// Maximum number of sessions whose server is remembered, at about 40 bytes each.
 const REMEMBERED: usize = 1 << 20;
 
-/// Spreads sessions over servers.
+/// Distributes sessions over servers.
 pub(crate) struct Spread {
     balance: Balance,
     /// Requests in flight at each server.
     in_flight: Vec<AtomicUsize>,
-    /// The choices, for [`Balance::LeastInFlight`].
+    /// The choices made so far, for [`Balance::LeastInFlight`].
     chosen: Mutex<Chosen>,
 }
 
 #[derive(Default)]
 struct Chosen {
     server: HashMap<SessionId, u16>,
-    /// The sessions in the order in which they began.
+    /// Sessions in the order in which they began.
     order: VecDeque<SessionId>,
 }
 
 impl Spread {
-    /// For so many servers (at least 1).
+    /// Creates a distribution over `servers` servers (at least 1).
     pub(crate) fn new(balance: Balance, servers: usize) -> Self {
         Spread {
             balance,
@@ -37,7 +37,7 @@ impl Spread {
         }
     }
 
-    /// A request of a session begins; which server it goes to.
+    /// Records the start of a request and returns the server of its session.
     pub(crate) fn begin(&self, session: SessionId) -> u16 {
         let server = match self.balance {
             // There are at most 65,535 servers.
@@ -49,13 +49,14 @@ impl Spread {
         server
     }
 
-    /// A request to a server is over.
+    /// Records the end of a request to a server.
     pub(crate) fn end(&self, server: u16) {
         self.in_flight[usize::from(server)].fetch_sub(1, Ordering::Relaxed);
     }
 
     fn choose(&self, session: SessionId) -> u16 {
-        // The choices are right after every step, so a panic elsewhere has not harmed them.
+        // The choices are consistent after every step, so a panic elsewhere cannot have corrupted
+        // them.
         let mut chosen = self
             .chosen
             .lock()
@@ -96,12 +97,12 @@ mod tests {
         assert_eq!(spread.begin(SessionId(7)), 0);
         assert_eq!(spread.begin(SessionId(8)), 1);
         assert_eq!(spread.begin(SessionId(7)), 0);
-        // Two at server 0, one at server 1.
+        // Two requests are at server 0 and one is at server 1.
         assert_eq!(spread.begin(SessionId(9)), 1);
         spread.end(0);
         spread.end(0);
         assert_eq!(spread.begin(SessionId(10)), 0);
-        // Though server 0 has less to do, session 8 stays.
+        // Session 8 stays although server 0 has fewer requests.
         assert_eq!(spread.begin(SessionId(8)), 1);
     }
 

@@ -1,9 +1,9 @@
-//! One client thread: a current-thread runtime, its idle connections, one buffer for all reads, and a task for each request
-//! in flight.
+//! A client thread: a current-thread runtime, its idle connections, one buffer for all reads, and a
+//! task for each request in flight.
 //!
-//! The hot path is a task that waits for its socket and nothing else. Deadlines, cancellation and the look for answers whose data
-//! have ended without their body ending are the thread's own business: it knows every flight, lands those whose time has
-//! come, and aborts their tasks.
+//! The hot path is a task that only waits for its socket. The thread itself handles deadlines,
+//! cancellation and the check for answers whose data have ended without the end of the body: it
+//! holds a list of all flights, lands those that are due, and aborts their tasks.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -34,25 +34,26 @@ use crate::receiver::Receiver;
 use crate::route::Route;
 use crate::ticket::{Delivery, Ticket};
 
-/// Threads that one client thread may use to resolve names; each new connection resolves its own.
+/// Maximum number of threads with which one client thread resolves names. Each new connection
+/// resolves its own name.
 const MAX_RESOLVERS: usize = 8;
 
-/// The one buffer that every read of a thread goes through.
+/// Size in bytes of the buffer that all reads of a thread share.
 const READ_BUFFER: usize = 64 * 1024;
 
-/// Bytes that may wait to be understood, in all answers together.
+/// Maximum number of bytes that may wait to be decoded, over all answers of a thread.
 const WAITING_BYTES: usize = 4 << 20;
 
-/// The most of them in one answer.
+/// Maximum number of those bytes in one answer.
 const MAX_BUDGET: usize = 16 * 1024;
 
-/// What a client thread is told.
+/// A command to a client thread.
 pub(crate) enum Command {
-    /// Send this request.
+    /// Sends this request.
     Send(Box<Ticket>),
-    /// Give up everything in flight.
+    /// Cancels everything in flight.
     CancelAll,
-    /// Give up everything in flight and end.
+    /// Cancels everything in flight and ends the thread.
     Stop,
 }
 
@@ -75,7 +76,8 @@ impl ClientThread {
         let (commands, inbox) = mpsc::unbounded_channel();
         let figures = Arc::new(ThreadFigures::default());
         let counted = Arc::clone(&figures);
-        // A runtime for tasks that stay on their thread is made on that thread; whether that worked is told from there.
+        // A runtime for tasks that stay on their thread must be built on that thread, so the thread
+        // reports the result of building it.
         let (started, start) = std::sync::mpsc::sync_channel(1);
         let thread = std::thread::Builder::new()
             .name(format!("client-{index}"))
@@ -133,14 +135,14 @@ fn run(runtime: LocalRuntime, mut inbox: mpsc::UnboundedReceiver<Command>, threa
         }
         inbox.close();
         thread.cancel_all();
-        // Jobs that were not begun: their tickets pay.
+        // Jobs that were not started: their tickets deliver the outcomes when they are dropped.
         while inbox.recv().await.is_some() {}
     });
-    // A name that still resolves must not hold up the end.
+    // A name resolution that is still in progress must not delay the shutdown.
     runtime.shutdown_background();
 }
 
-/// What the tasks of one client thread share.
+/// State that the tasks of one client thread share.
 pub(crate) struct Thread {
     pub(crate) route: Arc<Route>,
     pub(crate) receiver: Rc<Receiver>,
@@ -153,19 +155,20 @@ pub(crate) struct Thread {
     alarm: Alarm,
 }
 
-/// Every flight of a thread. All have the same time, so the first is the first whose deadline passes.
+/// All flights of a thread. They have the same time limit, so the first flight has the earliest
+/// deadline.
 #[derive(Default)]
 struct Flights {
     entries: BTreeMap<u64, Entry>,
     next: u64,
     looked_at: Nanos,
-    /// Flights whose connections are being opened, or were, by the time that they have for it.
+    /// Flights whose connections are or were being opened, ordered by their connect deadline.
     opening: VecDeque<(Nanos, u64)>,
 }
 
 struct Entry {
     flight: Rc<RefCell<Flight>>,
-    /// `None` for the moment before the task is there.
+    /// `None` until the task has been spawned.
     task: Option<AbortHandle>,
 }
 
@@ -190,7 +193,8 @@ impl Thread {
         })
     }
 
-    /// Bytes of one answer that may wait to be understood: the more requests are in flight, the fewer.
+    /// Returns the number of bytes of one answer that may wait to be decoded. It decreases as the
+    /// number of requests in flight increases.
     pub(crate) fn budget(&self) -> usize {
         let in_flight = self.delivery.in_flight.load(Ordering::Relaxed).max(1);
         (WAITING_BYTES / in_flight).clamp(MIN_BUDGET, MAX_BUDGET)
@@ -221,7 +225,8 @@ impl Thread {
         flights.entries.insert(number, Entry { flight, task });
     }
 
-    /// When a flight's time is over, or the flights are to be looked at; `None` if there is none.
+    /// Returns the next instant at which a flight reaches its deadline or the flights must be
+    /// checked, or `None` if there is none.
     fn next_look(&self) -> Option<Nanos> {
         let flights = self.flights.borrow();
         let (_, first) = flights.entries.first_key_value()?;
@@ -235,7 +240,8 @@ impl Thread {
         Some(deadline.min(look).min(opened))
     }
 
-    /// A connection is about to be opened for a flight, which has only so much time for it.
+    /// Records that a connection is about to be opened for a flight, which starts its connect
+    /// timeout.
     pub(crate) fn on_opening(&self, flight: &Flight) {
         let Some(limit) = self.route.connect_timeout else {
             return;
@@ -250,7 +256,8 @@ impl Thread {
         (nanos(self.route.linger) / 2).clamp(1_000_000, 60_000_000_000)
     }
 
-    /// Lands the flights whose time is over, and from time to time those whose answers have ended without a word.
+    /// Lands the flights that have reached their deadline and, periodically, those whose answers
+    /// ended without the end of the body.
     fn look(&self) {
         let now = self.route.clock.now();
         let timeout = nanos(self.route.request_timeout);
@@ -285,7 +292,7 @@ impl Thread {
         over.into_iter().for_each(|entry| entry.end(Ok(())));
     }
 
-    /// A flight whose connection has not come in time.
+    /// Takes a flight whose connection was not opened in time.
     fn take_unopened(&self, now: Nanos) -> Option<Entry> {
         let mut flights = self.flights.borrow_mut();
         loop {
@@ -330,7 +337,7 @@ impl Thread {
 }
 
 impl Entry {
-    /// Pays the outcome and ends the task, which drops its connection.
+    /// Delivers the outcome and aborts the task, which drops its connection.
     fn end(self, end: Result<(), Failure>) {
         self.flight.borrow_mut().land(end);
         if let Some(task) = self.task {
@@ -339,8 +346,8 @@ impl Entry {
     }
 }
 
-/// Takes a flight out of the thread's list when its task ends, in whatever way; if nothing has landed it by then, its ticket
-/// pays.
+/// Removes a flight from the thread's list when its task ends for any reason. If the flight has not
+/// landed by then, its ticket delivers the outcome.
 struct Landing {
     thread: Rc<Thread>,
     number: u64,

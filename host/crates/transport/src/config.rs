@@ -1,4 +1,4 @@
-//! How a transport works, whatever it is aimed at.
+//! Transport settings that do not depend on the target.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,61 +7,67 @@ use std::time::Duration;
 
 use crate::target::Target;
 
-/// Everything an [`crate::HttpTransport`] needs to know. Begin with [`TransportConfig::new`] and set what differs.
+/// The complete configuration of an [`crate::HttpTransport`]. Start with [`TransportConfig::new`]
+/// and override individual fields.
 #[derive(Clone)]
 pub struct TransportConfig {
-    /// Where requests go and what they look like.
+    /// Servers and API of the requests.
     pub target: Target,
-    /// Total deadline of a request: from the moment a client thread takes it until the end of its answer, connecting
-    /// and a retry included. A server that trickles does not extend it.
+    /// Total deadline of a request: from the moment a client thread takes it until the end of its
+    /// answer, including connecting and a retry. A server that trickles bytes does not extend it.
     pub request_timeout: Duration,
-    /// Longest time to open a connection: name, TCP, the proxy's consent and TLS together; `None`: only the request's own
-    /// deadline counts.
+    /// Maximum time to open a connection: name resolution, TCP, the proxy's response and TLS
+    /// together. `None`: only the deadline of the request applies.
     pub connect_timeout: Option<Duration>,
     /// Number of client threads; at least 1.
     pub threads: usize,
-    /// Which requests share a connection.
+    /// Rules for sharing connections between requests.
     pub connections: ConnectionPolicy,
-    /// The version of HTTP that is spoken.
+    /// HTTP version of the requests.
     pub http: HttpVersion,
-    /// Local addresses of connections, taken in turn; empty: the system chooses. One address has some 28,000 ports for each
-    /// server, so more streams than that need several.
+    /// Local addresses of connections, used in turn. If empty, the system chooses. One address has
+    /// about 28,000 ports for each server, so more streams than that require several addresses.
     pub source_addresses: Vec<IpAddr>,
-    /// How long an answer whose data have ended may leave its body open before the connection is given up.
+    /// Time that the body of an answer may stay open after its data have ended, before the
+    /// connection is closed.
     pub linger: Duration,
-    /// Called on each client thread when it starts, with its number: for priorities and the choice of cores.
+    /// Callback that runs on each client thread when it starts, with the thread's number. It sets
+    /// priorities and the CPU affinity.
     pub on_thread_start: Option<ThreadStart>,
-    /// Reads `CLOCK_REALTIME`, on which the kernel stamps what it receives. A test sets the wall clock by this.
+    /// Reads `CLOCK_REALTIME`, the clock with which the kernel stamps received data. Tests replace
+    /// it to simulate a step of the wall clock.
     pub realtime: fn() -> u64,
 }
 
-/// What a client thread does first; takes the thread's number.
+/// Callback at the start of a client thread; its argument is the thread's number.
 pub type ThreadStart = Arc<dyn Fn(usize) + Send + Sync>;
 
-/// Which requests share a connection. A connection carries one request at a time with HTTP/1.1, and many with HTTP/2.
+/// Rules for sharing connections between requests. A connection carries one request at a time with
+/// HTTP/1.1, and many with HTTP/2.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ConnectionPolicy {
-    /// A request takes any idle connection of its client thread to its server.
+    /// A request uses any idle connection of its client thread to its server.
     #[default]
     Pooled,
-    /// Requests of one session share connections, and no other request uses them.
+    /// The requests of one session share connections, which no other request uses.
     PerSession,
-    /// Every request opens a connection of its own.
+    /// Every request opens a new connection.
     Never,
 }
 
-/// The version of HTTP that is spoken.
+/// The HTTP version of the requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum HttpVersion {
     /// HTTP/1.1.
     #[default]
     Http1,
-    /// HTTP/2: over TLS by agreement (ALPN), on plain TCP by prior knowledge.
+    /// HTTP/2: negotiated by ALPN over TLS, with prior knowledge over plain TCP.
     Http2,
 }
 
 impl TransportConfig {
-    /// One client thread, HTTP/1.1, pooled connections, 300 s for a request and 1 s for an open end.
+    /// Returns a configuration with one client thread, HTTP/1.1, pooled connections, a request
+    /// timeout of 300 s and a linger time of 1 s.
     pub fn new(target: Target) -> Self {
         TransportConfig {
             target,

@@ -1,4 +1,4 @@
-//! Opens connections: name, TCP, proxy, TLS, each measured apart.
+//! Opening of connections: name resolution, TCP, proxy and TLS, each measured separately.
 
 use std::cell::Cell;
 use std::io;
@@ -24,7 +24,7 @@ use crate::route::Route;
 use crate::tls::handshake_message;
 use crate::wire::Wire;
 
-/// How far the opening of a connection has come.
+/// Progress of opening a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Step {
     #[default]
@@ -35,7 +35,7 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    /// What a connection was at, for a person.
+    /// Returns a human-readable description of the step.
     pub(crate) fn words(self) -> &'static str {
         match self {
             Step::Resolving => "while resolving the name",
@@ -46,7 +46,8 @@ impl Step {
     }
 }
 
-/// Opens a connection to a server and writes down what that took. How long it may take is the thread's business.
+/// Opens a connection to a server and records the duration of each step. The client thread enforces
+/// the time limit.
 pub(crate) async fn open(
     route: &Route,
     place: &Place,
@@ -110,7 +111,7 @@ async fn resolve(name: &str, host: &str, port: u16) -> Result<Vec<SocketAddr>, F
     Ok(addresses.collect())
 }
 
-/// The first of the addresses that accepts a connection.
+/// Connects to the first address that accepts a connection.
 async fn connect(route: &Route, name: &str, addresses: &[SocketAddr]) -> Result<TcpStream, Failure> {
     let fail = |words: String| Failure::new(ErrorClass::Connect, format!("{name}: {words}"));
     let mut last = None;
@@ -132,7 +133,7 @@ async fn connect(route: &Route, name: &str, addresses: &[SocketAddr]) -> Result<
     ))
 }
 
-/// The next local address of the right kind, if the user named some.
+/// Returns the next configured local address of the same IP version, if any are configured.
 fn source(route: &Route, address: SocketAddr) -> Result<Option<IpAddr>, String> {
     if route.source_addresses.is_empty() {
         return Ok(None);
@@ -161,11 +162,11 @@ async fn connect_one(address: SocketAddr, source: Option<IpAddr>) -> io::Result<
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
     };
     socket.set_nodelay(true)?;
-    // Where it is refused, reads carry their own time, and every record says so.
+    // If the kernel refuses, reads use their own time, and every record marks this.
     let _ = setsockopt(&socket, sockopt::ReceiveTimestampns, &true);
     if let Some(source) = source {
-        // The port is chosen with the server known, so that each server has the whole range. Where this is refused, the
-        // range is shared between servers, which is no error.
+        // The port is chosen once the server is known, so that each server has the whole range. If
+        // the kernel refuses, the servers share the range, which is not an error.
         let _ = setsockopt(&socket, sockopt::IpBindAddressNoPort, &true);
         socket.bind(SocketAddr::new(source, 0))?;
     }
@@ -192,7 +193,7 @@ fn connect_message(error: &io::Error, source: Option<IpAddr>) -> String {
     }
 }
 
-/// The message for a process or a system that cannot open another file.
+/// Returns the message for a process or a system that cannot open another file.
 fn no_descriptor(error: &io::Error) -> Option<String> {
     match Errno::from_io_error(error)? {
         Errno::MFILE => {
@@ -207,7 +208,7 @@ fn no_descriptor(error: &io::Error) -> Option<String> {
     }
 }
 
-/// Asks the proxy to pass bytes on to the server.
+/// Asks the proxy to open a tunnel to the server.
 async fn tunnel(proxy: &Proxy, server: &str, mut socket: StampedSocket) -> Result<StampedSocket, Failure> {
     let fail = |words: String| {
         Failure::new(

@@ -1,7 +1,9 @@
-//! One HTTP/1.1 connection: sending a request, reading its answer, telling whether it can be used again.
+//! An HTTP/1.1 connection: it sends a request, reads its answer, and determines if it can be
+//! reused.
 //!
-//! Everything happens inside the poll of the one task that has the connection: a read into the thread's buffer, the
-//! framing of HTTP, and the bytes of the body put where they wait. No borrow outlives a poll.
+//! Everything runs inside the poll of the one task that owns the connection: the read into the
+//! thread's buffer, the HTTP framing, and the copy of the body's bytes to their buffer. No borrow
+//! outlives a poll.
 
 use std::cell::RefCell;
 use std::io;
@@ -17,20 +19,20 @@ use crate::place::Place;
 use crate::tls::alert;
 use crate::wire::Wire;
 
-/// A connection that has no request in flight, or exactly one.
+/// A connection with at most one request in flight.
 pub(crate) struct Connection {
     wire: Wire,
     decoder: Decoder,
-    /// A request was given up half sent: the connection carries no other.
+    /// Set while a request is only partly sent: a connection in this state cannot be reused.
     spoiled: bool,
 }
 
-/// Why an exchange did not come to its end.
+/// Reason why an exchange was not completed.
 #[derive(Debug)]
 pub(crate) enum Lost {
-    /// The connection ended before any byte of an answer came.
+    /// The connection ended before the first byte of an answer.
     Unanswered(Failure),
-    /// Later.
+    /// The exchange failed after the first byte.
     Failed(Failure),
 }
 
@@ -42,22 +44,22 @@ impl From<Lost> for Failure {
     }
 }
 
-/// What a read has brought.
+/// Result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Heard {
     More,
-    /// The answer has ended, or the rest of it is not wanted.
+    /// The answer has ended, or the rest of it is not needed.
     Ended,
 }
 
-/// How the sending of a request ended.
+/// Result of sending a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
-    /// With its last byte.
+    /// The last byte was sent.
     Whole,
-    /// The server's answer came first.
+    /// The server started its answer before the last byte was sent.
     AnsweredEarly,
-    /// And it came to its end.
+    /// The server completed its answer before the last byte was sent.
     EndedEarly,
 }
 
@@ -70,23 +72,23 @@ impl Connection {
         }
     }
 
-    /// Whether the idle connection looks alive.
+    /// Returns true if the idle connection appears to be alive.
     pub(crate) fn looks_alive(&self) -> bool {
         self.wire.looks_alive()
     }
 
-    /// Whether another request can be sent.
+    /// Returns true if another request can be sent.
     pub(crate) fn can_be_reused(&self) -> bool {
         !self.spoiled && self.decoder.can_be_reused()
     }
 
-    /// Another request begins.
+    /// Prepares the connection for another request.
     pub(crate) fn begin(&mut self) {
         self.decoder.restart();
         self.wire.newest().begin();
     }
 
-    /// Sends a request. While there is no room for more of it, an answer that comes early is heard.
+    /// Sends a request. Reads an early answer while the socket accepts no more of the request.
     pub(crate) fn poll_send(
         &mut self,
         cx: &mut Context<'_>,
@@ -124,7 +126,7 @@ impl Connection {
                 Poll::Ready(Err(error)) => Some(error),
                 Poll::Pending => None,
             };
-            // A server that refuses a request need not read all of it.
+            // A server that rejects a request may stop reading it.
             let heard = self.poll_hear(cx, exchange);
             let answered = exchange.flight.borrow().is_answered();
             match (heard, broken) {
@@ -136,7 +138,7 @@ impl Connection {
                     self.spoiled = true;
                     return Poll::Ready(Ok(Sent::AnsweredEarly));
                 }
-                // An interim answer, or the beginning of a head.
+                // An interim answer, or an incomplete head.
                 (Poll::Ready(Ok(Heard::More)), _) => {}
                 (Poll::Ready(Err(lost)), _) => return Poll::Ready(Err(lost)),
                 (Poll::Pending, Some(error)) => {
@@ -160,7 +162,7 @@ impl Connection {
         }
     }
 
-    /// Waits for one read and takes in what it brings.
+    /// Waits for one read and processes its bytes.
     fn poll_hear(&mut self, cx: &mut Context<'_>, exchange: Exchange<'_>) -> Poll<Result<Heard, Lost>> {
         let mut buffer = exchange.thread.buffer.borrow_mut();
         Poll::Ready(match ready!(self.wire.poll_receive(cx, &mut buffer)) {
@@ -200,7 +202,7 @@ impl Connection {
         Ok(Heard::More)
     }
 
-    /// The server has closed the connection.
+    /// Handles the close of the connection by the server.
     fn closed(&mut self, exchange: Exchange<'_>) -> Result<Heard, Lost> {
         match self.decoder.closed() {
             Ok(Closed::EndOfBody) => Ok(Heard::Ended),
@@ -214,8 +216,7 @@ impl Connection {
         }
     }
 
-    /// The connection is gone, and the answer has not ended.
-    /// The socket failed, or the TLS on it.
+    /// Handles the failure of the socket or of its TLS session before the end of the answer.
     fn broken(&mut self, exchange: Exchange<'_>, error: &io::Error) -> Lost {
         match alert(error) {
             Some(words) => {
@@ -253,7 +254,7 @@ impl Connection {
     }
 }
 
-/// What the polls of one request need besides the connection.
+/// State that the polls of one request need in addition to the connection.
 #[derive(Clone, Copy)]
 pub(crate) struct Exchange<'a> {
     pub(crate) thread: &'a Thread,
@@ -261,7 +262,7 @@ pub(crate) struct Exchange<'a> {
     pub(crate) flight: &'a RefCell<Flight>,
 }
 
-/// What the server sent is not HTTP/1.1.
+/// Returns the failure for bytes from the server that are not valid HTTP/1.1.
 fn undecodable(place: &Place, flight: &Flight, error: &DecodeError) -> Failure {
     let message = match flight.is_answered() {
         true => format!("the answer's body is not what HTTP/1.1 describes: {error}"),

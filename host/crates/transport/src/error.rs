@@ -1,54 +1,55 @@
-//! Why a transport could not be set up. What happens to a single request is a [`crate::Failure`], not an error.
+//! Errors of setting up a transport. The result of a single request is a [`crate::Failure`], not an
+//! error.
 
 use std::path::PathBuf;
 
 /// A transport that cannot start, or an untimed request that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
-    /// The URL is of no use.
+    /// The URL is invalid.
     #[error("client.api_base `{url}` cannot be used: {reason}")]
     Url {
-        /// What was given, without credentials.
+        /// The URL as given, without credentials.
         url: String,
-        /// What is wrong with it and what would be right.
+        /// The problem and the expected form.
         reason: String,
     },
     /// A header cannot be sent.
     #[error("the header `{name}` cannot be sent: {reason}")]
     Header {
-        /// Its name; the value may be a secret.
+        /// Its name. The value is omitted because it may be a secret.
         name: String,
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
-    /// No client threads.
+    /// The number of client threads is 0.
     #[error("the number of client threads is 0; at least 1 is needed")]
     NoThreads,
-    /// The file of trusted certificates is of no use.
+    /// The file of trusted certificates is unusable.
     #[error("the certificate file `{}` cannot be used: {reason}", path.display())]
     CaFile {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
-    /// The client's own certificate or its key is of no use.
+    /// The client certificate or its key is unusable.
     #[error("the client certificate `{}` cannot be used: {reason}", path.display())]
     ClientCertificate {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
-    /// A proxy's address is of no use.
+    /// The address of a proxy is invalid.
     #[error("the proxy of `{server}` cannot be used: {reason}")]
     Proxy {
-        /// The server, by its base URL.
+        /// Base URL of the server that the proxy is configured for.
         server: String,
-        /// What is wrong; the address itself may hold a password.
+        /// The problem. The address itself is omitted because it may contain a password.
         reason: String,
     },
-    /// There is no server to send requests to.
+    /// The target has no servers.
     #[error("the target has no server; name one in client.api_base or client.targets")]
     NoServers,
     /// TLS could not be set up.
@@ -57,33 +58,34 @@ pub enum TransportError {
     /// A thread or its runtime could not be started.
     #[error("client thread {index} cannot be started: {source}")]
     Thread {
-        /// Which one.
+        /// Index of the thread.
         index: usize,
-        /// The system's reason.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// Nothing answers at the address: the name does not resolve, the connection is refused, or TLS fails.
+    /// The server is unreachable: the name does not resolve, the connection is refused, or TLS
+    /// fails.
     #[error("{url}: {reason}")]
     Unreachable {
-        /// What was asked.
+        /// URL of the request.
         url: String,
-        /// What happened.
+        /// Reason for the failure.
         reason: String,
     },
     /// An untimed request got no usable answer.
     #[error("{url}: {reason}")]
     Untimed {
-        /// What was asked.
+        /// URL of the request.
         url: String,
-        /// What happened.
+        /// Reason for the failure.
         reason: String,
     },
     /// A download could not be written.
     #[error("`{}` cannot be written: {source}", path.display())]
     Write {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The system's reason.
+        /// The error of the operating system.
         source: std::io::Error,
     },
 }

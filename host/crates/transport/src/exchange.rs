@@ -1,8 +1,9 @@
-//! One request and its answer on a connection, from the pool or fresh, and the one retry that is safe.
+//! One request and its answer on a pooled or new connection, with the one retry that is safe.
 //!
-//! A server may close an idle connection at the very moment a request is written to it (llama.cpp does so after every
-//! streamed reply). If a *reused* connection dies before any byte of an answer, the request is sent once more on a fresh
-//! one, and the outcome says so. A fresh connection is never retried: that failure is the server's.
+//! A server may close an idle connection at the very moment a request is written to it (llama.cpp
+//! does so after every streamed reply). If a *reused* connection fails before any byte of an
+//! answer, the request is sent once more on a new connection, and the outcome records this. A
+//! request on a new connection is never retried: that failure is attributed to the server.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -27,7 +28,7 @@ pub(crate) async fn exchange(thread: &Rc<Thread>, flight: &Rc<RefCell<Flight>>) 
     };
     let place = &route.places[usize::from(of.server)];
     let owner = Owner::of(route.connections, of.server, of.session);
-    // Before any connection: a request that cannot be written fails without one.
+    // Built before any connection is opened: a request that cannot be written fails without one.
     let mut request = Some(written(thread, place, flight)?);
     let pooled = owner.and_then(|owner| thread.pool.borrow_mut().take(owner));
     if let Some(mut connection) = pooled {
@@ -48,7 +49,8 @@ pub(crate) async fn exchange(thread: &Rc<Thread>, flight: &Rc<RefCell<Flight>>) 
     }
     let opening = Rc::clone(flight.borrow().opening());
     thread.on_opening(&flight.borrow());
-    // On the heap for as long as it takes: the steps of a handshake are large, and a stream lives long.
+    // Boxed only while the connection is being opened: the futures of a handshake are large, and a
+    // stream lives long.
     let wire = Box::pin(connecting::open(
         route,
         place,
@@ -62,7 +64,7 @@ pub(crate) async fn exchange(thread: &Rc<Thread>, flight: &Rc<RefCell<Flight>>) 
     flight.borrow_mut().on_carried(false);
     let bytes = match request {
         Some(bytes) => bytes,
-        // Rarely: the connection before was dead.
+        // Rare: the previous connection was dead.
         None => written(thread, place, flight)?,
     };
     converse(thread, place, flight, &mut connection, bytes).await?;
@@ -70,14 +72,14 @@ pub(crate) async fn exchange(thread: &Rc<Thread>, flight: &Rc<RefCell<Flight>>) 
     Ok(())
 }
 
-/// What of a job decides on its connection.
+/// The parts of a job that determine its connection.
 pub(crate) struct Requested {
     pub(crate) server: u16,
     pub(crate) session: veeksha_model::SessionId,
 }
 
 impl Requested {
-    /// `None` for a flight that has landed.
+    /// Returns the parts of the flight's job, or `None` for a flight that has landed.
     pub(crate) fn by(flight: &RefCell<Flight>) -> Option<Self> {
         let flight = flight.borrow();
         Some(Requested {
@@ -87,7 +89,7 @@ impl Requested {
     }
 }
 
-/// Head and body of the request.
+/// Returns the head and the body of the request.
 fn written(thread: &Thread, place: &Place, flight: &RefCell<Flight>) -> Result<[Vec<u8>; 2], Failure> {
     let flight = flight.borrow();
     let Some(job) = flight.job() else {
@@ -120,7 +122,7 @@ async fn converse(
     connection.begin();
     let mut done = 0;
     let sent = poll_fn(|cx| connection.poll_send(cx, exchange, [&request[0], &request[1]], &mut done)).await;
-    // A prompt is not kept while its answer streams.
+    // The prompt is dropped so that it does not occupy memory while its answer streams.
     drop(request);
     match sent? {
         Sent::EndedEarly => Ok(()),

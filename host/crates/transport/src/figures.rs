@@ -1,24 +1,24 @@
-//! What the receive path counts about itself.
+//! Counters of the receive path.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use veeksha_model::{Chunk, StampSource};
 
-/// Figures of the receive path, over all client threads.
+/// Counters of the receive path, summed over all client threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiveFigures {
-    /// Reads of sockets that returned bytes.
+    /// Socket reads that returned bytes.
     pub reads: u64,
-    /// Of those, reads whose arrival time is the kernel's.
+    /// Those of `reads` whose arrival time comes from the kernel.
     pub kernel_stamped: u64,
-    /// Reads whose kernel stamp was refused, because the wall clock had been set.
+    /// Reads whose kernel stamp was rejected because the wall clock was set.
     pub stamps_refused: u64,
-    /// Reads out of which more than one event came; known once an answer is understood.
+    /// Reads that contained more than one event. Known once the answer is decoded.
     pub merged_reads: u64,
 }
 
 impl ReceiveFigures {
-    /// What arrival times are: the kernel's, unless no read has such a stamp.
+    /// Returns the source of arrival times: the kernel, unless no read has a kernel stamp.
     pub fn stamps(&self) -> StampSource {
         if self.kernel_stamped > 0 {
             StampSource::Kernel
@@ -28,18 +28,19 @@ impl ReceiveFigures {
     }
 }
 
-/// The counters of one client thread. They lie apart from those of the others, and one thread writes them.
+/// The counters of one client thread. They are on a separate cache line, and only that thread
+/// writes them.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadFigures {
     pub(crate) reads: AtomicU64,
     pub(crate) kernel_stamped: AtomicU64,
     pub(crate) stamps_refused: AtomicU64,
-    /// The exception: this one is counted where answers are understood.
+    /// The exception: incremented where answers are decoded.
     pub(crate) merged_reads: AtomicU64,
 }
 
 impl ThreadFigures {
-    /// Adds to the sum over all threads.
+    /// Adds the counters to the sum over all threads.
     pub(crate) fn add_to(&self, sum: &mut ReceiveFigures) {
         sum.reads += self.reads.load(Ordering::Relaxed);
         sum.kernel_stamped += self.kernel_stamped.load(Ordering::Relaxed);
@@ -48,12 +49,12 @@ impl ThreadFigures {
     }
 }
 
-/// Counts one more, where only this thread counts: cheaper than an atomic addition.
+/// Increments a counter that only this thread writes. This is cheaper than an atomic addition.
 pub(crate) fn count(counter: &AtomicU64) {
     counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
 }
 
-/// The number of reads that more than one of these events came out of.
+/// Returns the number of reads that contained more than one of these events.
 pub(crate) fn merged_reads(chunks: &[Chunk]) -> u64 {
     chunks
         .windows(2)

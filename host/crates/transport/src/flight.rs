@@ -1,4 +1,4 @@
-//! One request under way: what is known of it, from the moment a client thread takes it until it lands.
+//! State of one request, from the moment a client thread takes it until it lands.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -18,21 +18,22 @@ use crate::received::{Received, Taken};
 use crate::route::Route;
 use crate::ticket::Ticket;
 
-/// How far a request has come.
+/// Progress of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// Its connection is being opened.
     Opening(Step),
-    /// It is being sent.
+    /// The request is being sent.
     Sending,
-    /// It was sent.
+    /// The request was sent.
     Waiting,
     /// The answer has begun.
     Answered,
 }
 
 impl Phase {
-    /// What a person wants to know about a request that was given up after so many events.
+    /// Returns a human-readable description of the phase in which a request was cancelled after
+    /// `events` events.
     pub(crate) fn words(self, events: usize) -> String {
         match self {
             Phase::Opening(step) => step.words().to_owned(),
@@ -43,30 +44,32 @@ impl Phase {
     }
 }
 
-/// What is known while a connection is being opened; written by whoever opens it.
+/// Progress of opening a connection. The code that opens the connection writes it.
 #[derive(Debug, Default)]
 pub(crate) struct Opening {
     pub(crate) used: Cell<ConnectionUse>,
     pub(crate) step: Cell<Step>,
-    /// Until when it has to be open; `None` once it is, and where only the request's own deadline counts.
+    /// Connect deadline. `None` once the connection is open, and where only the deadline of the
+    /// request applies.
     pub(crate) by: Cell<Option<Nanos>>,
 }
 
-/// A request under way. It outlives the exchange when a deadline or a cancellation ends that.
+/// A request in progress. It outlives the exchange if a deadline or a cancellation ends the
+/// exchange.
 pub(crate) struct Flight {
-    /// `None` once it has landed.
+    /// `None` once the flight has landed.
     ticket: Option<Ticket>,
     number: u64,
     route: Arc<Route>,
     figures: Arc<ThreadFigures>,
     picked_up_at: Nanos,
-    /// Whether a connection carries it; before that `opening` says how far it is.
+    /// Set once a connection carries the request. Before that, `opening` holds the progress.
     carried: bool,
     opening: Rc<Opening>,
     sent_at: Option<Nanos>,
-    /// When the newest write began.
+    /// Start of the newest write.
     writing_at: Option<Nanos>,
-    /// Knows that of a request on a shared connection.
+    /// Send state of a request on a shared connection.
     sending: Option<Rc<Sending>>,
     first_byte_at: Option<Nanos>,
     stamps: StampSource,
@@ -113,7 +116,7 @@ impl Flight {
         }
     }
 
-    /// The job, until the flight has landed.
+    /// Returns the job until the flight has landed.
     pub(crate) fn job(&self) -> Option<&Job> {
         self.ticket.as_ref()?.job()
     }
@@ -122,17 +125,17 @@ impl Flight {
         &self.opening
     }
 
-    /// Its number on its thread.
+    /// Returns the number of the flight on its thread.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
-    /// When it was picked up.
+    /// Returns the time at which the thread took the job.
     pub(crate) fn began_at(&self) -> Nanos {
         self.picked_up_at
     }
 
-    /// A connection takes it.
+    /// Records that a connection carries the request.
     pub(crate) fn on_carried(&mut self, reused: bool) {
         self.carried = true;
         self.opening.by.set(None);
@@ -140,7 +143,8 @@ impl Flight {
         self.opening.used.set(ConnectionUse { reused, ..used });
     }
 
-    /// The connection that took it was dead: it is as if it had not been sent, except that this is remembered.
+    /// Records that the connection was dead. The state is reset as if the request had not been
+    /// sent, except for this mark.
     pub(crate) fn on_lost_unanswered(&mut self) {
         self.carried = false;
         self.sent_at = None;
@@ -154,19 +158,20 @@ impl Flight {
         });
     }
 
-    /// The last byte of the request was handed to the socket.
+    /// Records that the last byte of the request was passed to the socket.
     pub(crate) fn on_sent(&mut self, at: Nanos) {
-        // The write that carried the last byte wakes the server, which may well run first: when the write began says more of when
-        // the bytes left than when this thread came back from it.
+        // The write of the last byte wakes the server, which may well run before this thread. The
+        // start of the write is therefore a better estimate of when the bytes left than its return.
         self.sent_at = self.writing_at.or(Some(at));
     }
 
-    /// It is sent on a connection that others share; `sending` is told when its last byte was handed to the socket.
+    /// Records that the request is sent on a shared connection. `sending` is notified when its last
+    /// byte is passed to the socket.
     pub(crate) fn on_sending(&mut self, sending: Rc<Sending>) {
         self.sending = Some(sending);
     }
 
-    /// Bytes of the request are about to be written.
+    /// Records that bytes of the request are about to be written.
     pub(crate) fn on_writing(&mut self, at: Nanos) {
         self.writing_at = Some(at);
     }
@@ -176,7 +181,8 @@ impl Flight {
             .or_else(|| self.sending.as_ref().and_then(|sending| sending.sent_at()))
     }
 
-    /// A read brought bytes for it. `kernel`: all reads of this answer so far have the kernel's time.
+    /// Records a read with bytes of the answer. `kernel`: all reads of this answer so far have a
+    /// kernel stamp.
     pub(crate) fn on_read(&mut self, stamp: ReadStamp, kernel: bool) {
         self.first_byte_at.get_or_insert(stamp.at);
         self.newest = stamp;
@@ -187,22 +193,22 @@ impl Flight {
         };
     }
 
-    /// What was read was an interim answer and nothing else.
+    /// Records that the read contained only an interim answer.
     pub(crate) fn on_interim(&mut self) {
         self.first_byte_at = None;
     }
 
-    /// Whether the whole request was handed to the socket.
+    /// Returns true if the whole request was passed to the socket.
     pub(crate) fn was_sent(&self) -> bool {
         self.sent_at.is_some()
     }
 
-    /// Whether the head of the answer has come.
+    /// Returns true if the head of the answer has arrived.
     pub(crate) fn is_answered(&self) -> bool {
         self.status.is_some()
     }
 
-    /// The head of the answer.
+    /// Processes the head of the answer.
     pub(crate) fn on_head(&mut self, head: &Head) -> Result<(), Failure> {
         self.on_head_fields(head.status, |name| {
             let value = head.headers.get(name)?;
@@ -210,7 +216,7 @@ impl Flight {
         })
     }
 
-    /// As [`Flight::on_head`], whatever the head is made of.
+    /// Processes the head like [`Flight::on_head`], independently of its representation.
     pub(crate) fn on_head_fields(
         &mut self,
         status: u16,
@@ -240,7 +246,7 @@ impl Flight {
         Ok(())
     }
 
-    /// Bytes of the answer's body. False: no more of them are wanted.
+    /// Processes bytes of the body. Returns false if no more of them are needed.
     pub(crate) fn on_body(
         &mut self,
         stamp: ReadStamp,
@@ -265,13 +271,14 @@ impl Flight {
         }
     }
 
-    /// All that a read brought was taken. What waits is understood if it is more than `budget` bytes.
+    /// Completes a read. Decodes the waiting bytes if there are more than `budget`.
     #[inline]
     pub(crate) fn after_read(&mut self, budget: impl FnOnce() -> usize) -> Result<(), Failure> {
         self.received.after_read(budget)
     }
 
-    /// A look from time to time: whether the answer's data have ended long enough ago to give up its open body.
+    /// Periodic check: returns true if the data of the answer ended long enough ago to close its
+    /// open body.
     pub(crate) fn has_lingered(&mut self, now: Nanos) -> bool {
         let linger = u64::try_from(self.route.linger.as_nanos()).unwrap_or(u64::MAX);
         let target = &self.route.target;
@@ -287,10 +294,11 @@ impl Flight {
         }
     }
 
-    /// The request is over. Only the first call does anything.
+    /// Ends the request. Only the first call has an effect.
     pub(crate) fn land(&mut self, end: Result<(), Failure>) {
         let Some(ticket) = self.ticket.take() else { return };
-        // The answer's first byte cannot be older than the request's last one: the thread was late to look at its clock.
+        // The first byte of the answer cannot precede the last byte of the request: the thread read
+        // its clock too late.
         let sent_at = match (self.sent_at(), self.first_byte_at) {
             (Some(sent), Some(first)) => Some(sent.min(first)),
             (sent, _) => sent,

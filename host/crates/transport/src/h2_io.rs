@@ -1,8 +1,10 @@
-//! What HTTP/2 reads from and writes to, so that each event gets the time of the read that completed it.
+//! Input and output of HTTP/2, arranged so that each event gets the time of the read that completed
+//! it.
 //!
-//! Many streams share a connection, and the task that reads it is none of theirs. After each read it therefore pauses, until the tasks
-//! that the read has woken have run: tasks run in the order in which they were woken, so until then [`Newest`] tells of the
-//! read that woke them. The head of an answer goes through one task more than its body, hence two pauses.
+//! Many streams share a connection, and a separate task reads it. After each read that task
+//! therefore pauses until the tasks that the read woke have run. Tasks run in the order in which
+//! they were woken, so until then [`Newest`] describes the read that woke them. The head of an
+//! answer passes through one task more than its body, hence two pauses.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -27,32 +29,34 @@ pub(crate) struct Outbox(RefCell<Vec<Rc<Sending>>>);
 /// A request that is being sent.
 #[derive(Default)]
 pub(crate) struct Sending {
-    /// The last piece of the body was taken.
+    /// Set once the last piece of the body was taken.
     taken: Cell<bool>,
     sent_at: Cell<Option<Nanos>>,
 }
 
 impl Sending {
-    /// The last piece of the body was taken.
+    /// Records that the last piece of the body was taken.
     pub(crate) fn on_taken(&self) {
         self.taken.set(true);
     }
 
-    /// When the request's last byte was handed to the socket, once that has happened.
+    /// Returns the time at which the last byte of the request was passed to the socket, or `None`
+    /// before that.
     pub(crate) fn sent_at(&self) -> Option<Nanos> {
         self.sent_at.get()
     }
 }
 
 impl Outbox {
-    /// Another request is about to be sent.
+    /// Adds a request that is about to be sent.
     pub(crate) fn begin(&self) -> Rc<Sending> {
         let sending = Rc::new(Sending::default());
         self.0.borrow_mut().push(Rc::clone(&sending));
         sending
     }
 
-    /// Everything that was taken has left, at this time. Requests that nobody waits for any more are forgotten.
+    /// Records that everything taken so far was flushed at this time. Drops requests whose flights
+    /// have ended.
     fn on_flushed(&self, at: Nanos) {
         self.0.borrow_mut().retain(|sending| {
             if sending.taken.get() {
@@ -63,14 +67,14 @@ impl Outbox {
     }
 }
 
-/// See the module.
+/// The socket of an HTTP/2 connection; see the module documentation for its pauses.
 pub(crate) struct H2Io {
     wire: Wire,
     clock: RunClock,
     outbox: Rc<Outbox>,
-    /// Told of the first read.
+    /// Notified of the first read.
     begun: Rc<Notify>,
-    /// Pauses that are still due.
+    /// Number of pauses still due.
     pauses: u8,
 }
 

@@ -1,5 +1,5 @@
-//! HTTP/2, by hyper: many requests at once on one connection of a client thread to a server, and another connection when the
-//! server allows no more on the first.
+//! HTTP/2, based on hyper: many concurrent requests on one connection of a client thread to a
+//! server. Another connection is opened when the server allows no more streams on the first.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -31,10 +31,11 @@ use crate::pool::Owner;
 use crate::receiver::Newest;
 use crate::wire::Wire;
 
-/// Owners of connections that one thread remembers; only sessions with connections of their own can make it so many.
+/// Maximum number of owners that one thread remembers. Only sessions with separate connections can
+/// reach it.
 const MAX_OWNERS: usize = 8 * 1024;
 
-/// Bytes of a body that are handed over at once: one frame of the usual size.
+/// Bytes of a body that are passed on at once: one frame of the default size.
 const PIECE_BYTES: usize = 16 * 1024;
 
 /// The connections of one client thread.
@@ -47,28 +48,29 @@ pub(crate) struct Connections {
 #[derive(Default)]
 struct Group {
     connections: RefCell<Vec<Rc<Connection>>>,
-    /// Held while a connection is opened, so that requests that come together share it.
+    /// Locked while a connection is opened, so that simultaneous requests share it.
     opening: tokio::sync::Mutex<()>,
 }
 
-/// What moves what is not the socket's: requests to streams.
+/// The part of a connection that assigns requests to streams, separate from the socket.
 type Driver = Pin<Box<http2::Connection<TokioIo<H2Io>, RequestBody, ThisThread>>>;
 
 struct Connection {
     sender: http2::SendRequest<RequestBody>,
     newest: Rc<Newest>,
     outbox: Rc<Outbox>,
-    /// Knows how many streams the server allows at a time; gone with the connection, and with it the requests that
-    /// wait there.
+    /// Holds the number of concurrent streams that the server allows. Dropped with the connection,
+    /// together with the requests that wait in it.
     driver: Rc<RefCell<Option<Driver>>>,
-    /// Why the connection ended, if not well.
+    /// The error that ended the connection, if any.
     ended_by: Rc<RefCell<Option<hyper::Error>>>,
     streams: Cell<usize>,
     used: Cell<bool>,
 }
 
 impl Connection {
-    /// A server that allows none at the moment is given one, which waits there.
+    /// Returns the stream limit. A server that currently allows no stream gets one request, which
+    /// waits in the connection.
     fn limit(&self) -> usize {
         match &*self.driver.borrow() {
             Some(driver) => driver.current_max_send_streams().max(1),
@@ -81,7 +83,7 @@ impl Connection {
     }
 }
 
-/// A place among a connection's streams.
+/// A reserved stream on a connection.
 struct Stream {
     connection: Rc<Connection>,
     reused: bool,
@@ -117,7 +119,7 @@ impl Group {
 impl Connections {
     fn group(&mut self, owner: Owner) -> Rc<Group> {
         if self.groups.len() >= MAX_OWNERS && !self.groups.contains_key(&owner) {
-            // Those that no request uses now; their connections close with them.
+            // Groups that no request uses now. Their connections close with them.
             self.groups.retain(|_, group| {
                 Rc::strong_count(group) > 1
                     || group
@@ -167,7 +169,7 @@ pub(crate) async fn exchange(thread: &Rc<Thread>, flight: &Rc<RefCell<Flight>>) 
     Ok(converse(flight, thread, place, &stream, request).await?)
 }
 
-/// A stream on a connection of the group, which is opened if none has room.
+/// Reserves a stream on a connection of the group. Opens a connection if all are full.
 async fn shared(
     thread: &Rc<Thread>,
     place: &Place,
@@ -187,7 +189,7 @@ async fn shared(
     Ok(stream)
 }
 
-/// Opens a connection and waits for the server's side of the beginning.
+/// Opens a connection and waits for the server's preface.
 async fn open(
     thread: &Rc<Thread>,
     place: &Place,
@@ -226,7 +228,7 @@ async fn open(
     let ended_by = Rc::new(RefCell::new(None));
     let why = Rc::clone(&ended_by);
     tokio::task::spawn_local(async move {
-        // How the connection ended is told to whoever waits for an answer.
+        // Every task that waits for an answer is notified how the connection ended.
         let end = poll_fn(|cx| match moved.borrow_mut().as_mut() {
             Some(driver) => driver.as_mut().poll(cx),
             None => Poll::Ready(Ok(())),
@@ -236,8 +238,8 @@ async fn open(
         *moved.borrow_mut() = None;
         ended.notify_one();
     });
-    // The server's first words say how many streams it allows; until they are understood, a second request would wait
-    // where nobody sees it.
+    // The server's first frame contains its stream limit. Until it is processed, a second request
+    // would wait inside the library, where this module cannot observe it.
     begun.notified().await;
     for _ in 0..4 {
         tokio::task::yield_now().await;
@@ -253,7 +255,7 @@ async fn open(
     }))
 }
 
-/// Runs hyper's tasks on the client thread that they belong to.
+/// Runs hyper's tasks on their client thread.
 #[derive(Clone, Copy)]
 struct ThisThread;
 
@@ -278,7 +280,7 @@ fn request(thread: &Thread, place: &Place, flight: &RefCell<Flight>) -> Result<R
     *request.version_mut() = Version::HTTP_2;
     *request.uri_mut() = place.uri.clone();
     *request.headers_mut() = place.headers.clone();
-    // The address has it.
+    // The URI already contains the authority.
     request.headers_mut().remove(HOST);
     if let (false, Some(job)) = (place.names_requests, flight.job())
         && let Ok(id) = job.id.to_string().parse()
@@ -305,13 +307,14 @@ async fn converse(
         Ok(response) => response,
         Err(error) => {
             let ended_by = connection.ended_by.borrow();
-            // A request that found the connection closed does not know why.
+            // A request that found the connection closed does not carry the cause.
             let error = ended_by
                 .as_ref()
                 .filter(|_| error.is_canceled())
                 .unwrap_or(&error);
             let failure = failure(place, error, Where::Head);
-            // Only what the loss of the connection has cost is sent again, not what the server refused.
+            // Only requests lost with the connection are retried, not those that the server
+            // refused.
             let lost = failure.class == ErrorClass::Truncated && !failure.message.contains("stream error");
             return Err(match stream.reused && lost {
                 true => Lost::Unanswered(failure),
@@ -361,7 +364,7 @@ fn hear_body(
     Ok(wanted)
 }
 
-/// How far an answer had come.
+/// Progress of an answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Where {
     Head,
@@ -375,7 +378,7 @@ fn failure(place: &Place, error: &hyper::Error, at: Where) -> Failure {
         || error.is_closed()
         || error.is_incomplete_message()
         || has_io(error)
-        // What h2 calls an error of the other side: a stream that was reset, a connection that goes away.
+        // The text with which h2 marks an error of the peer: a stream reset or a GOAWAY.
         || cause.contains("error received");
     let (class, message) = match (lost_or_reset, at) {
         (true, Where::Head) => (
@@ -398,7 +401,7 @@ fn failure(place: &Place, error: &hyper::Error, at: Where) -> Failure {
     Failure::new(class, one_line(&message))
 }
 
-/// Whether the system's own error lies below.
+/// Returns true if an I/O error is among the causes.
 fn has_io(error: &hyper::Error) -> bool {
     let mut next = std::error::Error::source(error);
     while let Some(source) = next {
@@ -410,7 +413,7 @@ fn has_io(error: &hyper::Error) -> bool {
     false
 }
 
-/// An error and what lies below it.
+/// Returns an error and its causes as text.
 fn causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -425,8 +428,9 @@ fn causes(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// A body that is in memory, handed over in pieces: the next one only when the server has room for it. So the last one is
-/// taken when all but the last is on its way.
+/// An in-memory body that is passed on in pieces, the next one only when the server has
+/// flow-control capacity for it. The last piece is thus taken when all earlier ones are on their
+/// way.
 struct RequestBody {
     rest: Bytes,
     sending: Rc<Sending>,

@@ -1,4 +1,4 @@
-//! The transport of a real run: client threads behind the port.
+//! The transport of a real run: client threads that implement the port.
 
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::Arc;
@@ -17,36 +17,39 @@ use crate::figures::ReceiveFigures;
 use crate::route::Route;
 use crate::ticket::{Delivery, Ticket};
 
-/// How connections were used, over all client threads.
+/// Usage of connections, summed over all client threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionStats {
     /// Connections opened.
     pub opened: u64,
-    /// Requests first sent on a connection that an earlier one had used.
+    /// Requests first sent on a connection that an earlier request had used.
     pub reused: u64,
-    /// Of those, requests sent again on a fresh connection, because the reused one was dead.
+    /// Those of `reused` that were sent again on a new connection because the reused one was dead.
     pub retried: u64,
 }
 
 impl ConnectionStats {
-    /// The share of requests whose answer came on a connection that an earlier request had used; `None` before the first.
+    /// Returns the fraction of requests that were answered on a reused connection, or `None` before
+    /// the first request.
     pub fn share(&self) -> Option<f64> {
         let requests = self.opened + self.reused - self.retried.min(self.reused);
         (requests > 0).then(|| (self.reused - self.retried.min(self.reused)) as f64 / requests as f64)
     }
 }
 
-/// Sends requests over HTTP on threads of its own. Dropping it stops it.
+/// Sends requests over HTTP on dedicated threads. Dropping it stops them.
 pub struct HttpTransport {
     threads: Vec<ClientThread>,
     delivery: Arc<Delivery>,
     route: Arc<Route>,
-    /// The kernel stamps what it receives only while some socket asks for it, and begins with a delay. This one asks for as long as
-    /// the transport lives, so that the first answer on a fresh connection is stamped as well.
+    /// The kernel stamps received data only while at least one socket requests it, and starts with
+    /// a delay. This socket requests it for the lifetime of the transport, so that the first answer
+    /// on a new connection is stamped as well.
     _stamping: Option<UdpSocket>,
 }
 
-/// A socket that asks for receive times and receives nothing; `None` where the platform has none.
+/// Returns a socket that requests receive timestamps and receives nothing, or `None` if the
+/// platform does not support it.
 fn stamping() -> Option<UdpSocket> {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).ok()?;
     setsockopt(&socket, ReceiveTimestampns, &true).ok()?;
@@ -54,15 +57,16 @@ fn stamping() -> Option<UdpSocket> {
 }
 
 impl HttpTransport {
-    /// Checks a configuration and reads its certificates; starts nothing.
+    /// Checks a configuration and reads its certificates. Starts nothing.
     ///
     /// # Errors
-    /// As [`HttpTransport::start`].
+    /// The same as for [`HttpTransport::start`].
     pub fn check(config: TransportConfig) -> Result<(), TransportError> {
         Route::new(config, RunClock::with_origin(0)).map(drop)
     }
 
-    /// Checks the configuration, reads certificates and starts the client threads. Nothing is sent yet.
+    /// Checks the configuration, reads certificates and starts the client threads. Sends nothing
+    /// yet.
     pub fn start(config: TransportConfig, clock: RunClock, sinks: Sinks) -> Result<Self, TransportError> {
         if config.threads == 0 {
             return Err(TransportError::NoThreads);
@@ -75,7 +79,7 @@ impl HttpTransport {
             spread: Spread::new(route.target.balance, route.places.len()),
             clock,
         });
-        // If a later thread fails to start, dropping the transport ends the earlier ones.
+        // If a later thread fails to start, dropping the transport stops the earlier ones.
         let mut transport = HttpTransport {
             threads: Vec::with_capacity(threads),
             delivery,
@@ -93,12 +97,12 @@ impl HttpTransport {
         Ok(transport)
     }
 
-    /// Gives up whatever is in flight, delivers its outcomes and waits for the threads to end.
+    /// Cancels everything in flight, delivers the outcomes and waits for the threads to end.
     pub fn stop(self) {
         drop(self);
     }
 
-    /// How connections were used so far.
+    /// Returns the usage of connections so far.
     pub fn connections(&self) -> ConnectionStats {
         ConnectionStats {
             opened: self.route.counters.opened.load(Ordering::Relaxed),
@@ -107,7 +111,7 @@ impl HttpTransport {
         }
     }
 
-    /// What the receive path counted so far.
+    /// Returns the counters of the receive path so far.
     pub fn figures(&self) -> ReceiveFigures {
         let mut sum = ReceiveFigures::default();
         for thread in &self.threads {
@@ -118,7 +122,7 @@ impl HttpTransport {
 
     fn tell_all(&self, command: impl Fn() -> Command) {
         for thread in &self.threads {
-            // A thread that is gone has nothing in flight.
+            // A thread that has ended has nothing in flight.
             let _ = thread.commands.send(command());
         }
     }
@@ -126,11 +130,13 @@ impl HttpTransport {
 
 impl Transport for HttpTransport {
     fn submit(&self, job: Job) {
-        // Sessions are numbered in order, or, in a part of a run, in equal steps: Fibonacci hashing spreads both evenly.
+        // Session numbers are consecutive or, in a part of a run, have equal steps: Fibonacci
+        // hashing distributes both evenly.
         let spread = job.id.session.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
         let index = (spread % self.threads.len() as u64) as usize;
         let ticket = Box::new(Ticket::new(job, &self.delivery));
-        // If the thread is gone, the ticket comes back inside the error, is dropped, and pays.
+        // If the thread has ended, the ticket is returned inside the error and dropped, and
+        // delivers its outcome.
         let _ = self.threads[index].commands.send(Command::Send(ticket));
     }
 
@@ -148,7 +154,7 @@ impl Drop for HttpTransport {
         self.tell_all(|| Command::Stop);
         for thread in &mut self.threads {
             if let Some(handle) = thread.thread.take() {
-                // A thread that panicked has dropped its tickets, which have paid.
+                // A panicked thread has dropped its tickets, which delivered their outcomes.
                 let _ = handle.join();
             }
         }

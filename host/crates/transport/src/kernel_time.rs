@@ -1,65 +1,70 @@
-//! Brings the kernel's receive times onto the run's clock. Pure: readings of clocks go in, arrivals come out.
+//! Conversion of the kernel's receive times to the run's clock. Pure: the inputs are clock
+//! readings, the outputs are arrivals.
 //!
-//! The kernel stamps what it receives on `CLOCK_REALTIME`; a run counts on `CLOCK_MONOTONIC`. The kernel slews both alike, so
-//! their difference is constant until somebody *sets* the wall clock. It is sampled at every read. A sample is too large by
-//! the time between its two readings (the thread may lose the processor there), so the smallest of the last two seconds counts.
+//! The kernel stamps received data with `CLOCK_REALTIME`; a run uses `CLOCK_MONOTONIC`. The kernel
+//! slews both alike, so their difference is constant until the wall clock is *set*. The difference
+//! is sampled at every read. A sample is too large by the time between its two readings (the thread
+//! may be preempted there), so the smallest sample of the last two seconds is used.
 //!
-//! When the wall clock is set, the difference jumps, and stamps from before the jump are wrong by as much. They are recognised and
-//! refused: one that lies in the future, and one that, by the new difference, lies before the jump was noticed (or
-//! shortly after it, where the clock was set back). A refused stamp is counted, and the read's own time takes its place.
+//! When the wall clock is set, the difference jumps, and stamps from before the jump are wrong by
+//! the same amount. They are detected and rejected: a stamp is rejected if it is in the future, or
+//! if, by the new difference, it precedes the detection of the jump (or follows it shortly, where
+//! the clock was set back). A rejected stamp is counted, and the time of the read replaces it.
 
 use veeksha_model::Nanos;
 
-/// How far a difference may wander, and a stamp lie in the future, before the wall clock must have been set: 1 ms.
+/// Maximum drift of the difference, and maximum distance of a stamp into the future, before the
+/// wall clock is considered to have been set: 1 ms.
 const TOLERANCE: i64 = 1_000_000;
 
-/// For how long the smallest sample counts.
+/// Duration in nanoseconds for which the smallest sample is used.
 const WINDOW: Nanos = 1_000_000_000;
 
-/// The longest time after a jump for which stamps are doubted: data that waited longer for their read are not expected.
+/// Maximum time in nanoseconds after a jump for which stamps are distrusted. Data are not expected
+/// to wait longer than this for their read.
 const DOUBT: Nanos = 1_000_000_000;
 
-/// The difference between the two clocks, as one thread sees it.
+/// Difference between the two clocks, as sampled by one thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct KernelTime {
     offset: Option<Offset>,
-    /// Arrivals before this are not believed.
+    /// Arrivals before this time are rejected.
     trusted_from: Nanos,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Offset {
-    /// Realtime less run clock, in nanoseconds.
+    /// Realtime minus run clock, in nanoseconds.
     best: i64,
-    /// The smallest sample of the window that is open.
+    /// Smallest sample of the current window.
     newest: i64,
     window_ends: Nanos,
 }
 
-/// When something arrived.
+/// Arrival time of received data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Arrival {
-    /// On the run's clock.
+    /// Time on the run's clock.
     pub(crate) at: Nanos,
-    /// How much later the read returned; 0 where `at` is the read's own time.
+    /// Nanoseconds from `at` to the return of the read; 0 if `at` is the time of the read.
     pub(crate) lag: u32,
-    /// What `at` is.
+    /// Source of `at`.
     pub(crate) source: Source,
 }
 
-/// What an arrival time is.
+/// Source of an arrival time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// The kernel's.
+    /// The kernel's stamp.
     Kernel,
-    /// The read's own: the kernel gave none.
+    /// The time of the read: there is no kernel stamp.
     Read,
-    /// The read's own: the kernel's cannot be believed.
+    /// The time of the read: the kernel stamp was rejected.
     Refused,
 }
 
 impl Arrival {
-    /// The read's own time.
+    /// Returns an arrival with the time of the read.
     pub(crate) fn of_read(now: Nanos, source: Source) -> Self {
         Arrival {
             at: now,
@@ -70,15 +75,15 @@ impl Arrival {
 }
 
 impl KernelTime {
-    /// Whether a sample of the difference (realtime less run clock) says that the wall clock was set. Before that is believed, a
-    /// second sample is worth its price.
+    /// Returns true if a sample of the difference (realtime minus run clock) indicates that the
+    /// wall clock was set. A second sample is worth its cost before this is accepted.
     pub(crate) fn jumps(&self, sample: i64) -> bool {
         self.offset
             .is_some_and(|offset| (sample - offset.best).abs() > TOLERANCE)
     }
 
-    /// The arrival of what a read returned at `now`, when the difference was `sample`, and that the kernel stamped with
-    /// `stamp` (nanoseconds of realtime).
+    /// Returns the arrival of data that a read returned at `now`, for the clock difference `sample`
+    /// and the kernel stamp `stamp` (nanoseconds of realtime).
     pub(crate) fn arrival(&mut self, now: Nanos, sample: i64, stamp: u64) -> Arrival {
         let offset = match &mut self.offset {
             Some(offset) if (sample - offset.best).abs() <= TOLERANCE => {
@@ -115,7 +120,7 @@ impl KernelTime {
 impl Offset {
     fn take(&mut self, now: Nanos, sample: i64) {
         if now >= self.window_ends {
-            // Two windows: the one that has just closed, and the one that begins.
+            // Two windows are in use: the one that just closed and the one that starts.
             self.best = self.newest.min(sample);
             self.newest = sample;
             self.window_ends = now + WINDOW;
@@ -158,13 +163,13 @@ mod tests {
     fn a_sample_that_was_held_up_does_not_move_arrivals() {
         let mut time = KernelTime::default();
         time.arrival(10 * MS, EPOCH, stamp(EPOCH, 9 * MS));
-        // The thread lost the processor for 0.8 ms between the two readings.
+        // The thread was preempted for 0.8 ms between the two readings.
         let held_up = EPOCH + 800_000;
         assert_eq!(
             time.arrival(20 * MS, held_up, stamp(EPOCH, 19 * MS)),
             kernel(19 * MS, MS)
         );
-        // And one that was held up first is corrected by the next.
+        // An initial sample that was delayed is corrected by the next one.
         let mut time = KernelTime::default();
         time.arrival(10 * MS, held_up, stamp(EPOCH, 9 * MS));
         assert_eq!(
@@ -200,7 +205,8 @@ mod tests {
 
     #[test]
     fn what_was_stamped_before_the_clock_was_set_is_refused() {
-        // Set at 100 ms; noticed at a read at 101 ms. Each case: a stamp by the old clock, read a little later.
+        // The clock is set at 100 ms, which is detected by a read at 101 ms. Each case is a stamp
+        // by the old clock that is read a little later.
         for step in [
             3_600 * S as i64,
             -3_600 * S as i64,
@@ -220,7 +226,7 @@ mod tests {
                     "{step} {now} {at}"
                 );
             }
-            // What comes after the doubt is believed again.
+            // Stamps after the period of distrust are accepted again.
             assert_eq!(
                 time.arrival(2_000 * MS, set, stamp(set, 1_999 * MS)),
                 kernel(1_999 * MS, MS),

@@ -1,4 +1,4 @@
-//! A request that is over, on its way to be understood off the client thread.
+//! A request that has ended and whose answer is yet to be decoded off the client thread.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,15 +14,15 @@ use crate::received::Received;
 use crate::route::Route;
 use crate::status::status_failure;
 
-/// The most characters of the word for why generation ended.
+/// Maximum number of characters of the finish reason.
 const REASON_CHARS: usize = 100;
 
-/// Everything that became of a request, the rest of its answer as the bytes that came.
+/// The complete result of a request, with the rest of its answer as raw bytes.
 pub(crate) struct Landed {
     pub(crate) job: Job,
     pub(crate) route: Arc<Route>,
     pub(crate) figures: Arc<ThreadFigures>,
-    /// `completed_at` is when it was over.
+    /// `completed_at` is the time at which the request ended.
     pub(crate) timings: Timings,
     pub(crate) connection: ConnectionUse,
     pub(crate) phase: Phase,
@@ -50,7 +50,7 @@ impl PendingOutcome for Landed {
                 chunk_tokens: Vec::new(),
                 result: Err(match end {
                     Err(failure) if is_ours(&failure) => failure,
-                    // A refusal is told even if its body broke off.
+                    // An error status is reported even if its body was cut off.
                     _ => status_failure(
                         &route.target,
                         &route.target.servers[usize::from(landed.connection.server)],
@@ -105,12 +105,13 @@ impl PendingOutcome for Landed {
     }
 }
 
-/// Whether the host gave up, rather than the server.
+/// Returns true if the host ended the request rather than the server.
 fn is_ours(failure: &Failure) -> bool {
     matches!(failure.class, ErrorClass::Timeout | ErrorClass::Cancelled)
 }
 
-/// The word for why generation ended goes into every file, and a server may write there what it likes: our key, or a book.
+/// Redacts and truncates the finish reason. It is written to every file, and a server may return
+/// anything in it: the API key, or a very long text.
 fn with_safe_words(route: &Route, mut response: Response) -> Response {
     response.finish_reason = shorten(&route.target.redact(&response.finish_reason), REASON_CHARS);
     response

@@ -1,4 +1,5 @@
-//! A server, made ready for requests: where to connect, and what every request to it begins with.
+//! A server prepared for requests: the address to connect to and the constant head of every request
+//! to it.
 
 use hyper::header::{
     ACCEPT, ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName,
@@ -15,7 +16,7 @@ use crate::target::{Server, Target};
 use crate::tls::{connector, set_alpn};
 use crate::url::Endpoint;
 
-/// Names the request in the server's logs: `session/node`, as in the run's own files.
+/// Identifies the request in the server's logs as `session/node`, like the files of the run.
 pub(crate) static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// One server of a target.
@@ -23,12 +24,12 @@ pub(crate) struct Place {
     pub(crate) endpoint: Endpoint,
     pub(crate) tls: Option<TlsConnector>,
     pub(crate) proxy: Option<Proxy>,
-    /// The head of each request, for HTTP/1.1.
+    /// Head of each request, for HTTP/1.1.
     pub(crate) template: RequestTemplate,
-    /// The same for HTTP/2.
+    /// The same head for HTTP/2.
     pub(crate) headers: HeaderMap,
     pub(crate) uri: Uri,
-    /// Whether the user has a request id of their own.
+    /// Set if the user configured a custom request id.
     pub(crate) names_requests: bool,
 }
 
@@ -50,14 +51,15 @@ impl Place {
         let headers = headers(&config.target, server)?;
         let scheme = if endpoint.tls { "https" } else { "http" };
         let url = format!("{scheme}://{}{}", endpoint.authority, endpoint.path_and_query);
-        // A proxy for plain HTTP is told the whole address; through a tunnel the server is spoken to as ever.
+        // A proxy for plain HTTP needs the absolute URL. A tunnel does not change the request to
+        // the server.
         let tunnelled = endpoint.tls || config.http == HttpVersion::Http2;
         let forwarding = proxy.as_ref().filter(|_| !tunnelled);
         let target = match forwarding {
             Some(_) => &url,
             None => &endpoint.path_and_query,
         };
-        // A name of the user's own, for a server that serves several.
+        // A user-defined host name, for a server with several virtual hosts.
         let host = match headers.get(HOST) {
             Some(own) => own.clone(),
             None => value("Host", &endpoint.authority)?,
@@ -69,7 +71,8 @@ impl Place {
             fields.push(("proxy-authorization", authorization.expose().as_bytes()));
         }
         if config.connections == ConnectionPolicy::Never {
-            // The side that closes first keeps the port for a minute: better the server.
+            // The side that closes first keeps the port for a minute, which is better left to the
+            // server.
             fields.push(("connection", b"close"));
         }
         let refuse = |reason: String| TransportError::Url {
@@ -92,14 +95,14 @@ impl Place {
         })
     }
 
-    /// Whether a proxy only passes bytes on, rather than requests.
+    /// Returns true if the proxy opens a tunnel instead of forwarding requests.
     pub(crate) fn tunnels(&self, http: HttpVersion) -> bool {
         self.endpoint.tls || http == HttpVersion::Http2
     }
 }
 
-/// The headers of every request. Later ones replace earlier ones: the host's, the dialect's, the key,
-/// the target's, the server's.
+/// Returns the headers of every request. Later ones replace earlier ones, in this order: host, API,
+/// key, target, server.
 fn headers(target: &Target, server: &Server) -> Result<HeaderMap, TransportError> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -127,7 +130,7 @@ fn headers(target: &Target, server: &Server) -> Result<HeaderMap, TransportError
         headers.insert(parsed, value(name, text)?);
     }
     for header in headers.values_mut() {
-        // Never in the tables that HTTP/2 compresses with, nor in anybody's debug output.
+        // Excludes the value from HTTP/2 header compression tables and from debug output.
         header.set_sensitive(true);
     }
     for harmless in [CONTENT_TYPE, ACCEPT, ACCEPT_ENCODING, USER_AGENT] {
@@ -138,7 +141,7 @@ fn headers(target: &Target, server: &Server) -> Result<HeaderMap, TransportError
     Ok(headers)
 }
 
-/// A header's value; the error does not repeat it.
+/// Returns a header value. The error omits the value.
 fn value(name: &str, text: &str) -> Result<HeaderValue, TransportError> {
     HeaderValue::from_str(text).map_err(|_| TransportError::Header {
         name: name.to_owned(),

@@ -7,11 +7,12 @@ use veeksha_model::SessionId;
 use crate::config::ConnectionPolicy;
 use crate::connection::Connection;
 
-/// Idle connections that one thread keeps; the oldest goes first. Only sessions with connections of their own, which may never
-/// come back, can make it so many.
+/// Maximum number of idle connections of one thread. The oldest is dropped first. Only sessions
+/// with separate connections, which may never return, can reach it.
 const MAX_IDLE: usize = 8 * 1024;
 
-/// Which requests may use a connection: those to its server, and of one session if connections are not shared.
+/// Key of the requests that may share a connection: the server and, if connections are not shared
+/// between sessions, the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Owner {
     server: u16,
@@ -19,7 +20,7 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    /// `None` if every request has a connection of its own.
+    /// Returns the owner, or `None` if every request opens a new connection.
     pub(crate) fn of(policy: ConnectionPolicy, server: u16, session: SessionId) -> Option<Owner> {
         let session = match policy {
             ConnectionPolicy::Never => return None,
@@ -30,19 +31,20 @@ impl Owner {
     }
 }
 
-/// The idle connections. Of those with the same owner the one that was used last is taken, because it is the one most likely
-/// to be alive.
+/// A pool of idle connections. Of those with the same owner the most recently used is taken,
+/// because it is the one most likely to be alive.
 #[derive(Default)]
 pub(crate) struct Pool {
     idle: HashMap<Owner, Vec<(u64, Connection)>>,
-    /// Idle connections by age, oldest first; also some that are no longer idle.
+    /// Idle connections by age, oldest first. Includes some that are no longer idle.
     ages: VecDeque<(u64, Owner)>,
     next: u64,
     number: usize,
 }
 
 impl Pool {
-    /// The youngest connection of its owner that looks alive; dead ones on the way are dropped.
+    /// Takes the youngest connection of its owner that appears to be alive. Drops the dead ones
+    /// that it encounters.
     pub(crate) fn take(&mut self, owner: Owner) -> Option<Connection> {
         let idle = self.idle.get_mut(&owner)?;
         let mut found = None;
@@ -59,8 +61,8 @@ impl Pool {
         found
     }
 
-    /// Keeps a connection for later. The oldest one is looked at in turn, so that connections which the server has closed do not
-    /// pile up behind a busy few.
+    /// Keeps a connection for later. Also checks the oldest one, so that connections which the
+    /// server has closed do not accumulate behind a few busy ones.
     pub(crate) fn give_back(&mut self, owner: Owner, connection: Connection) {
         self.look_at_oldest();
         let age = self.next;
@@ -98,7 +100,7 @@ impl Pool {
     }
 }
 
-/// Where a connection stands among those of its owner.
+/// Returns the index of a connection among those of its owner.
 fn place(idle: &HashMap<Owner, Vec<(u64, Connection)>>, age: u64, owner: Owner) -> Option<usize> {
     idle.get(&owner)?.binary_search_by_key(&age, |(age, _)| *age).ok()
 }

@@ -1,4 +1,4 @@
-//! HTTP proxies: their address, and asking one for a tunnel.
+//! HTTP proxies: address parsing and tunnel requests.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -8,17 +8,18 @@ use veeksha_http1::{Decoder, Limits, Part};
 use crate::error::TransportError;
 use crate::secret::Secret;
 
-/// A proxy that is spoken to in plain HTTP.
+/// A proxy that is reached over plain HTTP.
 pub(crate) struct Proxy {
     /// Host name or address, without the brackets of IPv6.
     pub(crate) host: String,
     pub(crate) port: u16,
-    /// Value of `Proxy-Authorization`, where the address has a user.
+    /// Value of `Proxy-Authorization`, if the address contains a user.
     pub(crate) authorization: Option<Secret>,
 }
 
 impl Proxy {
-    /// Reads `http://user:password@host:port`. The address is never repeated in an error: it may hold a password.
+    /// Parses `http://user:password@host:port`. Errors never contain the address, because it may
+    /// contain a password.
     pub(crate) fn parse(address: &str, server: &str) -> Result<Self, TransportError> {
         let refuse = |reason: &str| TransportError::Proxy {
             server: veeksha_model::redact_address(server),
@@ -64,7 +65,7 @@ impl Proxy {
         })
     }
 
-    /// `host:port`, as messages call it.
+    /// Returns `host:port`, for messages.
     pub(crate) fn place(&self) -> String {
         match self.host.contains(':') {
             true => format!("[{}]:{}", self.host, self.port),
@@ -72,7 +73,7 @@ impl Proxy {
         }
     }
 
-    /// The request for a tunnel to a server (`host:port`).
+    /// Returns the request for a tunnel to a server (`host:port`).
     pub(crate) fn connect_request(&self, server: &str) -> Vec<u8> {
         let mut request = format!("CONNECT {server} HTTP/1.1\r\nhost: {server}\r\n");
         if let Some(authorization) = &self.authorization {
@@ -85,17 +86,18 @@ impl Proxy {
     }
 }
 
-/// What has come of a proxy's answer.
+/// State of a proxy's answer.
 pub(crate) enum Tunnel {
-    /// Not all of it yet.
+    /// The answer is incomplete.
     More,
-    /// The tunnel is open, and these bytes have come through it: with HTTP/2 the server speaks at once.
+    /// The tunnel is open. Contains the bytes already received through it: with HTTP/2 the server
+    /// sends first.
     Open(Vec<u8>),
-    /// It is refused, or the answer is none.
+    /// The proxy refused, or its answer is invalid.
     Refused(String),
 }
 
-/// Reads a proxy's answer, which has no body if it is a consent.
+/// Parser of a proxy's answer. An answer that accepts has no body.
 pub(crate) struct TunnelAnswer(Decoder);
 
 impl TunnelAnswer {
@@ -126,7 +128,8 @@ impl TunnelAnswer {
     }
 }
 
-/// `%41` is `A`; `None` for a `%` that is not followed by two hexadecimal digits.
+/// Decodes percent escapes: `%41` is `A`. Returns `None` for a `%` that is not followed by two
+/// hexadecimal digits.
 fn percent_decoded(text: &str) -> Option<Vec<u8>> {
     let mut decoded = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -164,13 +167,13 @@ mod tests {
     fn a_proxy_is_a_host_a_port_and_perhaps_a_user() {
         assert_eq!(parsed("http://proxy:3128"), ("proxy:3128".into(), None));
         assert_eq!(parsed("http://[::1]/"), ("[::1]:80".into(), None));
-        // RFC 7617, 2: the example of the specification.
+        // RFC 7617, section 2: the example of the specification.
         let expected = Some("Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==".to_owned());
         assert_eq!(
             parsed("http://Aladdin:open%20sesame@p:1"),
             ("p:1".into(), expected)
         );
-        // `printf 'u:' | base64`
+        // Computed with `printf 'u:' | base64`.
         assert_eq!(parsed("http://u@p").1.as_deref(), Some("Basic dTo="));
     }
 

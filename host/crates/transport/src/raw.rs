@@ -1,16 +1,16 @@
-//! Bytes of an answer that wait to be understood, with the reads they came from.
+//! Bytes of an answer that wait to be decoded, with the reads that returned them.
 
 use veeksha_endpoint::ReadStamp;
 use veeksha_model::Nanos;
 
-/// Bytes of an answer that wait to be understood, with the reads they came from.
+/// Bytes of an answer that wait to be decoded, with the reads that returned them.
 #[derive(Debug, Default)]
 pub(crate) struct Raw {
     bytes: Vec<u8>,
     marks: Vec<Mark>,
 }
 
-/// Up to where the bytes came out of which read: 24 bytes for each read.
+/// End of the bytes of one read, with its stamp: 24 bytes for each read.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     at: Nanos,
@@ -30,13 +30,14 @@ impl Mark {
 }
 
 impl Raw {
-    /// Makes room for so many bytes at once: growing by doubling would copy them again and again.
+    /// Reserves `room` bytes at once: growing by doubling would copy the bytes repeatedly.
     pub(crate) fn reserve(&mut self, room: usize) {
         self.bytes.reserve(room);
         self.marks.reserve(room / 256);
     }
 
-    /// Keeps bytes. The owner's limit lies far below the 4 GiB that a mark can tell.
+    /// Appends bytes. The limit that the owner enforces is far below the 4 GiB that a mark can
+    /// represent.
     pub(crate) fn push(&mut self, stamp: ReadStamp, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
         let end = self.bytes.len() as u32;
@@ -59,7 +60,7 @@ impl Raw {
         self.bytes.is_empty()
     }
 
-    /// The bytes of each read, in order.
+    /// Returns the bytes of each read, in order.
     pub(crate) fn pieces(&self) -> impl Iterator<Item = (ReadStamp, &[u8])> {
         let mut from = 0;
         self.marks.iter().map(move |mark| {
@@ -70,7 +71,7 @@ impl Raw {
         })
     }
 
-    /// Forgets everything; keeps room for `room` bytes at most.
+    /// Drops all bytes. Keeps a capacity of at most `room` bytes.
     pub(crate) fn clear(&mut self, room: usize) {
         self.bytes.clear();
         self.marks.clear();

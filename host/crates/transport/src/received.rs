@@ -1,9 +1,9 @@
-//! What has come of an answer's body, and how much of it is understood.
+//! The received part of an answer's body and its decoding.
 //!
-//! Until the first generated chunk every byte is understood at once, because others wait to be told of it. After that
-//! bytes only gather with their times, and are understood in bulk: when there are more than the thread's budget for one
-//! answer, when the stream falls quiet (it may have ended without the body's end), or, off the client thread, when the
-//! answer has ended.
+//! Until the first generated chunk every byte is decoded at once, because other components wait for
+//! the notification. After that, bytes are only collected with their times and are decoded in bulk:
+//! when they exceed the thread's budget for one answer, when the stream goes quiet (its data may
+//! have ended without the end of the body), or, off the client thread, when the answer has ended.
 
 use veeksha_endpoint::{AnswerOutcome, AnswerStream, BodyEnd, RawStream, ReadStamp, whole_answer};
 use veeksha_endpoint::{Failure, MAX_EVENT_BYTES};
@@ -13,22 +13,22 @@ use veeksha_ports::PluginFailure;
 use crate::raw::Raw;
 use crate::target::Target;
 
-/// Bytes of an error's body that are read.
+/// Maximum number of bytes of an error body that are read.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
 
-/// Bytes of an answer's events that are kept for a plugin.
+/// Maximum number of bytes of an answer's events that are kept for a plugin.
 const MAX_CODEC_BYTES: usize = 64 << 20;
 
-/// Up to this many bytes an answer may always wait.
+/// Number of bytes of an answer that may always wait.
 pub(crate) const MIN_BUDGET: usize = 1024;
 
-/// After so many looks the bytes are understood even though more keep coming.
+/// Number of checks after which the bytes are decoded even though more keep arriving.
 const MAX_LOOKS: u32 = 20;
 
-/// Bytes at the end of what waits in which the end marker is looked for.
+/// Number of bytes at the end of the waiting data that are searched for the end marker.
 const TAIL_BYTES: usize = 512;
 
-/// What has come of an answer's body.
+/// The received part of an answer's body.
 #[derive(Debug, Default)]
 pub(crate) enum Received {
     /// No answer to the request, or only its head.
@@ -36,14 +36,14 @@ pub(crate) enum Received {
     Nothing,
     /// A stream of events.
     Stream(Box<Stream>),
-    /// A JSON object instead of the stream that was asked for.
+    /// A JSON object instead of the requested stream.
     Whole {
         /// The body so far.
         bytes: Vec<u8>,
-        /// Its newest read.
+        /// Stamp of its newest read.
         stamp: ReadStamp,
     },
-    /// The body of an answer with another status than 2xx.
+    /// Body of an answer whose status is not 2xx.
     Refusal {
         /// The header `Location`.
         location: Option<String>,
@@ -52,31 +52,31 @@ pub(crate) enum Received {
     },
 }
 
-/// A stream of events, understood up to some point.
+/// A stream of events, decoded up to some point.
 #[derive(Debug)]
 pub(crate) struct Stream {
     events: Events,
     raw: Raw,
-    /// Whether the first generated chunk has come.
+    /// Set once the first generated chunk has arrived.
     begun: bool,
-    /// The rest cannot be understood.
+    /// Set if the rest cannot be decoded.
     useless: bool,
-    /// When bytes came that a look took for the end of the data.
+    /// Arrival of bytes that a check considered the end of the data.
     end_suspected_at: Option<Nanos>,
-    /// Looks for the end since the bytes were last understood.
+    /// Number of checks for the end since the bytes were last decoded.
     looks: u32,
 }
 
-/// Who knows what the events mean.
+/// The decoder of the events.
 #[derive(Debug)]
 #[expect(
     clippy::large_enum_variant,
     reason = "the large variant is the usual one, and a stream is on the heap as a whole"
 )]
 enum Events {
-    /// The dialect.
+    /// The built-in decoder of the API.
     Understood(AnswerStream),
-    /// A plugin, which is asked once the answer has ended.
+    /// A plugin, which is called once the answer has ended.
     Kept(RawStream),
 }
 
@@ -88,7 +88,8 @@ impl Events {
         }
     }
 
-    /// When the first generated chunk arrived. What a plugin's first event says is not known in time: it counts as one.
+    /// Returns the arrival of the first generated chunk. The content of a plugin's first event is
+    /// not known in time, so the event counts as a generated chunk.
     fn first_at(&self) -> Option<Nanos> {
         match self {
             Events::Understood(stream) => stream.first_generated_at(),
@@ -97,21 +98,22 @@ impl Events {
     }
 }
 
-/// What a piece of a body has brought about.
+/// Result of adding a piece of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
-    /// Nothing that others wait for.
+    /// Nothing that other components wait for.
     More,
     /// The first generated chunk arrived at this time.
     First(Nanos),
-    /// The rest of this body is not wanted.
+    /// The rest of this body is not needed.
     Enough,
 }
 
 impl Received {
-    /// The next bytes of a 2xx body, or of a refusal's.
+    /// Adds the next bytes of a 2xx body or of an error body.
     ///
-    /// `budget` says how many bytes may wait; it is asked when the first generated chunk has come.
+    /// `budget` returns the number of bytes that may wait. It is called when the first generated
+    /// chunk arrives.
     pub(crate) fn take(
         &mut self,
         target: &Target,
@@ -150,7 +152,7 @@ impl Received {
         }
     }
 
-    /// After a read: understands what waits if that is more than `budget` bytes.
+    /// Completes a read: decodes the waiting bytes if there are more than `budget`.
     #[inline]
     pub(crate) fn after_read(&mut self, budget: impl FnOnce() -> usize) -> Result<(), Failure> {
         match self {
@@ -165,8 +167,8 @@ impl Received {
         }
     }
 
-    /// A look from time to time: whether the data ended at least `linger` ago although the body has not. `newest` is the newest
-    /// read.
+    /// Periodic check: returns true if the data ended at least `linger` ago although the body has
+    /// not ended. `newest` is the newest read.
     pub(crate) fn has_lingered(
         &mut self,
         target: &Target,
@@ -188,7 +190,7 @@ impl Received {
             stream.end_suspected_at = ends.then_some(newest.at);
             let quiet_since = newest.at.saturating_add(u64::from(newest.lag));
             let quiet = now.saturating_sub(quiet_since) >= linger;
-            // Failures are in the verdict, when the answer ends.
+            // Failures are part of the final result, when the answer ends.
             if (quiet || ends || stream.looks >= MAX_LOOKS) && stream.understand(MIN_BUDGET).is_err() {
                 return false;
             }
@@ -196,17 +198,18 @@ impl Received {
         let ended_at = match &stream.events {
             Events::Understood(answer) if answer.is_done() => answer.chunks().last().map(|last| last.at),
             Events::Understood(_) => None,
-            // Nothing has come since, or it would wait.
+            // Nothing has arrived since, or it would be waiting.
             Events::Kept(_) if stream.raw.is_empty() => stream.end_suspected_at,
             Events::Kept(_) => None,
         };
         ended_at.is_some_and(|at| now.saturating_sub(at) >= linger)
     }
 
-    /// Understands the rest and concludes. `newest` is the connection's newest read.
+    /// Decodes the rest and returns the final result. `newest` is the newest read of the
+    /// connection.
     ///
     /// # Errors
-    /// If the plugin that knows the events fails.
+    /// If the plugin that decodes the events fails.
     pub(crate) fn verdict(
         self,
         target: &Target,
@@ -221,7 +224,8 @@ impl Received {
             }
             _ => Stream::new(target),
         };
-        // What is found too late to give the connection up is in the verdict all the same.
+        // A failure that is found too late to close the connection is still part of the final
+        // result.
         let _ = stream.understand(0);
         let end = match end {
             Ok(()) => BodyEnd::Complete,
@@ -238,8 +242,8 @@ impl Received {
     }
 }
 
-/// Whether the last line says `[DONE]`. How a plugin's server ends its streams is not known here, but where an event is just
-/// that, it means the end.
+/// Returns true if the last line contains `[DONE]`. The end marker of a plugin's server is not
+/// known here, but an event that consists of exactly this text marks the end.
 fn ends_as_usual(tail: &[u8]) -> bool {
     let line = tail.trim_ascii_end();
     let Some(before) = line
@@ -251,9 +255,10 @@ fn ends_as_usual(tail: &[u8]) -> bool {
     tail.len() > line.len() && before.last().is_none_or(|byte| matches!(byte, b'\n' | b'\r'))
 }
 
-/// What a body is, by its head and its first bytes.
+/// Determines the kind of a body by its head and its first bytes.
 fn begin(target: &Target, stamp: ReadStamp, bytes: &[u8], content_type: Option<&str>) -> Received {
-    // A server that was asked for a stream and says JSON may mean either; the first byte tells.
+    // A server that was asked for a stream and declares JSON may send either. The first byte
+    // decides.
     let is_json = content_type.is_some_and(|kind| kind.starts_with("application/json"))
         && target.codec.is_none()
         && target.api.endpoint.framing() == Framing::EventStream;
@@ -299,7 +304,7 @@ impl Stream {
         let first = self.events.first_at();
         self.begun = first.is_some();
         if self.begun {
-            // The chunk that exceeds the budget fits as well, if it is of the usual size.
+            // Leaves room for the chunk that exceeds the budget, if it has the usual size.
             self.raw.reserve(budget() + MIN_BUDGET / 2);
         }
         Ok(first.map_or(Taken::More, Taken::First))
@@ -318,7 +323,7 @@ impl Stream {
     }
 }
 
-/// The stream itself knows why.
+/// Returns a placeholder failure: the stream itself holds the reason.
 fn useless() -> Failure {
     Failure::new(ErrorClass::Protocol, "the rest of the answer was not read")
 }

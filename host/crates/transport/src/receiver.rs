@@ -1,4 +1,4 @@
-//! Reads of sockets, each with the time at which the kernel received what it returned.
+//! Socket reads, each with the time at which the kernel received the returned data.
 
 use std::cell::{Cell, RefCell};
 use std::io::{self, IoSliceMut};
@@ -18,18 +18,18 @@ use veeksha_endpoint::ReadStamp;
 use crate::figures::{ThreadFigures, count};
 use crate::kernel_time::{Arrival, KernelTime, Source};
 
-/// What all reads of one client thread share.
+/// State that all reads of one client thread share.
 pub(crate) struct Receiver {
     clock: RunClock,
     realtime: fn() -> u64,
     time: Cell<KernelTime>,
-    /// Room for the control message that carries a stamp.
+    /// Buffer for the control message with the stamp.
     control: RefCell<Vec<u8>>,
     figures: Arc<ThreadFigures>,
 }
 
 impl Receiver {
-    /// `realtime` reads `CLOCK_REALTIME`.
+    /// Creates a receiver. `realtime` reads `CLOCK_REALTIME`.
     pub(crate) fn new(clock: RunClock, realtime: fn() -> u64, figures: Arc<ThreadFigures>) -> Rc<Self> {
         Rc::new(Receiver {
             clock,
@@ -40,7 +40,7 @@ impl Receiver {
         })
     }
 
-    /// The arrival of what a read has just returned.
+    /// Returns the arrival time of the data that a read has just returned.
     fn arrival(&self, stamp: Option<u64>) -> Arrival {
         let now = self.clock.now();
         count(&self.figures.reads);
@@ -50,7 +50,7 @@ impl Receiver {
         let mut sample = (self.realtime)() as i64 - now as i64;
         let mut time = self.time.get();
         if time.jumps(sample) {
-            // Perhaps this thread only lost the processor between the two readings.
+            // The thread may only have been preempted between the two readings.
             let again = self.clock.now();
             sample = (self.realtime)() as i64 - again as i64;
         }
@@ -64,7 +64,8 @@ impl Receiver {
         arrival
     }
 
-    /// One read without waiting; also the kernel's stamp in nanoseconds of realtime, if it gave one.
+    /// Reads once without waiting. Also returns the kernel's stamp in nanoseconds of realtime, if
+    /// there is one.
     fn receive(&self, socket: &TcpStream, buffer: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
         let mut control = self.control.borrow_mut();
         let mut parts = [IoSliceMut::new(buffer)];
@@ -74,7 +75,8 @@ impl Receiver {
             Some(&mut control),
             MsgFlags::empty(),
         )?;
-        // Without a stamp, and if somebody else's control message has taken the room, the read's own time has to do.
+        // Without a stamp, or if another control message has filled the buffer, the time of the
+        // read is used.
         let stamp = message
             .cmsgs()
             .ok()
@@ -94,11 +96,11 @@ fn nanos_of(message: ControlMessageOwned) -> Option<u64> {
     }
 }
 
-/// What is known of a connection's newest read; shared with whatever lies above the socket.
+/// State of a connection's newest read, shared with the layers above the socket.
 #[derive(Debug)]
 pub(crate) struct Newest {
     stamp: Cell<ReadStamp>,
-    /// Whether every read since [`Newest::begin`] had the kernel's stamp.
+    /// Set if every read since [`Newest::begin`] had a kernel stamp.
     all_kernel: Cell<bool>,
 }
 
@@ -114,17 +116,17 @@ impl Newest {
         })
     }
 
-    /// Another request begins.
+    /// Resets the state for another request.
     pub(crate) fn begin(&self) {
         self.all_kernel.set(true);
     }
 
-    /// The newest read that returned bytes.
+    /// Returns the stamp of the newest read that returned bytes.
     pub(crate) fn stamp(&self) -> ReadStamp {
         self.stamp.get()
     }
 
-    /// Whether the arrival times of this request's answer are the kernel's.
+    /// Returns true if the arrival times of this request's answer come from the kernel.
     pub(crate) fn all_kernel(&self) -> bool {
         self.all_kernel.get()
     }
@@ -141,12 +143,13 @@ impl Newest {
     }
 }
 
-/// A TCP stream whose reads are stamped: the whole of a plain connection, and what lies below TLS and HTTP/2.
+/// A TCP stream with stamped reads. A plain connection uses it directly; TLS and HTTP/2 are layered
+/// on it.
 pub(crate) struct StampedSocket {
     socket: TcpStream,
     receiver: Rc<Receiver>,
     newest: Rc<Newest>,
-    /// Bytes that were read too early; they keep the stamp of their read.
+    /// Bytes that were read too early. They keep the stamp of their read.
     unread: Vec<u8>,
 }
 
@@ -168,7 +171,7 @@ impl StampedSocket {
         &self.socket
     }
 
-    /// Takes back bytes of the newest read, for whoever reads next.
+    /// Takes back bytes of the newest read. The next read returns them.
     pub(crate) fn give_back(&mut self, bytes: Vec<u8>) {
         self.unread = bytes;
     }
@@ -196,8 +199,9 @@ impl StampedSocket {
             let outcome = self.socket.try_io(Interest::READABLE, || {
                 let (size, stamp) = self.receiver.receive(&self.socket, buffer)?;
                 read = Some((size, stamp));
-                // A read that did not fill the buffer has emptied the socket. Saying that it would block spares the read that
-                // would find out; a byte that has come since wakes the task again.
+                // A read that did not fill the buffer has drained the socket. Marking the socket as
+                // not ready avoids a further read that would only return `WouldBlock`. A byte that
+                // has arrived since wakes the task again.
                 if size > 0 && size < buffer.len() {
                     return Err(io::ErrorKind::WouldBlock.into());
                 }

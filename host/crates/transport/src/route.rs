@@ -1,4 +1,4 @@
-//! What all requests of a transport share.
+//! State that all requests of a transport share.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::error::TransportError;
 use crate::place::Place;
 use crate::target::Target;
 
-/// Connections counted over all client threads.
+/// Connection counters, summed over all client threads.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) opened: AtomicU64,
@@ -20,10 +20,10 @@ pub(crate) struct Counters {
     pub(crate) retried: AtomicU64,
 }
 
-/// What all requests share.
+/// State that all requests share.
 pub(crate) struct Route {
     pub(crate) target: Target,
-    /// One for each of the target's servers.
+    /// One place for each server of the target.
     pub(crate) places: Vec<Place>,
     pub(crate) clock: RunClock,
     pub(crate) realtime: fn() -> u64,

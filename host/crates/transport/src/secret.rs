@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// An API key. It goes into the `Authorization` header and nowhere else: `Debug` and `Display` print `***`, and there is no
-/// serialised form.
+/// An API key. It is only used in the `Authorization` header: `Debug` and `Display` print `***`,
+/// and there is no serialised form.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -13,18 +13,20 @@ impl Secret {
         Secret(value.into())
     }
 
-    /// The key itself, for the header.
+    /// Returns the key itself, for the header.
     pub(crate) fn expose(&self) -> &str {
         &self.0
     }
 }
 
-/// The shortest secret, and the shortest beginning of one, that is looked for in texts: shorter ones would only garble them.
+/// Minimum length of a secret, and of a cut prefix of one, that is redacted in texts. Shorter
+/// matches would only garble the text.
 const MIN_REDACTED: usize = 6;
 
-/// Replaces every occurrence of `secret` in a text that came from elsewhere: some servers repeat a refused key in full, or in the
-/// address that they send to, in whatever way that is written ([`spelled`]). Excerpts in the text may have been cut, so a beginning
-/// of the secret is replaced, too, where the text ends, or before an ellipsis or a closing backquote.
+/// Replaces every occurrence of `secret` in an external text: some servers repeat a rejected key in
+/// full, or in a redirect address, in any encoding that [`spelled`] recognises. Excerpts in the
+/// text may have been cut, so a prefix of the secret is also replaced at the end of the text, or
+/// before an ellipsis or a closing backquote.
 pub(crate) fn redact(text: &str, secret: &str) -> String {
     if secret.len() < MIN_REDACTED {
         return text.to_owned();
@@ -46,13 +48,15 @@ pub(crate) fn redact(text: &str, secret: &str) -> String {
     kept
 }
 
-/// What follows the secret at the beginning of a text, or its beginning where the text was cut within it.
+/// Returns the text after the secret at the beginning of `text`, or after its prefix where the text
+/// was cut within the secret.
 fn after_secret<'a>(text: &'a str, secret: &str) -> Option<&'a str> {
     let mut rest = text;
     for (known, wanted) in secret.char_indices() {
         match spelled(rest, wanted) {
             Some(after) => rest = after,
-            // The length first: a search for the cut at every character would take quadratic time.
+            // The length is compared first: a search for the cut at every character would take
+            // quadratic time.
             None if known < MIN_REDACTED => return None,
             None => return after_cut(rest),
         }
@@ -60,8 +64,8 @@ fn after_secret<'a>(text: &'a str, secret: &str) -> Option<&'a str> {
     Some(rest)
 }
 
-/// Returns the text after a cut: its end, an ellipsis or a closing backquote, perhaps after the start of an
-/// escape. `None` if the text goes on otherwise.
+/// Returns the text after a cut: its end, an ellipsis or a closing backquote, possibly after the
+/// start of an escape. Returns `None` if the text continues otherwise.
 fn after_cut(rest: &str) -> Option<&str> {
     let (escape, after) = rest.split_at(rest.find(['…', '`']).unwrap_or(rest.len()));
     let is_partial = escape.is_empty()
@@ -70,7 +74,8 @@ fn after_cut(rest: &str) -> Option<&str> {
     is_partial.then_some(after)
 }
 
-/// What follows a character at the beginning of a text: as it is, percent-encoded (`%2F`), or escaped as in JSON (`\/`, `\u002f`).
+/// Returns the text after a character at the beginning of `text`: literal, percent-encoded (`%2F`),
+/// or escaped as in JSON (`\/`, `\u002f`).
 fn spelled(text: &str, wanted: char) -> Option<&str> {
     text.strip_prefix(wanted)
         .or_else(|| text.strip_prefix('\\')?.strip_prefix(wanted))

@@ -1,4 +1,4 @@
-//! What an answer with another status than 2xx means, in words that help.
+//! Failure messages for answers with a status other than 2xx.
 
 use serde_json::Value;
 use veeksha_endpoint::{Failure, error_in, one_line, shorten};
@@ -6,10 +6,11 @@ use veeksha_model::ErrorClass;
 
 use crate::target::{Server, Target};
 
-/// Characters of an unknown body that are quoted.
+/// Maximum number of characters of an unknown body that are quoted.
 const QUOTED_CHARS: usize = 200;
 
-/// The failure for an answer whose status is not 2xx. `location` is the header of that name.
+/// Returns the failure for an answer whose status is not 2xx. `location` is the header of that
+/// name.
 pub(crate) fn status_failure(
     target: &Target,
     server: &Server,

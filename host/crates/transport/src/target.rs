@@ -1,4 +1,4 @@
-//! Where requests go: servers, and the way to speak to them.
+//! Targets of requests: servers and their API.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,64 +11,71 @@ use veeksha_ports::Codec;
 use crate::secret::Secret;
 use crate::secret::redact;
 
-/// One or more servers that offer the same, and the way to speak to them.
+/// One or more equivalent servers, and the API to use with them.
 #[derive(Clone)]
 pub struct Target {
     /// The servers; at least one.
     pub servers: Vec<Server>,
-    /// How sessions are spread over them.
+    /// Assignment of sessions to the servers.
     pub balance: Balance,
-    /// Appended to each server's `api_base` (Veeksha's `address_append_value`); `None`: the dialect's own path.
+    /// Appended to each server's `api_base` (Veeksha's `address_append_value`). `None`: the default
+    /// path of the API.
     pub path: Option<String>,
-    /// What requests and answers look like.
+    /// Format of requests and answers.
     pub api: Api,
-    /// Headers added to every request. A name that the host sends too (except `Host`) is replaced.
+    /// Headers added to every request. They replace headers of the same name that the host sends
+    /// (except `Host`).
     pub headers: Vec<(String, String)>,
-    /// A plugin that reads the answers, and how they are cut for it; `None`: the dialect reads them.
+    /// A plugin that decodes the answers, and the framing of its input. `None`: the built-in
+    /// decoder of the API is used.
     pub codec: Option<(Arc<dyn Codec>, Framing)>,
 }
 
-/// One server.
+/// One server of a target.
 #[derive(Clone, Default)]
 pub struct Server {
     /// Base URL, for example `http://localhost:8000/v1`; `http` or `https`.
     pub api_base: String,
-    /// Sent in the header that the dialect has for it (mostly `Authorization: Bearer ...`); `None`: the header is left out.
+    /// Sent in the header that the API defines for it (mostly `Authorization: Bearer ...`). `None`:
+    /// the header is omitted.
     pub api_key: Option<Secret>,
-    /// Headers of requests to this server; they win over those of the target.
+    /// Headers of requests to this server. They take precedence over those of the target.
     pub headers: Vec<(String, String)>,
-    /// How certificates are checked, for `https`.
+    /// Settings of certificate checks, for `https`.
     pub tls: TlsOptions,
-    /// Address of a proxy, for example `http://user:password@proxy:3128`; the user and the password are secrets.
+    /// Address of a proxy, for example `http://user:password@proxy:3128`. The user and the password
+    /// are secrets.
     pub proxy: Option<String>,
 }
 
-/// How sessions are spread over several servers. A session's requests go to one server.
+/// Assignment of sessions to several servers. All requests of a session go to one server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Balance {
-    /// Session *i* goes to server *i* modulo their number.
+    /// Session *i* goes to server *i* modulo the number of servers.
     #[default]
     RoundRobin,
-    /// A session goes to the server that has the fewest requests in flight when the session's first request is submitted.
-    /// The choice holds until 2^20 later sessions have begun; then the session, should it go on, chooses again.
+    /// A session goes to the server with the fewest requests in flight when the session's first
+    /// request is submitted. The choice holds until 2^20 later sessions have begun; a session that
+    /// continues after that is assigned again.
     LeastInFlight,
 }
 
-/// How a server's certificate is checked, and what is shown of our own.
+/// Settings of the server certificate check and of the client certificate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsOptions {
-    /// A PEM file with certificates that are trusted besides those of the system.
+    /// A PEM file with certificates that are trusted in addition to those of the system.
     pub ca_file: Option<PathBuf>,
-    /// Accept any certificate. For test servers only.
+    /// Accepts any certificate. For test servers only.
     pub insecure: bool,
-    /// A PEM file with the certificate, and those that lead to its issuer, which the client shows to a server that asks.
+    /// A PEM file with the certificate and its chain, which the client presents to a server that
+    /// requests one.
     pub client_certificate: Option<PathBuf>,
-    /// A PEM file with the key of that certificate; `None`: it is in the same file.
+    /// A PEM file with the key of that certificate. `None`: the key is in the same file.
     pub client_key: Option<PathBuf>,
 }
 
 impl Server {
-    /// A server at a base URL, without a key.
+    /// Returns a server at a base URL, without a key.
     pub fn at(api_base: impl Into<String>) -> Self {
         Server {
             api_base: api_base.into(),
@@ -101,7 +108,7 @@ impl Server {
 }
 
 impl Target {
-    /// One server.
+    /// Returns a target with one server.
     pub fn single(server: Server, api: Api) -> Self {
         Target {
             servers: vec![server],
@@ -113,14 +120,14 @@ impl Target {
         }
     }
 
-    /// The path that is appended to `api_base`.
+    /// Returns the path that is appended to `api_base`.
     pub(crate) fn path(&self) -> &str {
         self.path
             .as_deref()
             .unwrap_or_else(|| self.api.endpoint.default_path())
     }
 
-    /// The header that carries a server's key, and its value, where there is one.
+    /// Returns the name and the value of the header with the server's key, if it has one.
     pub(crate) fn key_header(&self, server: &Server) -> Option<(&'static str, String)> {
         let key = server.api_key.as_ref()?.expose();
         Some(match self.api.endpoint.auth() {
@@ -129,7 +136,7 @@ impl Target {
         })
     }
 
-    /// Removes every secret that was configured from a text that came from a server.
+    /// Removes every configured secret from a text that a server sent.
     pub(crate) fn redact(&self, text: &str) -> String {
         let text = redact_headers(text.to_owned(), &self.headers);
         self.servers.iter().fold(text, |text, server| server.redact(text))
@@ -139,7 +146,7 @@ impl Target {
 fn redact_headers(mut text: String, headers: &[(String, String)]) -> String {
     for (_, value) in headers.iter().filter(|(name, _)| !is_safe_header(name)) {
         text = redact(&text, value);
-        // `Bearer KEY`: the key alone is a secret, too.
+        // `Bearer KEY`: the key alone is also a secret.
         if let Some((_, key)) = value.trim().rsplit_once(' ') {
             text = redact(&text, key);
         }
@@ -147,12 +154,12 @@ fn redact_headers(mut text: String, headers: &[(String, String)]) -> String {
     text
 }
 
-/// Names of headers, whose values may be secrets.
+/// Returns the names of headers, whose values may be secrets.
 fn names(headers: &[(String, String)]) -> Vec<&str> {
     headers.iter().map(|(name, _)| name.as_str()).collect()
 }
 
-/// Header values may be secrets, so only their names are shown.
+/// Header values may be secrets, so only their names are printed.
 impl fmt::Debug for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Target")
@@ -166,7 +173,7 @@ impl fmt::Debug for Target {
     }
 }
 
-/// As for [`Target`], and of a proxy only that there is one.
+/// As for [`Target`]. Of a proxy, only its presence is printed.
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server")

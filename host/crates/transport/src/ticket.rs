@@ -1,5 +1,6 @@
-//! The promise of exactly one outcome for each job, kept by ownership: a ticket delivers when it is spent, and if it is lost
-//! (cancelled before it started, a panic, a thread that ended) its destructor delivers.
+//! The guarantee of exactly one outcome for each job, implemented by ownership: a ticket delivers
+//! the outcome when it is consumed. If it is lost (cancelled before it started, a panic, a thread
+//! that ended), its destructor delivers it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +11,7 @@ use veeksha_ports::{ConnectionUse, Job, PendingOutcome, RequestOutcome, Sinks, T
 
 use crate::balance::Spread;
 
-/// Where outcomes go, and how many are still owed.
+/// Destination of outcomes, with the number of outcomes still due.
 pub(crate) struct Delivery {
     pub(crate) sinks: Sinks,
     pub(crate) in_flight: AtomicUsize,
@@ -18,7 +19,7 @@ pub(crate) struct Delivery {
     pub(crate) clock: RunClock,
 }
 
-/// A job whose outcome is owed.
+/// A job whose outcome is due.
 pub(crate) struct Ticket {
     job: Option<Job>,
     server: u16,
@@ -26,7 +27,7 @@ pub(crate) struct Ticket {
 }
 
 impl Ticket {
-    /// Takes a job in; from now on its outcome is owed.
+    /// Accepts a job. From now on its outcome is due.
     pub(crate) fn new(job: Job, delivery: &Arc<Delivery>) -> Self {
         delivery.in_flight.fetch_add(1, Ordering::SeqCst);
         Ticket {
@@ -36,27 +37,28 @@ impl Ticket {
         }
     }
 
-    /// The job; present until the ticket is spent.
+    /// Returns the job, which is present until the ticket is consumed.
     pub(crate) fn job(&self) -> Option<&Job> {
         self.job.as_ref()
     }
 
-    /// Which of the target's servers it goes to.
+    /// Returns the index of the job's server among those of the target.
     pub(crate) fn server(&self) -> u16 {
         self.server
     }
 
-    /// Tells whoever wants to know that the first generated chunk arrived.
+    /// Notifies the sink that the first generated chunk arrived.
     pub(crate) fn tell_first_chunk(&self, at: Nanos) {
         if let (Some(job), Some(sink)) = (&self.job, &self.delivery.sinks.first_chunk) {
             sink(job.id, at);
         }
     }
 
-    /// Pays what `make` builds of the job.
+    /// Delivers the outcome that `make` builds from the job.
     pub(crate) fn deliver(mut self, make: impl FnOnce(Job) -> Box<dyn PendingOutcome>) {
         if let Some(job) = self.job.take() {
-            // Before it is told: what follows from it is to find the server with one request less.
+            // Before the delivery, so that requests which it triggers find the server with one
+            // request less.
             self.delivery.spread.end(self.server);
             let _settled = Settled(&self.delivery);
             (self.delivery.sinks.returned)(make(job));
@@ -108,7 +110,7 @@ impl Drop for Ticket {
     }
 }
 
-/// Counts an outcome as paid once the sink has returned, even if it panics.
+/// Counts an outcome as delivered once the sink has returned, even if it panics.
 struct Settled<'a>(&'a Delivery);
 
 impl Drop for Settled<'_> {
@@ -159,7 +161,7 @@ mod tests {
         }
     }
 
-    /// A delivery that collects, and what it collected.
+    /// Returns a delivery that collects outcomes, and its collection.
     fn delivery() -> (Arc<Delivery>, Arc<Mutex<Vec<RequestOutcome>>>) {
         let outcomes = Arc::new(Mutex::new(Vec::new()));
         let collected = Arc::clone(&outcomes);

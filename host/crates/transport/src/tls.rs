@@ -1,4 +1,5 @@
-//! How TLS is set up: ring, the system's certificates (the public ones of Mozilla where the system has none), the user's own.
+//! TLS setup: ring, the certificates of the system (those of Mozilla if the system has none), and
+//! user-defined certificates.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,7 +19,8 @@ use crate::config::HttpVersion;
 use crate::error::TransportError;
 use crate::target::TlsOptions;
 
-/// The client configuration for `options`. Reads files: untimed.
+/// Returns the client configuration for `options`. Reads files, so it must not run in a timed
+/// section.
 pub(crate) fn client_config(options: &TlsOptions) -> Result<ClientConfig, TransportError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let algorithms = provider.signature_verification_algorithms;
@@ -53,7 +55,7 @@ pub(crate) fn client_config(options: &TlsOptions) -> Result<ClientConfig, Transp
     Ok(config)
 }
 
-/// Offers the version of HTTP that is to be spoken.
+/// Sets the ALPN protocol for the HTTP version.
 pub(crate) fn set_alpn(mut config: ClientConfig, http: HttpVersion) -> ClientConfig {
     config.alpn_protocols = match http {
         HttpVersion::Http1 => vec![b"http/1.1".to_vec()],
@@ -62,12 +64,12 @@ pub(crate) fn set_alpn(mut config: ClientConfig, http: HttpVersion) -> ClientCon
     config
 }
 
-/// The connector for a configuration.
+/// Returns the connector for a configuration.
 pub(crate) fn connector(config: ClientConfig) -> TlsConnector {
     TlsConnector::from(Arc::new(config))
 }
 
-/// What is shown to a server that asks: the file, the chain in it, and the key.
+/// The client certificate for a server that requests one: its file, its chain, and its key.
 type OwnCertificate = (PathBuf, Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
 fn own_certificate(options: &TlsOptions) -> Result<Option<OwnCertificate>, TransportError> {
@@ -106,7 +108,7 @@ fn own_certificate(options: &TlsOptions) -> Result<Option<OwnCertificate>, Trans
     Ok(Some((path.clone(), certificates, key)))
 }
 
-/// A device or a pipe could go on for ever.
+/// Rejects everything but regular files: a device or a pipe could be endless.
 fn regular(path: &Path) -> Result<(), String> {
     match std::fs::metadata(path) {
         Ok(about) if about.is_file() && about.len() <= LARGEST_FILE => Ok(()),
@@ -116,11 +118,11 @@ fn regular(path: &Path) -> Result<(), String> {
     }
 }
 
-/// All the certificates of a system have some hundred KiB.
+/// Maximum size in bytes. All certificates of a system together have some hundred KiB.
 const LARGEST_FILE: u64 = 16 << 20;
 
-/// Whether the other side has refused us in the words of TLS: for want of a certificate, say, which with TLS 1.3 comes after the
-/// handshake. Why, in words that help.
+/// Returns a message if the peer rejected the connection with a TLS alert, for example because of a
+/// missing client certificate. With TLS 1.3 this alert arrives after the handshake.
 pub(crate) fn alert(error: &std::io::Error) -> Option<String> {
     let cause = error.get_ref()?.downcast_ref::<rustls::Error>()?;
     match cause {
@@ -169,7 +171,7 @@ fn roots(listed: &[CertificateDer<'static>], options: &TlsOptions) -> Result<Roo
     Ok(roots)
 }
 
-/// What a failed handshake means, in words that help.
+/// Returns the message for a failed handshake.
 pub(crate) fn handshake_message(place: &str, error: &std::io::Error) -> String {
     let cause = error
         .get_ref()
@@ -188,12 +190,13 @@ pub(crate) fn handshake_message(place: &str, error: &std::io::Error) -> String {
     }
 }
 
-/// Verifies certificates as usual, and accepts one of `ca_file` as the server's own.
+/// Verifies certificates as usual, and also accepts a certificate of `ca_file` as the server
+/// certificate.
 ///
-/// `openssl req -x509` makes self-signed certificates that claim to be a CA. RFC 5280 does not allow
-/// a server to present one, and webpki refuses it; curl and Python accept it if it is in the file of
-/// trusted certificates. A certificate that the user listed itself is trusted without a chain: only
-/// its validity period and its name are checked.
+/// `openssl req -x509` makes self-signed certificates that claim to be a CA. RFC 5280 does not
+/// allow a server to present one, and webpki rejects it; curl and Python accept it if it is in the
+/// file of trusted certificates. A certificate that the user listed is trusted without a chain:
+/// only its validity period and its name are checked.
 #[derive(Debug)]
 struct ListedCertificates {
     inner: Arc<WebPkiServerVerifier>,
@@ -206,8 +209,8 @@ impl ListedCertificates {
     }
 }
 
-/// Returns true if the certificate is valid now and only refused because it is a CA's: webpki checks the
-/// period first.
+/// Returns true if the certificate is currently valid and was only rejected because it is a CA's:
+/// webpki checks the period first.
 fn is_ca_refused(error: &rustls::Error) -> bool {
     let rustls::Error::InvalidCertificate(CertificateError::Other(other)) = error else {
         return false;
@@ -262,7 +265,7 @@ impl ServerCertVerifier for ListedCertificates {
     }
 }
 
-/// Accepts every certificate, and still checks that the server holds its key.
+/// Accepts every certificate, but still checks that the server holds its key.
 #[derive(Debug)]
 struct AnyCertificate {
     algorithms: WebPkiSupportedAlgorithms,

@@ -1,6 +1,7 @@
-//! Requests whose time nobody measures: the list of models, a tokenizer's files. They use a common HTTP client, on a
-//! runtime of their own. The list of models is asked of the target directly, as the timed requests are; downloads heed the
-//! proxy settings of the environment. Both follow redirects.
+//! Untimed requests: the list of models and the files of a tokenizer. They use a general-purpose
+//! HTTP client on a dedicated runtime. The list of models is requested directly from the target,
+//! like the timed requests; downloads use the proxy settings of the environment. Both follow
+//! redirects.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -20,13 +21,16 @@ use veeksha_endpoint::error_in;
 use veeksha_endpoint::{one_line, shorten};
 use veeksha_model::redact_address;
 
-/// A list of models or an error message is never this large; what is, would only fill memory.
+/// Maximum size in bytes. A list of models or an error message is never this large; a larger body
+/// would only fill memory.
 const LARGEST: usize = 4 << 20;
 
-/// How long a download may make no progress.
+/// Maximum time without progress of a download.
 const STALLED: Duration = Duration::from_secs(60);
 
-/// The ids of the models that one server of a target offers (`GET models`), asked through its proxy if it has one. An empty list is an answer, too: dynamo without workers gives it.
+/// Returns the ids of the models that one server of a target offers (`GET models`), requested
+/// through its proxy if it has one. An empty list is a valid answer: dynamo without workers returns
+/// it.
 pub fn list_models(
     target: &Target,
     server: &Server,
@@ -46,8 +50,8 @@ pub fn list_models(
         })?;
         builder = builder.proxy(proxy);
     }
-    // In plain text, and without following redirects, no certificate is ever looked at: reading those of the system would only hold
-    // up the start.
+    // Over plain HTTP, without redirects, no certificate is ever checked. Reading the certificates
+    // of the system would only delay the start.
     let tls = match endpoint.tls {
         true => server.tls.clone(),
         false => TlsOptions {
@@ -83,7 +87,7 @@ pub fn list_models(
         .collect())
 }
 
-/// Fetches `url` into the file `to`, which is replaced only when everything has arrived.
+/// Downloads `url` to the file `to`, which is replaced only when everything has arrived.
 pub fn download(url: &str, bearer: Option<&Secret>, to: &Path) -> Result<(), TransportError> {
     let builder = Client::builder().connect_timeout(STALLED).read_timeout(STALLED);
     let mut request = client(builder, &TlsOptions::default(), url)?.get(url);
@@ -99,7 +103,7 @@ pub fn download(url: &str, bearer: Option<&Secret>, to: &Path) -> Result<(), Tra
         })
     });
     if result.is_err() {
-        // The part is of no use; that it may not exist is no news.
+        // The partial file is useless, and it may not exist.
         let _ = std::fs::remove_file(&part);
     }
     result
@@ -134,7 +138,7 @@ async fn fetch(
     file.sync_all().map_err(failed)
 }
 
-/// A neighbour of `to` that another process does not use.
+/// Returns a path next to `to` that no other process uses.
 fn part_file(to: &Path) -> PathBuf {
     let mut name = to.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.part", std::process::id()));
@@ -191,7 +195,7 @@ fn block_on<T>(url: &str, future: impl Future<Output = T>) -> Result<T, Transpor
     Ok(runtime.block_on(future))
 }
 
-/// A body of at most [`LARGEST`] bytes.
+/// Returns a body of at most [`LARGEST`] bytes.
 async fn body_of(mut response: Response, url: &str) -> Result<Vec<u8>, TransportError> {
     let mut body = Vec::new();
     while let Some(piece) = response
@@ -217,7 +221,7 @@ fn untimed(url: &str, reason: &str) -> TransportError {
     }
 }
 
-/// An error of the client and what lies below it, without the URL, which the caller names.
+/// Returns an error of the client and its causes as text, without the URL, which the caller adds.
 fn causes(error: &reqwest::Error) -> String {
     let mut text = if error.is_timeout() {
         "no answer in time".to_owned()

@@ -1,4 +1,4 @@
-//! From `client.api_base` and a path to what a connection and a request line need.
+//! Conversion of `client.api_base` and a path to the address of a connection and the request line.
 
 use hyper::http::uri::{Authority, Uri};
 
@@ -6,10 +6,10 @@ use veeksha_model::redact_address;
 
 use crate::error::TransportError;
 
-/// Where to connect and what to ask for.
+/// Address of a connection and the request target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Endpoint {
-    /// `https`.
+    /// Set for `https`.
     pub(crate) tls: bool,
     /// Host name or address, without the brackets of IPv6.
     pub(crate) host: String,
@@ -22,7 +22,7 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// Joins base URL and path. A query of the base (`?api-version=...`) stays behind the joined path.
+    /// Joins base URL and path. A query of the base (`?api-version=...`) follows the joined path.
     pub(crate) fn parse(api_base: &str, path: &str) -> Result<Self, TransportError> {
         let base = api_base.trim();
         let refuse = |reason: &str| TransportError::Url {
@@ -91,7 +91,7 @@ impl Endpoint {
         })
     }
 
-    /// `host:port`, as messages call it.
+    /// Returns `host:port`, for messages.
     pub(crate) fn place(&self) -> String {
         if self.host.contains(':') {
             format!("[{}]:{}", self.host, self.port)

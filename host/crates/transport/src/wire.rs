@@ -1,4 +1,4 @@
-//! A connection's bytes, with or without TLS.
+//! The byte stream of a connection, with or without TLS.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -9,7 +9,7 @@ use tokio_rustls::client::TlsStream;
 
 use crate::receiver::{Newest, StampedSocket};
 
-/// A connection's bytes, with or without TLS.
+/// The byte stream of a connection, with or without TLS.
 pub(crate) enum Wire {
     /// `http`.
     Plain(StampedSocket),
@@ -25,13 +25,14 @@ impl Wire {
         }
     }
 
-    /// The stamps of its reads.
+    /// Returns the stamps of the reads.
     pub(crate) fn newest(&self) -> &std::rc::Rc<Newest> {
         self.stamped().newest()
     }
 
-    /// Whether the idle connection looks alive: the server has neither closed it nor sent anything unasked. Between this look and
-    /// the next request it may still die.
+    /// Returns true if the idle connection appears to be alive: the server has neither closed it
+    /// nor sent unsolicited bytes. The connection may still fail between this check and the next
+    /// request.
     pub(crate) fn looks_alive(&self) -> bool {
         let mut byte = [0u8; 1];
         let flags = rustix::net::RecvFlags::PEEK | rustix::net::RecvFlags::DONTWAIT;
@@ -55,17 +56,17 @@ impl Wire {
         }
     }
 
-    /// Writes as much as there is room for; tries before it waits.
+    /// Writes as much as the socket accepts. Tries before it waits.
     pub(crate) fn poll_send(&mut self, cx: &mut Context<'_>, parts: [&[u8]; 2]) -> Poll<io::Result<usize>> {
         let slices = parts.map(IoSlice::new);
         match self {
             Wire::Plain(socket) => Pin::new(socket).poll_write_vectored(cx, &slices),
-            // One record for what one record can hold.
+            // Uses one TLS record for data that fit into one record.
             Wire::Tls(stream) => Pin::new(stream.as_mut()).poll_write_vectored(cx, &slices),
         }
     }
 
-    /// Waits until everything that was written has left this process.
+    /// Waits until all written bytes have left this process.
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Wire::Plain(_) => Poll::Ready(Ok(())),
