@@ -1,29 +1,31 @@
-//! How long the decoder takes for a chunk of a streamed answer, in nanoseconds: each chunk in a read of its own, as a paced
-//! server sends them, and coalesced in reads of 16 KiB, as a busy client finds them.
+//! Measures the decoder's time for a chunk of a streamed answer, in nanoseconds: with one read for
+//! each chunk, as a paced server sends them, and coalesced into reads of 16 KiB, as a busy client
+//! receives them.
 //!
 //! `cargo run --release -p veeksha-http1 --example decode_speed`
 //!
-//! Instructions are free of the machine's moods: `decode_speed WAY ANSWERS EVENTS` decodes so many answers of so many
-//! events one way (`single` or `coalesced`), without a clock. Run it under callgrind with two numbers of events; the
-//! difference is what events cost, without heads and without the start of the process.
+//! Instruction counts do not depend on the state of the machine: `decode_speed WAY ANSWERS EVENTS`
+//! decodes `ANSWERS` answers of `EVENTS` events one way (`single` or `coalesced`), without a clock.
+//! Run it under callgrind with two numbers of events; the difference is the cost of the events,
+//! without heads and without the start of the process.
 
 use std::hint::black_box;
 use std::time::Duration;
 
 use veeksha_http1::{DecodeError, Decoder, Limits, Part};
 
-/// Events of one answer where the clock is used.
+/// Events of one answer in timed measurements.
 const EVENTS: usize = 64;
-/// Bytes of one event, a usual size of a chat completion's chunk with one token.
+/// Bytes of one event, a usual size for a chunk of a chat completion with one token.
 const EVENT_BYTES: usize = 230;
-/// Bytes of a read that finds more than it takes.
+/// Bytes of a read that returns only part of the available data.
 const READ_BYTES: usize = 16 << 10;
-/// Answers of one round; the fastest round counts.
+/// Answers of one round. The fastest round is reported.
 const ROUND: usize = 200;
 
 struct Recording {
     bytes: Vec<u8>,
-    /// Where each read ends if the server is paced.
+    /// End of each read if the server is paced.
     paced: Vec<usize>,
 }
 
@@ -42,7 +44,7 @@ fn record(events: usize) -> Recording {
     Recording { bytes, paced }
 }
 
-/// One answer in these reads; the bytes of its body.
+/// Decodes one answer from these reads and returns the number of bytes of its body.
 fn decode(decoder: &mut Decoder, bytes: &[u8], reads: &[usize]) -> Result<usize, DecodeError> {
     decoder.restart();
     let mut size = 0;

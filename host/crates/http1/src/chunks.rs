@@ -1,20 +1,20 @@
-//! A body in chunks (RFC 9112, 7.1) and the trailers after it.
+//! Chunked bodies (RFC 9112, section 7.1) and their trailers.
 //!
-//! Lines of sizes and the ends of chunks must end with CR LF: a lone LF is refused, as the parsers of others refuse it,
-//! because two parties who disagree on where a chunk begins disagree on everything after it.
+//! Size lines and the ends of chunks must end with CR LF. A lone LF is rejected, as other parsers
+//! do, because two parties that disagree on the start of a chunk disagree on everything after it.
 
 use crate::error::{DecodeError, Place, excerpt};
 use crate::limits::Limits;
 
-/// How far the chunks of a body have come.
+/// Decoding state of a chunked body.
 #[derive(Debug)]
 pub(crate) struct Chunks {
     state: State,
-    /// The size as far as it was read; then the bytes of the chunk that are still to come.
+    /// The part of the size that was read; then the number of bytes of the chunk still to come.
     left: u64,
-    /// Bytes of the line of this chunk's size so far.
+    /// Bytes of the current size line so far.
     line: usize,
-    /// The trailers so far, held to be checked when they are complete.
+    /// The trailers so far, held until they are complete and can be checked.
     trailers: Vec<u8>,
     trailer_lines: usize,
 }
@@ -29,7 +29,7 @@ enum State {
     Space,
     /// After a semicolon.
     Extension,
-    /// After the CR of the size's line.
+    /// After the CR of the size line.
     SizeLf,
     Data,
     /// After the data of a chunk.
@@ -39,11 +39,11 @@ enum State {
     TrailerStart,
     Trailer,
     TrailerLf,
-    /// After the CR of the empty line that ends everything.
+    /// After the CR of the empty line that ends the answer.
     EndLf,
 }
 
-/// What comes next of a body.
+/// The next element of a body.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Step<'a> {
     Data(&'a [u8]),
@@ -81,7 +81,7 @@ impl Chunks {
             && line <= limits.chunk_line_bytes
         {
             let bytes = *input;
-            // A plain line is short and its size has at most 28 bits: no sum here can overflow.
+            // A plain line is short and its size has at most 28 bits, so no sum here can overflow.
             let end = line + size;
             if let [b'\r', b'\n', rest @ ..] = bytes.get(end..).unwrap_or_default() {
                 *input = rest;
@@ -94,7 +94,7 @@ impl Chunks {
         self.walk(input, limits)
     }
 
-    /// Byte by byte, except for data and trailers.
+    /// Decodes byte by byte, except for data and trailers.
     fn walk<'a>(&mut self, input: &mut &'a [u8], limits: &Limits) -> Result<Step<'a>, DecodeError> {
         let line_start = *input;
         while let Some((&byte, rest)) = input.split_first() {
@@ -163,7 +163,7 @@ impl Chunks {
         Ok(Step::More)
     }
 
-    /// One byte of the line before a chunk.
+    /// Processes one byte of the size line.
     #[inline]
     fn size_line(
         &mut self,
@@ -221,7 +221,8 @@ impl Chunks {
         Ok(())
     }
 
-    /// Trailers are not handed out, but what is not a list of fields is a sign that the sizes were wrong.
+    /// Checks the trailers. They are not returned, but anything other than a list of fields
+    /// indicates that the sizes were wrong.
     fn check_trailers(&mut self, limits: &Limits) -> Result<(), DecodeError> {
         if self.trailers.is_empty() {
             return Ok(());
@@ -238,7 +239,7 @@ impl Chunks {
     }
 }
 
-/// Appends without ever asking for more memory than `limit`, of which the caller knows that it suffices.
+/// Appends without allocating more than `limit` bytes. The caller guarantees that `limit` suffices.
 pub(crate) fn hold_bounded(held: &mut Vec<u8>, bytes: &[u8], limit: usize) {
     let size = held.len() + bytes.len();
     if size > held.capacity() {
@@ -251,8 +252,8 @@ pub(crate) fn hold_bounded(held: &mut Vec<u8>, bytes: &[u8], limit: usize) {
     held.extend_from_slice(bytes);
 }
 
-/// The length of the line and the size of a chunk, if the line is wholly in the input and has nothing but one to seven
-/// digits that are not zero in sum.
+/// Returns the length of the size line and the size of the chunk if the line is complete in the
+/// input and consists only of one to seven hexadecimal digits with a value other than zero.
 #[inline]
 fn plain_size(input: &[u8]) -> Option<(usize, usize)> {
     let mut size = 0;
@@ -274,7 +275,7 @@ fn digit(byte: u8) -> Option<u8> {
     (digit < 16).then_some(digit)
 }
 
-/// The value of each hexadecimal digit; 255 for what is none.
+/// Value of each hexadecimal digit; 255 for any other byte.
 const DIGITS: [u8; 256] = {
     let mut digits = [255; 256];
     let mut value = 0;
@@ -296,7 +297,7 @@ mod tests {
         }
     }
 
-    /// The sizes of the parts, and whether the input was used up or the body ended.
+    /// Returns the sizes of the parts, and the final step: input used up or end of the body.
     fn parts(chunks: &mut Chunks, mut input: &[u8]) -> (Vec<usize>, Step<'static>) {
         let mut sizes = Vec::new();
         loop {

@@ -1,4 +1,4 @@
-//! The decoder of one connection: bytes in, parts of answers out.
+//! The decoder of one connection: its input is bytes, its output is parts of answers.
 
 use crate::chunks::{Chunks, Step, hold_bounded};
 use crate::error::{DecodeError, Place};
@@ -9,30 +9,33 @@ use crate::limits::Limits;
 /// A part of an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Part<'a> {
-    /// An interim answer (1xx other than 101); the final one follows. Its header fields are dropped.
+    /// An interim answer (1xx other than 101), followed by the final one. Its header fields are
+    /// dropped.
     Interim(u16),
     /// The head of the final answer.
     Head(Head),
-    /// Bytes of the body, borrowed from the input, never empty. An ordinary chunk that is wholly in the input is one part.
+    /// Bytes of the body, borrowed from the input, never empty. An ordinary chunk that is complete
+    /// in the input is one part.
     Body(&'a [u8]),
     /// The end of the answer, after its trailers.
     End,
 }
 
-/// What it means that the server closed the connection, where that is no error.
+/// Meaning of a close by the server, where it is not an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Closed {
-    /// Between answers: before the first byte of one, or after [`Part::End`]. A request that was sent on a kept
-    /// connection has not been answered and may be sent again on another.
+    /// Between answers: before the first byte of one, or after [`Part::End`]. A request that was
+    /// sent on a kept connection has not been answered and may be sent again on another.
     Clean,
-    /// This is how the body ends. The answer is ended; no [`Part::End`] follows.
+    /// The close is the end of the body. The answer is complete; no [`Part::End`] follows.
     EndOfBody,
 }
 
 /// Decodes the answers of one connection, one at a time.
 ///
-/// [`Decoder::next`] is asked until it returns `None`; then more bytes have to be read, or the answer has ended.
-/// After an error every further call is [`DecodeError::Refused`], until [`Decoder::restart`].
+/// Call [`Decoder::next`] until it returns `None`; then more bytes have to be read, or the answer
+/// has ended. After an error every further call returns [`DecodeError::Refused`], until
+/// [`Decoder::restart`].
 #[derive(Debug)]
 pub struct Decoder {
     limits: Limits,
@@ -40,14 +43,14 @@ pub struct Decoder {
     /// An unfinished head.
     held: Vec<u8>,
     begun: bool,
-    /// Whether the connection can carry another request, as far as is known.
+    /// True if the connection can carry another request, based on the bytes so far.
     keep_alive: bool,
 }
 
 #[derive(Debug)]
 enum State {
     Head,
-    /// So many bytes are still to come; with none, the end has to be told.
+    /// Number of bytes still to come. At 0, the end is still to be reported.
     Length(u64),
     Chunked(Chunks),
     UntilClose,
@@ -55,14 +58,14 @@ enum State {
     Refused,
 }
 
-/// While a status line is not complete, a wrong beginning is looked for up to here.
+/// Number of bytes up to which an incomplete status line is checked for an invalid beginning.
 const FIRST_LOOK: usize = 16;
 
 impl Decoder {
-    /// For a new connection.
+    /// Creates a decoder for a new connection.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
-        // Positions in a head are kept in 32 bits.
+        // Positions in a head are stored in 32 bits.
         let head_bytes = limits.head_bytes.min(u32::MAX as usize);
         Self {
             limits: Limits { head_bytes, ..limits },
@@ -73,8 +76,9 @@ impl Decoder {
         }
     }
 
-    /// Ready for the answer to another request: on the same connection if [`Decoder::can_be_reused`] said so, else on
-    /// a new one. The request must be neither HEAD nor CONNECT, whose answers are framed in other ways.
+    /// Prepares for the answer to another request: on the same connection if
+    /// [`Decoder::can_be_reused`] returned true, otherwise on a new one. The request must be
+    /// neither HEAD nor CONNECT, whose answers are framed differently.
     pub fn restart(&mut self) {
         self.state = State::Head;
         self.held.clear();
@@ -82,17 +86,18 @@ impl Decoder {
         self.keep_alive = false;
     }
 
-    /// The next part of the answer in `input`, which is advanced past what was understood.
+    /// Returns the next part of the answer in `input`, which is advanced past the decoded bytes.
     ///
-    /// `None`: more bytes are needed, and `input` is empty, since what is there of a head or of a chunk's line has been
-    /// taken in. Or the answer has ended: then `input` is left as it is, and bytes in it, which nobody asked for, make
-    /// the connection unfit for reuse.
+    /// `None`: either more bytes are needed, and `input` is empty, since the available bytes of a
+    /// head or of a size line have been consumed. Or the answer has ended: then `input` is
+    /// unchanged, and any bytes in it, which are unsolicited, make the connection unfit for reuse.
     ///
-    /// Ask until `None`, not until `input` is empty: the end of a body of known length, which may be 0, is a part that
-    /// takes no byte.
+    /// Call until `None`, not until `input` is empty: the end of a body of known length, which may
+    /// be 0, is a part that consumes no byte.
     ///
     /// # Errors
-    /// When the answer is malformed or beyond the limits. `input` may then be anywhere.
+    /// If the answer is malformed or exceeds the limits. The position of `input` is then
+    /// unspecified.
     #[inline]
     pub fn next<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Part<'a>>, DecodeError> {
         if let State::Chunked(chunks) = &mut self.state {
@@ -130,11 +135,12 @@ impl Decoder {
         }
     }
 
-    /// The server closed the connection. It carries no further request, whatever the result.
+    /// Processes the close of the connection by the server. It carries no further request, whatever
+    /// the result.
     ///
     /// # Errors
-    /// [`DecodeError::Truncated`] if the answer had begun and had not ended; the error of the head if what there was of it
-    /// was malformed.
+    /// [`DecodeError::Truncated`] if the answer had begun and had not ended; the error of the head
+    /// if the received part of it was malformed.
     pub fn closed(&mut self) -> Result<Closed, DecodeError> {
         self.keep_alive = false;
         let place = match &self.state {
@@ -155,20 +161,23 @@ impl Decoder {
         self.refuse(DecodeError::Truncated { place })
     }
 
-    /// Whether the connection can carry another request now: the answer has ended, the server keeps the connection open,
-    /// where the answer ended is beyond doubt, and no bytes came after it.
+    /// Returns true if the connection can carry another request now: the answer has ended, the
+    /// server keeps the connection open, the end of the answer is unambiguous, and no bytes
+    /// followed it.
     #[must_use]
     pub fn can_be_reused(&self) -> bool {
         self.is_ended() && self.keep_alive
     }
 
-    /// Whether any byte of an answer has come, also of an interim one. Empty lines before a status line are none.
+    /// Returns true if any byte of an answer has arrived, including an interim one. Empty lines
+    /// before a status line do not count.
     #[must_use]
     pub fn has_begun(&self) -> bool {
         self.begun
     }
 
-    /// Whether the answer has ended: [`Part::End`] was handed out, or the close of the connection was the end.
+    /// Returns true if the answer has ended: [`Part::End`] was returned, or the close of the
+    /// connection was the end.
     #[must_use]
     pub fn is_ended(&self) -> bool {
         matches!(self.state, State::Ended)
@@ -188,7 +197,7 @@ impl Decoder {
         Err(error)
     }
 
-    /// The next head, out of the input alone if it is all there.
+    /// Returns the next head, parsed from the input alone if it is complete there.
     fn head<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Part<'a>>, DecodeError> {
         if input.is_empty() {
             return Ok(None);
@@ -201,8 +210,9 @@ impl Decoder {
         let parsed = if before == 0 {
             head::parse(piece, &self.limits)?
         } else {
-            // Parsing begins anew each time, so it is not done for every byte: only a line can make a head complete,
-            // and what fills the limit is refused for what it is if it is wrong, however it was cut.
+            // Each parse starts from the beginning, so it is not done for every byte: only a line
+            // end can complete a head. A head that fills the limit is also parsed, so that a
+            // malformed head is rejected with the same error at any cuts.
             let look = full || before < FIRST_LOOK || memchr::memchr(b'\n', piece).is_some();
             hold_bounded(&mut self.held, piece, limit);
             if look {
@@ -221,9 +231,10 @@ impl Decoder {
             *input = &input[piece.len()..];
             return Ok(None);
         };
-        // What was held is not a head without this piece, so the head ends in this piece.
+        // The held bytes are not a complete head without this piece, so the head ends in this
+        // piece.
         *input = &input[parsed.bytes.saturating_sub(before).min(input.len())..];
-        // Heads rarely come in pieces; thousands of connections need not keep the memory for it.
+        // Heads rarely arrive in pieces; thousands of connections need not keep the memory for it.
         self.held = Vec::new();
         Ok(Some(match parsed.kind {
             Kind::Interim(status) => Part::Interim(status),
@@ -259,7 +270,7 @@ mod tests {
     };
 
     impl Decoder {
-        /// Memory that is held between two calls.
+        /// Returns the memory that is held between two calls, in bytes.
         fn held_bytes(&self) -> usize {
             let trailers = match &self.state {
                 State::Chunked(chunks) => chunks.held_bytes(),
@@ -269,7 +280,7 @@ mod tests {
         }
     }
 
-    /// Feeds so many bytes of an endless piece at a time and returns the most that was held.
+    /// Feeds `step` bytes of an endless piece at a time and returns the maximum of the held bytes.
     fn most_held(start: &str, endless: &str, step: usize) -> usize {
         let mut decoder = Decoder::new(LIMITS);
         let bytes = format!("{start}{}", endless.repeat(5000));
@@ -299,7 +310,7 @@ mod tests {
                 ("HTTP/1.1 200 OK\r\ncontent-length: 9999999\r\n\r\n", "x", 0),
             ] {
                 let most = most_held(start, endless, step);
-                // A head that comes in pieces may be held before the body that holds nothing.
+                // A head that arrives in pieces may be held before the body, which holds nothing.
                 let head = if limit == 0 && step < start.len() { 256 } else { 0 };
                 assert!(most <= limit.max(head), "{start:?} {endless:?} by {step}: {most}");
             }

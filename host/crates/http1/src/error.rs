@@ -1,29 +1,30 @@
-//! Why an answer was refused.
+//! Errors of the decoder.
 
 use std::fmt;
 
-/// Why an answer could not be understood. Nothing after it on this connection can be trusted: close it.
+/// Reason why an answer could not be decoded. Nothing after it on this connection can be trusted:
+/// close the connection.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// The connection was closed before the answer ended.
     #[error("the connection was closed in {place} of the answer")]
     Truncated {
-        /// How far the answer had come.
+        /// Last position in the answer.
         place: Place,
     },
-    /// [`crate::Limits::head_bytes`].
+    /// The head exceeds [`crate::Limits::head_bytes`].
     #[error("the answer's head is larger than {limit} bytes")]
     HeadTooLarge {
         /// The limit.
         limit: usize,
     },
-    /// [`crate::Limits::headers`], for the head.
+    /// The head exceeds [`crate::Limits::headers`].
     #[error("the answer's head has more than {limit} header fields")]
     TooManyHeaders {
         /// The limit.
         limit: usize,
     },
-    /// The answer is something else, or another version of HTTP.
+    /// The answer is not HTTP, or uses another version of it.
     #[error("the answer does not begin with HTTP/1.1 or HTTP/1.0 but with `{found}`")]
     NotHttp {
         /// Its beginning.
@@ -35,7 +36,7 @@ pub enum DecodeError {
         /// Its beginning.
         line: String,
     },
-    /// A line of the head is no header field: its name or its value has forbidden bytes.
+    /// A line of the head is not a header field: its name or its value has forbidden bytes.
     #[error("the answer's header field `{line}` cannot be understood")]
     Header {
         /// Its beginning.
@@ -44,13 +45,13 @@ pub enum DecodeError {
     /// Status 101.
     #[error("the server switches to another protocol (status 101), which the request did not ask for")]
     SwitchingProtocols,
-    /// A length that is none.
+    /// The length is not a valid number.
     #[error("the answer's Content-Length `{value}` is not a number of bytes")]
     ContentLength {
-        /// What was sent.
+        /// The value as sent.
         value: String,
     },
-    /// Lengths that contradict each other.
+    /// Contradictory lengths.
     #[error("the answer has both Content-Length {first} and Content-Length {second}")]
     ContentLengths {
         /// One of them.
@@ -58,86 +59,87 @@ pub enum DecodeError {
         /// The other.
         second: u64,
     },
-    /// A transfer coding, or an order of them, that is not understood.
+    /// An unsupported transfer coding, or an unsupported order of codings.
     #[error("the answer's Transfer-Encoding is `{value}`; only `chunked` is understood")]
     TransferEncoding {
-        /// All that was sent.
+        /// The complete value as sent.
         value: String,
     },
-    /// HTTP/1.0 has no transfer codings: where the body ends cannot be known (RFC 9112, 6.1).
+    /// HTTP/1.0 has no transfer codings, so the end of the body is unknown (RFC 9112, section 6.1).
     #[error(
         "the answer is HTTP/1.0 and has the Transfer-Encoding `{value}`, which that version does not know"
     )]
     TransferEncodingInHttp10 {
-        /// All that was sent.
+        /// The complete value as sent.
         value: String,
     },
-    /// The line before a chunk.
+    /// The size line of a chunk is malformed.
     #[error("a chunk's size `{found}` is not hexadecimal")]
     ChunkSize {
-        /// What is there, from the beginning of the line or of the last piece of it.
+        /// Excerpt from the beginning of the line or of its last piece.
         found: String,
     },
     /// A size of 2^64 or more.
     #[error("a chunk's size is larger than 64 bits can tell")]
     ChunkSizeOverflow,
-    /// The line before a chunk does not end with CR LF.
+    /// The size line of a chunk does not end with CR LF.
     #[error("the line of a chunk's size does not end with CR LF but has `{found}`")]
     ChunkLineEnd {
-        /// What is there.
+        /// The bytes in place of CR LF.
         found: String,
     },
-    /// [`crate::Limits::chunk_line_bytes`].
+    /// A size line exceeds [`crate::Limits::chunk_line_bytes`].
     #[error("the line of a chunk's size is longer than {limit} bytes")]
     ChunkLineTooLong {
         /// The limit.
         limit: usize,
     },
-    /// A chunk is longer than its size says, or its size was wrong.
+    /// A chunk is longer than its declared size, or its size was wrong.
     #[error("a chunk does not end with CR LF after its size but has `{found}`")]
     ChunkEnd {
-        /// What is there.
+        /// The bytes in place of CR LF.
         found: String,
     },
-    /// [`crate::Limits::trailer_bytes`].
+    /// The trailers exceed [`crate::Limits::trailer_bytes`].
     #[error("the answer's trailers are larger than {limit} bytes")]
     TrailersTooLarge {
         /// The limit.
         limit: usize,
     },
-    /// [`crate::Limits::headers`], for the trailers.
+    /// The trailers exceed [`crate::Limits::headers`].
     #[error("the answer has more than {limit} trailers")]
     TooManyTrailers {
         /// The limit.
         limit: usize,
     },
-    /// What follows the last chunk is not a list of fields.
+    /// The bytes after the last chunk are not a list of fields.
     #[error("the answer's trailers `{found}` cannot be understood")]
     Trailers {
         /// Their beginning.
         found: String,
     },
-    /// The decoder was asked again after an error, without [`crate::Decoder::restart`].
+    /// The decoder was called again after an error, without [`crate::Decoder::restart`].
     #[error("the answer was refused already")]
     Refused,
 }
 
 impl DecodeError {
-    /// Whether the answer was cut off rather than malformed: what there was of it was right.
+    /// Returns true if the answer was cut off rather than malformed: the received part was valid.
     #[must_use]
     pub fn is_truncated(&self) -> bool {
         matches!(self, Self::Truncated { .. })
     }
 }
 
-/// How far an answer had come.
+/// Position in an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// In the status line or the header fields, or between an interim answer and the final one.
     Head,
-    /// In the body: bytes that were announced are missing, or the last chunk is.
+    /// In the body: announced bytes are missing, or the last chunk is.
     Body,
-    /// After the last chunk: the body is complete, the line that ends the answer is not there.
+    /// After the last chunk: the body is complete, but the empty line that ends the answer is
+    /// missing.
     Trailers,
 }
 
@@ -151,13 +153,14 @@ impl fmt::Display for Place {
     }
 }
 
-/// How many bytes of what was found an error shows.
+/// Maximum number of bytes that an error quotes.
 const EXCERPT_BYTES: usize = 48;
 
-/// The first line of `bytes`, or its beginning, so that a person can read it and a terminal is not harmed.
+/// Returns the first line of `bytes`, or its beginning, escaped so that it is readable and harmless
+/// to a terminal.
 pub(crate) fn excerpt(bytes: &[u8]) -> String {
     let line = match memchr::memchr2(b'\r', b'\n', bytes) {
-        // Nothing but a line end is shown as what it is.
+        // If the first byte is a line end, only that byte is shown.
         Some(0) => &bytes[..1],
         Some(end) => &bytes[..end],
         None => bytes,

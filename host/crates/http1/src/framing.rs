@@ -1,18 +1,18 @@
-//! Where a body ends, and whether the connection lives on after it (RFC 9112, 6.3 and 9.3).
+//! The end of a body, and the state of the connection after it (RFC 9112, sections 6.3 and 9.3).
 
 use crate::error::{DecodeError, excerpt};
 use crate::headers::Headers;
 
-/// How the end of a body is found.
+/// Method to find the end of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
-    /// After so many bytes (`Content-Length`).
+    /// After this number of bytes (`Content-Length`).
     Length(u64),
     /// In chunks (`Transfer-Encoding: chunked`).
     Chunked,
     /// When the server closes the connection.
     UntilClose,
-    /// There is no body, whatever the header fields say (status 204 and 304).
+    /// There is no body, regardless of the header fields (status 204 and 304).
     None,
 }
 
@@ -23,20 +23,22 @@ pub(crate) enum Version {
     Http11,
 }
 
-/// What the head says about the body and about the connection after it.
+/// Framing of the body, and persistence of the connection after it, according to the head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Terms {
     pub(crate) framing: Framing,
-    /// Whether the server keeps the connection open after this answer, and its end is beyond doubt.
+    /// Set if the server keeps the connection open after this answer, and the end of the answer is
+    /// unambiguous.
     pub(crate) keep_alive: bool,
 }
 
-/// The terms of the final answer to a request that was neither HEAD nor CONNECT.
+/// Returns the terms of the final answer to a request that was neither HEAD nor CONNECT.
 pub(crate) fn terms(version: Version, status: u16, headers: &Headers) -> Result<Terms, DecodeError> {
     let keep_alive = keeps_alive(version, headers);
     let coded = headers.get("transfer-encoding").is_some();
     if matches!(status, 204 | 304) {
-        // A 204 that announces a body may be followed by one: the next answer could not be told from it.
+        // A 204 that announces a body may be followed by one, which could not be distinguished from
+        // the next answer.
         let doubt =
             status == 204 && (coded || headers.get("content-length").is_some_and(|length| length != b"0"));
         return Ok(Terms {
@@ -45,7 +47,8 @@ pub(crate) fn terms(version: Version, status: u16, headers: &Headers) -> Result<
         });
     }
     if coded && transfer_coding(version, headers)? == TransferCoding::Chunked {
-        // Two framings are what an attack on a proxy looks like: chunks win, and nothing follows them.
+        // Two framings are typical of an attack on a proxy: chunks take precedence, and the
+        // connection is not reused.
         let doubt = headers.get("content-length").is_some();
         return Ok(Terms {
             framing: Framing::Chunked,
@@ -64,7 +67,8 @@ pub(crate) fn terms(version: Version, status: u16, headers: &Headers) -> Result<
     })
 }
 
-/// Whether the connection stays open: `close` anywhere ends it, HTTP/1.0 needs a `keep-alive`.
+/// Returns true if the connection stays open: `close` anywhere ends it, HTTP/1.0 needs a
+/// `keep-alive`.
 fn keeps_alive(version: Version, headers: &Headers) -> bool {
     let says = |word: &[u8]| {
         headers
@@ -102,7 +106,8 @@ fn transfer_coding(version: Version, headers: &Headers) -> Result<TransferCoding
     }
 }
 
-/// The one length. Some proxies repeat it, on lines or in a list: equal ones are one.
+/// Returns the body length. Some proxies repeat it, on separate lines or in a list: equal values
+/// count as one.
 fn content_length(headers: &Headers) -> Result<Option<u64>, DecodeError> {
     let mut length = None;
     for line in headers.get_all("content-length") {
@@ -120,7 +125,7 @@ fn content_length(headers: &Headers) -> Result<Option<u64>, DecodeError> {
     Ok(length)
 }
 
-/// Digits and nothing else; `str::parse` would take a sign.
+/// Parses digits and nothing else; `str::parse` would accept a sign.
 fn decimal(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;

@@ -10,18 +10,18 @@ use crate::limits::Limits;
 /// The head of the final answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
-    /// 200 to 999. There is no meaning in those from 600 on; they are handed out as they are.
+    /// 200 to 999. Statuses from 600 on have no defined meaning and are returned unchanged.
     pub status: u16,
     /// The header fields.
     pub headers: Headers,
-    /// How the end of the body is found.
+    /// Method to find the end of the body.
     pub framing: Framing,
 }
 
-/// A head that was understood.
+/// A parsed head.
 #[derive(Debug)]
 pub(crate) struct Parsed {
-    /// How many bytes it took, with the empty lines before it.
+    /// Number of bytes of the head, including the empty lines before it.
     pub(crate) bytes: usize,
     pub(crate) kind: Kind,
 }
@@ -33,10 +33,10 @@ pub(crate) enum Kind {
     Final(Head, Terms),
 }
 
-/// Headers of an ordinary head are parsed on the stack.
+/// Number of header fields up to which a head is parsed on the stack.
 const ON_STACK: usize = 128;
 
-/// The head at the beginning of `bytes`; `None` if it is not complete.
+/// Parses the head at the beginning of `bytes`. Returns `None` if it is incomplete.
 pub(crate) fn parse(bytes: &[u8], limits: &Limits) -> Result<Option<Parsed>, DecodeError> {
     if limits.headers <= ON_STACK {
         let mut fields = [const { MaybeUninit::uninit() }; ON_STACK];
@@ -89,7 +89,7 @@ fn parse_into<'b>(
 
 fn config() -> httparse::ParserConfig {
     let mut config = httparse::ParserConfig::default();
-    // RFC 9112, 5.2: a user agent has to read folded lines.
+    // RFC 9112, section 5.2: a user agent must accept folded lines.
     config.allow_obsolete_multiline_headers_in_responses(true);
     config
 }
@@ -114,8 +114,8 @@ fn refusal(error: httparse::Error, bytes: &[u8], limits: &Limits) -> DecodeError
     }
 }
 
-/// The line from which on the head cannot be understood: the parser does not say, but what it takes to refuse, it takes
-/// with every longer beginning of the head too.
+/// Returns the first line that makes the head invalid. The parser does not report it, but if it
+/// rejects a beginning of the head, it also rejects every longer one.
 fn offending_line(bytes: &[u8]) -> &[u8] {
     let ends: Vec<usize> = memchr::memchr_iter(b'\n', bytes).collect();
     let right = ends.partition_point(|end| {
@@ -129,7 +129,7 @@ fn offending_line(bytes: &[u8]) -> &[u8] {
     &bytes[begin..]
 }
 
-/// Without the empty lines that may stand before a status line.
+/// Removes the empty lines that may precede a status line.
 fn trim_start(bytes: &[u8]) -> &[u8] {
     let mut rest = bytes;
     while let Some(after) = rest.strip_prefix(b"\r\n").or_else(|| rest.strip_prefix(b"\n")) {
@@ -138,7 +138,7 @@ fn trim_start(bytes: &[u8]) -> &[u8] {
     rest
 }
 
-/// Whether there is anything but the empty lines that may stand before a status line.
+/// Returns true if there is anything but the empty lines that may precede a status line.
 pub(crate) fn has_begun(bytes: &[u8]) -> bool {
     bytes.iter().any(|byte| !matches!(byte, b'\r' | b'\n'))
 }

@@ -1,9 +1,10 @@
 //! The header fields of an answer in one buffer.
 
-/// The header fields of an answer, in the order in which they were sent, in two allocations whatever their number.
+/// The header fields of an answer, in the order in which they were sent, in two allocations
+/// regardless of their number.
 ///
-/// Names keep the case in which they were sent and are compared without it. Values are bytes without the white space
-/// around them; a folded line is one line with spaces.
+/// Names keep the case in which they were sent; comparisons ignore it. Values are bytes without the
+/// surrounding white space; a folded line is one line with spaces.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Headers {
     /// Name, value, name, value.
@@ -11,7 +12,7 @@ pub struct Headers {
     fields: Vec<Field>,
 }
 
-/// Where a field lies in the text. It begins where the one before it ends.
+/// Position of a field in the text. It begins at the end of the previous field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Field {
     name_end: u32,
@@ -19,7 +20,7 @@ struct Field {
 }
 
 impl Headers {
-    /// From the fields of a parsed head, whose size fits 32 bits.
+    /// Copies the fields of a parsed head, whose size fits 32 bits.
     pub(crate) fn collect(parsed: &[httparse::Header<'_>]) -> Self {
         let size = parsed
             .iter()
@@ -41,7 +42,7 @@ impl Headers {
         headers
     }
 
-    /// The first value of this name.
+    /// Returns the first value of this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.fields()
@@ -49,20 +50,20 @@ impl Headers {
             .map(|(_, value)| value)
     }
 
-    /// The first value of this name as text. `None` if there is none or if it is not UTF-8.
+    /// Returns the first value of this name as text. `None` if there is none or if it is not UTF-8.
     #[must_use]
     pub fn get_str(&self, name: &str) -> Option<&str> {
         self.get(name).and_then(|value| std::str::from_utf8(value).ok())
     }
 
-    /// Every value of this name, in order.
+    /// Returns every value of this name, in order.
     pub fn get_all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
         self.fields()
             .filter(move |(known, _)| known.eq_ignore_ascii_case(name.as_bytes()))
             .map(|(_, value)| value)
     }
 
-    /// Every field, name and value, in order.
+    /// Returns every field, name and value, in order.
     #[must_use]
     pub fn iter(&self) -> Iter<'_> {
         Iter {
@@ -70,13 +71,13 @@ impl Headers {
         }
     }
 
-    /// The number of fields.
+    /// Returns the number of fields.
     #[must_use]
     pub fn len(&self) -> usize {
         self.fields.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no fields.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty()
@@ -90,8 +91,9 @@ impl Headers {
         }
     }
 
-    /// The elements of the comma-separated lists under this name, over all its lines, without empty ones (RFC 9110, 5.6.1).
-    /// Commas in quoted strings are not looked for: the fields that framing needs have none.
+    /// Returns the elements of the comma-separated lists under this name, over all its lines,
+    /// without empty ones (RFC 9110, section 5.6.1). Commas in quoted strings are not handled: the
+    /// fields that framing needs have none.
     pub(crate) fn list<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
         self.get_all(name)
             .flat_map(|line| line.split(|byte| *byte == b','))
@@ -119,7 +121,7 @@ impl<'a> IntoIterator for &'a Headers {
     }
 }
 
-/// The fields of [`Headers`], name and value.
+/// Iterator over the fields of [`Headers`], name and value.
 #[derive(Debug, Clone)]
 pub struct Iter<'a> {
     fields: Fields<'a>,
@@ -129,14 +131,14 @@ impl<'a> Iterator for Iter<'a> {
     type Item = (&'a str, &'a [u8]);
 
     fn next(&mut self) -> Option<Self::Item> {
-        // A name is made of token bytes, which are ASCII.
+        // A name consists of token bytes, which are ASCII.
         self.fields
             .next()
             .map(|(name, value)| (std::str::from_utf8(name).unwrap_or_default(), value))
     }
 }
 
-/// The fields as bytes: a look-up need not look at names as text.
+/// Iterator over the fields as bytes: a look-up does not need names as text.
 #[derive(Debug, Clone)]
 struct Fields<'a> {
     text: &'a [u8],
@@ -156,7 +158,7 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// A value without its folds: each becomes one space (RFC 9112, 5.2).
+/// Appends a value without its folds: each becomes one space (RFC 9112, section 5.2).
 fn push_unfolded(text: &mut Vec<u8>, value: &[u8]) {
     if memchr::memchr(b'\n', value).is_none() {
         text.extend_from_slice(value);

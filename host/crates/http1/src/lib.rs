@@ -1,10 +1,10 @@
-//! The client side of HTTP/1.1 (RFC 9112) over bytes: requests to bytes, bytes to answers. Pure: no sockets, no clock,
-//! no tasks.
+//! The client side of HTTP/1.1 (RFC 9112) over bytes: it converts requests to bytes and bytes to
+//! answers. Pure: no sockets, no clock, no tasks.
 //!
-//! A [`RequestTemplate`] is made once for an endpoint and appends requests to a buffer. A [`Decoder`] belongs to one
-//! connection; it is given what was read, in pieces of any size, and hands back the parts of the answer. Bytes of the
-//! body are borrowed from what was read: an ordinary chunk that lies wholly in one read costs neither a copy nor an
-//! allocation.
+//! A [`RequestTemplate`] is built once for an endpoint and appends requests to a buffer. A
+//! [`Decoder`] belongs to one connection. Its input is the received bytes, in pieces of any size;
+//! its output is the parts of the answer. Bytes of the body are borrowed from the input: an
+//! ordinary chunk that is complete in one read costs neither a copy nor an allocation.
 //!
 //! ```
 //! use veeksha_http1::{Decoder, Framing, Limits, Part, RequestTemplate};
@@ -15,9 +15,10 @@
 //! request.extend_from_slice(b"{}");
 //!
 //! let mut decoder = Decoder::new(Limits::default());
-//! let mut read: &[u8] = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n";
+//! let mut read: &[u8] =
+//!     b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n";
 //! let mut body = Vec::new();
-//! // Until `None`, and not until `read` is empty: the end of an answer may need no further byte.
+//! // Until `None`, not until `read` is empty: the end of an answer may consume no byte.
 //! while let Some(part) = decoder.next(&mut read)? {
 //!     match part {
 //!         Part::Interim(_) => {}
@@ -31,22 +32,30 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Where this decoder differs from hyper's, on purpose
-//! A property test feeds both the same bytes at the same cuts and demands the same answer. They differ in these cases
-//! only, each with a test of its own:
+//! # Deliberate differences from hyper 1
 //!
-//! | case | here | hyper 1 |
-//! |---|---|---|
-//! | `101 Switching Protocols` | refused: no upgrade was asked for | handed out as an upgrade |
-//! | `Transfer-Encoding` other than one `chunked` (`gzip, chunked`) | refused, by name | read as chunks, still encoded |
-//! | `Transfer-Encoding: gzip`, no `chunked` | refused, by name | read until the connection closes |
-//! | `Transfer-Encoding: chunked` with an empty element after it (`chunked,`) | chunks: empty elements are none | read until the connection closes |
-//! | `Transfer-Encoding` of nothing but `identity` or empty elements | as if it were absent | read until the connection closes |
-//! | `Content-Length` of 2^64 − 1 or 2^64 − 2 | a length like any other | refused |
-//! | a line of a chunk's size and extensions | at most [`Limits::chunk_line_bytes`] for each line | at most 16 KiB of extensions for the body |
-//! | a lone LF in the trailers that ends them before the end of the answer | refused, as any lone LF there | what follows it is dropped |
-//! | a line folded in the head (obs-fold) | always unfolded, as RFC 9112 asks of a client | refused unless switched on |
-//! | a head larger than the limit | [`Limits::head_bytes`] | the size of the read buffer |
+//! A property test feeds both decoders the same bytes at the same cuts and requires the same
+//! answer. They differ only in the following cases, each with a dedicated test.
+//!
+//! * `101 Switching Protocols`: rejected here, since no upgrade was requested; hyper returns it as
+//!   an upgrade.
+//! * `Transfer-Encoding` other than one `chunked` (`gzip, chunked`): rejected here, with the value
+//!   in the error; hyper reads it as chunks that are still encoded.
+//! * `Transfer-Encoding: gzip`, without `chunked`: rejected here, with the value in the error;
+//!   hyper reads until the connection closes.
+//! * `Transfer-Encoding: chunked` with an empty element after it (`chunked,`): chunks here, since
+//!   empty elements are ignored; hyper reads until the connection closes.
+//! * `Transfer-Encoding` with only `identity` or empty elements: treated as absent here; hyper
+//!   reads until the connection closes.
+//! * `Content-Length` of 2^64 − 1 or 2^64 − 2: a length like any other here; hyper rejects it.
+//! * The size line of a chunk with its extensions: at most [`Limits::chunk_line_bytes`] for each
+//!   line here; hyper allows at most 16 KiB of extensions for the whole body.
+//! * A lone LF in the trailers that ends them before the end of the answer: rejected here, like any
+//!   lone LF in the trailers; hyper drops what follows it.
+//! * A folded line in the head (obs-fold): always unfolded here, as RFC 9112 requires of a client;
+//!   hyper rejects it unless this is enabled.
+//! * The maximum size of a head: [`Limits::head_bytes`] here; in hyper, the size of the read
+//!   buffer.
 #![forbid(unsafe_code)]
 
 mod chunks;

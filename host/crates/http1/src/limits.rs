@@ -1,13 +1,14 @@
-//! How much a server may send of what has to be held or counted.
+//! Limits on the parts of an answer that have to be held or counted.
 
-/// Limits on what a server may send. What lies beyond them is refused with an error that names the limit.
+/// Limits on the size of an answer. Anything beyond them is rejected with an error that names the
+/// limit.
 ///
-/// They bound the memory of a [`crate::Decoder`]: it holds at most an unfinished head, or unfinished trailers, and
-/// nothing of a body. A body has no limit here.
+/// They bound the memory of a [`crate::Decoder`]: it holds at most an unfinished head, or
+/// unfinished trailers, and nothing of a body. A body has no limit here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of one head: empty lines before it, status line, header fields and the empty line that ends it. At most
-    /// 4 GiB; more is taken as that.
+    /// Bytes of one head: empty lines before it, status line, header fields and the empty line that
+    /// ends it. At most 4 GiB; larger values are reduced to that.
     pub head_bytes: usize,
     /// Header fields in one head, and lines in the trailers of one answer.
     pub headers: usize,

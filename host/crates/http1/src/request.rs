@@ -1,79 +1,82 @@
-//! Requests to bytes.
+//! Serialization of requests.
 
 use std::io::Write as _;
 
-/// A request line and the header fields that are the same for every request, made once; each request appends what varies.
+/// A request line and the header fields that are the same for every request. It is built once; each
+/// request appends its variable fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestTemplate {
     start: Vec<u8>,
     empty: EmptyBody,
 }
 
-/// What is said of a body of 0 bytes (RFC 9110, 8.6).
+/// Representation of a body of 0 bytes (RFC 9110, section 8.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EmptyBody {
-    /// The method is meant to have a body: its length is 0.
+    /// The method expects a body: `content-length: 0` is sent.
     Announced,
-    /// It is not: nothing.
+    /// The method expects no body: no length is sent.
     Unmentioned,
 }
 
-/// Why a request cannot be written. Values are not shown: they may be secrets.
+/// Reason why a request cannot be written. Values are omitted because they may be secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
-    /// Not a token.
+    /// The method is not a token.
     #[error("the method `{method}` is not made of letters")]
     Method {
-        /// What was given.
+        /// The method as given.
         method: String,
     },
-    /// HEAD and CONNECT.
+    /// The method is HEAD or CONNECT.
     #[error(
         "the method {method} cannot be used: its answers are framed in another way than the decoder knows"
     )]
     UnframedMethod {
-        /// What was given.
+        /// The method as given.
         method: String,
     },
-    /// Spaces, control characters or bytes beyond ASCII.
+    /// The target contains spaces, control characters or non-ASCII bytes.
     #[error("the target `{target}` has characters that have to be percent-encoded, or is empty")]
     Target {
-        /// What was given.
+        /// The target as given.
         target: String,
     },
-    /// Not a token.
+    /// The header name is not a token.
     #[error("the header name `{name}` is empty or has characters that a name cannot have")]
     HeaderName {
-        /// What was given.
+        /// The name as given.
         name: String,
     },
-    /// CR, LF, NUL or another control character.
+    /// The value contains CR, LF, NUL or another control character.
     #[error("the value of the header `{name}` has a line end or another control character")]
     HeaderValue {
-        /// The name.
+        /// Name of the header.
         name: String,
     },
-    /// The body's length is this crate's own business.
+    /// A framing header was given. This crate itself sets the length of the body.
     #[error("the header `{name}` cannot be set: the body's length is written for each request")]
     Framing {
         /// `content-length` or `transfer-encoding`.
         name: String,
     },
-    /// RFC 9112, 3.2.
+    /// `host` is missing or repeated (RFC 9112, section 3.2).
     #[error(
         "a request needs the header `host` exactly once among those of its template, and has it {count} times"
     )]
     Host {
-        /// How often it is there.
+        /// Number of occurrences.
         count: usize,
     },
 }
 
 impl RequestTemplate {
-    /// The request line and the constant header fields, in their order. `host` must be one of them.
+    /// Builds the request line and the constant header fields, in the given order. `host` must be
+    /// one of them.
     ///
     /// # Errors
-    /// If a part could not be sent as it is or would change where the request ends; HEAD and CONNECT are refused.
+    /// If a part cannot be sent unchanged or would change where the request ends, and for HEAD and
+    /// CONNECT.
     pub fn new(method: &str, target: &str, headers: &[(&str, &[u8])]) -> Result<Self, RequestError> {
         if !is_token(method) {
             return Err(RequestError::Method {
@@ -109,12 +112,13 @@ impl RequestTemplate {
         Ok(Self { start, empty })
     }
 
-    /// Appends a request's head to `out`: the template, `extra` fields in their order, and the length of the body that the
-    /// caller appends after it. A length of 0 is left out where the method is not meant to have a body.
+    /// Appends a request's head to `out`: the template, the `extra` fields in the given order, and
+    /// the length of the body that the caller appends after it. A length of 0 is omitted if the
+    /// method expects no body.
     ///
     /// # Errors
-    /// If an extra field could not be sent as it is, is a second `host`, or would change where the request ends. `out` is
-    /// then as it was.
+    /// If an extra field cannot be sent unchanged, is a second `host`, or would change where the
+    /// request ends. `out` is then unchanged.
     pub fn write(
         &self,
         out: &mut Vec<u8>,
@@ -171,7 +175,7 @@ fn push_field(out: &mut Vec<u8>, name: &str, value: &[u8]) -> Result<(), Request
     Ok(())
 }
 
-/// RFC 9110, 5.6.2.
+/// Returns true for a token (RFC 9110, section 5.6.2).
 fn is_token(text: &str) -> bool {
     !text.is_empty()
         && text

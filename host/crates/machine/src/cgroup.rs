@@ -1,14 +1,15 @@
-//! Where the control groups of this process have their files, for version 1 and 2.
+//! Paths of the control group files of this process, for versions 1 and 2.
 
 use crate::tree::Tree;
 
-/// How deep a hierarchy is looked through.
+/// Maximum depth of a hierarchy that is searched.
 const DEEPEST: usize = 32;
 
-/// The folders in which the files of a controller may be, the group's own first and then its ancestors: a limit of any of them holds.
+/// Returns the folders that may contain the files of a controller, first that of the group itself
+/// and then those of its ancestors: a limit of any of them applies.
 ///
-/// The path in `/proc/self/cgroup` may be that of the machine, while a container sees only its own part, mounted at the root; so the
-/// root is always among the folders.
+/// The path in `/proc/self/cgroup` may be that of the host, while a container sees only its own
+/// part, mounted at the root. The root is therefore always among the folders.
 pub(crate) fn folders(tree: &Tree, controller: &str) -> Vec<String> {
     let text = tree.text("/proc/self/cgroup").unwrap_or_default();
     let mut found = Vec::new();

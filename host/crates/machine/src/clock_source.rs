@@ -1,11 +1,11 @@
-//! What the kernel reads the time from: a clock that is slow to read makes every timestamp expensive.
+//! The kernel's clock source: a source that is slow to read makes every timestamp expensive.
 
 use crate::finding::{Finding, State};
 use crate::tree::Tree;
 
 const FOLDER: &str = "/sys/devices/system/clocksource/clocksource0";
 
-/// The clock source in use.
+/// Returns the clock source in use.
 pub(crate) fn current(tree: &Tree) -> Option<String> {
     tree.word(&format!("{FOLDER}/current_clocksource"))
 }
@@ -20,7 +20,8 @@ pub(crate) fn finding(tree: &Tree) -> Option<Finding> {
         | "arch_sys_counter"
         | "timebase"
         | "riscv_clocksource" => State::Good,
-        // A trap to the hypervisor or a read over a slow bus, a microsecond or more each time.
+        // A trap to the hypervisor or a read over a slow bus, which takes a microsecond or more
+        // each time.
         "hpet" | "acpi_pm" | "jiffies" | "refined-jiffies" | "pit" => State::Bad,
         _ => State::Advice,
     };

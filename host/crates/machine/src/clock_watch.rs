@@ -1,6 +1,7 @@
-//! Whether somebody set the wall clock while a run went on.
+//! Detection of steps of the wall clock during a run.
 //!
-//! Nothing is measured with the wall clock, but the files of a run name instants of it, and other machines' logs are compared with them.
+//! Nothing is measured with the wall clock, but the files of a run contain wall clock times, and
+//! logs of other machines are compared with them.
 
 use veeksha_clock::{RunClock, wall_nanos};
 use veeksha_model::Nanos;
@@ -8,15 +9,16 @@ use veeksha_model::Nanos;
 /// Both clocks at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockReading {
-    /// The run's clock (`CLOCK_MONOTONIC`).
+    /// The run's clock (`CLOCK_MONOTONIC`), in nanoseconds.
     pub monotonic: Nanos,
     /// Nanoseconds since 1970 (`CLOCK_REALTIME`).
     pub wall: u64,
 }
 
 impl ClockReading {
-    /// Reads both. The monotonic clock is read on both sides of the other, up to eight times, and the closest pair counts: being
-    /// interrupted between the two must not look like a step.
+    /// Reads both clocks. The monotonic clock is read before and after the wall clock, up to eight
+    /// times, and the closest pair is used: an interruption between the two must not look like a
+    /// step.
     pub fn take(clock: RunClock) -> Self {
         let mut best = (
             Nanos::MAX,
@@ -44,15 +46,15 @@ impl ClockReading {
 /// A step of the wall clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockStep {
-    /// When it was noticed.
+    /// Time of the reading that detected the step.
     pub at: Nanos,
-    /// The look before: the step lies between the two.
+    /// Time of the previous reading. The step occurred between the two.
     pub since: Nanos,
-    /// By how much the wall clock was moved, in nanoseconds; negative: back.
+    /// Displacement of the wall clock in nanoseconds; negative if it was set back.
     pub by: i64,
 }
 
-/// Compares readings of the two clocks.
+/// A detector of steps that compares readings of the two clocks.
 #[derive(Clone, Debug)]
 pub struct ClockWatch {
     threshold: Nanos,
@@ -60,8 +62,9 @@ pub struct ClockWatch {
 }
 
 impl ClockWatch {
-    /// A watch that reports steps of at least `threshold` nanoseconds between two looks. Time servers that slew the clock move it by up
-    /// to 500 µs each second, which is no step: choose more than that for the time between two looks.
+    /// Returns a watch that reports steps of at least `threshold` nanoseconds between two readings.
+    /// Time servers that slew the clock move it by up to 500 µs each second, which is not a step:
+    /// choose more than that for the time between two readings.
     pub fn new(threshold: Nanos) -> Self {
         ClockWatch {
             threshold,
@@ -69,7 +72,8 @@ impl ClockWatch {
         }
     }
 
-    /// Takes a reading; says by how much the wall clock was moved since the reading before, if by at least the threshold.
+    /// Processes a reading. Returns the step since the previous reading if it is at least the
+    /// threshold.
     pub fn look(&mut self, reading: ClockReading) -> Option<ClockStep> {
         let last = self.last.replace(reading)?;
         let wall = i128::from(reading.wall) - i128::from(last.wall);

@@ -1,13 +1,14 @@
-//! The cores that this process may use, and keeping a thread on some of them.
+//! The cores that this process may use, and the affinity of its threads.
 
 use rustix::process::getpid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::error::MachineError;
 
-/// The cores that this process may use, in order. A thread that was pinned (see [`pin_to`]) does not narrow it.
+/// Returns the cores that this process may use, in ascending order. Pinned threads (see [`pin_to`])
+/// do not reduce the list.
 pub fn usable_cores() -> Vec<usize> {
-    // The affinity of the main thread, which is the process's own.
+    // The affinity of the main thread is that of the process.
     let set = sched_getaffinity(Some(getpid())).or_else(|_| sched_getaffinity(None));
     match set {
         Ok(set) => (0..CpuSet::MAX_CPU).filter(|&core| set.is_set(core)).collect(),
@@ -15,11 +16,12 @@ pub fn usable_cores() -> Vec<usize> {
     }
 }
 
-/// Keeps the calling thread on the given cores.
+/// Restricts the calling thread to the given cores.
 ///
 /// # Errors
-/// [`MachineError::NoCores`] for an empty list, [`MachineError::Cores`] for a core that this process may not use (the message names those
-/// that it may), [`MachineError::Pinning`] if the kernel refuses.
+/// [`MachineError::NoCores`] for an empty list, [`MachineError::Cores`] for a core that this
+/// process may not use (the message lists the permitted ones), [`MachineError::Pinning`] if the
+/// kernel refuses.
 pub fn pin_to(cores: &[usize]) -> Result<(), MachineError> {
     let usable = usable_cores();
     if cores.is_empty() {
@@ -71,7 +73,7 @@ mod tests {
                 usable: usable.clone()
             })
         );
-        // Beyond what a set can hold, where setting the bit would be out of bounds.
+        // A number beyond the capacity of a set, where setting the bit would be out of bounds.
         let error = pin_to(&[usable[0], 1_000_000]).expect_err("no such core");
         assert_eq!(
             error,

@@ -1,9 +1,10 @@
-//! Whether this is a virtual machine, and whether it is a container.
+//! Detection of virtual machines and containers.
 
 use crate::finding::{Finding, State};
 use crate::tree::Tree;
 
-/// The hypervisor's product, or that there is one; `None` on bare metal.
+/// Returns the product name of the hypervisor, or a generic name if only its presence is known.
+/// Returns `None` on bare metal.
 pub(crate) fn hypervisor(tree: &Tree) -> Option<String> {
     let cpu = tree.text("/proc/cpuinfo").unwrap_or_default();
     let flagged = cpu
@@ -25,7 +26,8 @@ pub(crate) fn hypervisor(tree: &Tree) -> Option<String> {
         "Xen",
         "Firecracker",
     ];
-    // Names of products are also those of bare machines (`Amazon EC2` has metal instances); the processor's flag tells.
+    // Product names also occur on bare metal (`Amazon EC2` has metal instances), so the processor's
+    // flag decides.
     let named = known
         .into_iter()
         .find(|name| product.contains(name) || vendor.contains(name));
@@ -33,13 +35,13 @@ pub(crate) fn hypervisor(tree: &Tree) -> Option<String> {
         (_, Some(kind), _) => Some(kind),
         (true, None, Some(name)) => Some(name.to_owned()),
         (true, None, None) => Some("a hypervisor".to_owned()),
-        // Arm processors have no such flag, so the product's name has to do.
+        // Arm processors have no such flag, so the product name decides.
         (false, None, Some(name)) if !cpu.contains("flags") => Some(name.to_owned()),
         (false, None, _) => None,
     }
 }
 
-/// What kind of container this is; `None` outside of one.
+/// Returns the kind of container; `None` outside of one.
 pub(crate) fn container(tree: &Tree) -> Option<&'static str> {
     if tree.exists("/.dockerenv") {
         return Some("docker");
@@ -104,7 +106,7 @@ mod tests {
         ]);
         assert_eq!(hypervisor(&guest).as_deref(), Some("QEMU"));
         assert_eq!(finding(&guest).state, State::Advice);
-        // A metal instance bears the cloud's name, too.
+        // A metal instance also has the name of the cloud.
         let (_folder, metal) = tree(&[
             ("/proc/cpuinfo", "flags\t\t: fpu sse2\n"),
             ("/sys/class/dmi/id/sys_vendor", "Amazon EC2\n"),

@@ -1,38 +1,39 @@
-//! What a request to this machine can be refused for.
+//! Errors of requests for machine resources.
 
-/// Why a limit, a priority or a set of cores was not granted. Every message names the remedy where there is one.
+/// Reason why a limit, a priority or a set of cores was not granted. Every message names the remedy
+/// if there is one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MachineError {
     /// The soft limit of open files could not be raised.
     #[error("the limit of open files stays at {soft}: the kernel refused {hard} ({reason})")]
     OpenFiles {
-        /// The limit that holds.
+        /// The limit in effect.
         soft: u64,
-        /// The limit that was asked for.
+        /// The requested limit.
         hard: u64,
-        /// The kernel's word.
+        /// The error of the kernel.
         reason: String,
     },
     /// A real-time priority outside the range of the policy.
     #[error("the real-time priority {priority} does not exist; it must be between 1 and 99")]
     NoSuchPriority {
-        /// What was asked for.
+        /// The requested priority.
         priority: u8,
     },
-    /// The kernel does not let this process have a real-time priority.
+    /// The kernel does not permit a real-time priority for this process.
     #[error(
         "the real-time priority {priority} is refused ({reason}); raise `ulimit -r` to at least {priority} (a line `rtprio` in /etc/security/limits.conf), or grant CAP_SYS_NICE: `sudo setcap cap_sys_nice+ep $(command -v veeksha-host)`"
     )]
     Priority {
-        /// What was asked for.
+        /// The requested priority.
         priority: u8,
-        /// The kernel's word.
+        /// The error of the kernel.
         reason: String,
     },
-    /// No core was named.
+    /// The list of cores is empty.
     #[error("no core is named to run on; this process may use {}", list(usable))]
     NoCores {
-        /// The cores that may be named.
+        /// The cores that are permitted.
         usable: Vec<usize>,
     },
     /// Cores that this process may not use, or that do not exist.
@@ -43,17 +44,17 @@ pub enum MachineError {
         list(usable)
     )]
     Cores {
-        /// What was asked for in vain.
+        /// The requested cores that are not permitted.
         refused: Vec<usize>,
-        /// The cores that may be named.
+        /// The cores that are permitted.
         usable: Vec<usize>,
     },
-    /// The kernel refused cores that it had offered.
+    /// The kernel refused cores that it had listed as permitted.
     #[error("the kernel refused to pin a thread to {} ({reason})", list(cores))]
     Pinning {
-        /// What was asked for.
+        /// The requested cores.
         cores: Vec<usize>,
-        /// The kernel's word.
+        /// The error of the kernel.
         reason: String,
     },
 }

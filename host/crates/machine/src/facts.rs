@@ -1,4 +1,5 @@
-//! What this machine is, as plain data: for the files of a run and for the heading of a table of figures.
+//! A description of this machine as plain data, for the files of a run and for the headings of
+//! benchmark tables.
 
 use serde::Serialize;
 
@@ -6,36 +7,36 @@ use crate::memory::memory;
 use crate::tree::{Tree, field};
 use crate::{clock_source, environment, load, open_files, ports, power, quota};
 
-/// What this machine is. A field that cannot be read here is `None`.
+/// A description of this machine. A field that cannot be read is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Facts {
-    /// The processor's name.
+    /// Name of the processor.
     pub processor: Option<String>,
     /// Release of the kernel.
     pub kernel: Option<String>,
-    /// Cores that this process may use.
+    /// Number of cores that this process may use.
     pub cores: usize,
-    /// A quota of processor time, in cores.
+    /// Quota of processor time, in cores.
     pub quota_cores: Option<f64>,
     /// Memory of the machine, in bytes.
     pub memory: Option<u64>,
-    /// Memory that may still be taken, limits of a container included, in bytes.
+    /// Memory that can still be allocated, in bytes, including the limits of a container.
     pub memory_available: Option<u64>,
     /// The hypervisor, if there is one.
     pub hypervisor: Option<String>,
-    /// The container, if this is one.
+    /// The container, if the process runs in one.
     pub container: Option<&'static str>,
-    /// What the kernel reads the time from.
+    /// The kernel's clock source.
     pub clock_source: Option<String>,
-    /// Governors of the usable cores' frequency; empty where none is visible.
+    /// Frequency governors of the usable cores. Empty if none is visible.
     pub governors: Vec<String>,
     /// Soft limit of open files.
     pub open_files: Option<u64>,
     /// Hard limit of open files.
     pub open_files_most: Option<u64>,
-    /// Local ports for outgoing connections to one address.
+    /// Number of local ports for outgoing connections to one address.
     pub local_ports: Option<u32>,
-    /// Runnable threads, averaged over the last minute.
+    /// Number of runnable threads, averaged over the last minute.
     pub load: Option<f64>,
 }
 

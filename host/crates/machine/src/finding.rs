@@ -1,39 +1,40 @@
-//! One thing that bears on how accurate a measurement can be here.
+//! A single factor that affects the accuracy of measurements on this machine.
 
 use serde::Serialize;
 
-/// How a finding bears on a measurement.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// Nothing to do.
+    /// No action is needed.
     Good,
-    /// Figures hold, and would be better otherwise.
+    /// Results are valid, but could be more accurate.
     Advice,
-    /// The expected load cannot be driven, or its figures cannot be trusted.
+    /// The expected load cannot be generated, or its results are unreliable.
     Bad,
 }
 
-/// One thing that bears on how accurate a measurement can be here.
+/// A single factor that affects the accuracy of measurements on this machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What was looked at, for example `open files`.
+    /// The checked property, for example `open files`.
     pub name: &'static str,
-    /// How it bears on a measurement.
+    /// Severity for a measurement.
     pub state: State,
-    /// What is the case, for example `20000 (hard limit 20000)`.
+    /// The observed value, for example `20000 (hard limit 20000)`.
     pub found: String,
-    /// Why it matters, in a sentence.
+    /// Reason for its relevance, in one sentence.
     pub why: String,
-    /// The exact command or setting that improves it, where there is one.
+    /// The exact command or setting that improves it, if there is one.
     pub remedy: Option<String>,
 }
 
-/// The load that this machine is asked to drive.
+/// The load that this machine is expected to generate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExpectedLoad {
-    /// Answers that stream at the same time: each holds a connection, hence a file and a local port.
+    /// Answers that stream at the same time. Each holds a connection, and thus a file and a local
+    /// port.
     pub streams: u32,
-    /// New requests each second.
+    /// New requests per second.
     pub requests_per_second: f64,
 }

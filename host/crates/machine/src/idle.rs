@@ -1,12 +1,12 @@
-//! How deep the cores sleep: leaving a deep idle state takes time.
+//! Idle states of the cores: leaving a deep idle state takes time.
 
 use crate::finding::{Finding, State};
 use crate::tree::Tree;
 
-/// From here on the way out of an idle state is seen in a lateness of tens of microseconds.
+/// Exit latency in microseconds from which an idle state causes delays of tens of microseconds.
 const SLOW_MICROS: u64 = 50;
 
-/// The slowest idle state that is enabled on a core: its name, and how many microseconds the way out of it takes.
+/// Returns the slowest enabled idle state of a core: its name and its exit latency in microseconds.
 fn deepest(tree: &Tree, core: usize) -> Option<(String, u64)> {
     let folder = format!("/sys/devices/system/cpu/cpu{core}/cpuidle");
     tree.names(&folder)

@@ -1,8 +1,11 @@
-//! What this machine allows a measurement: limits, ports, scheduling, and how busy the threads were.
+//! Capabilities of this machine for a measurement: limits, ports, scheduling, and the load of the
+//! threads.
 //!
-//! [`Machine`] reads `/proc` and `/sys`, measures how late a sleeping thread is woken, and says in words what bears on the accuracy of a
-//! measurement here ([`Finding`]) and how to improve it. The rest is what a run does about it: [`raise_open_files`],
-//! [`set_realtime`], [`pin_to`], and what it watches while it goes on: [`ThreadWatch`], [`ClockWatch`].
+//! [`Machine`] reads `/proc` and `/sys`, measures the wake-up delay of a sleeping thread, and
+//! reports everything that affects the accuracy of a measurement ([`Finding`]) together with
+//! possible improvements. The other items are used by a run: to adjust the machine
+//! ([`raise_open_files`], [`set_realtime`], [`pin_to`]), and to monitor it ([`ThreadWatch`],
+//! [`ClockWatch`]).
 #![forbid(unsafe_code)]
 
 mod cgroup;

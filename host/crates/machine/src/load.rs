@@ -1,14 +1,14 @@
-//! What else wants to run on this machine.
+//! Other load on this machine.
 
 use crate::finding::{Finding, State};
 use crate::tree::Tree;
 
-/// What `/proc/loadavg` says.
+/// The contents of `/proc/loadavg`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Load {
-    /// Runnable threads, averaged over a minute (and those that wait for a disk).
+    /// Runnable threads, averaged over a minute (including those that wait for a disk).
     pub(crate) minute: f64,
-    /// Runnable threads now, the one that asks included.
+    /// Threads that are currently runnable, including the calling one.
     pub(crate) runnable: u64,
 }
 
@@ -57,7 +57,7 @@ mod tests {
             ("0.16 0.30 0.90 1/84 22868\n", 2, State::Good),
             ("1.50 0.30 0.90 1/84 22868\n", 2, State::Advice),
             ("0.10 0.30 0.90 3/84 22868\n", 2, State::Advice),
-            // The minute was busy, and is over.
+            // The last minute was busy, but the load has ended.
             ("5.00 0.30 0.90 1/84 22868\n", 2, State::Advice),
             ("5.00 0.30 0.90 4/84 22868\n", 2, State::Bad),
             ("5.00 0.30 0.90 4/84 22868\n", 16, State::Good),

@@ -1,4 +1,4 @@
-//! Everything about this machine that bears on a measurement, in one list.
+//! All findings about this machine, in one list.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ pub struct Machine {
     tree: Tree,
 }
 
-/// What has to be tried out, because no file tells it.
+/// Results of experiments, for properties that no file contains.
 #[derive(Clone, Debug)]
 struct Tried {
     wake_ups: Option<WakeUps>,
@@ -29,25 +29,27 @@ struct Tried {
 }
 
 impl Machine {
-    /// The machine that this process runs on.
+    /// Returns the machine that this process runs on.
     pub fn here() -> Self {
         Machine::under(Path::new("/"))
     }
 
-    /// A machine whose `/proc` and `/sys` lie below `root`. What has to be tried out (wake-ups, priorities) is tried here all the same.
+    /// Returns a machine whose `/proc` and `/sys` are below `root`. Experiments (wake-ups,
+    /// priorities) still run on the actual machine.
     pub fn under(root: &Path) -> Self {
         Machine {
             tree: Tree::under(root),
         }
     }
 
-    /// What bears on driving `load` from here. Takes about a quarter of a second, because wake-ups are measured. Things that this
-    /// machine does not show (no such file) have no finding.
+    /// Returns the findings for generating `load` from this machine. Takes about a quarter of a
+    /// second, because wake-ups are measured. Properties that this machine does not expose (no such
+    /// file) have no finding.
     pub fn findings(&self, load: &ExpectedLoad) -> Vec<Finding> {
         self.judge(load, &self.try_out())
     }
 
-    /// What this machine is.
+    /// Returns the description of this machine.
     pub fn facts(&self) -> Facts {
         Facts::of(&self.tree)
     }
@@ -208,7 +210,7 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
-        /// Whatever stands in the files, looking at them ends, and ends in words.
+        /// For any file contents, the evaluation terminates and returns valid text.
         #[test]
         fn garbage_is_survived(texts in proptest::collection::vec(".{0,60}|[0-9 \\-:,/\n\t]{0,60}|(cpu|Max open files|TCP:|0::/|cpu.max) [0-9]{0,25} [0-9]{0,25} [0-9 ]{0,60}", 16)) {
             let paths = [

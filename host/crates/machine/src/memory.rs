@@ -4,13 +4,14 @@ use crate::cgroup::folders;
 use crate::finding::{ExpectedLoad, Finding, State};
 use crate::tree::Tree;
 
-/// What the program needs before the first stream: its code, the plugin engine, a tokenizer, prompts made ahead.
+/// Bytes that the program needs before the first stream: its code, the plugin engine, a tokenizer,
+/// and prompts generated ahead of time.
 const BASE: u64 = 256 << 20;
 
-/// A generous bound on what one stream needs here and in the kernel.
+/// A generous upper bound on the bytes of one stream, here and in the kernel.
 const PER_STREAM: u64 = 32 << 10;
 
-/// Memory in bytes: what the machine has, and what a process may still take.
+/// Memory in bytes: the total of the machine, and the part that a process can still allocate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Memory {
     pub(crate) total: u64,
@@ -42,7 +43,7 @@ pub(crate) fn memory(tree: &Tree) -> Option<Memory> {
     })
 }
 
-/// What a control group's limit leaves.
+/// Returns the bytes that remain below the limit of a control group.
 fn left_in(tree: &Tree, folder: &str) -> Option<u64> {
     let number = |file: &str| tree.number::<u64>(&format!("{folder}/{file}"));
     let (limit, used) = match number("memory.max") {
@@ -100,7 +101,8 @@ mod tests {
                 available: 4 << 30
             })
         );
-        // 256 MiB + n × 32 KiB: 100 streams need 259 MiB, 100,000 need 3,381 MiB, 200,000 need 6,506 MiB.
+        // 256 MiB + n × 32 KiB: 100 streams need 259 MiB, 100,000 need 3,381 MiB, 200,000 need
+        // 6,506 MiB.
         assert_eq!(finding(&tree, &load(100)).unwrap().state, State::Good);
         assert_eq!(finding(&tree, &load(100_000)).unwrap().state, State::Advice);
         assert_eq!(finding(&tree, &load(200_000)).unwrap().state, State::Bad);

@@ -1,4 +1,4 @@
-//! Open files: every stream is a socket, and every socket counts.
+//! Limits of open files: every stream is a socket, and every socket counts.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -6,22 +6,24 @@ use crate::error::MachineError;
 use crate::finding::{ExpectedLoad, Finding, State};
 use crate::tree::Tree;
 
-/// Files besides the streams: the program's own, result files, event queues, and what a restart of connections overlaps.
+/// Files in addition to the streams: those of the program, result files, event queues, and the
+/// overlap while connections are replaced.
 const SPARE: u64 = 128;
 
 /// The limits of open files of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenFiles {
-    /// What holds; `u64::MAX` where there is no limit.
+    /// The limit in effect; `u64::MAX` if there is no limit.
     pub soft: u64,
-    /// What the process may raise it to; `u64::MAX` where there is no limit.
+    /// The maximum to which the process may raise it; `u64::MAX` if there is no limit.
     pub hard: u64,
 }
 
-/// Raises this process's soft limit of open files to its hard limit and returns what holds then.
+/// Raises this process's soft limit of open files to its hard limit and returns the limits in
+/// effect.
 ///
 /// # Errors
-/// [`MachineError::OpenFiles`] if the kernel refuses; the old limit then still holds.
+/// [`MachineError::OpenFiles`] if the kernel refuses; the old limit then remains in effect.
 pub fn raise_open_files() -> Result<OpenFiles, MachineError> {
     let limits = getrlimit(Resource::Nofile);
     let (soft, hard) = (
@@ -43,13 +45,13 @@ pub fn raise_open_files() -> Result<OpenFiles, MachineError> {
     Ok(OpenFiles { soft: hard, hard })
 }
 
-/// The limits of this process, as `/proc/self/limits` has them.
+/// Returns the limits of this process, as listed in `/proc/self/limits`.
 pub(crate) fn limits(tree: &Tree) -> Option<OpenFiles> {
     let (soft, hard) = limit(&tree.text("/proc/self/limits")?, "Max open files")?;
     Some(OpenFiles { soft, hard })
 }
 
-/// The soft and the hard value of a limit in the text of `/proc/self/limits`.
+/// Returns the soft and the hard value of a limit in the text of `/proc/self/limits`.
 pub(crate) fn limit(text: &str, name: &str) -> Option<(u64, u64)> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let mut values = line.split_whitespace().map(|word| match word {

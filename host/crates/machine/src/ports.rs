@@ -1,15 +1,18 @@
-//! Local ports: a connection to one server address needs one of its own, and keeps it for a while after it is closed.
+//! Local ports: each connection to one server address needs a separate one, and keeps it for a
+//! while after it is closed.
 
 use crate::finding::{ExpectedLoad, Finding, State};
 use crate::tree::{Tree, numbers};
 
-/// How long a closed connection holds its port (`TCP_TIMEWAIT_LEN` in the kernel), in seconds.
+/// Seconds for which a closed connection holds its port (`TCP_TIMEWAIT_LEN` in the kernel).
 const TIME_WAIT_SECONDS: f64 = 60.0;
 
-/// How long it does where waiting ports are used again (`tcp_tw_reuse = 1`): the timestamp must have grown, in seconds.
+/// Seconds for which it holds its port if waiting ports are reused (`tcp_tw_reuse = 1`): the
+/// timestamp must have increased.
 const REUSE_SECONDS: f64 = 1.0;
 
-/// First and last port that outgoing connections get, and how many of them are free to use.
+/// Returns the first and the last port of the range for outgoing connections, and the number of
+/// ports in it that are free to use.
 pub(crate) fn range(tree: &Tree) -> Option<(u32, u32, u32)> {
     let text = tree.text("/proc/sys/net/ipv4/ip_local_port_range")?;
     let mut words = text.split_whitespace().map(str::parse::<u32>);
@@ -71,7 +74,7 @@ pub(crate) fn finding(tree: &Tree, load: &ExpectedLoad) -> Option<Finding> {
     })
 }
 
-/// Sockets in `TIME_WAIT` now.
+/// Returns the number of sockets that are currently in `TIME_WAIT`.
 fn waiting(tree: &Tree) -> u64 {
     let text = tree.text("/proc/net/sockstat").unwrap_or_default();
     let Some(line) = text.lines().find_map(|line| line.strip_prefix("TCP:")) else {
@@ -111,7 +114,7 @@ mod tests {
             "28232 (32768 to 60999), 17 waiting after a close, waiting ports are used again on loopback"
         );
         assert_eq!(finding(&tree, &load(28_233, 0.0)).unwrap().state, State::Bad);
-        // 500 a second for 60 s are 30,000 ports; used again after a second they are 500.
+        // 500 per second for 60 s are 30,000 ports; reused after a second they are 500.
         assert_eq!(finding(&tree, &load(1, 500.0)).unwrap().state, State::Advice);
     }
 

@@ -1,11 +1,12 @@
-//! How fast the cores run: the governor of their frequency.
+//! Speed of the cores: the governor of their frequency.
 
 use std::collections::BTreeMap;
 
 use crate::finding::{Finding, State};
 use crate::tree::Tree;
 
-/// The governors of the given cores and how many cores have each; empty where the kernel offers no control.
+/// Returns the governors of the given cores and the number of cores with each. Empty if the kernel
+/// offers no control.
 pub(crate) fn governors(tree: &Tree, cores: &[usize]) -> BTreeMap<String, usize> {
     count(tree, cores, "scaling_governor")
 }
@@ -35,7 +36,8 @@ pub(crate) fn finding(tree: &Tree, cores: &[usize]) -> Finding {
     }
     let preferences = count(tree, cores, "energy_performance_preference");
     let slow_governor = governors.keys().any(|governor| governor != "performance");
-    // With the driver's own control (intel_pstate, amd_pstate) the preference decides, whatever the governor is called.
+    // If the driver controls the frequency itself (intel_pstate, amd_pstate), the preference
+    // decides, regardless of the governor's name.
     let slow_preference = preferences
         .keys()
         .any(|preference| preference.contains("power") && preference != "balance_performance");

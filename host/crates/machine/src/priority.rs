@@ -1,4 +1,4 @@
-//! Real-time priority: a thread that runs as soon as it can, whatever else wants to.
+//! Real-time priority: a thread with it runs as soon as it can, ahead of all ordinary threads.
 
 use rustix::io::Errno;
 use thread_priority::{
@@ -9,13 +9,14 @@ use thread_priority::{
 use crate::error::MachineError;
 use crate::finding::{Finding, State};
 
-/// The priority that is tried when this machine is looked at.
+/// Priority that is tried when this machine is examined.
 const TRIED: u8 = 10;
 
-/// Gives the calling thread the policy `SCHED_FIFO` with the given priority, 1 to 99.
+/// Sets the policy `SCHED_FIFO` with the given priority, 1 to 99, for the calling thread.
 ///
 /// # Errors
-/// [`MachineError::NoSuchPriority`], or [`MachineError::Priority`] where the kernel refuses; its message names the remedy.
+/// [`MachineError::NoSuchPriority`], or [`MachineError::Priority`] if the kernel refuses; its
+/// message names the remedy.
 pub fn set_realtime(priority: u8) -> Result<(), MachineError> {
     let value = match ThreadPriorityValue::try_from(priority) {
         Ok(value) if priority > 0 => value,

@@ -1,31 +1,32 @@
-//! Cores that this process may use: its affinity, and a quota of time of its control group.
+//! Cores that this process may use: its affinity, and the time quota of its control group.
 
 use crate::cgroup::folders;
 use crate::finding::{ExpectedLoad, Finding, State};
 use crate::tree::{Tree, field, numbers};
 
-/// Requests each second beyond which one core for everything is too few: the dispatcher and a client then compete.
+/// Requests per second beyond which a single core is not enough: the dispatcher and a client then
+/// compete for it.
 const BUSY_REQUESTS: f64 = 200.0;
 
 /// A quota of processor time.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Quota {
-    /// How many cores' worth of time.
+    /// Processor time in units of cores.
     pub(crate) cores: f64,
-    /// The period over which it is counted, in microseconds.
+    /// Accounting period, in microseconds.
     pub(crate) period_micros: u64,
 }
 
-/// What the kernel did to keep a quota, since the group was made.
+/// Throttling by the kernel to enforce a quota, since the group was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Throttled {
-    /// Periods in which the group was stopped.
+    /// Number of periods in which the group was throttled.
     pub(crate) times: u64,
-    /// For how long in all, in nanoseconds.
+    /// Total throttled time, in nanoseconds.
     pub(crate) nanos: u64,
 }
 
-/// The smallest quota of this process's groups.
+/// Returns the smallest quota of this process's groups.
 pub(crate) fn quota(tree: &Tree) -> Option<Quota> {
     folders(tree, "cpu")
         .iter()
@@ -37,7 +38,7 @@ fn quota_of(tree: &Tree, folder: &str) -> Option<Quota> {
     let (quota, period): (i64, u64) = match tree.text(&format!("{folder}/cpu.max")) {
         Some(text) => {
             let mut words = text.split_whitespace();
-            // `max` is no number, and no quota.
+            // `max` is not a number and means that there is no quota.
             (words.next()?.parse().ok()?, words.next()?.parse().ok()?)
         }
         None => (
@@ -51,7 +52,7 @@ fn quota_of(tree: &Tree, folder: &str) -> Option<Quota> {
     })
 }
 
-/// How often this process's own group, or the nearest that counts it, was stopped.
+/// Returns the throttling of this process's group, or of the nearest ancestor that counts it.
 pub(crate) fn throttled(tree: &Tree) -> Option<Throttled> {
     folders(tree, "cpu").iter().find_map(|folder| {
         let text = tree.text(&format!("{folder}/cpu.stat"))?;
@@ -64,14 +65,15 @@ pub(crate) fn throttled(tree: &Tree) -> Option<Throttled> {
     })
 }
 
-/// The cores that this process's affinity allows, as `/proc/self/status` has them.
+/// Returns the cores that this process's affinity allows, as listed in `/proc/self/status`.
 pub(crate) fn allowed(tree: &Tree) -> Vec<usize> {
     tree.field("/proc/self/status", "Cpus_allowed_list")
         .map(|list| numbers(&list, 8_192))
         .unwrap_or_default()
 }
 
-/// `while_measuring` is how often the group was stopped while the wake-ups were measured.
+/// Returns the finding. `while_measuring` is the throttling of the group during the measurement of
+/// the wake-ups.
 pub(crate) fn finding(tree: &Tree, load: &ExpectedLoad, while_measuring: Throttled) -> Option<Finding> {
     let allowed = allowed(tree);
     if allowed.is_empty() {

@@ -12,7 +12,8 @@ pub(crate) struct Ticks {
     pub(crate) stolen: u64,
 }
 
-/// Reads the first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal (what follows is part of user and nice).
+/// Reads the first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal (the
+/// remaining columns are part of user and nice).
 pub(crate) fn ticks(tree: &Tree) -> Option<Ticks> {
     let text = tree.text("/proc/stat")?;
     let values: Vec<u64> = text
@@ -28,13 +29,13 @@ pub(crate) fn ticks(tree: &Tree) -> Option<Ticks> {
     })
 }
 
-/// `before` and `after` enclose the time in which the wake-ups were measured.
+/// Returns the finding. `before` and `after` enclose the measurement of the wake-ups.
 pub(crate) fn finding(before: Option<Ticks>, after: Option<Ticks>) -> Option<Finding> {
     let (before, after) = (before?, after?);
     let stolen = after.stolen.saturating_sub(before.stolen);
     let share = ratio(stolen, after.all.saturating_sub(before.all));
     let since_boot = ratio(after.stolen, after.all);
-    // A tick is 10 ms as a rule, so that one tick alone says little.
+    // A tick is usually 10 ms, so a single tick is not significant.
     let state = if stolen >= 2 && share >= 0.05 {
         State::Bad
     } else if stolen >= 2 || since_boot >= 0.005 {

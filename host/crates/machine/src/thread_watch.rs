@@ -1,4 +1,4 @@
-//! How busy the threads of a run are, and how long they had to wait for a core.
+//! Load of the threads of a run, and the time that they waited for a core.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -7,25 +7,26 @@ use veeksha_model::Nanos;
 
 use crate::tree::Tree;
 
-/// What a thread did between two looks.
+/// Activity of a thread between two samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadSample {
-    /// Its name, for example `client-0`.
+    /// Name of the thread, for example `client-0`.
     pub thread: String,
-    /// When it was looked at.
+    /// Time of the sample.
     pub at: Nanos,
-    /// The time since the look before.
+    /// Nanoseconds since the previous sample.
     pub span: Nanos,
-    /// Time on a core.
+    /// Nanoseconds on a core.
     pub busy: Nanos,
-    /// Time in which it could have run and had no core.
+    /// Nanoseconds in which the thread was runnable and had no core.
     pub waiting: Nanos,
 }
 
-/// Looks at the threads of this process whose names begin in certain ways.
+/// A sampler of the threads of this process whose names have certain prefixes.
 ///
-/// The kernel counts with its scheduler's own clock, whose nanoseconds need not be those of the run's clock to the last: over short
-/// spans `busy` may exceed `span` by a little. What a thread did between the last look and its end is lost.
+/// The kernel counts with its scheduler clock, whose nanoseconds may differ slightly from those of
+/// the run's clock: over short spans `busy` may exceed `span` by a little. The activity of a thread
+/// between the last sample and its end is lost.
 #[derive(Debug)]
 pub struct ThreadWatch {
     tree: Tree,
@@ -34,7 +35,7 @@ pub struct ThreadWatch {
     seen: HashMap<u64, Seen>,
 }
 
-/// What was seen of a thread: its counters are cumulative.
+/// The previous counters of a thread; they are cumulative.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Seen {
     name: String,
@@ -43,12 +44,13 @@ struct Seen {
 }
 
 impl ThreadWatch {
-    /// Begins to watch the threads of this process whose names begin with one of `prefixes`. Kernel names have at most 15 bytes.
+    /// Starts to watch the threads of this process whose names begin with one of `prefixes`. Kernel
+    /// names have at most 15 bytes.
     pub fn new(prefixes: &[&str], now: Nanos) -> Self {
         ThreadWatch::under(Path::new("/"), prefixes, now)
     }
 
-    /// The same, for a process whose `/proc` lies below `root`.
+    /// Starts to watch like [`ThreadWatch::new`], with a `/proc` below `root`.
     pub fn under(root: &Path, prefixes: &[&str], now: Nanos) -> Self {
         let mut watch = ThreadWatch {
             tree: Tree::under(root),
@@ -60,9 +62,10 @@ impl ThreadWatch {
         watch
     }
 
-    /// What each thread did since the last look, in the order of their names. A thread that is new since then is reported from its
-    /// beginning, with the time since the last look as its span. Nothing is reported on a kernel that does not count
-    /// (`CONFIG_SCHED_INFO` off: there is no `schedstat`).
+    /// Returns the activity of each thread since the last sample, in the order of their names. A
+    /// thread that is new since then is reported from its beginning, with the time since the last
+    /// sample as its span. Returns nothing on a kernel that does not count (`CONFIG_SCHED_INFO`
+    /// off: there is no `schedstat`).
     pub fn sample(&mut self, now: Nanos) -> Vec<ThreadSample> {
         let current = self.look();
         let span = now.saturating_sub(self.looked_at);
@@ -70,7 +73,7 @@ impl ThreadWatch {
             .iter()
             .map(|(id, thread)| {
                 let before = self.seen.get(id).filter(|before| {
-                    // An id may be given to another thread after the first one has ended.
+                    // An id may be reused for another thread after the first one has ended.
                     before.name == thread.name
                         && before.busy <= thread.busy
                         && before.waiting <= thread.waiting
@@ -163,7 +166,7 @@ mod tests {
                 }
             );
         }
-        // One has ended, and its id went to another.
+        // One thread has ended, and another thread reuses its id.
         std::fs::remove_dir_all(root.join("proc/self/task/11")).expect("an end");
         write(root, 12, "client-1\n", "40 1 1\n");
         let samples = watch.sample(2_000);
@@ -206,7 +209,8 @@ mod tests {
         let spinner = std::thread::Builder::new()
             .name("watched-a".into())
             .spawn(move || {
-                // Until the thread itself has had 50 ms of a core, however loaded the machine is.
+                // Runs until the thread itself has had 50 ms of a core, however loaded the machine
+                // is.
                 while rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime).tv_nsec < 50_000_000 {
                 }
                 ready.send(()).expect("the test");
@@ -220,7 +224,7 @@ mod tests {
         spinner.join().expect("the spinner");
         let names: Vec<&str> = samples.iter().map(|sample| sample.thread.as_str()).collect();
         assert_eq!(names, ["watched-a", "watched-b"]);
-        // A running thread is counted up to its last clock tick, 10 ms at most.
+        // A running thread is counted up to its last clock tick, which is at most 10 ms ago.
         assert!(samples[0].busy >= 40_000_000, "{samples:?}");
         assert!(samples[1].busy < 20_000_000, "{samples:?}");
     }

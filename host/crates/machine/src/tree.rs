@@ -1,4 +1,5 @@
-//! Reading the small files of `/proc` and `/sys`, below a root so that a made-up tree can stand in.
+//! Access to the small files of `/proc` and `/sys`, below a configurable root so that tests can
+//! replace them.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +16,7 @@ impl Tree {
         }
     }
 
-    /// The place of an absolute path below the root.
+    /// Returns the path below the root for an absolute path.
     pub(crate) fn place(&self, path: &str) -> PathBuf {
         self.root.join(path.trim_start_matches('/'))
     }
@@ -24,29 +25,29 @@ impl Tree {
         self.place(path).exists()
     }
 
-    /// The text of a file; `None` where it is absent or not to be read. Bytes that are not UTF-8 are replaced: a process may
-    /// have any name.
+    /// Returns the text of a file, or `None` if it is absent or unreadable. Bytes that are not
+    /// UTF-8 are replaced: a process may have any name.
     pub(crate) fn text(&self, path: &str) -> Option<String> {
         let bytes = std::fs::read(self.place(path)).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// The first word of a file.
+    /// Returns the first word of a file.
     pub(crate) fn word(&self, path: &str) -> Option<String> {
         self.text(path)?.split_whitespace().next().map(str::to_owned)
     }
 
-    /// The first word of a file, as a number.
+    /// Returns the first word of a file, as a number.
     pub(crate) fn number<N: std::str::FromStr>(&self, path: &str) -> Option<N> {
         self.word(path)?.parse().ok()
     }
 
-    /// The value behind `key` in a file of lines `key value` or `key: value`.
+    /// Returns the value of `key` in a file of lines `key value` or `key: value`.
     pub(crate) fn field(&self, path: &str, key: &str) -> Option<String> {
         field(&self.text(path)?, key).map(str::to_owned)
     }
 
-    /// The names in a folder, in order; none where it is absent.
+    /// Returns the names in a folder, in order. Empty if it is absent.
     pub(crate) fn names(&self, path: &str) -> Vec<String> {
         let Ok(entries) = std::fs::read_dir(self.place(path)) else {
             return Vec::new();
@@ -59,17 +60,18 @@ impl Tree {
     }
 }
 
-/// The value behind `key` in a text of lines `key value` or `key: value`.
+/// Returns the value of `key` in a text of lines `key value` or `key: value`.
 pub(crate) fn field<'t>(text: &'t str, key: &str) -> Option<&'t str> {
     text.lines().find_map(|line| {
         let rest = line.trim_start().strip_prefix(key)?;
         let value = rest.trim_start().strip_prefix(':').unwrap_or(rest);
-        // `nr_throttled` must not answer to `nr_thr`.
+        // The key `nr_thr` must not match the line of `nr_throttled`.
         (value.is_empty() || value.starts_with(char::is_whitespace)).then(|| value.trim())
     })
 }
 
-/// The numbers of a list such as `0-3,8,10-11`; parts that are no such thing are left out, and so is what lies beyond `most` numbers.
+/// Returns the numbers of a list such as `0-3,8,10-11`. Omits invalid parts, and everything beyond
+/// `most` numbers.
 pub(crate) fn numbers(list: &str, most: usize) -> Vec<usize> {
     let mut numbers = Vec::new();
     for part in list.trim().split(',') {
@@ -86,7 +88,7 @@ pub(crate) fn numbers(list: &str, most: usize) -> Vec<usize> {
 pub(crate) mod tests {
     use super::*;
 
-    /// A made-up tree: paths and their texts.
+    /// Returns a synthetic tree of paths and their texts.
     pub(crate) fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, Tree) {
         let folder = tempfile::tempdir().expect("a folder");
         for (path, text) in files {

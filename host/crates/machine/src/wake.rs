@@ -1,4 +1,5 @@
-//! How late a sleeping thread is woken here: the floor under every dispatch.
+//! Wake-up delay of a sleeping thread on this machine: the lower bound for the delay of every
+//! dispatch.
 
 use serde::Serialize;
 use veeksha_clock::{RunClock, minimal_timer_slack, sleep_until};
@@ -6,29 +7,30 @@ use veeksha_model::Nanos;
 
 use crate::finding::{Finding, State};
 
-/// Sleeps that are measured.
+/// Number of sleeps that are measured.
 const SLEEPS: u64 = 200;
 
-/// How long each is.
+/// Duration of each sleep.
 const SLEEP: Nanos = 1_000_000;
 
-/// What was measured of sleeps to absolute deadlines, in nanoseconds.
+/// Delays of sleeps with absolute deadlines, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct WakeUps {
-    /// Sleeps measured.
+    /// Number of sleeps measured.
     pub count: u64,
-    /// Whether the kernel granted a timer slack of 1 ns (else it may be 50 µs).
+    /// Set if the kernel granted a timer slack of 1 ns (otherwise it may be 50 µs).
     pub minimal_slack: bool,
-    /// Half of the wake-ups were at most this late.
+    /// Median delay.
     pub p50: Nanos,
-    /// 99 of 100 were at most this late.
+    /// 99th percentile of the delay.
     pub p99: Nanos,
-    /// The latest.
+    /// Maximum delay.
     pub max: Nanos,
 }
 
 impl WakeUps {
-    /// Measures on a thread of its own, for about a quarter of a second; `None` if no thread could be had.
+    /// Measures on a dedicated thread, for about a quarter of a second. Returns `None` if the
+    /// thread could not be started.
     pub fn measure() -> Option<Self> {
         let thread = std::thread::Builder::new().spawn(|| {
             let minimal_slack = minimal_timer_slack();
@@ -43,7 +45,8 @@ impl WakeUps {
         thread.ok()?.join().ok()?
     }
 
-    /// Of measured latenesses, by nearest rank; `None` of none.
+    /// Computes the percentiles of measured delays by nearest rank. Returns `None` for an empty
+    /// list.
     fn of(mut late: Vec<Nanos>, minimal_slack: bool) -> Option<Self> {
         late.sort_unstable();
         let rank = |share: f64| {
@@ -61,7 +64,8 @@ impl WakeUps {
 }
 
 pub(crate) fn finding(measured: &WakeUps) -> Finding {
-    // What a dispatch may be late by on a quiet core, and what makes latencies of milliseconds doubtful.
+    // The thresholds are the delay of a dispatch on a quiet core, and the delay that makes
+    // latencies of milliseconds unreliable.
     let state = if measured.p99 > 1_000_000 {
         State::Bad
     } else if measured.p50 > 60_000 || measured.p99 > 150_000 || !measured.minimal_slack {
@@ -113,7 +117,8 @@ mod tests {
         let measured = WakeUps::measure().expect("a thread");
         assert_eq!(measured.count, SLEEPS);
         assert!(measured.p50 <= measured.p99 && measured.p99 <= measured.max);
-        // Nothing wakes in the very nanosecond of its deadline 100 times of 200.
+        // It is practically impossible that 100 of 200 wake-ups occur in the exact nanosecond of
+        // their deadlines.
         assert!(measured.p50 > 0);
     }
 

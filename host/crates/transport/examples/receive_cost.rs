@@ -1,8 +1,9 @@
-//! What a streamed chunk costs the client thread: 64 streams from a server that writes as fast as it can, once with one write for
-//! each chunk and once with whole answers in one write.
+//! Measures the cost of a streamed chunk on the client thread: 64 streams from a server that writes
+//! as fast as it can, once with one write for each chunk and once with whole answers in one write.
 //!
-//! `cargo run --release -p veeksha-transport --example receive_cost`. The project's own figures are made by `veeksha-bench`, which
-//! compares with a client that does nothing else; this is for a look while working on the receive path.
+//! `cargo run --release -p veeksha-transport --example receive_cost`. The official benchmarks of
+//! the project are in `veeksha-bench`, which compares with a minimal client; this example is for
+//! quick checks during work on the receive path.
 
 use std::error::Error;
 use std::io::{Read, Write};
@@ -19,7 +20,7 @@ const STREAMS: u64 = 64;
 const TOKENS: usize = 64;
 const ROUNDS: u64 = 60;
 
-/// How a server writes.
+/// Write pattern of a server.
 #[derive(Clone, Copy, Debug)]
 enum Writes {
     EachChunk,
@@ -41,7 +42,7 @@ fn measure(writes: Writes) -> Result<(), Box<dyn Error>> {
     let sender = Mutex::new(sender);
     let sinks = Sinks {
         returned: Arc::new(move |returned| {
-            // What is received after the end of a measurement is of no interest.
+            // The receiver may already be gone after the end of a measurement.
             let _ = sender.lock().map(|sender| sender.send(returned));
         }),
         first_chunk: None,
@@ -67,7 +68,7 @@ fn measure(writes: Writes) -> Result<(), Box<dyn Error>> {
     let mut begun = 0;
     for round in 0..ROUNDS {
         if round == 1 {
-            // The first round opens connections.
+            // The first round opens connections, so it is excluded.
             begun = cpu()?;
         }
         (0..STREAMS).for_each(|session| transport.submit(job(session)));
@@ -89,7 +90,7 @@ fn measure(writes: Writes) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Serves all streams from one thread: a round begins when each has sent its request.
+/// Serves all streams from one thread: a round begins when each stream has sent its request.
 fn serve(listener: &TcpListener, writes: Writes) -> std::io::Result<()> {
     let text = r#"data: {"id":"chatcmpl-0123456789abcdef","object":"chat.completion.chunk","created":1790000000,"model":"tiny","choices":[{"index":0,"delta":{"content":" token"},"logprobs":null,"finish_reason":null,"token_ids":null}]}"#;
     let event = format!("{:x}\r\n{text}\n\n\r\n", text.len() + 2);

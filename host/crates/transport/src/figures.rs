@@ -28,7 +28,7 @@ impl ReceiveFigures {
     }
 }
 
-/// The counters of one client thread. They are on a separate cache line, and only that thread
+/// The counters of one client thread, separate from those of the other threads. Only this thread
 /// writes them.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadFigures {

@@ -1,4 +1,5 @@
-//! What a client says when no file can be opened any more. Alone in its process, because it takes every descriptor.
+//! The error of a client when no more files can be opened. In a separate process, because the test
+//! uses every descriptor.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -35,6 +36,6 @@ fn the_limit_on_open_files_is_named() {
     );
     assert!(failure.message.contains("ulimit -n"), "{}", failure.message);
     drop(files);
-    // Enough for a connection again, and the client goes on.
+    // Enough descriptors for a connection are free again, and the client continues.
     assert!(client.ask(0).result.is_ok());
 }

@@ -1,4 +1,4 @@
-//! Thousands of streams at once. Alone in its process, because it takes most descriptors.
+//! Thousands of concurrent streams. In a separate process, because the test uses most descriptors.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -20,7 +20,8 @@ use veeksha_model::ErrorClass;
 use veeksha_ports::Transport;
 use veeksha_transport::TransportConfig;
 
-/// Raises the limit on open files as far as it goes; how many streams have both their ends in this process.
+/// Raises the limit on open files to its maximum. Returns the number of streams that can have both
+/// ends in this process.
 fn streams() -> usize {
     let maximum = getrlimit(Resource::Nofile).maximum;
     let raised = Rlimit {
@@ -36,7 +37,7 @@ fn streams() -> usize {
 fn read_small_request(stream: &mut TcpStream) {
     let mut bytes = Vec::new();
     let mut piece = [0; 2048];
-    // The one message of these tests is the last thing but two in the body.
+    // The only message of these tests is followed by two more bytes at the end of the body.
     while !bytes.ends_with(b"}") {
         let size = stream.read(&mut piece).unwrap();
         assert!(size > 0);
@@ -80,7 +81,7 @@ fn thousands_of_streams_cut_at_once_have_one_outcome_each() {
     for session in 0..number as u64 {
         client.transport.submit(job(session, "hi"));
     }
-    // Every request has its first event, and none its end.
+    // Every request has its first event, and none has its end.
     while client.transport.figures().reads < number as u64 {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }

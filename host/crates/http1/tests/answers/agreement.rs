@@ -1,4 +1,5 @@
-//! The decoder, the one who made the answer, and hyper agree on what it means, wherever it is cut.
+//! Checks that the decoder, the generator of the answer, and hyper agree on its meaning at any
+//! cuts.
 
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -12,7 +13,7 @@ fn places(cuts: &[Index], bytes: &[u8]) -> Vec<usize> {
     cuts.iter().map(|cut| cut.index(bytes.len().max(1))).collect()
 }
 
-/// The answer means what its maker meant.
+/// Checks that the answer was decoded as its generator intended.
 fn check_meaning(answer: &Answer, seen: &Seen) -> Result<(), TestCaseError> {
     let head = seen.head.as_ref().unwrap();
     prop_assert_eq!(&seen.interim, &answer.interim);
@@ -34,7 +35,8 @@ fn check_meaning(answer: &Answer, seen: &Seen) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Why the two may differ on this answer: one of the deliberate differences that the crate's documentation lists.
+/// Returns the reason why the two may differ on this answer: one of the deliberate differences that
+/// the crate's documentation lists.
 fn deliberate(bytes: &[u8], seen: &Seen) -> Option<&'static str> {
     if let Outcome::Refused(error) = &seen.outcome {
         match error {
@@ -75,14 +77,14 @@ fn deliberate(bytes: &[u8], seen: &Seen) -> Option<&'static str> {
     None
 }
 
-/// Whether there is an empty line of which one end is a lone LF.
+/// Returns true if there is an empty line with a lone LF at one end.
 fn ends_early(bytes: &[u8]) -> bool {
     bytes
         .windows(3)
         .any(|three| three[1..] == *b"\n\n" || (three[0] != b'\r' && three[1..] == *b"\n\r"))
 }
 
-/// hyper says the same.
+/// Checks that hyper returns the same result.
 fn check_agreement(seen: &Seen, hyper: &Opinion) -> Result<(), TestCaseError> {
     prop_assert_eq!(&seen.interim, &hyper.interim);
     prop_assert_eq!(seen.head.as_ref().map(|head| head.status), hyper.status);
@@ -107,7 +109,8 @@ fn check_agreement(seen: &Seen, hyper: &Opinion) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// An answer that has ended is followed by nothing, so that hyper's view of the connection shows.
+/// Returns an end of the connection that leaves hyper's view of it visible: nothing follows a
+/// complete answer.
 fn afterwards(seen: &Seen) -> Afterwards {
     if seen.outcome == Outcome::Ended {
         Afterwards::StayOpen
@@ -158,7 +161,8 @@ proptest! {
     }
 }
 
-/// Each difference is one: if hyper changes its mind, its line in the documentation is wrong.
+/// Each listed difference exists: if hyper changes its behaviour, the line in the documentation is
+/// wrong.
 #[test]
 fn deliberate_differences() {
     let both = |bytes: &str| {
@@ -215,7 +219,7 @@ fn deliberate_differences() {
         assert_eq!((hyper.status, hyper.error.is_some()), (None, true));
     }
 
-    // 5 times 4,000 bytes of extensions are fine, one of 5,000 is not.
+    // Five times 4,000 bytes of extensions are accepted, one of 5,000 is not.
     let chunk = |size: usize| format!("1;{}\r\na\r\n", "x".repeat(size));
     let chunked = head("Transfer-Encoding: chunked");
     let (seen, hyper) = both(&format!("{chunked}{}0\r\n\r\n", chunk(4000).repeat(5)));

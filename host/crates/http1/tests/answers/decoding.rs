@@ -1,14 +1,15 @@
-//! Runs a decoder over pieces of an answer, as a connection would, and checks its manners on the way.
+//! Runs a decoder over pieces of an answer, as a connection would, and checks its contract on the
+//! way.
 
 use veeksha_http1::{Closed, DecodeError, Decoder, Head, Limits, Part};
 
-/// All that a decoder made of some bytes.
+/// The complete result of decoding some bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Seen {
     pub(crate) interim: Vec<u16>,
     pub(crate) head: Option<Head>,
     pub(crate) body: Vec<u8>,
-    /// The sizes of the parts of the body. They differ with the cuts; the body does not.
+    /// The sizes of the parts of the body. They depend on the cuts; the body does not.
     pub(crate) parts: Vec<usize>,
     pub(crate) outcome: Outcome,
     /// Bytes after the end of the answer.
@@ -16,18 +17,19 @@ pub(crate) struct Seen {
     pub(crate) reusable: bool,
 }
 
-/// How it ended.
+/// Final state of the answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Outcome {
     Ended,
     EndedByClose,
-    /// Nothing came.
+    /// Nothing arrived.
     Nothing,
     Refused(DecodeError),
 }
 
 impl Seen {
-    /// What must not depend on the cuts. Errors show what is in the piece at hand, so only their kind counts.
+    /// Returns the part that must not depend on the cuts. Errors quote the current piece, so only
+    /// their kind is compared.
     pub(crate) fn essence(&self) -> impl PartialEq + std::fmt::Debug + use<> {
         let kind = match &self.outcome {
             Outcome::Refused(error) => format!("{error:?}")
@@ -54,7 +56,7 @@ pub(crate) fn decode<'a>(limits: Limits, pieces: impl IntoIterator<Item = &'a [u
     decode_with(&mut decoder, pieces)
 }
 
-/// The same on a decoder that may have been used before.
+/// Decodes like [`decode`], on a decoder that may have been used before.
 pub(crate) fn decode_with<'a>(decoder: &mut Decoder, pieces: impl IntoIterator<Item = &'a [u8]>) -> Seen {
     let mut seen = Seen {
         interim: Vec::new(),
@@ -102,7 +104,7 @@ pub(crate) fn decode_with<'a>(decoder: &mut Decoder, pieces: impl IntoIterator<I
 
 fn feed(decoder: &mut Decoder, piece: &[u8], seen: &mut Seen) -> Result<(), DecodeError> {
     let mut rest = piece;
-    // Every part but the end takes a byte at least, so this many calls must do.
+    // Every part but the end consumes at least one byte, so this number of calls suffices.
     for _ in 0..piece.len() + 2 {
         let before = rest.len();
         let part = decoder.next(&mut rest)?;
@@ -144,7 +146,7 @@ fn feed(decoder: &mut Decoder, piece: &[u8], seen: &mut Seen) -> Result<(), Deco
     panic!("the decoder makes no progress");
 }
 
-/// Cuts bytes at these places, in any order, some of which may be beyond the end.
+/// Cuts bytes at these positions, which may be in any order and beyond the end.
 pub(crate) fn cut<'a>(bytes: &'a [u8], at: &[usize]) -> Vec<&'a [u8]> {
     let mut at: Vec<_> = at.iter().copied().filter(|at| *at < bytes.len()).collect();
     at.sort_unstable();

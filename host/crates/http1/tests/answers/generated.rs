@@ -1,16 +1,16 @@
-//! Random answers that are right, with what they mean.
+//! Random valid answers with their meaning.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-/// An answer as bytes, and what it means by construction.
+/// An answer as bytes, and its meaning by construction.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
     pub(crate) bytes: Vec<u8>,
     pub(crate) interim: Vec<u16>,
     pub(crate) status: u16,
-    /// Names as sent, values as understood.
+    /// Names as sent, values as decoded.
     pub(crate) fields: Vec<(String, Vec<u8>)>,
     pub(crate) body: Vec<u8>,
     pub(crate) end: End,
@@ -54,7 +54,7 @@ fn any_field() -> impl Strategy<Value = Field> {
         sent.extend_from_slice(&first);
         let mut value = first;
         for (fold, line) in folds {
-            // A value that begins or ends with a fold, or has an empty line in it, is a case for the table.
+            // The table covers values that begin or end with a fold, or contain an empty line.
             if line.is_empty() || value.is_empty() {
                 continue;
             }
@@ -68,7 +68,7 @@ fn any_field() -> impl Strategy<Value = Field> {
     })
 }
 
-/// Its bytes after the head, and the fields that announce it.
+/// The bytes after the head, and the fields that announce them.
 #[derive(Debug, Clone)]
 struct Framed {
     fields: Vec<Field>,
@@ -291,7 +291,7 @@ fn push_head(bytes: &mut Vec<u8>, start: &str, fields: &[Field], line_end: &str)
     bytes.extend_from_slice(line_end.as_bytes());
 }
 
-/// Places at which to cut an answer: none, a few, or nearly everywhere.
+/// Positions at which to cut an answer: none, a few, or nearly everywhere.
 pub(crate) fn cuts() -> impl Strategy<Value = Vec<Index>> {
     prop_oneof![
         vec(any::<Index>(), 0..1),
@@ -300,7 +300,7 @@ pub(crate) fn cuts() -> impl Strategy<Value = Vec<Index>> {
     ]
 }
 
-/// Changes to bytes, as an error on the way or in a server would make them.
+/// Changes to bytes, as a transmission error or a faulty server would make them.
 #[derive(Debug, Clone)]
 pub(crate) enum Mutation {
     Replace(Index, u8),
@@ -312,7 +312,7 @@ pub(crate) enum Mutation {
 
 pub(crate) fn mutations() -> impl Strategy<Value = Vec<Mutation>> {
     let byte = prop_oneof![any::<u8>(), select(b"\r\n\0 \t:;,0159afAFgx\"".to_vec())];
-    // What changes the meaning of a head, rather than making it none.
+    // Lines that change the meaning of a head instead of making it invalid.
     let line = select(vec![
         "\r\n",
         "\n",
@@ -344,7 +344,8 @@ pub(crate) fn mutations() -> impl Strategy<Value = Vec<Mutation>> {
     )
 }
 
-/// The bytes after the changes. `reach`: how many bytes from the beginning are changed at all.
+/// Returns the bytes after the changes. `reach`: number of bytes from the beginning that may be
+/// changed.
 pub(crate) fn mutate(bytes: &[u8], mutations: &[Mutation], reach: usize) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for mutation in mutations {

@@ -1,7 +1,8 @@
 //! hyper's client connection on bytes from a script: the second opinion on every answer.
 //!
-//! The connection is polled by hand, without a runtime: the script hands out one piece for each read, so that hyper sees
-//! the cuts exactly where the decoder under test sees them, and a connection that waits for ever is noticed.
+//! The connection is polled by hand, without a runtime: the script returns one piece for each read,
+//! so that hyper sees the same cuts as the decoder under test, and a connection that waits forever
+//! is detected.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -16,7 +17,7 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// What hyper made of some bytes.
+/// The result of hyper for some bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Opinion {
     pub(crate) interim: Vec<u16>,
@@ -24,20 +25,20 @@ pub(crate) struct Opinion {
     /// Lower-case names, in order for each name, sorted by name.
     pub(crate) headers: Vec<(String, Vec<u8>)>,
     pub(crate) body: Vec<u8>,
-    /// Why it did not end, if it did not.
+    /// Reason why the answer did not end, if it did not.
     pub(crate) error: Option<String>,
-    /// Whether the connection took another request afterwards. Only known if it was left open.
+    /// Set if the connection accepted another request afterwards. Only known if it was left open.
     pub(crate) reusable: bool,
 }
 
-/// What the server does after the last byte.
+/// Behaviour of the server after the last byte.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Afterwards {
     Close,
     StayOpen,
 }
 
-/// hyper's opinion on the answer in these pieces.
+/// Returns hyper's opinion on the answer in these pieces.
 pub(crate) fn ask(pieces: &[&[u8]], afterwards: Afterwards) -> Opinion {
     let script = Script {
         pieces: pieces.iter().map(|piece| piece.to_vec()).collect(),
@@ -98,8 +99,9 @@ async fn exchange(script: Script, interim: Arc<Mutex<Vec<u16>>>, opinion: &mut O
         }
         opinion.reusable = sender.ready().await.is_ok();
     };
-    // The connection has to be driven until the answer is there, and may end before the answer has been taken up.
-    // What is over is dropped, or the sender would not learn of it.
+    // The connection has to be driven until the answer has arrived, and may end before the answer
+    // has been taken. A completed future is dropped, since the sender would not be notified
+    // otherwise.
     let mut connection = Some(Box::pin(connection));
     let mut answer = pin!(answer);
     std::future::poll_fn(|cx| {
@@ -109,18 +111,18 @@ async fn exchange(script: Script, interim: Arc<Mutex<Vec<u16>>>, opinion: &mut O
     .await;
 }
 
-/// Polls so many times at most; whether the future came to its end.
+/// Polls at most `patience` times. Returns true if the future completed.
 fn run(future: impl Future<Output = ()>, patience: usize) -> bool {
     let mut future = pin!(future);
     let mut cx = Context::from_waker(Waker::noop());
     (0..patience).any(|_| future.as_mut().poll(&mut cx).is_ready())
 }
 
-/// A server that says the same to every first request.
+/// A server that sends the same bytes after the first request.
 struct Script {
     pieces: VecDeque<Vec<u8>>,
     afterwards: Afterwards,
-    /// Whether the request has come. A server that speaks before is a matter of its own.
+    /// Set once the request has arrived. A server that sends before the request is a separate case.
     asked: bool,
 }
 

@@ -1,5 +1,5 @@
-//! What answers are understood as: by tables, against hyper's client on the same bytes, under mutations, and on recorded
-//! bytes of inference servers.
+//! Tests of the decoding of answers: by tables, against hyper's client on the same bytes, under
+//! mutations, and on recorded bytes of inference servers.
 
 #![expect(
     clippy::unwrap_used,

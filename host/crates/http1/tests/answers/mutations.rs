@@ -1,5 +1,5 @@
-//! Bytes that no server should send: the decoder refuses or understands them, always comes to an end, and holds no more
-//! than its limits allow.
+//! Bytes that no server should send: the decoder rejects or decodes them, always terminates, and
+//! holds no more than its limits allow.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -20,7 +20,7 @@ fn at(cuts: &[Index], bytes: &[u8]) -> Vec<usize> {
     cuts.iter().map(|cut| cut.index(bytes.len().max(1))).collect()
 }
 
-/// Bytes made of what the grammar is made of, without regard to it.
+/// Returns random sequences of the elements of the grammar, in any order.
 fn soup() -> impl Strategy<Value = Vec<u8>> {
     let morsel = prop_oneof![
         4 => select(vec!["\r\n", "\n", "\r", ":", ": ", " ", "\t", ";", ",", "0", "1", "a", "F", "0\r\n", "\r\n\r\n", "3\r\n"])
@@ -44,7 +44,7 @@ fn soup() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 8 * ProptestConfig::default().cases, failure_persistence: None, ..ProptestConfig::default() })]
 
-    // `decode` itself checks progress, and what may be asked of a decoder after it has refused.
+    // `decode` itself checks progress, and the permitted calls to a decoder after an error.
     #[test]
     fn mutated_answers_come_to_an_end_wherever_they_are_cut(
         answer in answer(),
@@ -67,7 +67,7 @@ proptest! {
         prop_assert_eq!(decode(limits, bytes.chunks(1)).essence(), whole.essence());
     }
 
-    /// Nothing of one answer is left in the next, whatever became of the first.
+    /// Nothing of one answer remains in the next, whatever the result of the first.
     #[test]
     fn a_restart_forgets(first in soup(), second in soup()) {
         let mut decoder = Decoder::new(SMALL);

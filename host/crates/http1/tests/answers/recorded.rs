@@ -4,11 +4,11 @@ use veeksha_http1::{DecodeError, Framing, Limits};
 
 use crate::decoding::{Outcome, cut, decode};
 
-/// As it was sent.
+/// The bytes as sent.
 const LENGTH_AND_KEPT: &[u8] = include_bytes!("../fixtures/vllm-err-ctx.http");
-/// As it was sent; the server closes the connection.
+/// The bytes as sent; the server closes the connection.
 const LENGTH_AND_CLOSE: &[u8] = include_bytes!("../fixtures/llamacpp-err-ctx.http");
-/// The head says chunks; the recorder took them apart.
+/// The head announces chunks; the recorder removed the chunk framing.
 const CHUNKED: [&[u8]; 2] = [
     include_bytes!("../fixtures/dynamo-noworker.http"),
     include_bytes!("../fixtures/dynamo-toolong.http"),
@@ -42,7 +42,7 @@ fn an_empty_field_of_a_real_server() {
     assert_eq!(head.headers.get("access-control-allow-origin"), Some(&b""[..]));
 }
 
-/// Each event as one chunk, as these servers send them.
+/// Each event is one chunk, as these servers send them.
 #[test]
 fn answers_in_chunks() {
     for bytes in CHUNKED {
@@ -68,7 +68,7 @@ fn answers_in_chunks() {
     }
 }
 
-/// The files as they are: a body without the chunks that its head announces.
+/// The unmodified files: the body lacks the chunks that its head announces.
 #[test]
 fn a_body_that_is_not_in_the_chunks_it_announces() {
     let refusals = CHUNKED.map(|bytes| match decode(Limits::default(), [bytes]).outcome {

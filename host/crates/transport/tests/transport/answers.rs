@@ -1,4 +1,4 @@
-//! Answers that are right, in odd forms.
+//! Valid answers in unusual forms.
 
 use std::io::Write;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Answers that a plugin reads.
+//! Answers that a plugin decodes.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,8 @@ use veeksha_transport::{HttpTransport, Target, TransportConfig};
 
 use crate::support::*;
 
-/// Events are `text:...`, `stop`, `usage`, or something that it fails on. It notes on which threads it is called.
+/// A codec for the events `text:...`, `stop` and `usage`; it fails on all others. It records the
+/// threads on which it is called.
 #[derive(Default)]
 struct Words {
     threads: Mutex<Vec<ThreadId>>,
@@ -165,12 +166,12 @@ fn a_body_that_never_ends_after_the_usual_marker_is_given_up() {
         let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
         let events = chunk("data: text:a\n\ndata: stop\n\n");
         stream.write_all(format!("{head}{events}").as_bytes()).unwrap();
-        // A read of its own, so that it is not the first event's.
+        // A separate read, so that it does not belong to the first event.
         std::thread::sleep(Duration::from_millis(50));
         stream.write_all(chunk("data: [DONE]\n\n").as_bytes()).unwrap();
         std::thread::sleep(PATIENCE);
     });
-    /// As [`Words`], and knows the marker.
+    /// Like [`Words`], with support for the end marker.
     struct Marked(Words);
     impl Codec for Marked {
         fn decode(&self, events: &[&[u8]]) -> Result<Vec<Vec<AnswerPart>>, PluginFailure> {

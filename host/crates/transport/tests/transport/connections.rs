@@ -1,4 +1,4 @@
-//! Connection, sessions, reuse.
+//! Connections, sessions and reuse.
 
 use std::io::Write;
 use std::time::Duration;
@@ -42,7 +42,7 @@ fn sessions_stay_on_their_thread_and_its_connections() {
     assert_eq!(client.transport.connections().reused, 4);
 }
 
-/// llama.cpp: the connection is closed after each reply, while the head promises to keep it.
+/// llama.cpp closes the connection after each reply, although the head promises to keep it.
 #[test]
 fn a_server_that_closes_silently_after_each_reply_costs_no_request() {
     let server = Server::start(|_, mut stream, _| {
@@ -67,7 +67,7 @@ fn a_reused_connection_that_dies_before_an_answer_is_replaced_once() {
     let server = Server::start(|number, mut stream, _| {
         read_request(&mut stream);
         stream.write_all(good_answer().as_bytes()).unwrap();
-        // The first connection takes another request and dies without a word.
+        // The first connection accepts another request and closes without an answer.
         read_request(&mut stream);
         if number > 0 {
             stream.write_all(good_answer().as_bytes()).unwrap();
@@ -130,7 +130,7 @@ fn connection_close_is_respected() {
     let server = Server::start(move |_, mut stream, _| {
         read_request(&mut stream);
         stream.write_all(answer.as_bytes()).unwrap();
-        // Left open: the client must not wait for the end, nor come again.
+        // Left open: the client must neither wait for the end nor reconnect.
         std::thread::sleep(PATIENCE);
     });
     let client = Client::new(target(&server.base()));
@@ -187,7 +187,8 @@ fn nobody_listening_is_a_refusal_that_names_the_place() {
 
 #[test]
 fn a_name_that_does_not_resolve_is_named() {
-    // RFC 6761: `.invalid` never resolves. The deadline covers machines whose resolver waits for a network.
+    // RFC 6761: `.invalid` never resolves. The deadline covers machines whose resolver waits for a
+    // network.
     let client = Client::with(
         target("http://no-such-host.invalid:81/v1"),
         Duration::from_secs(60),
@@ -203,7 +204,7 @@ fn a_name_that_does_not_resolve_is_named() {
 fn the_time_of_the_last_request_byte_is_not_that_of_the_first() {
     const PAUSE: Duration = Duration::from_millis(300);
     let server = Server::start(|_, mut stream, _| {
-        // The prompt is larger than any socket's buffers, so its end waits for this reader.
+        // The prompt is larger than any socket buffer, so its end waits for this reader.
         std::thread::sleep(PAUSE);
         read_request(&mut stream);
         stream.write_all(good_answer().as_bytes()).unwrap();

@@ -1,4 +1,4 @@
-//! Giving up.
+//! Cancellation.
 
 use std::io::Write;
 use std::time::Duration;
@@ -30,7 +30,7 @@ fn cancel_all_ends_everything_once_and_the_transport_goes_on() {
     for session in 0..60 {
         client.transport.submit(job(session, "hi"));
         if session == 40 {
-            // Some are in the middle of their answers by now, some have not begun.
+            // By now, some requests are in the middle of their answers, and some have not begun.
             std::thread::sleep(Duration::from_millis(200));
         }
     }

@@ -1,4 +1,4 @@
-//! Answers that are wrong.
+//! Invalid answers.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use veeksha_transport::Secret;
 
 use crate::support::*;
 
-/// Sends one request to a server that always answers so.
+/// Sends one request to a server that always sends this answer.
 fn answered(answer: impl Into<Vec<u8>>) -> RequestOutcome {
     let server = Server::answering(answer);
     Client::new(target(&server.base())).ask(0)
@@ -241,7 +241,7 @@ fn recorded_whole_refusals_are_understood_as_they_came() {
         );
         assert!(message(&outcome).contains(words), "{name}: {}", message(&outcome));
     }
-    // curl had removed the chunks, so they are put back.
+    // curl had removed the chunk framing, so it is restored.
     let recorded = String::from_utf8(fixture("dynamo-noworker.http")).unwrap();
     let (head, body) = recorded.split_once("\r\n\r\n").unwrap();
     let outcome = answered(format!("{head}\r\n\r\n{}0\r\n\r\n", chunk(body)));
@@ -249,7 +249,8 @@ fn recorded_whole_refusals_are_understood_as_they_came() {
     assert_eq!(message(&outcome), "HTTP 503: Service temporarily unavailable");
 }
 
-/// Why generation ended is written into every file: a key that a server repeats there is not, and a book is cut.
+/// The finish reason is written to every file: a key that a server repeats there is redacted, and a
+/// long text is truncated.
 #[test]
 fn the_reason_for_the_end_is_a_word_and_no_secret() {
     let ended = |reason: &str| {

@@ -1,4 +1,5 @@
-//! Servers that break, stall, stop in the middle or never stop. Each request has one outcome, of the right class.
+//! Servers that break, stall, stop in the middle or never stop. Each request has one outcome, of
+//! the right class.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -11,7 +12,7 @@ use veeksha_transport::TransportConfig;
 
 use crate::support::*;
 
-/// Answers on one connection and then does something to it.
+/// Answers on one connection and then calls `deed` with it.
 fn then(answer: String, deed: impl Fn(TcpStream) + Send + Sync + 'static) -> Server {
     Server::start(move |_, mut stream, _| {
         read_request(&mut stream);
@@ -22,7 +23,7 @@ fn then(answer: String, deed: impl Fn(TcpStream) + Send + Sync + 'static) -> Ser
 
 /// Closes with a reset instead of an end.
 fn reset(stream: TcpStream) {
-    // The client has read what came before; a reset takes away what it has not.
+    // The client has read the earlier bytes by now; a reset discards unread ones.
     std::thread::sleep(Duration::from_millis(100));
     let hard = nix::libc::linger {
         l_onoff: 1,
@@ -31,7 +32,7 @@ fn reset(stream: TcpStream) {
     setsockopt(&stream, sockopt::Linger, &hard).unwrap();
 }
 
-/// Says that nothing more comes, and still listens.
+/// Closes the sending side and keeps receiving.
 fn half_close(stream: TcpStream) {
     stream.shutdown(std::net::Shutdown::Write).unwrap();
     std::thread::sleep(Duration::from_millis(300));
@@ -78,7 +79,7 @@ fn stages() -> Vec<(
             Err(ErrorClass::Truncated),
             lost,
         ),
-        // A finish reason is the whole answer, whatever becomes of the connection.
+        // A finish reason completes the answer, regardless of the connection afterwards.
         ("everything but the end", told.clone(), Ok("a"), ""),
         ("half the end", format!("{told}0\r\n"), Ok("a"), ""),
     ]
@@ -111,7 +112,7 @@ fn a_connection_that_dies_before_the_request_is_sent_is_a_failure_to_connect() {
         reset(stream);
     });
     let client = Client::new(target(&server.base()));
-    // More than the socket's buffers hold, so that the sending is still under way.
+    // More than the socket buffers hold, so that the request is still being sent.
     client.transport.submit(job(0, &"x".repeat(32 << 20)));
     let outcome = client.outcome();
     assert_eq!(class(&outcome), ErrorClass::Connect);
@@ -223,7 +224,7 @@ fn a_body_that_never_ends_after_its_data_is_given_up_and_the_answer_counts() {
             waited >= linger && waited < linger * 2 + Duration::from_secs(2),
             "{waited:?}"
         );
-        // What was waited is not measured.
+        // The waiting time is not measured.
         let measured = outcome.timings.completed_at - outcome.timings.picked_up_at.unwrap();
         assert!(Duration::from_nanos(measured) < linger, "{measured}");
         assert!(!client.ask(1).connection.reused);

@@ -1,4 +1,4 @@
-//! HTTP/2: many requests on one connection, and the same answers at the same times.
+//! HTTP/2: many requests on one connection, with the same answers at the same times.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -60,7 +60,7 @@ impl Body for Script {
     }
 }
 
-/// A server that speaks HTTP/2 by prior knowledge.
+/// A server that speaks HTTP/2 with prior knowledge.
 pub(crate) struct H2Server {
     address: SocketAddr,
     connections: Arc<AtomicUsize>,
@@ -68,7 +68,7 @@ pub(crate) struct H2Server {
 }
 
 impl H2Server {
-    /// `streams`: how many it allows at a time.
+    /// Starts the server. `streams`: maximum number of concurrent streams.
     pub(crate) fn start(
         streams: u32,
         answer: impl Fn(usize) -> Response<Script> + Send + Sync + 'static,
@@ -171,7 +171,8 @@ fn requests_share_a_connection_and_each_gets_its_answer() {
         for pair in outcome.chunks.windows(2) {
             assert_eq!(pair[1].merged, pair[1].at == pair[0].at, "{pair:?}");
         }
-        // A client that a busy machine kept from reading knows only the time of the newest segment.
+        // A client that did not read in time on a busy machine has only the time of the newest
+        // segment.
         if outcome.chunks.iter().all(|chunk| chunk.lag < 10_000_000) {
             let gap = outcome.chunks[1].at - outcome.chunks[0].at;
             assert!((50_000_000..2_000_000_000).contains(&gap), "{gap}");
@@ -285,7 +286,7 @@ fn a_deadline_says_where_the_request_was() {
         "{}",
         message(&outcome)
     );
-    // The connection was not at fault.
+    // The connection was not the cause.
     assert!(client.ask(1).connection.reused);
 }
 
@@ -310,7 +311,7 @@ fn a_connection_that_is_lost_ends_every_stream_on_it_once() {
             .iter()
             .all(|outcome| class(outcome) == ErrorClass::Truncated)
     );
-    // The first failed on its fresh connection; the others had one more chance.
+    // The first request failed on its new connection; the others had one retry.
     let retried = outcomes.iter().filter(|outcome| outcome.connection.retried);
     assert_eq!(retried.count(), 4);
     client.transport.stop();

@@ -1,4 +1,4 @@
-//! The transport from outside: recorded bytes, scripted servers on real sockets.
+//! Tests of the transport through its public API: recorded bytes, scripted servers on real sockets.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! However an answer is cut on its way, and whichever version of HTTP brings it, the outcome is the same.
+//! The outcome does not depend on the cuts of an answer or on the version of HTTP.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use veeksha_ports::RequestOutcome;
 use crate::http2::{H2Server, streamed};
 use crate::support::*;
 
-/// What does not depend on time.
+/// The part of an outcome that does not depend on time.
 #[derive(Debug, PartialEq)]
 struct Essence {
     status: Option<u16>,
@@ -33,7 +33,7 @@ impl Essence {
     }
 }
 
-/// An event of an answer.
+/// Generates an event of an answer.
 fn event() -> impl Strategy<Value = String> {
     let delta = |name: &'static str| {
         any::<String>().prop_map(move |text| {
@@ -47,7 +47,7 @@ fn event() -> impl Strategy<Value = String> {
         1 => Just(": keep-alive\n\n".to_owned()),
         1 => Just("data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\r\n\r\n".to_owned()),
         1 => "[a-z]{0,9}".prop_map(|id| format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"tool_calls\":[{{\"index\":0,\"id\":\"{id}\",\"function\":{{\"name\":\"f\",\"arguments\":\"{{}}\"}}}}]}}}}]}}\n\n")),
-        // More than any answer may leave waiting.
+        // More bytes than may wait in any answer.
         1 => "[a-z]{0,30}".prop_map(|text| text_event(&text.repeat(200))),
     ]
 }
@@ -64,14 +64,14 @@ fn end() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A body, and where it is cut: into HTTP's chunks (or frames), and into writes.
+/// Generates a body and its cuts: into HTTP chunks (or frames), and into writes.
 fn answer() -> impl Strategy<Value = (String, Vec<prop::sample::Index>, Vec<prop::sample::Index>)> {
     let cuts = || prop::collection::vec(any::<prop::sample::Index>(), 0..12);
     let events = prop::collection::vec(event(), 0..30).prop_map(|events| events.concat());
     (events, end(), cuts(), cuts()).prop_map(|(events, end, chunks, writes)| (events + &end, chunks, writes))
 }
 
-/// The bytes between cuts.
+/// Returns the bytes between cuts.
 fn cut<'a>(bytes: &'a [u8], cuts: &[prop::sample::Index]) -> Vec<&'a [u8]> {
     let mut places: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
     places.extend([0, bytes.len()]);
@@ -130,7 +130,7 @@ fn cuts_and_versions_of_http_change_nothing() {
             let bytes = chunked(body.as_bytes(), &chunks);
             *writes.lock().unwrap() = cut(&bytes, &cuts).into_iter().map(<[u8]>::to_vec).collect();
             prop_assert_eq!(&Essence::of(http1.ask(0)), &uncut);
-            // Frames of text, for they are written as such here.
+            // Cuts are at character boundaries, because the frames are written as text here.
             let places: Vec<usize> = chunks.iter().map(|cut| cut.index(body.len() + 1)).collect();
             let mut rest = body.as_str();
             let mut pieces = Vec::new();
@@ -141,13 +141,13 @@ fn cuts_and_versions_of_http_change_nothing() {
                 rest = behind;
             }
             pieces.push(rest.to_owned());
-            // The library ends a connection after 100 empty frames.
+            // The library closes a connection after 100 empty frames.
             pieces.retain(|piece| !piece.is_empty());
             *frames.lock().unwrap() = pieces;
             prop_assert_eq!(&Essence::of(http2.ask(0)), &uncut);
             Ok(())
         })
         .unwrap();
-    // Only answers that cannot be understood cost a connection.
+    // Only answers that cannot be decoded cost a connection.
     assert!(plain.connections() < 200, "{}", plain.connections());
 }

@@ -1,4 +1,4 @@
-//! Requests by a proxy.
+//! Requests through a proxy.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -15,7 +15,7 @@ fn by(proxy: &Server, mut target: Target) -> Target {
     target
 }
 
-/// A proxy that opens tunnels to where it is asked to.
+/// A proxy that opens tunnels to the requested address.
 fn tunnelling() -> Server {
     Server::start(|_, mut client, log| {
         let Some(request) = read_request(&mut client) else {
@@ -63,7 +63,7 @@ fn a_plain_request_names_the_whole_address_and_who_asks() {
         seen.head
     );
     assert_eq!(seen.header("host").as_deref(), Some("model.invalid:8000"));
-    // `printf 'user:hidden-pass' | base64`
+    // Computed with `printf 'user:hidden-pass' | base64`.
     assert_eq!(
         seen.header("proxy-authorization").as_deref(),
         Some("Basic dXNlcjpoaWRkZW4tcGFzcw==")

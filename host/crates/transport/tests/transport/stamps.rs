@@ -1,4 +1,4 @@
-//! Arrival times are the kernel's, and no step of the wall clock moves them.
+//! Arrival times come from the kernel, and no step of the wall clock changes them.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use veeksha_transport::{HttpTransport, TransportConfig};
 
 use crate::support::*;
 
-/// Two texts, the second one 30 ms after the first.
+/// Sends two texts, the second one 30 ms after the first.
 fn two_texts() -> Server {
     Server::start(|_, mut stream, _| {
         while read_request(&mut stream).is_some() {
@@ -28,7 +28,7 @@ fn two_texts() -> Server {
     })
 }
 
-/// The client thread is kept busy while an answer arrives: the kernel's time is right all the same.
+/// The client thread is kept busy while an answer arrives: the kernel's time is still correct.
 #[test]
 fn an_arrival_is_timed_while_the_client_is_busy() {
     const BUSY: Duration = Duration::from_millis(300);
@@ -64,7 +64,8 @@ fn an_arrival_is_timed_while_the_client_is_busy() {
 
 static STEP: AtomicI64 = AtomicI64::new(0);
 
-/// The wall clock, as somebody has set it. The kernel's stamps do not know of it: they are those from before the step.
+/// The wall clock after a step. The kernel's stamps do not include the step: they are those from
+/// before it.
 fn stepped() -> u64 {
     veeksha_clock::wall_nanos().wrapping_add_signed(STEP.load(Ordering::SeqCst))
 }
@@ -88,7 +89,7 @@ fn a_step_of_the_wall_clock_does_not_move_arrivals() {
             assert!((before..=after).contains(&chunk.at), "{step}: {chunk:?}");
         }
         let gap = outcome.chunks[1].at - outcome.chunks[0].at;
-        // The reads' own times: late by what a busy machine makes them, and never by the step.
+        // The times of the reads: delayed by the load of the machine, but never by the step.
         assert!(gap < 1_000_000_000, "{step}: {gap}");
         assert!(client.transport.figures().stamps_refused > refused, "{step}");
         assert_eq!(outcome.timings.stamps, StampSource::Read, "{step}");

@@ -19,7 +19,7 @@ use veeksha_transport::{HttpTransport, Target, TransportConfig};
 /// Long enough for a busy machine, short enough to notice a hang.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A request as a server saw it.
+/// A request as received by a server.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     pub(crate) head: String,
@@ -61,7 +61,7 @@ pub(crate) fn read_request(stream: &mut impl Read) -> Option<Seen> {
     Some(seen)
 }
 
-/// A server that runs a script for each connection, on a thread of its own.
+/// A server that runs a script for each connection, on a separate thread.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     pub(crate) accepted: Arc<AtomicUsize>,
@@ -69,7 +69,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// `script` gets the number of the connection (from 0), the stream, and a log for requests.
+    /// Starts the server. `script` gets the number of the connection (from 0), the stream, and a
+    /// log for requests.
     pub(crate) fn start(
         script: impl Fn(usize, TcpStream, &Mutex<Vec<Seen>>) + Send + Sync + 'static,
     ) -> Server {
@@ -80,7 +81,7 @@ impl Server {
         let (script, count, log) = (Arc::new(script), Arc::clone(&accepted), Arc::clone(&seen));
         std::thread::spawn(move || {
             for stream in listener.incoming() {
-                // A test may have taken every descriptor; it gives them back.
+                // A test may have used every descriptor; it frees them later.
                 let Ok(stream) = stream else {
                     std::thread::sleep(std::time::Duration::from_millis(5));
                     continue;
@@ -98,7 +99,7 @@ impl Server {
         }
     }
 
-    /// Answers every request on every connection with the same bytes.
+    /// Returns a server that answers every request on every connection with the same bytes.
     pub(crate) fn answering(answer: impl Into<Vec<u8>>) -> Server {
         let answer = answer.into();
         Server::start(move |_, mut stream, log| {
@@ -128,12 +129,12 @@ impl Server {
 pub(crate) const STREAM_HEAD: &str =
     "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
 
-/// One HTTP chunk.
+/// Returns one HTTP chunk.
 pub(crate) fn chunk(data: &str) -> String {
     format!("{:x}\r\n{data}\r\n", data.len())
 }
 
-/// A text event of the chat dialect.
+/// Returns a text event of the chat API.
 pub(crate) fn text_event(text: &str) -> String {
     let text = serde_json::to_string(text).unwrap();
     format!(
@@ -144,7 +145,7 @@ pub(crate) fn text_event(text: &str) -> String {
 /// The event with the finish reason, usage, and the end marker.
 pub(crate) const FINISH: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: {\"choices\":[],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":2}}\n\ndata: [DONE]\n\n";
 
-/// A whole good answer: two texts, each in an HTTP chunk of its own.
+/// Returns a complete valid answer: two texts, each in a separate HTTP chunk.
 pub(crate) fn good_answer() -> String {
     format!(
         "{STREAM_HEAD}{}{}{}0\r\n\r\n",
@@ -154,7 +155,7 @@ pub(crate) fn good_answer() -> String {
     )
 }
 
-/// A whole answer with a length.
+/// Returns a complete answer with a length.
 pub(crate) fn plain_answer(status: &str, content_type: &str, body: &str) -> String {
     format!(
         "HTTP/1.1 {status}\r\ncontent-type: {content_type}\r\ncontent-length: {}\r\n\r\n{body}",
@@ -264,17 +265,17 @@ impl Client {
     }
 }
 
-/// The class of a failure.
+/// Returns the class of the outcome's failure.
 pub(crate) fn class(outcome: &RequestOutcome) -> ErrorClass {
     outcome.result.as_ref().expect_err("a failure").class
 }
 
-/// Its words.
+/// Returns the message of the outcome's failure.
 pub(crate) fn message(outcome: &RequestOutcome) -> &str {
     &outcome.result.as_ref().expect_err("a failure").message
 }
 
-/// A recorded answer.
+/// Returns a recorded answer.
 pub(crate) fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(format!(
         "{}/../endpoint/tests/fixtures/sse/{name}",

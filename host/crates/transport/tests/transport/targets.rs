@@ -1,4 +1,4 @@
-//! Several servers, several addresses, and which requests share a connection.
+//! Several servers, several addresses, and the sharing of connections.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -13,7 +13,7 @@ use veeksha_transport::{Balance, ConnectionPolicy, Secret, Server as At, Target,
 
 use crate::support::*;
 
-/// A target with several servers.
+/// Returns a target with several servers.
 fn spread(bases: &[String], balance: Balance) -> Target {
     Target {
         servers: bases.iter().map(At::at).collect(),
@@ -51,7 +51,8 @@ fn new_sessions_go_where_the_fewest_requests_are() {
     });
     let fast = Server::answering(good_answer());
     let client = Client::new(spread(&[slow.base(), fast.base()], Balance::LeastInFlight));
-    // The first session goes to the first of two idle servers and keeps it busy; all others find the second one idle.
+    // The first session goes to the first of two idle servers and keeps it busy; all others find
+    // the second one idle.
     client.transport.submit(job(0, "hi"));
     std::thread::sleep(Duration::from_millis(50));
     for session in 1..6 {
@@ -194,7 +195,7 @@ fn connections_start_from_the_addresses_in_turn() {
 #[test]
 fn an_address_that_is_not_ours_is_named_with_the_remedy() {
     let server = Server::answering(good_answer());
-    // 192.0.2.0/24 is for documentation (RFC 5737): no machine has it.
+    // 192.0.2.0/24 is for documentation (RFC 5737): no machine has such an address.
     for (source, words) in [
         (IpAddr::from([192, 0, 2, 1]), "192.0.2.1"),
         (IpAddr::from([0u16, 0, 0, 0, 0, 0, 0, 1]), "is IPv4"),

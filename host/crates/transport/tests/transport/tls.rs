@@ -1,4 +1,4 @@
-//! TLS against a server with a certificate of its own.
+//! TLS against a server with a generated certificate.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -13,7 +13,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use veeksha_model::ErrorClass;
 use veeksha_transport::{Target, TransportConfig, untimed};
 
-/// A server that speaks TLS for the given name; returns its certificate as PEM.
+/// Starts a server that speaks TLS for the given name. Returns it with its certificate as PEM.
 pub(crate) fn tls_server(name: &str, answers: Vec<String>) -> (Server, String) {
     tls_server_with(
         generate_simple_self_signed(vec![name.to_owned()]).unwrap(),
@@ -51,7 +51,7 @@ pub(crate) fn https(server: &Server) -> Target {
     target(&format!("https://localhost:{}/v1", server.address.port()))
 }
 
-/// A file in the test's own folder.
+/// Writes a file to a folder of the test.
 pub(crate) fn file(name: &str, text: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let path = folder.join(format!("{}-{name}", std::process::id()));
@@ -212,7 +212,7 @@ fn a_handshake_that_stalls_is_given_up_and_where_it_was_is_told() {
     );
     assert!(outcome.connection.connect.is_some() && outcome.connection.tls.is_none());
 
-    // Without a limit of its own, it is the request's deadline that passes.
+    // Without a separate limit, the deadline of the request expires.
     let outcome = Client::with(https(&stalled()), limit, 1).ask(0);
     assert_eq!(class(&outcome), ErrorClass::Timeout);
     assert_eq!(
@@ -221,7 +221,7 @@ fn a_handshake_that_stalls_is_given_up_and_where_it_was_is_told() {
     );
 }
 
-/// A server that asks for a certificate and trusts one.
+/// Starts a server that requests a certificate and trusts exactly one.
 fn strict_server(trusted: &CertifiedKey<rcgen::KeyPair>) -> (Server, String) {
     let CertifiedKey { cert, signing_key } =
         generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
@@ -310,7 +310,7 @@ fn arrivals_under_tls_are_the_kernels() {
     }
 }
 
-/// A server whose certificate is its own CA, as `openssl req -x509 -newkey ...` makes it.
+/// Returns a certificate that is its own CA, as `openssl req -x509 -newkey ...` makes it.
 fn ca_certificate(name: &str, is_expired: bool) -> CertifiedKey<rcgen::KeyPair> {
     let mut params = rcgen::CertificateParams::new(vec![name.to_owned()]).unwrap();
     params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);

@@ -1,4 +1,4 @@
-//! The requests whose time nobody measures.
+//! The untimed requests.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -100,7 +100,7 @@ fn a_download_is_whole_or_absent() {
         Some("Bearer hf-1")
     );
 
-    // Cut off in the middle: the old file stays, and no part is left behind.
+    // Cut off in the middle: the old file remains, and no partial file is left behind.
     let cut = Server::start(|_, mut stream, _| {
         read_request(&mut stream);
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nhalf");

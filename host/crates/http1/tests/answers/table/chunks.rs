@@ -1,4 +1,4 @@
-//! Bodies in chunks, and their trailers.
+//! Chunked bodies and their trailers.
 
 use veeksha_http1::{DecodeError, Limits, Place};
 
@@ -28,7 +28,8 @@ fn sizes_of_chunks() {
         assert_eq!(body(chunked(&format!("1\r\na\r\n{end}\r\n\r\n"))), "a", "{end:?}");
         assert_eq!(body(chunked(&format!("{end}\r\n\r\n"))), "", "{end:?}");
     }
-    // Every number of digits, also those beyond the fast way; the largest size there is announces a body that never ends.
+    // Every number of digits, including those beyond the fast path. The largest possible size
+    // announces a body that never ends.
     for digits in 1..=16 {
         let size = "f".repeat(digits);
         let seen = seen(chunked(&format!("{size}\r\nabc")));
@@ -105,7 +106,7 @@ fn lines_of_sizes_that_are_none() {
             "{line:?}: {error:?}"
         );
     }
-    // The fast way and the slow one agree on every byte that may follow a digit.
+    // The fast path and the slow path agree on every byte that may follow a digit.
     for byte in 0..=u8::MAX {
         let mut bytes = chunked("3").into_bytes();
         bytes.extend_from_slice(&[byte, b'\r', b'\n']);

@@ -1,4 +1,4 @@
-//! Where bodies end, and what becomes of the connection.
+//! The ends of bodies and the state of the connection after them.
 
 use veeksha_http1::{DecodeError, Decoder, Framing, Limits, Place};
 
@@ -28,7 +28,7 @@ fn cuts_tell_how_far_the_answer_had_come() {
         place("HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nab"),
         Some(Place::Body)
     );
-    // An interim answer is a beginning.
+    // An interim answer counts as a beginning.
     assert_eq!(place("HTTP/1.1 100 Continue\r\n\r\n"), Some(Place::Head));
 }
 
@@ -215,7 +215,7 @@ fn answers_without_a_body() {
             let seen = seen(format!("HTTP/1.1 {status} X\r\n{fields}\r\n"));
             assert_eq!(seen.head.unwrap().framing, Framing::None);
             assert_eq!((seen.outcome, seen.body.len()), (Outcome::Ended, 0));
-            // A 304 may tell of the body that it leaves out; a 204 that does is in doubt.
+            // A 304 may describe the body that it omits; a 204 that does so is ambiguous.
             let doubt = status == 204 && !matches!(fields, "" | "content-length: 0\r\n");
             assert_eq!(seen.reusable, !doubt, "{status} {fields}");
         }
@@ -261,7 +261,7 @@ fn one_decoder_serves_a_connection() {
         assert_eq!(again, decode(Limits::default(), bytes.as_bytes().chunks(5)));
         assert!(again.reusable);
     }
-    // Also after an error, for a new connection; nothing of the old one is left.
+    // Also after an error, for a new connection: nothing of the old one remains.
     decoder.restart();
     let _ = decode_with(&mut decoder, [&b"HTTP/1.1 200 OK\r\nx"[..]]);
     decoder.restart();

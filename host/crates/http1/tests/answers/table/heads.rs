@@ -1,4 +1,4 @@
-//! Heads: interim ones, uncommon ones, and what is none.
+//! Heads: interim, uncommon and invalid ones.
 
 use veeksha_http1::{DecodeError, Framing, Limits};
 

@@ -1,4 +1,4 @@
-//! Limits are exact, and each is told by its name.
+//! Limits are exact, and each error names its limit.
 
 use veeksha_http1::{DecodeError, Limits};
 

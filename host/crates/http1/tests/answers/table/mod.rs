@@ -1,4 +1,5 @@
-//! Every case of framing that RFC 9112 and RFC 9110 tell apart, whole, byte by byte, and cut once at every place.
+//! Every case of framing that RFC 9112 and RFC 9110 distinguish: whole, byte by byte, and cut once
+//! at every position.
 
 mod chunks;
 mod framing;
@@ -9,7 +10,7 @@ use veeksha_http1::{DecodeError, Limits};
 
 use crate::decoding::{Outcome, Seen, cut, decode};
 
-/// Decodes whole, checks that no cut changes anything, and returns what was seen.
+/// Decodes the whole input, checks that no cut changes the result, and returns it.
 #[track_caller]
 fn seen_with(limits: Limits, bytes: &[u8]) -> Seen {
     let whole = decode(limits, [bytes]);
@@ -38,12 +39,12 @@ fn refused(bytes: impl AsRef<[u8]>) -> DecodeError {
     }
 }
 
-/// An answer in chunks whose body is given as it is sent.
+/// Returns a chunked answer; `body` is the body as sent.
 fn chunked(body: &str) -> String {
     format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{body}")
 }
 
-/// The body, of an answer that ended and leaves the connection fit for another.
+/// Returns the body of an answer that ended and left the connection reusable.
 #[track_caller]
 fn body(bytes: impl AsRef<[u8]>) -> String {
     let seen = seen(bytes);
