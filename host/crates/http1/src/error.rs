@@ -27,19 +27,19 @@ pub enum DecodeError {
     /// The answer is not HTTP, or uses another version of it.
     #[error("the answer does not begin with HTTP/1.1 or HTTP/1.0 but with `{found}`")]
     NotHttp {
-        /// Its beginning.
+        /// Beginning of the answer.
         found: String,
     },
     /// The status is not a number from 100 to 999, or the line has forbidden bytes.
     #[error("the answer's status line `{line}` cannot be understood")]
     StatusLine {
-        /// Its beginning.
+        /// Beginning of the line.
         line: String,
     },
     /// A line of the head is not a header field: its name or its value has forbidden bytes.
     #[error("the answer's header field `{line}` cannot be understood")]
     Header {
-        /// Its beginning.
+        /// Beginning of the line.
         line: String,
     },
     /// Status 101.
@@ -54,9 +54,9 @@ pub enum DecodeError {
     /// Contradictory lengths.
     #[error("the answer has both Content-Length {first} and Content-Length {second}")]
     ContentLengths {
-        /// One of them.
+        /// The first length.
         first: u64,
-        /// The other.
+        /// The length that contradicts it.
         second: u64,
     },
     /// An unsupported transfer coding, or an unsupported order of codings.
@@ -115,7 +115,7 @@ pub enum DecodeError {
     /// The bytes after the last chunk are not a list of fields.
     #[error("the answer's trailers `{found}` cannot be understood")]
     Trailers {
-        /// Their beginning.
+        /// Beginning of those bytes.
         found: String,
     },
     /// The decoder was called again after an error, without [`crate::Decoder::restart`].

@@ -12,7 +12,7 @@ const TIME_WAIT_SECONDS: f64 = 60.0;
 const REUSE_SECONDS: f64 = 1.0;
 
 /// Returns the first and the last port of the range for outgoing connections, and the number of
-/// ports in it that are free to use.
+/// ports in it that are not reserved.
 pub(crate) fn range(tree: &Tree) -> Option<(u32, u32, u32)> {
     let text = tree.text("/proc/sys/net/ipv4/ip_local_port_range")?;
     let mut words = text.split_whitespace().map(str::parse::<u32>);

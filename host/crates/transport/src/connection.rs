@@ -23,7 +23,8 @@ use crate::wire::Wire;
 pub(crate) struct Connection {
     wire: Wire,
     decoder: Decoder,
-    /// Set while a request is only partly sent: a connection in this state cannot be reused.
+    /// Set if the connection must not be reused: the exchange failed, the rest of the answer was
+    /// not read, or an answer arrived before the request was completely sent.
     spoiled: bool,
 }
 

@@ -9,7 +9,7 @@ use veeksha_model::{Chunk, StampSource};
 pub struct ReceiveFigures {
     /// Socket reads that returned bytes.
     pub reads: u64,
-    /// Those of `reads` whose arrival time comes from the kernel.
+    /// The subset of `reads` with an arrival time from the kernel.
     pub kernel_stamped: u64,
     /// Reads whose kernel stamp was rejected because the wall clock was set.
     pub stamps_refused: u64,

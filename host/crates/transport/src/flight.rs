@@ -160,7 +160,7 @@ impl Flight {
 
     /// Records that the last byte of the request was passed to the socket.
     pub(crate) fn on_sent(&mut self, at: Nanos) {
-        // The write of the last byte wakes the server, which may well run before this thread. The
+        // The write of the last byte wakes the server, which may run before this thread. The
         // start of the write is therefore a better estimate of when the bytes left than its return.
         self.sent_at = self.writing_at.or(Some(at));
     }

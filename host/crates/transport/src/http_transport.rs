@@ -24,7 +24,8 @@ pub struct ConnectionStats {
     pub opened: u64,
     /// Requests first sent on a connection that an earlier request had used.
     pub reused: u64,
-    /// Those of `reused` that were sent again on a new connection because the reused one was dead.
+    /// The subset of `reused` that was sent again on a new connection because the reused one was
+    /// dead.
     pub retried: u64,
 }
 

@@ -37,7 +37,7 @@ fn streams() -> usize {
 fn read_small_request(stream: &mut TcpStream) {
     let mut bytes = Vec::new();
     let mut piece = [0; 2048];
-    // The only message of these tests is followed by two more bytes at the end of the body.
+    // The only message of these tests is followed by two more fields of the body.
     while !bytes.ends_with(b"}") {
         let size = stream.read(&mut piece).unwrap();
         assert!(size > 0);
