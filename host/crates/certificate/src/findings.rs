@@ -17,8 +17,8 @@ const KEPT_WAITING: f64 = 0.10;
 /// A lag, in seconds, that would be an error without kernel timestamps.
 const LONG_LAG: f64 = 1e-3;
 
-/// What is missing of the record itself. What came before a cut is all that happened until then; of a damaged record nobody knows
-/// what the lost part would have said.
+/// What is missing of the record itself. What came before a cut is all that happened until then; of
+/// a damaged record nobody knows what the lost part would have said.
 pub(crate) fn of_record(end: RunEnd) -> Option<CertFinding> {
     let (verdict, what) = match (end.damaged, end.complete) {
         (true, _) => (

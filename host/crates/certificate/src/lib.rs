@@ -1,8 +1,8 @@
 //! The certificate of a run: how far its metrics can be trusted.
 //!
 //! [`certify`] takes an [`Evaluation`](veeksha_metrics::Evaluation) and returns a [`Certificate`]:
-//! an [`ErrorBound`] for each metric that has one, [`CertFinding`]s, and the worst [`Verdict`] among
-//! them. [`compare`] measures the same errors against a server whose own times are known (a
+//! an [`ErrorBound`] for each metric that has one, [`CertFinding`]s, and the worst [`Verdict`]
+//! among them. [`compare`] measures the same errors against a server whose own times are known (a
 //! self-test).
 //!
 //! The error estimates themselves ([`ErrorEstimate`](veeksha_metrics::ErrorEstimate)) come with the

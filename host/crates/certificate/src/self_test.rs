@@ -61,7 +61,8 @@ pub struct SelfTest {
     pub unmatched_requests: usize,
     /// Requests of the server that the client has no record of, answered or not.
     pub unmatched_truth: usize,
-    /// Matched requests in which client and server count different generated chunks: they are compared in nothing but `dispatch`.
+    /// Matched requests in which client and server count different generated chunks: they are
+    /// compared in nothing but `dispatch`.
     pub chunks_differ: usize,
     /// Time to first chunk.
     pub ttfc: Option<ErrorFigures>,
@@ -118,8 +119,8 @@ struct Errors {
     dispatch: Vec<f64>,
 }
 
-/// Compares answered requests with what the server says of them, by their ids. If the server names an id twice (the client sent the
-/// request again), the last one counts.
+/// Compares answered requests with what the server says of them, by their ids. If the server names
+/// an id twice (the client sent the request again), the last one counts.
 pub fn compare(records: &[RequestRecord], truth: &[TwinRequest]) -> SelfTest {
     let known: HashMap<&str, &TwinRequest> = truth
         .iter()

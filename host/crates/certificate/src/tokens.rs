@@ -1,5 +1,5 @@
-//! Disagreement between independent counts of tokens: it is in the definition of TPOT and ITL, where
-//! no error of time shows it.
+//! Disagreement between independent counts of tokens: it is in the definition of TPOT and ITL,
+//! where no error of time shows it.
 
 use veeksha_metrics::{AnswerTokens, Metric};
 use veeksha_stats::share;

@@ -11,17 +11,17 @@ pub fn gaps(record: &RequestRecord) -> impl Iterator<Item = Nanos> + '_ {
         .map(|(earlier, later)| later.saturating_sub(earlier))
 }
 
-/// Returns true if two counts of an answer's tokens are the same but for the token that ends the
-/// answer: servers count it, and it has no text that a tokenizer could count.
+/// Returns true if two token counts of an answer are equal, or differ by the end token only:
+/// servers count it, and it has no text for a tokenizer to count.
 pub(crate) fn agree(one: u64, other: u64) -> bool {
     one.abs_diff(other) <= 1
 }
 
-/// The tokens of each generated chunk, in order; `None` where they are not known.
+/// Returns the tokens of each generated chunk, in order; `None` where they are unknown.
 ///
-/// Where the server's total differs from the sum over the chunks by more than one token, the chunks
-/// were counted by another tokenizer than the model's, or end within words. Their counts are then
-/// scaled to the server's total, rounded as a running sum, so that they add up to it.
+/// If the server's total differs from the sum over the chunks by more than one token, the chunks
+/// were counted by a tokenizer other than the model's, or end within words. The counts are then
+/// scaled to the server's total and rounded cumulatively, so that they add up to it.
 pub fn answer_tokens_by_chunk(record: &RequestRecord) -> Option<Vec<u32>> {
     let mut tokens = record.tokens_by_chunk()?;
     let counted: u64 = tokens.iter().copied().map(u64::from).sum();
@@ -39,9 +39,9 @@ pub fn answer_tokens_by_chunk(record: &RequestRecord) -> Option<Vec<u32>> {
     Some(tokens)
 }
 
-/// The output tokens that came after the first chunk, at least: the total less the tokens of the
-/// first chunk. These are the chunk's own count scaled to the server's total; where chunks were not
-/// counted, an equal share. A generated chunk has at least one token.
+/// Returns a lower bound of the output tokens after the first chunk: the total minus the tokens of
+/// the first chunk. These are the chunk's own count, scaled to the server's total; where chunks
+/// were not counted, an equal share. A generated chunk has at least one token.
 pub(crate) fn tokens_after_first(record: &RequestRecord, chunks: u32) -> f64 {
     let total = f64::from(record.output_tokens);
     let (first, counted) = match record.tokens_by_chunk() {
@@ -88,7 +88,7 @@ mod tests {
     fn scales_counts_of_another_tokenizer_to_the_servers_total() {
         let scaled = |total, tokens: &[u32]| answer_tokens_by_chunk(&answer(tokens.len(), total, tokens));
         assert_eq!(scaled(6, &[1, 3, 2]), Some(vec![1, 3, 2]));
-        // One more: the token that ends the answer.
+        // One more than the sum: the token that ends the answer.
         assert_eq!(scaled(7, &[1, 3, 2]), Some(vec![1, 3, 2]));
         assert_eq!(scaled(12, &[1, 3, 2]), Some(vec![2, 6, 4]));
         assert_eq!(scaled(3, &[1, 1, 1, 1, 1]), Some(vec![0, 1, 0, 1, 1]));
@@ -109,15 +109,15 @@ mod tests {
         };
         assert_eq!(after(7, 140, &[20; 7]), 120.0);
         assert_eq!(after(3, 10, &[7, 2, 1]), 3.0);
-        // An equal share.
+        // Equal shares.
         assert_eq!(after(7, 140, &[]), 120.0);
-        // By a tokenizer that counts 25 for 20.
+        // Counted by a tokenizer that returns 25 tokens for 20.
         assert_eq!(after(7, 140, &[25; 7]), 120.0);
-        // One token in each chunk, and the one that ends the answer.
+        // One token in each chunk, plus the token that ends the answer.
         assert_eq!(after(5, 5, &[]), 4.0);
         assert_eq!(after(5, 6, &[1; 5]), 5.0);
         assert_eq!(after(5, 6, &[]), 5.0);
-        // A first chunk that ends within a character, and more chunks than tokens.
+        // A first chunk that ends within a character, with more chunks than tokens.
         assert_eq!(after(3, 2, &[0, 1, 1]), 1.0);
         assert_eq!(after(9, 3, &[]), 2.0);
     }

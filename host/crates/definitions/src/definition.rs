@@ -8,9 +8,9 @@ use crate::table::Metric;
 /// The thing that one value of a metric or aggregate describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// A request: goodput checks such objectives for each request.
+    /// A request. Goodput checks such objectives for each request.
     Request,
-    /// A gap within a request; goodput checks the same statistic of each request's own gaps.
+    /// A gap within a request. Goodput checks the same statistic over each request's gaps.
     Gap,
     /// A session.
     Session,
@@ -46,14 +46,14 @@ pub enum Samples {
     TokenGaps,
     /// One value of a session.
     Session,
-    /// A value for each request of a session that follows another.
+    /// One value for each request that follows another one in its session.
     ThinkTimes,
 }
 
-/// The way in which the client's error of a metric is certified.
+/// The method by which the client's error of a metric is certified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Certification {
-    /// The metric has its own error bound.
+    /// The metric has a separate error bound.
     Own,
     /// The metric is computed from the same instants as another one, whose bound covers it.
     As(Metric),
@@ -61,7 +61,7 @@ pub enum Certification {
     Exempt,
 }
 
-/// The property of a workload without which a metric has no samples.
+/// The property that a workload must have for a metric to have samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
     /// Every workload can have samples.
@@ -83,13 +83,13 @@ pub struct Definition {
     pub slo_name: Option<&'static str>,
     /// The name in the keys of `summary_stats.json`.
     pub display: &'static str,
-    /// The name in terminal tables and plots, in the terms of the field.
+    /// The name in terminal tables and plots, in industry terms.
     pub title: &'static str,
     /// The abbreviation in messages.
     pub short: &'static str,
     /// The unit of its values; `1` for a ratio.
     pub unit: &'static str,
-    /// Whether its values are shares, from 0 to 1.
+    /// True if the values are shares, from 0 to 1.
     pub is_share: bool,
     /// The direction in which it improves.
     pub better: Better,
@@ -101,27 +101,27 @@ pub struct Definition {
     pub source: &'static str,
     /// The origin of the samples.
     pub samples: Samples,
-    /// Whether an answer that failed midway still has a sample.
+    /// True if an answer that failed midway still has a sample.
     pub of_failed: bool,
-    /// The way in which the client's error is certified.
+    /// The method by which the client's error is certified.
     pub certification: Certification,
-    /// Whether it counts from the instant that the schedule asked for: the certificate does not
-    /// judge it where traffic has no schedule.
+    /// True if the metric starts at the scheduled instant. Where traffic has no schedule, the
+    /// certificate does not rate such metrics.
     pub from_schedule: bool,
-    /// The property of a workload without which it has no samples.
+    /// The property that a workload must have for the metric to have samples.
     pub needs: Needs,
-    /// The reason why two runs cannot be compared by it, if they cannot.
+    /// The reason why two runs cannot be compared by this metric, if any.
     pub not_comparable: Option<&'static str>,
-    /// The place in the closing table on the terminal and at the top of the report page; `None`
-    /// for metrics that only files show.
+    /// The rank in the summary table on the terminal and at the top of the report page; `None` for
+    /// metrics that appear in files only.
     pub rank: Option<u8>,
-    /// Whether time slices summarize it.
+    /// True if time slices summarize the metric.
     pub in_slices: bool,
-    /// Whether the report page has a value for each request, and charts of them.
+    /// True if the report page has a value for each request, and charts of the values.
     pub charted: bool,
 }
 
-/// The defaults of an entry: a latency of requests, shown in files only.
+/// The defaults of an entry: a latency of requests that appears in files only.
 pub(crate) const LATENCY: Definition = Definition {
     name: "",
     aliases: &[],
@@ -146,14 +146,14 @@ pub(crate) const LATENCY: Definition = Definition {
     charted: false,
 };
 
-/// The defaults of a number of tokens.
+/// The defaults of a token count.
 pub(crate) const TOKENS: Definition = Definition {
     unit: "tokens",
     better: Better::Neither,
     ..LATENCY
 };
 
-/// The defaults of a metric of sessions.
+/// The defaults of a session metric.
 pub(crate) const SESSION: Definition = Definition {
     scope: Scope::Session,
     samples: Samples::Session,

@@ -15,7 +15,8 @@ pub struct RequestField {
     pub key: Option<&'static str>,
     /// Column in `record/requests.parquet`.
     pub column: Option<&'static str>,
-    /// Name in Lua; with dashes also in the contract, which packs some fields differently.
+    /// Name in Lua; with dashes, also the name in the contract, which packs some fields
+    /// differently.
     pub name: Option<&'static str>,
     /// Meaning and unit: Markdown, for the documentation.
     pub about: &'static str,
@@ -42,7 +43,7 @@ impl RequestField {
 /// The value of a field. Times are in seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FieldValue<'a> {
-    /// It does not exist.
+    /// The field does not exist.
     Absent,
     /// True or false.
     Flag(bool),
@@ -52,7 +53,7 @@ pub enum FieldValue<'a> {
     Number(f64),
     /// Text.
     Text(&'a str),
-    /// Text that is made on demand.
+    /// Text that is formatted on demand.
     Name(String),
     /// A list of counts.
     Counts(Vec<u32>),
@@ -64,7 +65,7 @@ pub enum FieldValue<'a> {
     Labels(&'a [Label]),
     /// The server's token counts.
     Usage(Usage),
-    /// Measurements from a recording.
+    /// Measurements from a recorded trace.
     Recorded(Recorded),
 }
 
@@ -86,7 +87,7 @@ impl<'a> From<Option<&'a str>> for FieldValue<'a> {
     }
 }
 
-/// A record whose fields are read; what several of them need is computed once.
+/// A finished request whose fields are read. Inputs that several fields need are computed once.
 pub struct FinishedRequest<'a> {
     record: &'a RequestRecord,
     observation: OnceCell<Observation>,
@@ -106,7 +107,7 @@ impl<'a> FinishedRequest<'a> {
         metric.sample(observation).into()
     }
 
-    /// The tokens of an answer that broke off were not counted, which is different from 0.
+    /// `None` for an answer that broke off: its tokens were not counted, which differs from 0.
     fn output_tokens(&self) -> Option<u32> {
         let record = self.record;
         let uncounted =
@@ -134,8 +135,8 @@ fn maybe_time<'a>(nanos: Option<Nanos>) -> FieldValue<'a> {
     nanos.map(seconds).into()
 }
 
-/// Returns the longest delay between the arrival of an event and its read; read times do not show
-/// it.
+/// Returns the longest delay, in seconds, between the arrival of an event and its read. Read times
+/// do not contain this delay.
 fn longest_lag(record: &RequestRecord) -> Option<f64> {
     if record.stamps == StampSource::Read {
         return None;
@@ -144,16 +145,17 @@ fn longest_lag(record: &RequestRecord) -> Option<f64> {
     longest.map(|lag| seconds(u64::from(lag)))
 }
 
-/// Declares the table: `key, column, name: about, |request| value;` with `_` for what a field is not
-/// in.
+/// Declares the table: `key, column, name: about, |request| value;` with `_` where a field is
+/// absent.
 macro_rules! request_fields {
     ($($key:tt, $column:tt, $name:tt: $about:literal, $value:expr;)*) => {
         /// All fields of a finished request, in the order of their keys in
         /// `metrics/request_level_metrics.jsonl`.
         ///
-        /// **Adding a field** takes an entry here (files, Lua and documentation derive from it), the
-        /// field of `RequestRecord`, the place that fills it (`completion.rs` of the pipeline), and its
-        /// column (`tables.rs` and `request_rows.rs` of the record). Tests fail for what is forgotten.
+        /// **Adding a field** requires an entry here (files, Lua and documentation derive from it),
+        /// the field of `RequestRecord`, the code that fills it (`completion.rs` of the pipeline),
+        /// and its column (`tables.rs` and `request_rows.rs` of the record). Tests fail if one of
+        /// these is missing.
         pub static REQUEST_FIELDS: &[RequestField] = &[
             $(RequestField {
                 key: request_fields!(@name $key),

@@ -1,15 +1,15 @@
 //! The built-in metrics and the fields of a finished request: one table each.
 //!
-//! [`Metric`] is declared together with its [`Definition`] in `table.rs`. Everything that shows,
+//! [`Metric`] is declared together with its [`Definition`] in `table.rs`. Everything that displays,
 //! stores, checks or certifies a metric reads the definition: result files, terminal table, report
-//! page, live view, Lua, objectives, comparison. A formula of a request exists once, as
-//! [`Definition::samples`], and is computed from an [`Observation`]: the instants and counts that
-//! a metric may use.
+//! page, live view, Lua, objectives, comparison. The formula of a request metric exists once, as
+//! [`Definition::samples`], and is computed from an [`Observation`]: the instants and counts that a
+//! metric may use.
 //!
-//! [`REQUEST_FIELDS`] has every field of a finished request: its key in JSON, its column, its name in
-//! Lua, its documentation and its value.
+//! [`REQUEST_FIELDS`] holds every field of a finished request: its key in JSON, its column, its
+//! name in Lua, its documentation and its value.
 //!
-//! **Adding a metric of requests** takes one entry in `table.rs`, and a method in `observation.rs`
+//! **Adding a request metric** requires one entry in `table.rs`, and a method in `observation.rs`
 //! for its formula.
 #![forbid(unsafe_code)]
 

@@ -10,19 +10,19 @@ use crate::observation::Observation;
 use crate::table::Metric;
 
 impl Metric {
-    /// All metrics, in the order of files and tables.
+    /// Returns all metrics, in the order of files and tables.
     pub fn all() -> impl Iterator<Item = Metric> {
         Metric::ALL.iter().copied()
     }
 
-    /// The metrics whose client error is bounded by the certificate, in the order of
+    /// Returns the metrics whose client error is bounded by the certificate, in the order of
     /// [`Metric::all`].
     pub fn certified() -> impl Iterator<Item = Metric> {
         Metric::all()
             .filter(|metric| matches!(metric.definition_of().certification, crate::Certification::Own))
     }
 
-    /// The metrics that fulfill a condition, the ranked ones first.
+    /// Returns the metrics that match a condition, ranked ones first.
     fn by_rank(condition: impl Fn(&Definition) -> bool) -> Vec<Metric> {
         let mut metrics: Vec<Metric> = Metric::all()
             .filter(|metric| condition(metric.definition_of()))
@@ -31,83 +31,83 @@ impl Metric {
         metrics
     }
 
-    /// The metrics of the closing table on the terminal, in its order.
+    /// Returns the metrics of the summary table on the terminal, in its order.
     pub fn ranked() -> Vec<Metric> {
         Metric::by_rank(|definition| definition.rank.is_some())
     }
 
-    /// The metrics that time slices summarize, the ranked ones first.
+    /// Returns the metrics that time slices summarize, ranked ones first.
     pub fn in_slices() -> Vec<Metric> {
         Metric::by_rank(|definition| definition.in_slices)
     }
 
-    /// The metrics of which the report page has a value for each request, the ranked ones first.
+    /// Returns the metrics with per-request values on the report page, ranked ones first.
     pub fn charted() -> Vec<Metric> {
         Metric::by_rank(|definition| definition.charted)
     }
 
-    /// The name in configuration and files.
+    /// Returns the name used in configuration and files.
     pub fn name(self) -> &'static str {
         self.definition_of().name
     }
 
-    /// The name in Veeksha's `slo_results.json`.
+    /// Returns the name used in Veeksha's `slo_results.json`.
     pub fn slo_name(self) -> &'static str {
         let definition = self.definition_of();
         definition.slo_name.unwrap_or(definition.name)
     }
 
-    /// The name in the keys of `summary_stats.json`.
+    /// Returns the name used in the keys of `summary_stats.json`.
     pub fn display_name(self) -> &'static str {
         self.definition_of().display
     }
 
-    /// The name in terminal tables and plots, in the terms of the field.
+    /// Returns the name used in terminal tables and plots, in industry terms.
     pub fn title(self) -> &'static str {
         self.definition_of().title
     }
 
-    /// The abbreviation in messages: `TTFT`.
+    /// Returns the abbreviation used in messages: `TTFT`.
     pub fn short_name(self) -> &'static str {
         self.definition_of().short
     }
 
-    /// The unit of its values; `1` for a ratio.
+    /// Returns the unit of the values; `1` for a ratio.
     pub fn unit(self) -> &'static str {
         self.definition_of().unit
     }
 
-    /// Returns true if its values are shares, from 0 to 1.
+    /// Returns true if the values are shares, from 0 to 1.
     pub fn is_share(self) -> bool {
         self.definition_of().is_share
     }
 
-    /// The formula in prose, on one line.
+    /// Returns the formula in prose, on one line.
     pub fn definition(self) -> &'static str {
         self.definition_of().definition
     }
 
-    /// The author of the definition, or the origin of the formula.
+    /// Returns the author of the definition, or the origin of the formula.
     pub fn source(self) -> &'static str {
         self.definition_of().source
     }
 
-    /// The thing that one sample describes.
+    /// Returns the entity that one sample describes.
     pub fn scope(self) -> Scope {
         self.definition_of().scope
     }
 
-    /// The direction in which it improves.
+    /// Returns the direction in which the metric improves.
     pub fn better(self) -> Better {
         self.definition_of().better
     }
 
-    /// Returns true if an SLO of Veeksha's form bounds it from above.
+    /// Returns true if an SLO in Veeksha's format bounds the metric from above.
     pub fn lower_is_better(self) -> bool {
         self.better() != Better::Higher
     }
 
-    /// Returns the sample of a request, in the metric's unit. `None` where the request has none,
+    /// Returns the sample of a request, in the metric's unit. `None` if the request has no sample,
     /// and for metrics that are not [`Samples::Request`].
     pub fn sample(self, observation: &Observation) -> Option<f64> {
         let Definition {
@@ -123,8 +123,8 @@ impl Metric {
         }
     }
 
-    /// The same of a request's record. Metrics that depend on settings of the run (deadlines) have
-    /// none.
+    /// Returns the sample of a request's record, as [`Metric::sample`] does. `None` for metrics
+    /// that depend on settings of the run (deadlines).
     pub fn sample_of(self, record: &RequestRecord) -> Option<f64> {
         self.sample(&Observation::of(record))
     }
@@ -136,7 +136,7 @@ impl fmt::Display for Metric {
     }
 }
 
-/// A name that no metric has.
+/// A name that does not match any metric.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown metric `{name}`; the metrics are {}", known_names())]
 pub struct UnknownMetric {
@@ -148,7 +148,7 @@ fn known_names() -> String {
     Metric::all().map(Metric::name).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the metric's name for any of its names, and other names unchanged.
+/// Returns the canonical name for any name or alias of a metric, and other names unchanged.
 pub fn canonical_name(name: &str) -> &str {
     let has_alias = |metric: &Metric| metric.definition_of().aliases.contains(&name);
     match Metric::all().find(has_alias) {

@@ -5,28 +5,28 @@ use veeksha_model::{ChunkKind, Nanos, RequestRecord};
 use crate::chunks::tokens_after_first;
 use crate::packed::{OptionalInstant, OptionalTokens};
 
-/// Returns `later - earlier` in seconds; negative where the order is the other way round.
+/// Returns `later - earlier` in seconds; negative if the order is reversed.
 pub fn seconds_between(earlier: Nanos, later: Nanos) -> f64 {
     (later as i64 - earlier as i64) as f64 / 1e9
 }
 
 /// Returns the cached share of a prompt, both numbers by the server's count; `None` without a
-/// prompt, and where the server reports more cached tokens than there were.
+/// prompt, and if the server reports more cached tokens than prompt tokens.
 pub fn cached_share(cached: u32, prompt: u32) -> Option<f64> {
     (prompt > 0 && cached <= prompt).then(|| f64::from(cached) / f64::from(prompt))
 }
 
 /// The instants and counts of one request from which the request-level metrics are computed.
 ///
-/// *Generated* chunks are those with reasoning, content or a part of a tool call; the role, empty
-/// deltas, the finish reason, usage and `[DONE]` are not.
+/// *Generated* chunks contain reasoning, content or part of a tool call. The role, empty deltas,
+/// the finish reason, usage and `[DONE]` are not generated chunks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observation {
-    /// The instant that the schedule asked for.
+    /// The scheduled instant.
     pub intended: Nanos,
-    /// The request was handed to a client.
+    /// The instant at which the request was handed to a client.
     pub dispatched: Nanos,
-    /// The last request byte was handed to the socket.
+    /// The instant at which the last request byte was handed to the socket.
     pub sent: OptionalInstant,
     /// First generated chunk.
     pub first: OptionalInstant,
@@ -34,8 +34,8 @@ pub struct Observation {
     pub second: OptionalInstant,
     /// First chunk of visible text.
     pub content: OptionalInstant,
-    /// End of generation: the last generated chunk; the finish event if the response has tool calls or
-    /// was not streamed. Exists where the first does, and without streaming.
+    /// End of generation: the last generated chunk, or the finish event if the response has tool
+    /// calls or was not streamed. Present if `first` is, and without streaming.
     pub last: OptionalInstant,
     /// Tokens of the new messages.
     pub prompt_tokens: u32,
@@ -43,22 +43,22 @@ pub struct Observation {
     pub total_prompt_tokens: u32,
     /// Tokens generated.
     pub output_tokens: u32,
-    /// Output tokens that came after the first chunk.
+    /// Output tokens after the first chunk.
     pub tokens_after_first: f64,
-    /// Tokens of the prompt by the server's count; 0 where it reports none.
+    /// Prompt tokens by the server's count; 0 if it reports none.
     pub usage_prompt_tokens: u32,
     /// Prompt tokens from the server's prefix cache.
     pub cached_tokens: OptionalTokens,
     /// Generated tokens that were reasoning.
     pub reasoning_tokens: OptionalTokens,
-    /// Tokens that came by their deadline. Deadlines are settings of a run: an evaluator sets this
-    /// and the next two fields, and they are 0 before.
+    /// Tokens that arrived by their deadline. Deadlines are settings of a run: an evaluator sets
+    /// this and the next two fields, which are 0 until then.
     pub on_time: u32,
-    /// Tokens that came after their deadline.
+    /// Tokens that arrived after their deadline.
     pub late: u32,
-    /// Deadlines that passed while late tokens were awaited.
+    /// Deadlines that passed while late tokens were pending.
     pub missed: u32,
-    /// Whether the request was answered, and did not fail midway.
+    /// True if the request was answered and did not fail midway.
     pub is_answered: bool,
 }
 
@@ -87,8 +87,8 @@ impl Observation {
             last = Some(chunk.at);
             chunks += 1;
         }
-        // Servers hold back the arguments of a tool call, often until the call is complete; a response
-        // that was not streamed has no other event. Both end with the finish event.
+        // Servers hold back the arguments of a tool call, often until the call is complete, and a
+        // response that was not streamed has no other event. Both end with the finish event.
         if calls_tool || !record.is_stream() {
             last = finished.max(last);
         }
@@ -115,7 +115,7 @@ impl Observation {
         }
     }
 
-    /// Returns the divisor of TPOT: the tokens after the first chunk, `None` if there is less than
+    /// Returns the divisor of TPOT: the tokens after the first chunk; `None` if there is less than
     /// one.
     pub fn decoded_tokens(&self) -> Option<f64> {
         (self.tokens_after_first >= 1.0).then_some(self.tokens_after_first)
@@ -155,7 +155,8 @@ impl Observation {
 
     pub(crate) fn time_to_second_chunk(&self) -> Option<f64> {
         let (first, second) = (self.first.get()?, self.second.get()?);
-        // As for every gap: stamps that run backwards make no negative time.
+        // Saturates, as for every gap: timestamps that run backwards must not produce a negative
+        // time.
         Some(second.saturating_sub(first) as f64 / 1e9)
     }
 
@@ -173,7 +174,7 @@ impl Observation {
 
     pub(crate) fn decode_time(&self) -> Option<f64> {
         let (first, last) = (self.first.get()?, self.last.get()?);
-        // One chunk has no decode time; chunks of one read took some time that is not known.
+        // One chunk has no decode time. The decode time of chunks from one read is unknown.
         (last > first).then(|| seconds_between(first, last))
     }
 

@@ -5,7 +5,7 @@ use veeksha_model::Better;
 use crate::definition::{Certification, Definition, LATENCY, Needs, SESSION, Samples, Scope, TOKENS};
 use crate::observation::Observation;
 
-/// Declares the metrics and their definitions together: a metric without a definition does not
+/// Declares the metrics together with their definitions: a metric without a definition does not
 /// compile.
 macro_rules! metrics {
     ($($(#[$doc:meta])* $metric:ident = $definition:expr,)*) => {
@@ -24,9 +24,9 @@ macro_rules! metrics {
 }
 
 impl Metric {
-    /// The metric's entry in the table.
+    /// Returns the metric's entry in the table.
     pub fn definition_of(self) -> &'static Definition {
-        // The macro lists variants and definitions in one order.
+        // The macro lists variants and definitions in the same order.
         &DEFINITIONS[self as usize]
     }
 }

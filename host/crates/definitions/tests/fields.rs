@@ -1,4 +1,4 @@
-//! The table of a finished request's fields against everything that cannot derive from it.
+//! Checks of the field table of a finished request against everything that cannot derive from it.
 #![forbid(unsafe_code)]
 #![expect(
     clippy::unwrap_used,
@@ -31,7 +31,7 @@ fn names_are_unique_in_each_form() {
     assert!(REQUEST_FIELDS.iter().all(|field| !field.about.is_empty()));
 }
 
-/// The contract packs a batch of requests by columns, so some fields have other names there.
+/// The contract packs a batch of requests by columns, so some fields have different names in it.
 #[test]
 fn contract_has_every_field_of_lua() {
     let contract = read("wit/0.1.0/records.wit");
@@ -77,7 +77,7 @@ const BEGIN: &str =
     "<!-- generated from REQUEST_FIELDS: UPDATE_DOCS=1 cargo test -p veeksha-definitions -->\n";
 const END: &str = "<!-- end of the generated table -->\n";
 
-/// The table of docs/results.md. `UPDATE_DOCS=1` writes it.
+/// Checks the table in docs/results.md. `UPDATE_DOCS=1` regenerates it.
 #[test]
 fn documentation_is_the_table() {
     let mut table = String::from("\n| key | column | in Lua | meaning |\n|---|---|---|---|\n");

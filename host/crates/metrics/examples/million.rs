@@ -1,4 +1,5 @@
-//! How long a million requests of 128 chunks take to evaluate, and how much memory: `million [REQUESTS [CHUNKS [TOKENS_A_CHUNK]]]`.
+//! Measures the time and memory needed to evaluate a million requests of 128 chunks: `million
+//! [REQUESTS [CHUNKS [TOKENS_A_CHUNK]]]`.
 #![expect(clippy::print_stdout, reason = "a program for a terminal")]
 #![expect(
     clippy::expect_used,
@@ -76,7 +77,8 @@ fn main() {
     }
 }
 
-/// One session of one request: two hundred begin in a second, and tokens come every 15 to 25 milliseconds.
+/// Returns a session of one request. Two hundred sessions begin per second; tokens arrive every 15
+/// to 25 ms.
 fn events(session: u64, chunks: u64, tokens: u32) -> [Event; 4] {
     let mut draws = RandomStream::new(1, session, "gaps").draws();
     let intended = session * 5_000_000;
@@ -148,16 +150,17 @@ fn events(session: u64, chunks: u64, tokens: u32) -> [Event; 4] {
     ]
 }
 
-/// The processor time of this process, by the kernel's ticks of a hundredth of a second.
+/// Returns the processor time of this process, counted in kernel ticks of 10 ms.
 fn processor_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name of the program, in parentheses, may hold blanks; user and system time are the 12th and 13th fields after it.
+    // The program name, in parentheses, may contain blanks; user and system time are the 12th and
+    // 13th fields after it.
     let fields = stat.rsplit(')').next().unwrap_or_default();
     let ticks = fields.split_whitespace().skip(11).take(2);
     ticks.filter_map(|field| field.parse::<f64>().ok()).sum::<f64>() / 100.0
 }
 
-/// What the kernel says of the process's memory.
+/// Returns a memory statistic of this process from the kernel.
 fn memory(what: &str) -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix(what));

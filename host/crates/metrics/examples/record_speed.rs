@@ -1,4 +1,5 @@
-//! What one record of 64 chunks costs after its request: to take it into the figures, to work out its latencies, to write its line.
+//! Measures the cost of one record of 64 chunks after its request: adding it to the aggregates,
+//! computing its latencies, writing its line.
 //!
 //! `cargo run --release -p veeksha-metrics --example record_speed`
 #![expect(clippy::print_stdout, reason = "it is what the example is for")]
@@ -47,7 +48,7 @@ fn main() {
     let from = clock.now();
     for record in each() {
         line.clear();
-        // It fails for no record; a line that is cut would show in the time.
+        // No record makes this fail; a truncated line would show in the measured time.
         let _ = request_line(&mut line, record);
         black_box(&line);
     }
@@ -55,7 +56,7 @@ fn main() {
     println!("{:<28} {:>7} bytes a record", "the line", line.len());
 }
 
-/// An answer of 64 chunks, 20 ms apart, each with an odd number of nanoseconds.
+/// Returns an answer of 64 chunks, 20 ms apart, each with an odd number of nanoseconds.
 fn record(session: u64) -> RequestRecord {
     let dispatched_at = session * 1_000_003;
     let chunk = |number: u64| Chunk {

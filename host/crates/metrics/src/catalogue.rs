@@ -1,4 +1,4 @@
-//! Everything that can be measured in a run, by name: built-in metrics, metrics of plugins, figures of the whole run.
+//! All metrics of a run by name: built-in metrics, plugin metrics, and run-level aggregates.
 
 use std::collections::BTreeMap;
 
@@ -8,26 +8,26 @@ use veeksha_slo::Range;
 
 use crate::run_metric::{RunMetric, RunMetricInfo};
 
-/// What is to be known of a metric.
+/// The description of a metric.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetricInfo {
-    /// Its name in configuration, files and objectives.
+    /// The name in configuration, files and objectives.
     pub name: String,
-    /// Its name for people, and in the keys of `summary_stats.json`; a plugin's metric has only its name.
+    /// The display name, also in the keys of `summary_stats.json`; a plugin metric uses its name.
     pub display: String,
     /// The unit of its values; `1` for a ratio.
     pub unit: String,
-    /// Which way it is good.
+    /// The direction in which the metric improves.
     pub better: Better,
-    /// What one sample describes. A plugin's metric is taken for one of requests.
+    /// The entity that one sample describes. Plugin metrics are treated as request metrics.
     pub scope: Scope,
-    /// One line: what it is and how it is computed.
+    /// One line: the meaning and the formula.
     pub definition: String,
-    /// Whose definition it is, or where its formula comes from; of a plugin's metric, the plugin.
+    /// The author of the definition or the origin of the formula; for a plugin metric, the plugin.
     pub source: String,
-    /// Which one it is, if it is built in.
+    /// The built-in metric, if it is one.
     pub metric: Option<Metric>,
-    /// The plugin that measures it, if it is not.
+    /// The plugin that measures it, if it is not built in.
     pub plugin: Option<String>,
 }
 
@@ -46,7 +46,7 @@ impl MetricInfo {
         }
     }
 
-    /// The values that the metric can have. A plugin's metric can have any.
+    /// Returns the range of possible values. The range of a plugin metric is unbounded.
     pub fn range(&self) -> Range {
         match self.metric {
             None => Range::Any,
@@ -70,10 +70,10 @@ impl MetricInfo {
     }
 }
 
-/// Why a metric cannot be defined.
+/// The reasons why a metric cannot be defined.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CatalogueError {
-    /// The name is none.
+    /// The name is not valid.
     #[error(
         "`{name}`, a metric of the plugin {plugin}, is no name: use lower-case letters, digits and `_`, and begin with a letter"
     )]
@@ -83,7 +83,7 @@ pub enum CatalogueError {
         /// The plugin.
         plugin: String,
     },
-    /// The name is a built-in metric's or figure's.
+    /// The name belongs to a built-in metric or aggregate.
     #[error(
         "the plugin {plugin} measures `{name}`, which is a built-in {kind}; give its metric another name"
     )]
@@ -95,28 +95,28 @@ pub enum CatalogueError {
         /// `metric` or `figure`.
         kind: &'static str,
     },
-    /// The name is another plugin's, or the same plugin's with another meaning.
+    /// The name belongs to another plugin, or to the same plugin with a different definition.
     #[error("the plugins {plugin} and {other} both measure `{name}`; give one of the metrics another name")]
     Taken {
         /// The name.
         name: String,
-        /// The plugin that came second.
+        /// The plugin that was rejected.
         plugin: String,
-        /// The plugin that came first.
+        /// The plugin that defined the name first.
         other: String,
     },
 }
 
-/// The metrics and figures of a run.
+/// The metrics and aggregates of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Catalogue {
     metrics: Vec<MetricInfo>,
-    /// Names that exist, but not in this run, and why.
+    /// Names that are unavailable in this run, with the reason.
     absent: BTreeMap<String, String>,
 }
 
 impl Catalogue {
-    /// What is there without any plugin.
+    /// Returns the catalogue without plugins.
     pub fn built_in() -> Self {
         Catalogue {
             metrics: Metric::all().map(MetricInfo::built_in).collect(),
@@ -124,10 +124,11 @@ impl Catalogue {
         }
     }
 
-    /// Adds a plugin's metric. The same definition twice counts once.
+    /// Adds a plugin metric. Adding the same definition again has no effect.
     ///
     /// # Errors
-    /// If the name is ill-formed, or a built-in metric, a figure or another plugin's metric has it.
+    /// Returns an error if the name is ill-formed, or if a built-in metric, an aggregate or another
+    /// plugin's metric has it.
     pub fn define(&mut self, definition: MetricDefinition) -> Result<(), CatalogueError> {
         let MetricDefinition { name, plugin, .. } = &definition;
         let (name, plugin) = (name.clone(), plugin.clone());
@@ -160,39 +161,41 @@ impl Catalogue {
         Ok(())
     }
 
-    /// Says that a metric or figure cannot exist in this run, and why (`the answers are not streamed`): an objective on it is refused
-    /// before the run starts.
+    /// Marks a metric or aggregate as unavailable in this run, with the reason (`the answers are
+    /// not streamed`). An objective on it is rejected before the run starts.
     pub fn exclude(&mut self, name: &str, why: impl Into<String>) {
         self.absent.insert(canonical_name(name).to_owned(), why.into());
     }
 
-    /// Why a metric or figure cannot exist in this run, if it cannot.
+    /// Returns the reason why a metric or aggregate is unavailable in this run, if it is.
     pub fn excluded(&self, name: &str) -> Option<&str> {
         self.absent.get(canonical_name(name)).map(String::as_str)
     }
 
-    /// The metric of a name; also by the further names `e2e` and `end_to_end_latency_from_intended`.
+    /// Returns the metric with this name. Also accepts the aliases `e2e` and
+    /// `end_to_end_latency_from_intended`.
     pub fn get(&self, name: &str) -> Option<&MetricInfo> {
         let own = canonical_name(name);
         self.metrics.iter().find(|info| info.name == own)
     }
 
-    /// The figure of the whole run of a name.
+    /// Returns the run-level aggregate with this name.
     pub fn figure(&self, name: &str) -> Option<&'static RunMetricInfo> {
         RunMetric::of_name(name).map(RunMetric::info)
     }
 
-    /// All metrics: the built-in ones in the order of the files, then those of plugins in the order in which they were defined.
+    /// Returns all metrics: built-in ones in the order of the files, then plugin metrics in the
+    /// order of their definitions.
     pub fn iter(&self) -> impl Iterator<Item = &MetricInfo> {
         self.metrics.iter()
     }
 
-    /// All figures of the whole run.
+    /// Returns all run-level aggregates.
     pub fn figures(&self) -> impl Iterator<Item = &'static RunMetricInfo> {
         RunMetric::all().map(RunMetric::info)
     }
 
-    /// The name of the metric or figure that a mistyped one probably means.
+    /// Returns the metric or aggregate name that is closest to a mistyped one.
     pub fn nearest(&self, name: &str) -> Option<&str> {
         let mut names: Vec<&str> = self.metrics.iter().map(|info| info.name.as_str()).collect();
         RunMetric::all().for_each(|figure| names.push(figure.name()));

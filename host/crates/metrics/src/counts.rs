@@ -1,4 +1,4 @@
-//! How many requests and sessions there were, and how they ended.
+//! Counts of requests and sessions by outcome.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use veeksha_model::ErrorClass;
 
 use crate::run_metric::RunMetric;
 
-/// Counts of a run. Those of requests are of measured requests unless they say otherwise.
+/// Counts of a run. Request counts cover measured requests unless stated otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Sent and measured: completed, errored and cancelled.
@@ -18,41 +18,42 @@ pub struct Counts {
     pub errored: u64,
     /// Withdrawn while in flight (Ctrl-C, end of the grace period).
     pub cancelled: u64,
-    /// Dispatched within the measured window, and nothing more is known: the record ends before they did.
+    /// Dispatched within the measured window with unknown outcome: the record ends before they did.
     pub unfinished: u64,
-    /// Sent after `benchmark_timeout`, however they ended; in no other count and no metric.
+    /// Sent after `benchmark_timeout`, with any outcome; excluded from all other counts and
+    /// metrics.
     pub drained: u64,
-    /// Known and never sent, by reason.
+    /// Known but never sent, by reason.
     pub never_sent: BTreeMap<NeverSentReason, u64>,
-    /// Sessions that had arrived when the run ended, and that the plugin had not delivered: at least as many requests were due and
-    /// never sent. They are in no other count.
+    /// Sessions that had arrived when the run ended but that the plugin had not delivered: at least
+    /// as many requests were due and never sent. Excluded from all other counts.
     pub arrivals_missed: u64,
-    /// Failures by HTTP status where the status was the failure, else by the class of the error.
+    /// Failures by HTTP status if the status was the failure, otherwise by error class.
     pub errors: BTreeMap<String, u64>,
     /// Failures and withdrawals by class.
     pub error_classes: BTreeMap<ErrorClass, u64>,
-    /// What each of the target's servers did, by its place in the configuration.
+    /// Counts for each of the target's servers, by index in the configuration.
     pub by_server: BTreeMap<u16, ServerCounts>,
-    /// Answered without anything generated: such requests have no latencies.
+    /// Answered without any generated output: such requests have no latencies.
     pub empty_answers: u64,
-    /// Sent again on a fresh connection.
+    /// Sent again on a new connection.
     pub retried: u64,
     /// Sessions that began.
     pub sessions: u64,
     /// Sessions whose requests were all answered.
     pub successful_sessions: u64,
-    /// Sessions with a failed request, all of whose requests were tried.
+    /// Sessions with a failed request, all of whose requests were attempted.
     pub errored_sessions: u64,
     /// Sessions whose unsent requests were withdrawn after a failure.
     pub cancelled_sessions: u64,
-    /// Sessions that the end of the run, or of the record, cut short.
+    /// Sessions that were cut short by the end of the run or of the record.
     pub incomplete_sessions: u64,
 }
 
-/// What one of the target's servers did.
+/// The counts of one of the target's servers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerCounts {
-    /// Measured requests that it was chosen for.
+    /// Measured requests that were routed to this server.
     pub requests: u64,
     /// Answered.
     pub completed: u64,
@@ -61,7 +62,7 @@ pub struct ServerCounts {
 }
 
 impl Counts {
-    /// Counts a finished request that is measured.
+    /// Counts a finished, measured request.
     pub(crate) fn add_measured(&mut self, record: &RequestRecord) {
         self.requests += 1;
         self.retried += u64::from(record.retried);
@@ -100,14 +101,15 @@ impl Counts {
         }
     }
 
-    /// Requests that the schedule asked for within the measured window: those that were sent, those still open when the
-    /// record ends, and those withheld: because their session was cancelled, its plugin failed, a limit held them back, or the host did
-    /// not come to them. Requests that the end of the run overtook ([`NeverSentReason::RunEnded`]) had not become due and are not among them.
+    /// Returns the number of requests that were scheduled within the measured window: sent ones,
+    /// those still open when the record ends, and withheld ones (session cancelled, plugin failed,
+    /// held back by a limit, or missed by the host). Requests with [`NeverSentReason::RunEnded`]
+    /// had not become due and are excluded.
     pub fn intended(&self) -> u64 {
         self.requests + self.unfinished + self.withheld()
     }
 
-    /// Requests that were due and never sent.
+    /// Returns the number of requests that were due and never sent.
     fn withheld(&self) -> u64 {
         let due = self
             .never_sent
@@ -116,7 +118,7 @@ impl Counts {
         due.map(|(_, count)| count).sum()
     }
 
-    /// Those of its figures that objectives can name.
+    /// Returns the counts that objectives can name.
     pub(crate) fn figures(&self) -> [(RunMetric, Option<f64>); 8] {
         let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
         [
@@ -134,28 +136,29 @@ impl Counts {
         ]
     }
 
-    /// All requests that were never sent.
+    /// Returns the number of requests that were never sent, over all reasons.
     pub fn never_sent_total(&self) -> u64 {
         self.never_sent.values().sum()
     }
 
-    /// Whether requests were sent and not one of them was answered.
+    /// Returns true if requests were sent and none of them was answered.
     pub fn all_failed(&self) -> bool {
         self.requests > 0 && self.completed == 0
     }
 
-    /// Errored / sent; `None` if nothing was sent.
+    /// Returns errored / sent; `None` if nothing was sent.
     pub fn error_rate(&self) -> Option<f64> {
         (self.requests > 0).then(|| self.errored as f64 / self.requests as f64)
     }
 
-    /// Cancelled / sent; `None` if nothing was sent.
+    /// Returns cancelled / sent; `None` if nothing was sent.
     pub fn cancellation_rate(&self) -> Option<f64> {
         (self.requests > 0).then(|| self.cancelled as f64 / self.requests as f64)
     }
 }
 
-/// A stream may fail after a status of 200, so the status is the code only where it is the failure.
+/// Returns the key of a failure. A stream may fail after a status of 200, so the status is used
+/// only if it is the failure.
 fn error_code(class: ErrorClass, status: Option<u16>) -> String {
     match (class, status) {
         (ErrorClass::Status, Some(status)) => status.to_string(),

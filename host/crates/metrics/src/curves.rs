@@ -8,60 +8,65 @@ use crate::row::Row;
 use crate::run_metric::RunMetric;
 use crate::token_bins::TokenBins;
 
-/// Points of a curve that are told; a curve with more steps is told in stretches of equal length.
+/// The largest number of points in a curve. A curve with more steps is averaged over intervals of
+/// equal length.
 const POINTS: usize = 2000;
 
-/// The curves of a run. They show all requests that were sent: failed and drained ones are load too.
+/// The curves of a run. They include all requests that were sent: failed and drained ones are load
+/// too.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curves {
-    /// The measured window: first intended instant of a measured request to the last completion of one.
+    /// The measured window: from the first intended instant of a measured request to the last
+    /// completion of one.
     pub window: Option<(Nanos, Nanos)>,
     /// Requests between dispatch and completion.
     pub in_flight: Curve,
-    /// Requests between the last byte sent (where it is not known: dispatch) and the first generated chunk (without one: completion).
+    /// Requests between the last byte sent (dispatch, if unknown) and the first generated chunk
+    /// (completion, if there is none).
     pub in_prefill: Curve,
     /// Requests between the first and the last generated chunk.
     pub in_decode: Curve,
     /// Sessions between their start and their end.
     pub sessions: Curve,
-    /// Output tokens per second, by when their chunks came, in stretches of a second (longer in runs of more than four hours). All that
-    /// came of an answer together is its output tokens, as the server counts them; the chunks share them by the host's count, or, where
-    /// there is none, alike. No stretch of measured requests reaches out of the window, so that the area under the curve within it is the
-    /// number that the figures of throughput have.
+    /// Output tokens per second, by arrival of their chunks, in intervals of one second (longer in
+    /// runs of more than four hours). The tokens of an answer add up to its output tokens as
+    /// counted by the server. They are distributed over the chunks by the host's count, or equally
+    /// without one. Intervals of measured requests are clipped to the window, so that the area
+    /// under the curve within the window equals the token count of the throughput metrics.
     pub output_tokens: Curve,
 }
 
 /// A curve over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
-    /// Its snake-case name, as it stands in files.
+    /// The snake_case name used in files.
     pub name: &'static str,
     /// The unit of its values.
     pub unit: &'static str,
-    /// Its figures over the measured window.
+    /// Statistics over the measured window.
     pub over_window: Option<CurveSummary>,
-    /// Its figures over that part of the window in which it is above 0.
+    /// Statistics over the part of the window in which the value is above 0.
     pub while_active: Option<CurveSummary>,
-    /// Its course.
+    /// The points, in order of time.
     pub points: Vec<CurvePoint>,
-    /// Whether `points` are all the instants at which the value changes; else they are means of stretches, of equal length but for the
-    /// first and the last.
+    /// True if `points` contains every change of the value. Otherwise the points are means over
+    /// intervals, of equal length except for the first and the last.
     pub exact: bool,
 }
 
-/// A curve from an instant on, until the next point.
+/// The value of a curve from an instant until the next point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CurvePoint {
     /// The instant.
     pub at: Nanos,
-    /// The value; over a stretch, its time-weighted mean.
+    /// The value; for an interval, its time-weighted mean.
     pub value: f64,
-    /// The largest value until the next point.
+    /// The maximum until the next point.
     pub max: f64,
 }
 
 impl Curves {
-    /// All curves.
+    /// Returns all curves.
     pub fn iter(&self) -> impl Iterator<Item = &Curve> {
         [
             &self.in_flight,
@@ -73,7 +78,7 @@ impl Curves {
         .into_iter()
     }
 
-    /// Those of its figures that objectives can name.
+    /// Returns the aggregates that objectives can name.
     pub(crate) fn figures(&self) -> [(RunMetric, Option<f64>); 2] {
         let of = self.in_flight.over_window;
         [
@@ -82,7 +87,7 @@ impl Curves {
         ]
     }
 
-    /// The curves as JSON; instants in seconds.
+    /// Returns the curves as JSON, with instants in seconds.
     pub fn json(&self) -> Value {
         let seconds = |at: Nanos| at as f64 / 1e9;
         let curve = |curve: &Curve| {
@@ -117,10 +122,10 @@ pub(crate) fn summary(of: Option<&CurveSummary>) -> Value {
     })
 }
 
-/// What the curves are made of, besides the requests.
+/// The inputs of the curves other than the finished requests.
 #[derive(Debug, Default)]
 pub(crate) struct CurveParts {
-    /// When dispatched requests began that never ended.
+    /// Dispatch instants of requests that never ended.
     pub(crate) unfinished: Vec<Nanos>,
     pub(crate) sessions: Vec<(Nanos, Nanos)>,
     pub(crate) tokens: TokenBins,
@@ -137,7 +142,7 @@ pub(crate) fn curves(rows: &[Row], parts: CurveParts) -> Curves {
         end,
         window,
     } = parts;
-    // One after another, because each takes a while's memory.
+    // Computed sequentially, because each curve needs temporary memory.
     let curve = |name, unit, fill: &dyn Fn(&mut StepCurve)| {
         let mut steps = StepCurve::new();
         fill(&mut steps);
@@ -168,7 +173,7 @@ pub(crate) fn curves(rows: &[Row], parts: CurveParts) -> Curves {
             sessions.iter().for_each(|(from, to)| steps.add(*from, *to, 1.0));
         }),
         output_tokens: Curve {
-            // Steps they are, but of stretches.
+            // The points are means over intervals, not exact steps.
             exact: false,
             ..curve("output_tokens_per_second", "tokens/s", &|steps| {
                 tokens.fill(steps, window, end)

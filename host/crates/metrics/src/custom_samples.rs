@@ -1,4 +1,4 @@
-//! What plugins measured.
+//! Samples measured by plugins.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use crate::requests::Requests;
 use crate::sample_set::SampleSet;
 use veeksha_definitions::OptionalInstant;
 
-/// Samples as they come: before or after the record of their request, or without it.
+/// Samples in order of arrival: before, after or without the record of their request.
 #[derive(Debug, Default)]
 pub(crate) struct CustomSamples {
     by_metric: BTreeMap<String, Vec<Sample>>,
-    /// Those that cannot be reckoned with.
+    /// Samples with unusable values or weights.
     pub(crate) refused: Refused,
 }
 
@@ -46,8 +46,9 @@ impl CustomSamples {
         }
     }
 
-    /// Finds the request of each sample among the sorted rows. A sample of a request that was not measured does not count; one whose request
-    /// the record does not show counts, but has no labels and lies in no window.
+    /// Finds the request of each sample among the sorted rows. Samples of requests that were not
+    /// measured are dropped. Samples whose request is missing from the record count, but have no
+    /// labels and belong to no window.
     pub(crate) fn resolve(self, requests: &Requests) -> BTreeMap<String, Resolved> {
         let place = |samples: Vec<Sample>| {
             let placed = samples.into_iter().filter_map(|sample| {
@@ -84,7 +85,8 @@ struct Placed {
     row: u32,
 }
 
-/// The samples of one metric, by the intended instants of their requests; those without a request come last.
+/// The samples of one metric, by the intended instants of their requests; samples without a request
+/// come last.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Resolved {
     samples: Vec<Placed>,
@@ -101,7 +103,7 @@ impl Resolved {
         Resolved { samples }
     }
 
-    /// The intended instants of all samples that have one, ascending.
+    /// Returns the intended instants of all samples that have one, ascending.
     pub(crate) fn instants(&self) -> impl Iterator<Item = Nanos> + '_ {
         self.samples.iter().map_while(|sample| sample.intended.get())
     }
@@ -125,7 +127,7 @@ impl Resolved {
         SampleSet::weighted(weighted.collect())
     }
 
-    /// OptionalInstant, value, weight and row of all samples that have an instant.
+    /// Returns instant, value, weight and row of all samples that have an instant.
     pub(crate) fn timed(&self) -> impl Iterator<Item = (Nanos, f64, f64, Option<u32>)> + '_ {
         self.samples.iter().filter_map(|sample| {
             let row = (sample.row != NO_ROW).then_some(sample.row);
@@ -133,7 +135,7 @@ impl Resolved {
         })
     }
 
-    /// The samples of each row that has some.
+    /// Returns the samples of each row that has any.
     pub(crate) fn by_row(&self) -> BTreeMap<u32, Vec<Weighted>> {
         let mut rows: BTreeMap<u32, Vec<Weighted>> = BTreeMap::new();
         for sample in self.samples.iter().filter(|sample| sample.row != NO_ROW) {

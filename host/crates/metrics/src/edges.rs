@@ -1,4 +1,4 @@
-//! The edges of sessions' graphs: how long after its parents a request was sent.
+//! The edges of session graphs: the delay between the end of a request's parents and its dispatch.
 
 use std::collections::HashMap;
 
@@ -7,8 +7,8 @@ use veeksha_model::{Nanos, NodeId, Recorded, SessionId};
 
 use veeksha_definitions::seconds_between;
 
-/// Measures each request that has parents against them. Records may come in any order; a session is forgotten once everything
-/// in it has ended.
+/// Measures each request that has parents against them. Records may arrive in any order; a session
+/// is dropped once all of it has ended.
 #[derive(Debug, Default)]
 pub(crate) struct Edges {
     open: HashMap<SessionId, OpenSession>,
@@ -23,15 +23,15 @@ struct OpenSession {
     waiting: Vec<Child>,
     /// Requests that ended or were never sent.
     told: u32,
-    /// All requests, once the session is over.
+    /// The number of requests in the session, known when the session is over.
     all: Option<u32>,
 }
 
-/// A request as its children see it.
+/// The facts about a request that its children need.
 #[derive(Clone, Copy, Debug)]
 struct Ended {
     completed_at: Nanos,
-    /// When its answer was complete in the recording.
+    /// The instant at which the answer was complete in the recording.
     recorded_end: Option<Nanos>,
 }
 
@@ -44,8 +44,9 @@ struct Child {
     recorded_at: Option<Nanos>,
 }
 
-/// A request of which it is known when its parents let it go. When its recorded instant was due is known only at the end: the
-/// session that arrived first may be the last to answer.
+/// A request whose release by its parents is known. The instant at which its recorded arrival was
+/// due is known only at the end of the run: the session that arrived first may be the last to
+/// answer.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     ready: Nanos,
@@ -54,7 +55,7 @@ struct Sent {
 }
 
 impl Edges {
-    /// Takes a request that ended.
+    /// Processes a finished request.
     pub(crate) fn on_record(&mut self, record: &RequestRecord) {
         let recorded = record.recorded.unwrap_or_default();
         let session = self.open.entry(record.id.session).or_default();
@@ -72,7 +73,7 @@ impl Edges {
                 recorded_at: recorded.at,
             });
         }
-        // Nearly always the parents were told before, and nothing waits.
+        // Fast path: the parents almost always ended first, and nothing is waiting.
         let OpenSession { ended, waiting, .. } = session;
         let (sent, gaps) = (&mut self.sent, &mut self.gap_difference);
         waiting.retain(|child| !child.measure(ended, sent, gaps));
@@ -89,8 +90,9 @@ impl Edges {
         self.forget_if_over(session);
     }
 
-    /// Dispatched − due of every request with parents, in seconds. `mapped` says when a recorded instant was due, where traffic
-    /// replays recorded instants: such a request is sent no earlier.
+    /// Returns dispatched − due, in seconds, for every request with parents. `mapped` maps a
+    /// recorded instant to its due instant, if traffic replays recorded instants: such a request is
+    /// not sent earlier.
     pub(crate) fn slack(&self, mapped: impl Fn(Nanos) -> Option<Nanos>) -> Vec<f64> {
         let slack = |sent: &Sent| {
             let not_before = sent.recorded.and_then(&mapped).unwrap_or(0);
@@ -108,7 +110,7 @@ impl Edges {
 }
 
 impl Child {
-    /// Measures it if all its parents have ended; whether they have.
+    /// Measures the child if all its parents have ended. Returns true if it was measured.
     fn measure(
         &self,
         ended: &HashMap<NodeId, Ended>,

@@ -1,25 +1,31 @@
-//! What the client added to each metric: estimated from what the run itself recorded.
+//! The client's contribution to each metric, estimated from the run's own record.
 //!
-//! A metric's *error* is the time in a sample that is this process's doing and not the server's:
+//! A metric's *error* is the part of a sample's time that this process caused, not the server:
 //!
 //! | metric | error of one sample |
 //! |---|---|
 //! | `ttfc` | send + stamp of the first generated chunk |
 //! | `ttfc_from_intended` | the same + dispatch |
-//! | `tbc` | stamps of two neighbours |
-//! | `tpot` | (stamp of the first + stamp of the last generated chunk) / (output tokens after the first chunk) |
+//! | `tbc` | stamps of two adjacent chunks |
+//! | `tpot` | (stamp of first + stamp of last generated chunk) / (tokens after first chunk) |
 //! | `end_to_end_latency` | send + stamp of the last generated chunk |
 //! | `e2e_from_intended` | the same + dispatch |
 //!
-//! * *dispatch*: |dispatched − intended − held|. What a limit held back is what was asked for, so it is no error.
-//! * *send*: last request byte handed to the socket − dispatched, without the opening of a connection (name, connect, TLS), which is the
-//!   network's and is told apart. A large body over a slow line waits for the socket: that is counted as the client's, though it is not.
-//! * *stamp*, kernel: a constant for what lies between the wire and the kernel's stamp ([`STAMP`], [`GAP`]); and, where a late read lost the
-//!   times of several chunks, how much earlier they may have come ([`crate::reads`]).
-//! * *stamp*, read: the same constant, and the client's lag, which such a stamp contains and does not show. It is taken from the lags of the
-//!   run's kernel-stamped chunks; failing that from the client threads: the time they waited for a processor, and the waiting behind
-//!   one's own work in a queue of random arrivals and constant service (Pollaczek and Khinchine: ρ/2(1 − ρ) of the service time), both
-//!   per event, and a constant for waking up ([`WAKE_UP`]). Failing that it is unknown, and the certificate says so.
+//! * *dispatch*: |dispatched − intended − held|. Delays by limits are requested by the user, so
+//!   they are not errors.
+//! * *send*: last request byte handed to the socket − dispatched, without the opening of a
+//!   connection (name resolution, connect, TLS), which belongs to the network and is reported
+//!   separately. A large body on a slow network waits for the socket: this time counts as the
+//!   client's, although it is not.
+//! * *stamp*, kernel: a constant for the time between the wire and the kernel's stamp ([`STAMP`],
+//!   [`GAP`]); and, where a late read lost the times of several chunks, how much earlier they may
+//!   have arrived ([`crate::reads`]).
+//! * *stamp*, read: the same constant, plus the client's lag, which such a stamp contains but does
+//!   not reveal. The lag is estimated from the run's kernel-stamped chunks. Without these it is
+//!   estimated from the client threads: the time they waited for a processor, and the queueing
+//!   delay for random arrivals and constant service (Pollaczek and Khinchine: ρ/2(1 − ρ) of the
+//!   service time), both per event, and a constant for the wake-up ([`WAKE_UP`]). Without thread
+//!   statistics the lag is unknown, which the certificate reports.
 
 use veeksha_events::RequestRecord;
 use veeksha_model::{Nanos, StampSource};
@@ -30,50 +36,53 @@ use crate::row::Row;
 use crate::threads::ThreadFigures;
 use veeksha_definitions::Metric;
 
-/// Typical and 99th percentile, in nanoseconds.
+/// Typical value and 99th percentile, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spread {
     pub(crate) typical: f64,
     pub(crate) p99: f64,
 }
 
-/// Between the server's write and the kernel's stamp: 3 µs at the median and 8 to 16 µs at P99 over loopback, measured against a sender on the
-/// same clock, with and without a loaded processor.
+/// Delay between the server's write and the kernel's stamp: 3 µs at the median and 8 to 16 µs at
+/// P99 over loopback, measured against a sender on the same clock, with and without a loaded
+/// processor.
 const STAMP: Spread = Spread {
     typical: 5e3,
     p99: 20e3,
 };
 
-/// The same of a gap, where most of it cancels out: 0 to 1 µs at the median and 9 to 27 µs at P99.
+/// The same delay for a gap, where most of it cancels out: 0 to 1 µs at the median and 9 to 27 µs
+/// at P99.
 const GAP: Spread = Spread {
     typical: 2e3,
     p99: 20e3,
 };
 
-/// From the kernel's stamp to the return of the read in a thread that had to be woken and found a free processor, in nanoseconds: 22 to
-/// 27 µs at the median, measured as above.
+/// Delay, in nanoseconds, from the kernel's stamp to the return of the read in a thread that had to
+/// be woken and found a free processor: 22 to 27 µs at the median, measured as above.
 const WAKE_UP: f64 = 25e3;
 
-/// Chunks whose lag must have been observed before it may speak for chunks of other requests.
+/// The number of chunks with an observed lag that is required before the lag is applied to the
+/// chunks of other requests.
 const LAGS_ENOUGH: u64 = 30;
 
-/// Where the largest part of an error comes from.
+/// The largest contribution to an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorPart {
     /// The dispatcher was late.
     Dispatch,
     /// Between dispatch and the last byte sent.
     Send,
-    /// Reads that were so late that the times of several chunks were lost.
+    /// Reads that were so late that the arrival times of several chunks were lost.
     LateReads,
-    /// The time of a read stands for the time of arrival.
+    /// The time of the read is used as the time of arrival.
     Lag,
-    /// What no client can avoid: between the wire and the kernel's stamp.
+    /// The unavoidable delay between the wire and the kernel's stamp.
     Kernel,
 }
 
 impl ErrorPart {
-    /// The snake-case name, as it stands in files.
+    /// Returns the snake_case name used in files.
     pub fn name(self) -> &'static str {
         match self {
             ErrorPart::Dispatch => "dispatch",
@@ -85,24 +94,25 @@ impl ErrorPart {
     }
 }
 
-/// The error of a metric over the samples of answered, measured requests, in the metric's unit (seconds).
+/// The error of a metric over the samples of answered, measured requests, in the metric's unit
+/// (seconds).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ErrorEstimate {
-    /// Of which metric.
+    /// The metric.
     pub metric: Metric,
     /// Samples.
     pub count: u64,
     /// Mean of the absolute errors.
     pub mean: f64,
-    /// Their 99th percentile (an upper estimate: percentiles of parts are added).
+    /// 99th percentile of the absolute errors (an upper estimate: percentiles of parts are added).
     pub p99: f64,
     /// The part that contributes most to the mean.
     pub main: ErrorPart,
-    /// Samples that contain a lag of which nothing is known: their errors are larger than is said here.
+    /// Samples with an unknown lag: their errors are larger than estimated.
     pub unknown: u64,
 }
 
-/// The metrics that have an error, in the order of [`Metric::all`].
+/// The metrics that have an error estimate, in the order of [`Metric::all`].
 pub(crate) const WITH_ERROR: [Metric; 6] = [
     Metric::Tpot,
     Metric::Ttfc,
@@ -112,23 +122,25 @@ pub(crate) const WITH_ERROR: [Metric; 6] = [
     Metric::EndToEndFromIntended,
 ];
 
-/// One stamp's worth of error: a sample of `tpot` has a fraction of one, and integers add up to the same in any order.
+/// The error of one stamp in fixed-point units. A sample of `tpot` has a fraction of a stamp, and
+/// sums of integers do not depend on their order.
 const STAMP_UNIT: u64 = 1_000_000;
 
 /// Errors of one metric's samples, in nanoseconds.
 #[derive(Debug, Default)]
 struct Errors {
     count: u64,
-    /// Sums by part, those that are known when a request ends.
+    /// Sums by part, for the parts that are known when a request ends.
     dispatch: Nanos,
     send: Nanos,
     late_reads: Nanos,
-    /// How many stamps there are in all samples together, and how many of them are reads' times, in [`STAMP_UNIT`]s.
+    /// The number of stamps in all samples, and the number of stamps taken from reads, in units of
+    /// [`STAMP_UNIT`].
     stamps: u64,
     read_stamps: u64,
-    /// Samples with a stamp that is a read's.
+    /// Samples with a read stamp.
     with_read_stamp: u64,
-    /// The known parts of each sample; nearly all those of `tbc` are 0, and only counted.
+    /// The known parts of each sample. Almost all known parts of `tbc` are 0 and only counted.
     known: LiveHistogram,
     without_known: u64,
 }
@@ -138,7 +150,7 @@ impl Errors {
         self.add_samples(1, known, stamps, source);
     }
 
-    /// Samples with the same error.
+    /// Adds samples with the same error.
     fn add_samples(&mut self, count: u64, known: Nanos, stamps: u64, source: StampSource) {
         self.count += count;
         self.stamps += count * stamps;
@@ -178,7 +190,7 @@ impl Errors {
             (ErrorPart::Dispatch, self.dispatch as f64),
         ];
         let largest = parts.iter().max_by(|one, other| one.1.total_cmp(&other.1))?;
-        // A percent of the samples that are stamped by reads is what the 99th percentile can be made of.
+        // One percent of the read-stamped samples is enough to determine the 99th percentile.
         let lag_in_p99 = lag
             .filter(|_| self.with_read_stamp * 100 > self.count)
             .map_or(0.0, |lag| lag.p99 * read_stamps / self.with_read_stamp as f64);
@@ -200,15 +212,15 @@ impl Errors {
 pub(crate) struct ErrorSamples {
     /// In the order of [`WITH_ERROR`].
     by_metric: [Errors; 6],
-    /// Events of all measured answers: what the client threads' time was spent on.
+    /// Events of all measured answers: the work that used the client threads' time.
     events: u64,
-    /// Generated chunks whose times late reads lost.
+    /// Generated chunks whose arrival times were lost by late reads.
     pub(crate) late_flagged: u64,
 }
 
 impl ErrorSamples {
-    /// Takes an answered, measured request. `late` is its dispatch lateness in nanoseconds, `sending` the time between dispatch and
-    /// last byte without the opening of a connection.
+    /// Adds an answered, measured request. `late` is its dispatch lateness in nanoseconds;
+    /// `sending` is the time between dispatch and last byte without the opening of a connection.
     pub(crate) fn add(&mut self, record: &RequestRecord, row: &Row, late: i64, sending: Nanos) {
         self.events += record.chunks.len() as u64;
         if row.observed.first.get().is_none() {
@@ -228,7 +240,8 @@ impl ErrorSamples {
             end_to_end_from_intended,
         ] = &mut self.by_metric;
 
-        // The last chunk of a read is stamped rightly however late the read was, so the end is shifted by no lateness.
+        // The last chunk of a read has a correct stamp however late the read was, so lateness does
+        // not shift the end.
         for (errors, late, shift) in [
             (ttfc, 0, first_shift),
             (ttfc_from_intended, late, first_shift),
@@ -252,7 +265,8 @@ impl ErrorSamples {
         add_gaps(tbc, u64::from(row.gaps.count), &lost, source);
     }
 
-    /// The estimates of all metrics that have samples. `lags` are those of kernel-stamped chunks.
+    /// Returns the estimates of all metrics that have samples. `lags` are the lags of
+    /// kernel-stamped chunks.
     pub(crate) fn estimates(
         &self,
         lags: &LiveHistogram,
@@ -276,7 +290,8 @@ impl ErrorSamples {
     }
 }
 
-/// In a late read of n chunks, n − 1 gaps are known as 0 and may have been `gap`; the gap before them is too long by all of that.
+/// Adds the gaps of an answer. In a late read of n chunks, n − 1 gaps are recorded as 0 and may
+/// have been `gap`; the gap before them is too long by the sum.
 fn add_gaps(tbc: &mut Errors, gaps: u64, lost: &[crate::reads::LateRead], source: StampSource) {
     let mut exact = gaps;
     for read in lost {
@@ -293,8 +308,8 @@ fn add_gaps(tbc: &mut Errors, gaps: u64, lost: &[crate::reads::LateRead], source
     tbc.add_samples(exact, 0, STAMP_UNIT, source);
 }
 
-/// How late reads probably were, from what the client threads did: see the module. Lags of a queue are distributed about
-/// exponentially, whose 99th percentile is ln 100 times the mean.
+/// Estimates the lag of reads from the activity of the client threads; see the module
+/// documentation. Queueing delays are approximately exponential, so P99 is ln 100 times the mean.
 fn lag_by_threads(threads: &[ThreadFigures], events: u64) -> Option<Spread> {
     let clients = || {
         threads

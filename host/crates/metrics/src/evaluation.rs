@@ -1,4 +1,4 @@
-//! The figures of a run.
+//! The results of a run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,78 +30,82 @@ use crate::workload::WorkloadDigest;
 use crate::workload_failures::WorkloadFailures;
 use veeksha_definitions::Metric;
 
-/// All figures of a run. The functions give them in the shape of Veeksha's files, with what Veeksha leaves out
-/// beside it; a figure that does not exist is `null` there (or its key is absent, where Veeksha omits it).
+/// All results of a run. The methods return them in the format of Veeksha's files, with additional
+/// keys for what Veeksha omits. A value that does not exist is `null` (or its key is absent, where
+/// Veeksha omits it).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evaluation {
-    /// How many requests and sessions, and how they ended.
+    /// Counts of requests and sessions by outcome.
     pub counts: Counts,
-    /// Built-in metrics that have samples, in the order of [`Metric::all`].
+    /// Summaries of built-in metrics that have samples, in the order of [`Metric::all`].
     pub metrics: Vec<MetricSummary>,
-    /// Metrics of plugins that have samples, in the order of their definitions.
+    /// Summaries of plugin metrics that have samples, in the order of their definitions.
     pub custom: Vec<CustomSummary>,
-    /// What the system delivered per second.
+    /// The delivered throughput.
     pub throughput: Throughput,
-    /// Figures of the whole run that objectives can name; those that exist.
+    /// The run-level aggregates that objectives can name, if they exist.
     pub figures: BTreeMap<RunMetric, f64>,
-    /// What was asked of the run, and goodput.
+    /// The results of objectives, and goodput.
     pub slos: SloResults,
-    /// How the load and the throughput went over time, in steps.
+    /// Load and throughput over time.
     pub curves: Curves,
     /// The run in slices of equal length.
     pub slices: TimeSlices,
-    /// How well the host did.
+    /// Statistics of the host's own performance.
     pub host: HostFigures,
-    /// Sessions begun per second: (sessions − 1) / (last start − first start).
+    /// Sessions started per second: (sessions − 1) / (last start − first start).
     pub session_dispatch_rate: Option<f64>,
-    /// What work the run was given, if the record says so.
+    /// The digest of the planned workload, if the record contains it.
     pub workload: Option<WorkloadDigest>,
-    /// All samples, for further questions.
+    /// All samples, for further queries.
     pub samples: Arc<RunSamples>,
-    /// How the record ends.
+    /// The state of the record's end.
     pub end: RunEnd,
-    /// Samples of plugins' metrics that are left out, by metric and reason.
+    /// Dropped samples of plugin metrics, by metric and reason.
     pub refused: Vec<RefusedSamples>,
-    /// Plugins that failed while they measured or judged: what is known of them is of the requests before.
+    /// Plugins that failed while they measured or judged: their results cover only the requests
+    /// before the failure.
     pub failed: Vec<FailedPlugin>,
-    /// Failures of the plugins that make sessions, by plugin.
+    /// Failures of workload plugins, by plugin.
     pub workload_failures: Vec<WorkloadFailures>,
 }
 
 /// The summary of a metric's samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MetricSummary {
-    /// Which metric; it knows its names and its unit.
+    /// The metric, which provides names and unit.
     pub metric: Metric,
-    /// Its figures, in the metric's unit.
+    /// The statistics, in the metric's unit.
     pub summary: Summary,
 }
 
-/// The summary of the samples of a plugin's metric.
+/// The summary of the samples of a plugin metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CustomSummary {
-    /// Its name.
+    /// The name of the metric.
     pub name: String,
-    /// What the plugin says of it; `None` if the record has samples and no definition.
+    /// The plugin's definition; `None` if the record has samples without a definition.
     pub info: Option<MetricInfo>,
-    /// Its figures, in the metric's unit; weighted where samples have weights.
+    /// The statistics, in the metric's unit; weighted if samples have weights.
     pub summary: Summary,
 }
 
-/// How a record ends.
+/// The state of a record's end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunEnd {
-    /// Whether the run came to its end and its record is whole; a record without the end was cut short.
+    /// True if the run ended normally and its record is complete. A record without an end event was
+    /// cut short.
     pub complete: bool,
-    /// Whether parts of the record could not be read: what is left may be any part of what happened.
+    /// True if parts of the record could not be read. The lost part may contain any event.
     pub damaged: bool,
-    /// Whether the user stopped it.
+    /// True if the user interrupted the run.
     pub interrupted: bool,
-    /// Whether the record had requests of which none could be read: what became of them is not known.
+    /// True if the record had requests of which none could be read: their outcome is unknown.
     pub requests_unread: bool,
-    /// Definitions of plugins' metrics that do not stand, because their names are taken or none.
+    /// Definitions of plugin metrics that were rejected because their names are taken or invalid.
     pub refused_metrics: u64,
-    /// Samples of plugins' metrics that are left out: their values are no numbers (or beyond 1e90), or their weights no positive ones.
+    /// Samples of plugin metrics that were dropped: values that are not finite or exceed 1e90, or
+    /// weights that are not positive.
     pub refused_samples: u64,
 }
 
@@ -128,7 +132,7 @@ impl Evaluation {
             latest,
             ..
         } = evaluator;
-        // What is not needed any more is let go before what takes memory for a while.
+        // Releases data that is no longer needed before steps that need temporary memory.
         let host = host.figures();
         let in_window = |at: Nanos| timeout_at.is_none_or(|timeout| at < timeout);
         let mut unfinished: Vec<Nanos> = open
@@ -239,7 +243,7 @@ impl Evaluation {
         }
     }
 
-    /// The figures of a built-in metric; `None` if it has no samples.
+    /// Returns the summary of a built-in metric; `None` if it has no samples.
     pub fn metric(&self, metric: Metric) -> Option<&Summary> {
         self.metrics
             .iter()
@@ -247,18 +251,18 @@ impl Evaluation {
             .map(|entry| &entry.summary)
     }
 
-    /// A figure of the whole run; `None` if it does not exist.
+    /// Returns a run-level aggregate; `None` if it does not exist.
     pub fn figure(&self, figure: RunMetric) -> Option<f64> {
         self.figures.get(&figure).copied()
     }
 
-    /// Takes note that parts of the record could not be read: the certificate says so.
+    /// Marks the record as damaged, which the certificate reports.
     pub fn record_is_damaged(&mut self) {
         self.end.damaged = true;
         self.end.complete = false;
     }
 
-    /// Why there are no figures of any request, if there are none.
+    /// Returns the reason why no request was measured, if none was.
     pub fn why_nothing_was_measured(&self) -> Option<String> {
         if self.counts.requests > 0 {
             return None;
@@ -276,8 +280,8 @@ impl Evaluation {
         })
     }
 
-    /// What a plugin says of the run, all of it: it counts in [`SloResults::all_met`]. It takes the place of what the plugin said before,
-    /// as the record tells it.
+    /// Sets a plugin's complete verdicts on the run, which count in [`SloResults::all_met`]. They
+    /// replace the plugin's recorded verdicts.
     pub fn judged_by(&mut self, plugin: &str, verdicts: Vec<SloVerdict>) {
         let catalogue = self.samples.catalogue();
         let said = verdicts
@@ -290,41 +294,43 @@ impl Evaluation {
         all.splice(place..place, said);
     }
 
-    /// `metrics/summary_stats.json`.
+    /// Returns the content of `metrics/summary_stats.json`.
     pub fn summary_stats(&self) -> Value {
         json::summary_stats(self)
     }
 
-    /// `metrics/throughput_metrics.json`.
+    /// Returns the content of `metrics/throughput_metrics.json`.
     pub fn throughput_metrics(&self) -> Value {
         json::throughput_metrics(self)
     }
 
-    /// `metrics/slo_results.json`.
+    /// Returns the content of `metrics/slo_results.json`.
     pub fn slo_results(&self) -> Value {
         let failed = |failed: &&FailedPlugin| failed.part != PluginRole::Metric;
         self.slos.json(self.failed.iter().filter(failed))
     }
 
-    /// `metrics/time_slices.json`; [`TimeSlices::table`] is the same as rows.
+    /// Returns the content of `metrics/time_slices.json`. [`TimeSlices::table`] returns the same
+    /// data as rows.
     pub fn time_slices(&self) -> Value {
         self.slices.json()
     }
 
-    /// `metrics/curves.json`.
+    /// Returns the content of `metrics/curves.json`.
     pub fn curves(&self) -> Value {
         self.curves.json()
     }
 
-    /// `metrics/session_metrics.json`: the summaries of the session metrics, and the figures of each session.
+    /// Returns the content of `metrics/session_metrics.json`: the summaries of the session metrics,
+    /// and the values of each session.
     pub fn session_metrics(&self) -> Value {
         json::session_metrics(self)
     }
 
-    /// The same, written session by session: one on each line.
+    /// Writes the content of `metrics/session_metrics.json`, one session on each line.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// Returns the errors of the writer.
     pub fn write_session_metrics(&self, writer: &mut dyn std::io::Write) -> std::io::Result<()> {
         json::write_session_metrics(self, writer)
     }

@@ -1,4 +1,4 @@
-//! The state machine that turns events into figures.
+//! The state machine that turns events into results.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,8 +21,9 @@ use crate::token_bins::TokenBins;
 use crate::workload::PlannedSessions;
 use crate::workload_failures::WorkloadFailures;
 
-/// Takes the events of a run. They may come in any order that threads can bring them in (a request may finish before its
-/// dispatch is told, a session may end before its last request does), and the sequence may stop anywhere.
+/// Processes the events of a run. Events may arrive in any order that threads can produce (a
+/// request may finish before its dispatch event, a session may end before its last request), and
+/// the sequence may stop at any point.
 #[derive(Debug)]
 pub struct Evaluator {
     pub(crate) setup: Setup,
@@ -30,11 +31,11 @@ pub struct Evaluator {
     pub(crate) requests: Requests,
     pub(crate) custom: CustomSamples,
     pub(crate) judgements: Judgements,
-    /// What plugins said of the run, each with its name.
+    /// Plugins' verdicts on the run, each with the plugin's name.
     pub(crate) verdicts: Vec<(String, SloVerdict)>,
     /// Plugins that failed while they measured or judged.
     pub(crate) failed: Vec<FailedPlugin>,
-    /// Failures of the plugins that make sessions.
+    /// Failures of workload plugins.
     pub(crate) workload_failures: Vec<WorkloadFailures>,
     pub(crate) planned: PlannedSessions,
     pub(crate) tokens: TokenBins,
@@ -44,11 +45,11 @@ pub struct Evaluator {
     pub(crate) open: OpenRequests,
     pub(crate) end: RunEnd,
     pub(crate) timeout_at: Option<Nanos>,
-    /// When the timeout or the user stopped the schedule.
+    /// The instant at which the timeout or the user stopped the schedule.
     pub(crate) stopped_at: Option<Nanos>,
-    /// The last instant that an event tells of.
+    /// The latest instant of any event.
     pub(crate) latest: Nanos,
-    /// What [`Evaluator::live`] shows; none of a record that is only read to its end.
+    /// The state behind [`Evaluator::live`]; `None` if a record is only read to its end.
     live: Option<LiveState>,
 }
 
@@ -58,7 +59,7 @@ pub(crate) struct OpenRequests {
     pub(crate) dispatched: u64,
     /// Dispatched and not finished.
     pub(crate) in_flight: HashMap<RequestId, Dispatch>,
-    /// Finished before their dispatch was told.
+    /// Requests that finished before their dispatch event.
     early: HashSet<RequestId>,
 }
 
@@ -69,7 +70,7 @@ pub(crate) struct Dispatch {
 }
 
 impl Evaluator {
-    /// An evaluator that knows of nothing yet.
+    /// Creates an evaluator without events.
     pub fn new(setup: impl Into<Setup>) -> Self {
         let setup = setup.into();
         Evaluator {
@@ -95,18 +96,20 @@ impl Evaluator {
         }
     }
 
-    /// For a record that is read to its end and looked at then: [`Evaluator::live`] has counts only. It saves a tenth of the time.
+    /// Disables live statistics, for a record that is read to its end: [`Evaluator::live`] then has
+    /// counts only. This saves a tenth of the time.
     pub fn without_live(self) -> Self {
         Evaluator { live: None, ..self }
     }
 
-    /// Takes the next event.
+    /// Processes the next event.
     pub fn on(&mut self, event: &Event) {
         match event {
             Event::RunStarted(_) | Event::PluginCalled(_) => {}
             Event::SessionPlanned { session, digest } => self.planned.add(*session, *digest),
             Event::MetricDefined(definition) => {
-                // A name that cannot be defined was refused before the run; its samples are kept under it all the same.
+                // A name that cannot be defined was rejected before the run; samples under it are
+                // kept regardless.
                 self.end.refused_metrics +=
                     u64::from(self.setup.catalogue.define(definition.clone()).is_err());
             }
@@ -219,7 +222,7 @@ impl Evaluator {
         self.host.add_measured(record, row);
     }
 
-    /// Figures so far; cheap, for a progress line and a dashboard.
+    /// Returns the statistics so far. Cheap enough for a progress line and a dashboard.
     pub fn live(&self) -> Live {
         let open = self.open.in_flight.values().map(|dispatch| dispatch.at);
         Live {
@@ -235,7 +238,7 @@ impl Evaluator {
         }
     }
 
-    /// The exact figures of what was told.
+    /// Returns the exact results of all events.
     pub fn finish(self) -> Evaluation {
         Evaluation::of(self)
     }

@@ -1,4 +1,4 @@
-//! How truly a recorded trace was replayed: what the recording says of a request against what was done.
+//! Replay fidelity: comparison of a recorded trace with its replay.
 
 use veeksha_events::{Event, RequestRecord};
 use veeksha_model::Nanos;
@@ -11,22 +11,22 @@ use veeksha_definitions::seconds_between;
 /// All instants are below 2^53 ns.
 const LATEST: Nanos = (1 << 53) - 1;
 
-/// How recorded arrivals were mapped to instants of the run: a request recorded at `t` was due at
+/// The mapping of recorded arrivals to instants of the run: a request recorded at `t` was due at
 /// `offset + (t − first) / speedup`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FidelitySchedule {
-    /// When the first replayed arrival was due.
+    /// The instant at which the first replayed arrival was due.
     pub offset: Nanos,
-    /// How much faster than recorded.
+    /// The speed relative to the recording.
     pub speedup: f64,
-    /// The recorded instant of the first replayed arrival; `None`: the earliest that a first request of a session has among
-    /// the records.
+    /// The recorded instant of the first replayed arrival. `None` selects the earliest recorded
+    /// arrival of a session's first request.
     pub first: Option<Nanos>,
 }
 
-/// Takes the events of a run, in any order in which they may come, and compares measured requests that were recorded with
-/// their recording. Holds 16 bytes for each
-/// arrival, 32 for each request with parents and 8 for each other sample.
+/// Compares measured requests that were recorded with their recording. Accepts the events of a run
+/// in any order. Holds 16 bytes for each arrival, 32 for each request with parents and 8 for each
+/// other sample.
 #[derive(Debug)]
 pub struct Fidelity {
     schedule: Option<FidelitySchedule>,
@@ -48,7 +48,7 @@ struct Arrival {
     dispatched: Nanos,
 }
 
-/// Differences of two counts of tokens.
+/// Differences of two token counts.
 #[derive(Debug, Default)]
 struct Differences {
     values: Vec<f64>,
@@ -57,8 +57,8 @@ struct Differences {
     achieved: u64,
 }
 
-/// The length of a prompt in the measure that its workload was asked in: with the chat template where the asked length includes
-/// it, else without.
+/// Returns the prompt length by the measure that the workload used: with the chat template if the
+/// requested length includes it, otherwise without.
 fn asked_length(record: &RequestRecord) -> u32 {
     let of_content = record.target_prompt_tokens == record.prompt_tokens;
     match of_content {
@@ -68,7 +68,8 @@ fn asked_length(record: &RequestRecord) -> u32 {
 }
 
 impl Fidelity {
-    /// Nothing compared yet. `schedule` is that of traffic which replays recorded arrivals; `None` for any other.
+    /// Creates an empty comparison. `schedule` describes traffic that replays recorded arrivals;
+    /// `None` for any other traffic.
     pub fn new(schedule: Option<FidelitySchedule>) -> Self {
         Fidelity {
             schedule,
@@ -84,7 +85,7 @@ impl Fidelity {
         }
     }
 
-    /// Takes the next event.
+    /// Processes the next event.
     pub fn on(&mut self, event: &Event) {
         match event {
             Event::Finished(record) => self.on_record(record),
@@ -148,7 +149,7 @@ impl Fidelity {
     fn add_prefix_hits(&mut self, record: &RequestRecord) {
         let hits = &mut self.prefix;
         hits.requests += 1;
-        // The account of prefixes holds what is said, and nothing of a chat template.
+        // The prefix accounting covers message content only, without a chat template.
         let prompt = u64::from(record.total_prompt_tokens.saturating_sub(record.template_tokens));
         let ideal = record.ideal_cached_tokens.map(u64::from);
         if let Some(ideal) = ideal {
@@ -169,7 +170,8 @@ impl Fidelity {
         }
     }
 
-    /// When a request recorded at `at` was due; `None` where arrivals were not replayed.
+    /// Returns the instant at which a request recorded at `at` was due; `None` if arrivals were not
+    /// replayed.
     fn mapped(&self, at: Nanos) -> Option<Nanos> {
         let schedule = self.schedule?;
         let since = at.saturating_sub(self.earliest?);
@@ -177,7 +179,7 @@ impl Fidelity {
         Some(schedule.offset.saturating_add(after).min(LATEST))
     }
 
-    /// What the comparison comes to; `None` if no measured request was recorded.
+    /// Returns the comparison; `None` if no measured request was recorded.
     pub fn finish(mut self) -> Option<FidelityReport> {
         if self.requests == 0 {
             return None;
@@ -213,7 +215,7 @@ impl Fidelity {
     }
 }
 
-/// The gaps between successive instants in seconds, ascending.
+/// Returns the gaps between successive instants in seconds, ascending.
 fn gaps(mut instants: Vec<Nanos>) -> Vec<f64> {
     instants.sort_unstable();
     let mut gaps: Vec<f64> = instants
@@ -224,7 +226,8 @@ fn gaps(mut instants: Vec<Nanos>) -> Vec<f64> {
     gaps
 }
 
-/// The Wasserstein distance of order 1 of two samples of one size, ascending: the mean of |difference| rank by rank.
+/// Returns the Wasserstein distance of order 1 of two ascending samples of equal size: the mean of
+/// |difference| by rank.
 fn wasserstein(one: &[f64], other: &[f64]) -> Option<f64> {
     let differences = one.iter().zip(other).map(|(a, b)| (a - b).abs());
     (!one.is_empty() && one.len() == other.len()).then(|| differences.sum::<f64>() / one.len() as f64)

@@ -1,30 +1,30 @@
-//! The figures of a replay's fidelity.
+//! The statistics of a replay's fidelity.
 
 use serde_json::{Value, json};
 use veeksha_stats::Summary;
 
 use crate::json::spread;
 
-/// What was recorded against what was achieved, over the measured requests that a trace had recorded. What could not be compared
-/// is `None`, and `null` in the file.
+/// Recorded against achieved values, over the measured requests of a recorded trace. Values that
+/// could not be compared are `None`, and `null` in the file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FidelityReport {
     /// Measured requests that were recorded.
     pub requests: u64,
-    /// Arrivals of sessions; `None` where arrivals were not replayed, or none was recorded.
+    /// Arrivals of sessions; `None` if arrivals were not replayed or none was recorded.
     pub arrivals: Option<Arrivals>,
-    /// Whole prompts: by the host's tokenizer against the recording; without what a chat template adds, unless the asked length
-    /// includes it.
+    /// Whole prompts: the host's tokenizer against the recording; without the chat template, unless
+    /// the requested length includes it.
     pub prompt_tokens: Option<Lengths>,
-    /// Whole prompts: as the server counts them against the recording.
+    /// Whole prompts: the server's count against the recording.
     pub prompt_tokens_by_server: Option<Lengths>,
-    /// Whole prompts: as the server counts them against the host's tokenizer.
+    /// Whole prompts: the server's count against the host's tokenizer.
     pub tokenizer_against_server: Option<Lengths>,
     /// Answers of answered requests against the recording.
     pub output_tokens: Option<Lengths>,
     /// Requests that wait for others.
     pub edges: Edges,
-    /// What a prefix cache knew.
+    /// Prefix cache hits.
     pub prefix_hits: PrefixHits,
 }
 
@@ -33,76 +33,80 @@ pub struct FidelityReport {
 pub struct Arrivals {
     /// Dispatched − recorded arrival as mapped by the schedule, in seconds.
     pub lateness: Summary,
-    /// How far the gaps between successive arrivals are from the recorded ones, in seconds: the Wasserstein distance of order 1
-    /// of the two samples of gaps, which is the mean of |achieved − recorded| over the gaps in ascending order. (The distance of
-    /// Kolmogorov and Smirnov would call a microsecond between two arrivals recorded at one instant a wholly different
+    /// Distance between the achieved and the recorded gaps of successive arrivals, in seconds: the
+    /// Wasserstein distance of order 1 of the two samples, which is the mean of |achieved −
+    /// recorded| over the gaps in ascending order. (The Kolmogorov-Smirnov distance would treat a
+    /// microsecond between two arrivals recorded at one instant as a completely different
     /// distribution.) `None` for fewer than two arrivals.
     pub gap_distance: Option<f64>,
 }
 
-/// One count of tokens against another.
+/// A comparison of two token counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lengths {
     /// Achieved − expected, in tokens.
     pub difference: Summary,
     /// Requests without difference ÷ requests compared.
     pub exact_share: f64,
-    /// Sum of what was expected.
+    /// Sum of expected tokens.
     pub expected: u64,
-    /// Sum of what was achieved.
+    /// Sum of achieved tokens.
     pub achieved: u64,
 }
 
 /// Requests that wait for others, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Edges {
-    /// Dispatched − due, where a request is due when its last parent has completed and its think time is over (and, where arrivals
-    /// are replayed, not before its own recorded instant).
+    /// Dispatched − due. A request is due when its last parent has completed and its think time is
+    /// over (if arrivals are replayed, not before its recorded instant).
     pub slack: Option<Summary>,
-    /// (Dispatched − last parent's completion) − the same gap in the recording, for requests whose recording has it.
+    /// (Dispatched − last parent's completion) − the same gap in the recording, for requests whose
+    /// recording contains it.
     pub gap_difference: Option<Summary>,
 }
 
-/// Tokens of prompts that a prefix cache knew.
+/// Prompt tokens found in a prefix cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PrefixHits {
     /// Measured requests.
     pub requests: u64,
-    /// Those of which the ideal is known.
+    /// Requests with a known ideal.
     pub with_ideal: u64,
-    /// Tokens that an unbounded cache would have known.
+    /// Tokens that an unbounded cache would have contained.
     pub ideal_tokens: u64,
-    /// Prompt tokens of the requests of which the ideal is known, by the host's tokenizer, without what a chat template adds.
+    /// Prompt tokens of the requests with a known ideal, by the host's tokenizer, without the chat
+    /// template.
     pub ideal_of_tokens: u64,
-    /// Requests whose server said how many tokens were cached.
+    /// Requests whose server reported cached tokens.
     pub reporting: u64,
-    /// Tokens that servers say were cached.
+    /// Cached tokens as reported by servers.
     pub measured_tokens: u64,
     /// Prompt tokens of the reporting requests, by the server's count.
     pub measured_of_tokens: u64,
     /// The ideal of the reporting requests alone.
     pub ideal_tokens_of_reporting: u64,
-    /// Their prompt tokens, by the host's tokenizer.
+    /// Prompt tokens of the reporting requests, by the host's tokenizer.
     pub ideal_of_tokens_of_reporting: u64,
 }
 
 impl PrefixHits {
-    /// Ideal hits ÷ prompt tokens, over all requests of which the ideal is known.
+    /// Returns ideal hits ÷ prompt tokens, over all requests with a known ideal.
     pub fn ideal_rate(&self) -> Option<f64> {
         rate(self.ideal_tokens, self.ideal_of_tokens)
     }
 
-    /// The same over the requests whose server reports hits: what [`measured_rate`](Self::measured_rate) compares with.
+    /// Returns the ideal rate over the requests whose server reports hits: the reference for
+    /// [`measured_rate`](Self::measured_rate).
     pub fn ideal_rate_of_reporting(&self) -> Option<f64> {
         rate(self.ideal_tokens_of_reporting, self.ideal_of_tokens_of_reporting)
     }
 
-    /// Reported hits ÷ prompt tokens, over the requests whose server reports hits.
+    /// Returns reported hits ÷ prompt tokens, over the requests whose server reports hits.
     pub fn measured_rate(&self) -> Option<f64> {
         rate(self.measured_tokens, self.measured_of_tokens)
     }
 
-    /// Requests whose server reports hits ÷ requests.
+    /// Returns requests whose server reports hits ÷ requests.
     pub fn coverage(&self) -> Option<f64> {
         rate(self.reporting, self.requests)
     }
@@ -113,7 +117,7 @@ fn rate(part: u64, whole: u64) -> Option<f64> {
 }
 
 impl FidelityReport {
-    /// `metrics/replay_fidelity.json`.
+    /// Returns the content of `metrics/replay_fidelity.json`.
     pub fn replay_fidelity(&self) -> Value {
         let arrivals = self.arrivals.as_ref().map(|arrivals| {
             json!({

@@ -1,22 +1,25 @@
-//! How smoothly an answer's tokens came: the fluidity index, in both published forms.
+//! Fluidity index: the smoothness of an answer's token arrivals, in both published forms.
 //!
-//! The first token is due `prefill` after the request's dispatch, each further one `decode` after the token before it came. Time by which a
-//! token came early is saved and may be spent by later ones, as by a player that buffers. A token that comes later than its deadline and
-//! all that was saved is late, and nothing is saved any more: the deadlines begin anew from its arrival.
+//! The first token is due `prefill` after the request's dispatch, each further one `decode` after
+//! the token before it. If a token arrives early, the time saved is available to later tokens, as
+//! in a player that buffers. A token that arrives after its deadline plus all saved time is late,
+//! and the saved time is reset to zero: the deadlines restart from its arrival.
 //!
-//! The two forms differ in what a late token costs. etalon's code counts every deadline that passed while it was awaited (`fluidity`), so a
-//! stall of ten seconds at a deadline of 50 ms costs 200; etalon's documentation counts the token (`fluidity_tokens`), so it costs 1.
+//! The two forms differ in the cost of a late token. etalon's code counts every deadline that
+//! passed while the token was pending (`fluidity`), so a stall of ten seconds at a deadline of 50
+//! ms costs 200; etalon's documentation counts the token (`fluidity_tokens`), so the stall costs 1.
 //!
-//! A token arrives with its chunk. The tokens of one chunk come at once: the first of them after the gap, the others after nothing.
+//! A token arrives with its chunk. The tokens of one chunk arrive together: the first of them after
+//! the gap, the others after a gap of 0.
 
 use veeksha_model::Nanos;
 
-/// When tokens are due. The defaults are etalon's.
+/// Token deadlines. The defaults are etalon's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadlines {
     /// `D_prefill`: from dispatch to the first token, in nanoseconds.
     pub prefill: Nanos,
-    /// `D_decode`: from one token to the next, in nanoseconds; there is no fluidity where it is 0.
+    /// `D_decode`: from one token to the next, in nanoseconds. 0 disables fluidity.
     pub decode: Nanos,
 }
 
@@ -29,14 +32,14 @@ impl Default for Deadlines {
     }
 }
 
-/// Counts deadlines while the tokens of one answer come.
+/// A counter of deadlines over the tokens of one answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fluidity {
     deadlines: Deadlines,
     saved: Nanos,
     on_time: u64,
     late: u64,
-    /// Deadlines that passed while late tokens were awaited.
+    /// Deadlines that passed while late tokens were pending.
     missed: u64,
 }
 
@@ -51,7 +54,8 @@ impl Fluidity {
         }
     }
 
-    /// The next tokens came together: `after` the tokens before them, or, for the first ones, after dispatch.
+    /// Adds tokens that arrived together, `after` nanoseconds after the tokens before them, or
+    /// after dispatch for the first ones.
     pub(crate) fn add(&mut self, after: Nanos, tokens: u32) {
         if tokens == 0 {
             return;
@@ -64,7 +68,7 @@ impl Fluidity {
             self.saved = allowed - after;
             self.on_time += 1;
         } else {
-            // Of a late first token, its own deadline and each decode deadline after it.
+            // A late first token misses its own deadline and each decode deadline after it.
             let passed = if is_first {
                 1 + (after - allowed).checked_div(decode).unwrap_or(0)
             } else {
@@ -79,17 +83,18 @@ impl Fluidity {
         self.saved = self.saved.saturating_add(decode.saturating_mul(others));
     }
 
-    /// Tokens that came by their deadline, tokens that came later, and deadlines that the late ones missed. etalon's code gives on time
-    /// ÷ (on time + missed), its documentation on time ÷ (on time + late).
+    /// Returns tokens by their deadline, late tokens, and deadlines missed by late tokens. etalon's
+    /// code defines on time ÷ (on time + missed), its documentation on time ÷ (on time + late).
     pub(crate) fn counts(self) -> (u32, u32, u32) {
         let count = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
         (count(self.on_time), count(self.late), count(self.missed))
     }
 }
 
-/// The times between successive tokens of an answer, from the gaps between its chunks and the tokens of each: how long the tokens of a chunk
-/// came after the tokens before them, and how many they are. A chunk without tokens hands its gap on to the next; the first
-/// tokens come after nothing, and are not among them.
+/// Returns the times between successive tokens of an answer, from the gaps between its chunks and
+/// the tokens of each: the delay of a chunk's tokens after the tokens before them, and their
+/// number. The gap of a chunk without tokens is added to the next one. The first tokens have no
+/// predecessor and are excluded.
 pub(crate) fn token_gaps(
     first_tokens: u32,
     chunks: impl Iterator<Item = (Nanos, u32)>,
@@ -119,23 +124,24 @@ mod tests {
         fluidity
     }
 
-    /// 80: on time, 20 saved. 60: allowed 70, 10 saved. 60: allowed 60, nothing saved. 170: late, floor(170 / 50) = 3 deadlines.
-    /// 50: on time. 30: 20 saved. 100: allowed 70, late, floor((100 - 20) / 50) = 1.
-    /// Code: 5 / (5 + 3 + 1). Documentation: 5 / (5 + 2).
+    /// 80: on time, 20 saved. 60: allowed 70, 10 saved. 60: allowed 60, nothing saved. 170: late,
+    /// floor(170 / 50) = 3 deadlines. 50: on time. 30: 20 saved. 100: allowed 70, late,
+    /// floor((100 - 20) / 50) = 1. Code: 5 / (5 + 3 + 1). Documentation: 5 / (5 + 2).
     #[test]
     fn golden_vector_of_both_forms() {
         let seen = of(&[80, 60, 60, 170, 50, 30, 100]);
         assert_eq!(seen.counts(), (5, 2, 4));
     }
 
-    /// First token after 230: 1 + floor((230 - 100) / 50) = 3 deadlines; then two on time: 2 / (2 + 3) and 2 / (2 + 1).
+    /// First token after 230: 1 + floor((230 - 100) / 50) = 3 deadlines; then two on time: 2 /
+    /// (2 + 3) and 2 / (2 + 1).
     #[test]
     fn golden_vector_of_a_late_first_token() {
         let seen = of(&[230, 50, 20]);
         assert_eq!(seen.counts(), (2, 1, 3));
     }
 
-    /// A stall of ten seconds at 50 ms: 200 deadlines, one token.
+    /// A stall of ten seconds with D_decode 50 ms: 200 deadlines, one token.
     #[test]
     fn a_stall_costs_its_length_or_its_token() {
         let seen = of(&[100, 10_000]);
@@ -148,7 +154,8 @@ mod tests {
         assert_eq!(of(&[]).counts(), (0, 0, 0));
     }
 
-    /// Three tokens at once after 100: none saved by the first, 50 by each other. 150 is then on time, 151 is not.
+    /// Three tokens at once after 100: the first saves no time, each of the others 50. 150 is then
+    /// on time, 151 is late.
     #[test]
     fn the_tokens_of_a_chunk_save_time() {
         let after = |gap: Nanos| {
@@ -167,7 +174,7 @@ mod tests {
         let gaps =
             |first, chunks: &[(Nanos, u32)]| token_gaps(first, chunks.iter().copied()).collect::<Vec<_>>();
         assert_eq!(gaps(1, &[(10, 1), (5, 0), (7, 2), (3, 0)]), [(10, 1), (12, 2)]);
-        // The first tokens come with the second chunk.
+        // The first tokens arrive with the second chunk.
         assert_eq!(gaps(0, &[(10, 2), (5, 1)]), [(5, 1)]);
         assert_eq!(gaps(1, &[]), []);
     }

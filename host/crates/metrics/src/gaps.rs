@@ -1,29 +1,30 @@
-//! The gaps between chunks: by far the largest sample of a run.
+//! The gaps between chunks, by far the largest sample of a run.
 
 use std::collections::BTreeMap;
 
 use veeksha_model::Nanos;
 
-/// Stands for a gap that four bytes do not hold.
+/// Placeholder for a gap that does not fit into four bytes.
 const LONG: u32 = u32::MAX;
-/// Stands for a number of tokens that one byte does not hold.
+/// Placeholder for a token count that does not fit into one byte.
 const MANY: u8 = u8::MAX;
 
-/// Gaps in nanoseconds, request after request. A run of a million answers of a hundred chunks has a hundred million of them, so
-/// those below 4.29 s, which are nearly all, take four bytes; none is rounded. The tokens of the chunks that end them take another byte from
-/// the first chunk on that carries another number than one, and nothing before.
+/// Gaps in nanoseconds, request after request. A run of a million answers of a hundred chunks has a
+/// hundred million gaps, so gaps below 4.29 s (nearly all) take four bytes, without rounding. The
+/// token counts of the chunks that end the gaps take one more byte each, from the first chunk on
+/// with a count other than one.
 #[derive(Debug, Default)]
 pub(crate) struct Gaps {
     nanos: Vec<u32>,
-    /// By place.
+    /// By index.
     long: BTreeMap<u64, Nanos>,
-    /// Empty while every chunk carries one token; else as long as `nanos`.
+    /// Empty while every chunk has one token; otherwise as long as `nanos`.
     tokens: Vec<u8>,
-    /// By place.
+    /// By index.
     many: BTreeMap<u64, u32>,
 }
 
-/// Where the gaps of a request lie.
+/// The range of a request's gaps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stretch {
     pub(crate) at: u64,
@@ -41,7 +42,7 @@ impl Stretch {
 }
 
 impl Gaps {
-    /// The place of the next gap.
+    /// Returns the index of the next gap.
     pub(crate) fn next(&self) -> u64 {
         self.nanos.len() as u64
     }
@@ -69,32 +70,33 @@ impl Gaps {
         }
     }
 
-    /// Whether every chunk that ends a gap carries one token.
+    /// Returns true if every chunk that ends a gap has one token.
     pub(crate) fn one_token_each(&self) -> bool {
         self.tokens.is_empty()
     }
 
-    /// All gaps that are not long, in nanoseconds, with [`LONG`] where a long one is: larger than any of them.
+    /// Returns all short gaps in nanoseconds, with [`LONG`], which exceeds them all, in place of
+    /// long gaps.
     pub(crate) fn all_short(&self) -> &[u32] {
         &self.nanos
     }
 
-    /// The gaps of a request that are not long, in the same way.
+    /// Returns the short gaps of a request, with [`LONG`] in place of long gaps.
     pub(crate) fn short(&self, of: Stretch) -> &[u32] {
         &self.nanos[of.range()]
     }
 
-    /// The long gaps of a request.
+    /// Returns the long gaps of a request.
     pub(crate) fn long(&self, of: Stretch) -> impl Iterator<Item = Nanos> + '_ {
         self.long.range(of.places()).map(|(_, gap)| *gap)
     }
 
-    /// All long gaps.
+    /// Returns all long gaps.
     pub(crate) fn all_long(&self) -> impl Iterator<Item = Nanos> + '_ {
         self.long.values().copied()
     }
 
-    /// The gaps of a request, in their order.
+    /// Returns the gaps of a request, in order.
     pub(crate) fn of(&self, stretch: Stretch) -> impl Iterator<Item = Nanos> + '_ {
         self.short(stretch)
             .iter()
@@ -108,7 +110,7 @@ impl Gaps {
             })
     }
 
-    /// The gaps of a request, each with the tokens of the chunk that ends it.
+    /// Returns the gaps of a request, each with the tokens of the chunk that ends it.
     pub(crate) fn with_tokens(&self, stretch: Stretch) -> impl Iterator<Item = (Nanos, u32)> + '_ {
         let tokens = move |place: u64| match self.tokens.get(place as usize) {
             None => 1,
@@ -121,7 +123,7 @@ impl Gaps {
     }
 }
 
-/// Whether a value of [`Gaps::short`] stands for a long gap.
+/// Returns true if a value of [`Gaps::short`] is the placeholder for a long gap.
 pub(crate) fn is_long(short: u32) -> bool {
     short == LONG
 }

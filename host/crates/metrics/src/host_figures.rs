@@ -1,4 +1,4 @@
-//! How well the host itself did: what says whether the other figures can be trusted.
+//! Statistics of the host's own performance, which determine how far the metrics can be trusted.
 
 use std::collections::BTreeMap;
 
@@ -14,24 +14,24 @@ use crate::threads::ThreadFigures;
 use crate::threads::Threads;
 use veeksha_definitions::seconds_between;
 
-/// A dispatch that is later than this is counted.
+/// The lateness above which a dispatch is counted as late.
 const LATE_DISPATCH: Nanos = 1_000_000;
 
-/// Figures of the host over all measured requests that were sent, failed ones included. Times are in seconds; a summary is
-/// `None` where nothing was observed.
+/// Statistics of the host over all measured requests that were sent, including failed ones. Times
+/// are in seconds; a summary is `None` if nothing was observed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostFigures {
     /// Dispatched − intended − held back by limits. Negative values are early dispatches.
     pub dispatch_lateness: Option<Summary>,
     /// Dispatches that were more than a millisecond late.
     pub late_dispatches: u64,
-    /// How long limits held requests back.
+    /// Delays imposed by limits.
     pub held: HeldFigures,
     /// Picked up by a client − dispatched.
     pub pickup_delay: Option<Summary>,
-    /// Last request byte handed to the socket − dispatched, of requests on a connection that had carried another.
+    /// Last request byte handed to the socket − dispatched, for requests on a reused connection.
     pub send_lateness: Option<Summary>,
-    /// The same of requests for which a connection was opened, and which waited for that.
+    /// The same for requests that waited for a new connection.
     pub send_lateness_with_opening: Option<Summary>,
     /// Result processed − completed.
     pub processing_delay: Option<Summary>,
@@ -41,62 +41,65 @@ pub struct HostFigures {
     pub connect_time: Option<Summary>,
     /// TLS handshake time of new connections.
     pub tls_time: Option<Summary>,
-    /// Times to first chunk that contain the opening of a connection.
+    /// Times to first chunk that include the opening of a connection.
     pub ttfc_with_opening: u64,
-    /// Client lag: read returned − received by the kernel, of generated chunks of kernel-stamped answers.
+    /// Client lag: read returned − received by the kernel, of generated chunks of kernel-stamped
+    /// answers.
     pub client_lag: Option<LagFigures>,
-    /// Requests whose arrival times are the kernel's.
+    /// Requests with kernel arrival times.
     pub kernel_stamped: u64,
-    /// Requests with an arrival whose arrival times are those of the reads.
+    /// Requests whose arrival times are read times.
     pub read_stamped: u64,
-    /// Generated chunks that shared a read with an earlier event ÷ generated chunks: their gaps are known as 0 only.
+    /// Generated chunks that shared a read with an earlier event ÷ generated chunks: their gaps are
+    /// recorded as 0.
     pub merged_chunk_share: Option<f64>,
-    /// Generated chunks that were merged because the client was late, not because the server sent them together, ÷ generated chunks of
-    /// answered, kernel-stamped requests; `None` where there is no such chunk. A read is late if it returned longer after its last
-    /// segment's arrival than half of the stream's mean gap, or than a millisecond.
+    /// Generated chunks that were merged because the client was late, not because the server sent
+    /// them together, ÷ generated chunks of answered, kernel-stamped requests; `None` if there is
+    /// no such chunk. A read is late if it returned longer after the arrival of its last segment
+    /// than half of the stream's mean gap, or than a millisecond.
     pub late_merged_chunk_share: Option<f64>,
     /// Connections that were opened by requests.
     pub connections_opened: u64,
-    /// Requests that were sent on a connection that had carried another.
+    /// Requests that were sent on a reused connection.
     pub connections_reused: u64,
-    /// Sent on a connection that had carried an earlier request ÷ sent.
+    /// Requests on a reused connection ÷ requests sent.
     pub connection_reuse_share: Option<f64>,
-    /// The same without the openings that nothing could have saved: as many as there were requests in flight at the most. 1 if every
-    /// connection was used again; `None` if there was no further request.
+    /// The same without unavoidable openings: as many as the peak number of requests in flight. 1
+    /// if every further request reused a connection; `None` if there was no further request.
     pub connection_reuse_share_after_first: Option<f64>,
-    /// How often the scheduler wanted a session that the plugin had not delivered yet.
+    /// How often the scheduler needed a session that the plugin had not delivered yet.
     pub starvations: u64,
-    /// How long it waited for them in all.
+    /// Total time that the scheduler waited for sessions.
     pub starved_seconds: f64,
-    /// The threads that were watched.
+    /// The monitored threads.
     pub threads: Vec<ThreadFigures>,
-    /// How often the wall clock was set during the run.
+    /// The number of wall clock steps during the run.
     pub clock_steps: u64,
-    /// The largest step, in seconds, by size; negative where the clock was set back.
+    /// The largest step by magnitude, in seconds; negative if the clock was set back.
     pub largest_clock_step: Option<f64>,
-    /// What all this does to the metrics.
+    /// The error estimates of the metrics.
     pub errors: Vec<ErrorEstimate>,
 }
 
 impl HostFigures {
-    /// The host's figures as JSON, as in `summary_stats.json` and `certificate.json`.
+    /// Returns the statistics as JSON, as in `summary_stats.json` and `certificate.json`.
     pub fn json(&self) -> serde_json::Value {
         json::host(self)
     }
 }
 
-/// How long limits held requests back, in seconds, over the requests that each limit held.
+/// Delays imposed by limits, in seconds, over the requests that each limit held back.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct HeldFigures {
-    /// For a session to end.
+    /// Waiting for a session to end.
     pub sessions: Option<Summary>,
-    /// For a request to end.
+    /// Waiting for a request to end.
     pub in_flight: Option<Summary>,
-    /// For another request's first generated chunk.
+    /// Waiting for another request's first generated chunk.
     pub in_prefill: Option<Summary>,
 }
 
-/// The distribution of the client's lag, in seconds, to three digits.
+/// The distribution of the client's lag, in seconds, to three significant digits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LagFigures {
     /// Chunks.
@@ -111,7 +114,7 @@ pub struct LagFigures {
     pub max: f64,
 }
 
-/// What [`HostFigures`] is computed from.
+/// The samples from which [`HostFigures`] is computed.
 #[derive(Debug, Default)]
 pub(crate) struct HostSamples {
     dispatch_lateness: Vec<f64>,
@@ -142,7 +145,7 @@ pub(crate) struct HostSamples {
     errors: ErrorSamples,
 }
 
-/// When requests that were sent began and ended.
+/// Begin and end instants of requests that were sent.
 #[derive(Debug, Default)]
 struct Flights {
     begins: Vec<Nanos>,
@@ -150,7 +153,8 @@ struct Flights {
 }
 
 impl Flights {
-    /// The largest number at once: as many connections nothing can save. One that ends as another begins makes room for it.
+    /// Returns the peak number of concurrent requests, which is the number of connections that
+    /// cannot be avoided. A request that ends at the instant another begins does not overlap it.
     fn most(&mut self) -> u64 {
         self.begins.sort_unstable();
         self.ends.sort_unstable();
@@ -203,7 +207,7 @@ pub(crate) fn dispatch_lateness(record: &RequestRecord) -> i64 {
     record.dispatched_at as i64 - record.intended as i64 - record.held.total() as i64
 }
 
-/// The opening of a connection, in nanoseconds; `None` if none was opened.
+/// Returns the time for opening a connection, in nanoseconds; `None` if none was opened.
 fn opening(record: &RequestRecord) -> Option<Nanos> {
     let parts = [record.resolve, record.connect, record.tls];
     let opened = parts.iter().any(Option::is_some);
@@ -211,7 +215,7 @@ fn opening(record: &RequestRecord) -> Option<Nanos> {
 }
 
 impl HostSamples {
-    /// Takes a measured request.
+    /// Adds a measured request.
     pub(crate) fn add_measured(&mut self, record: &RequestRecord, row: &Row) {
         let late = dispatch_lateness(record);
         self.dispatch_lateness.push(late as f64 / 1e9);
@@ -279,7 +283,7 @@ impl HostSamples {
         }
     }
 
-    /// Takes what says how the host did, apart from requests.
+    /// Processes events about the host other than requests.
     pub(crate) fn on(&mut self, event: &Event) {
         match event {
             Event::Starved { due, at } => {
@@ -297,7 +301,7 @@ impl HostSamples {
         }
     }
 
-    /// The 99th percentile of the client's lag so far, in seconds.
+    /// Returns the 99th percentile of the client's lag so far, in seconds.
     pub(crate) fn live_lag_p99(&self) -> Option<f64> {
         self.lags.histogram.quantile(0.99).map(|nanos| nanos as f64 / 1e9)
     }
@@ -366,7 +370,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against the count at each beginning, taken literally.
+        /// Compares against a direct count at each begin instant.
         #[test]
         fn the_most_at_once(flights in prop::collection::vec((0u64..40, 1u64..20), 0..30)) {
             let flights: Vec<(Nanos, Nanos)> = flights.into_iter().map(|(begin, took)| (begin, begin + took)).collect();

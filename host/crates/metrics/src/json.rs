@@ -1,4 +1,4 @@
-//! The shapes of Veeksha's result files: its keys, and ours beside them.
+//! The formats of Veeksha's result files, with additional keys.
 
 use std::io::{self, Write};
 
@@ -17,7 +17,7 @@ use crate::workload::WorkloadDigest;
 use crate::workload_failures::WorkloadFailures;
 use veeksha_definitions::{Metric, Scope};
 
-/// A plugin that failed, in files.
+/// Returns the JSON of a failed plugin.
 pub(crate) fn failed_plugin(failed: &FailedPlugin) -> Value {
     json!({ "plugin": failed.plugin, "part": failed.part.name(), "message": failed.message })
 }
@@ -154,7 +154,7 @@ fn figures(summary: &Summary) -> [(&'static str, Value); 9] {
     ]
 }
 
-/// Samples of a plugin's metric that are left out for one reason.
+/// Returns the JSON of a plugin metric's samples that were dropped for one reason.
 fn left_out(refused: &RefusedSamples) -> Value {
     json!({
         "plugin": refused.plugin,
@@ -165,7 +165,7 @@ fn left_out(refused: &RefusedSamples) -> Value {
     })
 }
 
-/// A summary as an object of its figures; `null` where nothing was observed.
+/// Returns the JSON of a summary; `null` if nothing was observed.
 pub(crate) fn spread(summary: &Option<Summary>) -> Value {
     match summary {
         None => Value::Null,
@@ -176,7 +176,7 @@ pub(crate) fn spread(summary: &Option<Summary>) -> Value {
     }
 }
 
-/// The host's figures, as they stand in `summary_stats.json` and `certificate.json`.
+/// Returns the JSON of the host's statistics, as in `summary_stats.json` and `certificate.json`.
 pub(crate) fn host(host: &HostFigures) -> Value {
     json!({
         "dispatch_lateness": spread(&host.dispatch_lateness),
@@ -262,7 +262,8 @@ pub(crate) fn session_metrics(evaluation: &Evaluation) -> Value {
     })
 }
 
-/// The same, session by session: a run of a million of them is not held a second time as text.
+/// Writes the same content session by session, so that the text of a million sessions is not held
+/// in memory.
 pub(crate) fn write_session_metrics(evaluation: &Evaluation, writer: &mut dyn Write) -> io::Result<()> {
     let summaries = serde_json::to_string_pretty(&session_summaries(evaluation))?;
     write!(writer, "{{\n\"metrics\": {summaries},\n\"sessions\": [")?;

@@ -1,23 +1,23 @@
-//! The labels of requests, each set of them kept once.
+//! The labels of requests, with each distinct set stored once.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use veeksha_model::Label;
 
-/// The number of a set of labels; 0 is the empty one.
+/// The index of a label set; 0 is the empty set.
 pub(crate) type LabelSet = u32;
 
-/// All sets of labels that a run has.
+/// All label sets of a run.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct LabelSets {
-    /// Without the empty one: set `n` stands at `n - 1`.
+    /// Without the empty set: set `n` is at index `n - 1`.
     sets: Vec<Arc<[Label]>>,
     known: HashMap<Arc<[Label]>, LabelSet>,
 }
 
 impl LabelSets {
-    /// The number of a set, in any order.
+    /// Returns the index of a set, whose labels may be in any order.
     pub(crate) fn number(&mut self, labels: &[Label]) -> LabelSet {
         if labels.is_empty() {
             return 0;
@@ -41,7 +41,8 @@ impl LabelSets {
         number
     }
 
-    /// Numbers the sets in the order of their labels, whatever order they came in. Gives the new number of each old one.
+    /// Sorts the sets by their labels, independent of insertion order. Returns the new index of
+    /// each old one.
     pub(crate) fn sort(&mut self) -> Vec<LabelSet> {
         let before = std::mem::take(&mut self.sets);
         self.sets = before.clone();
@@ -51,7 +52,7 @@ impl LabelSets {
         std::iter::once(0).chain(new).collect()
     }
 
-    /// The labels of a set, sorted.
+    /// Returns the labels of a set, sorted.
     pub(crate) fn labels(&self, set: LabelSet) -> &[Label] {
         match (set as usize)
             .checked_sub(1)
@@ -62,12 +63,12 @@ impl LabelSets {
         }
     }
 
-    /// The labels of all sets, again for each set that has them.
+    /// Returns the labels of all sets, with duplicates across sets.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Label> {
         self.sets.iter().flat_map(|set| set.iter())
     }
 
-    /// The set of those labels that all of these sets have.
+    /// Returns the set of labels that all of these sets contain.
     pub(crate) fn common(&mut self, sets: impl IntoIterator<Item = LabelSet>) -> LabelSet {
         let mut sets = sets.into_iter();
         let Some(first) = sets.next() else {
@@ -86,7 +87,7 @@ impl LabelSets {
         common
     }
 
-    /// Which sets have all of these labels.
+    /// Returns the sets that contain all of these labels.
     pub(crate) fn matching(&self, filter: &[Label]) -> Matching {
         let has_all = |set: &Arc<[Label]>| filter.iter().all(|label| set.contains(label));
         Matching {
@@ -96,7 +97,7 @@ impl LabelSets {
     }
 }
 
-/// The sets that a filter lets pass.
+/// The sets that match a filter.
 #[derive(Debug)]
 pub(crate) struct Matching {
     empty: bool,
@@ -111,7 +112,7 @@ impl Matching {
         }
     }
 
-    /// Whether everything passes.
+    /// Returns true if all sets match.
     pub(crate) fn is_all(&self) -> bool {
         self.empty
     }

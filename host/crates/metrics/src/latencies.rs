@@ -1,10 +1,10 @@
-//! The latencies of one request, as its line in the record shows them.
+//! The latencies of one request, as in its line of the record.
 
 use veeksha_definitions::{Metric, Observation, gaps};
 use veeksha_events::RequestRecord;
 
-/// The latencies of one request in seconds, as `veeksha-metrics` defines them; `None` where they do
-/// not exist.
+/// The latencies of one request in seconds, as defined by `veeksha-metrics`; `None` if they do not
+/// exist.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Latencies {
     /// First generated chunk − dispatched.
@@ -27,8 +27,8 @@ pub struct Latencies {
 
 /// Returns the latencies of a request, in seconds, by the definitions of [`Metric`].
 ///
-/// A request that failed after some chunks keeps what was observed of it (`ttfc`, `tbc`). It has
-/// no metric that describes a whole answer (end to end, per token, throughput).
+/// A request that failed after some chunks keeps its observed latencies (`ttfc`, `tbc`). It has no
+/// metric that describes a whole answer (end to end, per token, throughput).
 pub fn latencies(record: &RequestRecord) -> Latencies {
     let observation = Observation::of(record);
     let sample = |metric: Metric| metric.sample(&observation);

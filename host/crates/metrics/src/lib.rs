@@ -1,21 +1,24 @@
-//! Metrics, SLOs, summaries: functions of a run's record.
+//! Metrics, SLOs and summaries: functions of a run's record.
 //!
-//! An [`Evaluator`] takes the events of a run in any order and holds what the figures need: 150 bytes of a request, four of a gap between
-//! chunks. It reads no clock and does no IO, so the same figures come out live, from a simulation and from an old record, to the last
-//! digit. [`Evaluator::live`] gives figures on the way, [`Evaluator::finish`] the exact ones: an [`Evaluation`], whose [`RunSamples`]
-//! answer further questions about any metric, label and window.
+//! An [`Evaluator`] processes the events of a run in any order and keeps the data that the results
+//! need: 150 bytes per request, four per gap between chunks. It does not read a clock and does no
+//! IO, so live runs, simulations and old records produce identical results. [`Evaluator::live`]
+//! returns statistics during the run, [`Evaluator::finish`] the exact results: an [`Evaluation`],
+//! whose [`RunSamples`] answer further queries by metric, label and window.
 //!
-//! The [`Catalogue`] says what can be measured: the built-in [`Metric`]s, those of plugins, and [`RunMetric`]s of the whole run. [`Objectives`]
-//! are checked against it before the run; [`SloResults`] say what they came to.
+//! The [`Catalogue`] lists the available metrics: the built-in [`Metric`]s, plugin metrics, and the
+//! [`RunMetric`]s of the whole run. [`Objectives`] are checked against it before the run;
+//! [`SloResults`] holds their results.
 //!
-//! How much of each metric is the client's doing is estimated on the way ([`ErrorEstimate`]); the
-//! crate `veeksha-certificate` judges the run by it.
+//! The client's contribution to each metric is estimated along the way ([`ErrorEstimate`]); the
+//! crate `veeksha-certificate` derives the verdict on the run from it.
 //!
-//! [`Fidelity`] does the same for a replayed trace: what was recorded against what was achieved.
+//! [`Fidelity`] compares a replayed trace with its recording.
 //!
-//! **What counts.** A metric is computed from *measured* requests only (`RequestRecord::measured`); drained ones are
-//! counted apart. Latencies, token counts and throughput come from answered requests; failures are counted by class.
-//! Whatever could not be observed is absent (`null` in files), never 0.
+//! **Included requests.** A metric is computed from *measured* requests only
+//! (`RequestRecord::measured`); drained ones are counted separately. Latencies, token counts and
+//! throughput come from answered requests; failures are counted by class. A value that could not be
+//! observed is absent (`null` in files), never 0.
 #![forbid(unsafe_code)]
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The last minutes of a run, second by second.
+//! The last minutes of a run by second.
 
 use std::collections::VecDeque;
 
@@ -6,22 +6,22 @@ use veeksha_model::Nanos;
 
 use crate::live::LiveSecond;
 
-/// Seconds that are kept: five minutes.
+/// The number of seconds that are kept: five minutes.
 pub(crate) const SHOWN: usize = 300;
-/// Seconds over which the present rates are taken.
+/// The number of seconds over which current rates are computed.
 const RECENT: u64 = 10;
 pub(crate) const SECOND: Nanos = 1_000_000_000;
 
-/// The last seconds, oldest first; a second that is gone takes nothing more.
+/// The last seconds, oldest first. A dropped second is not updated.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seconds {
-    /// The number of the oldest.
+    /// The index of the oldest second.
     first: u64,
     seconds: VecDeque<LiveSecond>,
 }
 
 impl Seconds {
-    /// The second of an instant; later ones are made as they come.
+    /// Returns the second of an instant; later seconds are created on demand.
     pub(crate) fn of(&mut self, at: Nanos) -> Option<&mut LiveSecond> {
         let number = at / SECOND;
         if self.seconds.is_empty() {
@@ -50,7 +50,7 @@ impl Seconds {
         self.seconds.get_mut(place as usize)
     }
 
-    /// What happened before the oldest second is shown as long as there is room.
+    /// Extends the seconds back to a second before the oldest one, as far as there is room.
     fn reach_back(&mut self, number: u64) {
         while self.first > number && self.seconds.len() < SHOWN {
             self.first -= 1;
@@ -69,7 +69,7 @@ impl Seconds {
         }
     }
 
-    /// Changes the seconds whose ends lie within `[from, to)`.
+    /// Updates the seconds whose ends are within `[from, to)`.
     pub(crate) fn ends_within(&mut self, from: Nanos, to: Nanos, change: impl Fn(&mut LiveSecond)) {
         let first = self.first;
         let oldest = (from / SECOND).max(first);
@@ -85,7 +85,7 @@ impl Seconds {
         }
     }
 
-    /// Per second, over the last whole seconds.
+    /// Returns the mean per second over the last whole seconds.
     pub(crate) fn rate(&self, at: Nanos, of: fn(&LiveSecond) -> u64) -> Option<f64> {
         let now = at / SECOND;
         let from = now.saturating_sub(RECENT);

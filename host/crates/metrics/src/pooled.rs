@@ -1,23 +1,25 @@
-//! Samples of which a request has many: the gaps between its chunks, the times between its tokens. They are not copied and not sorted.
+//! Pooled samples, of which a request has many: the gaps between its chunks, the times between its
+//! tokens. They are neither copied nor sorted.
 
 use crate::gaps::is_long;
 use crate::ranks::{Keys, at_ranks};
 use crate::requests::Requests;
 use crate::row::Row;
 
-/// So few gaps are copied and put in order where that matters: it is quicker than several passes. (In tests, few enough that passes are
-/// made.)
+/// The number of gaps below which they are copied and sorted, which is faster than several passes.
+/// (Small in tests, to exercise the passes.)
 const FEW: u64 = if cfg!(test) { 8 } else { 1 << 20 };
 
-/// From so many ranks on, putting gaps in order takes less time than looking for each of the ranks: a search goes over half of the gaps.
+/// The number of ranks above which sorting the gaps is faster than selecting each rank: a selection
+/// reads half of the gaps.
 const MANY_RANKS: usize = 16;
 
-/// Of which requests.
+/// The requests whose samples are pooled.
 #[derive(Clone, Debug)]
 pub(crate) enum Of {
-    /// Of all that count.
+    /// All that count.
     All,
-    /// Of these rows.
+    /// These rows.
     These(Vec<u32>),
 }
 
@@ -26,9 +28,9 @@ pub(crate) enum Of {
 pub(crate) struct GapSet<'a> {
     requests: &'a Requests,
     of: Of,
-    /// Gaps of four bytes.
+    /// The number of gaps of four bytes.
     short: u64,
-    /// The others, ascending, in nanoseconds.
+    /// The long gaps, ascending, in nanoseconds.
     long: Vec<u64>,
 }
 
@@ -56,7 +58,7 @@ impl<'a> GapSet<'a> {
         self.short + self.long.len() as u64
     }
 
-    /// The short gaps in stretches; [`is_long`] tells those that are none.
+    /// Visits the short gaps in ranges that may contain placeholders; [`is_long`] detects them.
     fn stretches(&self, mut visit: impl FnMut(&[u32])) {
         let gaps = &self.requests.gaps;
         match &self.of {
@@ -79,7 +81,7 @@ impl<'a> GapSet<'a> {
         }
     }
 
-    /// The values at these ranks, ascending: every long gap is longer than every short one.
+    /// Returns the values at these ranks, ascending: every long gap is longer than every short one.
     pub(crate) fn at_ranks(&self, ranks: &[u64]) -> Vec<f64> {
         let within = ranks.partition_point(|rank| *rank < self.short);
         let (low, high) = ranks.split_at(within);
@@ -98,7 +100,7 @@ impl<'a> GapSet<'a> {
             .collect()
     }
 
-    /// Of a few gaps, such as those of one request.
+    /// Selects the ranks of a few gaps, such as those of one request.
     fn by_selecting(&self, ranks: &[u64]) -> Vec<u64> {
         let mut gaps = Vec::with_capacity(self.short as usize);
         self.each_short(|gap| gaps.push(gap));
@@ -116,9 +118,10 @@ impl<'a> GapSet<'a> {
         ranks.iter().map(select).collect()
     }
 
-    /// Sum and sum of squares of the short gaps, exactly: in nanoseconds, so that no order of requests changes them.
+    /// Returns the exact sum and sum of squares of the short gaps, in nanoseconds, so that the
+    /// order of requests does not affect them.
     fn sums(&self) -> (u128, u128) {
-        // As many squares' halves as 64 bits hold, and then some room.
+        // A number of squares whose sum fits into 64 bits with a margin.
         const TOGETHER: usize = 1 << 16;
         let (mut sum, mut squares) = (0u128, 0u128);
         self.stretches(|gaps| {
@@ -138,7 +141,7 @@ impl<'a> GapSet<'a> {
         (sum, squares)
     }
 
-    /// Mean and standard deviation, in seconds.
+    /// Returns mean and standard deviation, in seconds.
     pub(crate) fn moments(&self) -> Option<Moments> {
         let count = self.count();
         if count == 0 {
@@ -180,13 +183,14 @@ impl Keys for GapSet<'_> {
     }
 }
 
-/// The times between the tokens of some requests, in seconds: a gap divided by the tokens that came after it, once for each of them.
+/// The times between the tokens of some requests, in seconds: a gap divided by the number of tokens
+/// in the chunk that ends it, once for each of these tokens.
 #[derive(Debug)]
 pub(crate) struct TokenSet<'a> {
     requests: &'a Requests,
     of: Of,
     tokens: u64,
-    /// The time that all of them took.
+    /// The total time.
     nanos: u128,
 }
 
@@ -237,7 +241,7 @@ impl<'a> TokenSet<'a> {
             .collect()
     }
 
-    /// Mean and standard deviation, in seconds.
+    /// Returns mean and standard deviation, in seconds.
     pub(crate) fn moments(&self) -> Option<Moments> {
         if self.tokens == 0 {
             return None;
@@ -262,7 +266,8 @@ impl Keys for TokenSet<'_> {
         self.tokens
     }
 
-    /// The bits of numbers that are not negative are in the order of the numbers.
+    /// Visits the values as keys: the bit patterns of non-negative floats have the order of the
+    /// floats.
     fn each(&self, mut visit: impl FnMut(u64, u64)) {
         self.each_gap(|gap, tokens| {
             let after = gap as f64 / f64::from(tokens);
@@ -282,7 +287,7 @@ mod tests {
     use crate::Deadlines;
     use crate::sample_set::SampleSet;
 
-    /// An answer with these gaps between its chunks, and the tokens of the chunks after them.
+    /// An answer with these gaps between its chunks, and the tokens of the chunks that end them.
     fn record(session: u64, gaps: &[(u64, u32)]) -> RequestRecord {
         let chunk = |at| Chunk {
             at,
@@ -309,7 +314,7 @@ mod tests {
 
     fn near(one: &Summary, other: &Summary) -> bool {
         let close = |a: f64, b: f64| (a - b).abs() <= 1e-9 * (a.abs() + b.abs()) + 1e-15;
-        // Rounding is in mean and deviation only.
+        // Rounding affects mean and deviation only.
         close(one.mean, other.mean)
             && (one.std - other.std).abs() <= 1e-7 * (one.max + 1e-9)
             && Summary {
@@ -320,7 +325,7 @@ mod tests {
     }
 
     proptest! {
-        /// Copied, searched or shared: the figures are those of the plain values.
+        /// Copied, selected or shared samples have the same statistics as plain values.
         #[test]
         fn many_gaps_have_the_figures_of_plain_ones(
             answers in prop::collection::vec(

@@ -8,9 +8,9 @@ use veeksha_stats::Summary;
 
 use veeksha_definitions::Metric;
 
-/// Collects the time to first chunk (first generated chunk − dispatched, in seconds) of measured, answered requests by the
-/// length of their prompt: the tokens of the new messages that the workload asked for, or, where it asked for none, those that were
-/// counted. Holds eight bytes a request.
+/// Collects the time to first chunk (first generated chunk − dispatched, in seconds) of measured,
+/// answered requests by prompt length: the tokens of the new messages that the workload requested,
+/// or, without a request, the counted ones. Holds eight bytes per request.
 #[derive(Clone, Debug, Default)]
 pub struct PrefillStats {
     groups: BTreeMap<u32, Vec<f64>>,
@@ -19,12 +19,12 @@ pub struct PrefillStats {
 }
 
 impl PrefillStats {
-    /// Nothing yet.
+    /// Creates an empty collection.
     pub fn new() -> Self {
         PrefillStats::default()
     }
 
-    /// Takes a request that ended. Those that do not count, failed or generated nothing are left out.
+    /// Processes a finished request. Drained, failed and empty ones are dropped.
     pub fn on(&mut self, record: &RequestRecord) {
         if !record.measured || !record.is_ok() {
             return;
@@ -42,17 +42,18 @@ impl PrefillStats {
         self.groups.entry(length).or_default().push(ttfc);
     }
 
-    /// The groups by ascending length in tokens, with the times to first chunk in seconds in the order of completion: what a plot of
-    /// prefill by length shows.
+    /// Returns the groups by ascending length in tokens, with the times to first chunk in seconds
+    /// in order of completion, as plotted by prompt length.
     pub fn groups(&self) -> impl Iterator<Item = (u32, &[f64])> {
         self.groups
             .iter()
             .map(|(length, times)| (*length, times.as_slice()))
     }
 
-    /// Veeksha's `prefill_stats.json`: `metric`, `group_by`, and `groups` with `count`, `mean`, `median`, `std`, `min`, `max`,
-    /// `p90`, `p99` in seconds by length. `group_by` names the key of `request_level_metrics.jsonl` that holds the lengths;
-    /// `grouped_by_actual` counts the requests that had no target.
+    /// Returns Veeksha's `prefill_stats.json`: `metric`, `group_by`, and `groups` with `count`,
+    /// `mean`, `median`, `std`, `min`, `max`, `p90`, `p99` in seconds by length. `group_by` names
+    /// the key of `request_level_metrics.jsonl` that holds the lengths; `grouped_by_actual` counts
+    /// the requests that had no target.
     pub fn finish(self) -> Value {
         let group_by = if self.with_target > 0 || self.without_target == 0 {
             "target_num_delta_prompt_tokens"
@@ -74,7 +75,7 @@ impl PrefillStats {
     }
 }
 
-/// A summary under Veeksha's keys.
+/// Returns a summary under Veeksha's keys.
 fn figures(summary: &Summary) -> Value {
     json!({
         "count": summary.count,
@@ -96,7 +97,7 @@ mod tests {
     use super::*;
     use crate::blank;
 
-    /// Dispatched at 1 s, first content `ttfc_millis` later.
+    /// A request dispatched at 1 s, with its first content `ttfc_millis` later.
     fn answered(target: u32, actual: u32, ttfc_millis: u64) -> RequestRecord {
         let chunk = |millis, kind| Chunk {
             at: millis * 1_000_000,
@@ -126,8 +127,8 @@ mod tests {
 
     #[test]
     fn a_group_holds_the_figures_of_its_length() {
-        // 100, 200, 300, 400, 500 ms: mean and median 300, population variance (4 + 1 + 0 + 1 + 4) / 5 * 100² = 2 * 100²,
-        // P90 at rank 3.6: 400 + 0.6 * 100, P99 at rank 3.96: 496.
+        // 100, 200, 300, 400, 500 ms: mean and median 300, population variance (4 + 1 + 0 + 1 + 4)
+        // / 5 * 100² = 2 * 100², P90 at rank 3.6: 400 + 0.6 * 100, P99 at rank 3.96: 496.
         let records: Vec<_> = [300, 100, 500, 200, 400]
             .map(|millis| answered(128, 130, millis))
             .to_vec();

@@ -1,41 +1,44 @@
-//! Order statistics of samples that are too many to sort.
+//! Order statistics of samples that are too large to sort.
 
 use std::ops::Range;
 
-/// Samples as integers whose order is that of the values, each standing for a number of equal ones.
+/// Samples as integers in the order of the values, each with a multiplicity.
 pub(crate) trait Keys {
-    /// Bits that a key can have; at most 63.
+    /// The number of significant bits of a key; at most 63.
     const BITS: u32;
 
-    /// Keys that there are at the most.
+    /// Returns an upper bound of the number of keys.
     fn len(&self) -> u64;
 
-    /// Shows every key, with the number of samples that it stands for; any number of times in the same way.
+    /// Visits every key with its multiplicity. Repeated calls visit the same keys.
     fn each(&self, visit: impl FnMut(u64, u64));
 }
 
-/// So few keys are sorted: that is quicker than several passes. (In tests, few enough that passes are made.)
+/// The number of keys below which they are sorted, which is faster than several passes. (Small in
+/// tests, to exercise the passes.)
 const FEW: u64 = if cfg!(test) { 16 } else { 1 << 16 };
 
-/// Bits that are decided in one pass: the counts of a pass then stay in a processor's nearest cache.
+/// The number of bits that one pass decides: the counts of a pass then fit into a processor's L1
+/// cache.
 const DIGIT: u32 = 11;
 
-/// Ranks whose keys begin with the same bits.
+/// Ranks whose keys share a prefix.
 struct Branch {
-    /// Those bits.
+    /// The shared prefix.
     prefix: u64,
-    /// Samples with smaller keys.
+    /// The number of samples with smaller keys.
     passed: u64,
-    /// Samples whose keys begin so.
+    /// The number of samples with this prefix.
     samples: u64,
-    /// Which ranks.
+    /// The ranks.
     ranks: Range<usize>,
 }
 
-/// The keys at these ranks, counted from 0 in ascending order. The ranks ascend and are smaller than the number of samples.
+/// Returns the keys at these ranks, counted from 0 in ascending order. The ranks must ascend and be
+/// smaller than the number of samples.
 ///
-/// A radix search: each pass over the samples settles the next bits of the keys at all ranks at once, so nothing is copied or moved. It
-/// needs a few kilobytes a rank.
+/// A radix selection: each pass over the samples decides the next bits of the keys at all ranks at
+/// once, so no sample is copied or moved. It needs a few kilobytes per rank.
 pub(crate) fn at_ranks<K: Keys>(keys: &K, ranks: &[u64]) -> Vec<u64> {
     debug_assert!(ranks.is_sorted());
     if keys.len() <= FEW {
@@ -93,7 +96,7 @@ fn by_search<K: Keys>(keys: &K, ranks: &[u64]) -> Vec<u64> {
     found
 }
 
-/// The end of the search: few keys lie on the branches, so they are sorted.
+/// Finishes the search: the branches contain few keys, which are sorted.
 fn among_few<K: Keys>(keys: &K, branches: &[Branch], left: u32, ranks: &[u64]) -> Vec<u64> {
     let tree = Tree::of(branches, (K::BITS - left) / DIGIT);
     let mut on_branch = vec![Vec::new(); branches.len()];
@@ -112,7 +115,7 @@ fn among_few<K: Keys>(keys: &K, branches: &[Branch], left: u32, ranks: &[u64]) -
     found
 }
 
-/// For each branch, how often each next digit occurs among the keys that begin with its prefix.
+/// Counts, for each branch, the next digits among the keys with its prefix.
 fn count<K: Keys>(keys: &K, branches: &[Branch], left: u32, digit: u32) -> Vec<u64> {
     let size = 1usize << digit;
     let mut counts = vec![0u64; branches.len() * size];
@@ -133,11 +136,12 @@ fn count<K: Keys>(keys: &K, branches: &[Branch], left: u32, digit: u32) -> Vec<u
     counts
 }
 
-/// Finds the branch of a key, one digit after the other.
+/// A digit tree that maps a key to its branch.
 struct Tree {
-    /// By node and digit: the next node, from 1, or, at the last digit, the branch, from 1; 0 where nothing is wanted.
+    /// By node and digit: the next node, from 1, or, at the last digit, the branch, from 1; 0 for
+    /// digits that are not requested.
     next: Vec<u32>,
-    /// Digits of a prefix.
+    /// The number of digits in a prefix.
     steps: u32,
 }
 
@@ -178,7 +182,7 @@ fn digit_at(prefix: u64, step: u32) -> usize {
     (prefix >> (step * DIGIT)) as usize & ((1 << DIGIT) - 1)
 }
 
-/// The branches that the ranks of one take next.
+/// Splits a branch by the next digits of its ranks.
 fn split(branch: &Branch, counts: &[u64], digit: u32, ranks: &[u64]) -> Vec<Branch> {
     let mut branches = Vec::new();
     let mut passed = branch.passed;
@@ -233,7 +237,7 @@ mod tests {
     }
 
     fn key(bits: u32) -> impl Strategy<Value = u64> {
-        // Many equal keys, many with the same beginning, and some from everywhere.
+        // Many equal keys, many with the same prefix, and some from the whole range.
         prop_oneof![0u64..5, (1u64 << 20)..(1 << 20) + 3000, 0u64..1 << bits]
     }
 

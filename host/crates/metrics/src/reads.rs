@@ -1,50 +1,56 @@
-//! The reads that an answer came in, and what lateness of this process did to its arrival times.
+//! The reads that delivered an answer, and the effect of this process's lateness on its arrival
+//! times.
 //!
-//! Several events out of one read have one arrival time: the last segment's. If the server sent them together, that is right for
-//! all of them. If this process was late, the earlier ones had waited in the kernel's queue, and their own times are lost. The two are
-//! told apart by the read's lag: a read that came long after its last segment was a late one.
+//! Several events from one read share one arrival time: that of the last segment. If the server
+//! sent them together, it is correct for all of them. If this process was late, the earlier ones
+//! had waited in the kernel's queue, and their arrival times are lost. The lag of the read
+//! distinguishes the two cases: a read long after its last segment was late.
 
 use veeksha_events::RequestRecord;
 use veeksha_model::{Chunk, Nanos, StampSource};
 
-/// A read that is later than this lost the times of the events before its last one, whatever the stream's pace.
+/// The lag above which a read lost the times of the events before its last one, regardless of the
+/// stream's pace.
 const LATE_AT_MOST: Nanos = 1_000_000;
 
-/// The events of an answer, read by read.
+/// Returns the events of an answer, grouped by read.
 pub(crate) fn reads(chunks: &[Chunk]) -> impl Iterator<Item = &[Chunk]> {
     chunks.chunk_by(|_, later| later.merged)
 }
 
-/// What a late read took away. Exists for kernel stamps only: without them nobody knows how late a read was.
+/// The information lost by a late read. Exists for kernel stamps only: without them the lag of a
+/// read is unknown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct LateRead {
-    /// Generated chunks that came out of it.
+    /// Generated chunks in the read.
     pub(crate) chunks: u64,
-    /// Of them, those that are flagged as merged.
+    /// The chunks among them that are flagged as merged.
     pub(crate) flagged: u64,
-    /// Whether the answer's first generated chunk is among them.
+    /// True if the answer's first generated chunk is among them.
     pub(crate) first: bool,
-    /// The gap that each of its chunks may have had to the next.
+    /// The possible gap between each of its chunks and the next.
     pub(crate) gap: Nanos,
 }
 
 impl LateRead {
-    /// How much earlier than its stamp the first of its chunks may have come.
+    /// Returns how much earlier than its stamp the first of its chunks may have arrived.
     pub(crate) fn shift(&self) -> Nanos {
         (self.chunks - 1) * self.gap
     }
 }
 
-/// The reads of an answer that had several generated chunks and were late: by half of the stream's mean gap, or by a millisecond.
+/// Returns the late reads of an answer that contained several generated chunks: late by half of the
+/// stream's mean gap, or by a millisecond.
 ///
-/// The chunks of such a read may have come at the stream's own pace (its mean gap, which bunching does not change), but not before
-/// the chunk, or the request, that went before. If the whole answer came out of one read there is no pace: twice the read's lag
-/// stands for it, because the lag of a late read lies evenly between nothing and one gap.
+/// The chunks of such a read may have arrived at the stream's pace (its mean gap, which bunching
+/// does not change), but not before the preceding chunk or request. If the whole answer came from
+/// one read, its pace is unknown and estimated as twice the read's lag, because the lag of a late
+/// read is uniform between 0 and one gap.
 ///
-/// For the same reason a late read whose lag is below the threshold is not seen; what is seen is scaled up by
-/// gap / (gap − threshold), at most twofold.
+/// For the same reason a late read whose lag is below the threshold is not detected. The detected
+/// ones are scaled up by gap / (gap − threshold), at most by a factor of two.
 pub(crate) fn late_reads(record: &RequestRecord) -> Vec<LateRead> {
-    // Nearly every answer has no late read, so nothing is worked out before one is found.
+    // Nearly every answer has no late read, so nothing is computed before one is found.
     if record.stamps != StampSource::Kernel || !record.chunks.iter().any(|chunk| chunk.merged) {
         return Vec::new();
     }
@@ -75,7 +81,7 @@ pub(crate) fn late_reads(record: &RequestRecord) -> Vec<LateRead> {
     late
 }
 
-/// The mean gap of a stream, in nanoseconds; `None` where everything came at once.
+/// Returns the mean gap of a stream, in nanoseconds; `None` if all chunks arrived at once.
 fn pace(record: &RequestRecord) -> Option<f64> {
     let (mut times, mut count) = (record.generated_at(), 1u64);
     let first = times.next()?;
@@ -112,7 +118,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// One chunk every 10 ms; the process slept from 25 to 57 ms, and a read at 57 ms brought those of 30, 40 and 50.
+    /// One chunk every 10 ms; the process slept from 25 to 57 ms, and a read at 57 ms returned
+    /// those of 30, 40 and 50.
     fn overslept() -> Vec<Chunk> {
         use ChunkKind::{Content, Role};
         vec![
@@ -129,7 +136,8 @@ mod tests {
     #[test]
     fn a_read_that_overslept_is_late_and_one_of_two_kinds_of_event_is_not() {
         let late = late_reads(&record(StampSource::Kernel, overslept()));
-        // Mean gap (60 - 10) / 5 = 10 ms; three chunks had (50 - 20) / 3 = 10 ms each. The threshold is 1 ms, so a tenth is unseen.
+        // Mean gap (60 - 10) / 5 = 10 ms; three chunks had (50 - 20) / 3 = 10 ms each. The
+        // threshold is 1 ms, so a tenth is undetected.
         assert_eq!(late.len(), 1);
         assert_eq!((late[0].chunks, late[0].flagged, late[0].first), (3, 2, false));
         assert_eq!((late[0].gap, late[0].shift()), (11_111_111, 22_222_222));
@@ -162,7 +170,7 @@ mod tests {
         };
         assert_eq!(late_reads(&record(StampSource::Kernel, at(99_999))), []);
         let late = late_reads(&record(StampSource::Kernel, at(100_000)));
-        // 200 µs each, and as many again that cannot be seen.
+        // 200 µs each, doubled for the undetected ones.
         assert_eq!(late[0].gap, 400_000);
     }
 

@@ -1,26 +1,27 @@
-//! Samples of plugins' metrics that cannot be reckoned with: left out, counted, and told.
+//! Samples of plugin metrics with unusable values or weights: dropped, counted and reported.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use veeksha_model::MetricSample;
 
-/// No value and no weight is larger, and no weight smaller than its inverse: squares of a billion such samples are still numbers.
+/// The largest accepted value and weight; its inverse is the smallest accepted weight. The sum of
+/// squares of a billion such samples is still finite.
 const LARGEST: f64 = 1e90;
 
-/// Why a sample is left out.
+/// The reason why a sample is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SampleFault {
-    /// Its value is no finite number.
+    /// The value is not finite.
     ValueNotFinite,
-    /// Its value lies beyond ±1e90.
+    /// The value is beyond ±1e90.
     ValueTooLarge,
-    /// Its weight is no number above 0 that can be reckoned with.
+    /// The weight is not between 1e-90 and 1e90.
     Weight,
 }
 
 impl SampleFault {
-    /// What is wrong with a sample, if anything is.
+    /// Returns the fault of a sample, if any.
     pub(crate) fn of(sample: &MetricSample) -> Option<SampleFault> {
         if !sample.value.is_finite() {
             return Some(SampleFault::ValueNotFinite);
@@ -28,12 +29,12 @@ impl SampleFault {
         if sample.value.abs() > LARGEST {
             return Some(SampleFault::ValueTooLarge);
         }
-        // NaN is in no range.
+        // NaN is not in the range.
         let weights = LARGEST.recip()..=LARGEST;
         (!weights.contains(&sample.weight)).then_some(SampleFault::Weight)
     }
 
-    /// The reason in files.
+    /// Returns the name used in files.
     pub fn name(self) -> &'static str {
         match self {
             SampleFault::ValueNotFinite => "value_not_finite",
@@ -53,18 +54,18 @@ impl fmt::Display for SampleFault {
     }
 }
 
-/// Samples of one metric that are left out for one reason.
+/// Samples of one metric that are dropped for one reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedSamples {
-    /// The plugin that gave them; `None` if the record does not say whose the metric is.
+    /// The plugin that produced them; `None` if the record does not name the metric's plugin.
     pub plugin: Option<String>,
     /// The metric.
     pub metric: String,
-    /// What is wrong with them.
+    /// The fault.
     pub fault: SampleFault,
-    /// How many they are.
+    /// The number of samples.
     pub count: u64,
-    /// The first that came, in words.
+    /// The first such sample, as text.
     pub first: String,
 }
 
@@ -89,7 +90,7 @@ impl fmt::Display for RefusedSamples {
     }
 }
 
-/// What is left out so far, by metric and reason.
+/// The dropped samples so far, by metric and reason.
 #[derive(Debug, Default)]
 pub(crate) struct Refused(BTreeMap<(String, SampleFault), (u64, String)>);
 
@@ -99,12 +100,12 @@ impl Refused {
         seen.or_insert_with(|| (0, in_words(sample))).0 += 1;
     }
 
-    /// How many they are.
+    /// Returns the number of dropped samples.
     pub(crate) fn count(&self) -> u64 {
         self.0.values().map(|(count, _)| count).sum()
     }
 
-    /// All of them; `plugin_of` knows whose a metric is.
+    /// Returns all entries; `plugin_of` maps a metric to its plugin.
     pub(crate) fn list(self, plugin_of: impl Fn(&str) -> Option<String>) -> Vec<RefusedSamples> {
         let told =
             |((metric, fault), (count, first)): ((String, SampleFault), (u64, String))| RefusedSamples {

@@ -1,4 +1,4 @@
-//! All requests of a run that ended, and what each metric says of one.
+//! All finished requests of a run, and their samples of each metric.
 
 use veeksha_definitions::{answer_tokens_by_chunk, gaps};
 use veeksha_events::RequestRecord;
@@ -10,7 +10,7 @@ use crate::label_sets::LabelSets;
 use crate::row::Row;
 use crate::token_counts::AnswerTokens;
 
-/// The requests, each with its place for what is of no fixed size.
+/// The requests, each with the ranges of its variable-size data.
 #[derive(Debug)]
 pub(crate) struct Requests {
     pub(crate) rows: Vec<Row>,
@@ -18,7 +18,7 @@ pub(crate) struct Requests {
     pub(crate) labels: LabelSets,
     parents: Vec<NodeId>,
     pub(crate) deadlines: Deadlines,
-    /// Whether some gap's chunk has another number of tokens than one, or an unknown one.
+    /// True if the token count of some chunk that ends a gap is unknown or other than one.
     itl_differs: bool,
     /// Output tokens of answers that both the host and the server counted.
     pub(crate) answer_tokens: AnswerTokens,
@@ -37,7 +37,7 @@ impl Requests {
         }
     }
 
-    /// Adds a request that ended, however it did. Returns its row.
+    /// Adds a finished request with any outcome. Returns its row.
     pub(crate) fn add(&mut self, record: &RequestRecord) -> &Row {
         let mut row = Row::of(record);
         row.labels = self.labels.number(&record.labels);
@@ -89,12 +89,13 @@ impl Requests {
         (observed.on_time, observed.late, observed.missed) = fluidity.counts();
     }
 
-    /// Whether `itl` is `tbc`: every chunk that ends a gap carries one token.
+    /// Returns true if `itl` equals `tbc`: every chunk that ends a gap has one token.
     pub(crate) fn itl_is_tbc(&self) -> bool {
         !self.itl_differs && self.gaps.one_token_each()
     }
 
-    /// Puts the requests in the order of their names, so that nothing depends on the order in which they ended.
+    /// Sorts the requests by id, so that the result does not depend on the order in which they
+    /// ended.
     pub(crate) fn sort(&mut self) {
         let numbers = self.labels.sort();
         for row in &mut self.rows {
@@ -104,7 +105,7 @@ impl Requests {
             .sort_unstable_by_key(|row| (row.id, row.observed.dispatched, row.completed));
     }
 
-    /// The place of a request among the sorted rows.
+    /// Returns the index of a request among the sorted rows.
     pub(crate) fn find(&self, id: RequestId) -> Option<usize> {
         self.rows.binary_search_by_key(&id, |row| row.id).ok()
     }
@@ -114,14 +115,15 @@ impl Requests {
         &self.parents[at as usize..at as usize + count as usize]
     }
 
-    /// The times between the tokens of a request and how many came after each, where they are known.
+    /// Returns the times between the tokens of a request with the number of tokens after each, if
+    /// they are known.
     pub(crate) fn token_gaps(&self, row: &Row) -> impl Iterator<Item = (u64, u32)> + '_ {
         let stretch = if row.counted { row.gaps } else { Stretch::default() };
         token_gaps(row.first_tokens, self.gaps.with_tokens(stretch))
     }
 }
 
-/// Equal if every request is, wherever its gaps and parents are kept.
+/// Equal if all requests are equal, wherever their gaps and parents are stored.
 impl PartialEq for Requests {
     fn eq(&self, other: &Self) -> bool {
         let rows_agree = |(mine, theirs): (&Row, &Row)| {

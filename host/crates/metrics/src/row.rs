@@ -1,4 +1,4 @@
-//! The row that is kept of a request: about 160 bytes, from which every metric is computed.
+//! The row that is kept for a request: about 160 bytes, from which every metric is computed.
 
 use veeksha_definitions::{Metric, Observation};
 use veeksha_events::{RequestRecord, Status};
@@ -7,7 +7,7 @@ use veeksha_model::{ChunkKind, ErrorClass, Nanos, RequestId};
 use crate::gaps::Stretch;
 use crate::label_sets::LabelSet;
 
-/// How a request ended.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Answered,
@@ -15,33 +15,33 @@ pub(crate) enum End {
     Cancelled,
 }
 
-/// A request that ended.
+/// A finished request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Row {
     pub(crate) id: RequestId,
     pub(crate) observed: Observation,
     pub(crate) completed: Nanos,
     pub(crate) wait_after_ready: Nanos,
-    /// Its gaps: one fewer than its generated chunks.
+    /// The range of its gaps: one fewer than its generated chunks.
     pub(crate) gaps: Stretch,
-    /// The place of its first parent in the list of all parents, and their number.
+    /// The index of its first parent in the list of all parents, and the number of parents.
     pub(crate) parents: (u32, u32),
     pub(crate) labels: LabelSet,
     /// Tokens of the first generated chunk.
     pub(crate) first_tokens: u32,
     pub(crate) end: End,
     pub(crate) measured: bool,
-    /// Whether the tokens of its chunks are known.
+    /// True if the token counts of its chunks are known.
     pub(crate) counted: bool,
-    /// Whether its answer had a part of a tool call.
+    /// True if its answer contained part of a tool call.
     pub(crate) called_tool: bool,
-    /// Whether it was answered with something, kept every condition and was judged good: set when
-    /// the run is over.
+    /// True if it had a non-empty answer, met every condition and was judged good. Set when the run
+    /// is over.
     pub(crate) good: bool,
 }
 
 impl Row {
-    /// The row of a record, before gaps, parents and labels have a place.
+    /// Creates the row of a record, before gaps, parents and labels have a range.
     pub(crate) fn of(record: &RequestRecord) -> Self {
         let generated = || record.chunks.iter().filter(|chunk| chunk.kind.is_generated());
         let chunks = generated().count().min(u32::MAX as usize) as u32;
@@ -72,12 +72,12 @@ impl Row {
         }
     }
 
-    /// Returns true if metrics are computed from it: measured and answered.
+    /// Returns true if metrics are computed from this request: measured and answered.
     pub(crate) fn counts(&self) -> bool {
         self.measured && self.end == End::Answered
     }
 
-    /// The sample of a request-level metric.
+    /// Returns the sample of a request-level metric.
     pub(crate) fn sample(&self, metric: Metric) -> Option<f64> {
         metric.sample(&self.observed)
     }

@@ -1,4 +1,4 @@
-//! Metrics of the whole run: one value each, which objectives can name.
+//! Metrics of the whole run: one value each, for use in objectives.
 
 use veeksha_model::Better;
 use veeksha_slo::Range;
@@ -79,7 +79,7 @@ const fn info(
     }
 }
 
-/// In the order of the enum (a test holds them together).
+/// In the order of the enum (checked by a test).
 const RUN_METRICS: [RunMetricInfo; 20] = [
     info(
         RunMetric::ErrorRate,
@@ -224,27 +224,27 @@ const RUN_METRICS: [RunMetricInfo; 20] = [
 ];
 
 impl RunMetric {
-    /// All metrics of the run, in the order of the table.
+    /// Returns all run metrics, in the order of the table.
     pub fn all() -> impl Iterator<Item = RunMetric> {
         RUN_METRICS.iter().map(|info| info.figure)
     }
 
-    /// The entry in the table.
+    /// Returns the entry in the table.
     pub fn info(self) -> &'static RunMetricInfo {
         &RUN_METRICS[self as usize]
     }
 
-    /// The name in objectives and files.
+    /// Returns the name in objectives and files.
     pub fn name(self) -> &'static str {
         self.info().name
     }
 
-    /// Returns true if it is a share, from 0 to 1: every run metric without a unit is one.
+    /// Returns true if it is a share, from 0 to 1: every run metric without a unit is a share.
     pub fn is_share(self) -> bool {
         self.info().unit == "1"
     }
 
-    /// The range of its values.
+    /// Returns the range of its values.
     pub fn range(self) -> Range {
         if self.is_share() {
             Range::Share
@@ -253,7 +253,7 @@ impl RunMetric {
         }
     }
 
-    /// Returns the metric of a name.
+    /// Returns the run metric with this name.
     pub fn of_name(name: &str) -> Option<RunMetric> {
         RUN_METRICS
             .iter()

@@ -1,4 +1,4 @@
-//! All samples of a run, to be asked for any figure of any of them.
+//! All samples of a run, for queries by metric, label and window.
 
 use std::collections::BTreeMap;
 
@@ -23,18 +23,19 @@ use crate::token_counts::AnswerTokens;
 use crate::windows::Span;
 use veeksha_definitions::Metric;
 
-/// Windows beyond which [`RunResults::windows`] leaves out those without samples.
+/// The number of windows above which [`RunResults::windows`] omits those without samples.
 const MANY_WINDOWS: u64 = 100_000;
 
-/// All samples of a run: of built-in metrics and of plugins', each with the labels and the intended instant of its request. Every figure is
-/// exact, whatever labels and windows are asked for.
+/// All samples of a run: of built-in and plugin metrics, each with the labels and the intended
+/// instant of its request. Every statistic is exact, for any labels and windows.
 ///
-/// It holds about 150 bytes for a request and four for a gap between chunks; the times between tokens (`itl`) are not kept apart
-/// from the gaps (`tbc`), and where every chunk carries one token they are the same samples.
+/// Holds about 150 bytes per request and four per gap between chunks. The times between tokens
+/// (`itl`) are derived from the gaps (`tbc`); if every chunk has one token, they are the same
+/// samples.
 #[derive(Debug, PartialEq)]
 pub struct RunSamples {
     pub(crate) requests: Requests,
-    /// The measured rows, whatever became of them, by intended instant.
+    /// The measured rows with any outcome, by intended instant.
     by_intended: Vec<u32>,
     pub(crate) sessions: SessionTable,
     pub(crate) custom: BTreeMap<String, Resolved>,
@@ -45,7 +46,7 @@ pub struct RunSamples {
 }
 
 impl RunSamples {
-    /// The requests are sorted.
+    /// Creates the samples. The requests must be sorted.
     pub(crate) fn new(
         requests: Requests,
         sessions: SessionTable,
@@ -89,12 +90,13 @@ impl RunSamples {
             .collect()
     }
 
-    /// What can be measured in this run.
+    /// Returns the metrics that are available in this run.
     pub fn catalogue(&self) -> &Catalogue {
         &self.catalogue
     }
 
-    /// The names of all metrics that have samples: built-in ones in the order of the files, then those of plugins.
+    /// Returns the names of all metrics that have samples: built-in ones in the order of the files,
+    /// then plugin metrics.
     pub fn names(&self) -> Vec<String> {
         let defined = self.catalogue.iter().map(|info| &info.name);
         let undefined = self
@@ -108,13 +110,14 @@ impl RunSamples {
             .collect()
     }
 
-    /// The figures of all samples of a metric; `None` if it has none.
+    /// Returns the summary of all samples of a metric; `None` if it has none.
     pub fn summary(&self, metric: &str) -> Option<&Summary> {
         self.summaries.get(self.own_name(metric))
     }
 
-    /// The distribution of a metric as `points` points from the smallest value to the largest: share of the samples and value, at equal
-    /// distances of the share (101 points: every percentile). Exact. Empty if there are no samples or fewer than two points.
+    /// Returns the exact distribution of a metric as `points` pairs of share and value, from the
+    /// smallest value to the largest at equal steps of the share (101 points: every percentile).
+    /// Empty if there are no samples or fewer than two points.
     pub fn quantiles(&self, metric: &str, points: usize) -> Vec<(f64, f64)> {
         let Some(last) = points.checked_sub(1).filter(|last| *last > 0) else {
             return Vec::new();
@@ -124,35 +127,37 @@ impl RunSamples {
         shares.into_iter().zip(values).collect()
     }
 
-    /// Whether `itl` and `tbc` are the same samples, because every chunk carries one token.
+    /// Returns true if `itl` and `tbc` are the same samples, because every chunk has one token.
     pub fn itl_is_tbc(&self) -> bool {
         self.requests.itl_is_tbc()
     }
 
-    /// Output tokens of those answers that both the host and the server counted.
+    /// Returns the output tokens of the answers that both the host and the server counted.
     pub fn answer_tokens(&self) -> AnswerTokens {
         self.requests.answer_tokens
     }
 
-    /// When tokens were due, for the fluidity index.
+    /// Returns the token deadlines of the fluidity index.
     pub fn deadlines(&self) -> Deadlines {
         self.requests.deadlines
     }
 
-    /// The sessions of which every request was tried and measured, by their first intended instant, each with the labels that all its
-    /// requests have.
+    /// Returns the sessions of which every request was attempted and measured, by their first
+    /// intended instant, each with the labels that all its requests share.
     pub fn sessions(&self) -> impl ExactSizeIterator<Item = (SessionFigures, &[Label])> {
         let labels = &self.requests.labels;
         let rows = self.sessions.sessions.iter();
         rows.map(|row| (row.figures(), labels.labels(row.labels)))
     }
 
-    /// From when to when the schedule asked for measured requests; `None` if it asked for none.
+    /// Returns the interval in which the schedule requested measured requests; `None` if it
+    /// requested none.
     pub(crate) fn schedule(&self) -> Option<Schedule> {
         self.schedule
     }
 
-    /// The measured requests that were intended within a span, in the order of their intended instants.
+    /// Returns the measured requests that were intended within a span, in the order of their
+    /// intended instants.
     pub(crate) fn asked_rows(&self, span: Option<Span>) -> impl Iterator<Item = &Row> {
         self.asked_places(span)
             .map(|place| &self.requests.rows[place as usize])
@@ -176,7 +181,8 @@ impl RunSamples {
             .map_or(metric, |info| info.name.as_str())
     }
 
-    /// The samples of requests that pass the filter and were intended within `[from, to)`; empty for a metric that does not exist.
+    /// Returns the samples of requests that match the filter and were intended within `[from, to)`;
+    /// empty for a metric that does not exist.
     pub(crate) fn set(&self, metric: &str, matching: &Matching, span: Option<Span>) -> SampleSet<'_> {
         match self.catalogue.get(metric).and_then(|info| info.metric) {
             Some(metric) => self.built_in(metric, matching, span),
@@ -232,7 +238,8 @@ impl RunSamples {
     }
 }
 
-/// Those that were intended within `[from, to)`, of items in the order of their instants.
+/// Returns the items that were intended within `[from, to)`; the items must be in the order of
+/// their instants.
 fn within<T>(items: &[T], span: Option<Span>, intended: impl Fn(&T) -> Nanos) -> &[T] {
     let Some((from, to)) = span else {
         return items;
@@ -265,7 +272,7 @@ impl RunResults for RunSamples {
         found.or_else(|| self.set(metric, &self.matching(filter), None).percentile(share))
     }
 
-    /// Beyond a hundred thousand windows, only those with samples.
+    /// Omits windows without samples if there are more than a hundred thousand windows.
     fn windows(&self, metric: &str, filter: &[Label], length: Nanos) -> Vec<WindowStats> {
         let length = length.max(1);
         let matching = self.matching(filter);
@@ -292,7 +299,8 @@ impl RunResults for RunSamples {
     }
 }
 
-/// A percentage as a fraction, by moving the decimal point: 99.9 / 100 is not 0.999 in binary.
+/// Returns a percentage as a fraction, by moving the decimal point: 99.9 / 100 is not 0.999 in
+/// binary.
 pub(crate) fn fraction(percent: f64) -> f64 {
     format!("{percent}e-2").parse().unwrap_or(percent / 100.0)
 }

@@ -1,11 +1,11 @@
-//! A set of samples of one metric, and the figures of it.
+//! A set of samples of one metric, and its statistics.
 
 use veeksha_ports::MetricStats;
 use veeksha_stats::{Summary, Weighted, interpolate, percentile, weighted_percentile, weighted_summary};
 
 use crate::pooled::{GapSet, Moments, TokenSet};
 
-/// Samples of one metric: of the whole run, of a window, of the requests with some labels.
+/// Samples of one metric: of the whole run, of a window, or of the requests with some labels.
 #[derive(Debug)]
 pub(crate) enum SampleSet<'a> {
     /// Ascending.
@@ -25,7 +25,7 @@ impl SampleSet<'_> {
         SampleSet::Plain(values)
     }
 
-    /// Values without weights of their own are plain ones.
+    /// Creates a set from weighted values; values with unit weights become plain.
     pub(crate) fn weighted(mut values: Vec<Weighted>) -> Self {
         if values.iter().all(|(_, weight)| *weight == 1.0) {
             return SampleSet::plain(values.into_iter().map(|(value, _)| value).collect());
@@ -43,7 +43,7 @@ impl SampleSet<'_> {
         }
     }
 
-    /// The `p`-quantiles (`0.0..=1.0`); none of an empty set.
+    /// Returns the `p`-quantiles (`0.0..=1.0`); empty for an empty set.
     pub(crate) fn percentiles(&self, ps: &[f64]) -> Vec<f64> {
         let pooled = |count: u64, at_ranks: &dyn Fn(&[u64]) -> Vec<f64>| {
             let ranks = ranks_of(count, ps);
@@ -94,7 +94,7 @@ impl SampleSet<'_> {
         })
     }
 
-    /// Mean and standard deviation; `None` of an empty set.
+    /// Returns mean and standard deviation; `None` for an empty set.
     pub(crate) fn moments(&self) -> Option<Moments> {
         match self {
             SampleSet::Gaps(gaps) => gaps.moments(),
@@ -106,7 +106,7 @@ impl SampleSet<'_> {
         }
     }
 
-    /// The sum of all values, each as often as its weight says; `None` of an empty set.
+    /// Returns the weighted sum of all values; `None` for an empty set.
     pub(crate) fn sum(&self) -> Option<f64> {
         match self {
             SampleSet::Plain(values) => (!values.is_empty()).then(|| values.iter().sum()),
@@ -119,7 +119,7 @@ impl SampleSet<'_> {
     }
 }
 
-/// The ranks that linear interpolation looks at, ascending, each once.
+/// Returns the ranks that linear interpolation needs, ascending, without duplicates.
 fn ranks_of(count: u64, ps: &[f64]) -> Vec<u64> {
     let Some(last) = count.checked_sub(1) else {
         return Vec::new();
@@ -137,7 +137,7 @@ fn ranks_of(count: u64, ps: &[f64]) -> Vec<u64> {
     ranks
 }
 
-/// A summary in the shape that plugins see; all 0 where there is none.
+/// Returns a summary in the format that plugins receive; all 0 if there is none.
 pub(crate) fn stats(summary: Option<&Summary>) -> MetricStats {
     summary.map_or_else(MetricStats::default, |summary| MetricStats {
         count: summary.count as u64,

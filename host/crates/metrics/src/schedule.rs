@@ -1,25 +1,26 @@
-//! From when to when the schedule asked for requests: what slices and windows are cut by.
+//! The interval of the schedule, from which slices and windows are derived.
 
 use veeksha_model::Nanos;
 
-/// The stretch of time for which it is known what the schedule asked for.
+/// The interval for which the schedule is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Schedule {
-    /// The first instant that it asked a measured request for: where slices and windows begin.
+    /// The first intended instant of a measured request: the start of slices and windows.
     pub(crate) begin: Nanos,
-    /// The last one.
+    /// The last intended instant of a measured request.
     pub(crate) last: Nanos,
-    /// When something made it stop.
+    /// The instant at which the schedule was stopped, if it was.
     stopped: Option<Nanos>,
-    /// Until when it asked for what was intended: requests of `begin..end`.
+    /// The end of the schedule: intended instants are within `begin..end`.
     pub(crate) end: Nanos,
 }
 
 impl Schedule {
-    /// The schedule that asked for requests at these instants; `None` if it asked for none.
+    /// Creates the schedule with these intended instants; `None` if there are none.
     ///
-    /// Where nothing made it stop, it ended with its last request. Each request stands for the mean time between two, so that `n` of them
-    /// stand for `n` such times and not for `n - 1`: the schedule reaches as far beyond the last one.
+    /// A schedule that was not stopped ended with its last request. Each request represents the
+    /// mean time between two requests, so that `n` requests represent `n` such times and not `n -
+    /// 1`: the schedule extends by one of them beyond the last request.
     pub(crate) fn of(intended: impl Iterator<Item = Nanos>, stopped: Option<Nanos>) -> Option<Self> {
         let mut bounds: Option<(Nanos, Nanos)> = None;
         let mut requests: u64 = 0;
@@ -39,7 +40,7 @@ impl Schedule {
         })
     }
 
-    /// Whether it went on beyond an instant, as far as that is known.
+    /// Returns true if the schedule is known to have continued beyond an instant.
     pub(crate) fn passed(&self, at: Nanos) -> bool {
         at <= self.stopped.unwrap_or(self.last)
     }
@@ -51,7 +52,7 @@ mod tests {
 
     #[test]
     fn a_schedule_that_ends_by_itself_reaches_beyond_its_last_request() {
-        // Every 100 from 50 to 350: four requests stand for 400.
+        // Every 100 from 50 to 350: four requests represent 400.
         let schedule = Schedule::of([150, 50, 350, 250].into_iter(), None).unwrap();
         assert_eq!((schedule.begin, schedule.last, schedule.end), (50, 350, 450));
         assert!(schedule.passed(350) && !schedule.passed(351));

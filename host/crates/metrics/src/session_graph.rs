@@ -1,4 +1,5 @@
-//! Sessions put together from their requests: longest paths, waits, and what they would have taken without queueing.
+//! Sessions assembled from their requests: longest paths, waits, and estimated duration without
+//! queueing.
 
 use veeksha_definitions::{Metric, seconds_between};
 use veeksha_events::SessionEnd;
@@ -9,18 +10,19 @@ use crate::requests::Requests;
 use crate::row::{End, Row};
 use crate::sessions::{Known, SessionRow, Sessions};
 
-/// What requests and ends come to.
+/// The sessions derived from requests and session ends.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct SessionTable {
     /// By `intended`.
     pub(crate) sessions: Vec<SessionRow>,
-    /// The first intended instant and the labels of each session that a failure cut short, so that it has no figures.
+    /// The first intended instant and the labels of each session that a failure cut short, which
+    /// has no statistics.
     pub(crate) withdrawn: Vec<(Nanos, LabelSet)>,
-    /// Of each measured request that has parents, all of them known.
+    /// Think times of the measured requests that have parents, all of them known.
     pub(crate) think_times: Vec<ThinkTime>,
 }
 
-/// How long a session waited before a request.
+/// The time that a session waited before a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ThinkTime {
     pub(crate) intended: Nanos,
@@ -28,7 +30,7 @@ pub(crate) struct ThinkTime {
     pub(crate) seconds: f64,
 }
 
-/// Puts the sessions together; requests and sessions are sorted.
+/// Assembles the sessions; requests and sessions must be sorted.
 pub(crate) fn table(requests: &mut Requests, sessions: &Sessions) -> SessionTable {
     let shortest = ShortestFirst::of(&requests.rows);
     let mut table = SessionTable {
@@ -65,12 +67,12 @@ pub(crate) fn table(requests: &mut Requests, sessions: &Sessions) -> SessionTabl
     table
 }
 
-/// The requests of one session, with their edges as places.
+/// The requests of one session, with their edges as indices.
 struct Graph<'a> {
-    /// The place of the first among all rows.
+    /// The index of the first request among all rows.
     begin: usize,
     rows: &'a [Row],
-    /// Of each row, the places of its parents; `None` where the record lacks one.
+    /// For each row, the indices of its parents; `None` if the record lacks one.
     parents: Vec<Option<Vec<usize>>>,
 }
 
@@ -85,7 +87,7 @@ impl<'a> Graph<'a> {
         Graph { begin, rows, parents }
     }
 
-    /// Intended − last completion among the parents, of a row that has parents.
+    /// Returns intended − last completion among the parents, for a row that has parents.
     fn think_time(&self, place: usize) -> Option<f64> {
         let parents = self.parents[place].as_ref()?;
         let ready = parents.iter().map(|parent| self.rows[*parent].completed).max()?;
@@ -114,15 +116,15 @@ impl<'a> Graph<'a> {
             .reduce(|all, time| all + time)
     }
 
-    /// The longest path through the graph: a request begins `wait` after the last of its parents, or, without parents, at `root`, and takes
-    /// `takes`. `None` if something is unknown.
+    /// Returns the longest path through the graph: a request begins `wait` after the last of its
+    /// parents, or, without parents, at `root`, and takes `takes`. `None` if an input is unknown.
     fn longest_path(
         &self,
         root: impl Fn(&Row) -> f64,
         wait: impl Fn(&Row) -> f64,
         takes: impl Fn(&Row) -> Option<f64>,
     ) -> Option<f64> {
-        // A child is dispatched after its parents.
+        // Dispatch order is topological: a child is dispatched after its parents.
         let mut order: Vec<usize> = (0..self.rows.len()).collect();
         order.sort_by_key(|place| (self.rows[*place].observed.dispatched, *place));
         let mut ends: Vec<Option<f64>> = vec![None; self.rows.len()];
@@ -176,9 +178,11 @@ impl<'a> Graph<'a> {
     }
 }
 
-/// The shortest TTFC of the run by prompt length: no request of this or a greater length was begun sooner.
+/// The shortest TTFC of the run by prompt length: the minimum over all requests of this or a
+/// greater length.
 struct ShortestFirst {
-    /// Ascending in both: prompt tokens, and the shortest TTFC of requests with at least so many.
+    /// Ascending in both: prompt tokens, and the shortest TTFC of requests with at least this
+    /// length.
     steps: Vec<(u32, f64)>,
 }
 

@@ -1,4 +1,4 @@
-//! When sessions began and ended, and what is kept of each.
+//! Start and end of sessions, and the statistics kept for each.
 
 use std::collections::HashMap;
 
@@ -8,12 +8,13 @@ use veeksha_model::{Nanos, SessionId};
 use crate::label_sets::LabelSet;
 use veeksha_definitions::{Metric, seconds_between};
 
-/// When sessions began and ended.
+/// Start and end of sessions.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
     starts: Vec<(SessionId, Nanos)>,
     pub(crate) ends: Vec<(SessionId, Nanos, SessionEnd)>,
-    /// Of sessions that a limit held back after their arrival: when they got their slot.
+    /// The instant at which a session got its slot, for sessions that a limit held back after their
+    /// arrival.
     admitted: HashMap<SessionId, Nanos>,
 }
 
@@ -22,8 +23,8 @@ impl Sessions {
         self.starts.push((session, at));
     }
 
-    /// Notes for how long the limit on sessions held a request back, which shows when its session
-    /// got its slot.
+    /// Records how long the session limit held a request back, from which the instant of its
+    /// session's slot follows.
     pub(crate) fn on_record(&mut self, record: &RequestRecord) {
         if record.held.sessions > 0 {
             let slot_since = record.intended.saturating_add(record.held.sessions);
@@ -36,12 +37,12 @@ impl Sessions {
         self.ends.push((session, at, end));
     }
 
-    /// Sessions that began.
+    /// Returns the number of sessions that began.
     pub(crate) fn started(&self) -> u64 {
         self.starts.len() as u64
     }
 
-    /// Sessions that ended.
+    /// Returns the number of sessions that ended.
     pub(crate) fn finished(&self) -> u64 {
         self.ends.len() as u64
     }
@@ -51,7 +52,8 @@ impl Sessions {
         self.ends.sort_unstable();
     }
 
-    /// Sessions begun per second, (sessions − 1) / (last start − first start); `None` for fewer than two.
+    /// Returns the sessions started per second, (sessions − 1) / (last start − first start); `None`
+    /// for fewer than two.
     pub(crate) fn dispatch_rate(&self) -> Option<f64> {
         let instants = || self.starts.iter().map(|(_, at)| *at);
         let (first, last) = (instants().min()?, instants().max()?);
@@ -59,21 +61,21 @@ impl Sessions {
         (last > first).then(|| others as f64 / seconds_between(first, last))
     }
 
-    /// The end of a session; the sessions are sorted.
+    /// Returns the end of a session; the sessions must be sorted.
     pub(crate) fn end(&self, session: SessionId) -> Option<(Nanos, SessionEnd)> {
         let place = self.ends.binary_search_by_key(&session, |(id, _, _)| *id).ok()?;
         let (_, at, end) = self.ends[place];
         Some((at, end))
     }
 
-    /// Sessions that began and never ended; the sessions are sorted.
+    /// Returns the number of sessions that began and never ended; the sessions must be sorted.
     pub(crate) fn without_end(&self) -> u64 {
         let open = |(session, _): &&(SessionId, Nanos)| self.end(*session).is_none();
         self.starts.iter().filter(open).count() as u64
     }
 
-    /// Returns the interval in which each session was active: from its start, or from the instant at
-    /// which a limit let it start, until its end, or `end`. The sessions are sorted.
+    /// Returns the interval in which each session was active: from its start, or from the instant
+    /// at which a limit admitted it, until its end, or `end`. The sessions must be sorted.
     pub(crate) fn active(&self, end: Nanos) -> impl Iterator<Item = (Nanos, Nanos)> + '_ {
         self.starts.iter().map(move |(session, at)| {
             let from = self
@@ -85,12 +87,13 @@ impl Sessions {
     }
 }
 
-/// The figures of one session of which every request was tried and measured. Times are in seconds.
+/// The statistics of one session of which every request was attempted and measured. Times are in
+/// seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SessionFigures {
-    /// Which session.
+    /// The id of the session.
     pub session: SessionId,
-    /// The earliest instant that the schedule asked for.
+    /// The earliest scheduled instant.
     pub intended: Nanos,
     /// `session_size`
     pub requests: u32,
@@ -102,16 +105,16 @@ pub struct SessionFigures {
     pub critical_path_llm_time: Option<f64>,
     /// `session_tool_time`; `None` where no tool was called.
     pub tool_time: Option<f64>,
-    /// `session_slowdown`; `None` where a request was not answered with something.
+    /// `session_slowdown`; `None` if a request had no answer or an empty one.
     pub slowdown: Option<f64>,
 }
 
-/// [`SessionFigures`] as they are kept.
+/// The compact form of [`SessionFigures`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct SessionRow {
     pub(crate) session: SessionId,
     pub(crate) intended: Nanos,
-    /// Labels that all its requests have.
+    /// Labels that all its requests share.
     pub(crate) labels: LabelSet,
     pub(crate) requests: u32,
     pub(crate) duration: f64,
@@ -121,7 +124,7 @@ pub(crate) struct SessionRow {
     pub(crate) slowdown: Known,
 }
 
-/// A figure that may not exist, in eight bytes.
+/// An optional number in eight bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known(f64);
 

@@ -1,4 +1,4 @@
-//! What an evaluator is told before the first event.
+//! The settings of an evaluator.
 
 use std::collections::BTreeSet;
 
@@ -8,18 +8,19 @@ use crate::catalogue::Catalogue;
 use crate::fluidity::Deadlines;
 use crate::objectives::{Objectives, Slo};
 
-/// What is asked of a run, and how some figures are taken.
+/// The objectives of a run and the parameters of its metrics.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setup {
-    /// What can be measured; metrics that the events define are added.
+    /// The available metrics; metrics that the events define are added.
     pub catalogue: Catalogue,
-    /// What is asked.
+    /// The objectives.
     pub objectives: Objectives,
-    /// When tokens are due, for `fluidity` and `fluidity_tokens`.
+    /// Token deadlines for `fluidity` and `fluidity_tokens`.
     pub deadlines: Deadlines,
     /// The length of the slices of the run, in nanoseconds.
     pub slice: Nanos,
-    /// Metrics of plugins that see every request of a record anew: what they say is whole, also where the record is not.
+    /// Metrics of plugins that measure every request of a record again: their samples are complete
+    /// even if the record is not.
     pub measured_anew: BTreeSet<String>,
 }
 
@@ -35,7 +36,7 @@ impl Default for Setup {
     }
 }
 
-/// Veeksha's objectives, and everything else as usual.
+/// Uses Veeksha's objectives and defaults for the rest.
 impl From<Vec<Slo>> for Setup {
     fn from(slos: Vec<Slo>) -> Self {
         Setup {

@@ -1,4 +1,4 @@
-//! The run in slices of equal length: how its figures went over time.
+//! The run in slices of equal length.
 
 use serde_json::{Value, json};
 use veeksha_model::Nanos;
@@ -9,35 +9,36 @@ use crate::row::{End, Row};
 use crate::run_samples::RunSamples;
 use veeksha_definitions::Metric;
 
-/// Slices of a run at the most; a longer run has slices of twice the length, or four times, ...
+/// The largest number of slices. The slice length of a longer run is doubled until they fit.
 const SLICES: u64 = 2000;
 
-/// A slice of which the schedule filled less than this share has no rates: of a moment there is none.
+/// A slice that the schedule filled to less than 1/`RATED` has no rates: it is too short for them.
 const RATED: u64 = 10;
 
-/// The measured requests of a run by the instant that the schedule asked for, in slices of equal length from the first one on. A request
-/// belongs to the slice that it was intended in, with its answer, however much later that came.
+/// The measured requests of a run by scheduled instant, in slices of equal length from the first
+/// one on. A request belongs to the slice in which it was intended, with its answer, however much
+/// later that arrived.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TimeSlices {
     /// The length of a slice in nanoseconds.
     pub length: Nanos,
-    /// In the order of time, also those in which nothing was intended.
+    /// In order of time, including those without intended requests.
     pub slices: Vec<Slice>,
 }
 
 /// One slice of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slice {
-    /// Its beginning.
+    /// The start of the slice.
     pub from: Nanos,
-    /// Its end; of the last slice, where the schedule ended within it.
+    /// The end of the slice; for the last slice, the end of the schedule if that is earlier.
     pub to: Nanos,
-    /// The length of time of which its rates are taken; `None` where it is so short that there are none.
+    /// The duration for the rates of the slice; `None` if it is too short.
     pub seconds: Option<f64>,
-    /// Whether the schedule went on beyond its end, and every request that was intended in it is known to have ended. Rates of others
-    /// say little.
+    /// True if the schedule continued beyond the end of the slice, and every request that was
+    /// intended in it is known to have ended. Rates of other slices are of little significance.
     pub complete: bool,
-    /// Requests that were intended in it and sent, and that ended.
+    /// Requests that were intended in the slice, sent, and ended.
     pub requests: u64,
     /// Answered.
     pub completed: u64,
@@ -45,15 +46,15 @@ pub struct Slice {
     pub errored: u64,
     /// Withdrawn in flight.
     pub cancelled: u64,
-    /// Dispatched, and nothing more is known.
+    /// Dispatched, with unknown outcome.
     pub unfinished: u64,
-    /// Good requests, if it is known what a good request is.
+    /// Good requests, if goodput is defined and known.
     pub good: Option<u64>,
     /// Prompt tokens (history and new messages) of answered requests.
     pub input_tokens: u64,
     /// Output tokens of answered requests.
     pub output_tokens: u64,
-    /// The latencies and the throughput of its answered requests; those that have samples.
+    /// The latencies and the throughput of answered requests, for metrics with samples.
     pub metrics: Vec<MetricSummary>,
 }
 
@@ -62,32 +63,32 @@ impl Slice {
         self.seconds.map(|seconds| amount as f64 / seconds)
     }
 
-    /// Answered requests per second of the slice.
+    /// Returns the answered requests per second of the slice.
     pub fn requests_per_second(&self) -> Option<f64> {
         self.rate(self.completed)
     }
 
-    /// Failed requests per second of the slice.
+    /// Returns the failed requests per second of the slice.
     pub fn errored_per_second(&self) -> Option<f64> {
         self.rate(self.errored)
     }
 
-    /// Prompt tokens of its answered requests per second of the slice.
+    /// Returns the prompt tokens of answered requests per second of the slice.
     pub fn input_tokens_per_second(&self) -> Option<f64> {
         self.rate(self.input_tokens)
     }
 
-    /// Output tokens of its requests per second of the slice.
+    /// Returns the output tokens of answered requests per second of the slice.
     pub fn output_tokens_per_second(&self) -> Option<f64> {
         self.rate(self.output_tokens)
     }
 
-    /// Failed ÷ sent; `None` if nothing was sent.
+    /// Returns failed ÷ sent; `None` if nothing was sent.
     pub fn error_rate(&self) -> Option<f64> {
         (self.requests > 0).then(|| self.errored as f64 / self.requests as f64)
     }
 
-    /// The summary of a metric.
+    /// Returns the summary of a metric.
     pub fn metric(&self, metric: Metric) -> Option<&veeksha_stats::Summary> {
         self.metrics
             .iter()
@@ -113,7 +114,7 @@ impl Slice {
 }
 
 impl TimeSlices {
-    /// `time_slices` as JSON: figures by snake-case name, instants in seconds.
+    /// Returns the slices as JSON: values by snake_case name, instants in seconds.
     pub fn json(&self) -> Value {
         let slice = |slice: &Slice| {
             let metrics: serde_json::Map<String, Value> = slice
@@ -136,7 +137,8 @@ impl TimeSlices {
         })
     }
 
-    /// A table for a CSV file: the names of the columns, and a row for each slice; `None` where a figure does not exist.
+    /// Returns a table for a CSV file: the names of the columns, and a row for each slice; `None`
+    /// for values that do not exist.
     pub fn table(&self) -> (Vec<String>, Vec<Vec<Option<f64>>>) {
         const COUNTS: [&str; 14] = [
             "from",
@@ -193,11 +195,11 @@ impl TimeSlices {
     }
 }
 
-/// What is known besides the samples.
+/// The inputs of the slices other than the samples.
 pub(crate) struct Course<'a> {
-    /// When requests were intended that were dispatched in time and never ended.
+    /// Intended instants of requests that were dispatched in time and never ended.
     pub(crate) unfinished: &'a [Nanos],
-    /// Whether it is known what a good request is.
+    /// True if goodput is defined and known.
     pub(crate) judged: bool,
 }
 
@@ -218,7 +220,7 @@ pub(crate) fn slices(samples: &RunSamples, wanted: Nanos, course: &Course<'_>) -
         .map(|number| {
             let from = schedule.begin + number * length;
             let whole = from.saturating_add(length);
-            // A schedule of one instant fills nothing, and its slice has no shorter length that would say more.
+            // A schedule of one instant has no duration, so its slice keeps the full length.
             let to = match schedule.end.min(whole) {
                 end if end > schedule.last => end,
                 _ => whole,

@@ -1,43 +1,44 @@
-//! How busy the threads of the measurement were.
+//! The processor use of the measurement threads.
 
 use std::collections::BTreeMap;
 
 use veeksha_events::ThreadSample;
 use veeksha_model::Nanos;
 
-/// Samples are put together until they make a stretch of about a second: shares of shorter ones mean little.
+/// The minimum length of an interval: samples are merged to intervals of about a second, because
+/// shares of shorter ones are too noisy.
 const STRETCH: Nanos = 900_000_000;
 
-/// How busy one thread was.
+/// The processor use of one thread.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ThreadFigures {
-    /// Its name: `client-0`, `dispatcher-0`, ...
+    /// The thread name: `client-0`, `dispatcher-0`, ...
     pub thread: String,
-    /// How long it was watched, in seconds.
+    /// The monitored time, in seconds.
     pub seconds: f64,
     /// Time on a processor, in seconds.
     pub busy_seconds: f64,
-    /// Time in which it could have run and had no processor, in seconds.
+    /// Time runnable without a processor, in seconds.
     pub waiting_seconds: f64,
-    /// The largest share of a stretch of about a second (at least 0.9 s) in which it was on a processor; `None` where it was not watched
-    /// that long.
+    /// The largest share of an interval of about a second (at least 0.9 s) on a processor; `None`
+    /// if the thread was monitored for less time.
     pub busiest: Option<f64>,
-    /// The largest share of such a stretch in which it waited for a processor.
+    /// The largest share of such an interval spent waiting for a processor.
     pub most_waiting: Option<f64>,
 }
 
 impl ThreadFigures {
-    /// Whether the thread serves sockets.
+    /// Returns true if the thread serves sockets.
     pub fn is_client(&self) -> bool {
         self.thread.starts_with("client")
     }
 
-    /// The share of all time in which it was on a processor; `None` without time.
+    /// Returns the share of all time on a processor; `None` without time.
     pub fn busy_share(&self) -> Option<f64> {
         (self.seconds > 0.0).then(|| self.busy_seconds / self.seconds)
     }
 
-    /// The share of all time in which it waited for a processor; `None` without time.
+    /// Returns the share of all time spent waiting for a processor; `None` without time.
     pub fn waiting_share(&self) -> Option<f64> {
         (self.seconds > 0.0).then(|| self.waiting_seconds / self.seconds)
     }
@@ -71,7 +72,8 @@ impl Stretch {
         self.waiting += sample.waiting;
     }
 
-    /// The kernel counts in steps, so a part may come out a little larger than the whole.
+    /// Returns the share of an interval. The kernel counts in steps, so a part may slightly exceed
+    /// the whole.
     fn share(&self, part: Nanos) -> f64 {
         (part as f64 / self.span as f64).min(1.0)
     }
@@ -98,7 +100,7 @@ impl Threads {
         }
     }
 
-    /// In the order of their names.
+    /// Returns the statistics in the order of the thread names.
     pub(crate) fn figures(self) -> Vec<ThreadFigures> {
         let seconds = |nanos: Nanos| nanos as f64 / 1e9;
         let figures = |(thread, watched): (String, Watched)| ThreadFigures {
@@ -135,7 +137,8 @@ mod tests {
 
     #[test]
     fn short_samples_are_put_together_to_a_second() {
-        // Two stretches of 1 s: 100 + 700 of 1000, then 300 of 1000; a rest of 200 ms that was all busy tells nothing yet.
+        // Two intervals of 1 s: 100 + 700 of 1000, then 300 of 1000. A fully busy remainder of 200
+        // ms is too short to count.
         let seen = figures(&[
             sample("client-0", 500, 100, 50),
             sample("dispatcher-0", 1000, 10, 0),

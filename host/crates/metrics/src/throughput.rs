@@ -1,4 +1,4 @@
-//! What the system delivered per second.
+//! The delivered throughput.
 
 use veeksha_events::RequestRecord;
 use veeksha_model::Nanos;
@@ -7,9 +7,9 @@ use crate::run_metric::RunMetric;
 use veeksha_definitions::cached_share;
 use veeksha_definitions::seconds_between;
 
-/// Rates over the measured window: from the earliest instant that the schedule asked a measured request for, to the last
-/// completion of a measured request, whether answered or failed. Only answered requests are counted into the rates.
-/// A rate is `None` where there is no window or nothing was answered.
+/// Rates over the measured window: from the earliest scheduled instant of a measured request to the
+/// last completion of a measured request, answered or failed. Only answered requests are counted. A
+/// rate is `None` if there is no window or nothing was answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Throughput {
     /// Length of the window in seconds.
@@ -20,16 +20,17 @@ pub struct Throughput {
     pub input_tokens_per_second: Option<f64>,
     /// Output tokens of answered requests / s.
     pub output_tokens_per_second: Option<f64>,
-    /// Both / s.
+    /// Prompt and output tokens / s.
     pub total_tokens_per_second: Option<f64>,
     /// Prompt tokens of answered requests.
     pub input_tokens: u64,
     /// Output tokens of answered requests.
     pub output_tokens: u64,
-    /// Prompt tokens that servers say came from their prefix cache; `None` if no answer said so.
+    /// Prompt tokens from the servers' prefix caches; `None` if no answer reported them.
     pub cached_tokens: Option<u64>,
-    /// The prompt tokens of the same answers, as the servers count them: those of `cached_tokens` are among these. `input_tokens` is the
-    /// host's count, which the cached ones may exceed, because a server counts its chat template too.
+    /// The prompt tokens of the same answers by the servers' count, which includes `cached_tokens`.
+    /// The cached tokens may exceed `input_tokens`, which is the host's count, because a server
+    /// also counts its chat template.
     pub cached_of_tokens: Option<u64>,
     /// Veeksha's `tpot_based_throughput`: 1 / mean TPOT, in tokens/s of one request.
     pub tpot_based: Option<f64>,
@@ -38,7 +39,7 @@ pub struct Throughput {
 }
 
 impl Throughput {
-    /// Those of its figures that objectives can name.
+    /// Returns the rates that objectives can name.
     pub(crate) fn figures(&self) -> [(RunMetric, Option<f64>); 5] {
         [
             (RunMetric::WindowSeconds, self.window_seconds),
@@ -58,7 +59,7 @@ pub(crate) struct Totals {
     input_tokens: u64,
     output_tokens: u64,
     cached_tokens: Option<u64>,
-    /// Prompt tokens that servers counted, of the answers that say what was cached.
+    /// Prompt tokens by the servers' count, of the answers that report cached tokens.
     counted_prompt_tokens: u64,
     requests: u64,
     dispatches: Option<(Nanos, Nanos)>,
@@ -86,12 +87,13 @@ impl Totals {
         }
     }
 
-    /// First intended instant of a measured request to the last completion of one, if that is a stretch of time.
+    /// Returns the first intended instant of a measured request and the last completion of one, if
+    /// the interval is not empty.
     pub(crate) fn window(&self) -> Option<(Nanos, Nanos)> {
         self.window.filter(|(begin, end)| begin < end)
     }
 
-    /// What only the totals know.
+    /// Returns the aggregates that are available from the totals only.
     pub(crate) fn figures(&self) -> [(RunMetric, Option<f64>); 2] {
         let counted = self.counted_prompt_tokens;
         let cached = self.cached_tokens.filter(|_| counted > 0);
@@ -108,7 +110,7 @@ impl Totals {
         ]
     }
 
-    /// `tpot_mean` and `tbc_p99` in seconds.
+    /// Returns the throughput. `tpot_mean` and `tbc_p99` are in seconds.
     pub(crate) fn throughput(&self, tpot_mean: Option<f64>, tbc_p99: Option<f64>) -> Throughput {
         let window = self.window().map(|(begin, end)| seconds_between(begin, end));
         let rate = |amount: u64| {

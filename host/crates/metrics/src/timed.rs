@@ -1,4 +1,4 @@
-//! Samples with their instants, for whoever compares runs.
+//! Samples with their instants, for comparisons of runs.
 
 use veeksha_model::{Nanos, RequestId, SessionId};
 
@@ -8,17 +8,19 @@ use crate::run_samples::RunSamples;
 use veeksha_definitions::Metric;
 
 impl RunSamples {
-    /// Shows every sample of a metric: the instant that the schedule asked its request for (of a session's metric: its first request), its
-    /// value in the metric's unit, and its weight. In the order of the requests' names. Nothing for a metric without samples. Samples of the
-    /// whole run have no instant and are left out.
+    /// Visits every sample of a metric: the scheduled instant of its request (for a session metric:
+    /// of its first request), its value in the metric's unit, and its weight, in the order of
+    /// request ids. Samples without an instant are skipped.
     pub fn each_sample(&self, metric: &str, mut take: impl FnMut(Nanos, f64, f64)) {
         self.each_keyed_sample(metric, |at, value, weight, _| take(at, value, weight));
     }
 
-    /// Shows what each request that was sent and measured adds to a figure of the whole run: the instant at which it ended, a value and its
-    /// weight. Shares are the weighted mean of the values (1 for a request that counts, 0 for one that does not; those of
-    /// [`RunMetric::Goodput`] and [`RunMetric::NeverSentShare`] are besides of requests that were never sent, which are not shown). Rates over the
-    /// measured window are the sum of the values ÷ the window. Nothing for other figures.
+    /// Visits the contribution of each sent and measured request to a run metric: the instant at
+    /// which it ended, a value and its weight. Shares are the weighted mean of the values (1 for a
+    /// request that counts, 0 for one that does not). [`RunMetric::Goodput`] and
+    /// [`RunMetric::NeverSentShare`] also cover requests that were never sent, which are not
+    /// visited. Rates over the measured window are the sum of the values ÷ the window. Other run
+    /// metrics have no contributions.
     pub fn each_part(&self, figure: RunMetric, mut take: impl FnMut(Nanos, f64, f64)) {
         let is = |holds: bool| Some((f64::from(holds), 1.0));
         let amount = |amount: u32| Some((f64::from(amount), 1.0));
@@ -54,8 +56,8 @@ impl RunSamples {
         }
     }
 
-    /// As [`RunSamples::each_sample`], with a number made of the name of the request or the session: the same one in every run of a
-    /// workload.
+    /// Visits samples as [`RunSamples::each_sample`] does, with a key derived from the id of the
+    /// request or session, which is the same in every run of a workload.
     pub fn each_keyed_sample(&self, metric: &str, mut take: impl FnMut(Nanos, f64, f64, Option<u64>)) {
         let key = |row: &Row| Some(request_key(row.id));
         let Some(metric) = self.catalogue().get(metric).and_then(|info| info.metric) else {
@@ -113,12 +115,13 @@ impl RunSamples {
     }
 }
 
-/// Unique while sessions are fewer than 2^32.
+/// Returns the key of a request. Unique while there are fewer than 2^32 sessions.
 fn request_key(request: RequestId) -> u64 {
     request.session.0.rotate_left(32) ^ u64::from(request.node.0)
 }
 
-/// No request's: no session has so many.
+/// Returns the key of a session. It differs from all request keys, because no session has that many
+/// requests.
 fn session_key(session: SessionId) -> u64 {
     session.0.rotate_left(32) ^ u64::from(u32::MAX)
 }

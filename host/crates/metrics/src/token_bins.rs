@@ -8,23 +8,24 @@ use veeksha_stats::StepCurve;
 
 use crate::token_times::token_times;
 
-/// Stretches in which tokens are counted: beyond, ones of twice the length.
+/// The largest number of bins. The bin length is doubled when more are needed.
 const BINS: usize = 16_384;
-/// A token is counted in parts, so that the sum is the same in any order.
+/// The number of parts in a token: sums of integers do not depend on their order.
 const PARTS: u64 = 1_000_000;
 
-/// Output tokens by when they came, in stretches of equal length: a second, or twice, four times, ... as much in a run of many.
+/// Output tokens by arrival time, in bins of equal length: a second, doubled as often as needed in
+/// long runs.
 #[derive(Clone, Debug)]
 pub(crate) struct TokenBins {
     length: Nanos,
     bins: BTreeMap<u64, Parts>,
 }
 
-/// What came in a stretch, in parts of a token.
+/// The tokens of a bin, in parts of a token.
 #[derive(Clone, Copy, Debug, Default)]
 struct Parts {
     measured: u64,
-    /// Of requests that the figures of throughput do not count.
+    /// Tokens of requests that the throughput metrics exclude.
     drained: u64,
 }
 
@@ -45,9 +46,9 @@ impl Default for TokenBins {
 }
 
 impl TokenBins {
-    /// Adds what came of a request.
+    /// Adds the tokens of a request.
     pub(crate) fn add(&mut self, record: &RequestRecord) {
-        // Successive chunks mostly lie in one stretch: they are put there together.
+        // Successive chunks are usually in the same bin: they are added together.
         let (mut stretch, mut sum) = (0..0, 0);
         for (at, parts) in token_times(record, PARTS) {
             if !stretch.contains(&at) {
@@ -84,7 +85,7 @@ impl TokenBins {
         }
     }
 
-    /// Draws them. All that is measured came within the window.
+    /// Adds the bins to a curve. All measured tokens arrived within the window.
     pub(crate) fn fill(&self, steps: &mut StepCurve, window: Option<(Nanos, Nanos)>, end: Nanos) {
         let mut add = |(from, to): (Nanos, Nanos), parts: u64| {
             if parts > 0 {
@@ -95,7 +96,7 @@ impl TokenBins {
         let mut measured: BTreeMap<u64, u64> = BTreeMap::new();
         for (number, parts) in &self.bins {
             let from = number * self.length;
-            // The record may end within the last stretch; of a moment of it there is no rate.
+            // The record may end within the last bin, which may then be too short for a rate.
             let whole = (from, (from + self.length).min(end.max(from + self.length / 10)));
             add(whole, parts.drained);
             match &stretches {
@@ -111,7 +112,8 @@ impl TokenBins {
     }
 }
 
-/// The stretches of a window: what it cuts at its ends to less than half a stretch, of which there is no rate, belongs to the next one.
+/// The bins of a window. Bins that the window cuts to less than half of their length, too short for
+/// a rate, are merged into the adjacent ones.
 struct Stretches {
     window: (Nanos, Nanos),
     length: Nanos,
@@ -120,7 +122,7 @@ struct Stretches {
 }
 
 impl Stretches {
-    /// The window is not empty.
+    /// Creates the bins. The window must not be empty.
     fn of(window: (Nanos, Nanos), length: Nanos) -> Self {
         let (begin, end) = window;
         let (mut first, mut last) = (begin / length, (end - 1) / length);

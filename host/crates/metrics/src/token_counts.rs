@@ -1,4 +1,4 @@
-//! The independent counts of an answer's tokens, and how far they disagree.
+//! The independent counts of an answer's tokens, and their disagreement.
 
 use veeksha_events::RequestRecord;
 
@@ -12,14 +12,15 @@ pub struct AnswerTokens {
     pub by_host: u64,
     /// The sum of the totals that the server reported, of the same answers.
     pub by_server: u64,
-    /// The tokens by which the two differ, added up over these answers.
+    /// The sum of the absolute differences over these answers.
     pub disagreement: u64,
     /// Answers of several chunks.
     pub answers: u64,
-    /// Of these, answers whose total is less than their chunks can have: each has a token at least.
+    /// Of these, answers whose total is less than the minimum for their chunks: each has at least
+    /// one token.
     pub too_few: u64,
-    /// Of these, answers with chunks of several tokens that nothing counted: the first chunk is
-    /// assumed to have an equal share.
+    /// Of these, answers with uncounted chunks of several tokens: the first chunk is assumed to
+    /// have an equal share.
     pub assumed: u64,
 }
 
@@ -43,7 +44,7 @@ impl AnswerTokens {
             return;
         }
         self.answers += 1;
-        // A chunk that ends within a character has no token of its own.
+        // A chunk that ends within a character may have zero tokens.
         let with_tokens = match &by_chunk {
             Some(tokens) => tokens.iter().filter(|tokens| **tokens > 0).count() as u64,
             None => chunks,
@@ -55,7 +56,8 @@ impl AnswerTokens {
         }
     }
 
-    /// The disagreement as a share of the server's count; `None` where no answer has both counts.
+    /// Returns the disagreement as a share of the server's count; `None` if no answer has both
+    /// counts.
     pub fn disagreement_share(&self) -> Option<f64> {
         (self.by_server > 0).then(|| self.disagreement as f64 / self.by_server as f64)
     }

@@ -1,13 +1,15 @@
-//! When the output tokens of a request came.
+//! The arrival times of a request's output tokens.
 
 use veeksha_events::RequestRecord;
 use veeksha_model::Nanos;
 
-/// The instant of each generated chunk and what it carried of the output tokens, in `parts` of a token. All of them together are the
-/// request's output tokens, so that what is counted over time adds up to what is counted over the run.
+/// Returns the instant of each generated chunk and its share of the output tokens, in `parts` of a
+/// token. The shares add up to the request's output tokens, so that sums over time equal the totals
+/// of the run.
 ///
-/// A chunk's share is by the host's tokenizer where that counted the chunks, else each has the same. The shares alone come from there: the
-/// server's own count has tokens without text (the end of the answer, for one), and text cut into chunks makes more tokens than the text.
+/// Chunks are weighted by the host's tokenizer if it counted them, otherwise equally. The weights
+/// are only relative: the server's count includes tokens without text (the end of the answer, for
+/// example), and text split into chunks has more tokens than the whole text.
 pub(crate) fn token_times(record: &RequestRecord, parts: u64) -> impl Iterator<Item = (Nanos, u64)> + '_ {
     let chunks = record.generated_at().count();
     let listed = &record.chunk_tokens;
@@ -21,7 +23,7 @@ pub(crate) fn token_times(record: &RequestRecord, parts: u64) -> impl Iterator<I
     let (mut weight, mut given) = (0, 0);
     record.generated_at().enumerate().map(move |(place, at)| {
         weight += listed.get(place).copied().map_or(1, u64::from);
-        // Rounded as a sum, so that nothing is lost.
+        // Rounded cumulatively, so that no part is lost.
         let by_now = if whole == tokens {
             weight.saturating_mul(parts)
         } else {

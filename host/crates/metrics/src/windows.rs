@@ -1,4 +1,5 @@
-//! Windows: stretches of equal length from the first intended instant on, and in which of them something was asked for.
+//! Windows: intervals of equal length from the first intended instant on, and the selection of
+//! those in which samples were possible.
 
 use veeksha_model::Nanos;
 
@@ -6,12 +7,13 @@ use crate::label_sets::Matching;
 use crate::run_samples::RunSamples;
 use veeksha_definitions::{Metric, Scope};
 
-/// A stretch of time: from its beginning until before its end.
+/// A half-open time interval: start included, end excluded.
 pub(crate) type Span = (Nanos, Nanos);
 
 impl RunSamples {
-    /// The windows of this length in which something was intended that could have had samples, and that the filter lets pass: measured
-    /// requests, whatever became of them; for a metric of sessions, sessions that were tried, to their end or until a failure.
+    /// Returns the windows of this length in which an item that matches the filter was intended and
+    /// could have had samples: measured requests with any outcome; for a session metric, sessions
+    /// that were attempted, to their end or until a failure.
     pub(crate) fn spans(&self, metric: &str, matching: &Matching, length: Nanos) -> Vec<Span> {
         let length = length.max(1);
         let begin = self.begin();
@@ -37,19 +39,19 @@ impl RunSamples {
         spans.map(|number| self.span(number, length)).collect()
     }
 
-    /// The window of a number.
+    /// Returns the window with this index.
     pub(crate) fn span(&self, number: u64, length: Nanos) -> Span {
         let from = self.begin().saturating_add(number.saturating_mul(length));
         (from, from.saturating_add(length))
     }
 
-    /// Whether a request that the filter lets pass was intended within a span and answered.
+    /// Returns true if a request that matches the filter was intended within a span and answered.
     pub(crate) fn is_answered_within(&self, matching: &Matching, span: Span) -> bool {
         let mut asked = self.asked_rows(Some(span));
         asked.any(|row| row.counts() && matching.has(row.labels))
     }
 
-    /// Where windows begin.
+    /// Returns the start of the first window.
     pub(crate) fn begin(&self) -> Nanos {
         self.schedule().map_or(0, |schedule| schedule.begin)
     }
@@ -61,7 +63,8 @@ impl RunSamples {
             Some((Some(_), _)) => AskedFor::Requests,
             defined => match (defined, self.custom.get(metric)) {
                 (None, None) => AskedFor::Nothing,
-                // Samples that are of no request lie in no window: what was asked for says nothing of them.
+                // Samples without a request belong to no window, so intended requests do not
+                // determine their windows.
                 (_, Some(samples)) if samples.instants().next().is_none() => AskedFor::Nothing,
                 _ => AskedFor::Requests,
             },
@@ -69,7 +72,7 @@ impl RunSamples {
     }
 }
 
-/// What a metric has samples of.
+/// The kind of item that a metric samples.
 enum AskedFor {
     Requests,
     Sessions,

@@ -1,24 +1,25 @@
-//! What work a run was given, as a digest that another run can be compared with.
+//! A digest of the work planned for a run, for comparison with other runs.
 
 use veeksha_model::SessionId;
 
-/// The digest of a run's sessions as the workload planned them. Two runs with equal digests were given the same work, whatever the servers
-/// answered.
+/// The digest of a run's sessions as the workload planned them. Two runs with equal digests were
+/// given the same work, regardless of the servers' answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkloadDigest {
-    /// Sessions planned.
+    /// The number of planned sessions.
     pub sessions: u64,
-    /// Of all of them: 128 bits of BLAKE3, in hexadecimal digits, over the sessions in the order of their ids; a session is its id
-    /// and its own digest, eight bytes each, the lowest first.
+    /// The digest of all sessions: 128 bits of BLAKE3 in hexadecimal, over the sessions in the
+    /// order of their ids. A session is its id and its own digest, eight bytes each, in
+    /// little-endian order.
     pub digest: String,
-    /// The same of the first 1, 2, 4, 8, ... sessions, as many as there are: a shorter run with the same work agrees with a longer one in all
-    /// of them that both have.
+    /// The digests of the first 1, 2, 4, 8, ... sessions, up to their number: a shorter run with
+    /// the same work has the same digests as a longer one for all prefixes that both have.
     pub prefixes: Vec<(u64, String)>,
 }
 
 impl WorkloadDigest {
-    /// The largest number of sessions, counted from the first, of which both runs are known to have been given the same; 0 if
-    /// already the first differs.
+    /// Returns the largest number of leading sessions for which both runs are known to have the
+    /// same work; 0 if the first session already differs.
     pub fn common_prefix(&self, other: &WorkloadDigest) -> u64 {
         if self == other {
             return self.sessions;
@@ -31,7 +32,7 @@ impl WorkloadDigest {
     }
 }
 
-/// Sessions as they are planned.
+/// Sessions as planned by the workload.
 #[derive(Debug, Default)]
 pub(crate) struct PlannedSessions {
     sessions: Vec<(SessionId, u64)>,
@@ -42,7 +43,7 @@ impl PlannedSessions {
         self.sessions.push((session, digest));
     }
 
-    /// `None` if nothing is known of what was planned.
+    /// Returns the digest; `None` if no planned session is known.
     pub(crate) fn digest(mut self) -> Option<WorkloadDigest> {
         self.sessions.sort_unstable();
         self.sessions.dedup();
@@ -110,7 +111,7 @@ mod tests {
         assert_eq!(base.common_prefix(&digest(&[(1, 7), (2, 8), (3, 9)]).unwrap()), 0);
     }
 
-    /// Against BLAKE3 of the sixteen bytes written out.
+    /// Compares with BLAKE3 of the explicit sixteen bytes.
     #[test]
     fn a_session_is_sixteen_bytes() {
         let bytes = [1, 0, 0, 0, 0, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0];

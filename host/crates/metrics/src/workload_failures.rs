@@ -1,4 +1,4 @@
-//! Failures of the plugin that makes the sessions.
+//! Failures of workload plugins.
 
 use std::fmt;
 
@@ -6,10 +6,11 @@ use serde_json::{Value, json};
 use veeksha_events::{FailedPlugin, PluginRole};
 use veeksha_model::SessionId;
 
-/// Sessions that are listed by their id.
+/// The number of sessions that are listed by id.
 const LISTED: usize = 20;
 
-/// The failures of a workload's plugin: each costs the session that it could not make or continue.
+/// The failures of a workload plugin. Each failure loses the session that the plugin could not
+/// create or continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkloadFailures {
     /// The plugin.
@@ -23,7 +24,7 @@ pub struct WorkloadFailures {
 }
 
 impl WorkloadFailures {
-    /// Adds a failure to those of its plugin.
+    /// Adds a failure to the entry of its plugin.
     pub(crate) fn add(all: &mut Vec<WorkloadFailures>, failed: &FailedPlugin) {
         let place = all.iter().position(|known| known.plugin == failed.plugin);
         let place = place.unwrap_or_else(|| {
@@ -54,7 +55,7 @@ impl WorkloadFailures {
     }
 }
 
-/// One line: the plugin, the number of failures, and the first of them.
+/// One line: the plugin, the number of failures, and the message of the first one.
 impl fmt::Display for WorkloadFailures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let times = if self.count == 1 { "time" } else { "times" };

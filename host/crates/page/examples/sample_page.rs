@@ -1,4 +1,5 @@
-//! Writes the page of a generated run, for looking at it: `sample_page OUT.html [REQUESTS] [LIMIT]`.
+//! Writes the page of a generated run, for looking at it: `sample_page OUT.html [REQUESTS]
+//! [LIMIT]`.
 
 use std::error::Error;
 

@@ -9,12 +9,13 @@ use veeksha_model::Nanos;
 /// The most chunks of one answer that are kept; of longer answers every second, third, ... is.
 const MOST: usize = 4096;
 
-/// When the generated chunks of an answer came, and how many tokens each brought: whole microseconds, as differences, in LEB128 (seven bits
-/// a byte, the lowest first). A gap of 20 ms takes three bytes.
+/// When the generated chunks of an answer came, and how many tokens each brought: whole
+/// microseconds, as differences, in LEB128 (seven bits a byte, the lowest first). A gap of 20 ms
+/// takes three bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChunkTimes {
-    /// The first number is the first chunk's time − the request's intended instant (0 if it came earlier), each further one the gap to the
-    /// chunk before.
+    /// The first number is the first chunk's time − the request's intended instant (0 if it came
+    /// earlier), each further one the gap to the chunk before.
     times: Vec<u8>,
     /// The tokens of each chunk; empty where each brought one.
     tokens: Vec<u8>,
@@ -31,7 +32,8 @@ impl ChunkTimes {
         }
         let stride = count.div_ceil(MOST);
         let mut times = Vec::with_capacity(count / stride * 3);
-        // Times are cut to microseconds before the difference is taken, so that what is cut off does not add up.
+        // Times are cut to microseconds before the difference is taken, so that what is cut off
+        // does not add up.
         let mut before = micros(record.intended);
         for at in record.generated_at().step_by(stride).map(micros) {
             push(&mut times, at.saturating_sub(before));

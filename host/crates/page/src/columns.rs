@@ -1,9 +1,10 @@
-//! [`Requests`] as JSON: one list for each column, because twenty thousand objects would repeat twenty thousand times what their members
-//! are called.
+//! [`Requests`] as JSON: one list for each column, because twenty thousand objects would repeat
+//! twenty thousand times what their members are called.
 //!
-//! `intended` holds differences, each to the row before, in microseconds; all other times are microseconds after the row's `intended`
-//! (`completed` after its `dispatched`). Texts are indices into `texts`. A column of which every row says the same as the default is left out. `custom` has, for
-//! each metric, the rows that have a sample and their values.
+//! `intended` holds differences, each to the row before, in microseconds; all other times are
+//! microseconds after the row's `intended` (`completed` after its `dispatched`). Texts are indices
+//! into `texts`. A column of which every row says the same as the default is left out. `custom`
+//! has, for each metric, the rows that have a sample and their values.
 
 use std::collections::HashMap;
 

@@ -17,7 +17,8 @@ pub struct PageData {
     /// The run's judgement of itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certificate: Option<Certificate>,
-    /// The few figures of the whole run that stand at the top, in the order in which they are shown; six are a good number.
+    /// The few figures of the whole run that stand at the top, in the order in which they are
+    /// shown; six are a good number.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<Figure>,
     /// Metrics, built in and custom alike, in the order in which they are shown.
@@ -26,7 +27,8 @@ pub struct PageData {
     /// What was asked of the run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub slos: Vec<Slo>,
-    /// Load over time, of all requests. Where it is absent, and every request is on the page, the page computes it.
+    /// Load over time, of all requests. Where it is absent, and every request is on the page, the
+    /// page computes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub curves: Option<Curves>,
     /// The requests ([`crate::RequestSample`]).
@@ -43,7 +45,8 @@ pub struct PageData {
     /// Health checks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub health: Vec<Check>,
-    /// The resolved configuration as YAML. Secrets must have been removed: the page shows it as it is.
+    /// The resolved configuration as YAML. Secrets must have been removed: the page shows it as it
+    /// is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub configuration: Option<String>,
     /// The plugins that took part.
@@ -58,9 +61,11 @@ pub struct PageData {
 }
 
 impl PageData {
-    /// The data as strict JSON on one line: what [`crate::Live::publish`] takes. A number that is not finite becomes `null`.
+    /// The data as strict JSON on one line: what [`crate::Live::publish`] takes. A number that is
+    /// not finite becomes `null`.
     pub fn json(&self) -> String {
-        // Maps have text keys and nothing here fails to serialise; a page with no data would still be a page.
+        // Maps have text keys and nothing here fails to serialise; a page with no data would still
+        // be a page.
         serde_json::to_string(self).unwrap_or_else(|_| "null".to_owned())
     }
 }
@@ -87,7 +92,8 @@ pub struct RunFacts {
     /// How long it is going to take at most, in seconds: shown as progress while it goes on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planned: Option<f64>,
-    /// What a reader must know before the figures: `the record ends in the middle of a row: ...`. One sentence each.
+    /// What a reader must know before the figures: `the record ends in the middle of a row: ...`.
+    /// One sentence each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
 }
@@ -197,9 +203,10 @@ pub struct Figure {
 /// A metric, built in or custom.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Metric {
-    /// Its name in files and objectives. `ttfc`, `ttfc_from_intended`, `tbc`, `tpot`, `end_to_end_latency`, `e2e_from_intended`,
-    /// `num_output_tokens`, `output_throughput` and those of custom samples ([`crate::PageRequest::custom`]) have values for each request, and with
-    /// them charts; others have figures only.
+    /// Its name in files and objectives. `ttfc`, `ttfc_from_intended`, `tbc`, `tpot`,
+    /// `end_to_end_latency`, `e2e_from_intended`, `num_output_tokens`, `output_throughput` and
+    /// those of custom samples ([`crate::PageRequest::custom`]) have values for each request, and
+    /// with them charts; others have figures only.
     pub name: String,
     /// Its name for people: `Time to first chunk`.
     pub label: String,
@@ -284,7 +291,8 @@ pub struct WorstWindow {
     pub of: u64,
 }
 
-/// Load over time in steps of one length, of all requests of the run. Lists are as long as each other, or empty if not known.
+/// Load over time in steps of one length, of all requests of the run. Lists are as long as each
+/// other, or empty if not known.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Curves {
     /// The beginning of the first step, in seconds from the start of the run.

@@ -44,7 +44,8 @@ fn join(mode: &str, policy: &str, json: &str) -> String {
     let mut html =
         String::with_capacity(MARKUP.len() + STYLE.len() + script + json.len() + json.len() / 32 + 256);
     let mut rest = MARKUP;
-    // The markup is ours: each mark occurs once, in this order. What is put in is not searched for marks.
+    // The markup is ours: each mark occurs once, in this order. What is put in is not searched for
+    // marks.
     for (mark, put) in [
         ("{{mode}}", Part::Text(mode)),
         ("{{policy}}", Part::Text(policy)),
@@ -77,8 +78,8 @@ enum Part<'a> {
     Script,
 }
 
-/// JSON as the content of a `script` element: `<` occurs in its texts only, where `\u003c` means the same, so that neither `</script` nor
-/// `<!--` can end or change the element.
+/// JSON as the content of a `script` element: `<` occurs in its texts only, where `\u003c` means
+/// the same, so that neither `</script` nor `<!--` can end or change the element.
 fn push_json(html: &mut String, json: &str) {
     let mut parts = json.split('<');
     html.push_str(parts.next().unwrap_or_default());

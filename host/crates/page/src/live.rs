@@ -43,8 +43,9 @@ pub struct Live {
 impl Live {
     /// Listens on `address` (port 0: any free one) and serves until [`stop`](Live::stop).
     ///
-    /// Without a token only addresses of this machine are allowed (`127.0.0.1`, `[::1]`). With one, each request must bring it: once as `?token=`, for
-    /// which the browser gets a cookie, or as `Authorization: Bearer`.
+    /// Without a token only addresses of this machine are allowed (`127.0.0.1`, `[::1]`). With one,
+    /// each request must bring it: once as `?token=`, for which the browser gets a cookie, or as
+    /// `Authorization: Bearer`.
     pub fn start(address: SocketAddr, token: Option<String>) -> Result<Live, PageError> {
         let refused = |source| PageError::Listen { address, source };
         let access = Access::new(address, token)?;
@@ -87,7 +88,8 @@ impl Live {
         self.address
     }
 
-    /// Makes this the page's data ([`crate::PageData::json`]). Returns at once, however many read and however slowly.
+    /// Makes this the page's data ([`crate::PageData::json`]). Returns at once, however many read
+    /// and however slowly.
     pub fn publish(&self, data: Arc<str>) {
         self.latest.send_modify(|published| {
             published.version += 1;
@@ -95,7 +97,8 @@ impl Live {
         });
     }
 
-    /// Gives open pages up to a second to fetch the last data, then closes all connections and waits for the thread to end.
+    /// Gives open pages up to a second to fetch the last data, then closes all connections and
+    /// waits for the thread to end.
     pub fn stop(mut self) {
         self.end();
     }

@@ -23,7 +23,8 @@ pub enum Outcome {
     },
 }
 
-/// One request that was sent. Times are nanoseconds from the start of the run; the page shows microseconds.
+/// One request that was sent. Times are nanoseconds from the start of the run; the page shows
+/// microseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PageRequest {
     /// Which request.
@@ -68,7 +69,8 @@ pub struct PageRequest {
     pub labels: Vec<Label>,
     /// What plugins said of it: false if one of them said no, `None` if none was asked.
     pub good: Option<bool>,
-    /// Custom samples, none of a request that is not measured: the metric, by its place in [`Requests::custom_metrics`], and the value. Several samples of one metric are their
+    /// Custom samples, none of a request that is not measured: the metric, by its place in
+    /// [`Requests::custom_metrics`], and the value. Several samples of one metric are their
     /// weighted mean.
     pub custom: Vec<(u32, f64)>,
     /// Its samples of the charted metrics, in the order of [`Metric::charted`].
@@ -153,7 +155,8 @@ pub struct NodeNeverSent {
     pub at: Nanos,
 }
 
-/// The requests of a page, and of how many they are a part. In JSON they are columns (`columns.rs`).
+/// The requests of a page, and of how many they are a part. In JSON they are columns
+/// (`columns.rs`).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Requests {
     /// By the instant they were intended for, then by id.

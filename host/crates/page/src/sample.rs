@@ -18,12 +18,14 @@ const CUSTOM_METRICS: usize = 64;
 
 /// Takes the events of a run, in any order, and keeps the requests of the page in bounded memory.
 ///
-/// Up to `limit` requests are all kept. Of more, these are: the slowest to their first chunk and the slowest in all (a twentieth of the
-/// limit each), failed ones (up to a fifth), and of the others those whose hash is smallest. The hash is of the session first and of the
-/// node second, so that whole sessions are kept and their graphs have no holes; it depends on the id alone, so that neither the order of events nor
-/// the threads of the run change what is kept.
+/// Up to `limit` requests are all kept. Of more, these are: the slowest to their first chunk and
+/// the slowest in all (a twentieth of the limit each), failed ones (up to a fifth), and of the
+/// others those whose hash is smallest. The hash is of the session first and of the node second, so
+/// that whole sessions are kept and their graphs have no holes; it depends on the id alone, so that
+/// neither the order of events nor the threads of the run change what is kept.
 ///
-/// Times of chunks are kept up to a number of bytes: of the slow and the failed requests first, then by the same hash.
+/// Times of chunks are kept up to a number of bytes: of the slow and the failed requests first,
+/// then by the same hash.
 #[derive(Clone, Debug)]
 pub struct RequestSample {
     limit: usize,
@@ -87,7 +89,8 @@ impl Lot {
     }
 }
 
-/// The bit of [`Kept::claims`] of the first lot, that of the smallest hashes. The others: slow to the first chunk, slow in all, failed.
+/// The bit of [`Kept::claims`] of the first lot, that of the smallest hashes. The others: slow to
+/// the first chunk, slow in all, failed.
 const BY_HASH: u8 = 1;
 
 impl RequestSample {
@@ -112,7 +115,8 @@ impl RequestSample {
         }
     }
 
-    /// The same with another bound on the bytes of chunk times; three bytes are a gap of 2 s, or less.
+    /// The same with another bound on the bytes of chunk times; three bytes are a gap of 2 s, or
+    /// less.
     pub fn with_chunk_bytes(self, chunk_bytes: usize) -> RequestSample {
         RequestSample { chunk_bytes, ..self }
     }
@@ -174,7 +178,8 @@ impl RequestSample {
         self.snapshot_of(self.limit)
     }
 
-    /// The same with at most so many requests, for a page that is made again and again while the run goes on.
+    /// The same with at most so many requests, for a page that is made again and again while the
+    /// run goes on.
     pub fn snapshot_of(&self, most: usize) -> Requests {
         let mut chosen: Vec<&Kept> = self.kept.values().collect();
         let most = most.min(self.limit);
@@ -310,8 +315,9 @@ impl RequestSample {
         });
     }
 
-    /// Keeps what a plugin said of a request, also where the request itself is yet to come: of those with the smallest hashes as many as
-    /// the sample has room for, so that no request of the sample by hash loses anything.
+    /// Keeps what a plugin said of a request, also where the request itself is yet to come: of
+    /// those with the smallest hashes as many as the sample has room for, so that no request of the
+    /// sample by hash loses anything.
     fn said(&mut self, id: RequestId, change: impl FnOnce(&mut Said)) {
         if let Some(kept) = self.kept.get_mut(&id) {
             return change(&mut kept.said);
@@ -354,7 +360,8 @@ impl Kept {
             .map_or(0, crate::chunk_times::ChunkTimes::bytes)
     }
 
-    /// The request with what plugins said of it. One that is not measured is no sample of their metrics, as it is none of the host's.
+    /// The request with what plugins said of it. One that is not measured is no sample of their
+    /// metrics, as it is none of the host's.
     fn row(&self) -> PageRequest {
         let custom = self.said.custom.iter().filter(|_| self.request.measured);
         PageRequest {
@@ -379,8 +386,8 @@ fn hash(id: RequestId) -> Hash {
     (mix(id.session.0), mix(u64::from(id.node.0)))
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators", 2014): a bijection that leaves no
-/// pattern of the index in its result.
+/// The finaliser of SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number
+/// Generators", 2014): a bijection that leaves no pattern of the index in its result.
 fn mix(index: u64) -> u64 {
     let mut z = index.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -104,7 +104,8 @@ fn the_order_of_events_changes_nothing() {
         assert_eq!(ids(&straight), ids(&other), "limit {limit}");
         let whole = limit > straight.total as usize;
         for (left, right) in straight.rows.iter().zip(&other.rows) {
-            // Of a request that is kept because it was slow, plugins may have spoken while nobody knew that it would be.
+            // Of a request that is kept because it was slow, plugins may have spoken while nobody
+            // knew that it would be.
             let (left, mut right) = (left.clone(), right.clone());
             if !whole {
                 (right.good, right.custom) = (left.good, left.custom.clone());
@@ -133,7 +134,8 @@ fn sessions_are_kept_whole() {
         .iter()
         .filter(|&&session| size(&part, session) == size(&all, session))
         .count();
-    // Without the slow and the failed, which come from anywhere (a twentieth, a twentieth and a fifth of the limit at most), one session is cut.
+    // Without the slow and the failed, which come from anywhere (a twentieth, a twentieth and a
+    // fifth of the limit at most), one session is cut.
     assert!(
         whole * 2 > sessions.len(),
         "{whole} of {} sessions are whole",
@@ -146,7 +148,8 @@ fn sessions_are_kept_whole() {
     );
 }
 
-/// A request that was sent after the end of the measurement is no sample of a plugin's metric either.
+/// A request that was sent after the end of the measurement is no sample of a plugin's metric
+/// either.
 #[test]
 fn a_drained_request_has_no_samples_of_plugins() {
     let id = |session| RequestId {
@@ -241,7 +244,8 @@ fn memory_for_what_has_no_request_is_bounded() {
             requests: 1,
         });
     }
-    // Of those judged early the ten with the smallest hashes are still known: they are the ones that the sample would keep.
+    // Of those judged early the ten with the smallest hashes are still known: they are the ones
+    // that the sample would keep.
     for session in 0..10_000 {
         sample.on(&finished(session, SECOND));
     }
@@ -271,7 +275,8 @@ fn chunk_times_are_exact_to_the_microsecond_and_bounded() {
     answered.chunk_tokens = vec![3, 0, 1, 2];
     let requests = of(&[Event::Finished(Box::new(answered))], 10);
     let kept = requests.rows[0].chunks.as_ref().unwrap();
-    // Whole microseconds of the run: 899,999 (intended), 1,000,000, 1,020,000, 1,020,000, 3,140,007.
+    // Whole microseconds of the run: 899,999 (intended), 1,000,000, 1,020,000, 1,020,000,
+    // 3,140,007.
     assert_eq!(kept.micros(), [100_001, 20_000, 0, 2_120_007]);
     assert_eq!(kept.tokens(), [3, 0, 1, 2]);
 

@@ -13,7 +13,8 @@ fn a_typical_page_is_small() {
     let mut sample = RequestSample::new(20_000);
     for session in 0..1500u64 {
         let dispatched = nanos(session as f64 * 0.0137);
-        // Gaps of some 20 ms that differ, so that nothing is shorter than it would be in a real run.
+        // Gaps of some 20 ms that differ, so that nothing is shorter than it would be in a real
+        // run.
         let chunks: Vec<u64> = (0..64u64)
             .map(|chunk| dispatched + 180_123_456 + chunk * 20_011_777 + (chunk * session) % 999_983)
             .collect();

@@ -11,7 +11,8 @@ fn without_any_observed_lag_the_client_threads_tell_of_it() {
             ..QUIET
         },
     );
-    // 200 chunks. Half busy: 500 ms * 0.5 / (2 * 0.5) = 250 ms behind its own work, and 150 ms without a processor: 2 ms each.
+    // 200 chunks. Half busy: 500 ms * 0.5 / (2 * 0.5) = 250 ms behind its own work, and 150 ms
+    // without a processor: 2 ms each.
     events.push(thread("client-0", 500, 150));
     let certificate = judge(events);
     errors(

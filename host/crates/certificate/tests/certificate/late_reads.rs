@@ -16,8 +16,8 @@ fn overslept(number: u64) -> RequestRecord {
 
 #[test]
 fn late_reads_falsify_gaps() {
-    // Four gaps of 10 ms each: seen as 30, 0, 0, 10. A pace of 10 ms, of which 1 ms in 10 is not seen: 11.111 each in the two
-    // gaps within, 22.222 in the one before, in one request of 40.
+    // Four gaps of 10 ms each: seen as 30, 0, 0, 10. A pace of 10 ms, of which 1 ms in 10 is not
+    // seen: 11.111 each in the two gaps within, 22.222 in the one before, in one request of 40.
     let mut events = requests(39, QUIET);
     events.push(finished(overslept(39)));
     let certificate = judge(events);
@@ -74,7 +74,8 @@ fn a_late_read_of_the_first_chunk_falsifies_the_time_to_it() {
         record
     };
     let certificate = judge((0..40).map(|number| finished(first(number))).collect());
-    // A pace of 30 / 4 = 7.5 ms, of which 1 ms is not seen: the first may have come 7.5 * 7.5 / 6.5 = 8.654 ms earlier.
+    // A pace of 30 / 4 = 7.5 ms, of which 1 ms is not seen: the first may have come 7.5 * 7.5 / 6.5
+    // = 8.654 ms earlier.
     let bound = certificate.bound(Metric::Ttfc).unwrap();
     assert!(
         (bound.mean_error * 1e6 - (58.0 + 8_653.846)).abs() < 0.001,

@@ -414,7 +414,8 @@ fn the_opening_of_a_connection_is_the_networks() {
     saying(&certificate, "TTFT: 10 of 40 contain the opening of a connection");
     let host = &certificate.host;
     assert_eq!((host.connections_opened, host.connections_reused), (10, 30));
-    // Never more than one in flight: one opening was needed, nine were not. 30 of 39 found a connection.
+    // Never more than one in flight: one opening was needed, nine were not. 30 of 39 found a
+    // connection.
     close(host.connection_reuse_share_after_first, 30.0 / 39.0);
     close(host.send_lateness.map(|send| send.max), 53e-6);
     close(host.send_lateness_with_opening.map(|send| send.max), 6_053e-6);
@@ -542,7 +543,8 @@ fn a_self_test_counts_where_it_found_more() {
             .what
             .ends_with("; measured by the self-test")
     );
-    // Less than estimated: the estimate decides, and both are said; the bound beside the metric is the test's.
+    // Less than estimated: the estimate decides, and both are said; the bound beside the metric is
+    // the test's.
     errors(&more, Metric::Tbc, 2.0, 5.0);
     assert_eq!(more.bound(Metric::Tbc).unwrap().source, ErrorSource::SelfTest);
     assert!(
@@ -704,7 +706,8 @@ proptest! {
         let before = judge(requests(count, way));
         let after = judge(requests(count, worse));
         for bound in &before.bounds {
-            // The metric itself grows with the lateness of the dispatch, so there the share may still fall.
+            // The metric itself grows with the lateness of the dispatch, so there the share may
+            // still fall.
             let later = after.bound(bound.metric).unwrap();
             prop_assert!(later.mean_error >= bound.mean_error && later.p99_error >= bound.p99_error * 0.998);
         }

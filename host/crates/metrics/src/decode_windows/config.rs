@@ -1,18 +1,18 @@
-//! What is asked of decode windows: Veeksha's `decode_window_config`.
+//! The settings of decode windows: Veeksha's `decode_window_config`.
 
-/// How many requests must decode at once.
+/// The number of requests that must decode concurrently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MinActiveRequests {
-    /// At least so many.
+    /// At least this number.
     AtLeast(u32),
-    /// As many as ever did in the run.
+    /// The peak number in the run.
     MaxObserved,
 }
 
-/// Which windows count.
+/// The selection of windows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WindowSelection {
-    /// The longest; the first of several equally long ones.
+    /// The longest; the first one among equally long ones.
     #[default]
     Longest,
     /// The first.
@@ -22,7 +22,7 @@ pub enum WindowSelection {
 }
 
 impl WindowSelection {
-    /// The name in configuration and files.
+    /// Returns the name used in configuration and files.
     pub fn name(self) -> &'static str {
         match self {
             WindowSelection::Longest => "longest",
@@ -32,8 +32,8 @@ impl WindowSelection {
     }
 }
 
-/// Which instant of the host a request must have besides its chunks. All arrivals are on the run's clock, so the anchor shifts
-/// nothing here, where Veeksha adds durations to it.
+/// Which instant of the host a request must have besides its chunks. All arrivals are on the run's
+/// clock, so the anchor shifts nothing here, where Veeksha adds durations to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WindowAnchor {
     /// `client_picked_up_at`.

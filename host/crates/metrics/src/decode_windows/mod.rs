@@ -1,8 +1,9 @@
 //! Time between chunks while enough requests decode at once: `metrics/decode_window_metrics.json`.
 //!
-//! A request *decodes* from its first generated chunk to its last. A *window* is a longest possible stretch of time in which at least
-//! the asked number of requests decode. Where Veeksha cuts such a stretch at every request that begins or ends in it, so that its
-//! longest window is the longest piece between two such instants, a stretch is one window here, and no gap counts twice.
+//! A request *decodes* from its first generated chunk to its last. A *window* is a longest possible
+//! stretch of time in which at least the asked number of requests decode. Where Veeksha cuts such a
+//! stretch at every request that begins or ends in it, so that its longest window is the longest
+//! piece between two such instants, a stretch is one window here, and no gap counts twice.
 
 mod config;
 
@@ -14,7 +15,8 @@ use veeksha_stats::Summary;
 pub use self::config::{DecodeWindowConfig, MinActiveRequests, WholeAnswers, WindowAnchor, WindowSelection};
 use veeksha_definitions::seconds_between;
 
-/// Collects the decode phases of measured, answered requests. Holds four bytes a chunk and a few numbers a request.
+/// Collects the decode phases of measured, answered requests. Holds four bytes a chunk and a few
+/// numbers a request.
 #[derive(Clone, Debug)]
 pub struct DecodeWindows {
     config: DecodeWindowConfig,
@@ -109,7 +111,8 @@ impl DecodeWindows {
         });
     }
 
-    /// Veeksha's `decode_window_metrics.json`; times in seconds, those of windows since the start of the run.
+    /// Veeksha's `decode_window_metrics.json`; times in seconds, those of windows since the start
+    /// of the run.
     pub fn finish(self) -> Value {
         let edges = self.edges();
         let peak = peak(&edges);
@@ -176,7 +179,8 @@ impl DecodeWindows {
         file
     }
 
-    /// When the number of decoding requests changes, and by how much; at one instant, beginnings before ends.
+    /// When the number of decoding requests changes, and by how much; at one instant, beginnings
+    /// before ends.
     fn edges(&self) -> Vec<(Nanos, Edge)> {
         let mut edges: Vec<_> = self
             .phases
@@ -234,7 +238,8 @@ fn peak(edges: &[(Nanos, Edge)]) -> u64 {
     peak
 }
 
-/// The stretches in which at least `wanted` (not 0) decode, in order; those without length are none.
+/// The stretches in which at least `wanted` (not 0) decode, in order; those without length are
+/// none.
 fn windows(edges: &[(Nanos, Edge)], wanted: u64) -> Vec<Window> {
     let mut windows = Vec::new();
     let (mut active, mut start) = (0u64, 0);
@@ -349,8 +354,8 @@ mod tests {
 
     #[test]
     fn a_stretch_with_enough_requests_is_one_window() {
-        // At least two: 2..10, whatever begins and ends within. Chunks that arrive in it: A's at 3 (gap 3), 5 (2), 10 (5); B's at
-        // 4 (2), 6 (2); C's at 5 (1), 9 (4).
+        // At least two: 2..10, whatever begins and ends within. Chunks that arrive in it: A's at 3
+        // (gap 3), 5 (2), 10 (5); B's at 4 (2), 6 (2); C's at 5 (1), 9 (4).
         let seen = of(MinActiveRequests::AtLeast(2), WindowSelection::Longest, &three());
         assert_eq!(seen["windows"]["num_candidate_segments"], 1);
         let window = &seen["window"];
@@ -470,7 +475,8 @@ mod tests {
         assert_eq!(seen["windows"]["total_duration_s"].to_string(), "0.0");
         assert_eq!(seen["notes"].as_array().unwrap().len(), 1);
 
-        // Asked otherwise, the one without a pickup counts, and the one that came whole is one without decode chunks.
+        // Asked otherwise, the one without a pickup counts, and the one that came whole is one
+        // without decode chunks.
         let mut windows = DecodeWindows::new(DecodeWindowConfig {
             anchor: WindowAnchor::Dispatch,
             whole_answers: WholeAnswers::Take,

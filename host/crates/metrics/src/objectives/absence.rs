@@ -1,4 +1,5 @@
-//! Why there are no samples of what was asked for: a slip in a label must not look like a quiet run.
+//! Why there are no samples of what was asked for: a slip in a label must not look like a quiet
+//! run.
 
 use veeksha_model::Label;
 use veeksha_slo::LabelText;
@@ -29,7 +30,8 @@ impl RunSamples {
         }
     }
 
-    /// That there are windows without samples, of those in which something was asked for, in words; `None` if there are none.
+    /// That there are windows without samples, of those in which something was asked for, in words;
+    /// `None` if there are none.
     pub(crate) fn why_not_judged(
         &self,
         asked: &Samples,

@@ -7,10 +7,12 @@ use veeksha_stats::Summary;
 use crate::run_samples::fraction;
 use crate::sample_set::SampleSet;
 
-/// Equal within this relative error counts as met by `<=` and `>=`, as in Veeksha: a bound that is hit exactly is not missed by rounding.
+/// Equal within this relative error counts as met by `<=` and `>=`, as in Veeksha: a bound that is
+/// hit exactly is not missed by rounding.
 const RELATIVE_EQUALITY: f64 = 1e-9;
 
-/// A percentile with fewer samples than this beyond it is hardly more than the outermost one: a P99 of fewer than 100.
+/// A percentile with fewer samples than this beyond it is hardly more than the outermost one: a P99
+/// of fewer than 100.
 const BEYOND: f64 = 1.0 - 1e-9;
 
 /// A figure of samples.

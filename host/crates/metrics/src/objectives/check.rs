@@ -121,7 +121,8 @@ impl Objectives {
         })
     }
 
-    /// The objectives of Veeksha alone: they are about built-in metrics, so nothing can be wrong with them.
+    /// The objectives of Veeksha alone: they are about built-in metrics, so nothing can be wrong
+    /// with them.
     pub fn constants(slos: Vec<Slo>) -> Objectives {
         let checked: Vec<Checked> = slos.into_iter().map(constant).collect();
         let catalogue = Catalogue::built_in();
@@ -337,7 +338,8 @@ fn condition(objective: &Objective, catalogue: &Catalogue) -> Result<Condition, 
     if window.is_some() {
         return Err(Problem::ConditionWithWindow);
     }
-    // A condition names what it bounds as a figure is named; that it is one is the mistake, not how it is written.
+    // A condition names what it bounds as a figure is named; that it is one is the mistake, not how
+    // it is written.
     if catalogue.get(name).is_none() && catalogue.figure(name).is_some() {
         return Err(Problem::NotOfRequests { name: name.clone() });
     }

@@ -25,10 +25,12 @@ pub(crate) struct Good {
     pub(crate) unknown: Option<String>,
 }
 
-/// Marks the good requests, and says how many they are: answered with something, every condition kept by itself, judged good by every judge.
-/// A request that has no sample of a condition's metric (one chunk has no gaps), or not its labels, does not break it.
+/// Marks the good requests, and says how many they are: answered with something, every condition
+/// kept by itself, judged good by every judge. A request that has no sample of a condition's metric
+/// (one chunk has no gaps), or not its labels, does not break it.
 ///
-/// Where a plugin failed that has a say, or has not judged all answers, it is not known which were good: what nobody judged is neither.
+/// Where a plugin failed that has a say, or has not judged all answers, it is not known which were
+/// good: what nobody judged is neither.
 pub(crate) fn count_good(
     samples: &mut RunSamples,
     objectives: &Objectives,

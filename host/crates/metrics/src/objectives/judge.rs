@@ -42,7 +42,8 @@ impl SortedJudgements {
         !self.judged.is_empty()
     }
 
-    /// Whether every judge said good. One who said nothing did not; one who said both did not either.
+    /// Whether every judge said good. One who said nothing did not; one who said both did not
+    /// either.
     pub(crate) fn all_good(&self, request: RequestId) -> bool {
         self.judged.iter().all(|(_, judged)| {
             let begin = judged.partition_point(|(id, _)| *id < request);

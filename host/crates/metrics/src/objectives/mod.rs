@@ -1,7 +1,8 @@
-//! What is asked of a run: objectives, goodput's conditions, plugins that judge; and what they come to.
+//! What is asked of a run: objectives, goodput's conditions, plugins that judge; and what they come
+//! to.
 //!
-//! [`Objectives::check`] settles before the run whether everything that is asked for can be answered at all. [`SloResults`] holds the
-//! answers.
+//! [`Objectives::check`] settles before the run whether everything that is asked for can be
+//! answered at all. [`SloResults`] holds the answers.
 
 mod absence;
 mod ask;

@@ -13,8 +13,8 @@ pub struct PluginVerdict {
     pub plugin: String,
     /// What it said.
     pub verdict: SloVerdict,
-    /// The unit of bound and observed value, if the verdict's name is what is bounded (`p99(ttfc{tier="gold"})`, `error_rate`): a verdict
-    /// itself has no unit.
+    /// The unit of bound and observed value, if the verdict's name is what is bounded
+    /// (`p99(ttfc{tier="gold"})`, `error_rate`): a verdict itself has no unit.
     pub unit: Option<String>,
 }
 

@@ -6,7 +6,8 @@ use super::ask::Limit;
 use super::check::Target;
 use crate::catalogue::{Catalogue, MetricInfo};
 
-/// Refuses a bound that no value can keep, and one that every value keeps: neither tells anything of a run.
+/// Refuses a bound that no value can keep, and one that every value keeps: neither tells anything
+/// of a run.
 pub(super) fn fits(
     objective: &Objective,
     target: &Target,

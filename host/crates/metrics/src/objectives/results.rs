@@ -25,7 +25,8 @@ pub struct SloResult {
     pub stated: Stated,
     /// What was asked, as text: `p99(ttfc) <= 0.5`.
     pub objective: String,
-    /// `ttfc_p99`, `tbc_p99.9`: Veeksha's `slo_metric_key`; of what is no plain percentile, what is bounded, as text.
+    /// `ttfc_p99`, `tbc_p99.9`: Veeksha's `slo_metric_key`; of what is no plain percentile, what is
+    /// bounded, as text.
     pub key: String,
     /// The metric or figure, by the name that Veeksha has for it in results.
     pub metric: String,
@@ -41,20 +42,25 @@ pub struct SloResult {
     pub observed: Option<f64>,
     /// Whether it was met; what was not observed was not met.
     pub met: bool,
-    /// Why it is not known whether it was met, if that is not known: a plugin on which it rests failed.
+    /// Why it is not known whether it was met, if that is not known: a plugin on which it rests
+    /// failed.
     pub unknown: Option<String>,
-    /// On how many samples that rests; over windows, those of the worst one. `None` for a figure of the whole run.
+    /// On how many samples that rests; over windows, those of the worst one. `None` for a figure of
+    /// the whole run.
     pub sample_count: Option<u64>,
-    /// Whether a percentile rests on so few samples that it is little more than the outermost one (a P99 of fewer than 100).
+    /// Whether a percentile rests on so few samples that it is little more than the outermost one
+    /// (a P99 of fewer than 100).
     pub thin: bool,
     /// The worst window, if the figure is taken in windows.
     pub worst_window: Option<WorstWindow>,
-    /// What a reader of the outcome must know: why there are no samples (`no request has the label tier="golf"; did you mean
-    /// tier="gold"?`), or that there are none in some windows (`in 3 of 10 windows no request was answered: they are not judged`).
+    /// What a reader of the outcome must know: why there are no samples (`no request has the label
+    /// tier="golf"; did you mean tier="gold"?`), or that there are none in some windows (`in 3 of
+    /// 10 windows no request was answered: they are not judged`).
     pub detail: Option<String>,
 }
 
-/// The window that decides an objective over windows: no other one is worse, and none before it is as bad.
+/// The window that decides an objective over windows: no other one is worse, and none before it is
+/// as bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorstWindow {
     /// Its beginning: requests that were intended from then on ...
@@ -63,7 +69,8 @@ pub struct WorstWindow {
     pub to: Nanos,
     /// Samples within it.
     pub sample_count: u64,
-    /// Windows that are judged: those in which something was intended, for a `count` or `sum` also without samples (0), else with some.
+    /// Windows that are judged: those in which something was intended, for a `count` or `sum` also
+    /// without samples (0), else with some.
     pub windows: u64,
 }
 
@@ -74,30 +81,35 @@ pub struct SloResults {
     pub results: Vec<SloResult>,
     /// What plugins said of the run.
     pub verdicts: Vec<PluginVerdict>,
-    /// Good requests ÷ all requests that the schedule asked for ([`crate::Counts::intended`]). A good request was measured, answered with
-    /// something, kept every condition by itself and was judged good by every plugin that judges. `None` if nothing says what a good
-    /// request is, or there is no request.
+    /// Good requests ÷ all requests that the schedule asked for ([`crate::Counts::intended`]). A
+    /// good request was measured, answered with something, kept every condition by itself and was
+    /// judged good by every plugin that judges. `None` if nothing says what a good request is, or
+    /// there is no request.
     pub goodput: Option<f64>,
-    /// The good requests per second of the measured window; `None` where `goodput` or the window is.
+    /// The good requests per second of the measured window; `None` where `goodput` or the window
+    /// is.
     pub good_requests_per_second: Option<f64>,
     /// What a reader of goodput must know, in words: conditions that are about no request.
     pub remarks: Vec<String>,
-    /// Names that checks of the run asked for and that do not exist, in words: what a check says of them rests on nothing.
+    /// Names that checks of the run asked for and that do not exist, in words: what a check says of
+    /// them rests on nothing.
     pub slips: Vec<String>,
-    /// Why it is not known what else was asked of the run, in words: then it is not known either that all was met.
+    /// Why it is not known what else was asked of the run, in words: then it is not known either
+    /// that all was met.
     pub not_asked: Vec<String>,
 }
 
 impl SloResults {
-    /// Whether every objective was met and every verdict of a plugin is good, of those that are known; true if there is none. An objective
-    /// of which it is not known was not met.
+    /// Whether every objective was met and every verdict of a plugin is good, of those that are
+    /// known; true if there is none. An objective of which it is not known was not met.
     pub fn all_met(&self) -> bool {
         self.results.iter().all(|result| result.met) && self.verdicts.iter().all(|said| said.verdict.met)
     }
 
     /// `metrics/slo_results.json`.
     ///
-    /// Of plugins that `failed` while they judged nobody knows what they would have said: then it is not known that all are met.
+    /// Of plugins that `failed` while they judged nobody knows what they would have said: then it
+    /// is not known that all are met.
     pub(crate) fn json<'a>(&self, failed: impl Iterator<Item = &'a FailedPlugin>) -> Value {
         let failed: Vec<Value> = failed.map(shapes::failed_plugin).collect();
         let some_missed = self
@@ -250,8 +262,8 @@ fn observe(checked: &Checked, samples: &RunSamples) -> Seen {
     }
 }
 
-/// What is observed in the worst window. Where something was intended and nothing was sampled, a count and a sum are 0; any other figure
-/// does not exist there.
+/// What is observed in the worst window. Where something was intended and nothing was sampled, a
+/// count and a sum are 0; any other figure does not exist there.
 fn observe_windows(asked: &Samples, length: Nanos, limit: Limit, samples: &RunSamples) -> Seen {
     let matching = samples.matching(&asked.filter);
     let mut seen = Seen {
@@ -306,8 +318,8 @@ fn observe_windows(asked: &Samples, length: Nanos, limit: Limit, samples: &RunSa
     seen
 }
 
-/// The windows in which a figure is taken. What grows with time and must reach a bound is not asked of a window that the schedule left before
-/// its end, unless every window is such a one.
+/// The windows in which a figure is taken. What grows with time and must reach a bound is not asked
+/// of a window that the schedule left before its end, unless every window is such a one.
 fn windows_of(
     asked: &Samples,
     matching: &Matching,

@@ -42,8 +42,8 @@ impl From<Objective> for Stated {
     }
 }
 
-/// "The `percentile` of `metric` is at most `value`"; for a metric of which more is better (output throughput): "a share
-/// `percentile` of all samples is at least `value`".
+/// "The `percentile` of `metric` is at most `value`"; for a metric of which more is better (output
+/// throughput): "a share `percentile` of all samples is at least `value`".
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slo {
     /// The user's name for it.

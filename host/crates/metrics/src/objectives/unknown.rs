@@ -1,5 +1,5 @@
-//! What cannot be known because a plugin failed, or had not said all of it when a record was cut: a request that nobody judged is neither good nor
-//! bad.
+//! What cannot be known because a plugin failed, or had not said all of it when a record was cut: a
+//! request that nobody judged is neither good nor bad.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,8 @@ pub(crate) struct Unknown<'a> {
 }
 
 impl Unknown<'_> {
-    /// Why it is not known which requests were good, in words, as far as that rests on a check that failed or on conditions.
+    /// Why it is not known which requests were good, in words, as far as that rests on a check that
+    /// failed or on conditions.
     pub(crate) fn goodput(&self, objectives: &Objectives, catalogue: &Catalogue) -> Option<String> {
         let check = self
             .failed

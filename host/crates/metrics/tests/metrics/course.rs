@@ -12,7 +12,8 @@ fn points(curve: &Curve) -> Vec<(u64, f64)> {
     curve.points.iter().map(point).collect()
 }
 
-/// Two requests: dispatched at 1 and 101, sent three milliseconds later; chunks at 51, 251 and at 151, 201; completed at 301 and 203.
+/// Two requests: dispatched at 1 and 101, sent three milliseconds later; chunks at 51, 251 and at
+/// 151, 201; completed at 301 and 203.
 fn two() -> Vec<Event> {
     let first = with_chunks(answered(0, 0, 0, 301), 2, &[(51, Content), (251, Content)]);
     let second = with_chunks(answered(1, 0, 100, 203), 2, &[(151, Content), (201, Content)]);
@@ -89,7 +90,8 @@ fn output_tokens_by_the_second_in_which_they_came() {
     // The last stretch is half a second long.
     assert_eq!(points(&seen), [(0, 1.0), (1000, 4.0), (2000, 2.0), (2500, 0.0)]);
     close(seen.over_window.map(|of| of.mean), 6.0 / 2.5);
-    // The server counts twelve, two for each that the host counts: the area is what the server says.
+    // The server counts twelve, two for each that the host counts: the area is what the server
+    // says.
     let twice = veeksha_events::RequestRecord {
         output_tokens: 12,
         ..record.clone()
@@ -111,7 +113,8 @@ fn output_tokens_by_the_second_in_which_they_came() {
     assert_eq!(points(&seen), [(0, 1.5), (1000, 3.0), (2500, 0.0)]);
 }
 
-/// Measured tokens came within the window, wherever it cuts the seconds; those of a request that is not measured may lie on both sides.
+/// Measured tokens came within the window, wherever it cuts the seconds; those of a request that is
+/// not measured may lie on both sides.
 #[test]
 fn the_window_has_all_tokens_that_its_figure_has() {
     // From 0.25 s: 0.75 s with one token, then 1.093 s with two, because 93 ms are no stretch.

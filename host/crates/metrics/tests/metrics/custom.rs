@@ -103,7 +103,8 @@ fn samples_may_come_before_after_and_without_their_request() {
     let gold = [("tier".to_owned(), "gold".to_owned())];
     assert_eq!(seen.samples.stats("jitter", &gold).count, 1);
     assert_eq!(seen.samples.percentile("jitter", 50.0, &gold), Some(3.0));
-    // Windows of two seconds from the first intended instant on: those of requests that the record shows.
+    // Windows of two seconds from the first intended instant on: those of requests that the record
+    // shows.
     let windows = seen.samples.windows("jitter", &[], ms(2000));
     let counts: Vec<u64> = windows.iter().map(|window| window.stats.count).collect();
     assert_eq!(counts, [2, 1]);
@@ -224,7 +225,8 @@ fn objectives_on_a_plugins_metric_are_like_all_others() {
         ]
     );
     assert_eq!((results[0].unit.as_str(), results[0].threshold), ("ms", 4.0));
-    // They bound requests too: the second one's 5 ms is beyond the first bound. A largest value of gold asks nothing of free.
+    // They bound requests too: the second one's 5 ms is beyond the first bound. A largest value of
+    // gold asks nothing of free.
     close(seen.slos.goodput, 0.5);
 }
 
@@ -270,15 +272,18 @@ fn a_request_is_good_if_every_judge_says_so() {
         judged("strict", 2, true),
     ];
     close(goodput(&["strict"], &first), 2.0 / 3.0);
-    // Who judged counts also where it was not said that someone would: a record tells of its own judges.
+    // Who judged counts also where it was not said that someone would: a record tells of its own
+    // judges.
     close(goodput(&[], &first), 2.0 / 3.0);
-    // Who did not speak of all was not asked, or its words are lost: silence is neither praise nor blame.
+    // Who did not speak of all was not asked, or its words are lost: silence is neither praise nor
+    // blame.
     assert_eq!(goodput(&["strict"], &first[..1]), None);
     assert_eq!(goodput(&["strict", "silent"], &first), None);
     assert_eq!(goodput(&[], &[]), None);
 }
 
-/// What nobody judged is neither good nor bad, and an objective on it is neither met nor missed, but no reason to go on.
+/// What nobody judged is neither good nor bad, and an objective on it is neither met nor missed,
+/// but no reason to go on.
 #[test]
 fn goodput_is_not_known_where_what_it_rests_on_failed() {
     let failed = |part| {
@@ -379,7 +384,8 @@ fn a_judgement_does_not_make_a_failure_good() {
     assert_eq!(seen.slos.goodput, Some(0.0));
 }
 
-/// A record tells what plugins said then; a plugin that is asked again takes its own words back, and no other's, where they stood.
+/// A record tells what plugins said then; a plugin that is asked again takes its own words back,
+/// and no other's, where they stood.
 #[test]
 fn what_a_plugin_says_anew_replaces_what_it_said() {
     let told = |plugin: &str, name: &str| Event::RunJudged {

@@ -6,7 +6,8 @@ use veeksha_events::{Event, NeverSentReason, RequestRecord, SessionEnd};
 use veeksha_metrics::{Fidelity, FidelityReport, FidelitySchedule};
 use veeksha_model::{ErrorClass, NodeId, Recorded, Usage};
 
-/// A request recorded at `at` milliseconds of the trace, dispatched at `dispatched`, complete at `completed`.
+/// A request recorded at `at` milliseconds of the trace, dispatched at `dispatched`, complete at
+/// `completed`.
 fn replayed(session: u64, node: u32, at: u64, dispatched: u64, completed: u64) -> RequestRecord {
     let mut record = answered(session, node, dispatched, completed);
     record.dispatched_at = ms(dispatched);
@@ -42,8 +43,8 @@ fn schedule(offset: u64, speedup: f64) -> Option<FidelitySchedule> {
 
 #[test]
 fn arrivals_are_compared_with_the_mapped_recording() {
-    // Recorded at 500, 1500 and 1500 ms; twice as fast from 100 ms on they are due at 100, 600 and 600.
-    // They end in another order than they arrived in.
+    // Recorded at 500, 1500 and 1500 ms; twice as fast from 100 ms on they are due at 100, 600
+    // and 600. They end in another order than they arrived in.
     let events = [
         finished(replayed(1, 0, 1500, 602, 700)),
         finished(replayed(2, 0, 1500, 606, 900)),
@@ -63,7 +64,8 @@ fn arrivals_are_compared_with_the_mapped_recording() {
     let ignored = report(None, events.clone()).unwrap();
     assert_eq!(ignored.arrivals, None);
     assert_eq!(ignored.replay_fidelity()["arrivals_replayed"], false);
-    // Where the schedule began is not always where the first record is: what was due first was never sent.
+    // Where the schedule began is not always where the first record is: what was due first was
+    // never sent.
     let known = FidelitySchedule {
         offset: 0,
         speedup: 1.0,
@@ -126,7 +128,8 @@ fn lengths_are_compared_with_the_recording_and_with_the_server() {
 
 #[test]
 fn edges_are_measured_from_the_last_parent() {
-    // 0 and 1 complete at 100 and 150; 2 waits for both and thinks for 30 ms: due at 180, sent at 184.
+    // 0 and 1 complete at 100 and 150; 2 waits for both and thinks for 30 ms: due at 180, sent at
+    // 184.
     let events = |order: [usize; 3]| {
         let records = [
             replayed(0, 0, 0, 0, 100),
@@ -144,7 +147,8 @@ fn edges_are_measured_from_the_last_parent() {
 
 #[test]
 fn with_replayed_arrivals_a_later_turn_waits_for_its_own_instant_too() {
-    // Recorded 1000 and 1700 ms; at double speed and from 0 on due at 0 and 350. The parent completes at 100.
+    // Recorded 1000 and 1700 ms; at double speed and from 0 on due at 0 and 350. The parent
+    // completes at 100.
     let turn = after(replayed(0, 1, 1700, 353, 400), &[0], 20);
     let events = [replayed(0, 0, 1000, 0, 100), turn].map(finished);
     let slack = report(schedule(0, 2.0), events.clone())
@@ -160,7 +164,8 @@ fn with_replayed_arrivals_a_later_turn_waits_for_its_own_instant_too() {
 
 #[test]
 fn achieved_gaps_are_compared_with_recorded_ones() {
-    // Recorded: sent at 0, took 400 ms, the next at 650: a gap of 250. Achieved: complete at 100, next at 360: 260.
+    // Recorded: sent at 0, took 400 ms, the next at 650: a gap of 250. Achieved: complete at 100,
+    // next at 360: 260.
     let mut first = replayed(0, 0, 0, 0, 100);
     first.recorded = Some(Recorded {
         at: Some(0),
@@ -215,7 +220,8 @@ fn only_measured_requests_that_were_recorded_count() {
     assert_eq!(report(schedule(0, 1.0), both(never_recorded.clone())), None);
     let unmeasured = drained(replayed(1, 0, 5, 0, 10));
     assert_eq!(report(None, [finished(unmeasured.clone())]), None);
-    // An unmeasured parent still says when its child was due, and an unmeasured arrival where the trace began.
+    // An unmeasured parent still says when its child was due, and an unmeasured arrival where the
+    // trace began.
     let child = after(replayed(1, 1, 45, 33, 50), &[0], 20);
     let events = [never_recorded, unmeasured, child, replayed(2, 0, 65, 61, 80)];
     let report = report(schedule(0, 1.0), events.map(finished)).unwrap();
@@ -255,7 +261,8 @@ fn what_could_not_be_compared_is_null() {
 
 #[test]
 fn sessions_may_end_in_any_way() {
-    // The session's end is told before its last request; another never sends its child; a third names a parent that never was.
+    // The session's end is told before its last request; another never sends its child; a third
+    // names a parent that never was.
     let child = after(replayed(0, 1, 0, 12, 20), &[0], 1);
     let lost = after(replayed(2, 1, 0, 12, 20), &[0], 1);
     let events = [

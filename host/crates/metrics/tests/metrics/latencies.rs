@@ -120,7 +120,8 @@ fn an_answer_at_the_instant_of_its_dispatch_has_no_infinite_throughput() {
     close(latencies(&record).end_to_end, 0.0);
 }
 
-/// A server that answers faster than it is read: nothing says how long the second chunk took, and it was not nothing.
+/// A server that answers faster than it is read: nothing says how long the second chunk took, and
+/// it was not nothing.
 #[test]
 fn chunks_of_one_read_have_no_pace() {
     let record = with_chunks(
@@ -135,7 +136,8 @@ fn chunks_of_one_read_have_no_pace() {
     assert!(run.metric(Metric::DecodeTime).is_none() && run.metric(Metric::Tpot).is_none());
 }
 
-/// The server counts its template too, so that more may be cached than the host counts for the whole prompt.
+/// The server counts its template too, so that more may be cached than the host counts for the
+/// whole prompt.
 #[test]
 fn what_is_cached_is_a_share_of_what_the_server_counts() {
     let cached = |session, cached, prompt| RequestRecord {
@@ -251,8 +253,8 @@ fn tool_call_ends_with_its_finish_event() {
     let seen = latencies(&with_chunks(answered(0, 0, 0, 90), 9, &chunks));
     close(seen.ttfc, 0.020);
     close(seen.end_to_end, 0.060);
-    // 40 ms from the first chunk to the finish event. Nine tokens in two chunks of unknown sizes: half of
-    // them are taken to come after the first chunk.
+    // 40 ms from the first chunk to the finish event. Nine tokens in two chunks of unknown sizes:
+    // half of them are taken to come after the first chunk.
     close(seen.tpot, 0.040 / 4.5);
     assert_eq!(seen.tbc, [0.02]);
 }

@@ -1,6 +1,8 @@
-//! Every metric of requests against values worked out by hand, with the answers that other tools disagree about.
+//! Every metric of requests against values worked out by hand, with the answers that other tools
+//! disagree about.
 //!
-//! A request of these tests is intended at `i`, dispatched at `i + 1`, and its last byte is sent at `i + 4` milliseconds.
+//! A request of these tests is intended at `i`, dispatched at `i + 1`, and its last byte is sent at
+//! `i + 4` milliseconds.
 
 use crate::sequences::*;
 use veeksha_events::RequestRecord;
@@ -68,7 +70,8 @@ fn a_role_and_a_reasoning_before_the_text() {
     is(&seen, Metric::TimeToSecondChunk, 0.010);
     is(&seen, Metric::PrefillTime, 0.017);
     is(&seen, Metric::DecodeTime, 0.040);
-    // Not 65 or 66: usage and [DONE] are no part of the answer (SGLang and inference-perf count them).
+    // Not 65 or 66: usage and [DONE] are no part of the answer (SGLang and inference-perf count
+    // them).
     is(&seen, Metric::EndToEnd, 0.060);
     is(&seen, Metric::EndToEndFromIntended, 0.061);
     is(&seen, Metric::Tpot, 0.040 / 3.0);
@@ -125,8 +128,9 @@ fn an_empty_answer_and_a_failure_midway_have_no_latency_metrics() {
     assert_eq!((seen.counts.requests, seen.counts.errored), (1, 1));
 }
 
-/// Chunks of 1, 2, 0, 3 and 1 tokens at 21, 41, 51, 81 and 91: gaps of 20, 10, 30 and 10. The second chunk gives two samples of 10, the
-/// third none, the fourth three of (10 + 30) / 3, the last one of 10.
+/// Chunks of 1, 2, 0, 3 and 1 tokens at 21, 41, 51, 81 and 91: gaps of 20, 10, 30 and 10. The
+/// second chunk gives two samples of 10, the third none, the fourth three of (10 + 30) / 3, the
+/// last one of 10.
 #[test]
 fn the_gap_before_a_chunk_is_divided_over_its_tokens() {
     let chunks = [
@@ -239,7 +243,8 @@ fn what_servers_say_of_tokens() {
     absent(&usage(0, Some(0), None), &[Metric::CachedTokenShare]);
 }
 
-/// Dispatched at 1; tokens at 81, 141, 201, 371, 421, 451, 551: the golden vector of the fluidity index, 5 of 9 deadlines, 5 of 7 tokens.
+/// Dispatched at 1; tokens at 81, 141, 201, 371, 421, 451, 551: the golden vector of the fluidity
+/// index, 5 of 9 deadlines, 5 of 7 tokens.
 #[test]
 fn fluidity_in_both_published_forms() {
     let at = [81, 141, 201, 371, 421, 451, 551].map(|at| (at, Content));
@@ -258,7 +263,8 @@ fn fluidity_in_both_published_forms() {
     is(&run_in(setup, [finished(record)]), Metric::Fluidity, 1.0);
 }
 
-/// Three tokens at once at 100 ms, then one after 150: on time, because the three saved 100 ms. Then one after 51: late.
+/// Three tokens at once at 100 ms, then one after 150: on time, because the three saved 100 ms.
+/// Then one after 51: late.
 #[test]
 fn tokens_that_come_together_save_time() {
     let record = with_chunks(

@@ -26,7 +26,8 @@ fn check_in(
     Objectives::check(slos.collect(), conditions.collect(), judges.collect(), catalogue)
 }
 
-/// Answers with first chunks after 100, 200, 300, 400 ms, intended at 0, 4, 12 and 16 seconds, of gold, free, gold, free.
+/// Answers with first chunks after 100, 200, 300, 400 ms, intended at 0, 4, 12 and 16 seconds, of
+/// gold, free, gold, free.
 fn four() -> Vec<Event> {
     [
         (0, 0, 100, "gold"),
@@ -119,7 +120,8 @@ fn labels_that_no_request_has_are_told_apart_from_no_samples() {
         of("p99(ttfc{teir=\"gold\"}, window = 10s) <= 1s"),
         "no request has the label teir=\"gold\"; did you mean tier=\"gold\"?; labels seen: tier=\"free\", tier=\"gold\""
     );
-    // Nothing is alike: nothing is guessed. That a count of nothing keeps its bound does not hide the slip.
+    // Nothing is alike: nothing is guessed. That a count of nothing keeps its bound does not hide
+    // the slip.
     assert_eq!(
         of("count(ttfc{zone=\"eu\"}) <= 9"),
         "no request has the label zone=\"eu\"; labels seen: tier=\"free\", tier=\"gold\""

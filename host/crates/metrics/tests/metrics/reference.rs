@@ -8,7 +8,8 @@ use veeksha_model::ChunkKind::{Content, Reasoning, Role};
 use veeksha_model::Label;
 use veeksha_ports::RunResults;
 
-/// numpy's default percentile, written down from its documentation: at `(n - 1) p`, linearly between the neighbours.
+/// numpy's default percentile, written down from its documentation: at `(n - 1) p`, linearly
+/// between the neighbours.
 fn naive(mut values: Vec<f64>, p: f64) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let place = (values.len().checked_sub(1)?) as f64 * p;

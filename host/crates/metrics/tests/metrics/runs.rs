@@ -6,7 +6,8 @@ use veeksha_metrics::{Evaluator, Metric};
 use veeksha_model::ChunkKind::{Content, Role};
 use veeksha_model::{ErrorClass, Usage};
 
-/// Three answers with TTFC 100, 200 and 300 ms; four chunks each, 20, 40 and 60 ms apart; four tokens.
+/// Three answers with TTFC 100, 200 and 300 ms; four chunks each, 20, 40 and 60 ms apart; four
+/// tokens.
 fn three_answers() -> Vec<Event> {
     let answer = |session: u64| {
         let (begin, ttfc, gap) = (session * 1000, 100 * (session + 1), 20 * (session + 1));
@@ -189,7 +190,8 @@ fn goodput_needs_an_slo_that_a_request_can_meet() {
 
 #[test]
 fn goodput_takes_a_requests_own_percentile_and_leaves_out_what_it_does_not_have() {
-    // Gaps of 10, 20 and 30 ms: the median is 20. The second answer has one chunk, so neither gaps nor TPOT.
+    // Gaps of 10, 20 and 30 ms: the median is 20. The second answer has one chunk, so neither gaps
+    // nor TPOT.
     let gaps = with_chunks(
         answered(0, 0, 0, 90),
         4,

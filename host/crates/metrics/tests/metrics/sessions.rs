@@ -6,7 +6,8 @@ use veeksha_metrics::{Evaluation, Metric};
 use veeksha_model::ChunkKind::{Content, Tool};
 use veeksha_model::{ChunkKind, ErrorClass};
 
-/// Intended at `intended`, dispatched a millisecond later, first chunk `first` after dispatch, completed at `completed`.
+/// Intended at `intended`, dispatched a millisecond later, first chunk `first` after dispatch,
+/// completed at `completed`.
 fn turn(node: u32, intended: u64, first: u64, completed: u64, kind: ChunkKind) -> RequestRecord {
     let at = intended + 1 + first;
     with_chunks(
@@ -29,8 +30,8 @@ fn value(evaluation: &Evaluation, metric: Metric) -> Option<f64> {
     Some(summary.mean)
 }
 
-/// A diamond. 0 takes 1..101 and calls a tool; 1 waits 50 for it and takes 152..252; 2 waits 10 and takes 112..412; 3 waits 20 for both and
-/// takes 433..533.
+/// A diamond. 0 takes 1..101 and calls a tool; 1 waits 50 for it and takes 152..252; 2 waits 10 and
+/// takes 112..412; 3 waits 20 for both and takes 433..533.
 fn diamond() -> Vec<RequestRecord> {
     vec![
         turn(0, 0, 40, 101, Tool),
@@ -55,14 +56,15 @@ fn a_diamond_of_four_requests() {
     assert_eq!(think.count, 3);
     close(Some(think.mean), 0.080 / 3.0);
     close(Some(think.max), 0.050);
-    // The shortest TTFC of the run is 40. Without queueing: 0 ends at 40 + 60 = 100; 2 at 110 + 40 + (412 - 192) = 370; 3 begins 20 later
-    // and ends at 390 + 40 + (533 - 483) = 480.
+    // The shortest TTFC of the run is 40. Without queueing: 0 ends at 40 + 60 = 100; 2 at 110 +
+    // 40 + (412 - 192) = 370; 3 begins 20 later and ends at 390 + 40 + (533 - 483) = 480.
     close(of(Metric::SessionSlowdown), 533.0 / 480.0);
 }
 
 #[test]
 fn the_shortest_ttfc_is_one_of_prompts_at_least_as_long() {
-    // 1 has a longer prompt than 0, and needs longer for it: 0 could not have had 10, but 1 could not have had 10 either.
+    // 1 has a longer prompt than 0, and needs longer for it: 0 could not have had 10, but 1 could
+    // not have had 10 either.
     let mut long = after(turn(1, 101, 30, 202, Content), &[0], 0);
     long.total_prompt_tokens = 300;
     let short = turn(0, 0, 10, 101, Content);

@@ -63,7 +63,8 @@ impl Access {
         })
     }
 
-    /// The same, at the port that was found. Browsers share cookies between the ports of a machine, so the port is in the cookie's name.
+    /// The same, at the port that was found. Browsers share cookies between the ports of a machine,
+    /// so the port is in the cookie's name.
     pub(crate) fn at(self, port: u16) -> Access {
         Access {
             cookie_name: format!("veeksha_live_{port}"),
@@ -171,7 +172,8 @@ fn hex(digit: u8) -> Option<u8> {
     (digit as char).to_digit(16).map(|value| value as u8)
 }
 
-/// Whether two secrets are equal, in a time that does not depend on where they differ. Their length is no secret.
+/// Whether two secrets are equal, in a time that does not depend on where they differ. Their length
+/// is no secret.
 fn same(given: &[u8], wanted: &[u8]) -> bool {
     if given.len() != wanted.len() {
         return false;
@@ -182,7 +184,8 @@ fn same(given: &[u8], wanted: &[u8]) -> bool {
     black_box(difference) == 0
 }
 
-/// 128 bits that nobody outside can know: SipHash of nothing under two keys from the system's random source.
+/// 128 bits that nobody outside can know: SipHash of nothing under two keys from the system's
+/// random source.
 fn random_name() -> String {
     let draw = || RandomState::new().build_hasher().finish();
     format!("{:016x}{:016x}", draw(), draw())

@@ -65,7 +65,8 @@ impl Server {
             let slots = Arc::new(Semaphore::new(MOST_CONNECTIONS));
             loop {
                 let Ok((stream, _)) = listener.accept().await else {
-                    // Out of descriptors, or the other side has gone again: neither is a reason to spin.
+                    // Out of descriptors, or the other side has gone again: neither is a reason to
+                    // spin.
                     sleep(Duration::from_millis(50)).await;
                     continue;
                 };
@@ -119,7 +120,8 @@ impl Server {
         published.data
     }
 
-    /// A stream that tells each new version. It holds two notices; a reader that does not take them misses what comes meanwhile.
+    /// A stream that tells each new version. It holds two notices; a reader that does not take them
+    /// misses what comes meanwhile.
     pub(crate) fn events(self: &Arc<Self>) -> Events {
         let (sender, receiver) = mpsc::channel(2);
         let server = Arc::clone(self);

@@ -1,5 +1,5 @@
-//! A headless Chromium, driven over the DevTools protocol through a pipe: JSON messages that end with a zero byte. No port is opened, and no crate
-//! is needed.
+//! A headless Chromium, driven over the DevTools protocol through a pipe: JSON messages that end
+//! with a zero byte. No port is opened, and no crate is needed.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -45,7 +45,8 @@ impl Browser {
     /// Starts it with a tab of this size.
     pub(crate) fn start(program: &Path, width: u32, height: u32) -> Browser {
         let profile = tempfile::tempdir().unwrap();
-        // The protocol's pipe is descriptors 3 and 4; the shell makes them of the two that a child always has.
+        // The protocol's pipe is descriptors 3 and 4; the shell makes them of the two that a child
+        // always has.
         let mut child = Command::new("bash")
             .args(["-c", "exec \"$0\" \"$@\" 3<&0 4>&1"])
             .arg(program)

@@ -57,7 +57,8 @@ fn it_draws_itself_without_a_complaint_and_asks_nobody() {
     assert_eq!(asked.len(), 1, "the page itself: {asked:?}");
 }
 
-/// The page derives latencies from times of microseconds; `page_data` computes them from the records' nanoseconds.
+/// The page derives latencies from times of microseconds; `page_data` computes them from the
+/// records' nanoseconds.
 #[test]
 fn its_figures_are_those_of_the_records() {
     let data = some_data();
@@ -201,7 +202,8 @@ fn light_and_dark_and_small() {
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
-/// What was sent after the timeout is shown, and is no sample of anything; many metrics and slices are folded.
+/// What was sent after the timeout is shown, and is no sample of anything; many metrics and slices
+/// are folded.
 #[test]
 fn what_does_not_count_is_told_apart() {
     let mut events = sample::run::events(300, 60.0, 9);
@@ -248,8 +250,9 @@ fn what_does_not_count_is_told_apart() {
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
-/// A plugin's metric counts the requests that the host's own metrics count; what the host gave up while the run drained is drawn as
-/// drained, not as a failure; and a column of the table keeps its unit.
+/// A plugin's metric counts the requests that the host's own metrics count; what the host gave up
+/// while the run drained is drawn as drained, not as a failure; and a column of the table keeps its
+/// unit.
 #[test]
 fn drained_requests_are_no_samples_and_no_failures() {
     let mut events = sample::run::events(300, 60.0, 9);

@@ -1,4 +1,5 @@
-//! The page in a browser: headless Chromium where there is one (`CHROMIUM`, or on the path), else these tests say that they did not run.
+//! The page in a browser: headless Chromium where there is one (`CHROMIUM`, or on the path), else
+//! these tests say that they did not run.
 //!
 //! `PAGE_SHOTS=FOLDER` keeps screenshots, for looking at the page.
 #![expect(

@@ -2,8 +2,8 @@
 
 use crate::{open, sample};
 
-/// With nothing selected a card and the key figure of its metric are of the same requests: those that were measured and answered. What is
-/// known of one that broke stays in its row.
+/// With nothing selected a card and the key figure of its metric are of the same requests: those
+/// that were measured and answered. What is known of one that broke stays in its row.
 #[test]
 fn charts_of_values_are_of_the_requests_that_count() {
     use veeksha_events::{Event, Status};
@@ -55,7 +55,8 @@ fn charts_of_values_are_of_the_requests_that_count() {
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
-/// The host counts pieces of text; how long an answer is says the server. The last chunk of an answer stands at its output tokens.
+/// The host counts pieces of text; how long an answer is says the server. The last chunk of an
+/// answer stands at its output tokens.
 #[test]
 fn tokens_of_chunks_add_up_to_the_answer() {
     const MILLI: u64 = 1_000_000;
@@ -81,8 +82,8 @@ fn tokens_of_chunks_add_up_to_the_answer() {
         let last = chunks[2];
         let most = format!("at most {last}.");
         assert!(told.as_str().unwrap().ends_with(&most), "{told}");
-        // The chart has 58 pixels left of its axis, 12 right, 8 above and 24 below; a fiftieth more than the longest answer, a twenty-fifth
-        // more than its tokens.
+        // The chart has 58 pixels left of its axis, 12 right, 8 above and 24 below; a fiftieth more
+        // than the longest answer, a twenty-fifth more than its tokens.
         let [x, y, width, height] = browser.place("#plot-tokens .plot-area");
         for (place, expected) in chunks.into_iter().enumerate() {
             let right = (place + 1) as f64 / (3.0 * 1.02);

@@ -49,7 +49,8 @@ pub(crate) fn data(events: &[Event], limit: usize) -> PageData {
     let seconds = |from: Nanos, to: Nanos| (to as f64 - from as f64) / 1e9;
     let first = |record: &RequestRecord| record.generated_at().next();
     let last = |record: &RequestRecord| record.generated_at().last();
-    // The host's metrics are of answered requests; what a failed one had shown before it broke is no sample.
+    // The host's metrics are of answered requests; what a failed one had shown before it broke is
+    // no sample.
     let mut ttfc: Vec<f64> = answered
         .iter()
         .filter_map(|record| Some(seconds(record.dispatched_at, first(record)?)))

@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// Ten-second windows from the first intended instant on: 100 and 200 in the first, 300 and 400 in the second.
+/// Ten-second windows from the first intended instant on: 100 and 200 in the first, 300 and 400 in
+/// the second.
 #[test]
 fn windows_count_by_their_worst() {
     comes_to("mean(ttfc, window = 10s) <= 350ms", true, Some(0.35), Some(2));
@@ -43,7 +44,8 @@ fn windows_count_by_their_worst() {
     assert_eq!((first.from, first.windows), (0, 3));
 }
 
-/// A request each second from 0 to 9, gold and free in turn, of two tokens and a TTFC of 9 ms; those of the seconds 4, 5 and 6 fail.
+/// A request each second from 0 to 9, gold and free in turn, of two tokens and a TTFC of 9 ms;
+/// those of the seconds 4, 5 and 6 fail.
 fn outage() -> Vec<Event> {
     let record = |i: u64| {
         let tier = ["gold", "free"][i as usize % 2];
@@ -170,7 +172,8 @@ fn an_answer_without_a_sample_is_told_apart_from_no_answer() {
     );
 }
 
-/// If nothing at all was answered, windows change nothing: a count of nothing is 0, a sum of nothing does not exist.
+/// If nothing at all was answered, windows change nothing: a count of nothing is 0, a sum of
+/// nothing does not exist.
 #[test]
 fn windows_of_a_run_without_answers() {
     let fails =
@@ -193,8 +196,8 @@ fn windows_of_a_run_without_answers() {
     assert_eq!(of("p99(ttfc, window = 1s) <= 1"), (false, None, why));
 }
 
-/// A request each second, from 0 to 10, and the last one is slow: the schedule stands for 11 s, so the third window of four seconds ends
-/// there and not at 12 s.
+/// A request each second, from 0 to 10, and the last one is slow: the schedule stands for 11 s, so
+/// the third window of four seconds ends there and not at 12 s.
 #[test]
 fn the_last_window_ends_where_the_schedule_does() {
     let eleven = (0..11).map(|i| {
@@ -207,7 +210,8 @@ fn the_last_window_ends_where_the_schedule_does() {
     assert_eq!((worst.sample_count, worst.windows), (3, 3));
 }
 
-/// A request each second, from 0 to 10: windows of four seconds have four, four and, as the schedule ended at 11, three.
+/// A request each second, from 0 to 10: windows of four seconds have four, four and, as the
+/// schedule ended at 11, three.
 #[test]
 fn a_window_that_the_schedule_left_early_is_not_asked_to_be_full() {
     let eleven = || (0..11).map(|i| finished(with_chunks(answered(i, 0, 1000 * i, 1000 * i + 9), 2, &[])));
@@ -240,7 +244,8 @@ fn a_window_that_the_schedule_left_early_is_not_asked_to_be_full() {
     );
 }
 
-/// Two sessions: one came to its end in the first second, the other one lost its later requests to a failure in the next.
+/// Two sessions: one came to its end in the first second, the other one lost its later requests to
+/// a failure in the next.
 #[test]
 fn a_session_that_a_failure_cut_short_counts_in_its_window() {
     use veeksha_events::SessionEnd;
@@ -275,7 +280,8 @@ fn a_session_that_a_failure_cut_short_counts_in_its_window() {
     );
 }
 
-/// Plugins see the windows of an outage at the end too: what was asked for says how many there are, not what was answered.
+/// Plugins see the windows of an outage at the end too: what was asked for says how many there are,
+/// not what was answered.
 #[test]
 fn windows_reach_to_the_last_request_that_was_asked_for() {
     let events = (0..5).map(|i| {
