@@ -1,21 +1,22 @@
-//! What it costs to understand an event of a stream, with skeletons and with the parser alone.
+//! Measures the cost of interpreting a stream event, with skeletons and with the parser alone.
 //!
 //! ```text
 //! cargo run --release -p veeksha-endpoint --example stream_speed            # nanoseconds per event
-//! cargo run --release -p veeksha-endpoint --example stream_speed 100000 chat skeletons     # one way only, for callgrind
+//! cargo run --release -p veeksha-endpoint --example stream_speed 100000 chat skeletons     # a single mode, for callgrind
 //! ```
 //!
-//! Instructions per event come from two runs under `valgrind --tool=callgrind` with different numbers of events: the difference of
-//! their instructions, divided by the difference of the numbers.
+//! To get instructions per event, run twice under `valgrind --tool=callgrind` with different event
+//! counts and divide the difference in instructions by the difference in counts.
 
 use std::time::{Duration, Instant};
 
 use veeksha_endpoint::{AnswerStream, BodyEnd, EndpointKind, ReadStamp};
 
-/// Events of one answer; after that a new one begins, as it does in a run.
+/// Events per answer. A new answer begins after that many, as in a run.
 const EVENTS_OF_AN_ANSWER: usize = 512;
 
-/// Name, endpoint, and the event of a token: what the servers send, with texts of the usual length.
+/// Name, endpoint, and the event of one token: the format that servers send, with texts of typical
+/// length.
 type Shape = (&'static str, EndpointKind, fn(usize) -> String);
 
 const TEXTS: [&str; 8] = [" the", " model", "ing", ",", " of", "\\n", " tokens", " süß"];
@@ -64,7 +65,7 @@ fn shapes() -> [Shape; 5] {
     ]
 }
 
-/// Understands so many events, one read each, and returns how many bytes of text they had.
+/// Reads `count` events, one read each, and returns their bytes of text.
 fn run(endpoint: &EndpointKind, events: &[String], count: usize, skeletons: bool) -> usize {
     let mut bytes = 0;
     let mut read = 0;

@@ -1,4 +1,4 @@
-//! What the events of one answer add up to.
+//! Accumulated state of the events of one answer.
 
 use serde_json::Value;
 use veeksha_model::{AnswerPart, Chunk, ChunkKind, ErrorClass, Nanos, Response, ToolCall, Usage};
@@ -8,61 +8,63 @@ use crate::error_body::{ServerError, error_in};
 use crate::failure::{Failure, one_line, shorten};
 use crate::skeleton::{Fit, Ignored, PlainEvent, Span, unescape};
 
-/// What has been understood so far.
+/// The state accumulated so far.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     pub(crate) chunks: Vec<Chunk>,
-    /// Bytes of text, visible or not, that each generated chunk added.
+    /// Bytes of text, visible or reasoning, that each generated chunk added.
     texts: Vec<u32>,
-    /// The server's running count of generated tokens at each generated chunk, where its event had one.
+    /// The server's running count of generated tokens at each generated chunk whose event had one.
     running_tokens: Vec<u32>,
-    /// Bytes of text before the event that is being read.
+    /// Bytes of text before the current event.
     text_before: usize,
-    /// All of it but its texts.
+    /// The response without its texts.
     response: Response,
-    /// Visible text: valid UTF-8, checked piece by piece.
+    /// Visible text. Valid UTF-8, because each piece is checked when it is appended.
     text: Vec<u8>,
-    /// Reasoning text, likewise.
+    /// Reasoning text. Valid UTF-8, like `text`.
     reasoning: Vec<u8>,
     /// Server indices of `response.tool_calls`.
     tool_indices: Vec<u32>,
     pub(crate) finished: bool,
-    /// The end marker came.
+    /// True after the end marker.
     pub(crate) done: bool,
-    /// The failure and when it was known.
+    /// The failure and the time at which it was detected.
     pub(crate) failure: Option<(Failure, Nanos)>,
-    /// At least one event with data was seen.
+    /// True after the first event with data.
     pub(crate) any_event: bool,
     pub(crate) first_generated_at: Option<Nanos>,
-    /// Events so far, those that are not recorded included.
+    /// Events so far, including those that are not recorded.
     pub(crate) events: usize,
     comments: usize,
-    /// The response is one event that was not streamed: what it brings is not a chunk of a stream.
+    /// True if the response is one event that was not streamed: its parts are not chunks of a
+    /// stream.
     is_whole: bool,
     said: Said,
 }
 
-/// What the event that is being read says.
+/// Contents of the current event.
 #[derive(Debug, Default)]
 struct Said {
     kind: Option<ChunkKind>,
     usage: bool,
-    /// The only thing it says, as long as it says one thing only.
+    /// The text of the event, if the event contains exactly one part.
     text: Option<Span>,
-    /// It says something else, or more than one thing.
+    /// True if the event contains another part, or more than one.
     more: bool,
     ignored: Ignored,
     failure: Option<Failure>,
 }
 
-/// Comments of a response that are recorded; a server that sends nothing else must not fill the memory.
+/// Maximum number of recorded comments per response. Bounds the memory if a server sends nothing
+/// but comments.
 pub(crate) const MAX_COMMENTS: usize = 10_000;
 
-/// Finish reasons with which a server reports that generation failed: `abort` (vLLM, SGLang), `error`
-/// (vLLM, Mistral, OpenRouter).
+/// Finish reasons with which a server reports that generation failed: `abort` (vLLM, SGLang),
+/// `error` (vLLM, Mistral, OpenRouter).
 const FAILURE_REASONS: [&str; 2] = ["abort", "error"];
 
-/// The kind of an event that says several things is the one that comes first here.
+/// Precedence of chunk kinds: an event with several parts gets the kind that comes first here.
 const RANKS: [ChunkKind; 8] = [
     ChunkKind::Content,
     ChunkKind::Tool,
@@ -81,7 +83,7 @@ fn rank(kind: ChunkKind) -> usize {
         .unwrap_or(RANKS.len())
 }
 
-/// What an event says; called by the endpoints while they read it.
+/// Contents of an event. The endpoint readers call these methods while they read it.
 impl Answer {
     fn say(&mut self, kind: ChunkKind) {
         if self.said.kind.is_none_or(|known| rank(kind) < rank(known)) {
@@ -105,28 +107,29 @@ impl Answer {
         }
     }
 
-    /// Nothing was generated.
+    /// Records a role. Nothing was generated.
     pub(crate) fn role(&mut self) {
         self.say(ChunkKind::Role);
     }
 
-    /// Visible text; an empty one was not generated.
+    /// Appends visible text. Empty text does not count as generated.
     pub(crate) fn content(&mut self, text: &str) {
         self.say_text(ChunkKind::Content, text);
     }
 
-    /// Reasoning text; an empty one was not generated.
+    /// Appends reasoning text. Empty text does not count as generated.
     pub(crate) fn reasoning(&mut self, text: &str) {
         self.say_text(ChunkKind::Reasoning, text);
     }
 
-    /// Something was generated that has no text of its own.
+    /// Records generated output without text.
     pub(crate) fn generated(&mut self, kind: ChunkKind) {
         self.said.more = true;
         self.say(kind);
     }
 
-    /// A piece of a tool call. Pieces belong together by their index; without one, a new id begins a new call.
+    /// Appends a piece of a tool call. Pieces are grouped by index; without an index, a new id
+    /// begins a new call.
     pub(crate) fn tool(&mut self, index: Option<u32>, id: &str, name: &str, arguments: &str) {
         self.generated(ChunkKind::Tool);
         let calls = &mut self.response.tool_calls;
@@ -149,20 +152,20 @@ impl Answer {
         if call.id.is_empty() {
             call.id.push_str(id);
         }
-        // Some servers repeat the whole name with every piece.
+        // Some servers repeat the whole name in every piece.
         if name != call.name {
             call.name.push_str(name);
         }
         call.arguments.push_str(arguments);
     }
 
-    /// Whether pieces of the call of this index have brought arguments.
+    /// Returns true if the pieces of the call at `index` contained arguments.
     pub(crate) fn has_arguments(&self, index: u32) -> bool {
         let place = self.tool_indices.iter().position(|known| *known == index);
         place.is_some_and(|place| !self.response.tool_calls[place].arguments.is_empty())
     }
 
-    /// Generation ended; an empty word says nothing.
+    /// Records the finish reason. An empty reason is ignored.
     pub(crate) fn finish(&mut self, reason: &str) {
         if reason.is_empty() {
             return;
@@ -178,7 +181,7 @@ impl Answer {
         self.say(ChunkKind::Finish);
     }
 
-    /// Token counts: the last ones count.
+    /// Sets the token counts. The last counts win.
     pub(crate) fn usage(&mut self, usage: Usage) {
         self.said.more = true;
         self.said.usage = true;
@@ -186,47 +189,47 @@ impl Answer {
         self.response.usage = Some(usage);
     }
 
-    /// The end marker.
+    /// Records the end marker as the event's content.
     pub(crate) fn done(&mut self) {
         self.said.more = true;
         self.done = true;
         self.say(ChunkKind::Done);
     }
 
-    /// The end came with an event that is something else in the first place.
+    /// Records the end marker for an event whose primary content is something else.
     pub(crate) fn done_with_this(&mut self) {
         self.said.more = true;
         self.done = true;
     }
 
-    /// A keep-alive.
+    /// Records a keep-alive comment.
     pub(crate) fn comment(&mut self) {
         self.said.more = true;
         self.say(ChunkKind::Comment);
     }
 
-    /// The request failed.
+    /// Records an error that the server reported.
     pub(crate) fn error(&mut self, error: ServerError) {
         self.refuse(in_stream(error));
     }
 
-    /// The request failed, or its answer is not what it should be.
+    /// Fails the request: an error, or an invalid answer.
     pub(crate) fn refuse(&mut self, failure: Failure) {
         self.said.more = true;
         self.said.failure.get_or_insert(failure);
     }
 
-    /// A member whose value is not looked at, as its JSON stands in the event.
+    /// Records a member whose value is not read. `json` is its raw JSON, borrowed from the event.
     pub(crate) fn ignored(&mut self, json: &str) {
         self.said.ignored.add(json);
     }
 
-    /// Whether text was generated before.
+    /// Returns true if text was generated before.
     pub(crate) fn has_text(&self) -> bool {
         !self.text.is_empty()
     }
 
-    /// Whether nothing was found that belongs to an answer.
+    /// Returns true if the event contained no part of an answer.
     pub(crate) fn is_empty(&self) -> bool {
         self.text.is_empty() && self.reasoning.is_empty() && self.response == Response::default()
     }
@@ -251,9 +254,10 @@ impl Answer {
     }
 }
 
-/// The events, one after the other.
+/// Event lifecycle.
 impl Answer {
-    /// The state before the first event. `is_whole`: the response is one event that was not streamed.
+    /// Returns the state before the first event. `is_whole` is true for a response that is one
+    /// event and was not streamed.
     pub(crate) fn new(is_whole: bool) -> Self {
         Answer {
             is_whole,
@@ -267,18 +271,18 @@ impl Answer {
         }
     }
 
-    /// Bytes of text so far, visible or not.
+    /// Returns the bytes of text so far, visible or reasoning.
     pub(crate) fn text_bytes(&self) -> usize {
         self.text.len() + self.reasoning.len()
     }
 
-    /// Whether nothing that still comes can change the verdict.
+    /// Returns true if no further input can change the result.
     pub(crate) fn is_over(&self) -> bool {
         self.done || self.failure.is_some()
     }
 
-    /// Takes in what the event said that was just read. It gives back what a skeleton needs, if the event said one text and
-    /// nothing else.
+    /// Commits the event that was just read. Returns the input for a skeleton if the event
+    /// contained one text and nothing else.
     pub(crate) fn end_event(&mut self, stamp: ReadStamp, merged: bool, bytes: usize) -> Option<PlainEvent> {
         let said = std::mem::take(&mut self.said);
         if let Some(failure) = said.failure {
@@ -287,7 +291,7 @@ impl Answer {
         }
         let kind = match said.kind {
             Some(kind) if self.is_whole && kind.is_generated() => ChunkKind::Finish,
-            // LiteLLM's usage event: a choice with an empty delta.
+            // LiteLLM sends usage with a choice whose delta is empty.
             Some(ChunkKind::Role) if said.usage && self.finished => ChunkKind::Usage,
             Some(kind) => kind,
             None if said.usage => ChunkKind::Usage,
@@ -334,7 +338,8 @@ impl Answer {
         });
     }
 
-    /// Takes in an event that fits a skeleton; false, and nothing changed: its text is not what it seemed.
+    /// Commits an event that fits a skeleton. Returns false and changes nothing if its text is
+    /// invalid.
     #[inline]
     pub(crate) fn fitted(&mut self, stamp: ReadStamp, merged: bool, fit: &Fit<'_>) -> bool {
         let text = match fit.kind {
@@ -350,7 +355,8 @@ impl Answer {
         true
     }
 
-    /// `rule` is what shows that an answer is complete, and `marker` how the endpoint marks its end.
+    /// Returns the result of the answer. `rule` is the proof of completeness, `marker` describes
+    /// the endpoint's end in messages.
     pub(crate) fn verdict(
         self,
         (rule, marker): (EndRule, &str),
@@ -363,7 +369,8 @@ impl Answer {
             !self.texts.is_empty() || self.text_bytes() > 0 || !self.response.tool_calls.is_empty();
         let response = || {
             let mut response = self.response;
-            // A server that reports zeros has not counted; the caller's tokenizer counts instead.
+            // A server that reports zeros did not count; the caller counts with its tokenizer
+            // instead.
             if has_output && response.usage.is_some_and(|usage| usage.completion == 0) {
                 response.usage = None;
             }
@@ -416,8 +423,8 @@ impl Answer {
     }
 }
 
-/// Returns the tokens that each of `chunks` generated chunks added, from the server's running counts;
-/// empty unless every chunk has one and they never decrease.
+/// Returns the tokens that each of `chunks` generated chunks added, from the server's running
+/// counts. Empty unless every chunk has a count and the counts never decrease.
 fn chunk_tokens(running: &[u32], chunks: usize) -> Vec<u32> {
     if running.len() != chunks || running.last().is_none_or(|total| *total == 0) {
         return Vec::new();
@@ -430,20 +437,21 @@ fn chunk_tokens(running: &[u32], chunks: usize) -> Vec<u32> {
         .unwrap_or_default()
 }
 
-/// Every piece was UTF-8, so the whole is.
+/// Converts to a `String`. Each piece was checked as UTF-8, so the whole is UTF-8.
 fn into_text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-/// What shows that an answer is complete.
+/// Condition under which an answer is complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum EndRule {
-    /// The server said why it stopped.
+    /// The server sent a finish reason.
     #[default]
     FinishReason,
-    /// The end marker came: of a template that has no place for a finish reason.
+    /// The end marker was received. Applies to a template without a pointer to a finish reason.
     Marker,
-    /// The body ended as HTTP says, and something was generated: of a template that has neither.
+    /// The body ended as HTTP defines it, and something was generated. Applies to a template with
+    /// neither a finish reason nor a marker.
     Body,
 }
 
@@ -451,7 +459,7 @@ pub(crate) fn in_stream(error: ServerError) -> Failure {
     Failure::with_status(ErrorClass::InStream, error.code, one_line(&error.message))
 }
 
-/// The error in an event that is one by name, whatever its shape.
+/// Returns the failure of an event named `error`, for any shape of `data`.
 pub(crate) fn named_error(data: &str) -> Failure {
     let error = serde_json::from_str::<Value>(data).ok();
     let error = error.and_then(|value| match value {
@@ -464,7 +472,8 @@ pub(crate) fn named_error(data: &str) -> Failure {
     }))
 }
 
-/// The failure of an event that cannot be read: an error of the server in one of the usual shapes, or else nonsense.
+/// Returns the failure of an event that cannot be parsed: a server error in one of the usual
+/// shapes, or else invalid data.
 pub(crate) fn unreadable(data: &str, why: &serde_json::Error) -> Failure {
     let error = serde_json::from_str::<Value>(data).ok();
     match error.and_then(|value| error_in(&value)) {

@@ -4,42 +4,43 @@ use veeksha_model::{Chunk, Nanos, Response};
 
 use crate::failure::Failure;
 
-/// One read of the socket: bytes that came out of it share its time and its number.
+/// One read of the socket. All bytes of a read share its time and number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadStamp {
-    /// When what it brought had arrived (see [`veeksha_model::Chunk::at`]).
+    /// Arrival time of the read's bytes (see [`veeksha_model::Chunk::at`]).
     pub at: Nanos,
-    /// How much later the read returned, in nanoseconds; 0 where that is not known.
+    /// Delay between arrival and the return of the read, in nanoseconds; 0 if unknown.
     pub lag: u32,
-    /// Its number on the connection.
+    /// Sequence number of the read on its connection.
     pub read: u64,
 }
 
-/// How a body ended.
+/// End of a response body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BodyEnd {
-    /// As HTTP says it ends.
+    /// The body is complete as defined by HTTP.
     Complete,
-    /// Before that, with the reason.
+    /// The body ended early, for this reason.
     Broken(Failure),
 }
 
-/// What came of an answer.
+/// Result of reading one answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnswerOutcome {
-    /// Every event, in order.
+    /// All events, in order.
     pub chunks: Vec<Chunk>,
-    /// Bytes of text, visible or reasoning, that each *generated* chunk added to the answer, in their order. A piece of a tool call adds
-    /// none.
+    /// Bytes of text, visible or reasoning, that each *generated* chunk added to the answer, in
+    /// order. 0 for a piece of a tool call.
     pub chunk_texts: Vec<u32>,
-    /// Tokens that each *generated* chunk added, in their order, by the server's running counts (vLLM's
-    /// `stream_options.continuous_usage_stats`). Empty unless every generated chunk came with a count.
+    /// Tokens that each *generated* chunk added, in order, from the server's running counts (vLLM's
+    /// `stream_options.continuous_usage_stats`). Empty unless every generated chunk had a count.
     pub chunk_tokens: Vec<u32>,
-    /// The answer, or why there is none.
+    /// The answer, or the reason why there is none.
     pub result: Result<Response, Failure>,
-    /// When the last event was read or the failure was known; `None`: when the body ended.
+    /// Time at which the last event was read or the failure was detected; `None` if the end of the
+    /// body completed the answer.
     pub completed_at: Option<Nanos>,
 }
 
-/// Characters of an unreadable answer that are quoted.
+/// Maximum length, in characters, of a quote from an unreadable answer.
 pub(crate) const QUOTED_CHARS: usize = 200;

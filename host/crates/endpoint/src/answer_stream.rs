@@ -1,20 +1,27 @@
-//! Makes chunks and a response of an answer's body.
+//! Conversion of a response body into chunks and a response.
 //!
-//! Pure: the caller passes bytes with the read they came from; [`AnswerStream::finish`] gives the verdict. Rules that are not
-//! obvious:
+//! Pure: the caller passes bytes with the read they came from; [`AnswerStream::finish`] returns the
+//! result. Rules that are not obvious:
 //!
-//! * **Success needs a finish reason.** `[DONE]` alone proves nothing (vLLM and dynamo send it after an error); an answer with a
-//!   finish reason is complete, even if the connection is lost afterwards. A template that has no place for a finish reason says
-//!   the end otherwise: by its marker, else by the end of the body.
-//! * **An error wins**, even after a finish reason: in the shapes of [`crate::error_in`], or by its name (`event: error`).
-//! * **Only choice 0 counts.** With `n = 2` the events of the other choices are recorded with kind `role` (nothing was
-//!   generated for this answer). Servers do not agree whether usage counts one choice or all; what they say is taken as it is.
-//! * **Chunks are not tokens.** [`veeksha_model::Response::output_tokens`] is the server's count, else 0; the caller counts with
-//!   the tokenizer where [`veeksha_model::Response::usage`] is `None`.
-//! * **The last usage wins**, wherever it stands: in an event of its own, in the finish event, in every event.
-//! * **After the end marker nothing counts.** The body is still read to its end, because the connection is to be used again.
+//! * **Success requires a finish reason.** `[DONE]` alone is not sufficient (vLLM and dynamo send
+//!   it after an error). An answer with a finish reason is complete even if the connection is lost
+//!   afterwards. A template without a pointer to a finish reason marks the end by its marker, else
+//!   by the end of the body.
+//! * **An error wins**, even after a finish reason, in the shapes of [`crate::error_in`] or by its
+//!   name (`event: error`).
+//! * **Only choice 0 counts.** With `n = 2` the events of the other choices are recorded with kind
+//!   `role` (nothing was generated for this answer). Servers disagree on whether usage counts one
+//!   choice or all; the reported value is used unchanged.
+//! * **Chunks are not tokens.** [`veeksha_model::Response::output_tokens`] is the server's count,
+//!   else 0. The caller counts with the tokenizer where [`veeksha_model::Response::usage`] is
+//!   `None`.
+//! * **The last usage wins**, wherever it appears: in a separate event, in the finish event, or in
+//!   every event.
+//! * **Input after the end marker is ignored.** The body is still read to its end so that the
+//!   connection can be reused.
 //!
-//! Events that differ from an earlier one only in their text are understood without a parser: see `skeleton.rs`.
+//! Events that differ from an earlier one only in their text are interpreted without a parser: see
+//! `skeleton.rs`.
 
 use veeksha_model::{Chunk, ChunkKind, ErrorClass, Framing, Nanos};
 
@@ -26,10 +33,11 @@ use crate::events::Reader;
 use crate::failure::{Failure, shorten};
 use crate::skeleton::{PlainEvent, Skeleton};
 
-/// The most text that an answer may have: some four million tokens.
+/// Maximum bytes of text in an answer: about four million tokens.
 pub const MAX_TEXT_BYTES: usize = 16 << 20;
 
-/// Limit of the events of a response, 24 MB of chunks. The longest outputs have some 100,000 tokens.
+/// Maximum number of events in a response, 24 MB of chunks. The longest outputs have about 100,000
+/// tokens.
 pub const MAX_EVENTS: usize = 1_000_000;
 
 /// The state of one streamed answer.
@@ -39,16 +47,17 @@ pub struct AnswerStream {
     cutter: Cutter,
     skeleton: Skeleton,
     answer: Answer,
-    /// Nothing is half read and nothing is over: the next event may fit the skeleton.
+    /// True if no event is incomplete and the answer is not over: the next event may fit the
+    /// skeleton.
     ready: bool,
     /// The read that completed the last event.
     last_read: Option<u64>,
-    /// The first bytes, for the message about an answer that is no event stream.
+    /// The first bytes of the body, quoted in the error for a body that is not an event stream.
     beginning: Vec<u8>,
 }
 
 impl AnswerStream {
-    /// The state before the first byte.
+    /// Returns the state before the first byte.
     pub fn new(endpoint: &EndpointKind) -> Self {
         AnswerStream {
             reader: Reader::new(endpoint),
@@ -61,19 +70,20 @@ impl AnswerStream {
         }
     }
 
-    /// Parses every event. It gives the same verdict and takes longer: for tests and measurements of just that.
+    /// Parses every event. The result is the same and takes longer. For tests and benchmarks of
+    /// skeletons.
     pub fn without_skeletons(mut self) -> Self {
         self.skeleton.turn_off();
         self
     }
 
-    /// How many of the events seen so far were understood without a parser.
+    /// Returns the number of events so far that were interpreted without a parser.
     pub fn fitted_events(&self) -> u64 {
         self.skeleton.fitted()
     }
 
-    /// Takes the next bytes of the body. Returns false once the rest is of no use: the answer cannot be understood and the
-    /// connection is better given up.
+    /// Processes the next bytes of the body. Returns false once the rest is useless: the answer
+    /// cannot be interpreted, and the connection should be closed.
     pub fn on_bytes(&mut self, stamp: ReadStamp, bytes: &[u8]) -> bool {
         let rest = match self.ready {
             true => self.fit_events(stamp, bytes),
@@ -82,7 +92,8 @@ impl AnswerStream {
         (rest.is_empty() || self.parse_events(stamp, rest)) && self.is_bounded(stamp)
     }
 
-    /// An answer without an end must not fill the memory, nor keep the tokenizer busy for minutes.
+    /// Returns false, and fails the answer, above the limits. An endless answer would exhaust the
+    /// memory and occupy the tokenizer for minutes.
     fn is_bounded(&mut self, stamp: ReadStamp) -> bool {
         let refuse = |what: String| Failure::new(ErrorClass::Protocol, what);
         let failure = if self.answer.text_bytes() > MAX_TEXT_BYTES {
@@ -99,7 +110,7 @@ impl AnswerStream {
         false
     }
 
-    /// Takes in the events at the front that fit the skeleton; returns what is left.
+    /// Processes the leading events that fit the skeleton. Returns the remaining input.
     #[inline]
     fn fit_events<'a>(&mut self, stamp: ReadStamp, mut input: &'a [u8]) -> &'a [u8] {
         while !input.is_empty()
@@ -158,34 +169,36 @@ impl AnswerStream {
         !matches!(&self.answer.failure, Some((failure, _)) if failure.class == ErrorClass::Protocol)
     }
 
-    /// When the first generated chunk arrived.
+    /// Returns the arrival time of the first generated chunk.
     pub fn first_generated_at(&self) -> Option<Nanos> {
         self.answer.first_generated_at
     }
 
-    /// Whether the endpoint's end was seen, although the body may go on: nothing that still comes counts.
+    /// Returns true after the endpoint's end marker, although the body may continue. Later input is
+    /// ignored.
     pub fn is_done(&self) -> bool {
         self.answer.done
     }
 
-    /// Whether the answer is complete although the body has not ended.
+    /// Returns true if the answer is complete although the body has not ended.
     pub fn is_answered(&self) -> bool {
         let (rule, _) = self.reader.end_rule();
         let complete = self.answer.finished || (rule == EndRule::Marker && self.answer.done);
         complete && self.answer.failure.is_none()
     }
 
-    /// The events seen so far.
+    /// Returns the events so far.
     pub fn chunks(&self) -> &[Chunk] {
         &self.answer.chunks
     }
 
-    /// The body has ended. `stamp` is the connection's last read.
+    /// Ends the body and returns the result. `stamp` is the connection's last read.
     pub fn finish(mut self, stamp: ReadStamp, content_type: Option<&str>, end: BodyEnd) -> AnswerOutcome {
         if end == BodyEnd::Complete {
             let whole_body = matches!(self.cutter, Cutter::Whole { .. });
-            // A server that ends without the last blank line; half an event is no event. What is left is at most what was
-            // accepted, so the bound is not met here.
+            // Handles a server that omits the final blank line; an incomplete event is not an
+            // event. The remaining input was within the limits when it was accepted, so they are
+            // not checked here.
             while !self.answer.is_over()
                 && let Ok(Some(item)) = self.cutter.finish()
             {
@@ -203,7 +216,8 @@ impl AnswerStream {
     }
 }
 
-/// Understands one item. It gives back what a skeleton needs, if the item said one text and nothing else.
+/// Interprets one item. Returns the input for a skeleton if the item contained one text and nothing
+/// else.
 fn take_in(
     reader: &mut Reader,
     answer: &mut Answer,
@@ -224,7 +238,8 @@ fn take_in(
             answer.any_event = true;
             match std::str::from_utf8(data) {
                 Ok(data) => reader.read(data, answer),
-                // A server may cut a character in two; the standard then wants U+FFFD, not an error.
+                // A server may split a character. The standard requires U+FFFD in that case, not an
+                // error.
                 Err(_) => reader.read(&String::from_utf8_lossy(data), answer),
             }
             answer.end_event(stamp, merged, data.len())
@@ -237,9 +252,9 @@ fn take_in(
     }
 }
 
-/// Reads a response that was not streamed: a single chunk of kind [`ChunkKind::Finish`] at the time of
-/// the last read. When the server generated its first token is not known, so the response has no
-/// generated chunk, and no time to the first one.
+/// Reads a response that was not streamed: a single chunk of kind [`ChunkKind::Finish`] at the time
+/// of the last read. The time of the first token is unknown, so the response has no generated chunk
+/// and no time to first token.
 pub fn whole_answer(endpoint: &EndpointKind, stamp: ReadStamp, body: &[u8]) -> AnswerOutcome {
     let mut reader = Reader::new(endpoint);
     let mut answer = Answer::new(true);

@@ -1,4 +1,4 @@
-//! How one target is spoken to: everything that a request's body depends on besides the request.
+//! API settings of a target: the inputs of a request's body other than the request.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,31 +8,36 @@ use veeksha_model::Role;
 
 use crate::endpoint_kind::EndpointKind;
 
-/// Makes one text of a conversation, as the model's chat template does: who speaks and what is said, in order. The error is one
-/// line for a person.
+/// Renders a conversation as one text, like the model's chat template. The input is the roles and
+/// texts in order. The error is a one-line message.
 pub type RenderConversation = Arc<dyn Fn(&[(Role, &str)]) -> Result<String, String> + Send + Sync>;
 
-/// What a request's body depends on besides the request.
+/// Inputs of a request's body other than the request.
 #[derive(Clone)]
 pub struct Api {
-    /// Which API is spoken.
+    /// The API of the target.
     pub endpoint: EndpointKind,
     /// The `model` field of every request.
     pub model: String,
-    /// The field that limits the answer's tokens (usually [`EndpointKind::default_max_tokens_param`]); `None`: never sent.
+    /// The field that limits the answer's tokens (usually
+    /// [`EndpointKind::default_max_tokens_param`]); `None`: never sent.
     pub max_tokens_param: Option<String>,
-    /// The field that asks for at least as many tokens; `None`: never sent. Only requests whose output is exact carry it.
+    /// The field that sets a minimum number of tokens; `None`: never sent. Only sent with requests
+    /// of an exact output length.
     pub min_tokens_param: Option<String>,
-    /// Value of `ignore_eos`; `None`: the field is left out. Only requests whose output is exact carry it.
+    /// Value of `ignore_eos`; `None`: the field is omitted. Only sent with requests of an exact
+    /// output length.
     pub ignore_eos: Option<bool>,
-    /// Fields added to every request body (Veeksha's `additional_sampling_params`); they win over the host's own.
+    /// Fields added to every request body (Veeksha's `additional_sampling_params`). They override
+    /// the host's fields.
     pub sampling: Map<String, Value>,
-    /// Whether the stream is asked for token counts (`stream_options.include_usage`).
+    /// True to request token counts in the stream (`stream_options.include_usage`).
     pub stream_options: bool,
-    /// For [`EndpointKind::Completions`]: the conversation as one text; `None`: its texts, joined with line feeds. It runs on the
-    /// client thread before the request is sent, because a conversation has answers that were not known earlier; it belongs to
-    /// the time before the send, not to any latency. A conversation of 20 messages of 200 tokens takes a template of the usual size
-    /// some 25 us on one core.
+    /// For [`EndpointKind::Completions`]: renders the conversation as one text; `None`: its texts,
+    /// joined with line feeds. Runs on the client thread before the request is sent, because a
+    /// conversation contains answers that were not known earlier. Its time precedes the send and is
+    /// not part of any latency. Rendering 20 messages of 200 tokens with a typical template takes
+    /// about 25 us on one core.
     pub render: Option<RenderConversation>,
 }
 
@@ -40,14 +45,16 @@ impl Api {
     /// Checks [`Api::sampling`].
     ///
     /// # Errors
-    /// If it has a parameter that would make the measurement wrong; the message names it.
+    /// If it contains a parameter that would invalidate the measurement. The message names the
+    /// parameter.
     pub fn check_sampling(&self) -> Result<(), String> {
         check_choices(&self.endpoint, self.sampling.get("n"))
     }
 }
 
-/// Refuses several choices per request. Only the first one's chunks are measured, while some servers
-/// count the tokens of all of them (vLLM): every figure per token would be wrong by a factor of `n`.
+/// Refuses several choices per request. Only the first one's chunks are measured, while some
+/// servers count the tokens of all of them (vLLM): every per-token metric would be wrong by a
+/// factor of `n`.
 pub(crate) fn check_choices(endpoint: &EndpointKind, n: Option<&Value>) -> Result<(), String> {
     let has_choices = matches!(
         endpoint,
@@ -62,7 +69,7 @@ pub(crate) fn check_choices(endpoint: &EndpointKind, n: Option<&Value>) -> Resul
 }
 
 impl Default for Api {
-    /// Chat completions with token counts, and nothing else stated.
+    /// Returns chat completions with token counts, and no other settings.
     fn default() -> Self {
         Api {
             endpoint: EndpointKind::default(),

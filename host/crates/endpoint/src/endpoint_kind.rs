@@ -1,4 +1,4 @@
-//! Which API a target speaks.
+//! APIs of inference servers.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -8,29 +8,31 @@ use veeksha_model::Framing;
 use crate::header::{Header, KeyHeader};
 use crate::template::Template;
 
-/// Which API a target speaks.
+/// The API of a target.
 #[derive(Clone, Debug, Default)]
 pub enum EndpointKind {
-    /// `POST chat/completions` of OpenAI: messages with roles.
+    /// OpenAI's `POST chat/completions`: messages with roles.
     #[default]
     ChatCompletions,
-    /// `POST completions` of OpenAI: one text.
+    /// OpenAI's `POST completions`: one text.
     Completions,
-    /// `POST responses` of OpenAI: items in, typed events out.
+    /// OpenAI's `POST responses`: a list of items as input, typed events as output.
     Responses,
-    /// `POST messages` of Anthropic: messages of content blocks.
+    /// Anthropic's `POST messages`: messages of content blocks.
     AnthropicMessages,
-    /// `POST generate_stream` of Hugging Face's Text Generation Inference: one text in, one event for each token.
+    /// `POST generate_stream` of Hugging Face's Text Generation Inference: one text as input, one
+    /// event per token.
     TgiGenerateStream,
-    /// An API that somebody described: the body of its requests, and where its answers have their parts.
+    /// A user-defined API: the body of its requests, and pointers to the parts of its answers.
     Template(Arc<Template>),
 }
 
-/// The version that Anthropic's API asks every request to name; servers that imitate the API ignore it.
+/// The API version, which Anthropic requires in every request. Compatible servers ignore it.
 static ANTHROPIC_HEADERS: [Header; 1] = [(Cow::Borrowed("anthropic-version"), Cow::Borrowed("2023-06-01"))];
 
 impl EndpointKind {
-    /// The path behind the base URL. The base of [`EndpointKind::TgiGenerateStream`] usually has no `/v1`.
+    /// Returns the path to append to the base URL. The base of [`EndpointKind::TgiGenerateStream`]
+    /// usually has no `/v1`.
     pub fn default_path(&self) -> &str {
         match self {
             EndpointKind::ChatCompletions => "chat/completions",
@@ -42,8 +44,8 @@ impl EndpointKind {
         }
     }
 
-    /// The field that usually limits the answer's tokens; `None`: the endpoint has no such field of its own (a template says
-    /// where the number goes).
+    /// Returns the field that usually limits the answer's tokens; `None` for a template, which has
+    /// a placeholder instead.
     pub fn default_max_tokens_param(&self) -> Option<&'static str> {
         match self {
             EndpointKind::ChatCompletions => Some("max_completion_tokens"),
@@ -54,7 +56,7 @@ impl EndpointKind {
         }
     }
 
-    /// How answers are cut into events.
+    /// Returns the framing of the response events.
     pub fn framing(&self) -> Framing {
         match self {
             EndpointKind::Template(template) => template.framing(),
@@ -62,7 +64,7 @@ impl EndpointKind {
         }
     }
 
-    /// Headers that every request carries besides the usual ones.
+    /// Returns the headers of every request in addition to the standard ones.
     pub fn extra_headers(&self) -> &[Header] {
         match self {
             EndpointKind::AnthropicMessages => &ANTHROPIC_HEADERS,
@@ -71,7 +73,7 @@ impl EndpointKind {
         }
     }
 
-    /// Where the key goes.
+    /// Returns the header that carries the API key.
     pub fn auth(&self) -> KeyHeader {
         match self {
             EndpointKind::AnthropicMessages => KeyHeader::XApiKey,
@@ -79,9 +81,10 @@ impl EndpointKind {
         }
     }
 
-    /// Whether a body whose newest bytes are `tail` has ended as far as the endpoint is concerned: its last event is the end
-    /// marker. It decodes nothing and is never wrong when it says yes, wherever `tail` was cut, because a line break cannot stand
-    /// inside a JSON string. It may say no although the end has come: give it the whole last read, or at least 256 bytes.
+    /// Returns true if a body whose newest bytes are `tail` has ended for the endpoint: its last
+    /// event is the end marker. Decodes nothing. There are no false positives for any start of
+    /// `tail`, because a line break cannot occur inside a JSON string. There may be false
+    /// negatives: pass the whole last read, or at least 256 bytes.
     pub fn ends_with(&self, tail: &[u8]) -> bool {
         match self {
             EndpointKind::ChatCompletions | EndpointKind::Completions => last_data_is(tail, b"[DONE]"),
@@ -99,7 +102,7 @@ impl EndpointKind {
     }
 }
 
-/// The last line that is not empty and whose beginning and end are both in `tail`.
+/// Returns the last non-empty line whose beginning and end are both in `tail`.
 fn last_line(tail: &[u8]) -> Option<&[u8]> {
     let content = tail.trim_ascii_end();
     if !tail.get(content.len()..)?.contains(&b'\n') {
@@ -109,21 +112,21 @@ fn last_line(tail: &[u8]) -> Option<&[u8]> {
     content.get(start..)
 }
 
-/// Whether the last line is a data line with just this.
+/// Returns true if the last line is a data line with exactly `data`.
 fn last_data_is(tail: &[u8], data: &[u8]) -> bool {
     last_line(tail)
         .and_then(|line| line.strip_prefix(b"data:"))
         .is_some_and(|value| value.trim_ascii() == data)
 }
 
-/// Whether the last event is complete and begins with this line.
+/// Returns true if the last event is complete and begins with `line`.
 fn last_event_begins(tail: &[u8], line: &[u8]) -> bool {
     let content = tail.trim_ascii_end();
     let blank = tail.len() - content.len() >= 2 && tail.ends_with(b"\n");
     if !blank {
         return false;
     }
-    // The end of the event before, and with it the beginning of this one.
+    // The end of the previous event is the start of this one.
     let two = memchr::memmem::rfind(content, b"\n\n").map(|at| at + 2);
     let four = memchr::memmem::rfind(content, b"\r\n\r\n").map(|at| at + 4);
     let Some(event) = two.max(four).and_then(|at| content.get(at..)) else {
@@ -149,7 +152,7 @@ mod tests {
             assert!(chat.ends_with(tail), "{}", String::from_utf8_lossy(tail));
         }
         for tail in [
-            // Its line may yet go on, or have begun earlier: a text may say this.
+            // The line may continue, or may have begun earlier: a text can contain these bytes.
             &b"\ndata: [DONE]"[..],
             b"data: [DONE]\n\n",
             b"\ndata: {\"content\":\"data: [DONE]\n\n",

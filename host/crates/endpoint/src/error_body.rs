@@ -1,18 +1,19 @@
-//! The shapes in which servers say that something went wrong.
+//! Shapes of server errors.
 
 use serde_json::Value;
-/// What an error object says.
+/// Contents of an error object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerError {
-    /// The server's words.
+    /// The server's message.
     pub message: String,
-    /// Its code, where it is a number that fits a status (also as a string: LiteLLM sends `"400"`).
+    /// The server's code, if it is a number in the range of a status (also as a string: LiteLLM
+    /// sends `"400"`).
     pub code: Option<u16>,
 }
 
-/// Finds the error in a JSON value: `{"error": {"message", "code"}}` (vLLM, llama.cpp, LiteLLM), `{"error": "text"}`,
-/// `{"message", "type", "code"}` without a wrapper (dynamo), `{"detail": text or list}` (FastAPI, transformers).
-/// An object with `choices` and no `error` is no error.
+/// Finds the error in a JSON value: `{"error": {"message", "code"}}` (vLLM, llama.cpp, LiteLLM),
+/// `{"error": "text"}`, `{"message", "type", "code"}` without a wrapper (dynamo), `{"detail": text
+/// or list}` (FastAPI, transformers). An object with `choices` and without `error` is not an error.
 pub fn error_in(value: &Value) -> Option<ServerError> {
     let object = value.as_object()?;
     match object.get("error") {
@@ -50,7 +51,7 @@ fn message_of(value: &Value) -> Option<String> {
     match (value.get("message"), value.get("detail")) {
         (Some(Value::String(message)), _) => Some(message.clone()),
         (_, Some(Value::String(detail))) => Some(detail.clone()),
-        // FastAPI's validation errors: a list of objects with `loc` and `msg`, or of texts.
+        // FastAPI's validation errors: a list of objects with `loc` and `msg`, or of strings.
         (_, Some(Value::Array(details))) => {
             Some(details.iter().map(detail_text).collect::<Vec<_>>().join("; "))
         }

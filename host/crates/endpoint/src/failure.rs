@@ -1,23 +1,23 @@
-//! Why one request failed, before it is tied to the request and the time.
+//! Failure of one request, before it is associated with the request and a time.
 
 use veeksha_model::ErrorClass;
 
-/// The longest message that is kept, in characters.
+/// Maximum length of a message, in characters.
 const MAX_MESSAGE_CHARS: usize = 500;
 
-/// A request's failure: the class decides how it is counted, the message is for a person.
+/// A request's failure. The class determines how it is counted; the message is human-readable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Where it failed.
+    /// The stage at which the request failed.
     pub class: ErrorClass,
     /// The HTTP status, or the code of an error inside a stream.
     pub status: Option<u16>,
-    /// One line; the server's own words where it gave any.
+    /// One line; the server's message if there is one.
     pub message: String,
 }
 
 impl Failure {
-    /// A failure without a status.
+    /// Creates a failure without a status.
     pub fn new(class: ErrorClass, message: impl Into<String>) -> Self {
         Failure {
             class,
@@ -26,7 +26,7 @@ impl Failure {
         }
     }
 
-    /// A failure with the status or code that the server gave.
+    /// Creates a failure with the status or code that the server sent.
     pub fn with_status(class: ErrorClass, status: Option<u16>, message: impl Into<String>) -> Self {
         Failure {
             class,
@@ -36,12 +36,13 @@ impl Failure {
     }
 }
 
-/// Brings a server's words onto one line of at most 500 characters: control characters and line ends become spaces.
+/// Converts a server's message to one line of at most 500 characters: control characters and line
+/// ends become spaces.
 pub fn one_line(text: &str) -> String {
     shorten(text, MAX_MESSAGE_CHARS)
 }
 
-/// As [`one_line`], with a limit of its own.
+/// Converts like [`one_line`], with a maximum of `limit` characters.
 pub fn shorten(text: &str, limit: usize) -> String {
     let mut line = String::new();
     for (count, word) in text

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-/// A header: its name and its value.
+/// Name and value of a header.
 pub type Header = (Cow<'static, str>, Cow<'static, str>);
 
-/// Which header carries the key of an API.
+/// The header that carries the API key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KeyHeader {
     /// `Authorization: Bearer KEY`.

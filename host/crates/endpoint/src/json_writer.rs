@@ -1,6 +1,6 @@
-//! JSON written directly into bytes.
+//! JSON writer for byte buffers.
 
-/// Replaces the comma behind the last element, if there is one, with the closing bracket.
+/// Replaces the comma after the last element, if there is one, with the closing bracket.
 pub(crate) fn end_list(out: &mut Vec<u8>, bracket: u8) {
     if out.last() == Some(&b',') {
         out.pop();
@@ -13,12 +13,12 @@ pub(crate) fn string(out: &mut Vec<u8>, text: &str) {
 }
 
 pub(crate) fn json(out: &mut Vec<u8>, value: &(impl serde::Serialize + ?Sized)) {
-    // Writing text, numbers and JSON values into memory has no way to fail.
+    // Writing strings, numbers and JSON values to memory cannot fail.
     let written = serde_json::to_writer(&mut *out, value);
     debug_assert!(written.is_ok());
 }
 
-/// Writes the fields of one object.
+/// A writer of the fields of one object.
 pub(crate) struct ObjectWriter {
     out: Vec<u8>,
 }

@@ -1,10 +1,10 @@
-//! The APIs of inference servers: bodies of requests, and the meaning of response events. Pure: no
-//! sockets, no clock.
+//! The APIs of inference servers: request bodies, and the interpretation of response events. Pure:
+//! no sockets, no clock.
 //!
-//! An [`EndpointKind`] is an API. [`request_body`] writes a request as JSON. [`AnswerStream`] splits
-//! the bytes of a response into events and turns them into chunks and a response: its inputs are
-//! bytes and their read times, its result is an [`AnswerOutcome`]. [`RawStream`] does the same for a
-//! plugin that interprets the events. A [`Template`] describes an API without code.
+//! An [`EndpointKind`] is an API. [`request_body`] writes a request as JSON. [`AnswerStream`]
+//! splits the bytes of a response into events and converts them into chunks and a response: its
+//! inputs are bytes and their read times, its result is an [`AnswerOutcome`]. [`RawStream`] does
+//! the same for a plugin that interprets the events. A [`Template`] describes an API without code.
 #![forbid(unsafe_code)]
 
 mod answer;

@@ -1,4 +1,5 @@
-//! Events for a plugin that reads answers: cut, stamped and kept; understood later in one go.
+//! Events for a plugin that reads answers: split, timestamped and stored, then interpreted in one
+//! call.
 
 use veeksha_model::{AnswerPart, ChunkKind, ErrorClass, Framing, Nanos};
 
@@ -8,38 +9,39 @@ use crate::answer_stream::MAX_EVENTS;
 use crate::cut::{Cutter, EventTooLarge, Item, MAX_EVENT_BYTES};
 use crate::failure::Failure;
 
-/// The events of one answer as the server sent them.
+/// The events of one answer as sent by the server.
 #[derive(Debug)]
 pub struct RawStream {
     cutter: Cutter,
     limit: usize,
-    /// The data of all events, without anything between them.
+    /// The data of all events, concatenated without separators.
     data: Vec<u8>,
     marks: Vec<Mark>,
     comments: usize,
     last_read: Option<u64>,
     first_event_at: Option<Nanos>,
-    /// Why no more is taken, and when that was known.
+    /// The reason for refusing further input, and the time at which it was detected.
     refused: Option<(Failure, Nanos)>,
-    /// The first bytes, for the message about an answer without events.
+    /// The first bytes of the body, quoted in the error for an answer without events.
     beginning: Vec<u8>,
 }
 
-/// One item.
+/// Position and read of one item.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     stamp: ReadStamp,
     merged: bool,
     bytes: usize,
-    /// It is a comment, which has no data.
+    /// True for a comment, which has no data.
     comment: bool,
 }
 
 impl RawStream {
-    /// The state before the first byte. Events of more than `limit_bytes` in all are refused.
+    /// Creates the state before the first byte. Events of more than `limit_bytes` in total are
+    /// refused.
     pub fn new(framing: Framing, limit_bytes: usize) -> Self {
         RawStream {
-            // Room for what stands around the data of an event.
+            // Space for the syntax around the data of an event.
             cutter: Cutter::with_limit(framing, limit_bytes.saturating_add(64).min(MAX_EVENT_BYTES)),
             limit: limit_bytes,
             data: Vec::new(),
@@ -52,7 +54,7 @@ impl RawStream {
         }
     }
 
-    /// Takes the next bytes of the body. Returns false once the rest is of no use.
+    /// Processes the next bytes of the body. Returns false once the rest is useless.
     pub fn on_bytes(&mut self, stamp: ReadStamp, bytes: &[u8]) -> bool {
         let mut input = bytes;
         while self.refused.is_none() && !input.is_empty() {
@@ -114,16 +116,18 @@ impl RawStream {
             .get_or_insert((Failure::new(ErrorClass::Protocol, message), stamp.at));
     }
 
-    /// When the first event arrived. Whether something was generated with it is known only to the plugin.
+    /// Returns the arrival time of the first event. Only the plugin can determine if it contains
+    /// generated output.
     pub fn first_event_at(&self) -> Option<Nanos> {
         self.first_event_at
     }
 
-    /// The body has ended; `stamp` is the connection's last read. `decode` is given the data of all events and says for each what
-    /// it means; it is not called if there is none. The rules are those of [`crate::AnswerStream`].
+    /// Ends the body; `stamp` is the connection's last read. `decode` receives the data of all
+    /// events and returns the parts of each. It is not called if there are no events. The rules are
+    /// those of [`crate::AnswerStream`].
     ///
     /// # Errors
-    /// What `decode` returns.
+    /// If `decode` fails; its error is returned.
     pub fn finish<E>(
         mut self,
         stamp: ReadStamp,
@@ -163,7 +167,7 @@ impl RawStream {
                 answer.push(mark.stamp, mark.merged, mark.bytes, ChunkKind::Comment);
                 continue;
             }
-            // A decoder gives a list for each event; what it does not speak of says nothing.
+            // A decoder returns one list per event; missing lists count as empty.
             for part in decoded.next().unwrap_or_default() {
                 answer.part(part);
             }

@@ -1,39 +1,46 @@
-//! Understands an event that differs from an earlier one only in its text, without a parser.
+//! Parser-free interpretation of events that differ from an earlier one only in their text.
 //!
-//! The events of one stream are alike: same members, same order, same ids; only the text changes. When a typed parse has found that
-//! an event says one piece of text and nothing else, the skeleton keeps the event's raw bytes and the place of the text in
-//! them. A later event that has the same bytes before and behind its text says that text and nothing else, too.
+//! The events of one stream are similar: same members, same order, same ids; only the text changes.
+//! When a typed parse finds that an event contains one piece of text and nothing else, the skeleton
+//! stores the event's raw bytes and the position of the text in them. A later event with the same
+//! bytes before and after its text contains that text and nothing else, too.
 //!
-//! Why that is the same as parsing, whatever the event looks like (order of members, members twice, texts that look like members):
+//! This is equivalent to parsing for any event (any order of members, duplicate members, texts that
+//! look like members):
 //!
-//! * **Cutting.** The skeleton holds all bytes of the event, from the first after the event before to the last of its own blank line,
-//!   and is tried only where the decoder stands between two events. The text has no control character, so no line break; the
-//!   decoder would cut the new event at the same places.
-//! * **Tokens.** The place of the text is the inside of one JSON string: the typed parse borrowed the text from there, and the bytes
-//!   around it are its quotes. The new text is the inside of a JSON string too: no bare quote, no control character, valid
-//!   UTF-8, valid escapes. So a JSON parser sees the same tokens, except for the value of that one string.
-//! * **Meaning.** What a endpoint does with an event depends on the values of the members that it reads, and it reads this
-//!   string as text only: text is appended, whatever it is. Everything else that it would read is equal. The one exception is the
-//!   empty text (nothing was generated); that is left to the parser.
-//! * **What is not read.** Members whose value a endpoint never looks at, but that change with every event (`sequence_number`), may
-//!   be holes as well: a number there may be any JSON number, a string any JSON string without escapes. The endpoint gives their
-//!   places ([`crate::answer::Answer::ignored`]); it does so by taking them as unparsed JSON.
+//! * **Splitting.** The skeleton holds all bytes of the event, from the first after the previous
+//!   event to the last of its blank line, and is tried only where the decoder is between two
+//!   events. The text has no control character, so no line break; the decoder would split the new
+//!   event at the same positions.
+//! * **Tokens.** The position of the text is the inside of one JSON string: the typed parse
+//!   borrowed the text from there, and the surrounding bytes are its quotes. The new text is the
+//!   inside of a JSON string too: no bare quote, no control character, valid UTF-8, valid escapes.
+//!   A JSON parser therefore sees the same tokens, except for the value of that one string.
+//! * **Meaning.** The effect of an event depends on the values of the members that the endpoint
+//!   reads, and it reads this string only as text, which is appended unconditionally. All other
+//!   values are equal. The one exception is the empty text (nothing was generated), which goes
+//!   through the parser.
+//! * **Ignored members.** Members that an endpoint never reads but that change with every event
+//!   (`sequence_number`) may be holes as well: a number there may be any JSON number, a string any
+//!   JSON string without escapes. The endpoint reports their positions
+//!   ([`crate::answer::Answer::ignored`]), which it knows because it borrows them as unparsed JSON.
 //!
-//! An event that does not fit goes through the parser and becomes the new skeleton. If several in a row are replaced without ever
-//! having been of use, the stream is of another kind and no more are made.
+//! An event that does not fit goes through the parser and becomes the new skeleton. If several
+//! consecutive skeletons are replaced without a single fit, the stream has no common pattern and no
+//! more are created.
 
 use veeksha_model::ChunkKind;
 
-/// Holes besides the text.
+/// Maximum number of holes in addition to the text.
 const MAX_IGNORED: usize = 4;
 
-/// Skeletons that were of no use, in a row, after which no more are made.
+/// Maximum number of consecutive skeletons without a fit, after which no more are created.
 const MAX_USELESS: u8 = 16;
 
-/// Events above this size are not kept: each stream has its own skeleton.
+/// Maximum size of a stored event, in bytes: each stream has its own skeleton.
 const MAX_RAW_BYTES: usize = 4_096;
 
-/// Where something lies in memory: how the text that a parser borrowed is found again in the event.
+/// A memory range, by which the text that a parser borrowed is located in the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     address: usize,
@@ -48,7 +55,7 @@ impl Span {
         }
     }
 
-    /// The place in `raw`, if it lies there.
+    /// Returns the position in `raw`, if the range is inside it.
     fn within(self, raw: &[u8]) -> Option<(usize, usize)> {
         let start = self.address.checked_sub(raw.as_ptr().addr())?;
         let end = start.checked_add(self.length)?;
@@ -56,7 +63,7 @@ impl Span {
     }
 }
 
-/// What a typed parse found of an event that says one text and nothing else.
+/// Result of a typed parse of an event that contains one text and nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PlainEvent {
     pub(crate) kind: ChunkKind,
@@ -64,14 +71,14 @@ pub(crate) struct PlainEvent {
     pub(crate) ignored: Ignored,
 }
 
-/// Members that are not looked at.
+/// Members that are not read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ignored {
     spans: [Option<Span>; MAX_IGNORED],
 }
 
 impl Ignored {
-    /// More than there is room for are simply not holes.
+    /// Adds a member. Members above the capacity do not become holes.
     pub(crate) fn add(&mut self, json: &str) {
         if let Some(free) = self.spans.iter_mut().find(|span| span.is_none()) {
             *free = Some(Span::of(json));
@@ -83,9 +90,9 @@ impl Ignored {
 enum HoleKind {
     /// The inside of the string that is the event's text.
     Text,
-    /// A number that is not looked at.
+    /// A number that is not read.
     Number,
-    /// The inside of a string that is not looked at.
+    /// The inside of a string that is not read.
     Opaque,
 }
 
@@ -96,21 +103,21 @@ struct Hole {
     end: usize,
 }
 
-/// An event that was understood, as the pattern for others.
+/// A parsed event, as the pattern for later ones.
 #[derive(Debug, Default)]
 pub(crate) struct Skeleton {
     raw: Vec<u8>,
-    /// In the order of the bytes; none: there is no skeleton.
+    /// Holes in byte order; empty: there is no skeleton.
     holes: Vec<Hole>,
     kind: Option<ChunkKind>,
     /// Bytes of the raw event that are not its data.
     around_data: usize,
-    /// It has fitted an event.
+    /// True if it has fitted an event.
     of_use: bool,
     useless: u8,
-    /// Events that fitted, in all.
+    /// Total number of events that fitted.
     fitted: u64,
-    /// Nothing is learnt: to show that it makes no difference.
+    /// Disables learning, for tests of equivalence.
     off: bool,
 }
 
@@ -120,11 +127,11 @@ pub(crate) struct Fit<'a> {
     pub(crate) kind: ChunkKind,
     /// The inside of the JSON string: valid UTF-8.
     pub(crate) text: &'a [u8],
-    /// Whether it has escapes.
+    /// True if it has escapes.
     pub(crate) escaped: bool,
     /// Bytes of the event's data.
     pub(crate) data_bytes: usize,
-    /// Bytes of the event with all that belongs to it.
+    /// Bytes of the event, including its syntax.
     pub(crate) raw_bytes: usize,
 }
 
@@ -138,12 +145,13 @@ impl Skeleton {
         self.holes.clear();
     }
 
-    /// Whether an event that was parsed is worth learning from.
+    /// Returns true if parsed events are stored as skeletons.
     pub(crate) fn learns(&self) -> bool {
         !self.off && self.useless < MAX_USELESS
     }
 
-    /// Keeps an event. `raw` is all of it and `data` the part of it that was parsed.
+    /// Stores an event. `raw` is the whole event and `data_bytes` the size of the part that was
+    /// parsed.
     pub(crate) fn learn(&mut self, raw: &[u8], data_bytes: usize, plain: &PlainEvent) {
         if raw.len() > MAX_RAW_BYTES || data_bytes > raw.len() {
             return;
@@ -176,7 +184,7 @@ impl Skeleton {
         self.around_data = raw.len() - data_bytes;
     }
 
-    /// The event at the front of the input, if it fits.
+    /// Returns the event at the start of the input, if it fits.
     #[inline]
     pub(crate) fn fit<'a>(&mut self, input: &'a [u8]) -> Option<Fit<'a>> {
         let kind = self.kind?;
@@ -227,12 +235,13 @@ impl Skeleton {
     }
 }
 
-/// Whether a place is the inside of a string.
+/// Returns true if the range is the inside of a string.
 fn is_quoted(raw: &[u8], start: usize, end: usize) -> bool {
     start > 0 && raw.get(start - 1) == Some(&b'"') && raw.get(end) == Some(&b'"')
 }
 
-/// The hole of a member that is not looked at; `None`: it is no number and no string, and stays as it is.
+/// Returns the hole of a member that is not read; `None`: it is neither a number nor a string and
+/// remains fixed.
 fn ignored_hole(raw: &[u8], span: Span) -> Option<Hole> {
     let (start, end) = span.within(raw)?;
     let json = raw.get(start..end)?;
@@ -253,15 +262,15 @@ fn ignored_hole(raw: &[u8], span: Span) -> Option<Hole> {
 /// The inside of a JSON string.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Inside {
-    /// Bytes up to the quote that ends it.
+    /// Bytes up to the closing quote.
     length: usize,
-    /// Whether there are escapes.
+    /// True if there are escapes.
     escaped: bool,
-    /// Whether all bytes are ASCII.
+    /// True if all bytes are ASCII.
     ascii: bool,
 }
 
-/// What a byte is inside a JSON string: 0 part of the text, 1 the quote, 2 the backslash, 3 a control character.
+/// Class of each byte inside a JSON string: 0 text, 1 quote, 2 backslash, 3 control character.
 const CLASSES: [u8; 256] = {
     let mut classes = [0; 256];
     let mut control = 0;
@@ -274,7 +283,8 @@ const CLASSES: [u8; 256] = {
     classes
 };
 
-/// The inside of the string that goes on here; `None`: it does not end, or a control character comes first.
+/// Measures the inside of the string that continues here; `None`: it does not end, or a control
+/// character comes first.
 #[inline]
 fn inside(bytes: &[u8]) -> Option<Inside> {
     let mut escaped = false;
@@ -296,7 +306,8 @@ fn inside(bytes: &[u8]) -> Option<Inside> {
             }
             2 => {
                 escaped = true;
-                // What is escaped is looked at when it is read; here it only must not end the string.
+                // Escapes are validated when the text is read; here an escaped quote only must not
+                // end the string.
                 all |= *bytes.get(length + 1)?;
                 length += 2;
             }
@@ -305,7 +316,7 @@ fn inside(bytes: &[u8]) -> Option<Inside> {
     }
 }
 
-/// The bytes of the JSON number at the front (RFC 8259, section 6).
+/// Returns the length of the JSON number at the start (RFC 8259, section 6).
 fn number_length(bytes: &[u8]) -> Option<usize> {
     let digits = |from: usize| {
         let rest = bytes.get(from..).unwrap_or_default();
@@ -335,7 +346,8 @@ fn number_length(bytes: &[u8]) -> Option<usize> {
     Some(at)
 }
 
-/// Appends the value of a JSON string, given its inside; false, and nothing appended: an escape in it is none.
+/// Appends the value of a JSON string, given its inside. Returns false and appends nothing if an
+/// escape is invalid.
 pub(crate) fn unescape(out: &mut Vec<u8>, inside: &[u8]) -> bool {
     let start = out.len();
     let whole = append_unescaped(out, inside);
@@ -371,7 +383,7 @@ fn append_unescaped(out: &mut Vec<u8>, inside: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// The character behind `\u`, for which a surrogate needs its other half.
+/// Returns the character after `\u` and the rest. A surrogate requires its other half.
 fn unicode(digits: &[u8]) -> Option<(char, &[u8])> {
     let (first, rest) = hex4(digits)?;
     if !(0xD800..0xDC00).contains(&first) {

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 /// Returns `json` with each lone surrogate escape replaced by `\ufffd`, the replacement character.
 pub(crate) fn replace_lone_surrogates(json: &str) -> Cow<'_, str> {
-    // Nearly every event is without such an escape: only one search is paid for it.
+    // Nearly all events are without such an escape and pay for one search only.
     let has_escape = |prefix: &[u8]| memchr::memmem::find(json.as_bytes(), prefix).is_some();
     if !has_escape(b"\\ud") && !has_escape(b"\\uD") {
         return Cow::Borrowed(json);
@@ -25,7 +25,8 @@ pub(crate) fn replace_lone_surrogates(json: &str) -> Cow<'_, str> {
                 continue;
             }
             Some(_) => 6,
-            // An escape of two characters, of which the second may take several bytes in invalid JSON.
+            // An escape of two characters, of which the second may take several bytes in invalid
+            // JSON.
             None => 1 + escape.chars().nth(1).map_or(0, char::len_utf8),
         };
         let (escape, behind) = escape.split_at(length);
@@ -71,7 +72,7 @@ mod tests {
     }
 
     proptest! {
-        /// Text with any escapes is understood, and text that was understood before is unchanged.
+        /// Text with any escapes becomes valid JSON, and text that was valid before is unchanged.
         #[test]
         fn result_is_json(pieces in prop::collection::vec(
             prop::sample::select(vec!["\\ud83d", "\\uDE00", "\\\\", "\\\"", "\\n", "x", "ä", "\\u0041"]), 0..12,

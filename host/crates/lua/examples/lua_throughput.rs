@@ -1,4 +1,4 @@
-//! Prints how many sessions a second one virtual machine makes, and what an agent's step costs.
+//! Measures the sessions per second of one virtual machine, and the cost of an agent's step.
 //!
 //! `cargo run --release -p veeksha-lua --example lua_throughput`
 

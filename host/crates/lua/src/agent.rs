@@ -1,4 +1,4 @@
-//! `agent = function(session)`: straight-line code, one coroutine per live session.
+//! `agent = function(session)`: sequential code, one coroutine per live session.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,9 +13,9 @@ use crate::response;
 use crate::rng::Rng;
 use crate::vm::Vm;
 
-/// What the coroutine waits for.
+/// The wait state of a coroutine.
 struct Waiting {
-    /// In the order in which they were asked for.
+    /// Awaited nodes, in request order.
     nodes: Vec<NodeId>,
     results: HashMap<NodeId, Table>,
 }
@@ -26,11 +26,11 @@ struct Live {
     turn: Turn,
     known: HashSet<NodeId>,
     waiting: Waiting,
-    /// Synthetic segments made so far.
+    /// Synthetic segments created so far.
     made: u64,
 }
 
-/// An agent function in a virtual machine of its own, with all its live sessions.
+/// An agent function in a separate virtual machine, with all its live sessions.
 pub(crate) struct Agents {
     vm: Vm,
     function: Function,
@@ -52,7 +52,8 @@ impl Agents {
         }
     }
 
-    /// Begins a session: its state and its first step. The session is kept only if it waits for something.
+    /// Begins a session and runs its first step. The session is kept only if it waits for
+    /// something.
     fn begin(&self, session: SessionId) -> Result<(Option<Live>, AgentStep), Fault> {
         let seed = self.vm.host.seed;
         let (thread, object) = self.vm.call(|lua| {
@@ -113,7 +114,8 @@ impl Agents {
         let ended = thread.status() != ThreadStatus::Resumable;
         self.check(ended, &requests, &known)?;
         if ended {
-            // What a caught error left half asked for is not sent: nobody would receive the answer.
+            // Requests of a call whose error was caught are not sent: their answers would have no
+            // receiver.
             return Ok((
                 None,
                 AgentStep {
@@ -156,7 +158,8 @@ impl Agents {
         }
     }
 
-    /// Begins the session a second time and drops it: an agent that counts sessions is found out here.
+    /// Begins the session a second time and drops it. Detects agents that keep state across
+    /// sessions.
     fn prove(&self, session: SessionId, first: &AgentStep) -> Result<(), Fault> {
         self.vm.host.quiet.set(true);
         let second = self.begin(session);
@@ -179,7 +182,7 @@ impl Agents {
         )
     }
 
-    /// Notes a result; resumes the coroutine once it has all that it waits for.
+    /// Records a result; resumes the coroutine once it has all results that it waits for.
     fn receive(
         &mut self,
         session: SessionId,

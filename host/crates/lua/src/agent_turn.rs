@@ -1,4 +1,4 @@
-//! An agent's turn: what its coroutine asks for between two resumptions.
+//! An agent's turn: the requests of its coroutine between two resumptions.
 
 use std::rc::Rc;
 
@@ -12,19 +12,20 @@ use crate::recorded;
 use crate::request::{Draft, MAX_REQUESTS};
 use crate::shape::{At, Shape};
 
-/// The state of the running session that its functions change. It is kept with the session between turns.
+/// State of the running session that its functions change. It is stored with the session between
+/// turns.
 pub(crate) struct Turn {
-    /// The coroutine: requests can be made from nowhere else.
+    /// The coroutine. Requests are valid only inside it.
     pub(crate) thread: Thread,
     /// The object that the agent received.
     pub(crate) object: Table,
     /// The number of the next node.
     pub(crate) next_node: u32,
-    /// The nodes whose answers the agent last waited for: what it asks next comes after them in time.
+    /// The nodes whose answers the agent awaited last: later requests depend on them.
     pub(crate) awaited: Vec<NodeId>,
     /// Think time that `sleep` has added to the next request.
     pub(crate) pause: Nanos,
-    /// What was asked for in this turn.
+    /// The requests of this turn.
     pub(crate) issued: Vec<Request>,
 }
 
@@ -54,7 +55,7 @@ impl Turn {
     }
 }
 
-/// `issue`, `issue_all` and `sleep`, in the order in which the prelude takes them.
+/// Returns `issue`, `issue_all` and `sleep`, in the order that the prelude expects.
 pub(crate) fn functions(lua: &Lua, host: &Rc<Host>) -> mlua::Result<(Function, Function, Function)> {
     let shared = host.clone();
     let issue = lua.create_function(move |_, (thread, this, request): (Thread, Value, Value)| {
@@ -119,7 +120,7 @@ fn with_turn(
     }
     let before = (turn.next_node, turn.issued.len());
     act(turn).map_err(|shape| {
-        // A refused call leaves nothing behind: the agent may catch the error and go on.
+        // A refused call has no effect: the agent may catch the error and continue.
         turn.next_node = before.0;
         turn.issued.truncate(before.1);
         shape.into()

@@ -1,4 +1,5 @@
-//! `blocks`: prompts from hash blocks. A trace that names the blocks of a prompt says which prompts begin alike.
+//! `blocks`: prompts from hash blocks. A trace with the block ids of its prompts shows which
+//! prompts share a prefix.
 
 use std::rc::Rc;
 
@@ -12,23 +13,23 @@ use crate::shape::{At, Shape, number_of};
 
 const CALL: &str = "blocks(ids, size, tokens, options)";
 const OPTIONS: [&str; 4] = ["last", "scope", "epoch", "rest"];
-/// The scope of blocks that name none.
+/// The default scope of blocks.
 const SCOPE: &str = "blocks";
-/// The most tokens of one prompt, as of one synthetic segment.
+/// Maximum number of tokens of one prompt, equal to that of one synthetic segment.
 const MAX_TOKENS: u32 = 1 << 24;
-/// Whole numbers beyond this are no longer exact in Lua.
+/// Integers above this limit are not exact in Lua.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// What stands at the end of a prompt whose length is not a multiple of the block size.
+/// The end of a prompt whose length is not a multiple of the block size.
 #[derive(Clone, Copy)]
 enum Last {
     /// The last id names a partial block.
     Partial,
-    /// Only full blocks have ids; the rest of the prompt is its own.
+    /// Only full blocks have ids; the rest of the prompt is unique.
     Full,
 }
 
-/// Puts the function among the globals.
+/// Registers the global function.
 pub(crate) fn install(lua: &Lua, globals: &Table, host: &Rc<Host>) -> mlua::Result<()> {
     let host = host.clone();
     let function = lua.create_function(
@@ -44,8 +45,8 @@ pub(crate) fn install(lua: &Lua, globals: &Table, host: &Rc<Host>) -> mlua::Resu
     globals.raw_set("blocks", function)
 }
 
-/// Seed and length of each segment. Block *k* is made from its id's seed, so equal ids are equal text, and a partial block
-/// is the beginning of the full one.
+/// Returns the seed and length of each segment. Block *k* is generated from the seed of its id, so
+/// equal ids are equal text, and a partial block is a prefix of the full one.
 fn blocks(
     host: &Host,
     ids: &Value,
@@ -140,7 +141,7 @@ impl Last {
     }
 }
 
-/// A whole number: as a number, or as its digits where it is too large for one.
+/// Reads an integer: a number, or its digits where it is too large for a number.
 fn id(at: &At<'_>, value: &Value) -> Result<u64, Shape> {
     let found = match value {
         Value::String(text) => text.to_str().ok().and_then(|digits| digits.parse().ok()),
@@ -151,8 +152,9 @@ fn id(at: &At<'_>, value: &Value) -> Result<u64, Shape> {
     found.ok_or_else(|| at.expected("a whole number, 0 or more", value))
 }
 
-/// A seed that depends on a scope and some numbers, and on nothing else: FNV-1a over the bytes, finished as in SplitMix64.
-/// Other SDKs compute the same, so that flavors in different languages make the same text of the same ids.
+/// Returns a seed that depends only on a scope and some numbers: FNV-1a over the bytes, finalized
+/// as in SplitMix64. Other SDKs compute the same, so that flavors in different languages generate
+/// the same text for the same ids.
 fn seed_of(scope: &str, numbers: &[u64]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let mut eat = |bytes: &[u8]| {
@@ -175,8 +177,8 @@ fn seed_of(scope: &str, numbers: &[u64]) -> u64 {
 mod tests {
     use super::*;
 
-    /// Computed apart from this code, from the definitions of FNV-1a and of SplitMix64's finisher. The Rust SDK's test has the
-    /// same table.
+    /// Computed independently of this code, from the definitions of FNV-1a and of SplitMix64's
+    /// finalizer. The Rust SDK's test has the same table.
     #[test]
     fn seeds_are_those_of_the_contract() {
         let cases: [(&str, &[u64], u64); 5] = [

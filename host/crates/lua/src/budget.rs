@@ -1,18 +1,18 @@
-//! How much a session may hand to the host.
+//! Limit of the data that a session may pass to the host.
 //!
-//! The virtual machine's limit does not count what the host copies out of it, and a script can name one string, or one
-//! table, as often as it likes.
+//! The virtual machine's limit does not include the host's copies, and a script can reference one
+//! string or table arbitrarily often.
 
 use std::cell::Cell;
 
 use crate::shape::{At, Shape};
 
-/// Bytes of text, JSON and labels that one session, or one turn of an agent, may hand over.
+/// Bytes of text, JSON and labels that one session, or one turn of an agent, may pass.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
-/// What each piece counts at least, whatever is in it.
+/// Minimum size of each piece in bytes, regardless of its contents.
 const PIECE: usize = 64;
 
-/// What is left.
+/// The remaining bytes.
 pub(crate) struct Budget(Cell<usize>);
 
 impl Budget {

@@ -1,7 +1,7 @@
-//! A finished request, as metrics and checks see it: a table that cannot be changed, whose fields are made when they are read.
+//! A finished request for metrics and checks: a read-only table whose fields are created on access.
 //!
-//! Most functions look at a few fields of each of a million requests, so nothing is made ahead of time. Lists and tables are
-//! made once for each request.
+//! Most functions read a few fields of each of a million requests, so nothing is created in
+//! advance. Lists and tables are created once per request.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -15,13 +15,13 @@ use veeksha_model::{Nanos, RequestRecord};
 use crate::segments::string;
 use crate::shape::{At, Shape, unknown_field};
 
-/// Makes the tables of one virtual machine's requests.
+/// Creates the request tables of one virtual machine.
 pub(crate) struct Completions {
     metatable: Table,
     open: Rc<RefCell<Option<Open>>>,
 }
 
-/// The request that may be read now.
+/// The request that can be read now.
 struct Open {
     table: *const c_void,
     record: RequestRecord,
@@ -70,7 +70,8 @@ impl Completions {
         Ok(Completions { metatable, open })
     }
 
-    /// The table of a request. Only the one made last can be read, and only until [`Completions::close`].
+    /// Returns the table of a request. Only the last table can be read, and only until
+    /// [`Completions::close`].
     pub(crate) fn open(&self, lua: &Lua, record: &RequestRecord) -> mlua::Result<Table> {
         let table = lua.create_table()?;
         table.set_metatable(Some(self.metatable.clone()))?;
@@ -82,7 +83,7 @@ impl Completions {
         Ok(table)
     }
 
-    /// From here on no request can be read.
+    /// Ends access to the current request.
     pub(crate) fn close(&self) {
         *self.open.borrow_mut() = None;
     }
@@ -125,7 +126,7 @@ fn field(lua: &Lua, record: &RequestRecord, name: &str) -> mlua::Result<Value> {
 fn unknown(name: &str) -> Shape {
     let at = At::Root("request");
     match name {
-        // Their names in the response that an agent gets.
+        // Names of fields in the response that an agent receives.
         "ok" => at.shape("unknown field `ok`; write `request.status == \"ok\"`"),
         "error" => at.shape("unknown field `error`; there are `error_class` and `error_message`"),
         _ => unknown_field(&at, name, &RequestField::names().collect::<Vec<_>>()),

@@ -1,16 +1,16 @@
-//! Durations as scripts write them: a number of seconds, or a string with a unit.
+//! Durations in scripts: a number of seconds, or a string with a unit.
 
 use mlua::Value;
 use veeksha_model::Nanos;
 
 use crate::shape::{At, Shape, number_of};
 
-/// Times stay below this, so that every guest language can carry them.
+/// Upper bound of times, which every guest language can represent.
 const LIMIT: f64 = 9_007_199_254_740_992.0;
 
 const EXPECTED: &str = "seconds as a number, or a string with a unit (\"350ms\", \"1.5s\", \"2m\", \"1h\")";
 
-/// Reads a duration.
+/// Reads a duration in nanoseconds.
 pub(crate) fn nanos(at: &At<'_>, value: &Value) -> Result<Nanos, Shape> {
     let nanos = match value {
         Value::String(text) => text.to_str().ok().and_then(|text| parse(text.trim())),
@@ -23,7 +23,7 @@ pub(crate) fn nanos(at: &At<'_>, value: &Value) -> Result<Nanos, Shape> {
     }
 }
 
-/// A number and a unit, in nanoseconds.
+/// Parses a number with a unit and returns nanoseconds.
 fn parse(text: &str) -> Option<f64> {
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
     let (number, unit) = text.split_at(split);

@@ -1,10 +1,10 @@
-//! Why a scenario could not be loaded.
+//! Errors of loading a scenario.
 
 use std::path::PathBuf;
 
 use veeksha_ports::Frame;
 
-/// Why a Lua scenario could not be loaded, or a workload not be made of it.
+/// Reason why a Lua scenario could not be loaded, or why it has no valid workload.
 #[derive(Debug, thiserror::Error)]
 pub enum LuaError {
     /// The file is missing or cannot be read.
@@ -12,25 +12,25 @@ pub enum LuaError {
     Read {
         /// The file.
         path: PathBuf,
-        /// The operating system's words.
+        /// The operating system's message.
         reason: String,
     },
-    /// The file is larger than a scenario may be.
+    /// The file is larger than the limit.
     #[error("`{}` has {bytes} bytes; a Lua file may have {allowed}", path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// Its size.
+        /// Its size in bytes.
         bytes: u64,
-        /// The largest size.
+        /// The maximum size in bytes.
         allowed: u64,
     },
-    /// The file is not text.
+    /// The file is not UTF-8.
     #[error("`{}` is not UTF-8 text (byte {offset}); compiled Lua is not accepted", path.display())]
     NotText {
         /// The file.
         path: PathBuf,
-        /// The first byte that is not UTF-8.
+        /// Offset of the first invalid byte.
         offset: usize,
     },
     /// The source does not parse.
@@ -40,13 +40,13 @@ pub enum LuaError {
         file: String,
         /// The line.
         line: u32,
-        /// What the compiler says.
+        /// The compiler's message.
         message: String,
     },
-    /// The scenario raised an error while it ran.
+    /// The scenario raised an error during execution.
     #[error("{}{message}{}", place(.file, .line), stack(.frames))]
     Runtime {
-        /// Where, if it is known.
+        /// The file, if known.
         file: Option<String>,
         /// The line in `file`.
         line: Option<u32>,
@@ -55,23 +55,23 @@ pub enum LuaError {
         /// The stack, innermost first.
         frames: Vec<Frame>,
     },
-    /// The scenario ran too long: most often a loop without an end.
+    /// The scenario exceeded its deadline: most often an endless loop.
     #[error(
         "{}the file did not finish loading within {allowed_ms} ms; is this a loop without an end?{}",
         place(.file, .line),
         stack(.frames)
     )]
     Deadline {
-        /// Where it was stopped.
+        /// The file in which it was stopped.
         file: Option<String>,
         /// The line in `file`.
         line: Option<u32>,
-        /// What it may take, in milliseconds.
+        /// The limit in milliseconds.
         allowed_ms: u64,
         /// The stack, innermost first.
         frames: Vec<Frame>,
     },
-    /// The scenario needs more memory than it may have.
+    /// The scenario exceeded its memory limit.
     #[error("{file}: it needs more memory than the {allowed} bytes it may have")]
     Memory {
         /// The file.
@@ -86,29 +86,29 @@ pub enum LuaError {
     NotATable {
         /// The file.
         file: String,
-        /// What it returned.
+        /// The type of the returned value.
         found: String,
     },
-    /// A value of the returned table cannot stand in a scenario.
+    /// A value of the returned table is invalid in a scenario.
     #[error("{}`{path}`: {message}", place_or(.file, .line))]
     Value {
         /// The file.
         file: String,
-        /// The line of the nearest key, if it is known.
+        /// The line of the nearest key, if known.
         line: Option<u32>,
-        /// Where in the table (`traffic_scheduler.rate`).
+        /// Path in the table (`traffic_scheduler.rate`).
         path: String,
-        /// What is wrong, and what would be right.
+        /// The problem and the fix.
         message: String,
     },
-    /// There is no function where a workload was looked for.
+    /// The function of a workload is missing.
     #[error("{file}: `{path}` is {found}, not a function")]
     NotAFunction {
         /// The file.
         file: String,
-        /// Where in the table.
+        /// Path in the table.
         path: String,
-        /// What is there.
+        /// The value that was found.
         found: String,
     },
     /// A list of scenarios has no such element.
@@ -116,17 +116,17 @@ pub enum LuaError {
     NoScenario {
         /// The file.
         file: String,
-        /// Its place in the list, counted from 0.
+        /// Index in the list, from 0.
         scenario: usize,
     },
-    /// What a flavor of the scenario wants of a trace cannot be.
+    /// The trace layout of a flavor is invalid.
     #[error("{file}: `{path}`: {reason}")]
     Layout {
         /// The file.
         file: String,
-        /// The flavor's place in the table.
+        /// The flavor's path in the table.
         path: String,
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
 }

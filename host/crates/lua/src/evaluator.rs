@@ -1,4 +1,4 @@
-//! What a table of `metrics`, `good` and `check` says, read without running it.
+//! Contents of a table of `metrics`, `good` and `check`, read without executing it.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use crate::metrics::Described;
 const KEYS: [&str; 5] = ["type", "name", "metrics", "good", "check"];
 /// The keys of a metric.
 const METRIC_KEYS: [&str; 5] = ["unit", "better", "summary", "observe", "finish"];
-/// The most characters of a metric's name.
+/// Maximum number of characters of a metric's name.
 const LONGEST_NAME: usize = 64;
 
-/// What one table of functions measures and judges: at least one of the three.
+/// Metrics and checks of one table of functions: at least one of the three.
 #[derive(Clone)]
 pub struct LuaEvaluator {
-    /// What results and messages call it.
+    /// Name in results and messages.
     pub name: String,
     /// `metrics`.
     pub metric: Option<Arc<dyn MetricFactory>>,
@@ -28,7 +28,7 @@ pub struct LuaEvaluator {
     pub slo_check: Option<Arc<dyn SloCheck>>,
 }
 
-/// A value that cannot stand where it does: its path below the evaluator, itself for its line, and what is wrong.
+/// An invalid value: its path below the evaluator, its node for the line, and the problem.
 pub(crate) struct Wrong<'n> {
     pub(crate) path: String,
     pub(crate) node: &'n Node,
@@ -43,7 +43,7 @@ fn wrong<'n>(path: &str, node: &'n Node, message: impl Into<String>) -> Wrong<'n
     }
 }
 
-/// Which of the functions an evaluator has, and its own name.
+/// The functions that an evaluator has, and its name.
 #[derive(Debug, Default)]
 pub(crate) struct Parts {
     pub(crate) name: Option<String>,
@@ -77,7 +77,7 @@ pub(crate) fn parts(node: &Node) -> Result<Parts, Wrong<'_>> {
     Ok(parts)
 }
 
-/// Reads the table of metrics. `plugin` is the name of what measures them.
+/// Reads the table of metrics. `plugin` is the name of the evaluator.
 pub(crate) fn metrics<'n>(node: &'n Node, plugin: &str) -> Result<Vec<Described>, Wrong<'n>> {
     let Value::Map(metrics) = &node.value else {
         let message = format!("expected metrics by their names, got {}", node.value);
@@ -160,7 +160,10 @@ fn is_name(name: &str) -> bool {
             .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
-/// The entries of a table that has no other keys than these.
+/// Returns the entries of a table.
+///
+/// # Errors
+/// If a key is not in the list.
 fn entries<'n, 'k>(
     node: &'n Node,
     path: &str,

@@ -1,4 +1,4 @@
-//! What went wrong inside a virtual machine: mlua's errors and Luau's traceback text, taken apart.
+//! Failures inside a virtual machine, parsed from mlua's errors and Luau's traceback text.
 
 use std::time::Duration;
 
@@ -7,28 +7,28 @@ use veeksha_ports::{Frame, PluginFailure, PluginFailureKind};
 
 use crate::shape::Shape;
 
-/// Frames that a report shows.
+/// Maximum number of frames in a report.
 const MAX_FRAMES: usize = 12;
-/// Characters of a message that a report shows.
+/// Maximum number of characters of a message in a report.
 const MAX_MESSAGE: usize = 2_000;
 
-/// The name of the host's own Lua chunk; its frames help no author.
+/// The name of the host's Lua chunk. Its frames are omitted, because they do not help the author.
 pub(crate) const PRELUDE: &str = "veeksha";
 
-/// Why a call into the virtual machine failed.
+/// Reason for the failure of a call into the virtual machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum FaultKind {
     /// The source does not parse.
     Syntax,
-    /// An error was raised.
+    /// The script raised an error.
     Raised,
-    /// A value that was handed to the host cannot be used.
+    /// A value that was passed to the host is invalid.
     Shape,
     /// The script refused its input, with a reason.
     Refused,
     /// The deadline passed.
     Deadline(Duration),
-    /// The memory limit was met.
+    /// The memory limit was reached.
     Memory(usize),
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    /// A value that cannot be used.
+    /// Creates the fault of an invalid value.
     pub(crate) fn shape(message: impl Into<String>) -> Self {
         Fault {
             kind: FaultKind::Shape,
@@ -54,7 +54,7 @@ impl Fault {
         }
     }
 
-    /// A group of rows that a flavor makes no session of, and why.
+    /// Creates the fault of a group of rows that a flavor refused, with the reason.
     pub(crate) fn refused(reason: &str) -> Self {
         Fault {
             kind: FaultKind::Refused,
@@ -65,7 +65,8 @@ impl Fault {
         }
     }
 
-    /// A value that a function returned and that cannot be used: the nearest place is the function itself.
+    /// Creates the fault of an invalid value that a function returned: the nearest location is the
+    /// function.
     pub(crate) fn at(function: &Function, message: impl Into<String>) -> Self {
         let info = function.info();
         let mut fault = Fault::shape(message);
@@ -74,7 +75,7 @@ impl Fault {
         fault
     }
 
-    /// The deadline passed where `traceback` says.
+    /// Creates the fault of a deadline that passed at `traceback`.
     pub(crate) fn deadline(allowed: Duration, traceback: &str) -> Self {
         let frames = parse_traceback(traceback);
         let (file, line) = first_place(&frames);
@@ -91,7 +92,7 @@ impl Fault {
         }
     }
 
-    /// The memory limit was met.
+    /// Creates the fault of an exceeded memory limit.
     pub(crate) fn memory(allowed: usize) -> Self {
         Fault {
             kind: FaultKind::Memory(allowed),
@@ -102,7 +103,7 @@ impl Fault {
         }
     }
 
-    /// Takes an error of mlua apart. `memory` is the limit, for the message.
+    /// Converts an error of mlua. `memory` is the limit, for the message.
     pub(crate) fn from_error(error: &Error, memory: usize) -> Self {
         let mut traceback = "";
         let mut cause = error;
@@ -149,7 +150,7 @@ impl Fault {
         }
     }
 
-    /// As the failure of a plugin's function.
+    /// Converts to the failure of a plugin's function.
     pub(crate) fn into_failure(self, plugin: &str, function: &str, input: Option<String>) -> PluginFailure {
         let kind = match self.kind {
             FaultKind::Syntax => PluginFailureKind::Load,
@@ -163,7 +164,7 @@ impl Fault {
             FaultKind::Deadline(allowed) => PluginFailureKind::Deadline {
                 allowed_ms: u64::try_from(allowed.as_millis()).unwrap_or(u64::MAX),
             },
-            // Luau does not say how large the allocation was that failed: this is the least it can have been.
+            // Luau does not report the size of the failed allocation: this is its lower bound.
             FaultKind::Memory(allowed) => PluginFailureKind::Memory {
                 asked: (allowed as u64).saturating_add(1),
                 allowed: allowed as u64,
@@ -180,7 +181,7 @@ impl Fault {
     }
 }
 
-/// The frames of Luau's traceback text that are of the author's files.
+/// Returns the frames of Luau's traceback text that belong to the author's files.
 fn parse_traceback(text: &str) -> Vec<Frame> {
     let mut frames = Vec::new();
     for line in text.lines() {
@@ -217,7 +218,7 @@ fn first_place(frames: &[Frame]) -> (Option<String>, Option<u32>) {
         .map_or((None, None), |frame| (frame.file.clone(), frame.line))
 }
 
-/// Splits `agent.lua:12: message`. Only a first line that has this form has a place.
+/// Splits `agent.lua:12: message`. Only a first line of this form has a location.
 pub(crate) fn split_place(text: &str) -> (Option<String>, Option<u32>, &str) {
     let mut from = 0;
     while let Some(colon) = text[from..].find(": ").map(|at| from + at) {
@@ -240,13 +241,13 @@ pub(crate) fn split_place(text: &str) -> (Option<String>, Option<u32>, &str) {
     (None, None, text)
 }
 
-/// Cuts what is too long and explains what Luau says too shortly.
+/// Shortens long messages and explains terse ones from Luau.
 fn readable(message: &str) -> String {
     let mut text: String = message.chars().take(MAX_MESSAGE).collect();
     if text.len() < message.len() {
         text.push('…');
     }
-    // The address that Luau prints for a table tells an author nothing, and differs from run to run.
+    // The address that Luau prints for a table is not useful and differs between runs.
     if let Some(rest) = text.strip_prefix("table: 0x")
         && rest.chars().all(|c| c.is_ascii_hexdigit())
     {

@@ -1,4 +1,4 @@
-//! `session = function(group, trace, epoch)`: the rows of a trace as sessions.
+//! `session = function(group, trace, epoch)`: converts the rows of a trace to sessions.
 
 use mlua::{Function, Table, Value};
 use veeksha_model::Session;
@@ -15,14 +15,15 @@ use crate::vm::Vm;
 
 const SESSION: &str = "flavor.session";
 const WARMUP: &str = "flavor.warmup";
-/// Warm-up sessions are numbered from here: no session of a run has such a number, so none has their text.
+/// First number of warm-up sessions. Sessions of a run have smaller numbers, so their text is
+/// different.
 const WARMUP_SESSIONS: u64 = 1 << 53;
 
 /// The functions of a scenario's flavor, ready to be opened on any thread.
 pub(crate) struct LuaFlavorFactory {
     pub(crate) info: WorkloadInfo,
     pub(crate) opening: Opening,
-    /// The table in which the functions are.
+    /// Path of the table with the functions.
     pub(crate) place: String,
     pub(crate) layout: Layout,
 }
@@ -61,23 +62,23 @@ impl FlavorFactory for LuaFlavorFactory {
     }
 }
 
-/// A flavor's functions in a virtual machine of their own.
+/// A flavor's functions in a separate virtual machine.
 struct LuaFlavor {
     vm: Vm,
     session: Function,
     warmup: Option<Function>,
     rows: Rows,
-    /// The facts as they were handed over last.
+    /// The facts that were passed last.
     trace: Option<(TraceFacts, Table)>,
     layout: Layout,
     /// The plugin's name in messages.
     plugin: String,
-    /// The first session of this machine has been made twice and came out equal.
+    /// True after the first session of this machine was created twice with equal results.
     proven: bool,
 }
 
 impl LuaFlavor {
-    /// The table of the facts, made anew only when they are others.
+    /// Returns the table of the facts, created again only if they changed.
     fn trace(&mut self, facts: &TraceFacts) -> Result<Table, Fault> {
         if let Some((known, table)) = &self.trace
             && known == facts
@@ -89,7 +90,8 @@ impl LuaFlavor {
         Ok(table.clone())
     }
 
-    /// What a function makes of a group, as the session of a number. `nil` with a reason refuses the group.
+    /// Calls a function with a group, for the session with this number. `nil` with a reason refuses
+    /// the group.
     fn call(
         &self,
         function: &Function,
@@ -123,13 +125,13 @@ impl LuaFlavor {
         epoch: u64,
         group: &TraceGroup,
     ) -> Result<Session, Fault> {
-        // As the host numbers a trace's sessions when it keeps their order: one number for each epoch and group.
+        // Equals the host's number of the session in trace order: one number per epoch and group.
         let number = epoch.wrapping_mul(facts.groups).wrapping_add(group.index);
         let value = self.call(&self.session, number, group, trace, Some(epoch))?;
         session::read(&value, "").map_err(|why| Fault::at(&self.session, why))
     }
 
-    /// Makes a session a second time: a function that counts, or keeps what it drew, is found out here.
+    /// Creates a session a second time. Detects functions that keep state.
     fn prove(
         &self,
         facts: &TraceFacts,

@@ -1,8 +1,8 @@
-//! What a script finds among its globals, and what it does not.
+//! Globals of a script.
 //!
-//! Absent: the operating system, introspection, compiling text, other environments. Refused with a hint: `math.random`,
-//! which would make sessions depend on one another. Bounded: the library functions whose work grows with the product of
-//! two lengths, because Luau cannot interrupt them.
+//! Absent: the operating system, introspection, compilation, other environments. Refused with a
+//! hint: `math.random`, which would make sessions depend on each other. Bounded: the library
+//! functions whose cost grows with the product of two lengths, because Luau cannot interrupt them.
 
 use std::rc::Rc;
 
@@ -12,7 +12,7 @@ use crate::host::Host;
 use crate::segments::{self, string};
 use crate::shape::{At, number_of};
 
-/// Globals of Luau and mlua that scripts do not get.
+/// Globals of Luau and mlua that are removed.
 const REMOVED: [&str; 11] = [
     "collectgarbage",
     "debug",
@@ -27,10 +27,10 @@ const REMOVED: [&str; 11] = [
     "load",
 ];
 
-/// Elements that one `table.move` may move.
+/// Maximum number of elements per `table.move`.
 const MAX_MOVE: f64 = 50_000_000.0;
 
-/// Installs and removes.
+/// Installs the host's globals and removes others.
 pub(crate) fn install(lua: &Lua, host: &Rc<Host>) -> mlua::Result<()> {
     let globals = lua.globals();
     for name in REMOVED {
@@ -53,7 +53,7 @@ fn install_log(lua: &Lua, globals: &Table, host: &Rc<Host>) -> mlua::Result<()> 
     globals.raw_set("print", writer(lua, host, "info")?)
 }
 
-/// Joins its arguments with tabs, as `print` does.
+/// Joins its arguments with tabs, like `print`.
 fn writer(lua: &Lua, host: &Rc<Host>, level: &'static str) -> mlua::Result<mlua::Function> {
     let host = host.clone();
     lua.create_function(move |_, values: Variadic<Value>| {
@@ -63,7 +63,7 @@ fn writer(lua: &Lua, host: &Rc<Host>, level: &'static str) -> mlua::Result<mlua:
                 line.push('\t');
             }
             match value {
-                // An address would differ from run to run.
+                // An address would differ between runs.
                 Value::Table(table) if !table.has_metatable() => line.push_str("table"),
                 Value::Function(_) => line.push_str("function"),
                 other => line.push_str(&other.to_string()?),
@@ -104,8 +104,9 @@ fn refuse_random(lua: &Lua, math: &Table) -> mlua::Result<()> {
     Ok(())
 }
 
-/// `string.find` without a pattern and `string.split` compare at every position: with long strings on both sides, one
-/// call could take hours, and nothing can interrupt it. Here both search in linear time.
+/// Replaces `string.find` without a pattern and `string.split`. The originals compare at every
+/// position: with two long strings, one call could take hours without an interrupt. The
+/// replacements search in linear time.
 fn bound_strings(lua: &Lua, library: &Table) -> mlua::Result<()> {
     let original: mlua::Function = library.raw_get("find")?;
     let find = lua.create_function(move |_, arguments: MultiValue| {
@@ -164,7 +165,7 @@ fn bound_strings(lua: &Lua, library: &Table) -> mlua::Result<()> {
     library.raw_set("split", split)
 }
 
-/// A range of `table.move` may be far larger than the table, and is walked to its end.
+/// Bounds `table.move`: its range may be far larger than the table and is iterated to its end.
 fn bound_tables(lua: &Lua, library: &Table) -> mlua::Result<()> {
     let original: mlua::Function = library.raw_get("move")?;
     let bounded = lua.create_function(move |_, arguments: MultiValue| {

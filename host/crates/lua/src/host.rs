@@ -1,4 +1,4 @@
-//! What the functions of one virtual machine share with the host: the seed, the log, whose turn it is.
+//! State shared by the host functions of one virtual machine: the seed, the log, the current turn.
 
 use std::cell::{Cell, RefCell};
 
@@ -9,27 +9,27 @@ use crate::agent_turn::Turn;
 use crate::limits::{CountTokens, LogSink};
 use crate::segments::stream_seed;
 
-/// The streams that seeds of synthetic text come from.
+/// The random stream of seeds for synthetic text.
 const SESSION_TEXT: &str = "lua.synthetic";
 const SHARED_TEXT: &str = "lua.synthetic.shared";
 
-/// Lines longer than this are cut.
+/// Maximum length of a line; the rest is cut.
 const MAX_LINE: usize = 4_096;
 
-/// Shared by the closures of one virtual machine.
+/// State shared by the closures of one virtual machine.
 pub(crate) struct Host {
     /// The run's seed.
     pub(crate) seed: u64,
-    /// The tokenizer, if it was granted.
+    /// The tokenizer, if granted.
     pub(crate) tokens: Option<CountTokens>,
     log: LogSink,
-    /// Set while something runs a second time: its lines have been written.
+    /// Set during repeated execution, whose lines were written the first time.
     pub(crate) quiet: Cell<bool>,
-    /// The session that text is being made for; none while the scenario loads.
+    /// The session that text is generated for; none while the scenario loads.
     pub(crate) session: Cell<Option<u64>>,
-    /// Synthetic segments made so far, in this session or while loading.
+    /// Synthetic segments created so far, in this session or while loading.
     pub(crate) made: Cell<u64>,
-    /// The agent whose coroutine runs now.
+    /// The agent whose coroutine is running.
     pub(crate) turn: RefCell<Option<Turn>>,
 }
 
@@ -46,14 +46,14 @@ impl Host {
         }
     }
 
-    /// From here on, text belongs to `session`, of which `made` segments exist.
+    /// Switches to `session`, which has `made` segments.
     pub(crate) fn enter(&self, session: u64, made: u64) {
         self.session.set(Some(session));
         self.made.set(made);
     }
 
-    /// The seed of the next synthetic segment without one of its own. Text made while the scenario loads is the same in
-    /// every session; text made in a session is the session's own.
+    /// Returns the seed of the next synthetic segment without an explicit one. Text created while
+    /// the scenario loads is shared by all sessions; text created in a session is unique to it.
     pub(crate) fn next_seed(&self) -> Seed {
         let index = self.made.replace(self.made.get() + 1);
         let stream = match self.session.get() {
@@ -63,7 +63,7 @@ impl Host {
         stream_seed(&stream, index)
     }
 
-    /// Writes a line.
+    /// Writes a line to the log.
     pub(crate) fn write(&self, level: &str, line: &str) {
         if !self.quiet.get() {
             let end = line.char_indices().nth(MAX_LINE).map_or(line.len(), |(at, _)| at);

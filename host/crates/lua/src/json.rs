@@ -7,11 +7,11 @@ use crate::budget::Budget;
 use crate::segments::counted;
 use crate::shape::{At, Shape};
 
-/// The deepest nesting.
+/// Maximum nesting depth.
 const MAX_DEPTH: usize = 32;
 
-/// A table with named fields, as the text of a JSON object. Names come in their order, so that equal tables give equal
-/// text. A table without elements is an empty object.
+/// Converts a table with named fields to the text of a JSON object. Names are sorted, so that equal
+/// tables give equal text. A table without elements is an empty object.
 pub(crate) fn object(at: &At<'_>, value: &Value, budget: &Budget) -> Result<String, Shape> {
     match convert(at, value, budget, 0)? {
         json @ Json::Object(_) => Ok(json.to_string()),
@@ -74,11 +74,11 @@ fn convert(at: &At<'_>, value: &Value, budget: &Budget, depth: usize) -> Result<
     }
 }
 
-/// Whole numbers beyond this are no longer exact in Lua.
+/// Integers above this limit are not exact in Lua.
 const EXACT: u64 = 1 << 53;
 
-/// A JSON value as the script sees it: arrays and objects are tables, null is nil. A whole number that Lua cannot hold is
-/// text, its digits, so that two ids never become one.
+/// Converts JSON to a Lua value: arrays and objects are tables, null is nil. An integer that Lua
+/// cannot represent becomes a string of its digits, so that distinct ids remain distinct.
 pub(crate) fn to_lua(lua: &Lua, json: &Json) -> mlua::Result<Value> {
     Ok(match json {
         Json::Null => Value::Nil,

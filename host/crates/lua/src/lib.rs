@@ -1,29 +1,33 @@
 //! Sandboxed Luau: scenario files, session functions, agents as coroutines, metrics and checks.
 //!
-//! [`LuaScenario::load`] executes a scenario file and reads the table it returns, with the line of each key. If the table
-//! holds a function that makes sessions, [`LuaScenario::workload`] gives a factory for it, and [`LuaScenario::flavor`] one
-//! for functions that make sessions of a trace's rows; each plugin thread opens a virtual machine of its own, which executes
-//! the same text again.
+//! [`LuaScenario::load`] executes a scenario file and reads the table it returns, with the line of
+//! each key. If the table has a function that generates sessions, [`LuaScenario::workload`] returns
+//! a factory for it; [`LuaScenario::flavor`] returns one for functions that convert a trace's rows
+//! to sessions. Each plugin thread opens a separate virtual machine, which executes the same text
+//! again.
 //!
-//! **The sandbox.** A script has Luau's `string`, `table`, `math`, `utf8`, `bit32`, `buffer`, `vector` and `coroutine`,
-//! without clocks, randomness of its own, files, introspection or compilation. It runs under a deadline and a memory
-//! limit, and `require` reaches only files below the scenario's folder. Once a scenario is loaded, its globals and tables
-//! are read-only: session *i* depends on the scenario, the run's seed and *i* alone. Locals outside a function cannot be
-//! locked, so the first session of every machine is made twice and compared.
+//! **The sandbox.** A script has Luau's `string`, `table`, `math`, `utf8`, `bit32`, `buffer`,
+//! `vector` and `coroutine`, without clocks, a random generator except the host's, files,
+//! introspection or compilation. It runs under a deadline and a memory limit, and `require` reaches
+//! only files below the scenario's folder. After loading, the globals and tables of a scenario are
+//! read-only: session *i* depends only on the scenario, the run's seed and *i*. Locals outside a
+//! function cannot be locked, so the first session of every machine is created twice and compared.
 //!
-//! **Text.** `synthetic(n)` without a seed gives text of its own wherever it is called: in a session, from the seed
-//! (run, session, how many came before it in the session); at the top level of the scenario, one text that all sessions
-//! share. `tool_result(name, n)` is the text ``Result of the tool `name`:`` and a line break, followed by `n` synthetic
-//! tokens; it stands in an ordinary message of the user, because servers accept a message of the role `tool` only behind
-//! an answer that really called a tool.
+//! **Text.** `synthetic(n)` without a seed gives unique text at each call: in a session, from the
+//! seed (run, session, number of earlier segments in the session); at the top level of the
+//! scenario, one text that all sessions share. `tool_result(name, n)` is the text ``Result of the
+//! tool `name`:`` and a line break, followed by `n` synthetic tokens. It is part of an ordinary
+//! user message, because servers accept a message of the role `tool` only after an answer that
+//! called a tool.
 //!
-//! **An agent's parents.** A request comes after everything that the code has waited for last: those nodes, and the
-//! responses that it names in `history` and `after`, are its parents. So the instant at which the schedule intends a
-//! request is never before the agent could have known of it.
+//! **Parents of agent requests.** A request follows everything that the code awaited last: its
+//! parents are those nodes, and the responses in its `history` and `after`. So its intended time is
+//! never before the agent could have received the responses.
 //!
-//! **Metrics and checks.** [`LuaScenario::evaluator`] gives what a table of `metrics`, `good` and `check` measures and judges, be
-//! it part of a scenario or a file of its own. A metric may keep what it likes between requests, in a machine that sees all
-//! requests in the order in which they ended; `good` and `check` depend on what they are given alone.
+//! **Metrics and checks.** [`LuaScenario::evaluator`] returns the metrics and checks of a table of
+//! `metrics`, `good` and `check`, in a scenario or in a separate file. A metric may keep state
+//! between requests, in a machine that receives all requests in order of completion; `good` and
+//! `check` depend only on their arguments.
 //!
 //! The API for authors is documented in `sdk/lua/README.md`.
 #![forbid(unsafe_code)]

@@ -1,22 +1,22 @@
-//! What a script may use, and what it is given.
+//! Limits and grants of a script.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a script may run and how much memory it may hold.
+/// Limits of a script's run time and memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LuaLimits {
-    /// Time for reading the scenario: the files it requires and its own top level.
+    /// Deadline for loading the scenario: its required files and its top level.
     pub load_deadline: Duration,
-    /// Time for one call of a session function, or for an agent between two requests.
+    /// Deadline for one call of a session function, or for an agent between two requests.
     pub call_deadline: Duration,
     /// Memory of one virtual machine, in bytes.
     pub memory_bytes: usize,
 }
 
 impl Default for LuaLimits {
-    /// 5 s to load, 10 s for a call, 256 MiB.
+    /// Returns 5 s for loading, 10 s per call, 256 MiB.
     fn default() -> Self {
         LuaLimits {
             load_deadline: Duration::from_secs(5),
@@ -26,7 +26,7 @@ impl Default for LuaLimits {
     }
 }
 
-/// Which of the two kinds of workload a function is.
+/// Kind of workload of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LuaKind {
     /// `function(index, rng)`: returns a whole session.
@@ -38,17 +38,17 @@ pub enum LuaKind {
 /// Counts the tokens of a text with the target's tokenizer.
 pub type CountTokens = Arc<dyn Fn(&str) -> u32 + Send + Sync>;
 
-/// Takes a level (`debug`, `info`, `warn`, `error`) and a line.
+/// Receives a level (`debug`, `info`, `warn`, `error`) and a line.
 pub type LogSink = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
-/// What the host hands to a workload's functions.
+/// Resources that the host grants to a workload's functions.
 #[derive(Clone)]
 pub struct LuaGrants {
     /// The run's seed: the root of every random stream.
     pub seed: u64,
-    /// `tokens.count(text)`; without it that function raises an error.
+    /// Implements `tokens.count(text)`; `None` makes that function raise an error.
     pub tokens: Option<CountTokens>,
-    /// Where `log.*` and `print` go.
+    /// Sink of `log.*` and `print`.
     pub log: LogSink,
 }
 

@@ -11,20 +11,20 @@ use crate::samples::{self, MOST, MOST_AT_THE_END};
 use crate::shape::At;
 use crate::vm::Vm;
 
-/// The most samples of one batch: what a batch makes is held in memory once.
+/// Maximum number of samples per batch, which are held in memory together.
 const MOST_OF_A_BATCH: usize = 8_000_000;
 
-/// The metrics of a scenario, or of a file of their own, ready to be opened on any thread.
+/// The metrics of a scenario or a separate file, ready to be opened on any thread.
 pub(crate) struct LuaMetricFactory {
     pub(crate) info: WorkloadInfo,
     pub(crate) opening: Opening,
-    /// The table in which they are.
+    /// Path of their table.
     pub(crate) place: String,
-    /// In the order in which they are written.
+    /// Metrics in source order.
     pub(crate) metrics: Vec<Described>,
 }
 
-/// What a table says of a metric.
+/// The definition of a metric in the table.
 #[derive(Clone, Debug)]
 pub(crate) struct Described {
     pub(crate) definition: MetricDefinition,
@@ -86,7 +86,7 @@ struct Metric {
     finish: Option<Function>,
 }
 
-/// Metrics in a virtual machine of their own.
+/// Metrics in a separate virtual machine.
 struct LuaMetrics {
     vm: Vm,
     requests: Completions,
@@ -179,7 +179,7 @@ impl MetricCollector for LuaMetrics {
     }
 }
 
-/// A call's input in a report.
+/// Returns a description of a call's input for reports.
 pub(crate) fn of_request(id: RequestId) -> String {
     format!("request = {id}")
 }

@@ -11,12 +11,12 @@ use crate::shape::At;
 use crate::sources::{Source, Sources, module_key};
 use crate::vm::{compile, freeze};
 
-/// Where the text of a required file comes from.
+/// Origin of the text of a required file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// From disk: the scenario is being loaded.
+    /// Read from disk: the scenario is being loaded.
     Disk,
-    /// From what was read then: a workload is being opened.
+    /// Stored by the load: a workload is being opened.
     Kept,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Loader {
     sources: Sources,
     origin: Origin,
     entries: HashMap<String, Entry>,
-    /// The files being executed, outermost first: what a cycle is shown with.
+    /// The files being executed, outermost first, for the message about a cycle.
     path: Vec<String>,
     closed: bool,
 }
@@ -50,12 +50,12 @@ impl Loader {
         &self.sources
     }
 
-    /// The scenario is loaded: no file can be required any more.
+    /// Ends loading: files can no longer be required.
     pub(crate) fn close(&mut self) {
         self.closed = true;
     }
 
-    /// Puts `require` and `include` among the globals.
+    /// Registers the globals `require` and `include`.
     pub(crate) fn install(loader: &Rc<RefCell<Self>>, lua: &Lua) -> mlua::Result<()> {
         for name in ["require", "include"] {
             let loader = loader.clone();

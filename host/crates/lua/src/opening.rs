@@ -1,4 +1,5 @@
-//! Opening a scenario's functions: a virtual machine of one's own that has run the scenario's text.
+//! Opening of a scenario's functions: a separate virtual machine that has executed the scenario's
+//! text.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use crate::modules::Origin;
 use crate::sources::Sources;
 use crate::vm::Vm;
 
-/// What every virtual machine of a scenario begins with.
+/// Initial state of every virtual machine of a scenario.
 pub(crate) struct Opening {
     pub(crate) sources: Arc<Sources>,
     pub(crate) limits: LuaLimits,
@@ -20,11 +21,11 @@ pub(crate) struct Opening {
 }
 
 impl Opening {
-    /// A machine, and what the scenario returned in it.
+    /// Returns a machine, and the value that the scenario returned in it.
     pub(crate) fn machine(&self) -> Result<(Vm, Value), Fault> {
         let LuaGrants { seed, tokens, log } = self.grants.clone();
         let vm = Vm::new(self.limits, Host::new(seed, tokens, log))?;
-        // What the top level prints was shown when the scenario was loaded.
+        // The output of the top level was shown when the scenario was loaded.
         vm.host.quiet.set(true);
         let (value, _) = vm.execute((*self.sources).clone(), Origin::Kept)?;
         vm.host.quiet.set(false);
@@ -32,7 +33,7 @@ impl Opening {
     }
 }
 
-/// The report of a scenario that cannot be opened again.
+/// Returns the report of a scenario that cannot be opened again.
 pub(crate) fn failure(fault: Fault, plugin: &str, path: &str) -> PluginFailure {
     let mut failure = fault.into_failure(plugin, "load", Some(format!("function = {path}")));
     if failure.kind == PluginFailureKind::Trap || failure.kind == PluginFailureKind::Result {
@@ -41,7 +42,8 @@ pub(crate) fn failure(fault: Fault, plugin: &str, path: &str) -> PluginFailure {
     failure
 }
 
-/// The function at a dotted path; elements of lists are counted from 0, as in the paths of the scenario.
+/// Returns the function at a dotted path. Elements of lists are counted from 0, as in the paths of
+/// the scenario.
 pub(crate) fn lookup(value: &Value, path: &str) -> Result<Function, Fault> {
     let missing = || {
         Fault::shape(format!(

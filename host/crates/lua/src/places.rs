@@ -1,27 +1,29 @@
-//! The lines of the keys of the table that a scenario returns, found in its source.
+//! Source lines of the keys of the table that a scenario returns.
 //!
-//! Luau does not keep them, so the table constructors are read from the text: the one behind the file's last `return`, or
-//! that of the local it names, and those inside. What is built in another way (by a function, in a loop) or stands twice
-//! has no line; a wrong line would be worse than none.
+//! Luau does not record them, so the table constructors are parsed from the text: the one after the
+//! file's last `return`, or that of the local it names, and nested ones. Values that are
+//! constructed otherwise (by a function, in a loop) and duplicate keys have no line: a missing line
+//! is better than a wrong one.
 
 use std::cell::Cell;
 use std::collections::HashMap;
 
 use crate::tokens::{Placed, Token, tokenize};
 
-/// Locals that name one another are followed this far.
+/// Maximum depth of references between locals.
 const MAX_DEPTH: usize = 32;
-/// Tokens that are read in all; locals that name others many times could otherwise be read without end.
+/// Maximum number of tokens read in total. Without it, locals that reference others repeatedly take
+/// exponential time.
 const MAX_WORK: usize = 4_000_000;
 
 /// A value in the source, and the values in it.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
-    /// The line of its key, or of the value where it has no key.
+    /// The line of its key, or of the value if it has no key.
     pub(crate) line: Option<u32>,
     /// Its rank among the keys of its table.
     pub(crate) order: usize,
-    /// By key; `None` for a key that stands twice.
+    /// Values by key; `None` for a duplicate key.
     keys: HashMap<String, Option<Places>>,
     items: Vec<Places>,
 }
@@ -34,12 +36,12 @@ impl Places {
         scan.returned().unwrap_or_default()
     }
 
-    /// The value of a field.
+    /// Returns the value of a field.
     pub(crate) fn key(&self, name: &str) -> Option<&Places> {
         self.keys.get(name)?.as_ref()
     }
 
-    /// The element at `index`, counted from 1.
+    /// Returns the element at `index`, counted from 1.
     pub(crate) fn item(&self, index: usize) -> Option<&Places> {
         self.items.get(index.checked_sub(1)?)
     }
@@ -55,9 +57,9 @@ impl Places {
 
 struct Scan<'a> {
     tokens: &'a [Placed],
-    /// Where each name is declared `local`; `None` for one that is declared twice.
+    /// Position of each `local` declaration by name; `None` for a name that is declared twice.
     locals: HashMap<&'a str, Option<usize>>,
-    /// Where `NAME.key =` stands, by the name.
+    /// Positions of `NAME.key =`, by name.
     fields: HashMap<&'a str, Vec<usize>>,
     work: Cell<usize>,
 }
@@ -90,7 +92,7 @@ impl<'a> Scan<'a> {
         scan
     }
 
-    /// Counts a token that is read; none is left when too many were.
+    /// Returns a token and counts it; `None` above the limit.
     fn token(&self, at: usize) -> Option<&'a Placed> {
         self.work.set(self.work.get() + 1);
         if self.work.get() > MAX_WORK {
@@ -108,7 +110,7 @@ impl<'a> Scan<'a> {
         self.tokens.get(at).and_then(Placed::name)
     }
 
-    /// The table behind the `return` that ends the file.
+    /// Returns the table after the `return` that ends the file.
     fn returned(&self) -> Option<Places> {
         let end = self.tokens.len() - usize::from(self.tokens.last()?.is(';'));
         for at in (0..end).rev().filter(|at| self.name(*at) == Some("return")) {
@@ -121,7 +123,7 @@ impl<'a> Scan<'a> {
         None
     }
 
-    /// A constructor, or a name of one, at `at`: its places and where it ends.
+    /// Returns the places of a constructor, or of a name of one, at `at`, and its end.
     fn value(&self, at: usize, depth: usize) -> Option<(Places, usize)> {
         let depth = depth.checked_sub(1)?;
         if self.is(at, '{') {
@@ -131,7 +133,8 @@ impl<'a> Scan<'a> {
         Some((self.local(name, depth)?, at + 1))
     }
 
-    /// The constructor that the only `local NAME = { ... }` of the file holds, with the fields assigned to it later.
+    /// Returns the constructor of the only `local NAME = { ... }` of the file, with the fields
+    /// assigned to it later.
     fn local(&self, name: &str, depth: usize) -> Option<Places> {
         let at = (*self.locals.get(name)?)?;
         if !self.is(at + 2, '=') || !self.is(at + 3, '{') {
@@ -152,7 +155,7 @@ impl<'a> Scan<'a> {
         Some(places)
     }
 
-    /// The constructor that begins at `at`, and where it ends.
+    /// Returns the constructor that begins at `at`, and its end.
     fn constructor(&self, at: usize, depth: usize) -> Option<(Places, usize)> {
         let mut places = Places::default();
         let mut at = at + 1;
@@ -215,7 +218,7 @@ impl<'a> Scan<'a> {
         (Key::Item, at)
     }
 
-    /// Where the expression at `at` ends: at the comma or brace behind it.
+    /// Returns the end of the expression at `at`: the comma or brace after it.
     fn skip(&self, mut at: usize) -> Option<usize> {
         let mut open = Vec::new();
         loop {
@@ -241,7 +244,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// The `end` of the function whose keyword is at `at`.
+    /// Returns the `end` of the function whose keyword is at `at`.
     fn skip_function(&self, at: usize) -> Option<usize> {
         let mut blocks = vec![Block::Statement];
         let mut expression = false;
@@ -259,7 +262,8 @@ impl<'a> Scan<'a> {
                 }
                 _ => {}
             }
-            // Whether an `if` that stood next would be an expression: `x = if a then b else c` has no `end`.
+            // True if an `if` in this position is an expression: `x = if a then b else c` has no
+            // `end`.
             expression = match (&self.tokens[index].token, name) {
                 (_, Some("then" | "elseif")) => blocks.last() == Some(&Block::IfExpression),
                 (_, Some("else")) => blocks.last() == Some(&Block::IfExpression) && blocks.pop().is_some(),
@@ -285,7 +289,7 @@ enum Key {
 enum Block {
     /// Closed by `end`.
     Statement,
-    /// Closed by nothing: it ends with its `else` branch.
+    /// Not closed by a token: it ends with its `else` branch.
     IfExpression,
 }
 
@@ -362,7 +366,8 @@ return {
         assert_eq!(line(&built, "a"), None);
     }
 
-    /// Each local names the one before it many times: followed without a bound, 30 to the power of 20 tables.
+    /// Each local references the previous one many times: without a limit, 30 to the power of 20
+    /// tables.
     #[test]
     fn hostile_sources_end() {
         let mut source = "local t0 = {}\n".to_owned();

@@ -1,4 +1,4 @@
-//! `sessions = function(index, rng)`: whole sessions ahead of time.
+//! `sessions = function(index, rng)`: whole sessions, generated in advance.
 
 use mlua::{Function, Value};
 use veeksha_model::Session;
@@ -9,20 +9,21 @@ use crate::rng::Rng;
 use crate::session;
 use crate::vm::Vm;
 
-/// A session function in a virtual machine of its own.
+/// A session function in a separate virtual machine.
 pub(crate) struct Planned {
     pub(crate) vm: Vm,
     pub(crate) function: Function,
     /// The plugin's name in messages.
     pub(crate) plugin: String,
-    /// How many sessions the scenario asked for; then where the function ended the workload.
+    /// The requested number of sessions; reduced to the index at which the function ended the
+    /// workload.
     pub(crate) length: Option<u64>,
-    /// The first session of this machine has been made twice and came out equal.
+    /// True after the first session of this machine was created twice with equal results.
     pub(crate) proven: bool,
 }
 
 impl Planned {
-    /// Session `index`; none where the workload ends.
+    /// Returns session `index`; `None` after the end of the workload.
     fn session(&self, index: u64) -> Result<Option<Session>, Fault> {
         self.vm.host.enter(index, 0);
         let seed = self.vm.host.seed;
@@ -38,7 +39,7 @@ impl Planned {
             .map_err(|why| Fault::at(&self.function, why))
     }
 
-    /// Makes `index` a second time: a function that counts, or keeps what it drew, is found out here.
+    /// Creates `index` a second time. Detects functions that keep state.
     fn prove(&self, index: u64, first: &Option<Session>) -> Result<(), Fault> {
         self.vm.host.quiet.set(true);
         let second = self.session(index);

@@ -1,4 +1,4 @@
-//! What a trace says of a request, as a script writes it among the request's fields.
+//! Recorded data of a request from a trace, as fields of the request's table.
 
 use mlua::Value;
 use veeksha_model::{HistoryMode, RecordedAnswer, Replay, ToolCall};
@@ -10,7 +10,7 @@ use crate::request::{each_field, whole};
 use crate::segments::{content, counted};
 use crate::shape::{At, Shape};
 
-/// The fields of a request that are about the past. The first also decides what an agent sends.
+/// The request fields with recorded data. The first also determines the requests of an agent.
 pub(crate) const FIELDS: [&str; 6] = [
     "history_mode",
     "answer",
@@ -51,7 +51,7 @@ fn history_mode(at: &At<'_>, value: &Value) -> Result<HistoryMode, Shape> {
     found.ok_or_else(|| at.expected("\"live\", \"recorded\" or \"fresh\"", value))
 }
 
-/// Content, or a table with content and calls.
+/// Reads content, or a table with content and calls.
 fn answer(at: &At<'_>, value: &Value, budget: &Budget) -> Result<RecordedAnswer, Shape> {
     let table = match value {
         Value::Table(table) if table.raw_len() == 0 => table,
@@ -108,7 +108,7 @@ fn calls(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Vec<ToolCall>, S
     (1..=list.raw_len()).map(call).collect()
 }
 
-/// JSON text as it was recorded, or a table.
+/// Reads recorded JSON text, or a table.
 fn arguments(at: &At<'_>, value: &Value, budget: &Budget) -> Result<String, Shape> {
     match value {
         Value::String(_) => counted(at, value, budget),

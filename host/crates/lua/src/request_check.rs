@@ -57,7 +57,8 @@ struct LuaRequestCheck {
     good: Function,
     /// The plugin's name in messages.
     plugin: String,
-    /// The first request of this machine's first batch was judged again after the batch, with the same answer.
+    /// The first request of this machine's first batch was judged again after the batch, with the
+    /// same answer.
     proven: bool,
 }
 

@@ -3,7 +3,8 @@
 use mlua::{Lua, Table, Value};
 use veeksha_model::{FailureReason, NodeId, Response, Usage};
 
-/// The table of an answer. It says nothing of time: an agent depends on what the model said, not on how fast.
+/// The table of an answer. It says nothing of time: an agent depends on what the model said, not on
+/// how fast.
 pub(crate) fn answered(lua: &Lua, node: NodeId, response: &Response) -> mlua::Result<Table> {
     let calls = lua.create_table_with_capacity(response.tool_calls.len(), 0)?;
     for call in &response.tool_calls {

@@ -75,7 +75,8 @@ impl UserData for Rng {
             let call = "rng:gamma(mean, cv)";
             let [mean, cv] = numbers(call, &arguments)?;
             let (mean, cv) = (not_negative(call, mean)?, not_negative(call, cv)?);
-            // A gamma variable of shape k and scale s has mean k s and coefficient of variation 1 / sqrt(k).
+            // A gamma variable of shape k and scale s has mean k s and coefficient of variation 1 /
+            // sqrt(k).
             if cv == 0.0 {
                 return Ok(mean);
             }

@@ -8,8 +8,8 @@ use crate::json::to_lua;
 use crate::segments::string;
 use crate::shape::{At, Shape, unknown_field};
 
-/// The metatables of what a flavor is handed: a name that no such table can have is an error with the nearest one, and not
-/// nil somewhere else.
+/// The metatables of what a flavor is handed: a name that no such table can have is an error with
+/// the nearest one, and not nil somewhere else.
 pub(crate) struct Rows {
     group: Table,
     row: Table,

@@ -29,11 +29,13 @@ use crate::workload::LuaFactory;
 /// Lines that the top level of a scenario may write.
 const MAX_MESSAGES: usize = 200;
 
-/// A file of Lua that was loaded: what it says, and the text of its files. It returns a scenario, a list of scenarios, or a table
-/// of metrics and checks ([`LuaScenario::evaluator`] with an empty path).
+/// A file of Lua that was loaded: what it says, and the text of its files. It returns a scenario, a
+/// list of scenarios, or a table of metrics and checks ([`LuaScenario::evaluator`] with an empty
+/// path).
 #[derive(Clone, Debug)]
 pub struct LuaScenario {
-    /// What the file returned, with places: a scenario, or several. Functions stand in it as [`Value::Function`].
+    /// What the file returned, with places: a scenario, or several. Functions stand in it as
+    /// [`Value::Function`].
     pub documents: Documents,
     /// What the top level wrote with `log.*` and `print`: level and line.
     pub messages: Vec<(String, String)>,
@@ -62,8 +64,8 @@ impl LuaScenario {
             }
         });
         let failed = |fault: Fault| load_error(fault, &file);
-        // The seed of a run is not known yet. What the top level makes of it (seeds of shared text) is not part of the
-        // document, so any seed gives the same document.
+        // The seed of a run is not known yet. What the top level makes of it (seeds of shared text)
+        // is not part of the document, so any seed gives the same document.
         let vm = Vm::new(limits, Host::new(0, None, log)).map_err(failed)?;
         let (result, sources) = vm.execute(sources, Origin::Disk).map_err(failed)?;
         let mlua::Value::Table(table) = result else {
@@ -87,8 +89,9 @@ impl LuaScenario {
         })
     }
 
-    /// The scenario at a place of the list that the file returned ([`veeksha_scenario::SweepCell::scenario`]): its functions are
-    /// found by their paths in that scenario. The only scenario of a file that returns one is at 0.
+    /// The scenario at a place of the list that the file returned
+    /// ([`veeksha_scenario::SweepCell::scenario`]): its functions are found by their paths in that
+    /// scenario. The only scenario of a file that returns one is at 0.
     ///
     /// # Errors
     /// [`LuaError::NoScenario`] if the list is shorter.
@@ -111,7 +114,8 @@ impl LuaScenario {
         })
     }
 
-    /// Changes the limits of workloads opened from now on: those of a scenario are known only when it has been read.
+    /// Changes the limits of workloads opened from now on: those of a scenario are known only when
+    /// it has been read.
     pub fn set_limits(&mut self, limits: LuaLimits) {
         self.limits = limits;
     }
@@ -139,8 +143,8 @@ impl LuaScenario {
 
     /// A factory for the function at `function_path` (`session_generator.sessions`).
     ///
-    /// `length` is how many sessions there are; without it the workload goes on until the function returns nil (for
-    /// agents: without end).
+    /// `length` is how many sessions there are; without it the workload goes on until the function
+    /// returns nil (for agents: without end).
     ///
     /// # Errors
     /// [`LuaError::NotAFunction`] if something else, or nothing, is there.
@@ -161,12 +165,13 @@ impl LuaScenario {
         }))
     }
 
-    /// A factory for the flavor whose functions `session` and, if it warms up, `warmup` are in the table at `place`
-    /// (`session_generator.flavor`). What it wants of the file is `layout`; whether it warms up is `has_warmup`.
+    /// A factory for the flavor whose functions `session` and, if it warms up, `warmup` are in the
+    /// table at `place` (`session_generator.flavor`). What it wants of the file is `layout`;
+    /// whether it warms up is `has_warmup`.
     ///
     /// # Errors
-    /// [`LuaError::NotAFunction`] if something else, or nothing, is there; [`LuaError::Layout`] for a layout that cannot be
-    /// followed.
+    /// [`LuaError::NotAFunction`] if something else, or nothing, is there; [`LuaError::Layout`] for
+    /// a layout that cannot be followed.
     pub fn flavor(
         &self,
         place: &str,
@@ -195,12 +200,12 @@ impl LuaScenario {
         }))
     }
 
-    /// The metrics of the evaluator at `path` (`evaluators.1`; empty where the file returns an evaluator), which `name` is the
-    /// name of in results and messages.
+    /// The metrics of the evaluator at `path` (`evaluators.1`; empty where the file returns an
+    /// evaluator), which `name` is the name of in results and messages.
     ///
     /// # Errors
-    /// [`LuaError::Value`] for metrics that cannot be: a name that is none, an unknown key, no `observe`;
-    /// [`LuaError::NotAFunction`] if there are none.
+    /// [`LuaError::Value`] for metrics that cannot be: a name that is none, an unknown key, no
+    /// `observe`; [`LuaError::NotAFunction`] if there are none.
     pub fn metric(
         &self,
         path: &str,
@@ -258,11 +263,12 @@ impl LuaScenario {
         }))
     }
 
-    /// Everything that the evaluator at `path` has: `metrics`, `good`, `check`. Its name is `name`, else the one that it gives
-    /// itself, else the file's without its ending.
+    /// Everything that the evaluator at `path` has: `metrics`, `good`, `check`. Its name is `name`,
+    /// else the one that it gives itself, else the file's without its ending.
     ///
     /// # Errors
-    /// [`LuaError::Value`] for a table that is no evaluator, and as the other functions for its parts.
+    /// [`LuaError::Value`] for a table that is no evaluator, and as the other functions for its
+    /// parts.
     pub fn evaluator(
         &self,
         path: &str,

@@ -13,7 +13,8 @@ use crate::shape::{At, Shape, number_of};
 /// The most tokens of one synthetic segment.
 const MAX_TOKENS: f64 = 16_777_216.0;
 
-/// What the functions return. Strings stay in the virtual machine (as the object's user value), where they count.
+/// What the functions return. Strings stay in the virtual machine (as the object's user value),
+/// where they count.
 enum Piece {
     /// Made-up text.
     Synthetic(Synthetic),
@@ -130,7 +131,8 @@ pub(crate) fn content(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Vec
                 let item: Value = list.raw_get(index).unwrap_or(Value::Nil);
                 let at = At::Index(at, index);
                 match &item {
-                    // A list within the list, as `blocks` returns one; no deeper, so that a table that holds itself ends.
+                    // A list within the list, as `blocks` returns one; no deeper, so that a table
+                    // that holds itself ends.
                     Value::Table(inner) if inner.raw_len() > 0 => {
                         for place in 1..=inner.raw_len() {
                             let item: Value = inner.raw_get(place).unwrap_or(Value::Nil);

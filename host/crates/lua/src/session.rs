@@ -12,7 +12,8 @@ use crate::shape::{At, Shape};
 
 const FIELDS: [&str; 3] = ["requests", "labels", "arrives_at"];
 
-/// Reads a session that can run. The error is a message for the author; `or` says what else the function may return.
+/// Reads a session that can run. The error is a message for the author; `or` says what else the
+/// function may return.
 pub(crate) fn read(value: &Value, or: &str) -> Result<Session, String> {
     let session = table(value, or).map_err(|shape| shape.to_string())?;
     check_session(&session.requests, &HashSet::new())

@@ -20,7 +20,8 @@ impl From<Shape> for mlua::Error {
     }
 }
 
-/// A path into a table: a list from the innermost step outwards, so that walking costs nothing until an error needs it.
+/// A path into a table: a list from the innermost step outwards, so that walking costs nothing
+/// until an error needs it.
 #[derive(Clone, Copy)]
 pub(crate) enum At<'a> {
     /// What the walk began with.

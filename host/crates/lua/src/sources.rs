@@ -1,7 +1,7 @@
 //! The files of a scenario: read once, below its folder, kept as text.
 //!
-//! A run opens many virtual machines. All of them execute the text that was read when the scenario was loaded, so that a
-//! file that changes during a run changes nothing.
+//! A run opens many virtual machines. All of them execute the text that was read when the scenario
+//! was loaded, so that a file that changes during a run changes nothing.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -127,8 +127,8 @@ pub(crate) fn digest_of<'f>(files: impl Iterator<Item = (&'f str, &'f str)>) -> 
     hasher.finalize().to_hex().to_string()
 }
 
-/// The path below the scenario's folder that `require(name)` means: always with `.lua`, with forward slashes, without a
-/// way out.
+/// The path below the scenario's folder that `require(name)` means: always with `.lua`, with
+/// forward slashes, without a way out.
 pub(crate) fn module_key(call: &str, name: &str) -> Result<String, mlua::Error> {
     let at = At::Root(call);
     let refuse = |why: &str| Err(at.shape(format!("`{}`: {why}", name.escape_debug())).into());

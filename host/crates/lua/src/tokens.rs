@@ -33,7 +33,8 @@ impl Placed {
     }
 }
 
-/// All tokens of a source. Comments and white space are left out; whatever is not closed ends with the text.
+/// All tokens of a source. Comments and white space are left out; whatever is not closed ends with
+/// the text.
 pub(crate) fn tokenize(source: &str) -> Vec<Placed> {
     let mut scanner = Scanner {
         bytes: source.as_bytes(),
@@ -198,8 +199,8 @@ impl Scanner<'_> {
                     self.pass(1);
                     return;
                 }
-                // Inside an expression stand tokens of their own, strings among them. An unclosed one is bounded by
-                // the text: each call passes at least one byte.
+                // Inside an expression stand tokens of their own, strings among them. An unclosed
+                // one is bounded by the text: each call passes at least one byte.
                 _ if braces > 0 => {
                     self.token();
                 }

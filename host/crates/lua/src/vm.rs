@@ -62,7 +62,8 @@ impl Vm {
         })
     }
 
-    /// Runs the scenario: the table it returns. Afterwards no global and no table of the scenario can be changed.
+    /// Runs the scenario: the table it returns. Afterwards no global and no table of the scenario
+    /// can be changed.
     pub(crate) fn execute(&self, sources: Sources, origin: Origin) -> Result<(Value, Sources), Fault> {
         let main = sources.main.clone();
         let loader = Rc::new(RefCell::new(Loader::new(sources, origin)));

@@ -1,7 +1,8 @@
 //! Deadlines: the interrupt that Luau calls at every loop iteration, call and pattern step.
 //!
-//! Once the deadline has passed, every further interrupt raises an error again. A `pcall` can catch one of them, but the
-//! code after it meets the next at its first call or loop, so the stack unwinds to the end.
+//! Once the deadline has passed, every further interrupt raises an error again. A `pcall` can catch
+//! one of them, but the code after it meets the next at its first call or loop, so the stack
+//! unwinds to the end.
 
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
@@ -10,8 +11,8 @@ use mlua::{Lua, VmState};
 use veeksha_clock::RunClock;
 use veeksha_model::Nanos;
 
-/// Interrupts between two readings of the clock. Small, because one iteration may do much work inside a library
-/// function.
+/// Interrupts between two readings of the clock. Small, because one iteration may do much work
+/// inside a library function.
 const STRIDE: u32 = 16;
 
 /// The deadline of the running call.
@@ -59,7 +60,8 @@ impl Watch {
         if !tripped && (!ticks.is_multiple_of(STRIDE) || self.clock.now() < self.deadline.get()) {
             return Ok(VmState::Continue);
         }
-        // At the very end of the stack there is no room for a traceback; an interrupt further out has it.
+        // At the very end of the stack there is no room for a traceback; an interrupt further out
+        // has it.
         if self.tripped.borrow().as_ref().is_none_or(String::is_empty) {
             let stack = lua
                 .traceback(None, 0)

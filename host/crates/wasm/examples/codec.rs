@@ -1,7 +1,9 @@
-//! Events per second through an endpoint codec, one core: `cargo run --release -p veeksha-wasm --example codec`.
+//! Events per second through an endpoint codec, one core: `cargo run --release -p veeksha-wasm
+//! --example codec`.
 //!
-//! Times `plugins/dist/ollama.wasm` on the lines of a streamed chat: joining the events, crossing, the plugin's own JSON parser,
-//! lifting, and the checks of what it said. Then the memory of its instances: there are as many as threads read answers at once.
+//! Times `plugins/dist/ollama.wasm` on the lines of a streamed chat: joining the events, crossing,
+//! the plugin's own JSON parser, lifting, and the checks of what it said. Then the memory of its
+//! instances: there are as many as threads read answers at once.
 
 use std::error::Error;
 use std::hint::black_box;

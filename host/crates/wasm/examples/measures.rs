@@ -1,7 +1,9 @@
-//! Processor time of a finished request in a metric plugin: `cargo run --release -p veeksha-wasm --example measures`.
+//! Processor time of a finished request in a metric plugin: `cargo run --release -p veeksha-wasm
+//! --example measures`.
 //!
-//! Times `tests/guests/dist/sdk-measure.wasm`: making a batch of records, crossing, the plugin's own work on every token, and the checks of
-//! its samples. Three samples come of each request that has tokens.
+//! Times `tests/guests/dist/sdk-measure.wasm`: making a batch of records, crossing, the plugin's
+//! own work on every token, and the checks of its samples. Three samples come of each request that
+//! has tokens.
 
 use std::error::Error;
 use std::hint::black_box;

@@ -1,7 +1,9 @@
-//! Sessions per second through a component, one core: `cargo run --release -p veeksha-wasm --example throughput`.
+//! Sessions per second through a component, one core: `cargo run --release -p veeksha-wasm
+//! --example throughput`.
 //!
-//! Times the fixture `planned` of `tests/guests`, whose sessions have messages of two segments, think time and labels, and
-//! all that the host does with them: lifting, conversion and the checks of the graph.
+//! Times the fixture `planned` of `tests/guests`, whose sessions have messages of two segments,
+//! think time and labels, and all that the host does with them: lifting, conversion and the checks
+//! of the graph.
 
 use std::error::Error;
 use std::hint::black_box;

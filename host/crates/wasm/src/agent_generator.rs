@@ -1,5 +1,5 @@
-//! An agent generator: many live agents, distributed over stores. A trap of one agent invalidates the
-//! store that it shares, and no other.
+//! An agent generator: many live agents, distributed over stores. A trap of one agent invalidates
+//! the store that it shares, and no other.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -117,7 +117,8 @@ impl WasmAgents {
         step
     }
 
-    /// Returns the agent's handle. Rebuilds the agent if its store was lost to another agent's trap.
+    /// Returns the agent's handle. Rebuilds the agent if its store was lost to another agent's
+    /// trap.
     fn handle(
         &mut self,
         session: SessionId,

@@ -49,8 +49,8 @@ impl AgentStore {
         })
     }
 
-    /// Passes an input to an agent that was started in this store since its last trap. `call` counts
-    /// the agent's inputs, from 1.
+    /// Passes an input to an agent that was started in this store since its last trap. `call`
+    /// counts the agent's inputs, from 1.
     pub(crate) fn send(
         &mut self,
         bound: &BoundPlugin,

@@ -6,12 +6,13 @@ use veeksha_model::{ChunkKind, ErrorClass, Nanos, RequestRecord, Status};
 
 use crate::bindings::records as wit;
 
-/// Requests of one call. From some 64 on, a call's own cost no longer counts; thousands at once leave the processor's caches.
+/// Requests of one call. From some 64 on, a call's own cost no longer counts; thousands at once
+/// leave the processor's caches.
 const CALL_REQUESTS: usize = 256;
 /// Events of all answers of one call, unless a single request has more.
 const CALL_CHUNKS: usize = 64 << 10;
-/// Bytes of text of all requests of one call, unless a single request has more: labels are the workload's and messages the server's, and
-/// a plugin is not to run out of memory over them.
+/// Bytes of text of all requests of one call, unless a single request has more: labels are the
+/// workload's and messages the server's, and a plugin is not to run out of memory over them.
 const CALL_TEXT: usize = 4 << 20;
 /// What does not exist, in columns of 32 bits.
 const NONE: u32 = u32::MAX;
@@ -215,7 +216,8 @@ impl Chunks {
 
     fn add(&mut self, request: &RequestRecord) {
         let before = self.at.len();
-        // Generated chunks come in long runs, and a run is copied far faster than one chunk after the other.
+        // Generated chunks come in long runs, and a run is copied far faster than one chunk after
+        // the other.
         let runs = request
             .chunks
             .chunk_by(|one, next| one.kind.is_generated() == next.kind.is_generated());
@@ -311,7 +313,8 @@ impl<'a> Texts<'a> {
         }
         match self.last.get_mut(slot) {
             Some(last) => *last = (text, place),
-            // Slots are filled in their order, but a request without a finish reason leaves the first one out.
+            // Slots are filled in their order, but a request without a finish reason leaves the
+            // first one out.
             None => self.last.resize(slot + 1, (text, place)),
         }
         place

@@ -1,7 +1,7 @@
 //! The kinds and capabilities of a component, read from its bytes before anything is compiled.
 //!
-//! Only the imports and exports of the outermost component are read; the modules inside are skipped,
-//! so that even a component of many megabytes takes microseconds.
+//! Only the imports and exports of the outermost component are read; the modules inside are
+//! skipped, so that even a component of many megabytes takes microseconds.
 
 use wasmparser::{Chunk, Encoding, Parser, Payload};
 
@@ -103,11 +103,13 @@ impl Kinds {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Discovered {
     pub(crate) kinds: Kinds,
-    /// Capabilities by their short names, in order, without `types`; then `wasi` if any of WASI is imported.
+    /// Capabilities by their short names, in order, without `types`; then `wasi` if any of WASI is
+    /// imported.
     pub(crate) imports: Vec<String>,
 }
 
-/// Reads the bytes of a component. The error states in one line why it is not a plugin, and the fix.
+/// Reads the bytes of a component. The error states in one line why it is not a plugin, and the
+/// fix.
 pub(crate) fn discover(bytes: &[u8]) -> Result<Discovered, String> {
     if bytes.len() > MAX_BYTES {
         return Err(format!(

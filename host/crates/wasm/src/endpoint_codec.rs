@@ -18,8 +18,8 @@ use crate::{convert, endpoint_shape, parts};
 const ENDPOINT: &str = "codec.endpoint";
 const DECODE: &str = "codec.decode";
 
-/// Events of one call. From about 64 on, the cost of the call itself is negligible; thousands at once
-/// exceed the processor's caches.
+/// Events of one call. From about 64 on, the cost of the call itself is negligible; thousands at
+/// once exceed the processor's caches.
 const MAX_CALL_EVENTS: usize = 256;
 /// Bytes of one call, unless a single event has more.
 const MAX_CALL_BYTES: usize = 256 << 10;
@@ -136,8 +136,8 @@ impl WasmCodec {
         parts::append(parts, events.len(), allowance, decoded).map_err(unusable)
     }
 
-    /// Describes the event that a call failed on. An event is decoded independently of the others, so
-    /// each may be passed again separately.
+    /// Describes the event that a call failed on. An event is decoded independently of the others,
+    /// so each may be passed again separately.
     fn locate(
         &self,
         instance: &mut RenewableResource<Guest>,

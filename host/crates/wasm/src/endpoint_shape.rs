@@ -1,4 +1,5 @@
-//! How an endpoint is spoken to, as a codec says it: checked here, once, so that nothing of it can fail when requests are sent.
+//! How an endpoint is spoken to, as a codec says it: checked here, once, so that nothing of it can
+//! fail when requests are sent.
 
 use serde_json::{Map, Value};
 use veeksha_model::Framing;

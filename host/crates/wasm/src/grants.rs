@@ -41,8 +41,8 @@ impl LogSink for NoLog {
     fn line(&self, _plugin: &str, _level: LogLevel, _message: &str) {}
 }
 
-/// What one workload is given. A capability that is not given is linked all the same (many toolchains import all that
-/// there is), but using it is a trap that says so.
+/// What one workload is given. A capability that is not given is linked all the same (many
+/// toolchains import all that there is), but using it is a trap that says so.
 #[derive(Clone)]
 pub struct Grants {
     /// The run's seed: `random.words` and the WASI stand-ins follow from it.

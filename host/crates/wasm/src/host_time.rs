@@ -1,8 +1,8 @@
 //! The host's own time during a call: the time to answer a plugin's queries about the results of a
 //! run.
 //!
-//! A percentile of a hundred million samples takes seconds. They are not the plugin's fault, so they
-//! do not count against its deadline; but a plugin that queries endlessly is stopped too.
+//! A percentile of a hundred million samples takes seconds. They are not the plugin's fault, so
+//! they do not count against its deadline; but a plugin that queries endlessly is stopped too.
 
 use std::time::Duration;
 

@@ -34,7 +34,8 @@ impl<G: Interface> Instance<G> {
         );
         let mut store = Store::new(&loaded.host.engine, state);
         store.epoch_deadline_callback(|mut store| {
-            // The time that the host took to answer is not the guest's: the deadline moves by as much.
+            // The time that the host took to answer is not the guest's: the deadline moves by as
+            // much.
             Ok(match store.data_mut().host_time.take_owed() {
                 0 => UpdateDeadline::Interrupt,
                 owed => UpdateDeadline::Continue(owed),

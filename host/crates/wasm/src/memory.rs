@@ -31,8 +31,8 @@ fn mebibytes(bytes: u64) -> String {
     }
 }
 
-/// Counts what a store holds. Refuses with an error, not with `false`: a guest makes of a refused growth whatever it
-/// likes, and the cause would be lost.
+/// Counts what a store holds. Refuses with an error, not with `false`: a guest makes of a refused
+/// growth whatever it likes, and the cause would be lost.
 #[derive(Debug)]
 pub(crate) struct MemoryLimit {
     pub(crate) plugin: Arc<str>,

@@ -12,7 +12,8 @@ const NAME_BYTES: usize = 4 << 10;
 /// Characters that are kept of what a server says of its failure.
 const MESSAGE: usize = 2000;
 
-/// Bytes that may still be said of an answer. A call is bounded by what is lifted; this bounds all calls about one answer.
+/// Bytes that may still be said of an answer. A call is bounded by what is lifted; this bounds all
+/// calls about one answer.
 pub(crate) struct Allowance {
     left: usize,
     whole: usize,

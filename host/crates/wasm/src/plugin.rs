@@ -87,10 +87,10 @@ impl Plugin {
         Ok(descriptor.get_or_init(|| answer).clone())
     }
 
-    /// Binds a configuration (JSON text, not read here) and grants. The plugin reads the configuration
-    /// when an instance is opened, and may refuse it then. A component that is both a session
-    /// generator and an agent generator is used as a session generator; one that is neither is
-    /// refused here.
+    /// Binds a configuration (JSON text, not read here) and grants. The plugin reads the
+    /// configuration when an instance is opened, and may refuse it then. A component that is both a
+    /// session generator and an agent generator is used as a session generator; one that is neither
+    /// is refused here.
     pub fn workload(
         &self,
         config: String,

@@ -98,8 +98,8 @@ impl WasmRequestCheck {
         Ok(answers)
     }
 
-    /// Describes the request that a call failed on. A request is judged independently of the others,
-    /// so each may be passed again.
+    /// Describes the request that a call failed on. A request is judged independently of the
+    /// others, so each may be passed again.
     fn locate(&mut self, batch: &[&RequestRecord], call: Range<usize>) -> String {
         let failing = match call.len() {
             1 => Some(call.start),

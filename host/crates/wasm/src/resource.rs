@@ -1,7 +1,8 @@
 //! An open resource of a guest: shared by all kinds of plugins except agents.
 //!
 //! [`RenewableResource`] is reopened in a new store when its store trapped, served enough calls or
-//! grew too large. [`PinnedResource`] stays in one store, for plugins that keep state between calls.
+//! grew too large. [`PinnedResource`] stays in one store, for plugins that keep state between
+//! calls.
 
 use std::sync::Arc;
 

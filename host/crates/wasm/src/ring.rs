@@ -1,6 +1,7 @@
 //! Standard output and standard error of a guest: the newest bytes, and no more.
 //!
-//! A pipe that fills up would make a guest's `print` fail, and Python turns that into an exception; a ring forgets.
+//! A pipe that fills up would make a guest's `print` fail, and Python turns that into an exception;
+//! a ring forgets.
 
 use std::collections::VecDeque;
 use std::io;

@@ -15,8 +15,8 @@ pub(crate) struct Unusable {
     pub(crate) of: Option<usize>,
 }
 
-/// Puts the samples of a call behind those in `into`. The call was shown `count` of `requests` from `first` on; afterwards a
-/// sample's request is its place among all of them.
+/// Puts the samples of a call behind those in `into`. The call was shown `count` of `requests` from
+/// `first` on; afterwards a sample's request is its place among all of them.
 pub(crate) fn append(
     samples: Vec<wit::Sample>,
     definitions: &[MetricDefinition],

@@ -76,8 +76,8 @@ impl HostState {
         }
     }
 
-    /// Restarts the WASI stand-ins for a call about a session, so that they do not depend on earlier
-    /// calls of the store. `call` counts the calls about the session, from 0.
+    /// Restarts the WASI stand-ins for a call about a session, so that they do not depend on
+    /// earlier calls of the store. `call` counts the calls about the session, from 0.
     pub(crate) fn restart_wasi(&mut self, session: u64, call: u64) {
         if self.uses_wasi {
             self.wasi = wasi::stand_ins(self.seed, session, call, &self.output);

@@ -20,7 +20,8 @@ impl Ticks {
     }
 }
 
-/// Starts a thread that advances the engine's epoch every [`Limits::TICK`]. It ends within a tick of the engine.
+/// Starts a thread that advances the engine's epoch every [`Limits::TICK`]. It ends within a tick
+/// of the engine.
 pub(crate) fn start(engine: &Engine) -> io::Result<Ticks> {
     let weak = engine.weak();
     let ticks = Ticks::default();
@@ -59,7 +60,8 @@ mod tests {
         assert_eq!([of(0), of(10), of(11), of(10_000)], [1, 2, 3, 1001]);
     }
 
-    /// The thread is found by its name among the threads of this process; no other unit test has an engine.
+    /// The thread is found by its name among the threads of this process; no other unit test has an
+    /// engine.
     #[cfg(target_os = "linux")]
     #[test]
     fn the_thread_ends_with_its_engine() {

@@ -24,8 +24,8 @@ const WALL_CLOCK: Duration = Duration::from_secs(1_767_225_600);
 const STEP_NANOS: u64 = 1_000;
 /// Random bytes that one call of the guest may ask for.
 const MAX_RANDOM_BYTES: u64 = 1 << 20;
-/// The session whose streams serve calls outside any session. The contract keeps real sessions below
-/// 2^53.
+/// The session whose streams serve calls outside any session. The contract keeps real sessions
+/// below 2^53.
 pub(crate) const NO_SESSION: u64 = u64::MAX;
 
 /// The context of a store for one call: `call` counts the calls about a session, from 0.

@@ -1,10 +1,13 @@
-//! Anthropic's Messages API: `system` stands apart, and users and assistant take turns.
+//! Request bodies of Anthropic's Messages API: `system` is separate, and user and assistant
+//! alternate.
 //!
-//! System messages, wherever they stand in the conversation, go into `system`: one as a text, several as blocks. Messages in a row of
-//! one role become one message of blocks, because results of tool calls (which are the user's) must stand together; a message of
-//! text alone is a plain string. An answer without text and calls is left out: the API refuses empty text.
+//! System messages, at any position of the conversation, go into `system`: one as a string, several
+//! as blocks. Consecutive messages of one role become one message of blocks, because the results of
+//! tool calls (which have the role `user`) must be in one message; a message of text only is a
+//! plain string. An answer without text and calls is omitted: the API refuses empty text.
 //!
-//! The input of a call must be an object. Arguments that are none (an answer that was cut) are sent as `{"arguments": TEXT}`.
+//! The input of a call must be an object. Arguments that are not an object (from a truncated
+//! answer) are sent as `{"arguments": TEXT}`.
 
 use serde_json::value::RawValue;
 use veeksha_model::{MediaKind, PreparedMessage, Response, Role};
@@ -14,7 +17,7 @@ use super::media::{Source, cannot_carry, source};
 use crate::failure::Failure;
 use crate::json_writer::{end_list, string};
 
-/// What one side says in a row.
+/// Consecutive messages of one role.
 enum Said<'a> {
     Message(&'a PreparedMessage),
     Answer(&'a Response),
@@ -29,7 +32,7 @@ impl Said<'_> {
         }
     }
 
-    /// If it is text alone.
+    /// Returns the text, if there is nothing else.
     fn plain(&self) -> Option<&str> {
         match self {
             Said::Message(message) if message.media.is_empty() && message.role != Role::Tool => {
@@ -41,7 +44,7 @@ impl Said<'_> {
     }
 }
 
-/// The value of `system`, if there are system messages; returns whether there are.
+/// Writes the value of `system`. Returns false if there are no system messages.
 pub(super) fn write_system(out: &mut Vec<u8>, conversation: &Conversation<'_>) -> bool {
     let texts: Vec<&str> = conversation.system().map(|message| &*message.text).collect();
     match texts.as_slice() {
@@ -58,7 +61,7 @@ pub(super) fn write_system(out: &mut Vec<u8>, conversation: &Conversation<'_>) -
     true
 }
 
-/// The value of `messages`.
+/// Writes the value of `messages`.
 pub(super) fn write_messages(out: &mut Vec<u8>, conversation: &Conversation<'_>) -> Result<(), Failure> {
     let mut said: Vec<Said<'_>> = Vec::new();
     for (messages, answer) in conversation.turns() {
@@ -91,7 +94,7 @@ pub(super) fn write_messages(out: &mut Vec<u8>, conversation: &Conversation<'_>)
     Ok(())
 }
 
-/// The blocks of one message or answer, each with a comma behind it.
+/// Writes the blocks of one message or answer, each followed by a comma.
 fn write_blocks(out: &mut Vec<u8>, said: &Said<'_>) -> Result<(), Failure> {
     match said {
         Said::Message(message) if message.role == Role::Tool => {

@@ -1,6 +1,7 @@
-//! Chat completions: `messages` are the turns of the history (each one's own messages, then the model's real answer with its tool
-//! calls; reasoning is not sent back), then the new messages. A turn without an answer contributes its messages only. Text alone
-//! is a plain string; with media, the content is a list of blocks, text first.
+//! Request bodies of chat completions: `messages` contains the turns of the history (the messages
+//! of each, then the model's actual answer with its tool calls; reasoning is not sent back), then
+//! the new messages. A turn without an answer contributes only its messages. Text only is a plain
+//! string; with media, the content is a list of blocks, text first.
 
 use veeksha_model::{MediaKind, PreparedMessage, Response};
 
@@ -9,7 +10,7 @@ use super::media::{Source, audio_data, source};
 use crate::failure::Failure;
 use crate::json_writer::{end_list, string};
 
-/// The value of `messages`.
+/// Writes the value of `messages`.
 pub(super) fn write_messages(out: &mut Vec<u8>, conversation: &Conversation<'_>) -> Result<(), Failure> {
     out.push(b'[');
     for (messages, answer) in conversation.turns() {
@@ -51,7 +52,8 @@ fn write_message(out: &mut Vec<u8>, message: &PreparedMessage) -> Result<(), Fai
     Ok(())
 }
 
-/// One content block. Sound inside a `data:` URL goes as `input_audio` (OpenAI), sound behind a URL as `audio_url` (vLLM).
+/// Writes one content block. Audio in a `data:` URL is sent as `input_audio` (OpenAI), audio at
+/// another URL as `audio_url` (vLLM).
 fn write_media(out: &mut Vec<u8>, kind: MediaKind, url: &str) -> Result<(), Failure> {
     if kind == MediaKind::Audio && matches!(source(kind, url)?, Source::Embedded { .. }) {
         return write_audio(out, url);
@@ -68,7 +70,7 @@ fn write_media(out: &mut Vec<u8>, kind: MediaKind, url: &str) -> Result<(), Fail
     Ok(())
 }
 
-/// OpenAI's block for sound in a `data:` URL.
+/// Writes OpenAI's block for audio in a `data:` URL.
 pub(super) fn write_audio(out: &mut Vec<u8>, url: &str) -> Result<(), Failure> {
     let (format, data) = audio_data(url)?;
     out.extend_from_slice(b"{\"type\":\"input_audio\",\"input_audio\":{\"data\":");

@@ -1,4 +1,4 @@
-//! What is said in a request: the turns of its history, then its own messages.
+//! Conversation of a request: the turns of its history, then its messages.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::media::cannot_carry;
 use crate::api::Api;
 use crate::failure::Failure;
 
-/// The turns of a request, the newest last.
+/// The turns of a request, oldest first.
 pub(super) struct Conversation<'a> {
     before: &'a [Arc<History<Prepared>>],
     request: &'a Prepared,
@@ -20,7 +20,8 @@ impl<'a> Conversation<'a> {
         Conversation { before, request }
     }
 
-    /// Each turn's messages and the answer to them; the last has none yet, and neither has one that failed.
+    /// Returns each turn's messages and its answer. The last turn has no answer yet; a failed turn
+    /// has none.
     pub(super) fn turns(&self) -> impl Iterator<Item = (&'a [PreparedMessage], Option<&'a Response>)> {
         let before = self
             .before
@@ -29,7 +30,7 @@ impl<'a> Conversation<'a> {
         before.chain([(&self.request.messages[..], None)])
     }
 
-    /// About how many bytes its JSON has.
+    /// Returns the approximate size of its JSON in bytes.
     pub(super) fn bytes(&self) -> usize {
         let text: usize = self
             .turns()
@@ -42,15 +43,16 @@ impl<'a> Conversation<'a> {
         text * 17 / 16
     }
 
-    /// The system messages, wherever they stand.
+    /// Returns the system messages, at any position.
     pub(super) fn system(&self) -> impl Iterator<Item = &'a PreparedMessage> {
         let messages = self.turns().flat_map(|(messages, _)| messages);
         messages.filter(|message| message.role == Role::System)
     }
 
-    /// One text of all of it: what the chat template makes of it, else the texts themselves, joined with one line feed each,
-    /// without role names. A single message without a template is exactly its text. Tool calls have no place in a text and are
-    /// left out; media are refused in the name of the `api`.
+    /// Returns the conversation as one text: rendered by the chat template, else the texts joined
+    /// with one line feed, without role names. A single message without a template is exactly its
+    /// text. Tool calls cannot be represented and are omitted; media are refused with a message
+    /// that names `api`.
     pub(super) fn flattened(&self, config: &Api, api: &str) -> Result<Cow<'a, str>, Failure> {
         let mut said: Vec<(Role, &str)> = Vec::new();
         for (messages, answer) in self.turns() {

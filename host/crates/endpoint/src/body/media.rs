@@ -1,19 +1,22 @@
-//! Where media are: every API takes URLs, and what a `data:` URL holds.
+//! Sources of media: URLs, and the contents of `data:` URLs.
 
 use veeksha_model::{ErrorClass, MediaKind};
 
 use crate::failure::Failure;
 
-/// A place that a server can be given.
+/// A source that a server accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source<'a> {
-    /// Behind an `http:` or `https:` URL.
+    /// An `http:` or `https:` URL.
     Url(&'a str),
-    /// Inside a `data:` URL: the media type as it stands there, and what follows the comma.
+    /// A `data:` URL: the media type as written, and the part after the comma.
     Embedded { media_type: &'a str, data: &'a str },
 }
 
-/// Understands a URL; it fails if it is none, or a `data:` URL without a comma.
+/// Parses a URL.
+///
+/// # Errors
+/// If `url` is not a URL, or a `data:` URL without a comma.
 pub(super) fn source(kind: MediaKind, url: &str) -> Result<Source<'_>, Failure> {
     if starts_with(url, "http://") || starts_with(url, "https://") {
         return Ok(Source::Url(url));
@@ -34,7 +37,7 @@ pub(super) fn source(kind: MediaKind, url: &str) -> Result<Source<'_>, Failure> 
     })
 }
 
-/// The failure of a request whose media an API has no place for.
+/// Returns the failure of a request whose media `api` cannot represent.
 pub(super) fn cannot_carry(api: &str, kind: MediaKind) -> Failure {
     Failure::new(
         ErrorClass::Protocol,
@@ -48,7 +51,7 @@ fn starts_with(source: &str, scheme: &str) -> bool {
         .is_some_and(|start| start.eq_ignore_ascii_case(scheme))
 }
 
-/// Format and Base64 of `data:audio/FORMAT;base64,DATA`.
+/// Returns the format and the Base64 data of `data:audio/FORMAT;base64,DATA`.
 pub(super) fn audio_data(source: &str) -> Result<(&str, &str), Failure> {
     let refuse = || {
         Failure::new(

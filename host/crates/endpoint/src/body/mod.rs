@@ -1,11 +1,14 @@
-//! Writes a request as JSON, directly into bytes: prompts are large, so no tree of values is built of them.
+//! JSON request bodies, written directly as bytes: prompts are large, so no tree of values is
+//! built.
 //!
-//! What is said stands in `messages` (chat completions, Anthropic), `prompt` (completions), `input` (Responses), `inputs` (TGI) or where
-//! a template puts it; the files of this folder say how.
+//! The conversation is in `messages` (chat completions, Anthropic), `prompt` (completions), `input`
+//! (Responses), `inputs` (TGI), or where a template puts it. The modules of this folder document
+//! the details.
 //!
-//! **Precedence**, field by field of the top level: the request's own `body`, then `sampling`, then what the host writes. A
-//! field that wins replaces the other whole; nested objects are not merged. One thing differs in TGI, which has all about sampling
-//! inside `parameters`: the fields of `sampling` go there, too.
+//! **Precedence**, per top-level field: the request's `body`, then `sampling`, then the host's
+//! fields. A field with precedence replaces the other one entirely; nested objects are not merged.
+//! TGI differs in one respect: sampling parameters are inside `parameters`, so the fields of
+//! `sampling` go there as well.
 
 mod anthropic;
 mod chat;

@@ -1,4 +1,4 @@
-//! The body of a request.
+//! Request bodies.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,11 +15,14 @@ use crate::endpoint_kind::EndpointKind;
 use crate::failure::Failure;
 use crate::json_writer::{ObjectWriter, json, string};
 
-/// What Anthropic's API is asked for if a request states no length: it wants a number in every request.
+/// `max_tokens` for a request without a length: Anthropic's API requires the field.
 const ANTHROPIC_MAX_TOKENS: u32 = 4_096;
 
-/// The body of a request. It fails where something is asked for that cannot be sent: media that are no URL, or that the API has no
-/// place for; a conversation that the chat template refuses; a `body` that is not a JSON object.
+/// Returns the body of a request.
+///
+/// # Errors
+/// If the request cannot be represented: media that are not a URL or that the API does not support;
+/// a conversation that the chat template refuses; a `body` that is not a JSON object.
 pub fn request_body(
     api: &Api,
     request: &Prepared,
@@ -27,7 +30,7 @@ pub fn request_body(
 ) -> Result<Vec<u8>, Failure> {
     let own = own_fields(request)?;
     let n = match own.get("n") {
-        // What is not a number is left to the server to refuse.
+        // The server refuses a value that is not a number.
         Some(n) => serde_json::from_str(n.get()).ok(),
         None => api.sampling.get("n").cloned(),
     };
@@ -64,7 +67,7 @@ pub fn request_body(
     Ok(object.finish())
 }
 
-/// The endpoints that have a model and a stream flag at the top level.
+/// Writes the body for endpoints with a model and a stream flag at the top level.
 fn write_common(
     object: &mut ObjectWriter,
     api: &Api,
@@ -118,7 +121,8 @@ fn write_common(
     Ok(())
 }
 
-/// `inputs` as completions have their prompt, and all the rest inside `parameters`. Token counts come with `details`.
+/// Writes `inputs`, equal to the prompt of completions, and all other fields inside `parameters`.
+/// `details` requests token counts.
 fn write_tgi(
     object: &mut ObjectWriter,
     api: &Api,
@@ -146,7 +150,7 @@ fn write_tgi(
     Ok(())
 }
 
-/// The fields that the request's `body` brings.
+/// Returns the fields of the request's `body`.
 fn own_fields(prepared: &Prepared) -> Result<BTreeMap<Cow<'_, str>, &RawValue>, Failure> {
     match prepared.request.body.as_deref() {
         None => Ok(BTreeMap::new()),

@@ -1,6 +1,7 @@
-//! OpenAI's Responses API: `input` is a list of items. A message is an item with its role; so is each tool call of an answer
-//! (`function_call`), and what came of it (`function_call_output`). The whole conversation is sent; nothing is left to the server's
-//! memory.
+//! Request bodies of OpenAI's Responses API: `input` is a list of items. A message is an item with
+//! its role; each tool call of an answer (`function_call`) and its result (`function_call_output`)
+//! are items as well. The whole conversation is sent, so the result does not depend on state in the
+//! server.
 
 use veeksha_model::{MediaKind, PreparedMessage, Response, Role};
 
@@ -10,10 +11,10 @@ use super::media::{Source, cannot_carry, source};
 use crate::failure::Failure;
 use crate::json_writer::{end_list, string};
 
-/// The start of a message item, up to its role. OpenAI does not require the type, llama.cpp does.
+/// The start of a message item, up to its role. llama.cpp requires the type, OpenAI does not.
 const MESSAGE: &[u8] = br#"{"type":"message","role":"#;
 
-/// The value of `input`.
+/// Writes the value of `input`.
 pub(super) fn write_input(out: &mut Vec<u8>, conversation: &Conversation<'_>) -> Result<(), Failure> {
     out.push(b'[');
     for (messages, answer) in conversation.turns() {
@@ -57,7 +58,7 @@ fn write_message(out: &mut Vec<u8>, message: &PreparedMessage) -> Result<(), Fai
     Ok(())
 }
 
-/// Images behind any URL; sound only where it is embedded.
+/// Writes an image at any URL, or embedded audio.
 fn write_media(out: &mut Vec<u8>, kind: MediaKind, url: &str) -> Result<(), Failure> {
     match (kind, source(kind, url)?) {
         (MediaKind::Image, _) => {

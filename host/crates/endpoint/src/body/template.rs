@@ -1,4 +1,4 @@
-//! What a template's placeholders stand for.
+//! Values of a template's placeholders.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::json_writer::json;
 use crate::template::{Fill, Placeholder};
 
-/// One request.
+/// Values from one request.
 pub(super) struct Filling<'a> {
     pub(super) api: &'a Api,
     pub(super) request: &'a Prepared,
@@ -52,7 +52,7 @@ impl Fill for Filling<'_> {
             if is_text {
                 json(&mut out, &*text);
             } else {
-                // A number or a boolean is written as it is.
+                // A number or a boolean is written unchanged.
                 out.extend_from_slice(text.as_bytes());
             }
             Cow::Owned(out)
@@ -61,7 +61,7 @@ impl Fill for Filling<'_> {
 
     fn text(&self, placeholder: Placeholder) -> Result<Option<Cow<'_, str>>, Failure> {
         Ok(match placeholder {
-            // Stands for JSON; a template with it inside a text is refused.
+            // Its value is JSON; a template with it inside a longer text is refused.
             Placeholder::Messages => None,
             Placeholder::Prompt => Some(self.conversation.flattened(self.api, "template's")?),
             Placeholder::System => {

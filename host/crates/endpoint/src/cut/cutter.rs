@@ -1,4 +1,5 @@
-//! Cuts the bytes of an answer into events, whatever the reads were: server-sent events, lines, or the body as a whole.
+//! Splitting of response bytes into events, independent of read boundaries: server-sent events,
+//! lines, or the whole body.
 
 use veeksha_model::Framing;
 
@@ -6,7 +7,7 @@ use super::item::{EventTooLarge, Item};
 use super::lines::LineDecoder;
 use super::sse::SseDecoder;
 
-/// Cuts bytes as a framing asks for it.
+/// A decoder for one framing.
 #[derive(Debug)]
 pub(crate) enum Cutter {
     EventStream(SseDecoder),
@@ -19,7 +20,7 @@ pub(crate) enum Cutter {
 }
 
 impl Cutter {
-    /// Refuses events above `limit` bytes.
+    /// Creates a decoder that refuses events above `limit` bytes.
     pub(crate) fn with_limit(framing: Framing, limit: usize) -> Self {
         match framing {
             Framing::EventStream => Cutter::EventStream(SseDecoder::with_limit(limit)),
@@ -32,7 +33,7 @@ impl Cutter {
         }
     }
 
-    /// Takes bytes off the front of the input up to the end of the next item; `None`: the input is used up.
+    /// Consumes input up to the end of the next item; `None`: the input is used up.
     pub(crate) fn next<'s, 'i: 's>(
         &'s mut self,
         input: &mut &'i [u8],
@@ -51,7 +52,7 @@ impl Cutter {
         }
     }
 
-    /// The body has ended: what is left of it, item by item.
+    /// Ends the body and returns the remaining items, one per call.
     pub(crate) fn finish(&mut self) -> Result<Option<Item<'_>>, EventTooLarge> {
         match self {
             Cutter::EventStream(decoder) => decoder.finish(),
@@ -65,7 +66,7 @@ impl Cutter {
         }
     }
 
-    /// Whether `input` begins an event, as any later event of the stream would.
+    /// Returns true if `input` begins an event like any later event of the stream.
     pub(crate) fn begins_event(&self, input: &[u8]) -> bool {
         match self {
             Cutter::EventStream(decoder) => decoder.begins_event(input),
@@ -74,7 +75,7 @@ impl Cutter {
         }
     }
 
-    /// Whether nothing of what has come so far bears on what comes next.
+    /// Returns true if no earlier input affects later input.
     pub(crate) fn is_between_events(&self) -> bool {
         match self {
             Cutter::EventStream(decoder) => decoder.is_between_events(),

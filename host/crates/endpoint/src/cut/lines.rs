@@ -1,14 +1,15 @@
-//! Cuts a byte stream into lines (newline-delimited JSON). Lines end with LF or CRLF; those that are empty are skipped.
+//! Splitting of a byte stream into lines (newline-delimited JSON). Lines end with LF or CRLF; empty
+//! lines are skipped.
 
 use super::item::EventTooLarge;
 
-/// The decoder's state between two pieces of input.
+/// Decoder state between two pieces of input.
 #[derive(Debug)]
 pub(crate) struct LineDecoder {
     limit: usize,
-    /// A line whose end has not come yet.
+    /// An incomplete line.
     line: Vec<u8>,
-    /// `line` was handed out and is of no more use.
+    /// True if `line` was returned and can be cleared.
     handed_out: bool,
 }
 
@@ -25,7 +26,7 @@ impl LineDecoder {
         self.line.is_empty() || self.handed_out
     }
 
-    /// Takes bytes off the front of the input up to the end of the next line that is not empty; `None`: the input is used up.
+    /// Consumes input up to the end of the next non-empty line; `None`: the input is used up.
     pub(super) fn next<'s, 'i: 's>(
         &'s mut self,
         input: &mut &'i [u8],
@@ -107,7 +108,7 @@ mod tests {
     }
 
     proptest! {
-        /// What a plain split gives, however the bytes are cut.
+        /// The lines equal those of a plain split, at any piece boundaries.
         #[test]
         fn any_cut_gives_the_lines_of_a_split(text in "[ab \r\n]{0,60}", at in 0usize..60) {
             let bytes = text.as_bytes();

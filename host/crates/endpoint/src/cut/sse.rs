@@ -1,36 +1,39 @@
-//! Cuts a byte stream into server-sent events (WHATWG HTML, section 9.2.6), whatever the reads were.
+//! Splitting of a byte stream into server-sent events (WHATWG HTML, section 9.2.6), independent of
+//! read boundaries.
 //!
-//! Pure: bytes in, events out. Lines end with LF, CRLF or CR; a byte order mark at the start is dropped; the lines of one
-//! event's data are joined with LF; one space after the colon belongs to the syntax. `id`, `retry` and unknown fields are ignored,
-//! and of `event` only the name `error` means anything here. Two things differ from the standard, both for the sake of real
-//! servers: a line `error: ...` (older llama.cpp) counts as data of an event of that name, and [`SseDecoder::finish`] returns an
-//! event that lacks its final blank line.
+//! Pure: bytes in, events out. Lines end with LF, CRLF or CR; a byte order mark at the start is
+//! dropped; the lines of one event's data are joined with LF; one space after the colon belongs to
+//! the syntax. `id`, `retry` and unknown fields are ignored, and the only relevant value of `event`
+//! is `error`. There are two deviations from the standard for compatibility with servers: a line
+//! `error: ...` (older llama.cpp) counts as data of an event with that name, and
+//! [`SseDecoder::finish`] returns an event that lacks its final blank line.
 //!
-//! An event whose one data line lies in the input whole is handed out as a part of the input; nothing is copied then.
+//! An event whose single data line is entirely in the input is returned as a slice of the input,
+//! without a copy.
 
 use super::item::{EventTooLarge, Item, MAX_EVENT_BYTES};
 
-/// The decoder's state between two pieces of input.
+/// Decoder state between two pieces of input.
 #[derive(Debug)]
 pub struct SseDecoder {
     limit: usize,
-    /// A line whose end has not come yet.
+    /// An incomplete line.
     line: Vec<u8>,
     /// Data lines of the current event, joined with LF.
     data: Vec<u8>,
-    /// Whether the current event has a data line, which may be empty.
+    /// True if the current event has a data line, which may be empty.
     has_data: bool,
-    /// Whether the current event is called `error`.
+    /// True if the current event is named `error`.
     is_error: bool,
-    /// What was handed out last lies in `line` or `data`, and is of no more use.
+    /// True if the last returned item is in `line` or `data` and can be cleared.
     handed_out: bool,
-    /// The last byte was a CR: an LF that follows belongs to it.
+    /// True if the last byte was a CR: a following LF belongs to it.
     after_cr: bool,
-    /// No line has ended yet: a byte order mark may stand at the start.
+    /// True until the first line ends: the stream may begin with a byte order mark.
     at_start: bool,
 }
 
-/// What the end of a line brings about.
+/// Effect of the end of a line.
 enum Ended {
     Nothing,
     Comment,
@@ -44,7 +47,7 @@ impl Default for SseDecoder {
 }
 
 impl SseDecoder {
-    /// A decoder that refuses events above `limit` bytes.
+    /// Creates a decoder that refuses events above `limit` bytes.
     pub fn with_limit(limit: usize) -> Self {
         SseDecoder {
             limit,
@@ -58,7 +61,7 @@ impl SseDecoder {
         }
     }
 
-    /// Whether nothing of what has come so far bears on what comes next: the next byte begins an event.
+    /// Returns true if no earlier input affects later input: the next byte begins an event.
     pub fn is_between_events(&self) -> bool {
         (self.line.is_empty() || self.handed_out)
             && !self.has_data
@@ -67,21 +70,22 @@ impl SseDecoder {
             && !self.at_start
     }
 
-    /// Whether `input` begins an event, and a byte order mark is out of the question.
+    /// Returns true if `input` begins an event and cannot begin with a byte order mark.
     pub(crate) fn begins_event(&self, input: &[u8]) -> bool {
         let at_start =
             self.at_start && self.line.is_empty() && !self.has_data && !self.is_error && !self.after_cr;
         self.is_between_events() || (at_start && input.first() != Some(&0xEF))
     }
 
-    /// Takes bytes off the front of the input up to the end of the next item and returns that; `None`: the input is used up.
+    /// Consumes input up to the end of the next item and returns the item; `None`: the input is
+    /// used up.
     ///
     /// # Errors
-    /// If an event is larger than the bound.
+    /// If an event is larger than the limit.
     pub fn next<'s, 'i: 's>(&'s mut self, input: &mut &'i [u8]) -> Result<Option<Item<'s>>, EventTooLarge> {
         if std::mem::take(&mut self.handed_out) {
             self.line.clear();
-            // A comment may stand between two data lines.
+            // A comment may occur between two data lines.
             if !self.has_data {
                 self.data.clear();
             }
@@ -141,22 +145,23 @@ impl SseDecoder {
         Ok(None)
     }
 
-    /// The stream is over: as [`SseDecoder::next`] for the line ends that would complete what is left. To be called until it
-    /// returns `None`.
+    /// Ends the stream: like [`SseDecoder::next`] for the line ends that would complete the
+    /// remaining input. The caller repeats the call until it returns `None`.
     ///
     /// # Errors
-    /// If an event is larger than the bound.
+    /// If an event is larger than the limit.
     pub fn finish(&mut self) -> Result<Option<Item<'_>>, EventTooLarge> {
-        // A comment is handed out at the end of its line, so a second call is needed for the data before it.
+        // A comment is returned at the end of its line, so the data before it needs a second call.
         self.next(&mut &b"\n\n"[..])
     }
 
-    /// The data of an event that ends with this line, if this line is all its data: nothing has to be kept then.
+    /// Returns the data of an event that ends with this line, if the line is all its data. Nothing
+    /// is buffered in that case.
     fn whole_event<'a>(&self, line: &'a [u8], rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
         if self.has_data {
             return None;
         }
-        // A line with a byte order mark begins otherwise.
+        // A line with a byte order mark has another prefix.
         let value = line.strip_prefix(b"data:")?;
         let behind = match rest {
             [b'\n', b'\n', behind @ ..] => behind,
@@ -244,7 +249,7 @@ mod tests {
 
     use super::*;
 
-    /// Items as text; comments begin with a colon, errors with an exclamation mark.
+    /// Returns items as text; comments begin with a colon, errors with an exclamation mark.
     fn decode<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
         let mut decoder = SseDecoder::default();
         let mut items = Vec::new();
@@ -265,7 +270,10 @@ mod tests {
         items
     }
 
-    /// The number of items in a piece, or that an event was too large.
+    /// Returns the number of items in a piece.
+    ///
+    /// # Errors
+    /// If an event is too large.
     fn count(decoder: &mut SseDecoder, mut piece: &[u8]) -> Result<usize, EventTooLarge> {
         let mut count = 0;
         while decoder.next(&mut piece)?.is_some() {
@@ -276,7 +284,7 @@ mod tests {
 
     #[test]
     fn the_standard_says_what_an_event_is() {
-        // The examples of the standard's section 9.2.6, and one case for each rule.
+        // The examples of the standard's section 9.2.6, and one case per rule.
         let cases: [(&str, &[&str]); 20] = [
             ("data: YHOO\ndata: +2\ndata: 10\n\n", &["YHOO\n+2\n10"]),
             (
@@ -342,7 +350,7 @@ mod tests {
     }
 
     proptest! {
-        /// Events written with any line ends come back, however the bytes are cut.
+        /// Events written with any line ends are decoded at any piece boundaries.
         #[test]
         fn any_cut_gives_the_same_events(
             events in prop::collection::vec(prop::collection::vec("[ -~äöü😀]{0,20}", 1..4), 0..8),
@@ -360,7 +368,8 @@ mod tests {
                     bytes.extend_from_slice(line.as_bytes());
                     end(&mut bytes);
                 }
-                // LF directly after CR would be one line end, so the blank line repeats the same kind.
+                // An LF directly after a CR would be one line end, so the blank line repeats the
+                // same kind.
                 let blank: &[u8] = if bytes.ends_with(b"\r\n") { b"\r\n" } else if bytes.ends_with(b"\r") { b"\r" } else { b"\n" };
                 bytes.extend_from_slice(blank);
             }
@@ -376,7 +385,7 @@ mod tests {
             prop_assert_eq!(decode(pieces), expected);
         }
 
-        /// Garbage never panics, and its cuts do not matter.
+        /// Garbage never panics, and the result does not depend on piece boundaries.
         #[test]
         fn garbage_is_decoded_the_same_at_any_cut(bytes in prop::collection::vec(prop::sample::select(b"data: :\r\nervnx\xEF\xBB\xBF".to_vec()), 0..200), at in 0usize..200) {
             let at = at.min(bytes.len());

@@ -1,8 +1,9 @@
-//! Anthropic's Messages API: typed events for blocks of content.
+//! Events of Anthropic's Messages API: typed events for content blocks.
 //!
-//! The end is `message_delta` with a `stop_reason`; `message_stop` follows it and is the end marker. Token counts come in two
-//! places: the prompt's in `message_start`, the answer's in `message_delta`, where they are totals. `input_tokens` leaves out what
-//! the prompt cache had, so the prompt is the sum of three counts.
+//! The end is `message_delta` with a `stop_reason`; the end marker `message_stop` follows it. Token
+//! counts come in two places: the prompt's in `message_start`, the answer's in `message_delta`,
+//! where they are totals. `input_tokens` excludes tokens of the prompt cache, so the prompt is the
+//! sum of three counts.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -12,21 +13,21 @@ use super::json::{Text, error_of, text};
 use crate::answer::{Answer, unreadable};
 use crate::error_body::ServerError;
 
-/// An event, or a message that is not streamed, as far as it matters.
+/// An event, or a non-streamed message. Only the members that are used.
 #[derive(Debug, Deserialize)]
 struct Event<'a> {
     #[serde(borrow, default, rename = "type", deserialize_with = "text")]
     kind: Text<'a>,
-    /// Which block an event speaks of.
+    /// Index of the event's block.
     #[serde(default)]
     index: Option<u32>,
-    /// Of `message_start`.
+    /// In `message_start`.
     #[serde(borrow, default)]
     message: Option<Message<'a>>,
-    /// Of `content_block_start`.
+    /// In `content_block_start`.
     #[serde(borrow, default)]
     content_block: Option<Block<'a>>,
-    /// Of `content_block_delta` and `message_delta`.
+    /// In `content_block_delta` and `message_delta`.
     #[serde(borrow, default)]
     delta: Option<Delta<'a>>,
     #[serde(default)]
@@ -45,7 +46,7 @@ struct Message<'a> {
     stop_reason: Text<'a>,
 }
 
-/// A block of content.
+/// A content block.
 #[derive(Debug, Deserialize)]
 struct Block<'a> {
     #[serde(borrow, default, rename = "type", deserialize_with = "text")]
@@ -62,7 +63,7 @@ struct Block<'a> {
     input: Option<&'a RawValue>,
 }
 
-/// What an event adds.
+/// The increment of an event.
 #[derive(Debug, Deserialize)]
 struct Delta<'a> {
     #[serde(borrow, default, deserialize_with = "text")]
@@ -75,7 +76,7 @@ struct Delta<'a> {
     stop_reason: Text<'a>,
 }
 
-/// Token counts. Each later one that is there replaces the earlier.
+/// Token counts. A later count replaces an earlier one.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 pub(crate) struct Counts {
     #[serde(default)]
@@ -113,7 +114,7 @@ impl Counts {
     }
 }
 
-/// Reads one event. `counts` are those of the events before.
+/// Reads one event. `counts` accumulates the counts of all events.
 pub(super) fn read(data: &str, counts: &mut Counts, answer: &mut Answer) {
     let event: Event<'_> = match serde_json::from_str(data) {
         Ok(event) => event,
@@ -122,7 +123,7 @@ pub(super) fn read(data: &str, counts: &mut Counts, answer: &mut Answer) {
     match event.kind.as_deref() {
         Some("message_start") => {
             answer.role();
-            // `output_tokens` is a placeholder here: the counts become the answer's with its end.
+            // `output_tokens` is a placeholder here: the counts are set on the answer at its end.
             if let Some(usage) = event.message.and_then(|message| message.usage) {
                 counts.update(usage);
             }
@@ -169,7 +170,7 @@ pub(super) fn read(data: &str, counts: &mut Counts, answer: &mut Answer) {
                     message: data.to_owned(),
                     code: None,
                 }),
-                // The API asks its clients to pass over types they do not know.
+                // The API requires clients to ignore unknown types.
                 None => answer.role(),
             }
         }
@@ -183,10 +184,10 @@ impl Block<'_> {
             .is_some_and(|kind| kind.ends_with("tool_use"))
     }
 
-    /// What a block begins with: usually nothing, but a call has its name.
+    /// Reads the start of a block: usually empty, but a call has its name.
     fn begin(&self, index: Option<u32>, answer: &mut Answer) {
         if self.is_call() {
-            // Its `input` is an empty object that stands for the pieces to come.
+            // Its `input` is an empty object; the pieces follow.
             let (id, name) = (self.id.as_deref(), self.name.as_deref());
             return answer.tool(index, id.unwrap_or_default(), name.unwrap_or_default(), "");
         }
@@ -198,7 +199,7 @@ impl Block<'_> {
     }
 }
 
-/// Reads a message that is not streamed.
+/// Reads a non-streamed message.
 pub(super) fn read_whole(body: &str, counts: &mut Counts, answer: &mut Answer) {
     let message: Message<'_> = match serde_json::from_str(body) {
         Ok(message) => message,

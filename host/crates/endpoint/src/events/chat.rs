@@ -1,7 +1,8 @@
-//! Chat completions and completions: one shape serves both, and the answer that is not streamed. `delta`, `message` and `text`
-//! are places for the same thing.
+//! Events of chat completions and completions. Both share one shape, which also covers the
+//! non-streamed answer: `delta`, `message` and `text` are alternative locations of the same data.
 //!
-//! The end is the event with a `finish_reason`; `[DONE]` follows at most servers (not at transformers).
+//! The end is the event with a `finish_reason`. Most servers send `[DONE]` after it (transformers
+//! does not).
 
 use serde::Deserialize;
 use veeksha_model::Usage;
@@ -9,13 +10,13 @@ use veeksha_model::Usage;
 use super::json::{Content, Text, content, count, error_of, text};
 use crate::answer::{Answer, unreadable};
 
-/// An event of a stream, or a whole answer that is not streamed.
+/// A stream event, or a whole non-streamed answer.
 #[derive(Debug, Deserialize)]
 struct Event<'a> {
-    /// Absent, `null`, empty, or one entry for each choice the event speaks of.
+    /// Absent, `null`, empty, or one entry per choice in the event.
     #[serde(borrow, default)]
     choices: Option<Vec<ChoiceDelta<'a>>>,
-    /// Token counts: in an event of their own, in the finish event, or in every event.
+    /// Token counts: in a separate event, in the finish event, or in every event.
     #[serde(default)]
     usage: Option<UsageWire>,
     /// Groq's extension, with token counts in the last event.
@@ -27,25 +28,25 @@ struct Event<'a> {
 }
 
 impl Event<'_> {
-    /// Whether the event has an `error` that is not `null`.
+    /// Returns true if the event has an `error` that is not `null`.
     fn has_error(&self) -> bool {
         self.error.is_some_and(|error| error.get() != "null")
     }
 }
 
-/// What an event says of one choice.
+/// The part of an event that belongs to one choice.
 #[derive(Debug, Deserialize)]
 struct ChoiceDelta<'a> {
-    /// Which choice; servers that leave it out have only one.
+    /// Index of the choice. Servers that omit it have only one.
     #[serde(default)]
     index: Option<u32>,
-    /// Chat: what was added. In an answer that is not streamed: the whole message.
+    /// Chat: the increment. In a non-streamed answer: the whole message.
     #[serde(borrow, default, alias = "message")]
     delta: Option<Delta<'a>>,
-    /// Completions: what was added.
+    /// Completions: the increment.
     #[serde(borrow, default, deserialize_with = "text")]
     text: Text<'a>,
-    /// Why generation ended, in the last event of the choice.
+    /// The finish reason, in the last event of the choice.
     #[serde(borrow, default, deserialize_with = "text")]
     finish_reason: Text<'a>,
     /// Token counts inside the choice (seen at hosted services).
@@ -56,16 +57,16 @@ struct ChoiceDelta<'a> {
 /// A piece of a chat message.
 #[derive(Debug, Default, Deserialize)]
 struct Delta<'a> {
-    /// A text, or a list of parts (Mistral's reasoning models).
+    /// A string, or a list of parts (Mistral's reasoning models).
     #[serde(borrow, default, deserialize_with = "content")]
     content: Option<Content<'a>>,
-    /// vLLM.
+    /// The name that vLLM uses.
     #[serde(borrow, default, deserialize_with = "text")]
     reasoning: Text<'a>,
-    /// DeepSeek, SGLang, LiteLLM, llama.cpp.
+    /// The name that DeepSeek, SGLang, LiteLLM and llama.cpp use.
     #[serde(borrow, default, deserialize_with = "text")]
     reasoning_content: Text<'a>,
-    /// A refusal is text that the model generated.
+    /// A refusal. It is text that the model generated.
     #[serde(borrow, default, deserialize_with = "text")]
     refusal: Text<'a>,
     #[serde(borrow, default)]
@@ -76,7 +77,7 @@ struct Delta<'a> {
 }
 
 impl Delta<'_> {
-    /// The reasoning text, under whichever of its two names; LiteLLM may send both with the same content.
+    /// Returns the reasoning text under either name. LiteLLM may send both with the same content.
     fn said_reasoning(&self) -> &str {
         match self.reasoning_content.as_deref() {
             Some(text) if !text.is_empty() => text,
@@ -88,7 +89,7 @@ impl Delta<'_> {
 /// A piece of a tool call.
 #[derive(Debug, Deserialize)]
 struct ToolCallDelta<'a> {
-    /// Which call the piece belongs to; some servers leave it out and send each call whole.
+    /// Index of the call. Some servers omit it and send each call whole.
     #[serde(default)]
     index: Option<u32>,
     #[serde(borrow, default, deserialize_with = "text")]
@@ -97,7 +98,7 @@ struct ToolCallDelta<'a> {
     function: Option<FunctionDelta<'a>>,
 }
 
-/// A piece of a call's function.
+/// A piece of the function of a call.
 #[derive(Debug, Default, Deserialize)]
 struct FunctionDelta<'a> {
     #[serde(borrow, default, deserialize_with = "text")]
@@ -106,7 +107,7 @@ struct FunctionDelta<'a> {
     arguments: Text<'a>,
 }
 
-/// Token counts as servers send them.
+/// Token counts as sent by servers.
 #[derive(Clone, Copy, Debug, Deserialize)]
 struct UsageWire {
     #[serde(default, deserialize_with = "count")]

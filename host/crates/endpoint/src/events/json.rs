@@ -1,4 +1,4 @@
-//! Members as servers send them: absent, `null`, or there.
+//! Deserialization of members that may be absent or `null`.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,23 +10,23 @@ use serde_json::Value;
 
 use crate::error_body::{ServerError, error_in};
 
-/// A text, borrowed from the event where it has no escapes.
+/// A string, borrowed from the event if it has no escapes.
 pub(super) type Text<'a> = Option<Cow<'a, str>>;
 
-/// A count may be `null`.
+/// Deserializes a count that may be `null`.
 pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     Ok(Option::<u32>::deserialize(deserializer)?.unwrap_or(0))
 }
 
-/// A text or `null`, borrowed from the event where it has no escapes (serde borrows inside an `Option` only by way of a type
-/// of its own).
+/// Deserializes a string or `null`, borrowed from the event if it has no escapes. A separate type
+/// is required because serde does not borrow inside an `Option` otherwise.
 pub(super) fn text<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Text<'a>, D::Error> {
     #[derive(Deserialize)]
     struct Borrowed<'a>(#[serde(borrow)] Cow<'a, str>);
     Ok(Option::<Borrowed<'a>>::deserialize(deserializer)?.map(|text| text.0))
 }
 
-/// The content of a message: a text, or a list of typed parts.
+/// The content of a message: a string, or a list of typed parts.
 #[derive(Debug)]
 pub(super) enum Content<'a> {
     Text(Cow<'a, str>),
@@ -38,7 +38,7 @@ pub(super) enum Content<'a> {
 pub(super) struct ContentPart<'a> {
     #[serde(borrow, default, deserialize_with = "text")]
     pub(super) text: Text<'a>,
-    /// Of a part of type `thinking`.
+    /// In a part of type `thinking`.
     #[serde(borrow, default, deserialize_with = "content")]
     pub(super) thinking: Option<Content<'a>>,
 }
@@ -81,14 +81,14 @@ impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
     }
 }
 
-/// A message's content or `null`.
+/// Deserializes a message's content or `null`.
 pub(super) fn content<'de: 'a, 'a, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Content<'a>>, D::Error> {
     Option::deserialize(deserializer)
 }
 
-/// The error in an event, in one of the usual shapes.
+/// Returns the error in an event, in one of the usual shapes.
 pub(super) fn error_of(text: &str) -> Option<ServerError> {
     error_in(&serde_json::from_str::<Value>(text).ok()?)
 }

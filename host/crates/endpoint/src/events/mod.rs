@@ -1,4 +1,5 @@
-//! What the events of an answer mean, endpoint by endpoint. Each file reads one event and tells the [`Answer`] what it says.
+//! Interpretation of response events, one module per endpoint. Each module reads one event and
+//! calls the methods of [`Answer`].
 
 mod anthropic;
 mod chat;

@@ -8,10 +8,10 @@ use crate::endpoint_kind::EndpointKind;
 use crate::surrogates::replace_lone_surrogates;
 use crate::template::Template;
 
-/// Reads the events of one answer, in order.
+/// A reader of the events of one answer, in order.
 #[derive(Debug)]
 pub(crate) enum Reader {
-    /// Chat completions and completions: one shape serves both.
+    /// Chat completions and completions, which share one shape.
     Chat,
     Responses,
     Anthropic(anthropic::Counts),
@@ -30,7 +30,7 @@ impl Reader {
         }
     }
 
-    /// Reads the data of one event of a stream.
+    /// Reads the data of one stream event.
     pub(crate) fn read(&mut self, data: &str, answer: &mut Answer) {
         if self.is_marker(data) {
             answer.done();
@@ -46,7 +46,7 @@ impl Reader {
         }
     }
 
-    /// Reads an answer that is not streamed.
+    /// Reads a non-streamed answer.
     pub(crate) fn read_whole(&mut self, body: &str, answer: &mut Answer) {
         let body = &replace_lone_surrogates(body);
         match self {
@@ -58,7 +58,7 @@ impl Reader {
         }
     }
 
-    /// What an answer that is not streamed must have, in words.
+    /// Returns a description of the required members of a non-streamed answer.
     pub(crate) fn whole_has(&self) -> &'static str {
         match self {
             Reader::Chat => "choices",
@@ -69,7 +69,8 @@ impl Reader {
         }
     }
 
-    /// Whether data is the end marker. The endpoints that have none of their own get `[DONE]` from servers that speak several.
+    /// Returns true if `data` is the end marker. For endpoints without an end marker this is
+    /// `[DONE]`, which servers of several APIs send.
     fn is_marker(&self, data: &str) -> bool {
         match self {
             Reader::Template(template) => template.end_marker().is_some_and(|marker| data.trim() == marker),
@@ -77,14 +78,15 @@ impl Reader {
         }
     }
 
-    /// Whether the data of an event without a blank line is a whole event.
+    /// Returns true if the data of an event without a blank line is a whole event.
     pub(crate) fn is_whole(&self, data: &[u8]) -> bool {
         std::str::from_utf8(data).is_ok_and(|text| self.is_marker(text))
             || serde_json::from_slice::<serde::de::IgnoredAny>(data).is_ok()
     }
 
-    /// Whether an event that differs from this one only in its text could not be the end marker, which is compared as a whole.
-    /// `[DONE]` differs in its first byte from every event that has a text.
+    /// Returns true if an event that differs from this one only in its text cannot be the end
+    /// marker, which is compared as a whole. `[DONE]` differs in its first byte from every event
+    /// with a text.
     pub(crate) fn may_repeat(&self, data: &[u8]) -> bool {
         match self {
             Reader::Template(template) => template
@@ -94,7 +96,7 @@ impl Reader {
         }
     }
 
-    /// What shows that an answer is complete, and how its end is marked.
+    /// Returns the condition of completeness, and a description of the end marker.
     pub(crate) fn end_rule(&self) -> (EndRule, &str) {
         match self {
             Reader::Chat | Reader::Responses | Reader::Tgi => (EndRule::FinishReason, "[DONE]"),

@@ -1,8 +1,10 @@
-//! OpenAI's Responses API: typed events. Text comes in `*.delta` events; the `*.done` events repeat it and add nothing.
+//! Events of OpenAI's Responses API: typed events. Text comes in `*.delta` events; the `*.done`
+//! events repeat it and are ignored.
 //!
-//! The end is `response.completed` or `response.incomplete`, which also have the token counts; the finish reason is the server's
-//! `incomplete_details.reason`, else its `status`. `response.failed` and `error` are failures. `response.cancelled` is no end that
-//! anybody asked for: without another one the answer is truncated.
+//! The end is `response.completed` or `response.incomplete`, which also contain the token counts.
+//! The finish reason is the server's `incomplete_details.reason`, else its `status`.
+//! `response.failed` and `error` are failures. `response.cancelled` does not count as an end:
+//! without another one the answer is truncated.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -12,40 +14,40 @@ use super::json::{Text, count, error_of, text};
 use crate::answer::{Answer, unreadable};
 use crate::error_body::ServerError;
 
-/// An event, as far as it matters.
+/// An event. Only the members that are used.
 #[derive(Debug, Deserialize)]
 struct Event<'a> {
     #[serde(borrow, default, rename = "type", deserialize_with = "text")]
     kind: Text<'a>,
-    /// What a `*.delta` event adds.
+    /// The increment of a `*.delta` event.
     #[serde(borrow, default)]
     delta: Option<Delta<'a>>,
-    /// Which item of the output an event speaks of.
+    /// Index of the event's output item.
     #[serde(default)]
     output_index: Option<u32>,
     /// The item that begins or ends.
     #[serde(borrow, default)]
     item: Option<Item<'a>>,
-    /// The arguments of a call, whole.
+    /// The complete arguments of a call.
     #[serde(borrow, default, deserialize_with = "text")]
     arguments: Text<'a>,
-    /// The response so far; at the end, all of it.
+    /// The response so far; the whole response at the end.
     #[serde(borrow, default)]
     response: Option<Whole<'a>>,
-    /// Counts up with every event.
+    /// Increases with every event.
     #[serde(borrow, default)]
     sequence_number: Option<&'a RawValue>,
-    /// Noise of changing length, against listeners who measure sizes.
+    /// Random padding of variable length, a protection against traffic analysis.
     #[serde(borrow, default)]
     obfuscation: Option<&'a RawValue>,
 }
 
-/// Text, or (in events that do not matter here) something else.
+/// A string. Another value in events that are ignored.
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
 struct Delta<'a>(#[serde(borrow)] &'a RawValue);
 
-/// A part of the output.
+/// An output item.
 #[derive(Debug, Deserialize)]
 struct Item<'a> {
     #[serde(borrow, default, rename = "type", deserialize_with = "text")]
@@ -56,7 +58,7 @@ struct Item<'a> {
     name: Text<'a>,
     #[serde(borrow, default, deserialize_with = "text")]
     arguments: Text<'a>,
-    /// Of a custom tool, whose input is free text.
+    /// The free-text input of a custom tool.
     #[serde(borrow, default, deserialize_with = "text")]
     input: Text<'a>,
     #[serde(borrow, default)]
@@ -65,7 +67,7 @@ struct Item<'a> {
     summary: Option<Vec<Part<'a>>>,
 }
 
-/// A part of a message, or of a reasoning item.
+/// A part of a message or of a reasoning item.
 #[derive(Debug, Deserialize)]
 struct Part<'a> {
     #[serde(borrow, default, deserialize_with = "text")]
@@ -83,7 +85,7 @@ struct Whole<'a> {
     incomplete_details: Option<Incomplete<'a>>,
     #[serde(default)]
     usage: Option<Counts>,
-    /// Read only in an answer that is not streamed, therefore not parsed here.
+    /// Used only in a non-streamed answer, therefore not parsed here.
     #[serde(borrow, default)]
     output: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -160,7 +162,7 @@ pub(super) fn read(data: &str, answer: &mut Answer) {
         }
         "function_call_arguments.done" => {
             answer.role();
-            // A server that sends the arguments in one piece.
+            // Handles a server that sends the arguments in one piece.
             let arguments = event.arguments.as_deref().unwrap_or_default();
             if !arguments.is_empty()
                 && !event
@@ -183,7 +185,7 @@ pub(super) fn read(data: &str, answer: &mut Answer) {
         }
         "failed" | "error" => fail(data, event.response.as_ref(), answer),
         "keepalive" => answer.comment(),
-        // Also events without a type: an error in another shape, or nothing that matters.
+        // Includes events without a type: an error in another shape, or an event that is ignored.
         _ => match event.kind.is_none().then(|| error_of(data)).flatten() {
             Some(error) => answer.error(error),
             None => answer.role(),
@@ -201,7 +203,7 @@ fn on_text(data: &str, event: &Event<'_>, answer: &mut Answer, mut tell: impl Fn
     }
 }
 
-/// A text, borrowed where it has no escapes.
+/// A string, borrowed if it has no escapes.
 #[derive(Deserialize)]
 struct Borrowed<'a>(#[serde(borrow)] std::borrow::Cow<'a, str>);
 
@@ -234,7 +236,8 @@ pub(super) fn read_whole(body: &str, answer: &mut Answer) {
     }
 }
 
-/// The counts and the reason at the end; `ended` is the word if the response has none of its own.
+/// Reads the counts and the finish reason at the end. `ended` is the finish reason if the response
+/// has none.
 fn end(response: &Whole<'_>, ended: &str, answer: &mut Answer) {
     if let Some(usage) = response.usage {
         answer.usage(usage.into());
@@ -248,7 +251,8 @@ fn end(response: &Whole<'_>, ended: &str, answer: &mut Answer) {
     answer.finish(why.or(status).unwrap_or(ended));
 }
 
-/// `{"type":"error","message"}`, the same with the members inside `error`, or `response.failed` with `response.error`.
+/// Reads `{"type":"error","message"}`, the same with the members inside `error`, or
+/// `response.failed` with `response.error`.
 fn fail(data: &str, response: Option<&Whole<'_>>, answer: &mut Answer) {
     let inner = response
         .and_then(|response| response.error)

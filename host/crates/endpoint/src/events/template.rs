@@ -1,4 +1,4 @@
-//! The events of an API that somebody described: what stands where the template's pointers lead.
+//! Events of a user-defined API: the values at the template's pointers.
 
 use serde_json::Value;
 use veeksha_model::Usage;
@@ -8,16 +8,16 @@ use crate::answer::{Answer, unreadable};
 use crate::error_body::{ServerError, error_in};
 use crate::template::{Found, Target, Template};
 
-/// Takes the parts of one event as they are found.
+/// Receives the parts of one event as they are found.
 struct Parts<'a> {
     answer: &'a mut Answer,
     usage: Usage,
     has_usage: bool,
-    /// Something was found, whatever it was.
+    /// True if any part was found.
     any: bool,
 }
 
-/// Reads one event, or an answer that is not streamed.
+/// Reads one event, or a non-streamed answer.
 pub(super) fn read(data: &str, template: &Template, answer: &mut Answer) {
     let mut parts = Parts {
         answer,

@@ -1,7 +1,8 @@
-//! `generate_stream` of Text Generation Inference: one event for each token.
+//! Events of Text Generation Inference's `generate_stream`: one event per token.
 //!
-//! A token was generated even if it has no text to show: a special token (the end of the text), or one of several that make a
-//! character. The last event has `generated_text`, and `details` with the finish reason; it is the end.
+//! A token counts as generated even if it has no visible text: a special token (end of text), or
+//! one of several that form a character. The last event has `generated_text`, and `details` with
+//! the finish reason; it is the end.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -10,20 +11,20 @@ use veeksha_model::{ChunkKind, Usage};
 use super::json::{Text, count, error_of, text};
 use crate::answer::{Answer, unreadable};
 
-/// An event, or an answer that is not streamed, as far as it matters.
+/// An event, or a non-streamed answer. Only the members that are used.
 #[derive(Debug, Deserialize)]
 struct Event<'a> {
     #[serde(borrow, default)]
     token: Option<Token<'a>>,
-    /// All the text, at the end.
+    /// The whole text, at the end.
     #[serde(borrow, default, deserialize_with = "text")]
     generated_text: Text<'a>,
     #[serde(borrow, default)]
     details: Option<Details<'a>>,
-    /// Present and not null: the request failed; `error_type` says how.
+    /// Present and not null: the request failed. `error_type` contains the kind.
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
-    /// Counts up with every event.
+    /// Increases with every event.
     #[serde(borrow, default)]
     index: Option<&'a RawValue>,
 }
@@ -46,7 +47,7 @@ struct Details<'a> {
     finish_reason: Text<'a>,
     #[serde(default, deserialize_with = "count")]
     generated_tokens: u32,
-    /// The prompt's tokens, since version 2.4; 0 before.
+    /// Prompt tokens, since version 2.4; 0 before.
     #[serde(default, deserialize_with = "count")]
     input_length: u32,
 }
@@ -103,7 +104,7 @@ fn tell_end(event: &Event<'_>, answer: &mut Answer) {
     answer.finish(details.finish_reason.as_deref().unwrap_or_default());
 }
 
-/// Reads an answer that is not streamed: an object, or (as Hugging Face's hosted service sends it) a list of one.
+/// Reads a non-streamed answer: an object, or a list of one (Hugging Face's hosted service).
 pub(super) fn read_whole(body: &str, answer: &mut Answer) {
     if !body.trim_start().starts_with('[') {
         return read(body, answer);

@@ -10,7 +10,7 @@ use super::request::RequestTemplate;
 use super::spec::TemplateSpec;
 use crate::header::Header;
 
-/// An API that somebody described, checked.
+/// A checked description of a user-defined API.
 #[derive(Clone, Debug)]
 pub struct Template {
     path: String,
@@ -26,7 +26,7 @@ impl Template {
     /// Checks a description.
     ///
     /// # Errors
-    /// If a placeholder or a pointer in it means nothing; the message names it.
+    /// If a placeholder or a pointer in it is invalid; the message names it.
     pub fn new(spec: TemplateSpec) -> Result<Self, TemplateError> {
         if spec.answer.text.is_none() && spec.answer.reasoning.is_none() {
             return Err(TemplateError::NothingGenerated);
@@ -34,10 +34,11 @@ impl Template {
         Template::of_requests(spec)
     }
 
-    /// As [`Template::new`], for an API whose answers a plugin reads: the description need not say where an answer has its parts.
+    /// Checks like [`Template::new`], for an API whose answers a plugin reads: the description may
+    /// omit the pointers to the parts of an answer.
     ///
     /// # Errors
-    /// As [`Template::new`].
+    /// See [`Template::new`].
     pub fn of_requests(spec: TemplateSpec) -> Result<Self, TemplateError> {
         let TemplateSpec {
             path,
@@ -60,22 +61,22 @@ impl Template {
         })
     }
 
-    /// Appended to the target's address.
+    /// Returns the path to append to the target's URL.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// Headers of every request besides the host's own.
+    /// Returns the headers of every request in addition to the host's.
     pub fn headers(&self) -> &[Header] {
         &self.headers
     }
 
-    /// How answers are cut.
+    /// Returns the framing of the response events.
     pub fn framing(&self) -> Framing {
         self.framing
     }
 
-    /// The data of the event that marks the end, if there is one.
+    /// Returns the data of the event that marks the end, if there is one.
     pub fn end_marker(&self) -> Option<&str> {
         self.done.as_deref()
     }
@@ -88,7 +89,7 @@ impl Template {
         &self.walk
     }
 
-    /// Whether an answer without a finish reason is truncated.
+    /// Returns true if an answer without a finish reason is truncated.
     pub(crate) fn wants_finish_reason(&self) -> bool {
         self.wants_finish_reason
     }

@@ -2,16 +2,16 @@
 
 use super::placeholder::known_placeholders;
 
-/// Why a description of an API was refused.
+/// Reason for refusing a description of an API.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
     /// The body of a request is not an object.
     #[error("the request must be a JSON object, not {kind}")]
     NotAnObject {
-        /// What it is.
+        /// Its actual type.
         kind: &'static str,
     },
-    /// A placeholder that does not exist.
+    /// An unknown placeholder.
     #[error(
         "the request's {place} has the unknown placeholder `{{{{{name}}}}}`; known are {}",
         known_placeholders()
@@ -19,7 +19,7 @@ pub enum TemplateError {
     UnknownPlaceholder {
         /// A JSON pointer to the string.
         place: String,
-        /// What stands between the braces.
+        /// The text between the braces.
         name: String,
     },
     /// A placeholder without its end.
@@ -28,7 +28,7 @@ pub enum TemplateError {
         /// A JSON pointer to the string.
         place: String,
     },
-    /// A placeholder that is no text, inside a longer text.
+    /// A placeholder inside a longer text whose value is not text.
     #[error(
         "the request's {place} has `{{{{{name}}}}}` inside a longer text, but it stands for JSON and must be the whole string"
     )]
@@ -38,19 +38,19 @@ pub enum TemplateError {
         /// The placeholder.
         name: &'static str,
     },
-    /// A pointer that is none.
+    /// An invalid pointer.
     #[error(
         "the answer's {field} `{pointer}` is no JSON pointer: {reason}; one looks like `/choices/0/text`"
     )]
     Pointer {
-        /// Which of the answer's parts.
+        /// The field of the answer.
         field: &'static str,
         /// The pointer.
         pointer: String,
-        /// What is wrong with it.
+        /// The reason why the pointer is invalid.
         reason: &'static str,
     },
-    /// Nothing would ever be taken for an answer.
+    /// No part of an event would ever count as an answer.
     #[error(
         "the answer has neither `text` nor `reasoning`: without one of them nothing that is generated would be seen; known are text, reasoning, finish_reason, prompt_tokens, output_tokens, cached_tokens, reasoning_tokens, error, done"
     )]

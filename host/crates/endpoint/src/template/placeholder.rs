@@ -1,6 +1,6 @@
 //! Placeholders of a request template.
 
-/// A part of a request that a template can ask for.
+/// A part of a request that a template can reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Placeholder {
     Messages,
@@ -12,7 +12,7 @@ pub(crate) enum Placeholder {
     IgnoreEos,
 }
 
-/// Name, placeholder, and what it stands for.
+/// Name, placeholder, and description of its value.
 pub(super) const PLACEHOLDERS: [(&str, Placeholder); 7] = [
     ("messages", Placeholder::Messages),
     ("prompt", Placeholder::Prompt),
@@ -35,7 +35,7 @@ impl Placeholder {
         found.map_or("", |(name, _)| name)
     }
 
-    /// Whether it can stand inside a longer text.
+    /// Returns true if it may occur inside a longer text.
     pub(super) fn is_text(self) -> bool {
         self != Placeholder::Messages
     }

@@ -1,4 +1,5 @@
-//! JSON pointers, followed all at once while an event is read: what no pointer leads to is skipped and no tree of values is built.
+//! JSON pointers, all resolved in one pass over an event. Values that no pointer references are
+//! skipped, and no tree of values is built.
 
 use std::fmt;
 
@@ -9,7 +10,7 @@ use serde_json::Value;
 use super::error::TemplateError;
 use super::spec::Pointers;
 
-/// A part of an answer that a pointer leads to.
+/// The part of an answer that a pointer references.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     Text,
@@ -22,19 +23,19 @@ pub(crate) enum Target {
     Error,
 }
 
-/// Is told of every part that is found, in the order of the event's text.
+/// Receives every part that is found, in the order of the event's text.
 pub(crate) trait Found {
-    /// Visible or reasoning text; it lies in the event itself wherever it has no escapes.
+    /// Receives visible or reasoning text, borrowed from the event if it has no escapes.
     fn text(&mut self, target: Target, text: &str);
-    /// Why generation ended.
+    /// Receives the finish reason.
     fn finish(&mut self, reason: &str);
-    /// A number of tokens.
+    /// Receives a number of tokens.
     fn count(&mut self, target: Target, count: u64);
-    /// What stands where an error would be.
+    /// Receives the value at the error pointer.
     fn error(&mut self, error: Value);
 }
 
-/// One JSON pointer, checked.
+/// A checked JSON pointer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pointer(Vec<String>);
 
@@ -54,7 +55,7 @@ impl Pointer {
         let tokens = rest.split('/').map(|token| {
             let mut escapes = token.split('~').skip(1);
             if escapes.all(|escape| escape.starts_with(['0', '1'])) {
-                // In this order, so that `~01` becomes `~1` (RFC 6901, section 4).
+                // The order matters: `~01` becomes `~1` (RFC 6901, section 4).
                 Ok(token.replace("~1", "/").replace("~0", "~"))
             } else {
                 Err(refuse("`~` must be followed by `0` (for `~`) or `1` (for `/`)"))
@@ -70,7 +71,7 @@ pub(crate) struct Walk {
     targets: Vec<Target>,
     /// Members of an object.
     members: Vec<(String, Walk)>,
-    /// Elements of an array that are named by their index; each includes what `every` says.
+    /// Elements of an array with an explicit index; each includes the contents of `every`.
     elements: Vec<(usize, Walk)>,
     /// All other elements of an array.
     every: Option<Box<Walk>>,
@@ -121,7 +122,7 @@ impl Walk {
         }
     }
 
-    /// Lets every element that is named by its index have what all elements have.
+    /// Merges `every` into each element with an explicit index.
     fn share_every(&mut self) {
         if let Some(every) = &mut self.every {
             every.share_every();
@@ -150,10 +151,10 @@ impl Walk {
         }
     }
 
-    /// Reads one event and tells `found` of all that the pointers lead to.
+    /// Reads one event and passes every referenced part to `found`.
     ///
     /// # Errors
-    /// If the event is no JSON.
+    /// If the event is not valid JSON.
     pub(crate) fn read(&self, event: &str, found: &mut impl Found) -> Result<(), serde_json::Error> {
         let mut json = serde_json::Deserializer::from_str(event);
         Step { walk: self, found }.deserialize(&mut json)?;
@@ -170,7 +171,7 @@ impl Walk {
     }
 }
 
-/// RFC 6901, section 4: digits without a leading zero.
+/// Parses an index (RFC 6901, section 4): digits without a leading zero.
 fn array_index(token: &str) -> Option<usize> {
     let digits = token == "0" || (!token.starts_with('0') && token.bytes().all(|byte| byte.is_ascii_digit()));
     token.parse().ok().filter(|_| digits)
@@ -185,7 +186,7 @@ fn child<K: PartialEq>(children: &mut Vec<(K, Walk)>, key: K) -> &mut Walk {
     &mut children[at].1
 }
 
-/// One value on the way.
+/// One value on a path.
 struct Step<'w, 'f, F> {
     walk: &'w Walk,
     found: &'f mut F,
@@ -198,7 +199,7 @@ impl<F: Found> Step<'_, '_, F> {
         }
     }
 
-    /// An array or an object where an error would be: it is needed whole.
+    /// Passes on an array or an object at the error pointer, which is needed whole.
     fn whole<E: Error>(self, value: Value) -> Result<(), E> {
         let empty = match &value {
             Value::Object(members) => members.is_empty(),
@@ -335,7 +336,7 @@ impl<'de, F: Found> Visitor<'de> for Step<'_, '_, F> {
     }
 }
 
-/// The name of a member: which way it leads, if any.
+/// The name of a member, resolved to its subtree.
 struct Member<'w>(&'w Walk);
 
 impl<'de, 'w> DeserializeSeed<'de> for Member<'w> {
@@ -397,7 +398,7 @@ mod tests {
         }
     }
 
-    /// The example of RFC 6901, section 5: the members whose values are texts here.
+    /// The example of RFC 6901, section 5: the members whose values are strings here.
     #[test]
     fn pointers_lead_where_the_standard_says() {
         let document = r#"{"foo":["bar","baz"],"":"0","a/b":"1","c%d":"2","e^f":"3","g|h":"4","i\\j":"5","k\"l":"6"," ":"7","m~n":"8"}"#;

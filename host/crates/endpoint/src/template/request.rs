@@ -1,4 +1,5 @@
-//! The body of a template's requests: JSON in which some strings stand for parts of the request.
+//! Request bodies of a template: JSON in which some strings are placeholders for parts of the
+//! request.
 
 use std::borrow::Cow;
 
@@ -8,11 +9,11 @@ use super::error::TemplateError;
 use super::placeholder::{PLACEHOLDERS, Placeholder};
 use crate::failure::Failure;
 
-/// What placeholders stand for in one request; `None`: it has no value.
+/// Placeholder values of one request; `None`: it has no value.
 pub(crate) trait Fill {
-    /// The JSON of a value.
+    /// Returns the value as JSON.
     fn json(&self, placeholder: Placeholder) -> Result<Option<Cow<'_, [u8]>>, Failure>;
-    /// The text of a value.
+    /// Returns the value as text.
     fn text(&self, placeholder: Placeholder) -> Result<Option<Cow<'_, str>>, Failure>;
 }
 
@@ -24,9 +25,9 @@ pub(crate) struct RequestTemplate(Vec<(String, Part)>);
 enum Part {
     /// JSON without placeholders.
     Fixed(Vec<u8>),
-    /// A placeholder alone.
+    /// A single placeholder.
     Whole(Placeholder),
-    /// A text with placeholders in it.
+    /// A text that contains placeholders.
     Text(Vec<Piece>),
     Object(Vec<(String, Part)>),
     Array(Vec<Part>),
@@ -59,8 +60,8 @@ impl RequestTemplate {
         }
     }
 
-    /// The members with their values: name and JSON. Members whose placeholder has no value are left out, and so are those whose
-    /// name `taken` knows.
+    /// Returns the members with their values: name and JSON. Omits members whose placeholder has no
+    /// value and members for which `taken` returns true.
     pub(crate) fn fill(
         &self,
         fill: &impl Fill,
@@ -78,7 +79,7 @@ impl RequestTemplate {
     }
 }
 
-/// A member's name as a token of a JSON pointer.
+/// Returns a member's name as a token of a JSON pointer.
 fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
@@ -132,7 +133,7 @@ fn part(value: &Value, place: &str) -> Result<Part, TemplateError> {
     Ok(part)
 }
 
-/// The pieces of a text that has placeholders.
+/// Splits a text that contains placeholders.
 fn pieces(text: &str, place: &str) -> Result<Option<Vec<Piece>>, TemplateError> {
     let mut pieces = Vec::new();
     let mut rest = text;
@@ -165,7 +166,7 @@ fn pieces(text: &str, place: &str) -> Result<Option<Vec<Piece>>, TemplateError> 
 }
 
 impl Part {
-    /// Writes the value and returns whether there is one.
+    /// Writes the value. Returns false if there is none.
     fn write(&self, out: &mut Vec<u8>, fill: &impl Fill) -> Result<bool, Failure> {
         match self {
             Part::Fixed(json) => out.extend_from_slice(json),

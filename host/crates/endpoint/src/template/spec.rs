@@ -3,44 +3,46 @@
 use serde_json::Value;
 use veeksha_model::Framing;
 
-/// What describes an API.
+/// Description of a user-defined API.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TemplateSpec {
-    /// Appended to the target's address, for example `v2/generate`.
+    /// Path appended to the target's URL, for example `v2/generate`.
     pub path: String,
-    /// Headers of every request besides the host's own.
+    /// Headers of every request in addition to the host's.
     pub headers: Vec<(String, String)>,
-    /// The request's body, an object. A string that is one placeholder alone becomes what the placeholder stands for, whatever
-    /// its type; inside a longer string a placeholder is replaced as text. A member or an element whose placeholder has no value is
-    /// left out.
+    /// The request's body, an object. A string that is a single placeholder is replaced by the
+    /// placeholder's value, of any type; inside a longer string a placeholder is replaced as text.
+    /// A member or an element whose placeholder has no value is omitted.
     pub request: Value,
-    /// How answers are cut into events.
+    /// Framing of the response events.
     pub framing: Framing,
-    /// Where an event has its parts.
+    /// Locations of the parts of an event.
     pub answer: Pointers,
 }
 
-/// Where an event has its parts: JSON pointers, in which `*` as an array's index means every element. An event need not have them
-/// all, and a part that is not of the expected type is taken as absent.
+/// Locations of the parts of an event: JSON pointers, in which `*` in the position of an array
+/// index matches every element. All parts are optional in an event, and a part of an unexpected
+/// type counts as absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pointers {
-    /// Visible text: what this event adds.
+    /// Visible text: the increment of this event.
     pub text: Option<String>,
-    /// Reasoning text: what this event adds.
+    /// Reasoning text: the increment of this event.
     pub reasoning: Option<String>,
-    /// Why generation ended: a text that is not empty, a number or `true`. If it is given, an answer without it is truncated.
+    /// Finish reason: a non-empty string, a number or `true`. If set, an answer without it is
+    /// truncated.
     pub finish_reason: Option<String>,
-    /// Tokens of the prompt.
+    /// Number of prompt tokens.
     pub prompt_tokens: Option<String>,
-    /// Tokens generated.
+    /// Number of generated tokens.
     pub output_tokens: Option<String>,
-    /// Prompt tokens that came from the prefix cache.
+    /// Number of prompt tokens that came from the prefix cache.
     pub cached_tokens: Option<String>,
-    /// Generated tokens that were reasoning.
+    /// Number of generated tokens that were reasoning.
     pub reasoning_tokens: Option<String>,
-    /// Anything but `null` there: the request failed. The shapes of errors that are usual ([`crate::error_in`]) are understood
-    /// without it in events that have none of the other parts.
+    /// Any value but `null` there means that the request failed. The usual error shapes
+    /// ([`crate::error_in`]) are recognized without it in events that have none of the other parts.
     pub error: Option<String>,
-    /// An event whose whole data is this text marks the end, for example `[DONE]`.
+    /// Text of the end marker: an event whose whole data equals it, for example `[DONE]`.
     pub done: Option<String>,
 }

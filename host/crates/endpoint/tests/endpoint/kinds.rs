@@ -1,4 +1,5 @@
-//! The endpoints other than OpenAI's first two: recorded and written answers. The expectations were read off the files by hand.
+//! Endpoints other than OpenAI's first two: recorded and constructed answers. The expected values
+//! were derived from the files by hand.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ fn call(id: &str, name: &str, arguments: &str) -> ToolCall {
     }
 }
 
-/// The whole, and the same at every cut.
+/// Parses the whole answer and checks that any read boundaries give the same result.
 fn parse(endpoint: &EndpointKind, name: &str) -> AnswerOutcome {
     let bytes = bytes_of(name);
     let whole = parse_as(endpoint, [&bytes[..]]);
@@ -51,7 +52,7 @@ fn usage(prompt: u32, completion: u32, cached: Option<u32>, reasoning: Option<u3
     })
 }
 
-/// llama.cpp's own `/completion`.
+/// Returns a template of llama.cpp's native `/completion`.
 pub(crate) fn llama_completion() -> EndpointKind {
     template(
         Framing::EventStream,
@@ -210,7 +211,7 @@ fn responses_with_reasoning_and_calls() {
     assert_eq!(response.finish_reason, "completed");
     assert_eq!(response.usage, usage(37, 31, Some(16), Some(12)));
 
-    // Without `event:` lines, cut short by the limit; what follows the end does not count.
+    // Without `event:` lines, truncated by the limit; input after the end is ignored.
     let response = good(
         &EndpointKind::Responses,
         "written/responses-incomplete.sse",
@@ -239,7 +240,7 @@ fn tgi_sends_an_event_for_each_token() {
         "written/tgi-stream.sse",
         "ccccccc",
     );
-    // The special token is no text.
+    // The special token is not text.
     assert_eq!(response.text, "Deep \"learning\" é");
     assert_eq!(response.finish_reason, "eos_token");
     assert_eq!(response.usage, usage(17, 7, None, None));
@@ -298,11 +299,11 @@ fn errors_in_a_stream_are_failures_in_every_endpoint() {
         failure.message,
         "EngineCore encountered an issue. See stack trace (above) for the root cause."
     );
-    // Thirty-four texts were whole in the log, three of them empty.
+    // Thirty-four texts were complete in the log, three of them empty.
     assert_eq!(letters(&killed).matches('c').count(), 31);
 }
 
-/// Errors that are named as such count whatever their shape, also in chat completions.
+/// Events named `error` count as errors for any shape, also in chat completions.
 #[test]
 fn an_event_named_error_is_one() {
     for (data, message, status) in [
@@ -329,7 +330,7 @@ fn an_event_named_error_is_one() {
     }
 }
 
-/// What ends a stream early is not an answer, in any endpoint.
+/// A stream that ends early is not an answer, in any endpoint.
 #[test]
 fn success_needs_the_dialects_own_end() {
     for (endpoint, name, marker) in [
@@ -360,7 +361,7 @@ fn success_needs_the_dialects_own_end() {
         let failure = parse_as(&endpoint, [&text.as_bytes()[..end]]).result.unwrap_err();
         assert_eq!(failure.class, ErrorClass::Truncated, "{name}: {failure:?}");
     }
-    // Anthropic's end marker alone proves nothing.
+    // Anthropic's end marker alone is not sufficient.
     let stop = b"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
     let failure = parse_as(&EndpointKind::AnthropicMessages, [&stop[..]])
         .result
@@ -389,7 +390,7 @@ fn templates_describe_other_servers() {
     assert_eq!(response.finish_reason, "stop");
     assert_eq!(response.usage, usage(26, 3, None, None));
 
-    // The same bytes as one event are not JSON, and a whole body is.
+    // The same bytes as one event are not JSON; a whole body is.
     let whole = whole_answer(
         &llama_completion(),
         stamp(1),
@@ -408,7 +409,7 @@ fn a_template_says_what_shows_the_end() {
     };
     let events = "{\"choices\":[{\"t\":\"a\"},{\"t\":\"b\"}]}\n";
     let run = |pointers, bytes: String| parse_as(&template(Framing::Lines, pointers), [bytes.as_bytes()]);
-    // By nothing: the end of the body, if there was any text.
+    // No end defined: the end of the body, if there was any text.
     assert_eq!(run(text(None, None), events.into()).result.unwrap().text, "ab");
     let failure = run(text(None, None), "{}\n".into()).result.unwrap_err();
     assert_eq!(
@@ -418,7 +419,7 @@ fn a_template_says_what_shows_the_end() {
             "the stream ended without any text after 0 generated chunks"
         )
     );
-    // By a marker.
+    // End defined by a marker.
     let failure = run(text(Some("END"), None), events.into()).result.unwrap_err();
     assert_eq!(
         failure.message,
@@ -427,7 +428,7 @@ fn a_template_says_what_shows_the_end() {
     let marked = run(text(Some("END"), None), format!("{events} END \n{events}"));
     assert_eq!(letters(&marked), "cD");
     assert_eq!(marked.result.unwrap().text, "ab");
-    // By a finish reason: a marker does not replace it.
+    // End defined by a finish reason: a marker does not replace it.
     let failure = run(text(Some("END"), Some("/f")), format!("{events}END\n"))
         .result
         .unwrap_err();
@@ -443,7 +444,7 @@ fn a_template_says_what_shows_the_end() {
     assert_eq!(letters(&whole), "f");
     assert_eq!(whole.chunks[0].at, 2);
     assert_eq!(whole.result.unwrap().text, "ab");
-    // A marker that an event could be by its text alone is compared with every event.
+    // A marker that can equal an event with text is compared with every event.
     let odd = Pointers {
         text: Some("/t".into()),
         done: Some("{\"t\":\"end\"}".into()),
@@ -485,7 +486,7 @@ fn a_template_finds_errors_by_its_pointer_and_in_the_usual_shapes() {
             (ErrorClass::InStream, status, message)
         );
     }
-    // An event with a part of the answer may have members that look like an error's.
+    // An event with a part of the answer may have members that resemble an error's.
     let event = "{\"t\":\"a\",\"message\":\"m\",\"error\":\"usual\"}\n";
     assert_eq!(parse_as(&endpoint, [event.as_bytes()]).result.unwrap().text, "a");
 }

@@ -1,4 +1,5 @@
-//! The crate as its users see it: bodies of requests, recorded and written answers, and skeletons against the parser.
+//! Tests of the public API: request bodies, recorded and constructed answers, and skeletons
+//! compared with the parser.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,

@@ -1,4 +1,4 @@
-//! What requests look like on the wire, as JSON.
+//! Request bodies of OpenAI's endpoints, as JSON.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ pub(crate) fn message(role: Role, text: &str) -> PreparedMessage {
     }
 }
 
-/// A job with these messages and an answer of two tokens; `change` may alter the rest.
+/// Returns a job with these messages and an answer of two tokens; `change` may alter the rest.
 pub(crate) fn job_of(messages: Vec<PreparedMessage>, change: impl FnOnce(&mut Prepared)) -> Job {
     let mut request = Prepared {
         request: Request {
@@ -146,7 +146,8 @@ fn a_conversation_is_sent_as_it_happened() {
     );
 }
 
-/// What a recorded answer of a trace becomes when it stands in the history: text and calls together, several calls in order.
+/// Recorded answers of a trace as part of the history: text and calls together, several calls in
+/// order.
 #[test]
 fn answers_with_text_and_calls_are_sent_whole() {
     let call = |id: &str, name: &str, arguments: &str| ToolCall {
@@ -195,7 +196,8 @@ fn answers_with_text_and_calls_are_sent_whole() {
     );
 }
 
-/// A template of four letters: enough to see who spoke and that it was asked for the next answer.
+/// Returns an API with a template of four letters: enough to show the roles and the prompt for the
+/// next answer.
 fn templated() -> Api {
     let render = |messages: &[(Role, &str)]| {
         if messages.iter().any(|(_, text)| *text == "refuse") {
@@ -227,13 +229,13 @@ fn a_completion_is_the_conversation_as_the_template_writes_it() {
         vec![message(Role::System, "brief"), message(Role::User, "one")],
         text_answer("eins"),
     );
-    // A turn that failed has no answer.
+    // A failed turn has no answer.
     job.history = turn(first, vec![message(Role::User, "two")], None);
     assert_eq!(
         body(&templated(), &job)["prompt"],
         "<system>brief<user>one<assistant>eins<user>two<tool>found<user>three \"x\"\n<assistant>"
     );
-    // One message is wrapped, too.
+    // A single message is wrapped, too.
     let single = job_of(vec![message(Role::User, "x")], |_| ());
     assert_eq!(body(&templated(), &single)["prompt"], "<user>x<assistant>");
     // Chat completions are wrapped by the server.
@@ -245,7 +247,7 @@ fn a_completion_is_the_conversation_as_the_template_writes_it() {
         body(&chat, &single)["messages"],
         json!([{"role": "user", "content": "x"}])
     );
-    // A request that brings its own prompt needs no template.
+    // A request with a custom prompt does not need a template.
     let own = job_of(vec![message(Role::User, "refuse")], |request| {
         request.request.body = Some(r#"{"prompt": "mine"}"#.into());
     });
@@ -325,7 +327,7 @@ fn the_output_is_asked_for_as_configured() {
         ask(&omitted, Some(7), true),
         json!({"min_tokens": 7, "ignore_eos": true})
     );
-    // A field that `sampling` brings is the user's own business.
+    // A field set in `sampling` is the user's responsibility.
     let own = Api {
         sampling: json!({"min_tokens": 1, "ignore_eos": false, "max_completion_tokens": 99})
             .as_object()
@@ -337,7 +339,7 @@ fn the_output_is_asked_for_as_configured() {
         ask(&own, Some(7), true),
         json!({"max_completion_tokens": 99, "min_tokens": 1, "ignore_eos": false})
     );
-    // Each can be left out without the others.
+    // Each field can be omitted without the others.
     let no_minimum = Api {
         min_tokens_param: None,
         ..configured.clone()
@@ -361,7 +363,7 @@ fn the_output_is_asked_for_as_configured() {
         ..configured.clone()
     };
     assert_eq!(ask(&nothing, Some(7), true), json!({}));
-    // One field for both is written once.
+    // One field name for both is written once.
     let same = Api {
         min_tokens_param: Some("max_completion_tokens".into()),
         ..configured
@@ -394,7 +396,7 @@ fn sampling_wins_over_the_host_and_the_request_wins_over_both() {
             Some(r#" {"temperature": 0, "model": "other", "tools": [{"a": 1.0}], "big": 12345678901234567890123} "#.into());
     });
     let bytes = String::from_utf8(written(&target, &job).unwrap()).unwrap();
-    // A number too large for any type is passed on as it was written.
+    // A number too large for any type is passed on unchanged.
     let bytes = bytes.replace("12345678901234567890123", "\"as written\"");
     assert_eq!(
         serde_json::from_str::<Value>(&bytes).unwrap(),
@@ -503,7 +505,7 @@ fn several_choices_are_refused() {
         let job = job_of(vec![message(Role::User, "x")], |_| ());
         assert_eq!(written(&configured, &job).unwrap_err().message, refused);
     }
-    // `n` of another API may mean something else.
+    // `n` of another API may have another meaning.
     let template = Api {
         endpoint: EndpointKind::Responses,
         sampling: json!({"n": 2}).as_object().unwrap().clone(),

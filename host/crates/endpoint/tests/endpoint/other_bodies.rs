@@ -1,4 +1,5 @@
-//! The bodies of requests in the endpoints other than OpenAI's first two, against what their published descriptions ask for.
+//! Request bodies of endpoints other than OpenAI's first two, compared with the published API
+//! descriptions.
 
 use std::sync::Arc;
 
@@ -39,7 +40,8 @@ fn with_media(kind: MediaKind, url: &str) -> Job {
     job_of(vec![message], |_| ())
 }
 
-/// A system message, a question, an answer with text and two calls, their results and a reminder, a failed turn, a question.
+/// Returns a system message, a question, an answer with text and two calls, their results and a
+/// reminder, a failed turn, a question.
 fn conversation() -> Job {
     let first = turn(
         None,
@@ -112,7 +114,7 @@ fn anthropic_has_two_sides_and_blocks() {
             ],
         })
     );
-    // One system message is a text; a length is always stated; an answer that says nothing is left out.
+    // One system message is a string; a length is always present; an empty answer is omitted.
     let mut job = job_of(
         vec![message(Role::System, "s"), message(Role::User, "x")],
         |request| {
@@ -247,7 +249,7 @@ fn tgi_has_its_parameters_inside() {
         .as_object()
         .unwrap()
         .clone();
-    // The request's own fields win whole.
+    // The request's fields replace the others entirely.
     let own = job_of(vec![message(Role::User, "x")], |request| {
         request.request.body = Some(r#"{"parameters": {"a": 1}, "inputs": "mine"}"#.into());
     });
@@ -255,7 +257,7 @@ fn tgi_has_its_parameters_inside() {
         body(&api, &own),
         json!({"inputs": "mine", "parameters": {"a": 1}})
     );
-    // What servers of another kind understand is written where it was configured.
+    // Parameters of other server types are written where they were configured.
     api.sampling.clear();
     api.min_tokens_param = Some("min_new_tokens".into());
     api.ignore_eos = Some(true);
@@ -325,7 +327,7 @@ fn a_template_is_filled_and_overruled_like_any_body() {
         "{}",
         failure.message
     );
-    // Messages have a place for it.
+    // Messages can represent it.
     let template = Template::new(spec(json!({"m": "{{messages}}"}))).unwrap();
     let value = body(&self::api(EndpointKind::Template(Arc::new(template))), &picture);
     assert_eq!(value["m"][0]["content"][1]["image_url"]["url"], "https://h/a.png");

@@ -1,4 +1,4 @@
-//! Raw events for a plugin: cut and stamped as an answer's, understood in one go.
+//! Raw events for a plugin: split and timestamped like those of an answer, interpreted in one call.
 
 use std::convert::Infallible;
 
@@ -9,7 +9,8 @@ use veeksha_model::{AnswerPart, ChunkKind, ErrorClass, Framing, Usage};
 use crate::skeletons::cut;
 use crate::support::{bytes_of, letters, parse_as, stamp};
 
-/// A plugin that knows chat completions as far as the recordings go; slowly and by another way than the crate.
+/// Decodes chat completions as far as the recordings require: slow, and independent of the crate's
+/// implementation.
 fn decode(events: &[&[u8]]) -> Result<Vec<Vec<AnswerPart>>, Infallible> {
     Ok(events.iter().map(|event| parts(event)).collect())
 }
@@ -85,14 +86,15 @@ const RECORDINGS: [&str; 7] = [
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// A plugin that understands an API as the crate does gives the same verdict, down to stamps and merged marks.
+    /// A plugin with the crate's interpretation of an API gives the same result, including
+    /// timestamps and merged marks.
     #[test]
     fn a_plugin_is_as_good_as_a_endpoint(which in 0..RECORDINGS.len(), sizes in prop::collection::vec(1usize..600, 1..20)) {
         let bytes = bytes_of(RECORDINGS[which]);
         let own = parse_as(&EndpointKind::ChatCompletions, cut(&bytes, &sizes));
         let by_plugin = raw(Framing::EventStream, 1 << 20, cut(&bytes, &sizes));
         match (&by_plugin.result, &own.result) {
-            // The marker that the message names is the endpoint's.
+            // The message contains the endpoint's marker.
             (Err(one), Err(two)) => prop_assert_eq!((one.class, one.status), (two.class, two.status)),
             _ => prop_assert_eq!(&by_plugin.result, &own.result),
         }
@@ -162,7 +164,7 @@ fn a_plugin_that_fails_or_says_nothing_is_no_answer() {
     });
     assert_eq!(verdict.chunks.len(), 2);
     assert_eq!(verdict.result.unwrap_err().class, ErrorClass::Truncated);
-    // Without an event there is nothing to ask.
+    // `decode` is not called without events.
     let stream = RawStream::new(Framing::EventStream, 100);
     let Ok(verdict) = stream.finish(stamp(1), None, BodyEnd::Complete, |_| -> Result<_, Infallible> {
         unreachable!("no event came")

@@ -1,5 +1,5 @@
-//! Recorded answers of real servers, whole and cut at every position. The expectations were taken from the files with another
-//! parser (split at blank lines, a JSON library), not from this crate.
+//! Recorded answers of servers, whole and split at every position. The expected values were derived
+//! from the files with another parser (split at blank lines, a JSON library), not with this crate.
 
 use proptest::prelude::*;
 use veeksha_endpoint::{AnswerOutcome, EndpointKind, whole_answer};
@@ -7,7 +7,7 @@ use veeksha_model::{ErrorClass, Usage};
 
 use crate::support::{bytes_of as fixture, letters, parse_as, stamp};
 
-/// File, text, usage (prompt, completion, cached), one letter for each event.
+/// File, text, usage (prompt, completion, cached), one letter per event.
 /// r role, c content, R reasoning, f finish, u usage, D `[DONE]`.
 type Good = (
     &'static str,
@@ -183,17 +183,19 @@ fn bytes_of(name: &str) -> Vec<u8> {
     fixture(&format!("sse/{name}"))
 }
 
-/// Feeds the pieces as one read each, at the times 1, 2, ...
+/// Parses the pieces as one read each, at the times 1, 2, ...
 fn parse<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> AnswerOutcome {
     parse_as(&EndpointKind::ChatCompletions, pieces)
 }
 
-/// Cuts a recording in two at `at` and compares with the whole, except for what the cut must change.
+/// Splits a recording in two at `at` and compares the result with the whole, except for the
+/// differences that the split must cause.
 fn check_cut(name: &str, bytes: &[u8], at: usize, whole: &AnswerOutcome) {
     let cut = parse([&bytes[..at], &bytes[at..]]);
     assert_eq!(cut.result, whole.result, "{name} cut at {at}");
     assert_eq!(letters(&cut), letters(whole), "{name} cut at {at}");
-    // The recordings separate events with LF LF, so the blank lines of the first part say how many events it completed.
+    // The recordings separate events with LF LF, so the number of blank lines in the first part is
+    // the number of events that it completed.
     let completed = bytes[..at].windows(2).filter(|pair| pair == b"\n\n").count();
     for (index, (chunk, expected)) in cut.chunks.iter().zip(&whole.chunks).enumerate() {
         assert_eq!(chunk.bytes, expected.bytes);
@@ -277,7 +279,7 @@ fn a_killed_worker_is_a_failure_although_done_came() {
     // 248 data lines: 246 texts, the error, [DONE].
     assert_eq!(letters(&verdict), "c".repeat(246));
     assert_eq!(verdict.completed_at, Some(1));
-    // 54 kB: every cut of the last 2 kB, where the error is, and some others.
+    // 54 kB: every split of the last 2 kB, where the error is, and some others.
     for at in (0..bytes.len())
         .step_by(997)
         .chain(bytes.len() - 2_000..=bytes.len())
@@ -301,7 +303,8 @@ fn recordings_without_a_finish_reason_are_truncated_wherever_they_end() {
         assert_eq!(verdict.result.unwrap_err().class, ErrorClass::Truncated);
         assert_eq!(verdict.chunks.len(), events);
     }
-    // A good recording that ends before its finish event does: half an event is not an event, and not garbage either.
+    // A valid recording that ends before its finish event: an incomplete event is neither an event
+    // nor an error.
     let good = bytes_of("llamacpp-chat-stream.sse");
     let finish = good
         .windows(24)
@@ -365,7 +368,7 @@ proptest! {
     ) {
         let (name, text, _, events) = GOOD[which];
         let recorded = String::from_utf8(bytes_of(name)).unwrap();
-        // A keep-alive before each event, as llama.cpp sends it.
+        // A keep-alive before each event, as in llama.cpp.
         let recorded = if pings { recorded.replace("data: ", ":\n\ndata: ") } else { recorded };
         let bytes = recorded.replace('\n', line_end).into_bytes();
         let mut pieces = Vec::new();
@@ -389,7 +392,7 @@ proptest! {
         }
     }
 
-    /// Whatever a server sends, there is a verdict and no panic.
+    /// Any input gives a result and no panic.
     #[test]
     fn damaged_recordings_get_a_verdict(which in 0..GOOD.len(), at in 0usize..1_000, byte in any::<u8>(), cut in 0usize..1_000) {
         let mut bytes = bytes_of(GOOD[which].0);

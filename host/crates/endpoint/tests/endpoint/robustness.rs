@@ -1,4 +1,5 @@
-//! Whatever a server sends, in every kind: a verdict, no panic, and the same at any reads.
+//! Robustness of all endpoints: any input gives a result, no panic, and the same result for any
+//! read boundaries.
 
 use proptest::prelude::*;
 use veeksha_endpoint::{AnswerOutcome, AnswerStream, BodyEnd, EndpointKind, whole_answer};
@@ -7,7 +8,7 @@ use veeksha_model::ErrorClass;
 use crate::skeletons::{cut, endpoints, fixtures};
 use crate::support::{bytes_of, parse_as, stamp};
 
-/// What must hold of every verdict.
+/// Checks the invariants of every result.
 fn check(verdict: &AnswerOutcome) -> Result<(), TestCaseError> {
     for pair in verdict.chunks.windows(2) {
         prop_assert!(pair[0].at <= pair[1].at);
@@ -52,7 +53,7 @@ proptest! {
         let many = parse_as(endpoint, cut(&bytes, &sizes));
         check(&one)?;
         check(&many)?;
-        // Two kinds of answer quote the bytes of the first read alone.
+        // Two kinds of answer quote only the bytes of the first read.
         if !matches!(&one.result, Err(failure) if failure.class == ErrorClass::Protocol) {
             prop_assert_eq!(&one.result, &many.result);
         }
@@ -62,7 +63,7 @@ proptest! {
     }
 }
 
-/// A line that never ends is given up at the bound, and nothing that came before it is lost.
+/// A line that never ends is aborted at the limit; earlier events are kept.
 #[test]
 fn an_endless_event_is_given_up() {
     for endpoint in endpoints() {
@@ -73,7 +74,7 @@ fn an_endless_event_is_given_up() {
             reads += 1;
             assert!(reads < 20);
         }
-        // Sixteen pieces are the bound; the next is too much.
+        // Sixteen pieces are the limit; the next exceeds it.
         assert_eq!(reads, 16);
         let verdict = stream.finish(stamp(reads), None, BodyEnd::Complete);
         assert_eq!(
@@ -83,7 +84,7 @@ fn an_endless_event_is_given_up() {
     }
 }
 
-/// The first generated chunk is told of as soon as its event is there, and not before.
+/// The first generated chunk is reported as soon as its event is complete, and not before.
 #[test]
 fn the_first_generated_chunk_is_known_at_once() {
     for (endpoint, name, first) in [
@@ -111,7 +112,7 @@ fn the_first_generated_chunk_is_known_at_once() {
     }
 }
 
-/// Streams are handed from thread to thread.
+/// Streams are sent between threads.
 #[test]
 fn streams_can_be_sent() {
     fn check<T: Send + 'static>() {}

@@ -1,4 +1,4 @@
-//! The shapes of events that the recordings do not show, as they were seen at other servers.
+//! Event shapes observed at other servers, which the recordings do not contain.
 
 use veeksha_endpoint::{
     AnswerOutcome, AnswerStream, BodyEnd, EndpointKind, Failure, RawStream, ReadStamp, whole_answer,
@@ -21,8 +21,8 @@ fn kinds(verdict: &AnswerOutcome) -> Vec<&'static str> {
     verdict.chunks.iter().map(|chunk| chunk.kind.name()).collect()
 }
 
-/// transformers 5.17: the role alone at admission, no `finish_reason` key before the end, usage in the finish event whatever
-/// was asked, no `[DONE]`.
+/// transformers 5.17: a separate role event at admission, no `finish_reason` key before the end,
+/// usage in the finish event regardless of the request, no `[DONE]`.
 #[test]
 fn transformers_ends_without_done() {
     let verdict = parse(&[
@@ -36,8 +36,9 @@ fn transformers_ends_without_done() {
     assert_eq!((response.text.as_str(), response.output_tokens), ("a", 1));
 }
 
-/// LiteLLM 1.106: `reasoning_content`, no `finish_reason` key before the end, usage after the finish event in an event
-/// with a choice whose delta is empty; completions end with an event without `text`.
+/// LiteLLM 1.106: `reasoning_content`, no `finish_reason` key before the end, usage after the
+/// finish event in an event with a choice whose delta is empty; completions end with an event
+/// without `text`.
 #[test]
 fn litellm_sends_usage_with_an_empty_delta() {
     let verdict = parse(&[
@@ -202,7 +203,7 @@ fn a_split_character_and_a_missing_blank_line_are_forgiven() {
     assert_eq!(verdict.result.unwrap().text, "a\u{fffd}");
 }
 
-/// A server that does not stop: at 16 MiB of text the answer is given up, with and without skeletons.
+/// An endless answer is aborted at 16 MiB of text, with and without skeletons.
 #[test]
 fn an_answer_without_an_end_is_given_up() {
     let line = format!(
@@ -249,15 +250,15 @@ fn running_usage_gives_tokens_per_chunk() {
         ]),
         [1, 3, 2]
     );
-    // Two tokens that make one character: the second event brings none.
+    // Two tokens that form one character: the second event adds none.
     assert_eq!(tokens(&[&event("a", 2), &event("b", 2), finish]), [2, 0]);
-    // A chunk without a count, counts that decrease, and counts that stay 0 give nothing.
+    // Missing counts, decreasing counts, and counts that stay 0 give nothing.
     let without = r#"{"choices":[{"index":0,"delta":{"content":"x"}}]}"#;
     assert!(tokens(&[&event("a", 1), without, finish]).is_empty());
     assert!(tokens(&[without, &event("a", 1), finish]).is_empty());
     assert!(tokens(&[&event("a", 3), &event("b", 2), finish]).is_empty());
     assert!(tokens(&[&event("a", 0), &event("b", 0), finish]).is_empty());
-    // With usage at the end only, nothing is known of the chunks.
+    // With usage only at the end, the tokens per chunk are unknown.
     assert!(tokens(&[without, finish]).is_empty());
 }
 
@@ -278,7 +279,7 @@ fn usage_without_output_tokens_is_not_believed() {
     };
     assert_eq!(usage(0), None);
     assert_eq!(usage(1).map(|usage| usage.completion), Some(1));
-    // An empty answer has no tokens indeed.
+    // An empty answer has 0 tokens.
     let empty = parse(&[
         r#"{"choices":[{"delta":{"content":""},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":0}}"#,
     ]);
@@ -375,7 +376,7 @@ fn usage_is_read_from_vendor_extensions() {
     }
 }
 
-/// Half of an emoji in each of two events, as Python servers serialize it.
+/// Half of an emoji in each of two events, as serialized by Python servers.
 #[test]
 fn lone_surrogates_become_replacement_characters() {
     for stream in [
@@ -429,7 +430,7 @@ fn response_with_too_many_events_is_refused() {
     let event = b"data: {\"choices\":[]}\n\n".repeat(10_000);
     let mut stream = AnswerStream::new(&EndpointKind::ChatCompletions);
     let taken = (1..200).take_while(|read| stream.on_bytes(stamp(*read), &event));
-    // A hundred pieces of 10,000 events are the limit; the next one exceeds it.
+    // 100 pieces of 10,000 events are the limit; the next one exceeds it.
     assert_eq!(taken.count(), 100);
     let failure = stream
         .finish(stamp(200), None, BodyEnd::Complete)
@@ -438,7 +439,7 @@ fn response_with_too_many_events_is_refused() {
     assert_eq!(failure.message, "the answer has more than 1000000 events");
 }
 
-/// Keep-alives are not kept without limit, and not counted as an answer.
+/// The number of stored keep-alives is limited, and they do not count as an answer.
 #[test]
 fn recorded_comments_are_limited() {
     let comments = b":\n".repeat(15_000);

@@ -1,4 +1,4 @@
-//! Understanding events without a parser gives the same as with one, whatever the events are.
+//! Parser-free interpretation gives the same result as the parser, for any events.
 
 use proptest::prelude::*;
 use veeksha_endpoint::{AnswerOutcome, AnswerStream, EndpointKind, Pointers};
@@ -7,7 +7,7 @@ use veeksha_model::Framing;
 use crate::kinds::{llama_completion, ollama, template};
 use crate::support::{bytes_of, parse_with};
 
-/// Every endpoint there is, and templates of both framings.
+/// Returns every endpoint, and templates of both framings.
 pub(crate) fn endpoints() -> Vec<EndpointKind> {
     let nested = Pointers {
         text: Some("/choices/*/delta/content".into()),
@@ -30,7 +30,7 @@ pub(crate) fn endpoints() -> Vec<EndpointKind> {
     ]
 }
 
-/// Every fixture that is a body.
+/// Returns the names of all fixtures that are response bodies.
 pub(crate) fn fixtures() -> Vec<String> {
     let mut names = Vec::new();
     for folder in ["sse", "written"] {
@@ -56,7 +56,7 @@ fn both(endpoint: &EndpointKind, pieces: &[&[u8]]) -> (AnswerOutcome, AnswerOutc
     (with, without)
 }
 
-/// Cuts bytes into pieces of these sizes, again and again.
+/// Cuts bytes into pieces of these sizes, cyclically.
 pub(crate) fn cut<'a>(bytes: &'a [u8], sizes: &[usize]) -> Vec<&'a [u8]> {
     let mut pieces = Vec::new();
     let mut rest = bytes;
@@ -85,7 +85,8 @@ fn every_fixture_is_understood_alike_in_every_endpoint() {
     }
 }
 
-/// Of a hundred events of one shape with different texts, how many need no parser.
+/// Returns the number of events, of a hundred with one shape and different texts, that need no
+/// parser.
 fn fitted(endpoint: &EndpointKind, event: impl Fn(usize) -> String) -> u64 {
     let mut stream = AnswerStream::new(endpoint);
     for index in 0..100 {
@@ -104,12 +105,12 @@ fn a_steady_stream_of_any_dialect_is_parsed_once() {
         )
     };
     assert_eq!(fitted(&EndpointKind::ChatCompletions, |index| chat(index, 7)), 99);
-    // Each second another stamp: ten events are parsed.
+    // A new timestamp every second: ten events are parsed.
     assert_eq!(
         fitted(&EndpointKind::ChatCompletions, |index| chat(index, index / 10)),
         90
     );
-    // With every event another one: no skeleton is ever of use, and soon none is made.
+    // A new timestamp in every event: no skeleton ever fits, and learning stops.
     assert_eq!(
         fitted(&EndpointKind::ChatCompletions, |index| chat(index, index)),
         0
@@ -121,7 +122,7 @@ fn a_steady_stream_of_any_dialect_is_parsed_once() {
             "x".repeat(index % 7)
         )
     };
-    // A text with an escape is not borrowed, so its place is not known.
+    // A text with an escape is not borrowed, so its position is unknown.
     assert_eq!(fitted(&EndpointKind::Responses, responses), 0);
     let responses = |index: usize| responses(index).replace("\\n", ["-", "\\n", "\\u00e9"][index % 3]);
     assert_eq!(fitted(&EndpointKind::Responses, responses), 99);
@@ -151,8 +152,8 @@ fn a_steady_stream_of_any_dialect_is_parsed_once() {
     );
 }
 
-/// The inside of a JSON string: plain text, all escapes, surrogates, members that look like others; if `broken`, also what no
-/// JSON string may have.
+/// Generates the inside of a JSON string: plain text, all escapes, surrogates, members that
+/// resemble others; if `broken`, also sequences that are invalid in a JSON string.
 fn inside(broken: bool) -> impl Strategy<Value = String> {
     let list = |pieces: &'static [&'static str]| prop::sample::select(pieces).prop_map(str::to_owned);
     let piece = prop_oneof![
@@ -174,8 +175,8 @@ fn inside(broken: bool) -> impl Strategy<Value = String> {
     ]
 }
 
-/// An event of a stream of one kind: its shape, a number that may change, its text and a second one. Some shapes are the same for
-/// all streams.
+/// An event of a stream of one kind: its shape, a variable number, its text and a second text. Some
+/// shapes are common to all streams.
 #[derive(Clone, Debug)]
 struct Event {
     shape: usize,
@@ -184,7 +185,7 @@ struct Event {
     other: String,
 }
 
-/// Events that may stand in any stream.
+/// Events that may occur in any stream.
 const COMMON: [&str; 10] = [
     ": ping",
     "data:",
@@ -200,7 +201,8 @@ const COMMON: [&str; 10] = [
 
 /// Shapes of events. `T` is a text, `N` a number, `U` a second text.
 const SHAPES: [(usize, &[&str]); 8] = [
-    // Chat completions, also with members in another order, twice, inside one another, and with text in two places.
+    // Chat completions, also with reordered, duplicate and nested members, and with text in two
+    // places.
     (
         0,
         &[
@@ -290,7 +292,7 @@ const SHAPES: [(usize, &[&str]); 8] = [
     ),
 ];
 
-/// How a stream of each of [`endpoints`] ends well, so that its texts count.
+/// A valid end of a stream for each of [`endpoints`], so that its texts count.
 const ENDS: [&str; 8] = [
     r#"data: {"choices":[{"delta":{},"finish_reason":"stop"}]}"#,
     r#"data: {"choices":[{"text":"","finish_reason":"stop"}]}"#,
@@ -302,7 +304,7 @@ const ENDS: [&str; 8] = [
     r#"data: {"choices":[{"finish_reason":"stop"}]}"#,
 ];
 
-/// The bytes of a stream, event by event.
+/// Returns the bytes of a stream, event by event.
 fn written(which: usize, events: &[Event], line_end: &str) -> (EndpointKind, Vec<Vec<u8>>) {
     let (endpoint, shapes) = SHAPES[which];
     let written = events.iter().map(|event| {
@@ -323,7 +325,8 @@ fn written(which: usize, events: &[Event], line_end: &str) -> (EndpointKind, Vec
     (endpoints().swap_remove(endpoint), written)
 }
 
-/// A stream that keeps a shape for a while, as streams do, and repeats itself now and then.
+/// Generates a stream that keeps a shape for a while and repeats events occasionally, like actual
+/// streams.
 fn events() -> impl Strategy<Value = Vec<Event>> {
     let runs = prop::bool::weighted(0.3).prop_flat_map(|broken| {
         let run = (
@@ -357,7 +360,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     })
 }
 
-/// Reads: all at once, an event each, or any.
+/// Returns reads: the whole stream, one event each, or arbitrary sizes.
 fn reads<'a>(events: &'a [Vec<u8>], bytes: &'a [u8], sizes: &[usize]) -> Vec<&'a [u8]> {
     match sizes {
         [] => vec![bytes],
@@ -386,7 +389,7 @@ proptest! {
         prop_assert_eq!(with, without, "{}", String::from_utf8_lossy(&bytes));
     }
 
-    /// The same with bytes changed anywhere.
+    /// The same property with bytes changed at any position.
     #[test]
     fn damaged_streams_are_understood_alike(
         which in 0..SHAPES.len(),
@@ -404,7 +407,7 @@ proptest! {
     }
 }
 
-/// An event that is learnt, then one that looks the same and is not.
+/// A learnt event, then one that resembles it but differs.
 #[test]
 fn what_only_looks_alike_is_not_taken_for_it() {
     let responses = |number: &str, noise: &str| {
@@ -499,7 +502,7 @@ fn what_only_looks_alike_is_not_taken_for_it() {
     let chat = EndpointKind::ChatCompletions;
     let end = format!("{}\n\n", ENDS[0]).into_bytes();
     for between in [
-        // The event that follows is no event of its own, or not one of that kind.
+        // The following event is not an event, or has another kind.
         &b": "[..],
         b":\n",
         b"id: ",
@@ -515,7 +518,7 @@ fn what_only_looks_alike_is_not_taken_for_it() {
         b"\xEF\xBB\xBF",
         b"\r",
         b"\n",
-        // Half a character: it must not be made whole by the next event's text.
+        // Half a character: the next event's text must not complete it.
         &event(b"\xF0\x9F"),
         &event(b"\xC3"),
     ] {
@@ -527,7 +530,7 @@ fn what_only_looks_alike_is_not_taken_for_it() {
             assert_eq!(with, without, "{}", String::from_utf8_lossy(between));
         }
     }
-    // A byte order mark belongs to the first event alone.
+    // A byte order mark can precede only the first event.
     let marked = [b"\xEF\xBB\xBF", &learnt[..]].concat();
     let (with, without) = both(&chat, &[&marked, &marked, &learnt, &marked, &end]);
     assert_eq!(with, without);

@@ -1,15 +1,15 @@
-//! What several tests need.
+//! Shared helpers of the tests.
 
 use veeksha_endpoint::{AnswerOutcome, AnswerStream, BodyEnd, EndpointKind, ReadStamp};
 use veeksha_model::ChunkKind;
 
-/// A fixture of `tests/fixtures/`.
+/// Returns a fixture of `tests/fixtures/`.
 pub(crate) fn bytes_of(name: &str) -> Vec<u8> {
     let path = format!("{}/tests/fixtures/{name}", env!("CARGO_MANIFEST_DIR"));
     std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The stamp of read number `read`, at the time `read`.
+/// Returns the stamp of read number `read`, at the time `read`.
 pub(crate) fn stamp(read: u64) -> ReadStamp {
     ReadStamp {
         at: read,
@@ -18,7 +18,7 @@ pub(crate) fn stamp(read: u64) -> ReadStamp {
     }
 }
 
-/// Feeds the pieces as one read each, at the times 1, 2, ...
+/// Parses the pieces as one read each, at the times 1, 2, ...
 pub(crate) fn parse_with<'a>(
     mut stream: AnswerStream,
     pieces: impl IntoIterator<Item = &'a [u8]>,
@@ -40,7 +40,8 @@ pub(crate) fn parse_as<'a>(
     parse_with(AnswerStream::new(endpoint), pieces)
 }
 
-/// One letter for each event: r role, c content, R reasoning, t tool, f finish, u usage, D end marker, : comment.
+/// Returns one letter per event: r role, c content, R reasoning, t tool, f finish, u usage, D end
+/// marker, : comment.
 pub(crate) fn letters(verdict: &AnswerOutcome) -> String {
     let letter = |kind| match kind {
         ChunkKind::Role => 'r',

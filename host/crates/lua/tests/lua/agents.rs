@@ -57,7 +57,8 @@ fn an_agent_plans_calls_tools_in_parallel_and_combines() {
         (node(2), vec![1], Some(node(1)))
     );
     assert_eq!((database.node, database.wait_after_ready), (node(3), 350_000_000));
-    // The answers come in the other order; the agent goes on only when it has both, and gets them in its own order.
+    // The answers come in the other order; the agent goes on only when it has both, and gets them
+    // in its own order.
     let step = go(&mut *agents, 3, "B");
     assert_eq!(
         step,

@@ -1,4 +1,5 @@
-//! Metrics and checks: what they are given, what they may return, and what happens when they misbehave.
+//! Metrics and checks: what they are given, what they may return, and what happens when they
+//! misbehave.
 
 mod judging;
 mod observing;
@@ -329,7 +330,8 @@ fn metrics_may_count_tokens_and_require_files() {
     assert_eq!(made[0].value, 3.0, "`stop and more` has three words");
 }
 
-/// The example of the SDK: gaps between chunks above 200 ms, of this request one of 200 ms and none above.
+/// The example of the SDK: gaps between chunks above 200 ms, of this request one of 200 ms and none
+/// above.
 #[test]
 fn the_example_of_the_sdk_measures_stalls() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../sdk/lua/stalls.lua");

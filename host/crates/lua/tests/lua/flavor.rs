@@ -1,4 +1,5 @@
-//! Trace flavors: rows go in, sessions come out, and what is refused names the line, the group and its rows.
+//! Trace flavors: rows go in, sessions come out, and what is refused names the line, the group and
+//! its rows.
 
 use std::sync::Arc;
 
@@ -172,7 +173,8 @@ return { requests = requests, arrives_at = group.rows[2].at, labels = { key = gr
     assert_eq!(b.replay.as_deref(), Some(&second));
 }
 
-/// Cells are what JSON says: tables, absent for null, whole numbers exact, and as text where Lua has no such number.
+/// Cells are what JSON says: tables, absent for null, whole numbers exact, and as text where Lua
+/// has no such number.
 #[test]
 fn cells_keep_their_values() {
     let body = "local c = group.rows[1].cells
@@ -340,8 +342,8 @@ fn seeds(request: &Request) -> Vec<(Seed, u32)> {
         .collect()
 }
 
-/// Seeds computed apart from this code, by the definition of the contract's `seed_of`; lengths by Mooncake's own example:
-/// 6,955 tokens are 13 blocks of 512 and one of 299.
+/// Seeds computed apart from this code, by the definition of the contract's `seed_of`; lengths by
+/// Mooncake's own example: 6,955 tokens are 13 blocks of 512 and one of 299.
 #[test]
 fn blocks_are_those_of_the_other_sdks() {
     let body = "return { { user = { 'so: ', blocks(group.rows[1].cells.hash_ids, 512, 6955, { scope = 'mooncake', epoch = epoch }) } } }";
@@ -447,7 +449,8 @@ fn blocks_that_do_not_fit_are_refused() {
     }
 }
 
-/// Text without a seed is new in each epoch and group, and the same however the groups are asked for.
+/// Text without a seed is new in each epoch and group, and the same however the groups are asked
+/// for.
 #[test]
 fn machines_orders_and_repetition_change_nothing() {
     let folder = scenario("return { { user = synthetic(rng:int(5, 500)) }, { user = synthetic(5) } }");

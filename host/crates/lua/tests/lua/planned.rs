@@ -498,7 +498,8 @@ fn info_says_what_the_workload_is() {
     }
 }
 
-/// Each of these names one value so often that a copy of all would be far larger than the machine's own limit.
+/// Each of these names one value so often that a copy of all would be far larger than the machine's
+/// own limit.
 #[test]
 fn what_is_named_often_is_not_copied_without_end() {
     let cases = [

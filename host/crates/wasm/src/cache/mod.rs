@@ -1,9 +1,9 @@
 //! Compiled components on disk, so that only the first run pays for the compiler.
 //!
-//! Machine code from a file is trusted as much as the host's own, so a file is used only if its seal is
-//! valid: a keyed BLAKE3 over its name and content, with a key that only this user can read. A file
-//! without a valid seal (truncated, altered, copied, written by another user) is treated as absent and
-//! is written again.
+//! Machine code from a file is trusted as much as the host's own, so a file is used only if its
+//! seal is valid: a keyed BLAKE3 over its name and content, with a key that only this user can
+//! read. A file without a valid seal (truncated, altered, copied, written by another user) is
+//! treated as absent and is written again.
 
 mod deserialize;
 mod folder;
@@ -81,7 +81,8 @@ impl Cache {
     }
 }
 
-/// Tells engines apart whose machine code is not interchangeable: version, settings, processor features; and ours.
+/// Tells engines apart whose machine code is not interchangeable: version, settings, processor
+/// features; and ours.
 fn fingerprint(engine: &Engine) -> String {
     struct Blake(blake3::Hasher);
     impl Hasher for Blake {

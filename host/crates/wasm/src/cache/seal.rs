@@ -42,7 +42,8 @@ impl Key {
         Ok(Key(key))
     }
 
-    /// The seal of `content` in a file called `name`: a sealed file that is renamed is no longer sealed.
+    /// The seal of `content` in a file called `name`: a sealed file that is renamed is no longer
+    /// sealed.
     pub(super) fn seal(&self, name: &str, content: &[u8]) -> [u8; SEAL_BYTES] {
         *self.hash(name, content).as_bytes()
     }

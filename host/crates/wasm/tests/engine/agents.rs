@@ -187,7 +187,8 @@ fn a_long_answer_is_cut_in_the_report() {
     assert!(input.chars().count() < 300 && input.contains('…'), "{input}");
 }
 
-/// The heart of it: after one agent's trap the others go on as if nothing had been, in state and in numbers.
+/// The heart of it: after one agent's trap the others go on as if nothing had been, in state and in
+/// numbers.
 #[test]
 fn the_others_survive_a_trap() {
     let mut source = hostile(tight(), "{}");

@@ -1,5 +1,5 @@
-//! One rule, written in Lua and in a component: both are asked about the same requests, are told the same of them, and come to the same
-//! verdicts.
+//! One rule, written in Lua and in a component: both are asked about the same requests, are told
+//! the same of them, and come to the same verdicts.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +14,8 @@ use veeksha_wasm::Limits;
 use crate::records::{full, plain};
 use crate::support::{grants, load};
 
-/// The rule of the fixture `measure`, whose component says `output_tokens >= 3` without a look at how a request ended.
+/// The rule of the fixture `measure`, whose component says `output_tokens >= 3` without a look at
+/// how a request ended.
 const RULE: &str = "return { good = function(request) return request.output_tokens >= 3 end }";
 
 fn in_lua(folder: &Path) -> Box<dyn RequestCheck> {

@@ -1,4 +1,5 @@
-//! The compile cache: used when it can be trusted, ignored and rewritten when it cannot, done without when it must be.
+//! The compile cache: used when it can be trusted, ignored and rewritten when it cannot, done
+//! without when it must be.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -74,7 +75,8 @@ fn everything_in_it_is_for_its_owner_only() {
     }
 }
 
-/// Each kind of damage: the file is not used, the plugin works, and the next process has a good file again.
+/// Each kind of damage: the file is not used, the plugin works, and the next process has a good
+/// file again.
 #[test]
 fn a_file_that_is_not_ours_is_compiled_over() {
     let folder = tempfile::tempdir().unwrap();

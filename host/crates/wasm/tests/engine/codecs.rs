@@ -1,5 +1,5 @@
-//! Endpoint codecs: what requests look like comes back checked, what events mean comes back whole, and a codec that misbehaves
-//! is stopped in bounds, with the event on which it did.
+//! Endpoint codecs: what requests look like comes back checked, what events mean comes back whole,
+//! and a codec that misbehaves is stopped in bounds, with the event on which it did.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Barrier};
@@ -194,7 +194,8 @@ fn a_long_answer_keeps_its_order() {
     );
 }
 
-/// Threads do not wait for one another: while one call is being made, another gets an instance of its own.
+/// Threads do not wait for one another: while one call is being made, another gets an instance of
+/// its own.
 #[test]
 fn threads_share_a_codec_and_not_an_instance() {
     let codec = behaving(
@@ -302,8 +303,8 @@ fn an_error_names_the_event_and_spares_the_instance() {
     );
 }
 
-/// A codec that fails on every answer is not asked event by event for ever, and one that fails on many events at once is not
-/// blamed on one.
+/// A codec that fails on every answer is not asked event by event for ever, and one that fails on
+/// many events at once is not blamed on one.
 #[test]
 fn the_event_is_looked_for_in_reason() {
     let crowd = behaving(tight(), "crowd").decode(&lines(5, 9)).unwrap_err();
@@ -348,7 +349,8 @@ fn results_that_do_not_fit_the_events_are_refused() {
     assert!(why("long-word").starts_with("the finish reason has 8,192 bytes"));
 }
 
-/// `tight` takes 8 MiB from one call: 16 MiB of text in one event, and 500,000 parts of one event, are more than that.
+/// `tight` takes 8 MiB from one call: 16 MiB of text in one event, and 500,000 parts of one event,
+/// are more than that.
 #[test]
 fn gigantic_answers_are_refused() {
     for behaviour in ["huge", "many"] {
@@ -359,7 +361,8 @@ fn gigantic_answers_are_refused() {
             "it handed over more data in one call than is taken (8 MiB)"
         );
     }
-    // 5 MiB in each of two calls: what one call may say, all calls about an answer may say together.
+    // 5 MiB in each of two calls: what one call may say, all calls about an answer may say
+    // together.
     let codec = behaving(tight(), "amplify");
     let said = codec.decode(&lines(256, 999)).unwrap();
     assert!(matches!(&said[0][..], [AnswerPart::Content(text)] if text.len() == 5 << 20));

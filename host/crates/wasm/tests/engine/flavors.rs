@@ -1,4 +1,5 @@
-//! Trace flavors: rows reach the guest as they are, sessions and turns come back whole, and what cannot be is refused.
+//! Trace flavors: rows reach the guest as they are, sessions and turns come back whole, and what
+//! cannot be is refused.
 
 use std::time::Duration;
 
@@ -152,7 +153,8 @@ fn a_layout_arrives_as_the_guest_made_it() {
     }
 }
 
-/// Every field goes in and comes out: the expected session is computed here from the fixture's rule.
+/// Every field goes in and comes out: the expected session is computed here from the fixture's
+/// rule.
 #[test]
 fn a_group_becomes_a_session_with_what_is_known_of_it() {
     let group = group(5, 4);
@@ -220,7 +222,8 @@ fn outline(request: &Request) -> (u32, Option<NodeId>, String, Replay) {
     )
 }
 
-/// However groups are cut into calls, and in whatever order they come, each gives the session it gives alone.
+/// However groups are cut into calls, and in whatever order they come, each gives the session it
+/// gives alone.
 #[test]
 fn any_split_gives_the_same_sessions() {
     let groups: Vec<_> = (0..60).map(|index| group(index, 1 + index % 3)).collect();

@@ -1,4 +1,5 @@
-//! Planned generators that misbehave: each is stopped in bounds, and the report says what its author needs.
+//! Planned generators that misbehave: each is stopped in bounds, and the report says what its
+//! author needs.
 
 use std::time::{Duration, Instant};
 

@@ -113,7 +113,8 @@ fn a_component_that_is_cut_short_is_refused_wherever_it_was_cut() {
     );
 }
 
-/// A patch release of the contract is compatible: the version is raised here in the bytes, where it has the same length.
+/// A patch release of the contract is compatible: the version is raised here in the bytes, where it
+/// has the same length.
 #[test]
 fn a_patch_release_of_the_contract_is_taken() {
     let bytes = fixture("planned");
@@ -181,7 +182,8 @@ fn no_fixture_is_idle() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Whatever the bytes are, loading returns; and damage to a good component is an error or does no harm.
+    /// Whatever the bytes are, loading returns; and damage to a good component is an error or does
+    /// no harm.
     #[test]
     fn damaged_components_do_no_harm(at in any::<prop::sample::Index>(), bytes in proptest::collection::vec(any::<u8>(), 1..8)) {
         static ENGINE: std::sync::OnceLock<PluginEngine> = std::sync::OnceLock::new();

@@ -1,5 +1,5 @@
-//! Plugins that measure and judge: everything known of a request reaches them, what they say comes back whole, and one that
-//! misbehaves is stopped in bounds, with the request on which it did.
+//! Plugins that measure and judge: everything known of a request reaches them, what they say comes
+//! back whole, and one that misbehaves is stopped in bounds, with the request on which it did.
 
 mod hostile;
 mod sdk;
@@ -282,7 +282,8 @@ fn everything_known_of_a_request_arrives() {
     assert_eq!(open.collector.finish().unwrap(), [sample(2, 4.0, 1.0, None)]);
 }
 
-/// More requests than one call takes; each sample keeps its request, and the collector what it counted.
+/// More requests than one call takes; each sample keeps its request, and the collector what it
+/// counted.
 #[test]
 fn a_large_batch_keeps_its_order() {
     let mut collector = collecting(tight(), "good");

@@ -19,8 +19,8 @@ pub(crate) fn fixture(name: &str) -> Vec<u8> {
     fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}; see tests/guests/README.md", path.display()))
 }
 
-/// Limits that make misbehaviour show quickly. The time is left long, because a machine that is busy with other things takes long
-/// to fill memory; a test of endless loops shortens it.
+/// Limits that make misbehaviour show quickly. The time is left long, because a machine that is
+/// busy with other things takes long to fill memory; a test of endless loops shortens it.
 pub(crate) fn tight() -> Limits {
     Limits {
         memory_bytes: 64 << 20,
@@ -29,7 +29,8 @@ pub(crate) fn tight() -> Limits {
     }
 }
 
-/// An engine whose cache all tests share, so that each fixture is compiled once. The cache itself is tested in `cache.rs`.
+/// An engine whose cache all tests share, so that each fixture is compiled once. The cache itself
+/// is tested in `cache.rs`.
 pub(crate) fn engine(limits: Limits) -> PluginEngine {
     let cache_dir = Some(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("plugin-cache"));
     PluginEngine::new(EngineOptions {

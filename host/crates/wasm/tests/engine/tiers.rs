@@ -36,7 +36,8 @@ fn plugin() -> Plugin {
         .unwrap()
 }
 
-/// 1000 requests of the tier `gold` and 50 of the tier `free`: TTFC is 0.001 s, 0.002 s, ... in each.
+/// 1000 requests of the tier `gold` and 50 of the tier `free`: TTFC is 0.001 s, 0.002 s, ... in
+/// each.
 struct Tiers;
 
 impl Tiers {

@@ -26,7 +26,8 @@ fn good_says_true_false_or_nil() {
     assert_eq!(check.info().engine, "lua");
 }
 
-/// The engine shows a function what it is given; that nobody is asked about failures is `veeksha_ports::judge`'s part.
+/// The engine shows a function what it is given; that nobody is asked about failures is
+/// `veeksha_ports::judge`'s part.
 #[test]
 fn good_is_not_asked_about_failures() {
     let check = evaluator("return { good = function(request) return request.ttfc < 1 end }")

@@ -430,7 +430,8 @@ fn hostile_metrics_are_stopped() {
         run("local t = {} while true do t[#t + 1] = string.rep('x', 1000) end").kind,
         PluginFailureKind::Memory { .. } | PluginFailureKind::Deadline { .. }
     ));
-    // What runs in the host's own functions, and in coroutines, is under the same deadline and the same memory.
+    // What runs in the host's own functions, and in coroutines, is under the same deadline and the
+    // same memory.
     for bomb in [
         "return string.find(string.rep('a', 2000), string.rep('a*', 30) .. 'b')",
         "return (string.gsub(string.rep('a', 2000), string.rep('.-', 30) .. 'b', ''))",

@@ -32,7 +32,8 @@ fn the_evaluator_of_the_readme_works() {
         intended: 0,
         ..request(2)
     };
-    // 190 ms and no more are always good; 500 ms are not good for gold. (The first chunk comes at 200 ms.)
+    // 190 ms and no more are always good; 500 ms are not good for gold. (The first chunk comes at
+    // 200 ms.)
     let slow = |tier: &str| RequestRecord {
         chunks: late(0, tier)
             .chunks

@@ -22,7 +22,8 @@ fn a_panic_names_the_authors_line_and_the_request() {
     let innermost = &failure.frames[0];
     assert!(innermost.function.ends_with("miscounted"), "{innermost:?}");
     assert_eq!(innermost.line, Some(line), "{innermost:?}");
-    // A metric with a hole is none: it has failed for the rest of the run, and says the same each time.
+    // A metric with a hole is none: it has failed for the rest of the run, and says the same each
+    // time.
     assert_eq!(collector.observe(&batch(&requests(1, 9))).unwrap_err(), failure);
     assert_eq!(collector.finish().unwrap_err(), failure);
 
@@ -53,7 +54,8 @@ fn an_error_of_the_plugin_is_its_own() {
     refused(judging(tight(), "error").unwrap_err());
 }
 
-/// One that fails only after all that it has seen is not blamed on a request, nor is one that fails on many at once.
+/// One that fails only after all that it has seen is not blamed on a request, nor is one that fails
+/// on many at once.
 #[test]
 fn nobody_is_blamed_without_evidence() {
     let mut late = collecting(tight(), "late");
@@ -288,7 +290,8 @@ fn nobody_waits_for_an_endless_loop() {
     stopped(judging(limits(), "loop").unwrap_err());
 }
 
-/// `measure` asks for two percentiles. Their time is the host's: it does not use up the plugin's, and has a bound of its own.
+/// `measure` asks for two percentiles. Their time is the host's: it does not use up the plugin's,
+/// and has a bound of its own.
 #[test]
 fn a_check_is_not_blamed_for_slow_answers() {
     let check = |results_deadline| {
@@ -338,7 +341,8 @@ fn nobody_takes_more_than_is_given() {
             .observe(&batch(&all))
             .unwrap_err(),
     );
-    // A collector may not be replaced, so what it keeps of every batch ends it; a check may be, so it goes on.
+    // A collector may not be replaced, so what it keeps of every batch ends it; a check may be, so
+    // it goes on.
     let mut collector = collecting(tight(), "leak");
     let ended = (0..64).find_map(|_| collector.observe(&batch(&all)).err());
     refused(ended.unwrap());

@@ -56,7 +56,8 @@ fn the_sdk_measures_and_judges() {
         .iter()
         .map(|verdict| (verdict.name.as_str(), verdict.met, verdict.observed))
         .collect();
-    // `Run` has no samples of `mine`, a p99 of 1.0 for `ttfc` unfiltered, and one window of two that holds any.
+    // `Run` has no samples of `mine`, a p99 of 1.0 for `ttfc` unfiltered, and one window of two
+    // that holds any.
     assert_eq!(
         met,
         [
