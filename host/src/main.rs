@@ -1,4 +1,4 @@
-//! The `veeksha-host` binary: everything is in the library beside it.
+//! The `veeksha-host` binary. All code is in the library of this package.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;

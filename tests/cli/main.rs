@@ -1,4 +1,4 @@
-//! The command line, seen from outside: every help text and every message, as snapshots.
+//! The command line from outside: every help text and every message, as snapshots.
 
 #![expect(clippy::expect_used, reason = "a test says what is wrong by panicking")]
 

@@ -1,8 +1,9 @@
-//! What the user is told when a scenario or the command line is wrong: path, place, nearest name, exit code 2.
+//! Messages for errors in a scenario or on the command line: path, position, nearest name, exit
+//! code 2.
 
 use crate::support::{assert_code, program, scenario, stderr, stdout, veeksha};
 
-/// What `check` says of a scenario, with the folder's name taken out.
+/// Returns the output of `check` for a scenario, without the folder's name.
 #[track_caller]
 fn says(name: &str, text: &str, more: &[&str], code: i32) -> String {
     let folder = tempfile::tempdir().expect("a folder");
@@ -189,7 +190,7 @@ fn a_key_is_never_repeated() {
     }
 }
 
-/// Whoever overrides a key that the scenario sets, and mistypes it, means that key.
+/// A misspelled override of a key that the scenario sets refers to that key.
 #[test]
 fn the_nearest_name_may_be_a_key_that_is_there() {
     let output = veeksha(["check", "scenarios/quickstart.lua", "--runtime.max_sesions", "3"]);
@@ -214,7 +215,8 @@ fn a_key_of_the_root_is_a_flag() {
 fn the_plan_of_the_quickstart() {
     let output = veeksha(["check", "scenarios/quickstart.lua"]);
     assert_code(&output, 0);
-    // The digest changes with the component, the estimate with the sample; the words stay.
+    // The digest changes with the component, and the estimate with the sample; the text is
+    // constant.
     let said: String = stdout(&output)
         .lines()
         .filter(|line| !line.contains("Digest"))

@@ -1,4 +1,4 @@
-//! What can be measured: the list, the explanations, and the names that do not exist.
+//! The list of metrics, their explanations, and unknown names.
 
 use serde_json::Value;
 
@@ -22,7 +22,8 @@ fn the_list_and_its_explanations() {
     insta::assert_snapshot!("metrics-like-nothing", stderr(&like_nothing));
 }
 
-/// Every metric and figure says what it is, in which unit, and which way it is good; each name is explained alone as in the list.
+/// Every metric has a description, a unit and a better direction, the same in the list and in its
+/// own explanation.
 #[test]
 fn every_metric_is_defined() {
     let list = veeksha(["metrics", "--json"]);
@@ -70,7 +71,8 @@ fn every_metric_is_defined() {
     assert!(list.contains(&alone), "{alone}");
 }
 
-/// A plugin's metric is listed and explained as a built-in one is, whether the plugin is named or stands in a scenario.
+/// A plugin's metric is listed and explained like a built-in one, whether the plugin is on the
+/// command line or in a scenario.
 #[test]
 fn metrics_of_plugins_are_explained_too() {
     let plugin = ["--plugin", "sdk/lua/stalls.lua"];
@@ -119,7 +121,7 @@ return {
         "{}",
         stdout(&of_scenario)
     );
-    // Without it nobody knows the name.
+    // Without the plugin the name is unknown.
     assert_code(&veeksha(["metrics", "words"]), 2);
     assert_code(&veeksha(["metrics", "--plugin", "nothing.wasm"]), 2);
 }

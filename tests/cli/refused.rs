@@ -1,8 +1,8 @@
-//! What the commands that look at runs say of what they cannot do.
+//! Error messages of the commands that read runs.
 
 use crate::support::{assert_code, program, root, scenario, stderr, veeksha};
 
-/// What a command says, with the folder's name taken out.
+/// Returns the output of a command, without the folder's name.
 #[track_caller]
 fn says(folder: &std::path::Path, arguments: &[&str], code: i32) -> String {
     let output = veeksha(arguments);
@@ -31,7 +31,7 @@ fn runs_and_what_is_asked_of_them() {
         &veeksha(["simulate", &file, "--output_dir", out.to_str().expect("UTF-8")]),
         0,
     );
-    // The name of a run has a time in it.
+    // The default name of a run contains a time.
     let run = within.join("run");
     std::fs::rename(out.join("latest").canonicalize().expect("the run"), &run).expect("renamed");
     let run = run.to_str().expect("UTF-8");

@@ -1,4 +1,4 @@
-//! The schema that editors use, and the annotations made from it.
+//! The schema for editors, and the annotations derived from it.
 
 use crate::support::{assert_code, root, stdout, veeksha};
 
@@ -8,7 +8,7 @@ fn the_schema_is_json_and_knows_the_shipped_component() {
     assert_code(&output, 0);
     let schema: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
     assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
-    // A scenario, or a list of them.
+    // A scenario, or a list of scenarios.
     assert_eq!(schema["anyOf"][0]["$ref"], "#/$defs/Scenario");
     assert_eq!(schema["anyOf"][1]["items"]["$ref"], "#/$defs/Scenario");
     for key in [

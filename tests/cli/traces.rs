@@ -1,4 +1,4 @@
-//! What is said of traces that cannot be used, and what the commands about traces print.
+//! Messages for invalid traces, and the output of the trace commands.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::support::{assert_code, scenario, stderr, stdout, veeksha};
 
-/// Runs a scenario over a trace of these bytes and returns the message, with the folder's name taken out.
+/// Runs a scenario with a trace of these bytes and returns the message, without the folder's name.
 fn refused(name: &str, trace: &[u8], generator: &str) -> String {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join(name), trace).expect("a writable folder");
@@ -152,7 +152,7 @@ fn a_trace_that_is_not_there() {
     );
 }
 
-/// What is skipped is counted and listed, and the rest is sent.
+/// Skipped rows are counted and listed, and the others are sent.
 #[test]
 fn bad_rows_can_be_skipped() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -182,7 +182,7 @@ fn bad_rows_can_be_skipped() {
     );
 }
 
-/// A picture that is not there is found before anything is sent, by its row; or the row is skipped.
+/// A missing image is reported with its row before anything is sent, or the row is skipped.
 #[test]
 fn media_that_cannot_be_sent() {
     let rows = "{\"text\": \"a\", \"output_length\": 2}\n{\"text\": \"b\", \"image\": \"gone.png\", \"output_length\": 2}\n";
@@ -211,7 +211,7 @@ fn media_that_cannot_be_sent() {
     );
 }
 
-/// Scenarios that skip what their flavor refuses are looked at as they are replayed.
+/// A scenario that skips rows rejected by its flavor is inspected as it is replayed.
 #[test]
 fn what_is_skipped_in_a_run_is_skipped_when_looked_at() {
     for name in ["burstgpt", "sharegpt", "wildchat"] {
@@ -224,7 +224,7 @@ fn what_is_skipped_in_a_run_is_skipped_when_looked_at() {
     assert!(stderr(&output).contains("on_bad_row"), "{}", stderr(&output));
 }
 
-/// Nothing that is read is written over.
+/// Input files are never overwritten.
 #[test]
 fn what_is_read_is_not_written_over() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -293,7 +293,7 @@ fn a_portrait_is_drawn() {
     assert!(svg.starts_with("<svg") && svg.contains("prompt tokens") && svg.trim_end().ends_with("</svg>"));
 }
 
-/// What is converted is read again by the flavor it was made for, and has the same lengths.
+/// A converted trace is readable by its target flavor and has the same lengths.
 #[test]
 fn a_converted_trace_is_read_again() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -372,7 +372,7 @@ fn a_synthesized_trace_is_like_its_model() {
     assert_eq!(stdout(&again), stdout(&output), "the same seed, the same trace");
 }
 
-/// Each option of `synthesize` reaches the new trace.
+/// Each option of `synthesize` affects the new trace.
 #[test]
 fn what_is_synthesized_can_be_bent() {
     let rows = |more: &[&str]| -> Vec<Value> {
@@ -397,7 +397,7 @@ fn what_is_synthesized_can_be_bent() {
     assert!(sum(&rows(&["--output-multiplier", "3"]), "output_length") > 2.0 * sum(&plain, "output_length"));
     let (slow, fast) = (last(&plain), last(&rows(&["--speedup", "4"])));
     assert!((slow / fast - 4.0).abs() < 0.1, "{slow} and {fast}");
-    // With more roots the same sessions have fewer blocks in common: there are more different ones.
+    // With more roots the same sessions share fewer blocks, so there are more distinct ones.
     let blocks = |rows: &[Value]| {
         let ids = rows.iter().filter_map(|row| row["hash_ids"].as_array()).flatten();
         ids.map(Value::to_string)
@@ -407,7 +407,7 @@ fn what_is_synthesized_can_be_bent() {
     assert!(blocks(&rows(&["--root-multiplier", "8"])) > blocks(&plain));
 }
 
-/// A part of a trace, and words measured with another tokenizer.
+/// A part of a trace, and text measured with another tokenizer.
 #[test]
 fn what_is_inspected_can_be_chosen() {
     let portrait = |more: &[&str]| -> Value {
@@ -419,7 +419,8 @@ fn what_is_inspected_can_be_chosen() {
     assert_eq!(portrait(&["--sessions", "1"])["sessions"], 1);
     assert_eq!(whole["sessions"], 2);
     assert_eq!(portrait(&["--no-cache"]), whole);
-    // A tokenizer that knows no letter of the trace: each word, and each mark between words, is one unknown token.
+    // A tokenizer that lacks all letters of the trace: each word, and each mark between words, is
+    // one unknown token.
     let folder = tempfile::tempdir().expect("a folder");
     let vocabulary: serde_json::Map<String, Value> = (0..300)
         .map(|word: u32| {
@@ -498,7 +499,7 @@ fn wrong_uses_are_answered() {
         "{}",
         stderr(&output)
     );
-    // A conversion that fails leaves what stood there, and nothing else.
+    // A failed conversion preserves the existing file and leaves no other.
     let kept = folder.path().join("kept.jsonl");
     std::fs::write(&kept, "precious").expect("a writable folder");
     let kept_name = kept.to_str().expect("UTF-8");

@@ -1,4 +1,4 @@
-//! What a run says of its own accuracy, and what follows from it.
+//! The accuracy that a run reports, and its consequences.
 
 use std::path::Path;
 
@@ -52,7 +52,7 @@ fn every_run_states_its_errors_beside_its_metrics() {
         table.contains("Certificate: VALID") && table.contains("± "),
         "{table}"
     );
-    // The busiest threads are looked at while the run goes on.
+    // The busiest threads are sampled during the run.
     let trace = lines(&latest(folder.path()), "traces/trace.jsonl");
     let sampled = |name: &str| {
         let mut samples = trace.iter().filter(|line| line["event"] == "thread_sampled");
@@ -68,7 +68,7 @@ fn every_run_states_its_errors_beside_its_metrics() {
 #[test]
 fn a_run_that_does_not_trust_itself_says_which_metric_and_ends_with_6() {
     let folder = tempfile::tempdir().expect("a folder");
-    // No client is within a millionth of a millionth.
+    // No client is accurate to a millionth of a millionth.
     let flags = [
         "--certificate.degraded",
         "1e-12",
@@ -91,7 +91,7 @@ fn a_run_that_does_not_trust_itself_says_which_metric_and_ends_with_6() {
         .find(|finding| finding["metric"] == "ttfc")
         .expect("a finding on the TTFC");
     assert_eq!(finding["verdict"], "INVALID");
-    // The results are there all the same.
+    // The results are written nevertheless.
     assert_eq!(
         lines(&latest(folder.path()), "metrics/request_level_metrics.jsonl").len(),
         60
@@ -117,7 +117,7 @@ fn an_interrupted_or_unmet_run_keeps_its_own_exit_code() {
     let slo = "evaluators=[{type: performance, slos: [{metric: ttfc, value: 1e-9}]}]";
     let output = run(folder.path(), "run", &["--set", slo]);
     assert_code(&output, 3);
-    // What is invalid is no failed objective.
+    // An invalid metric is not a missed objective.
     let flags = [
         "--set",
         slo,
@@ -138,7 +138,8 @@ fn simulated_time_is_exact() {
     assert_eq!(certificate["basis"], "simulated");
 }
 
-/// A twin whose times are known is measured after the run; what the client says of it is held against what it wrote down.
+/// A reference server with known times is measured after the run; the client's times are compared
+/// with the server's log.
 #[test]
 fn the_self_test_measures_the_error_that_stands_beside_each_metric() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -159,7 +160,7 @@ fn the_self_test_measures_the_error_that_stands_beside_each_metric() {
         let certificate = json(&latest(folder.path()), "certificate.json");
         assert_eq!(certificate["basis"], "self_test", "{certificate}");
         let test = &certificate["self_test"];
-        // At the run's own rate: a hundred a second.
+        // The rate of the run: one hundred per second.
         let requests = number(&test["requests"]);
         assert!((150.0..=260.0).contains(&requests), "{test}");
         assert_eq!(
@@ -180,7 +181,7 @@ fn the_self_test_measures_the_error_that_stands_beside_each_metric() {
             );
             assert!(number(&errors["mean_abs"]) > 0.0, "{metric}: {errors}");
         }
-        // The records of the run are the run's alone.
+        // The record contains only the requests of the run itself.
         assert_eq!(
             lines(&latest(folder.path()), "metrics/request_level_metrics.jsonl").len(),
             60
@@ -224,7 +225,8 @@ fn what_was_done_for_the_threads_is_said() {
     assert!(stderr(&refused).contains("runtime.dispatcher_cores: this process may not run on core 4000"));
 }
 
-/// Asked for and refused is not the same as not asked for. Where it is granted, it is granted.
+/// A refused request for scheduling differs from one that was not made. Where the system grants it,
+/// it takes effect.
 #[test]
 fn a_priority_is_granted_or_said_to_be_refused() {
     let folder = tempfile::tempdir().expect("a folder");

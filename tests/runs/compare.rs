@@ -1,4 +1,5 @@
-//! Runs against runs: the same twice, a slower one, another workload, several to a side, and what pipelines read.
+//! Comparisons of runs: equal ones, a slower one, another workload, several runs per side, and
+//! machine-readable output.
 
 mod caches;
 mod cells;
@@ -15,7 +16,8 @@ use serde_json::Value;
 use crate::simulated::{labelled, path, simulated};
 use crate::support::{assert_code, stderr, stdout, veeksha};
 
-/// The runs that these tests compare, made once: two of one scenario, one on a slower engine, one of another workload.
+/// The compared runs, made once: two of one scenario, one on a slower engine, one of another
+/// workload.
 struct Runs {
     _folder: tempfile::TempDir,
     folder: PathBuf,
@@ -53,7 +55,7 @@ fn compare(sides: &[&Path], more: &[&str]) -> Output {
     veeksha(arguments)
 }
 
-/// The comparison as JSON; nothing else is printed.
+/// Returns the comparison as JSON, and asserts that nothing else is printed.
 fn compared(sides: &[&Path], more: &[&str], code: i32) -> Value {
     let output = compare(sides, &[&["--json", "-"], more].concat());
     assert_code(&output, code);
@@ -83,7 +85,7 @@ fn the_same_twice_shows_no_difference() {
     assert_eq!(comparison["fail_if"]["fails"], false);
     let figures = candidate["figures"].as_array().expect("figures");
     assert!(figures.len() > 20, "{} figures", figures.len());
-    // That figure is judged in no comparison.
+    // No comparison judges this value.
     for figure in figures
         .iter()
         .filter(|figure| figure["name"] != "session_slowdown")
@@ -175,7 +177,7 @@ fn another_workload_is_not_comparable() {
             .iter()
             .all(|verdict| *verdict == "not_comparable")
     );
-    // The setting that made it so is listed.
+    // The setting that caused the difference is listed.
     let settings = candidate["settings"].as_array().expect("settings");
     assert!(
         settings.iter().any(|setting| setting["name"] == "seed"),
@@ -212,11 +214,11 @@ fn a_folder_of_runs_is_a_side() {
         .iter()
         .find(|figure| figure["name"] == "ttfc")
         .expect("ttfc");
-    // They are two, and copies of one another.
+    // There are two runs, and they are copies of one another.
     assert!(ttfc["baseline"]["between_runs"].is_null(), "{ttfc}");
     let remarks = comparison["candidates"][0]["remarks"].to_string();
     assert!(remarks.contains("copies of one another"), "{remarks}");
-    // Three sides: each further one against the first.
+    // Three sides: each candidate is compared with the first one.
     let three = compared(
         &[&runs.first, &runs.second, &runs.slower],
         &["--metrics", "ttfc"],
@@ -225,7 +227,8 @@ fn a_folder_of_runs_is_a_side() {
     assert_eq!(three["candidates"].as_array().map(Vec::len), Some(2));
 }
 
-/// A server that fails a third of the requests passes no gate, with one run of each side and with several.
+/// A server that fails a third of the requests passes no gate, with one run per side and with
+/// several.
 #[test]
 fn a_third_of_the_requests_failing_is_worse() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -271,7 +274,7 @@ fn a_third_of_the_requests_failing_is_worse() {
             .clone()
     };
     let value = |name: &str| figure(name)["value"].as_f64().expect("a value");
-    // The parts are those of the figures.
+    // The counts match the values.
     assert_eq!(
         figure("error_rate")["part"].as_f64(),
         Some(value("num_errored_requests"))
@@ -288,11 +291,11 @@ fn a_third_of_the_requests_failing_is_worse() {
             figure(name)
         );
     }
-    // Of sessions whose first request failed the second one was never sent.
+    // In sessions whose first request failed, the second one was never sent.
     let asked_for = figure("goodput")["whole"].as_f64().expect("a number");
     assert_eq!(asked_for, 120.0);
     assert!(value("num_requests") < asked_for && value("never_sent_share") > 0.0);
-    // Twice the same run tells no more, and no less.
+    // Two copies of a run carry as much information as one.
     run("well", &[]);
     run("failing", &["--profile", &profile]);
     let out = |side: &str| folder.path().join(side).join("out");
@@ -312,7 +315,8 @@ fn what_is_looked_at_can_be_chosen() {
     let comparison = compared(&[&runs.first, &runs.slower], &["--metrics", "ttfc,tbc"], 0);
     assert!(!verdicts(&comparison, "ttfc").is_empty() && !verdicts(&comparison, "tbc").is_empty());
     assert!(verdicts(&comparison, "end_to_end_latency").is_empty());
-    // Figures of the whole run are left out too, from the table and from the count, unless they or a gate name them.
+    // Run-level values are also excluded, from the table and from the count, unless `--metrics` or
+    // a gate names them.
     let names = |comparison: &Value| -> std::collections::BTreeSet<String> {
         let figures = comparison["candidates"][0]["figures"]
             .as_array()
@@ -322,7 +326,7 @@ fn what_is_looked_at_can_be_chosen() {
     };
     assert_eq!(names(&comparison), ["tbc", "ttfc"].map(String::from).into());
     let remarks = comparison["candidates"][0]["remarks"].to_string();
-    // Four of each, less the P99 of 160 times to first chunk, which takes 500.
+    // Four statistics of each, except the P99 of 160 times to first chunk, which needs 500.
     assert!(remarks.contains("7 figures with a better side"), "{remarks}");
     let gated = [
         "--metrics",
@@ -340,7 +344,7 @@ fn what_is_looked_at_can_be_chosen() {
     let all = compare(&[&runs.first, &runs.second], &["--all"]);
     let some = compare(&[&runs.first, &runs.second], &[]);
     assert!(stdout(&all).lines().count() > stdout(&some).lines().count());
-    // The same difference, where so little does not matter.
+    // The same difference, below the threshold of relevance.
     let ignored = ["--metrics", "tbc", "--ignore-below", "99.9%"];
     let seen = compared(&[&runs.slower, &runs.first], &["--metrics", "tbc"], 0);
     assert!(verdicts(&seen, "tbc").contains(&"better"));
@@ -409,7 +413,7 @@ fn a_run_against_itself_is_told_also_through_a_link() {
         let comparison = compared(&[&runs.first, &link], &["--metrics", "ttfc"], 0);
         assert!(remarks(&comparison).contains("is on both sides"), "{comparison}");
     }
-    // A copy is known by its record, wherever it lies.
+    // A copy is recognized by its record, wherever it is.
     let copy = runs.folder.join("a copy of the first");
     std::fs::create_dir_all(copy.join("record")).expect("a folder");
     for file in std::fs::read_dir(runs.first.join("record")).expect("a record") {
@@ -424,7 +428,7 @@ fn a_run_against_itself_is_told_also_through_a_link() {
     );
     let comparison = compared(&[&runs.first, &runs.second], &["--metrics", "ttfc"], 0);
     assert!(!remarks(&comparison).contains("is on both sides"), "{comparison}");
-    // Simulated with one seed.
+    // Simulated with the same seed.
     assert!(
         remarks(&comparison).contains("agree in every sample"),
         "{comparison}"
@@ -451,7 +455,7 @@ fn slowdowns_are_shown_and_not_judged() {
     );
 }
 
-/// The slower run without a table of its record.
+/// Copies the slower run without one table of its record.
 fn damaged(folder: &Path) -> PathBuf {
     let damaged = folder.join("damaged");
     std::fs::create_dir_all(damaged.join("record")).expect("a folder");
@@ -461,7 +465,8 @@ fn damaged(folder: &Path) -> PathBuf {
     damaged
 }
 
-/// A run whose record has lost a table vouches for nothing: no verdict, unless it is asked for.
+/// A run whose record lacks a table is INVALID: it has no verdict unless `--allow-invalid` requests
+/// one.
 #[test]
 fn a_damaged_run_is_judged_only_if_that_is_asked_for() {
     let runs = runs();

@@ -1,4 +1,4 @@
-//! Connections, servers and what lies between, through the whole program.
+//! Connections, servers, and proxies between them, through the whole program.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -134,7 +134,7 @@ fn connections_start_where_they_are_told() {
     ]);
     assert!(reused(&rows) >= 116);
     let folder = tempfile::tempdir().expect("a folder");
-    // An address that is nobody's here.
+    // An address that no server here has.
     let flags = [
         "--client.api_base",
         "sim://fast",
@@ -146,7 +146,7 @@ fn connections_start_where_they_are_told() {
     assert!(stderr(&output).contains("203.0.113.7"), "{}", stderr(&output));
 }
 
-/// Passes bytes on in both directions until one side ends.
+/// Forwards bytes in both directions until one side closes the connection.
 fn pass_on(one: TcpStream, other: TcpStream) {
     let (Ok(one_reader), Ok(other_reader)) = (one.try_clone(), other.try_clone()) else {
         return;
@@ -159,7 +159,7 @@ fn pass_on(one: TcpStream, other: TcpStream) {
     }
 }
 
-/// A proxy that wants a password: what it is asked for, it passes on to `server`.
+/// Starts a proxy that requires a password and forwards requests to `server`.
 fn proxy(server: &str, asked: Arc<AtomicUsize>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -180,7 +180,7 @@ fn proxy(server: &str, asked: Arc<AtomicUsize>) -> String {
                     let _ = stream.write_all(refusal.as_bytes());
                     return;
                 }
-                // An absolute address is what a server takes as well.
+                // A server accepts an absolute address, too.
                 assert!(head.contains(&format!(" http://{server}/")), "{head}");
                 asked.fetch_add(1, Ordering::SeqCst);
                 if let Ok(to) = TcpStream::connect(&server) {
@@ -219,7 +219,7 @@ fn a_proxy_is_asked_with_its_password_which_stands_nowhere() {
     sim.stop();
 }
 
-/// A server that speaks TLS in front of another, with a certificate that nobody knows.
+/// A TLS server in front of another server, with a certificate from an unknown authority.
 struct Tls {
     api_base: String,
     certificate: String,
@@ -252,7 +252,7 @@ fn tls_before(server: &str) -> Tls {
     }
 }
 
-/// Whether a request has its head and as much body as that says.
+/// Returns true if a request has its head and the declared length of its body.
 fn is_whole(request: &[u8]) -> bool {
     let text = String::from_utf8_lossy(request);
     let Some((head, body)) = text.split_once("\r\n\r\n") else {
@@ -266,7 +266,7 @@ fn is_whole(request: &[u8]) -> bool {
     body.len() >= length.unwrap_or(0)
 }
 
-/// One connection: whatever either side says is passed on, a request at a time.
+/// Serves one connection: forwards the data of both sides, one request at a time.
 fn serve(config: Arc<rustls::ServerConfig>, stream: TcpStream, server: &str) {
     let Ok(session) = rustls::ServerConnection::new(config) else {
         return;
@@ -287,7 +287,7 @@ fn serve(config: Arc<rustls::ServerConfig>, stream: TcpStream, server: &str) {
         if plain.write_all(&request).is_err() {
             return;
         }
-        // An answer ends with an empty chunk, or is short.
+        // A response ends with an empty chunk, or is short.
         let mut tail: Vec<u8> = Vec::new();
         loop {
             let Ok(length) = plain.read(&mut bytes) else {
@@ -321,7 +321,7 @@ fn a_certificate_of_ones_own_is_trusted_when_named_and_refused_otherwise() {
         "{}",
         stderr(&refused)
     );
-    // The file is named as seen from the scenario.
+    // The path is relative to the scenario.
     let flags = [
         "--client.api_base",
         &tls.api_base,

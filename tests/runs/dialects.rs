@@ -1,4 +1,4 @@
-//! Every interface against a server that writes down what it did and when, on the same clock.
+//! Every endpoint against a server that logs its actions with times of the same clock.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -21,11 +21,11 @@ client: { model: sim }
 runtime: { max_sessions: 20, benchmark_timeout: 0 }
 "#;
 
-/// What was measured of one interface, and what the server wrote down of it.
+/// The measurements of one endpoint, and the server's log of the same requests.
 struct Measured {
     rows: Vec<Value>,
     truth: HashMap<String, Value>,
-    /// The run's zero on the machine's clock.
+    /// Start of the run on the machine's clock, in seconds.
     epoch: f64,
 }
 
@@ -39,7 +39,7 @@ fn measure(folder: &Path, flags: &[&str], path: &str) -> Measured {
     ]);
     let file = scenario(folder, "plain.yml", PLAIN);
     let output_dir = folder.to_str().expect("UTF-8");
-    // Some interfaces live beside `/v1`.
+    // Some endpoints are not below `/v1`.
     let api_base = sim.api_base.replace("/v1", path);
     let mut arguments = vec![
         "run",
@@ -66,7 +66,8 @@ fn measure(folder: &Path, flags: &[&str], path: &str) -> Measured {
     }
 }
 
-/// Every request arrived, no chunk is missing, and nothing was received before it was sent. Says how far the client was off.
+/// Asserts that every request arrived, that no chunk is missing, and that nothing was received
+/// before it was sent. Prints the error of the client.
 fn hold_against_the_truth(name: &str, measured: &Measured) {
     let Measured { rows, truth, epoch } = measured;
     assert_eq!((rows.len(), truth.len()), (40, 40), "{name}");
@@ -94,7 +95,7 @@ fn hold_against_the_truth(name: &str, measured: &Measured) {
             written.len(),
             "{name} {id}: as many chunks as were written"
         );
-        // Cause before effect, on one clock.
+        // Causes precede effects on one clock.
         let dispatched = epoch + number("scheduler_dispatched_at");
         let arrived = seconds(&seen["arrived_at"]);
         assert!(dispatched <= arrived, "{name} {id}");
@@ -138,7 +139,7 @@ fn every_interface_is_measured_as_the_server_says() {
     }
 }
 
-/// The server's own completions, as somebody would describe them who has no name for them.
+/// The server's completions endpoint, described by a template as for an unknown endpoint.
 #[test]
 fn a_described_interface_is_measured_as_the_server_says() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -155,7 +156,8 @@ fn a_described_interface_is_measured_as_the_server_says() {
     hold_against_the_truth("template", &measure(folder.path(), &flags, "/v1"));
 }
 
-/// The simulated engine speaks HTTP/1.1 only: a server that does not know HTTP/2 is told apart from one that fails.
+/// The built-in simulator supports HTTP/1.1 only: the error for a server without HTTP/2 differs
+/// from that for a failing one.
 #[test]
 fn a_server_without_http_2_is_named() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! What the doctor says of the machine that the tests run on: its form, not its verdict.
+//! Output format of the doctor on the machine of the tests, independent of its verdict.
 
 use serde_json::Value;
 
@@ -36,7 +36,7 @@ fn every_finding_says_what_is_why_it_matters_and_what_to_do() {
 
 #[test]
 fn a_load_that_the_machine_cannot_drive_is_named_with_its_remedy() {
-    // More streams than any process may have files, or any address has ports.
+    // More streams than a process may have open files, or an address has ports.
     let output = veeksha(["doctor", "--streams", "4000000000", "--rate", "10"]);
     assert_eq!(output.status.code(), Some(6));
     let table = stdout(&output);

@@ -1,4 +1,5 @@
-//! Every key and column that a run writes is named in `docs/results.md`, and lines of interim figures are what it says.
+//! Every key and column in a run folder is named in `docs/results.md`, and lines of interim metrics
+//! match its description.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use crate::results::latest;
 use crate::simulated::{labelled, path};
 use crate::support::{UNJUDGED, assert_code, program, root, scenario, stdout, veeksha};
 
-/// What the document names: whatever stands between backticks, whole and in words.
+/// Returns the documented names: the texts in backticks, whole and split into words.
 fn named() -> BTreeSet<String> {
     let text = std::fs::read_to_string(root().join("docs/results.md")).expect("the document");
     let mut named = BTreeSet::new();
@@ -25,7 +26,8 @@ fn named() -> BTreeSet<String> {
     named
 }
 
-/// Metrics and figures have names of their own: `veeksha-host metrics` says what they are.
+/// Returns the names of the metrics and of the run-level metrics, which `veeksha-host metrics`
+/// explains.
 fn metrics() -> (BTreeSet<String>, BTreeSet<String>) {
     let output = veeksha(["metrics", "--json"]);
     assert_code(&output, 0);
@@ -39,7 +41,7 @@ fn metrics() -> (BTreeSet<String>, BTreeSet<String>) {
     (of("name"), of("display"))
 }
 
-/// The keys of a file, each with the keys above it.
+/// Collects the keys of a file, each with its parent keys.
 fn keys(value: &Value, above: &str, found: &mut BTreeSet<(String, String)>) {
     match value {
         Value::Object(members) => {
@@ -63,12 +65,14 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// What other documents say: Chrome's format, other tools' files, and what the scenario has put in.
+/// Returns true for files that are documented elsewhere: Chrome's format, other tools' files, and
+/// content of the scenario.
 fn is_elsewhere(file: &str) -> bool {
     file.contains("chrome_trace") || file.contains("dialect_") || file.starts_with("aiperf/")
 }
 
-/// Keys that are names of something: a metric, a length, a class of failures, a label, a figure in words.
+/// Returns true for keys that are names: of a metric, a length, a class of failures, a label, or a
+/// number as text.
 fn is_a_name(above: &str, key: &str, metrics: &BTreeSet<String>, displays: &BTreeSet<String>) -> bool {
     let display = key.rsplit_once(" (").map(|(display, _)| display);
     let of_metric = key.rsplit_once('_').map(|(metric, _)| metric);
@@ -164,7 +168,8 @@ fn every_key_and_column_is_documented() {
     );
 }
 
-/// The table of interim figures, against real lines: each part in its place, with the unit that the document gives it.
+/// The table of interim metrics matches real lines: each part has its position and its documented
+/// unit.
 #[test]
 fn lines_of_interim_figures_are_as_documented() {
     let text = std::fs::read_to_string(root().join("docs/results.md")).expect("the document");
@@ -217,7 +222,7 @@ fn lines_of_interim_figures_are_as_documented() {
                 .filter(|word| ["ns", "µs", "ms", "s"].contains(word))
                 .collect();
             match *unit {
-                // A time has its unit beside it, or is not known yet.
+                // A time is followed by its unit, or not known yet.
                 "time" => assert!(
                     units.len() == values
                         && part.split_whitespace().filter(|word| *word == "-").count() + values == 2,

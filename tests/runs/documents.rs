@@ -1,4 +1,4 @@
-//! Every scenario runs, and every command of the documents works.
+//! Every scenario runs, and every command in the documents works.
 
 use crate::results::{latest, lines};
 use crate::support::{UNJUDGED, assert_code, program, root, veeksha};
@@ -32,7 +32,7 @@ fn every_flavor_has_a_trace_and_a_scenario_that_runs() {
     assert_eq!(flavors.count(), run_all("scenarios/traces"));
 }
 
-/// Checks and runs every scenario of a folder, and says how many there were.
+/// Checks and runs every scenario of a folder, and returns their number.
 fn run_all(folder: &str) -> usize {
     let mut seen = 0;
     for entry in std::fs::read_dir(root().join(folder)).expect("scenarios") {
@@ -50,7 +50,7 @@ fn run_all(folder: &str) -> usize {
         assert_code(&veeksha(["check", path]), 0);
         let folder = tempfile::tempdir().expect("a folder");
         let output_dir = folder.path().to_str().expect("UTF-8");
-        // A Veeksha configuration names a server; here it is sent to the simulated engine.
+        // A Veeksha configuration names a server; the test uses the built-in simulator instead.
         let output = veeksha([
             "run",
             path,
@@ -72,7 +72,7 @@ fn run_all(folder: &str) -> usize {
     seen
 }
 
-/// The commands of a document: the lines of its `sh` blocks, `\` joining them.
+/// Returns the commands of a document: the lines of its `sh` blocks, joined at `\`.
 fn commands(document: &str) -> Vec<String> {
     let text = std::fs::read_to_string(root().join(document)).expect(document);
     let mut commands = Vec::new();
@@ -91,7 +91,7 @@ fn commands(document: &str) -> Vec<String> {
     commands
 }
 
-/// The words of a command as a shell sees them: quotes keep blanks, `#` begins a comment.
+/// Splits a command into words like a shell: quotes preserve blanks, `#` begins a comment.
 fn words(command: &str) -> Vec<String> {
     let mut words = Vec::new();
     let (mut word, mut quote) = (None::<String>, None);
@@ -136,9 +136,9 @@ fn every_command_of_the_documents_works() {
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             let arguments = match words.as_slice() {
                 ["cargo", "run", "--release", "--", rest @ ..] | ["veeksha-host", rest @ ..] => rest,
-                // Measures for minutes.
+                // Takes minutes.
                 ["cargo", "run", "--release", "-p", "veeksha-bench", ..] => continue,
-                // What CI itself does, or what a user does once.
+                // Commands that CI runs itself, or that a user runs once.
                 ["cargo", "test" | "build", ..]
                 | ["cargo", "xtask", ..]
                 | ["cargo", "install", ..]
@@ -146,7 +146,7 @@ fn every_command_of_the_documents_works() {
                 | [] => continue,
                 other => panic!("{document}: no test knows how to run {other:?}"),
             };
-            // A server on port 8000 is the reader's, and so are the runs; here they are ours.
+            // The server on port 8000 and the runs are the reader's; the test replaces them.
             let latest = format!("{output_dir}/latest");
             let arguments: Vec<String> = arguments
                 .iter()
@@ -165,7 +165,8 @@ fn every_command_of_the_documents_works() {
                         child.args(UNJUDGED);
                     }
                 }
-                // One serves until it is stopped, the other judges the machine that runs the tests.
+                // `sim` serves until it is stopped, and `doctor` depends on the machine of the
+                // tests.
                 Some("sim" | "doctor") => continue,
                 _ => {}
             }

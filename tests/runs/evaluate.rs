@@ -1,4 +1,4 @@
-//! An old run anew: the same figures to the last digit, other objectives, other plugins.
+//! Evaluations of a recorded run: identical metrics, other objectives, other plugins.
 
 mod folders;
 mod same_figures;
@@ -13,7 +13,8 @@ use crate::results::{json, latest, lines};
 use crate::simulated::{ends_with, evaluate, evaluated, labelled, path, real, simulated};
 use crate::support::{assert_code, scenario, stderr, stdout};
 
-/// Everything that a run can be asked at once: labels, windows, plugins of both kinds, conditions, decode windows.
+/// A scenario with every option of an evaluation: labels, windows, plugins of both kinds,
+/// conditions, decode windows.
 const ASKED: &str = r#"
 { type = "performance",
   slos = { 'p99(ttfc{tier="gold"}) < 2s', "max(ttfc, window = 200ms) < 2s", "p99(longest_gap) < 2s", "p90(fluidity_index) >= 0",
@@ -41,7 +42,7 @@ const ASKED: &str = r#"
 { type = "fluidity", prefill_deadline = 0.3, decode_deadline = 0.03 },
 "#;
 
-/// Every file of figures below a folder, by its name.
+/// Returns the content of every metrics file below a folder, by name.
 fn figures(run: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut files = BTreeMap::new();
     for folder in ["", "metrics"] {
@@ -57,7 +58,7 @@ fn figures(run: &Path) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
-/// Two folders have the same files of figures, byte for byte.
+/// Asserts that two folders have the same metrics files, byte for byte.
 #[track_caller]
 fn assert_same_figures(run: &Path, anew: &Path) {
     let (live, again) = (figures(run), figures(anew));
@@ -79,7 +80,7 @@ fn assert_same_figures(run: &Path, anew: &Path) {
             panic!("{name} differs; the first line that does, live and from the record: {line:#?}");
         }
     }
-    // The threads' settings are no part of the record; everything that is computed is.
+    // The settings of the threads are not part of the record; all computed values are.
     let trust = |run: &Path| {
         let mut trust = json(run, "certificate.json");
         trust.as_object_mut().expect("an object").remove("threads");
@@ -138,7 +139,7 @@ fn a_lua_plugin_that_did_not_exist_then_measures_and_judges() {
     assert_eq!(result("some pieces")["met"], true);
     let most = pieces.iter().copied().reduce(f64::max);
     assert_eq!(result("pieces")["observed_value"].as_f64(), most);
-    // Every third session is gold, and only gold is good.
+    // Every third session is gold, and only gold sessions are good.
     let gold = rows
         .iter()
         .filter(|row| row["session_id"].as_u64().is_some_and(|id| id % 3 == 0))
@@ -151,8 +152,8 @@ fn a_lua_plugin_that_did_not_exist_then_measures_and_judges() {
     );
 }
 
-/// The shipped example, which knows the definition of the fluidity index: with deadlines that no token misses it is 1, with
-/// deadlines that each one misses next to nothing.
+/// The shipped example implements the fluidity index: it is 1 with deadlines that every token
+/// meets, and almost 0 with deadlines that every token misses.
 #[test]
 fn a_component_measures_an_old_run_with_a_configuration_of_today() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -218,9 +219,9 @@ fn objectives_of_the_command_line_decide() {
     };
     assert_eq!(asked(&format!("count(ttfc{{tier=\"gold\"}}) >= {gold}")), Some(0));
     assert_eq!(asked(&format!("count(ttfc{{tier=\"gold\"}}) > {gold}")), Some(3));
-    // No sample has such a label, and what was not observed was not met.
+    // No sample has such a label, and an objective without observations is not met.
     assert_eq!(asked("p99(ttfc{tier=\"silver\"}) < 1h"), Some(3));
-    // The worst of all windows is the worst of all.
+    // The worst of all windows is the overall worst.
     assert_eq!(
         asked(&format!("max(ttfc, window = 150ms) <= {}s", worst + 1e-9)),
         Some(0)
@@ -301,7 +302,7 @@ fn percentiles_of_too_few_samples_are_marked() {
     assert!(!marked(&many), "a hundred requests are enough");
 }
 
-/// A number that is none ends the metric, and everything else of the run is there.
+/// A sample that is not finite ends the metric; the rest of the run is unaffected.
 #[test]
 fn a_plugin_that_returns_no_number_is_named_with_request_and_value() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -333,7 +334,7 @@ fn a_plugin_that_returns_no_number_is_named_with_request_and_value() {
         assert!(run.join(file).exists(), "{file}");
     }
 
-    // The same of a component, on an old run.
+    // The same for a component, with a recorded run.
     let whole = simulated(
         folder.path(),
         "whole.lua",

@@ -1,4 +1,4 @@
-//! Servers that misbehave, and what the user is told.
+//! Faulty servers, and the messages for the user.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -34,7 +34,7 @@ fn run(folder: &Path, api_base: &str, more: &[&str]) -> std::process::Output {
     veeksha(arguments)
 }
 
-/// A server that answers every connection with the same bytes and closes it.
+/// Starts a server that answers every connection with the same bytes and closes it.
 fn canned(answer: &'static [u8]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -188,7 +188,7 @@ fn a_faulty_server_is_measured_and_its_failures_are_counted_by_class() {
 #[test]
 fn a_run_that_measured_nothing_says_so() {
     let folder = tempfile::tempdir().expect("a folder");
-    // The ramp takes its first step at 10 s / 4; the run is over before.
+    // The ramp makes its first step at 10 s / 4; the run ends before.
     let more = [
         "--traffic_scheduler.rampup_seconds",
         "10",
@@ -239,7 +239,8 @@ fn an_output_folder_that_cannot_be_made_is_named_before_anything_is_sent() {
     }
 }
 
-/// A limit on the size of files comes with a signal that ends a program which does not look: here it is as a disk that is full.
+/// A file size limit sends a signal that would terminate the program by default; it must be handled
+/// like a full disk.
 #[cfg(unix)]
 #[test]
 fn a_limit_on_the_size_of_files_is_told_like_a_full_disk() {
@@ -264,7 +265,7 @@ fn a_limit_on_the_size_of_files_is_told_like_a_full_disk() {
     );
 }
 
-/// Every kind of misbehaviour that the simulated engine can be told to show, and how a run names it. `None`: it is harmless.
+/// Every fault of the built-in simulator, with its error class in a run. `None`: it is harmless.
 #[test]
 fn every_fault_is_classified_and_counted() {
     let wire = |fault: &str| format!("stall_ms: 60000, wire: [{{ fault: {fault}, every: 1 }}]");
@@ -325,7 +326,8 @@ fn every_fault_is_classified_and_counted() {
     }
 }
 
-/// A thousand streams at a time, all cut at one instant: each is a failure of its own, and the run goes on with the rest.
+/// A thousand concurrent streams that are cut at one instant: each is a separate failure, and the
+/// run continues with the others.
 #[test]
 fn a_thousand_streams_cut_at_once_are_a_thousand_failures() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -360,7 +362,7 @@ fn a_thousand_streams_cut_at_once_are_a_thousand_failures() {
     assert_eq!(ids.len(), 1000);
 }
 
-/// Fewer files than streams: the limit is named, and how to raise it.
+/// Fewer open files than streams: the message has the limit, and a remedy.
 #[test]
 fn a_limit_of_open_files_is_named() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,5 @@
-//! Plugins that misbehave: the user is told which plugin, which function, why and where, and gets exit code 4.
+//! Faulty plugins: the message has the plugin, the function, the reason and the location; the exit
+//! code is 4.
 
 use std::path::Path;
 use std::process::Output;
@@ -117,7 +118,7 @@ fn a_plugin_that_fails_later_leaves_the_results_so_far() {
         &["--runtime.max_sessions", "40"],
     );
     assert_code(&output, 4);
-    // Session 7 and all after it are lost, those before are measured.
+    // Session 7 and all later ones are lost; earlier ones are measured.
     let rows = lines(&latest(folder.path()), "metrics/request_level_metrics.jsonl");
     assert_eq!(rows.len(), 7);
     assert!(rows.iter().all(|row| row["success"] == true));

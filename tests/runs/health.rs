@@ -1,4 +1,4 @@
-//! Whether a run did what its scenario asked for: seen from outside, with a run for each way not to.
+//! Health checks from outside: one run for each possible deviation from its scenario.
 
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ fn checks(run: &std::path::Path) -> Vec<Value> {
     let output = health(run, &["--json"]);
     assert_code(&output, 0);
     let mut report: Value = serde_json::from_str(&stdout(&output)).expect("one JSON object and nothing else");
-    // What the run itself cannot say of its record while it is being written.
+    // The state of its record, which the run cannot check while it is being written.
     let whole = report
         .as_object_mut()
         .and_then(|report| report.remove("record_is_whole"));
@@ -80,8 +80,8 @@ fn a_run_that_did_as_asked_is_healthy() {
     );
 }
 
-/// Two runs of one Lua scenario against one server, whose prompts begin alike: what the first one's have in common is no surprise, but
-/// the second one meets the first one's cache.
+/// Two runs of one Lua scenario against one server, whose prompts share a prefix: hits within the
+/// first run are expected, but the second one also hits the first one's cache.
 #[test]
 fn a_cache_that_another_run_has_warmed_is_noticed_whatever_makes_the_sessions() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -117,7 +117,8 @@ return {
     assert_eq!(outcomes, ["passed", "failed"]);
 }
 
-/// The server is told how long an answer must be by a parameter that it does not know, so that it ends when it likes.
+/// The server receives the length of an answer in a parameter that it does not support, so that
+/// answers end at arbitrary lengths.
 #[test]
 fn answers_shorter_than_the_server_was_made_to_give_fail_the_check() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -138,7 +139,7 @@ fn answers_shorter_than_the_server_was_made_to_give_fail_the_check() {
         "the_least",
     ]);
     sim.stop();
-    // Unhealthy is a warning of the run, and an error only for those who ask.
+    // A failed check is a warning of the run, and an error only on request.
     assert_code(&output, 0);
     let run = crate::results::latest(&out);
     assert!(stdout(&output).contains("Output Length"), "{}", stdout(&output));
@@ -157,7 +158,7 @@ fn answers_shorter_than_the_server_was_made_to_give_fail_the_check() {
     assert_eq!(report["passed"], false);
 }
 
-/// A limit on requests in flight holds an open loop back: the rate that was asked for is not the one that was sent.
+/// A limit on requests in flight delays an open loop: the sent rate differs from the requested one.
 #[test]
 fn a_rate_that_was_not_kept_fails_the_check() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -170,7 +171,7 @@ fn a_rate_that_was_not_kept_fails_the_check() {
     assert_code(&health(&run, &["--strict"]), 6);
 }
 
-/// Half of the events are gone: what cannot be told from them is not held against the run, and is said.
+/// Half of the events are missing: checks without enough data do not fail, and report it.
 #[test]
 fn a_damaged_record_is_told() {
     let folder = tempfile::tempdir().expect("a folder");

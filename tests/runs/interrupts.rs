@@ -1,4 +1,4 @@
-//! Ctrl-C: once keeps the results, twice ends at once.
+//! Ctrl-C: the first one keeps the results, the second one ends the program at once.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -70,7 +70,7 @@ fn twice_ends_at_once() {
     assert_eq!(output.status.code(), Some(130));
 }
 
-/// Virtual time stops where it is; the results so far are those of the part that was simulated.
+/// Virtual time stops immediately; the results are those of the simulated part.
 #[test]
 fn a_simulation_that_is_stopped_keeps_its_results() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -102,7 +102,7 @@ fn a_simulation_that_is_stopped_keeps_its_results() {
     assert!(run.join("record/requests.parquet").exists());
 }
 
-/// What is no run ends at once, says so, and leaves nothing half done.
+/// Commands other than runs end at once, print a message, and leave no incomplete files.
 #[test]
 fn reading_a_record_is_interrupted_without_a_trace() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! Limits on what is under way at a time, seen in the record of a run.
+//! Limits on concurrent activity, verified in the record of a run.
 
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ client: { api_base: "sim://default" }
 runtime: { max_sessions: 60, benchmark_timeout: 0 }
 "#;
 
-/// The rows of a run with more flags.
+/// Returns the rows of a run with additional flags.
 fn rows(more: &[&str]) -> Vec<Value> {
     let folder = tempfile::tempdir().expect("a folder");
     let file = scenario(folder.path(), "busy.yml", BUSY);
@@ -31,10 +31,10 @@ fn time(row: &Value, key: &str) -> f64 {
     row[key].as_f64().unwrap_or_else(|| panic!("{key} of {row}"))
 }
 
-/// The most stretches that hold at one instant.
+/// Returns the maximum number of intervals that overlap at one instant.
 fn most(stretches: impl Iterator<Item = (f64, f64)>) -> i32 {
     let mut edges: Vec<(f64, i32)> = stretches.flat_map(|(from, to)| [(from, 1), (to, -1)]).collect();
-    // At the same instant, an end comes first.
+    // At equal instants, an end precedes a start.
     edges.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let mut now = 0;
     edges.iter().fold(0, |most, (_, step)| {
@@ -71,7 +71,7 @@ fn requests_in_flight_are_capped_and_keep_their_instants() {
     assert!(held(&rows, "held_by_in_flight") > 0.0);
     assert_eq!(held(&rows, "held_by_sessions"), 0.0);
     for row in &rows {
-        // Roots are meant for the instants of the arrival process, whatever they had to wait for.
+        // Root requests are intended for the instants of the arrival process, whatever their delay.
         if row["node_id"] == 0 {
             let arrival = time(row, "session_id") * 0.01;
             let intended = time(row, "scheduler_ready_at");
@@ -91,7 +91,7 @@ fn requests_in_flight_are_capped_and_keep_their_instants() {
 fn requests_in_prefill_are_capped_by_their_first_chunk() {
     let rows = rows(&["--traffic_scheduler.limits.requests_in_prefill", "1"]);
     assert_eq!(rows.len(), 120);
-    // From the dispatch to the first chunk nobody else is let in; the others go on decoding.
+    // From the dispatch to the first chunk no other request is admitted; decoding continues.
     let prefills = rows
         .iter()
         .map(|row| (dispatched(row), dispatched(row) + time(row, "ttfc")));

@@ -1,4 +1,4 @@
-//! The page and the lines of interim figures while a run goes on.
+//! The live page and the lines of interim metrics during a run.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -13,7 +13,7 @@ use crate::support::{UNJUDGED, assert_code, program, scenario, stderr, veeksha};
 
 const TOKEN: &str = "a-token-of-this-test";
 
-/// A run that goes on until it is stopped.
+/// A run that continues until it is stopped.
 struct Running {
     child: Child,
     stderr: BufReader<ChildStderr>,
@@ -44,7 +44,7 @@ impl Running {
         }
     }
 
-    /// Reads on until a line has these words.
+    /// Reads until a line contains these words.
     #[track_caller]
     fn line_with(&mut self, words: &str) -> String {
         let mut said = String::new();
@@ -62,14 +62,14 @@ impl Running {
         panic!("no {words:?} in {said}");
     }
 
-    /// The address that the run says its page is at.
+    /// Returns the address of the page, as printed by the run.
     fn address(&mut self) -> String {
         let line = self.line_with("live report: http://");
         let (_, rest) = line.split_once("http://").expect("an address");
         rest.split_once('/').expect("a path").0.to_owned()
     }
 
-    /// Asks the run to end, and waits until it has.
+    /// Interrupts the run, and waits until it has ended.
     #[track_caller]
     fn stop(mut self) {
         interrupt(&self.child);
@@ -86,7 +86,7 @@ impl Drop for Running {
     }
 }
 
-/// One request over a connection of its own: the status, and the body.
+/// Sends one request over a new connection, and returns the status and the body.
 fn get(address: &str, target: &str, headers: &[(&str, &str)]) -> (u16, String) {
     let mut stream = TcpStream::connect(address).expect("the page listens");
     stream
@@ -124,7 +124,7 @@ fn the_page_is_served_while_the_run_goes_on() {
         "{}",
         &page[..page.len().min(80)]
     );
-    // The first data comes within seconds, and what comes later has more requests.
+    // The first data arrive within seconds, and later data have more requests.
     let answered = || -> Option<Value> {
         let (status, body) = get(&address, "/data", &[]);
         assert_eq!(status, 200);
@@ -136,7 +136,7 @@ fn the_page_is_served_while_the_run_goes_on() {
         answered()
     });
     assert!(data.expect("data within half a minute").is_object());
-    // A web page of somebody else, whose name leads to this machine, learns nothing.
+    // A web page under another name that resolves to this machine gets no data (DNS rebinding).
     let (status, body) = get(&address, "/data", &[("Host", "evil.example")]);
     assert_eq!(status, 421, "{body}");
     assert!(!body.contains('{'), "{body}");

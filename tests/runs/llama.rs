@@ -1,4 +1,4 @@
-//! A real llama.cpp server, counted from both sides.
+//! A real llama.cpp server, with counts from both sides.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,8 @@ impl Drop for Llama {
     }
 }
 
-/// A virtual environment with the server's wheel, made once per target folder. `None` where Python or its registry is missing.
+/// Returns a virtual environment with the server's wheel, made once per target folder. `None` if
+/// Python or its registry is unavailable.
 fn environment() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("llama");
     let ready = folder.join("ready");
@@ -42,7 +43,7 @@ fn environment() -> Option<PathBuf> {
     Some(folder)
 }
 
-/// The environment and the model are made by whichever test comes first, while the others wait.
+/// The first test makes the environment and the model while the others wait.
 static MAKING: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 fn start() -> Option<Llama> {
@@ -60,7 +61,7 @@ fn start() -> Option<Llama> {
         .arg(port.to_string());
     let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()?;
     let llama = Llama { child, port };
-    // It accepts connections before it has read its model, and answers 503 until then.
+    // The server accepts connections before it has loaded its model, and answers 503 until then.
     for _ in 0..600 {
         if get(port, "/health").is_some_and(|answer| answer.starts_with("HTTP/1.1 200")) {
             return Some(llama);
@@ -79,7 +80,7 @@ fn get(port: u16, path: &str) -> Option<String> {
     Some(answer)
 }
 
-/// A counter of the server's `/metrics`.
+/// Returns a counter of the server's `/metrics`.
 fn counter(port: u16, name: &str) -> f64 {
     let text = get(port, "/metrics").expect("the server");
     let line = text
@@ -92,7 +93,8 @@ fn counter(port: u16, name: &str) -> f64 {
         .expect("a number")
 }
 
-/// With the model's chat template applied, a prompt of 64 tokens is one of 64 to the server too, in either interface.
+/// With the model's chat template applied, a prompt of 64 tokens also has 64 tokens on the server,
+/// for both endpoints.
 #[test]
 fn wrapped_prompts_have_the_asked_length_on_llama_cpp() {
     let Some(llama) = start() else {
@@ -147,7 +149,7 @@ fn llama_cpp_counts_what_the_host_counts() {
     let tokenizer = tokenizer.to_str().expect("UTF-8");
     let mut arguments = vec!["run", "scenarios/quickstart.lua", "--output_dir", output_dir];
     arguments.extend(["--client.api_base", &api_base, "--client.tokenizer", tokenizer]);
-    // What is asked here is whether both count the same, not whether two cores are fast.
+    // The test compares counts; the speed of the machine is irrelevant.
     arguments.extend(["--set", "evaluators=[{type: performance}]"]);
     assert_code(&veeksha(arguments), 0);
 
@@ -163,12 +165,12 @@ fn llama_cpp_counts_what_the_host_counts() {
         json(&run, "metrics/summary_stats.json")["Number of Errored Requests"],
         0
     );
-    // The server closes connections silently; no request may be lost or sent twice for that.
+    // The server closes connections silently; no request may be lost or sent twice as a result.
     assert_eq!(
         counter(llama.port, "llamacpp:tokens_predicted_total"),
         sum("num_output_tokens")
     );
-    // It counts apart the prompt tokens that it had to process and those that it found in its cache.
+    // The server has separate counters for processed and for cached prompt tokens.
     let processed = counter(llama.port, "llamacpp:prompt_tokens_total");
     let cached = counter(llama.port, "llamacpp:prompt_tokens_cached_total");
     assert_eq!(processed + cached, sum("usage_prompt_tokens"));

@@ -1,4 +1,4 @@
-//! Real runs, seen from outside: sockets, files, exit codes.
+//! Real runs from outside: sockets, files, exit codes.
 
 #![expect(
     clippy::expect_used,

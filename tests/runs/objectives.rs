@@ -1,4 +1,5 @@
-//! What "good" means: goodput over everything that was intended, conditions, labels, windows, and what plugins say of requests and runs.
+//! Definition of good requests: goodput over all intended requests, conditions, labels, windows,
+//! and the verdicts of plugins on requests and runs.
 
 use serde_json::Value;
 
@@ -17,7 +18,7 @@ fn results(run: &std::path::Path) -> Vec<Value> {
     slos["results"].as_array().expect("results").clone()
 }
 
-/// The rows' own times say which requests were good.
+/// The times in the rows determine the good requests.
 #[test]
 fn goodput_is_the_share_of_good_requests_among_all_intended_ones() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -52,7 +53,7 @@ fn goodput_is_the_share_of_good_requests_among_all_intended_ones() {
     assert!((rate - good as f64 / window).abs() < 1e-9);
 }
 
-/// A request that fails, and one that is never sent because of it, were intended all the same.
+/// A failed request, and one that is never sent as a result, were both intended.
 #[test]
 fn failures_and_what_they_withhold_count_against_goodput() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -88,7 +89,7 @@ fn failures_and_what_they_withhold_count_against_goodput() {
     assert!((results[1]["observed_value"].as_f64().expect("a rate") - rate).abs() < 1e-12);
 }
 
-/// What takes longer than the client waits is a failure, and no failure has a latency.
+/// A request that exceeds the client's timeout is a failure, and failures have no latency.
 #[test]
 fn answers_that_come_too_late_are_not_good() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -102,7 +103,7 @@ fn answers_that_come_too_late_are_not_good() {
     assert!((figure(&run, "goodput") - answered as f64 / 80.0).abs() < 1e-12);
 }
 
-/// Without conditions a good request keeps the bounds of the objectives that are about requests.
+/// Without conditions a good request meets the bounds of the objectives on request metrics.
 #[test]
 fn without_conditions_objectives_on_requests_say_what_is_good() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -141,7 +142,7 @@ fn labels_and_windows_select_samples() {
         .filter_map(|row| row["ttfc"].as_f64())
         .reduce(f64::max);
     assert_eq!(results[2]["observed_value"].as_f64(), worst);
-    // The worst window holds the request that decides it, and its samples are the ones that count.
+    // The worst window contains the decisive request, and its samples are the ones counted.
     let window = &results[2]["worst_window"];
     let within = rows.iter().filter(|row| {
         let intended = row["scheduler_ready_at"].as_f64();
@@ -174,7 +175,8 @@ fn labels_and_windows_select_samples() {
     assert!(detail.starts_with(why) && detail.ends_with("labels seen: tier=\"free\", tier=\"gold\""));
 }
 
-/// Sixty sessions of two requests each: the rates of the slices, also of the last one, are those of the run.
+/// Sixty sessions of two requests each: the rates of the slices, including the last one, are those
+/// of the run.
 #[test]
 fn the_last_time_slice_has_the_rate_of_the_time_it_covers() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -241,7 +243,7 @@ fn a_plugin_s_verdict_fails_the_run_as_an_objective_does() {
             .as_f64()
             .is_some_and(|p99| p99 > 0.001 && p99 <= worst)
     );
-    // Ten of thirty sessions are gold, and nothing else is asked of a good request.
+    // Ten of thirty sessions are gold, and a good request has no other condition.
     assert!((figure(&run, "goodput") - 1.0 / 3.0).abs() < 1e-12);
     let (_, run) = ends_with(
         folder.path(),
@@ -253,7 +255,7 @@ fn a_plugin_s_verdict_fails_the_run_as_an_objective_does() {
     assert_eq!(json(&run, "metrics/slo_results.json")["all_slos_met"], true);
 }
 
-/// The example in JavaScript, with a bound for each tier.
+/// The JavaScript example, with a bound for each tier.
 #[test]
 fn a_component_judges_in_tiers() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -272,7 +274,8 @@ fn a_component_judges_in_tiers() {
     };
     assert_eq!(met("gold"), true);
     assert_eq!(met("free"), false);
-    // The names are what is bounded, so the numbers have its unit; which side of the threshold is good, nobody has said.
+    // The names are the bounded metrics, so the numbers have their unit; the better side of the
+    // threshold is unknown.
     assert!(
         results
             .iter()
@@ -288,13 +291,13 @@ fn a_component_judges_in_tiers() {
         errors.contains("(observed ") && errors.contains(", threshold 1 ms)"),
         "{errors}"
     );
-    // In virtual time there is no error of the client to tell.
+    // In virtual time the client has no error to report.
     assert!(!table.contains("error (P99)"), "{table}");
 }
 
-/// What cannot be asked is said before anything is sent: no folder is made.
-/// A slip in a name gives a check nothing, which looks like a quiet run: it is told, with the name that was meant, of functions and of
-/// components.
+/// An unavailable metric is reported before anything is sent, and no folder is made. A misspelled
+/// name yields no samples in a check, which would look like an idle run: it is reported with the
+/// nearest name, for functions and components.
 #[test]
 fn a_check_that_asks_for_what_does_not_exist_is_told() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -400,7 +403,8 @@ fn objectives_are_checked_before_the_run() {
     }
 }
 
-/// What is named in the place of a scenario's Lua evaluator is called; of one that failed, the record has what came before.
+/// A replacement for a scenario's Lua evaluator is called; for one that failed, the record has the
+/// earlier results.
 #[test]
 fn only_functions_that_are_not_called_again_are_said_not_to_be() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -434,7 +438,8 @@ fn only_functions_that_are_not_called_again_are_said_not_to_be() {
     assert!(!says.contains(&of("v")) && says.contains(&of("w")), "{says}");
 }
 
-/// In some windows every request fails: a floor on what each has is missed, and a figure that does not exist there says so.
+/// In some windows every request fails: a lower bound on every window is missed, and a metric
+/// without samples is reported as such.
 #[test]
 fn an_outage_misses_a_floor_and_is_told_where_nothing_can_be_judged() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -6,7 +6,7 @@ use crate::results::{json, lines};
 use crate::simulated::{ends_with, evaluate, labelled, path, simulated};
 use crate::support::{assert_code, stderr, stdout};
 
-/// Each tool with a label of its closing table.
+/// Each tool with a label in its closing table.
 const TOOLS: [(&str, &str); 6] = [
     ("vllm", "TTFT"),
     ("sglang", "TTFT"),
@@ -36,14 +36,14 @@ fn each_tool_has_a_table_and_a_file() {
         );
         assert!(!plain.join(&file).exists(), "{name}: only where it is asked for");
     }
-    // The record says the same as the run.
+    // The record gives the same results as the run.
     let anew = folder.path().join("anew");
     assert_code(&evaluate(&run, &[&asked[..], &["--to", path(&anew)]].concat()), 0);
     for (name, _) in TOOLS {
         let file = format!("metrics/dialect_{}.json", name.replace('-', "_"));
         assert_eq!(json(&run, &file), json(&anew, &file), "{name}");
     }
-    // vLLM's keys, and figures that do not depend on a definition.
+    // vLLM's keys, and values that do not depend on a definition.
     let vllm = json(&run, "metrics/dialect_vllm.json");
     assert_eq!(vllm["completed"], 80, "{vllm}");
     let tokens: u64 = lines(&run, "metrics/request_level_metrics.jsonl")
@@ -65,9 +65,10 @@ fn each_tool_has_a_table_and_a_file() {
     }
 }
 
-/// AIPerf's files, by its schema: every metric by its tag with a unit and figures, a line for each request.
-/// What the tools' numbers depend on and their files have no place for is said in words: which tokenizer counted, and that the load had a
-/// rate of sessions, of two requests each. The run's page and its configuration name the tokenizer too.
+/// AIPerf's files match its schema: every metric has its tag, a unit and values, and each request
+/// has a line. Facts that the tools' values depend on but their files have no field for are printed
+/// as text: the tokenizer that counted, and that the load was a rate of sessions with two requests
+/// each. The run's page and its configuration also name the tokenizer.
 #[test]
 fn what_matters_of_the_run_is_said_in_words() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -132,7 +133,8 @@ fn aiperf_s_files_have_aiperf_s_keys() {
         assert_eq!(ttft["unit"], "ms", "{line}");
         assert!(ttft["value"].is_number(), "{line}");
     }
-    // In virtual time a request is taken up when it is dispatched, and its first chunk has text: both clocks agree.
+    // In virtual time a request is picked up when it is dispatched, and its first chunk has text:
+    // both clocks agree.
     let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
     let ours = mean(rows.iter().filter_map(|row| row["ttfc"].as_f64()).collect());
     let theirs = export["time_to_first_token"]["avg"].as_f64().expect("an average");
@@ -180,7 +182,7 @@ fn goodput_is_asked_in_the_tool_s_words() {
         assert_code(&evaluate(&run, &more), 0);
         json(&anew, "metrics/dialect_vllm.json")
     };
-    // Milliseconds: an hour is kept by all, a thousandth of a millisecond by none.
+    // Milliseconds: all requests are within an hour, none within a thousandth of a millisecond.
     let (all, none) = (view("3600000"), view("0.001"));
     let rate = |view: &Value, key: &str| view[key].as_f64().unwrap_or_else(|| panic!("{key} in {view}"));
     assert!((rate(&all, "request_goodput") - rate(&all, "request_throughput")).abs() < 1e-9);
@@ -206,13 +208,14 @@ fn what_no_tool_is_called_is_refused_with_the_list() {
     }
 }
 
-/// Each tool hears what is meant for it, AIPerf's files too.
+/// Each tool receives its own thresholds, also for AIPerf's files.
 #[test]
 fn thresholds_go_to_the_tools_that_they_are_for() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = simulated(folder.path(), "s.lua", &labelled(20, "", ""), &[]);
     let anew = folder.path().join("anew");
-    // Nothing is kept by vLLM's, everything by inference-perf's (seconds) and AIPerf's (milliseconds).
+    // No request meets vLLM's threshold; all meet those of inference-perf (seconds) and AIPerf
+    // (milliseconds).
     let more = [
         "--as vllm --as inference-perf --as sglang --compat aiperf",
         "--as-goodput vllm=ttft:0.001 --as-goodput inference-perf=ttft:3600",

@@ -1,4 +1,5 @@
-//! Where the program's words go: an output that cannot be written is told by the exit code, a reader that has gone away by nothing.
+//! Output that cannot be written is reported by the exit code; a reader that closed the pipe is not
+//! an error.
 
 use std::fs::File;
 use std::io::Read;
@@ -9,7 +10,7 @@ use crate::results::{json, latest};
 use crate::simulated::{labelled, path, simulated};
 use crate::support::{UNJUDGED, assert_code, program, scenario, stderr, stdout};
 
-/// Every command that tells something at length, on a run and a scenario of its own.
+/// Returns every command with long output, each with a separate run and scenario.
 fn commands(folder: &Path) -> Vec<Vec<String>> {
     let run = simulated(folder, "old.lua", &labelled(6, "", ""), &[]);
     let file = scenario(folder, "s.lua", &labelled(4, "", ""));
@@ -55,7 +56,7 @@ fn an_output_that_cannot_be_written_is_an_error_of_one_line() {
             "{arguments:?}: {said}"
         );
     }
-    // The run itself is whole.
+    // The run itself is complete.
     let run = latest(&folder.path().join("runs"));
     assert_eq!(
         json(&run, "metrics/summary_stats.json")["Number of Completed Requests"],
@@ -83,7 +84,7 @@ fn a_reader_that_goes_away_is_no_error() {
     }
 }
 
-/// Without a table there is still a line that says what was missed.
+/// Without a table, one line still reports the missed objectives.
 #[test]
 fn quiet_commands_say_why_their_exit_code_is_what_it_is() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -113,7 +114,7 @@ fn quiet_commands_say_why_their_exit_code_is_what_it_is() {
     says_it(&quiet(&["evaluate", path(&run), "--quiet"], 3));
     let met = quiet(&["evaluate", path(&run), "--quiet", "--slo", "p99(ttfc) < 1h"], 0);
     assert!(!stderr(&met).contains("not met"), "{}", stderr(&met));
-    // Accurate to no share at all: the run cannot trust itself.
+    // With a tolerated error of 0 the run is INVALID.
     let distrust = [
         "--certificate.degraded",
         "1e-12",

@@ -1,4 +1,4 @@
-//! What the page of a run says, against the run's other files.
+//! The page of a run matches the run's other files.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::results::{json, lines};
 use crate::simulated::{labelled, simulated};
 
-/// What the page was made of.
+/// Returns the data of the page.
 fn data(run: &Path) -> Value {
     let page = std::fs::read_to_string(run.join("report.html")).expect("a page");
     let (_, after) = page.split_once("id=\"data\"").expect("an element with the data");
@@ -23,7 +23,7 @@ fn named<'a>(list: &'a Value, name: &str) -> &'a Value {
         .unwrap_or_else(|| panic!("no {name}"))
 }
 
-/// A failed request withdraws what would have followed it, so that fewer are sent than were due.
+/// A failed request cancels its successors, so that fewer requests are sent than were due.
 #[test]
 fn figures_name_what_they_are_of() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -41,7 +41,7 @@ fn figures_name_what_they_are_of() {
     assert_eq!(errors["count_of"], "requests sent");
     assert_eq!(errors["detail"], format!("{failed} failed"));
 
-    // The new messages of a prompt, not the whole: its table of requests has that.
+    // The new messages of a prompt, not the whole prompt, which is in the table of requests.
     let prompt = named(&page["metrics"], "num_prompt_tokens");
     assert_eq!(prompt["label"], "New Prompt Tokens (without history)");
     let most = |key: &str| sent.iter().filter_map(|row| row[key].as_u64()).max();

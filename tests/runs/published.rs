@@ -1,8 +1,8 @@
-//! Traces as they were published, read whole and replayed in virtual time: the run says of them what the files themselves say.
+//! Published traces, read completely and replayed in virtual time: the results match the files.
 //!
-//! The files are not part of the project. `VEEKSHA_TRACES=FOLDER cargo test --test runs published -- --ignored` takes
-//! `mooncake_conversation_trace.jsonl` (kvcache-ai/Mooncake, FAST25-release) and `AzureLLMInferenceTrace_code.csv`
-//! (Azure/AzurePublicDataset, 2023) from a folder.
+//! The files are not part of the project. `VEEKSHA_TRACES=FOLDER cargo test --test runs published
+//! -- --ignored` takes `mooncake_conversation_trace.jsonl` (kvcache-ai/Mooncake, FAST25-release)
+//! and `AzureLLMInferenceTrace_code.csv` (Azure/AzurePublicDataset, 2023) from a folder.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ fn published(name: &str) -> PathBuf {
         .expect("the published trace")
 }
 
-/// Replays a trace at its own pace on an engine that has room for all of it.
+/// Replays a trace at its recorded pace on an engine with capacity for all of it.
 fn replay(trace: &std::path::Path, flavor: &str) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(
@@ -88,7 +88,8 @@ fn mooncake_is_replayed_as_it_was_recorded() {
         .collect();
     expected.sort_unstable();
 
-    // Tokens of each prompt that an earlier one began with, by the ids of its blocks of 512 tokens, the last one partial.
+    // Tokens of the longest prefix shared with an earlier prompt, from the ids of blocks of 512
+    // tokens, of which the last is partial.
     let mut known: HashMap<Vec<u64>, u64> = HashMap::new();
     let (mut hits, mut prompts) = (0, 0);
     for row in &rows {
@@ -121,8 +122,8 @@ fn mooncake_is_replayed_as_it_was_recorded() {
         "{fidelity}"
     );
     assert_eq!(fidelity["prompt_tokens"]["exact_share"], 1.0, "{fidelity}");
-    // The engine's cache has blocks of 16 tokens and knows a prompt once it is computed: it misses what arrives at the same
-    // instant and what ends within a block.
+    // The engine's cache has blocks of 16 tokens and contains a prompt only after it is computed:
+    // it misses prompts of the same instant and prefixes that end within a block.
     let measured = fidelity["prefix_hits"]["measured_rate"].as_f64().expect("a rate");
     let ideal = hits as f64 / prompts as f64;
     assert!(

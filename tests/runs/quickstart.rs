@@ -1,4 +1,4 @@
-//! The first run of a newcomer, and what it leaves behind.
+//! A newcomer's first run, and its files.
 
 use crate::results::{json, latest, lines};
 use crate::support::{assert_code, stdout, veeksha};
@@ -29,7 +29,7 @@ fn the_quickstart_runs_and_its_files_agree() {
     let throughput = json(&run, "metrics/throughput_metrics.json");
     let slos = json(&run, "metrics/slo_results.json");
 
-    // 12 sessions of two or three requests, each dispatched once, answered once and written once.
+    // 12 sessions of two or three requests, each dispatched, answered and written once.
     assert_eq!(summary["Number of Sessions Seen"], 12);
     assert!((24..=36).contains(&rows.len()), "{} rows", rows.len());
     assert_eq!(summary["Number of Requests"], rows.len());
@@ -46,7 +46,7 @@ fn the_quickstart_runs_and_its_files_agree() {
     for row in &rows {
         let number = |key: &str| row[key].as_f64().unwrap_or_else(|| panic!("{key} in {row}"));
         assert_eq!(row["success"], true);
-        // The order of a request's life.
+        // The order of events in the life of a request.
         let life = [
             "scheduler_ready_at",
             "scheduler_dispatched_at",
@@ -64,13 +64,13 @@ fn the_quickstart_runs_and_its_files_agree() {
         }
         assert!(number("first_byte_at") <= number("client_completed_at"));
         assert!(number("client_completed_at") <= number("result_processed_at"));
-        // Exact prompts, and as many tokens as were asked for.
+        // Exact prompts, and the requested numbers of tokens.
         assert_eq!(
             row["num_delta_prompt_tokens"],
             row["target_num_delta_prompt_tokens"]
         );
         assert_eq!(row["num_output_tokens"], row["num_requested_output_tokens"]);
-        // Time adds up: first chunk + gaps = the whole.
+        // Times add up: first chunk + gaps = total.
         let gaps: f64 = row["tbc"]
             .as_array()
             .expect("tbc")

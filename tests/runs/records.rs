@@ -1,4 +1,5 @@
-//! Records that are not whole, not plain files, or of a run that came to nothing: told, and never waited for.
+//! Records that are incomplete, not regular files, or of an aborted run: they are reported without
+//! blocking.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -11,10 +12,10 @@ use crate::server::interrupt;
 use crate::simulated::{ends_with, evaluate, evaluated, labelled, path, simulated};
 use crate::support::{UNJUDGED, assert_code, program, scenario, stderr, stdout, veeksha};
 
-/// A check that would fail the run, were it asked.
+/// A check that would fail the run if it were called.
 const CHECK: &str = r#"{ type = "lua", name = "last", check = function() return { { name = "never", met = false, threshold = 1 } } end },"#;
 
-/// Starts a long run against the simulated engine.
+/// Starts a long run against the built-in simulator.
 fn start(folder: &Path, more: &[&str]) -> Child {
     let file = scenario(folder, "s.lua", &labelled(100_000, CHECK, ""));
     let out = folder.join("out");
@@ -25,7 +26,7 @@ fn start(folder: &Path, more: &[&str]) -> Child {
     command.spawn().expect("the program starts")
 }
 
-/// Waits until there is something of a run.
+/// Waits until the path exists.
 fn wait_for(path: &Path) {
     let there = (0..600).any(|_| {
         std::thread::sleep(Duration::from_millis(50));
@@ -42,7 +43,7 @@ fn kill(mut child: Child) {
     child.wait().expect("it ends");
 }
 
-/// A run that is killed leaves what was written, and that is what is evaluated.
+/// A killed run leaves the files written so far, which are evaluated.
 #[test]
 fn the_record_of_a_killed_run_is_evaluated_as_far_as_it_goes() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -60,7 +61,7 @@ fn the_record_of_a_killed_run_is_evaluated_as_far_as_it_goes() {
     let completed = summary["Number of Completed Requests"].as_u64().expect("a count");
     assert!(completed > 0);
     assert_eq!(summary["record_complete"], false);
-    // What was to be asked at the end was not: it is not known that all is met.
+    // The check at the end was not called, so it is unknown if all objectives are met.
     let slos = json(&anew, "metrics/slo_results.json");
     assert_eq!(slos["all_slos_met"], Value::Null, "{slos}");
     assert!(
@@ -69,7 +70,8 @@ fn the_record_of_a_killed_run_is_evaluated_as_far_as_it_goes() {
             .contains("the verdict of the check of `last` is unknown, because the record is incomplete"),
         "{slos}"
     );
-    // Both are cut, each at its own place: the text is written line by line, the record part by part.
+    // Both are truncated, at different positions: the text is written line by line, the record part
+    // by part.
     let text = std::fs::read_to_string(run.join("metrics/request_level_metrics.jsonl")).expect("rows");
     let rows = text
         .lines()
@@ -90,7 +92,8 @@ fn the_record_of_a_killed_run_is_evaluated_as_far_as_it_goes() {
     assert!(report.contains("cut short"), "the page says so too");
 }
 
-/// A table of requests that cannot be read says nothing of the run: neither that nothing was sent, nor how it went.
+/// An unreadable table of requests reveals nothing about the run: neither that nothing was sent,
+/// nor the results.
 #[test]
 fn without_the_table_of_requests_nothing_can_be_told() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -143,7 +146,7 @@ fn what_is_no_run_and_what_is_damaged_is_told() {
     assert_code(&output, 2);
     assert!(stderr(&output).contains("nowhere"), "{}", stderr(&output));
 
-    // What was asked for cannot be told from a scenario that is not the run's.
+    // A scenario other than the run's does not determine what was requested.
     let config = run.join("config.yml");
     let written = std::fs::read_to_string(&config).expect("config.yml");
     let another = "config.yml is not the one that the run was recorded with";
@@ -153,7 +156,7 @@ fn what_is_no_run_and_what_is_damaged_is_told() {
     assert_code(&output, 0);
     assert!(stderr(&output).contains(another), "{}", stderr(&output));
 
-    // A scenario of a later version: the record counts, and the objectives are not known.
+    // A scenario of a later version: the record is valid, and the objectives are unknown.
     std::fs::write(&config, format!("{written}\nkey_of_the_future: 1\n")).expect("a file");
     let output = evaluate(&run, &["--json"]);
     assert_code(&output, 0);
@@ -177,7 +180,7 @@ fn what_is_no_run_and_what_is_damaged_is_told() {
     let summary: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
     assert_eq!(summary["Number of Requests"], 20);
 
-    // Half a file, and a file of something else.
+    // A truncated file, and a file of another kind.
     let requests = run.join("record/requests.parquet");
     let bytes = std::fs::read(&requests).expect("the record");
     for damaged in [&bytes[..bytes.len() / 2], b"this is no Parquet file", b""] {
@@ -189,7 +192,8 @@ fn what_is_no_run_and_what_is_damaged_is_told() {
     }
 }
 
-/// What the run missed is not known without its scenario: nobody may read from the evaluation that all was met.
+/// Without its scenario the missed objectives of the run are unknown: the evaluation must not
+/// report that all were met.
 #[test]
 fn without_the_scenario_it_is_not_known_whether_all_was_met() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -217,7 +221,7 @@ fn without_the_scenario_it_is_not_known_whether_all_was_met() {
     }
     std::fs::remove_file(&config).expect("removed");
     assert_eq!(anew("gone", &[], 0)["all_slos_met"], Value::Null);
-    // Conditions of goodput are no objectives; those of the command line decide.
+    // Goodput conditions are not objectives; those of the command line decide.
     let conditions = anew("conditions", &["--goodput", "ttfc <= 1h"], 0);
     assert_eq!(conditions["all_slos_met"], Value::Null);
     let decided = anew("decided", &["--slo", "p99(ttfc) < 1h"], 0);
@@ -229,7 +233,7 @@ fn without_the_scenario_it_is_not_known_whether_all_was_met() {
     );
 }
 
-/// The first part is written within about a second of the first event, and what is cut does not pass.
+/// The first part is written within about a second of the first event, and truncation is detected.
 #[test]
 fn a_run_that_is_killed_early_has_a_record_that_is_not_whole() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -238,7 +242,8 @@ fn a_run_that_is_killed_early_has_a_record_that_is_not_whole() {
     wait_for(&out.join("latest/record/events-00000.parquet"));
     kill(child);
     let run = latest(&out);
-    // Two parts of an age of half a second and more each: younger than the five seconds of earlier versions.
+    // Two parts that are at least half a second old each: younger than the five seconds of earlier
+    // versions.
     let parts = std::fs::read_dir(run.join("record")).expect("the record").count();
     assert!(parts <= 8, "{parts} files");
     let health = veeksha(["health", path(&run)]);
@@ -293,7 +298,7 @@ fn pipes_are_not_waited_for() {
     );
 }
 
-/// A server that takes requests and never answers; the user gives up.
+/// A server that accepts requests and never answers; the user interrupts the run.
 #[test]
 fn a_run_that_was_interrupted_before_any_answer_says_so() {
     let folder = tempfile::tempdir().expect("a folder");

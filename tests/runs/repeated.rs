@@ -1,4 +1,4 @@
-//! A run is repeated from its folder.
+//! Repetition of a run from its folder.
 
 use std::path::{Path, PathBuf};
 
@@ -67,7 +67,7 @@ fn a_lua_run_is_repeated_from_its_folder() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = lua_scenario(folder.path());
     let first_output = folder.path().join("first");
-    // A setting of the command line is repeated too.
+    // A setting of the command line is also repeated.
     let flags = ["--output_dir", path(&first_output), "--seed", "7", "-q"];
     let first = veeksha(["run", path(&file)].into_iter().chain(flags));
     assert_code(&first, 0);

@@ -1,4 +1,4 @@
-//! What the tests of traces share: a trace and a scenario in a folder, and the records of a run.
+//! Shared helpers of the trace tests: a trace and a scenario in a folder, and the records of a run.
 
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,7 @@ impl Replay {
         self.folder.path()
     }
 
-    /// Runs `run` or `simulate`, which must end well, and returns the folder of its results.
+    /// Runs `run` or `simulate`, which must succeed, and returns the folder of its results.
     pub(crate) fn go(&self, command: &str, more: &[&str]) -> PathBuf {
         let output_dir = self
             .path()
@@ -40,7 +40,7 @@ impl Replay {
     }
 }
 
-/// The records of a run in the order of their sessions and nodes.
+/// Returns the records of a run, ordered by session and node.
 pub(crate) fn records(run: &Path) -> Vec<Value> {
     let mut rows = lines(run, ROWS);
     rows.sort_by_key(|row| (row["session_id"].as_u64(), row["node_id"].as_u64()));
@@ -52,7 +52,7 @@ pub(crate) fn numbers(rows: &[Value], key: &str) -> Vec<u64> {
     rows.iter().map(number).collect()
 }
 
-/// What was sent, by session and node.
+/// Returns the sent texts, by session and node.
 pub(crate) fn texts(run: &Path) -> Vec<(u64, u64, String)> {
     let mut texts: Vec<_> = lines(run, "traces/trace.jsonl")
         .into_iter()
@@ -72,7 +72,8 @@ const TIMED: &str = "{\"timestamp\": 500, \"input_length\": 30, \"output_length\
                      {\"timestamp\": 2500, \"input_length\": 50, \"output_length\": 6}\n\
                      {\"timestamp\": 1000, \"input_length\": 40, \"output_length\": 5}\n";
 
-/// Four requests that arrive at 0, 0.5, 1 and 2.5 seconds, out of order in the file, of 20, 30, 40 and 50 tokens.
+/// Returns four requests that arrive at 0, 0.5, 1 and 2.5 seconds, out of order in the file, with
+/// 20, 30, 40 and 50 tokens.
 pub(crate) fn timed() -> Replay {
     Replay::new(
         "timed.jsonl",

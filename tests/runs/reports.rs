@@ -1,4 +1,4 @@
-//! The page and the pictures: whole, self-contained, and unimpressed by what a workload writes into them.
+//! The page and the plots: complete, self-contained, and safe with hostile input from a workload.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,8 @@ use quick_xml::events::Event;
 
 use crate::simulated::{labelled, simulated};
 
-/// The names of the elements of an XML text, in the order in which they begin. It is well-formed, or the test fails.
+/// Returns the element names of an XML text in the order of their start tags. Panics if the text is
+/// not well-formed.
 #[track_caller]
 pub(crate) fn elements(text: &str) -> Vec<String> {
     let mut reader = quick_xml::Reader::from_str(text);
@@ -26,10 +27,10 @@ pub(crate) fn elements(text: &str) -> Vec<String> {
     }
 }
 
-/// What a workload, a plugin and a name may say to break out of a page.
+/// Hostile text for labels and names, which attempts to break out of a page.
 const HOSTILE: &str = "</script><img src=x onerror=alert(1)>";
 
-/// A run whose labels, plugin and objective are hostile, made once.
+/// Returns a run whose labels, plugin and objective are hostile, made once.
 fn run() -> &'static Path {
     static RUN: std::sync::OnceLock<(tempfile::TempDir, PathBuf)> = std::sync::OnceLock::new();
     let (_, run) = RUN.get_or_init(|| {
@@ -64,7 +65,7 @@ fn the_page_is_one_file_that_asks_nobody() {
     let lower = page.to_lowercase();
     assert!(lower.starts_with("<!doctype html>"));
     assert!(page.contains("Content-Security-Policy") && page.contains("default-src 'none'"));
-    // Whatever loads something names it in one of these ways.
+    // Every way to load a resource.
     for loads in [
         "<link",
         "src=\"",
@@ -98,7 +99,7 @@ fn the_page_is_one_file_that_asks_nobody() {
 fn hostile_words_stay_words() {
     let page = std::fs::read_to_string(run().join("report.html")).expect("a page");
     assert!(!page.contains("<img src=x"), "the words are markup");
-    // They are there, for the reader: in data, where they cannot end the element that holds them.
+    // The texts are present for the reader, in data, where they cannot end the enclosing element.
     assert!(page.contains("onerror=alert(1)"), "the label is shown");
     assert_eq!(
         page.matches("</script").count(),
@@ -109,7 +110,7 @@ fn hostile_words_stay_words() {
         .split("<script")
         .filter(|script| script.contains("onerror=alert(1)"));
     assert!(data.count() > 0);
-    // What other programs read is escaped in their way.
+    // Files for other programs are escaped for their formats.
     for file in files("svg") {
         let text = std::fs::read_to_string(&file).expect("a drawing");
         assert!(
@@ -164,7 +165,7 @@ fn drawings_are_well_formed_and_have_their_data_beside_them() {
             file.display()
         );
         assert!(file.with_extension("png").exists(), "{}", file.display());
-        // A drawing of the same data on another axis shares it.
+        // A plot of the same data on another axis shares the data file.
         let stem = file.file_stem().expect("a stem").to_string_lossy().into_owned();
         let stem = ["_log_x", "_log_y"]
             .iter()
@@ -186,7 +187,7 @@ fn drawings_are_well_formed_and_have_their_data_beside_them() {
     }
 }
 
-/// Every metric of the run has a picture, a plugin's as well as the built-in ones.
+/// Every metric of the run has a plot, including those of plugins.
 #[test]
 fn metrics_of_plugins_are_drawn_and_told_as_all_others() {
     for end in ["csv", "png", "svg"] {
@@ -194,7 +195,7 @@ fn metrics_of_plugins_are_drawn_and_told_as_all_others() {
     }
     let summary = crate::results::json(run(), "metrics/summary_stats.json");
     assert_eq!(summary["mine (Count)"], 120);
-    // Half of the sessions say 1, the other half 2.
+    // Half of the sessions report 1, the other half 2.
     assert_eq!(summary["mine (Mean)"].as_f64(), Some(1.5));
     let page = std::fs::read_to_string(run().join("report.html")).expect("a page");
     assert!(page.contains("\"mine\""));

@@ -1,10 +1,10 @@
-//! Reading the files of a run.
+//! Reading of the files of a run.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// The newest run below an output folder.
+/// Returns the newest run below an output folder.
 pub(crate) fn latest(output_dir: &Path) -> PathBuf {
     output_dir
         .join("latest")
@@ -12,13 +12,14 @@ pub(crate) fn latest(output_dir: &Path) -> PathBuf {
         .expect("a link to the latest run")
 }
 
-/// A JSON file of a run. The reader is strict: a `NaN` or an `Infinity` outside of text is no JSON to it.
+/// Reads a JSON file of a run. The parser is strict: it rejects `NaN` and `Infinity` outside of
+/// strings.
 pub(crate) fn json(run: &Path, file: &str) -> Value {
     let text = std::fs::read_to_string(run.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{file}: {error}"))
 }
 
-/// A JSON-lines file of a run.
+/// Reads a JSON-lines file of a run.
 pub(crate) fn lines(run: &Path, file: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(run.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
     assert!(

@@ -1,4 +1,4 @@
-//! No secret reaches a file of a run's folder, or the terminal.
+//! Secrets are absent from all files of a run folder and from the terminal.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use crate::results::latest;
 use crate::simulated::path;
 use crate::support::{UNJUDGED, program, scenario};
 
-/// What stands in every place where a secret can be given.
+/// The secret that the tests put in every place where one can be given.
 const CANARY: &str = "canary8d1f6b2e";
 
 fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -26,8 +26,9 @@ fn holds(bytes: &[u8]) -> bool {
         .any(|window| window == CANARY.as_bytes())
 }
 
-/// Headers under names of every kind, keys, addresses, parameters of requests and of plugins; in the scenario and on the command line,
-/// of a server that answers, of one that refuses, and of one that is not there.
+/// Headers with names of every kind, keys, addresses, parameters of requests and of plugins; in the
+/// scenario and on the command line; for a server that answers, one that refuses, and one that is
+/// unreachable.
 #[test]
 fn a_secret_is_in_no_file_and_on_no_terminal() {
     let folder = tempfile::tempdir().expect("a folder");

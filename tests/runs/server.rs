@@ -1,11 +1,11 @@
-//! A simulated server in a process of its own, and how to interrupt a process.
+//! A simulated server in a separate process, and interruption of a process.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
 use crate::support::program;
 
-/// A simulated server in a process of its own.
+/// A simulated server in a separate process.
 pub(crate) struct Sim {
     child: Child,
     /// Its base URL, with `/v1`.
@@ -13,7 +13,7 @@ pub(crate) struct Sim {
 }
 
 impl Sim {
-    /// Starts `veeksha-host sim --port 0` with more arguments and waits for its address.
+    /// Starts `veeksha-host sim --port 0` with additional arguments and waits for its address.
     pub(crate) fn start(arguments: &[&str]) -> Sim {
         let mut command = program();
         command
@@ -38,7 +38,7 @@ impl Sim {
         Sim { child, api_base }
     }
 
-    /// Asks it to stop as Ctrl-C does, and waits.
+    /// Interrupts the server like Ctrl-C, and waits for its end.
     pub(crate) fn stop(mut self) {
         interrupt(&self.child);
         let _ = self.child.wait();

@@ -1,4 +1,5 @@
-//! Runs of small scenarios for tests that look at what a run says: in virtual time, where they are over in a moment and the same each time, or real.
+//! Runs of small scenarios for tests of the output: in virtual time, where they are fast and
+//! reproducible, or in real time.
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -6,8 +7,8 @@ use std::process::Output;
 use crate::results::latest;
 use crate::support::{assert_code, scenario, veeksha};
 
-/// Sessions of two labelled requests at a rate, answered by the simulated engine: what judges them (nothing: the built-in metrics),
-/// and more keys of the scenario.
+/// Returns a scenario with sessions of two labelled requests at a rate, answered by the built-in
+/// simulator, with these evaluators (empty for the built-in metrics) and additional keys.
 pub(crate) fn labelled(sessions: u32, evaluators: &str, more: &str) -> String {
     let evaluators = match evaluators {
         "" => r#"{ type = "performance" }"#,
@@ -37,7 +38,7 @@ return {{
     )
 }
 
-/// Writes a scenario into the folder and simulates it, with the exit code that it should end with.
+/// Writes a scenario into the folder and simulates it; asserts the exit code.
 #[track_caller]
 pub(crate) fn ends_with(
     folder: &Path,
@@ -55,14 +56,14 @@ pub(crate) fn ends_with(
     (output, latest(&output_dir))
 }
 
-/// Simulates a scenario that ends well, and returns the folder of the run.
+/// Simulates a scenario successfully, and returns the folder of the run.
 #[track_caller]
 pub(crate) fn simulated(folder: &Path, name: &str, text: &str, more: &[&str]) -> PathBuf {
     ends_with(folder, name, text, more, 0).1
 }
 
-/// Runs a scenario over sockets against the engine of the program's own, with the exit code that it should end with, and returns the folder of the
-/// run.
+/// Runs a scenario over sockets against the simulator in the program; asserts the exit code, and
+/// returns the folder of the run.
 #[track_caller]
 pub(crate) fn real(folder: &Path, name: &str, text: &str, code: i32) -> PathBuf {
     let file = scenario(folder, name, text);
@@ -73,7 +74,7 @@ pub(crate) fn real(folder: &Path, name: &str, text: &str, code: i32) -> PathBuf 
     latest(&output_dir)
 }
 
-/// A path as an argument.
+/// Converts a path to an argument.
 pub(crate) fn path(path: &Path) -> &str {
     path.to_str().expect("UTF-8")
 }
@@ -85,7 +86,7 @@ pub(crate) fn evaluate(run: &Path, more: &[&str]) -> Output {
     veeksha(arguments)
 }
 
-/// Evaluates a run into the folder `to`, with the exit code that it should end with, and returns that folder.
+/// Evaluates a run into the folder `to`; asserts the exit code, and returns that folder.
 #[track_caller]
 pub(crate) fn evaluated(run: &Path, to: &Path, more: &[&str], code: i32) -> PathBuf {
     let mut arguments = vec!["--to", path(to)];

@@ -1,11 +1,12 @@
-//! Half a minute at a high rate: not one request is lost, and none is counted twice.
+//! Half a minute at a high rate: no request is lost or counted twice.
 
 use std::collections::HashSet;
 
 use crate::results::{json, latest, lines};
 use crate::support::{assert_code, scenario, veeksha};
 
-/// Two thousand a second for thirty seconds. A machine that is too slow for it takes longer; it may not lose anything for that.
+/// Two thousand requests per second for thirty seconds. A slower machine takes longer, but must not
+/// lose any request.
 const SOAK: &str = r#"
 session_generator:
   type: synthetic

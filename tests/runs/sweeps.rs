@@ -1,4 +1,4 @@
-//! Several scenarios of one command: how they are written, what they leave, and what happens when one of them fails.
+//! Several scenarios in one command: their syntax, their files, and the failure of one of them.
 
 mod one_server;
 
@@ -13,7 +13,7 @@ use crate::server::interrupt;
 use crate::simulated::{labelled, path};
 use crate::support::{assert_code, program, root, scenario, stderr, stdout, veeksha};
 
-/// Six requests of a fixed size; what is swept is put in.
+/// Returns a scenario with six requests of a fixed size and the swept values.
 fn text(traffic: &str, prompt: &str) -> String {
     format!(
         r#"
@@ -43,7 +43,7 @@ fn simulate(folder: &Path, file: &str, more: &[&str]) -> Output {
     veeksha(arguments)
 }
 
-/// The folder of the only sweep below an output folder.
+/// Returns the folder of the only sweep below an output folder.
 pub(crate) fn folder_of_the_only_sweep(output_dir: &Path) -> PathBuf {
     let entries = std::fs::read_dir(output_dir).expect("a folder");
     let is_sweep = |path: &PathBuf| {
@@ -66,7 +66,7 @@ fn runs(summary: &Value) -> Vec<Value> {
     summary["runs"].as_array().expect("runs").clone()
 }
 
-/// A table without quotes: its header, and its rows by column.
+/// Reads a table without quotes: its header, and its rows by column.
 fn table(sweep: &Path) -> (Vec<String>, Vec<Vec<String>>) {
     let text = std::fs::read_to_string(sweep.join("sweep_summary.csv")).expect("a table");
     let mut lines = text
@@ -79,7 +79,8 @@ fn table(sweep: &Path) -> (Vec<String>, Vec<Vec<String>>) {
 fn a_value_in_a_list_is_swept_and_every_combination_run() {
     let folder = tempfile::tempdir().expect("a folder");
     let traffic = "{ type: concurrent, target_concurrent_sessions: !expand [1, 2], rampup_seconds: 0 }";
-    // The prompt's length stands within a list, where Veeksha leaves the list in place of the value.
+    // The length of the prompt is within a list, where Veeksha writes the list instead of the
+    // value.
     let file = scenario(folder.path(), "s.yml", &text(traffic, "!expand [64, 96, 128]"));
     let output = simulate(folder.path(), &file, &[]);
     assert_code(&output, 0);
@@ -100,7 +101,7 @@ fn a_value_in_a_list_is_swept_and_every_combination_run() {
         .iter()
         .map(|run| run["batch_size"].as_u64().expect("a size"))
         .collect();
-    // What stands first changes slowest.
+    // The first key changes most slowly.
     assert_eq!(lengths, [64, 64, 96, 96, 128, 128]);
     assert_eq!(sizes, [1, 2, 1, 2, 1, 2]);
     for (index, (run, of_manifest)) in runs(&summary).iter().zip(runs(&manifest)).enumerate() {
@@ -117,7 +118,7 @@ fn a_value_in_a_list_is_swept_and_every_combination_run() {
             "{}",
             run["settings"]
         );
-        // The run's folder is one of a run alone, and says the same.
+        // The run's folder is that of an ordinary run, with the same results.
         let dir = run["run_dir"].as_str().expect("a folder");
         assert!(Path::new(dir).starts_with(&sweep), "{dir}");
         assert_eq!(of_manifest["run_dir"], dir);
@@ -206,7 +207,7 @@ fn files_are_included_and_lists_are_lists_of_scenarios() {
             "the override counts for all"
         );
     }
-    // A mistake in an included file is told there.
+    // An error in an included file is reported with its position in that file.
     scenario(
         folder.path(),
         "traffic.yml",
@@ -222,7 +223,7 @@ fn files_are_included_and_lists_are_lists_of_scenarios() {
     );
 }
 
-/// What is to be known of every run is said once.
+/// Remarks that apply to every run are printed once.
 #[test]
 fn a_note_about_all_runs_is_said_once() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -266,7 +267,7 @@ return scenarios
         .iter()
         .filter_map(|run| run["summary_stats"]["Number of Output Tokens (Mean)"].as_f64())
         .collect();
-    // Each scenario has the functions of its own turn of the loop.
+    // Each scenario has the functions of its iteration of the loop.
     assert_eq!(outputs, [4.0, 4.0, 8.0, 8.0]);
     let seeds: Vec<u64> = runs(&summary)
         .iter()
@@ -308,7 +309,8 @@ fn one_run_that_fails_stops_no_other() {
     );
 }
 
-/// In the first run the plugin that judges it fails: whether all is met is as open in the overview as in the run's own file.
+/// In the first run a check of the run fails: the overview and the run's own file both report the
+/// objectives as unknown.
 #[test]
 fn where_a_plugin_failed_the_overview_does_not_say_that_all_is_met() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -332,7 +334,7 @@ fn where_a_plugin_failed_the_overview_does_not_say_that_all_is_met() {
         .position(|column| column == "all_slos_met")
         .expect("a column");
     assert_eq!((rows[0][met].as_str(), rows[1][met].as_str()), ("", "True"));
-    // The terminal's number is in the files.
+    // The number on the terminal is in the files.
     assert!(
         stdout(&output).contains("run 1") && runs[0]["run"] == 1,
         "{}",
@@ -341,7 +343,7 @@ fn where_a_plugin_failed_the_overview_does_not_say_that_all_is_met() {
     assert_eq!((&runs[1]["run_index"], &runs[1]["run"]), (&1.into(), &2.into()));
 }
 
-/// A run that cannot be carried out at all is a row as well.
+/// A run that cannot be carried out also has a row.
 #[test]
 fn a_run_that_cannot_begin_is_told_and_the_next_one_follows() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -474,7 +476,8 @@ fn check_looks_at_every_run_and_says_how_long_all_take() {
     assert!(!stdout(&one).contains("Its runs"), "{}", stdout(&one));
 }
 
-/// A mistake of one run names it; one that all have is told once. Before anything is run, too.
+/// The message of an error in one run names the run; an error in all of them is reported once. Both
+/// precede the first run.
 #[test]
 fn what_is_wrong_with_one_run_of_a_sweep_is_told_with_its_settings() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -495,7 +498,7 @@ fn what_is_wrong_with_one_run_of_a_sweep_is_told_with_its_settings() {
         assert!(!said.contains("run 1 ("), "{said}");
         assert!(!out.exists(), "nothing is run");
     }
-    // What comes to light only when everything is opened: objectives, tokenizers, plugins.
+    // Errors that are found only when plugins are opened: objectives, tokenizers, plugins.
     let slos = r#"slos: !expand [["error_rate < 1%"], ["p99(ttcf) < 1s"]]"#;
     let metric = text(CLOSED, "64").replace(r#"slos: ["error_rate < 1%"]"#, slos);
     let tokenizer = format!("seed: !expand [1, 2]{}", text(CLOSED, "64"))
@@ -529,7 +532,8 @@ fn what_is_wrong_with_one_run_of_a_sweep_is_told_with_its_settings() {
     assert_eq!(said.matches("max_sessions").count(), 1, "{said}");
 }
 
-/// What is swept and what a manifest names are really there: every setting is a key of its run's configuration, every path a file.
+/// Every setting in a manifest is a key of its run's configuration, and every path is an existing
+/// file.
 #[test]
 fn a_manifest_names_keys_and_files_that_exist() {
     let windows = "    text_channel: { decode_window_enabled: !expand [true, false] }\n";
@@ -569,7 +573,7 @@ fn a_manifest_names_keys_and_files_that_exist() {
             let settings = run["settings"].as_object().expect("settings");
             assert!(!settings.is_empty());
             for path in settings.keys() {
-                // The keys on the way to it, each deeper than the one before.
+                // The keys of the path, each nested more deeply than the one before.
                 let mut rest = config.as_str();
                 for key in path
                     .split(['.', '[', ']'])

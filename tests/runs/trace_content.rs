@@ -1,4 +1,5 @@
-//! What a replayed trace sends: history, warm-up, media, templates, and what a flavor of the scenario makes of rows.
+//! The content that a trace replay sends: history, warm-up, media, templates, and the sessions that
+//! a flavor makes of rows.
 
 use std::fmt::Write as _;
 
@@ -28,7 +29,7 @@ fn history_is_recorded_live_or_absent() {
         assert!(texts[0].2.contains("Be brief.") && texts[0].2.ends_with("user: one"));
         let rows = records(&run);
         assert_eq!(rows[1]["history_mode"], mode);
-        // The counts are those of what was really sent.
+        // The counts are those of the sent text.
         assert!(rows[1]["usage_prompt_tokens"].as_u64() >= rows[1]["num_total_prompt_tokens"].as_u64());
         texts[1].2.clone()
     };
@@ -47,7 +48,8 @@ fn history_is_recorded_live_or_absent() {
     );
 }
 
-/// Each kept document is sent once before the run; the first measured request about it finds it in the cache.
+/// Each kept document is sent once before the run; the first measured request about it hits the
+/// cache.
 #[test]
 fn rag_warms_the_cache_before_the_run() {
     let document = |name: &str| format!("{name} says: {}", format!("all about {name}. ").repeat(40));
@@ -91,7 +93,8 @@ const DOT: [u8; 67] = [
     2, 0, 1, 0x48, 0xaf, 0xa4, 0x71, 0, 0, 0, 0, b'I', b'E', b'N', b'D', 0xae, 0x42, 0x60, 0x82,
 ];
 
-/// A picture of the media folder is sent, a generated one is made, and nothing outside the folder is read.
+/// An image of the media folder is sent, a generated one is made, and nothing outside the folder is
+/// read.
 #[test]
 fn media_come_from_their_folder_or_are_made() {
     let replay = Replay::new(
@@ -107,7 +110,7 @@ fn media_come_from_their_folder_or_are_made() {
     std::fs::write(pictures.join("dot.png"), DOT).expect("a file");
     let rows = records(&replay.go("run", &[]));
     let prompts = numbers(&rows, "usage_prompt_tokens");
-    // The simulated engine counts 256 tokens for each picture or sound, and a few more.
+    // The built-in simulator counts 256 tokens for each image or sound, and a few more.
     assert!(prompts[0] > 256 && prompts[0] < 512, "{prompts:?}");
     assert!(prompts[1] > 512 && prompts[1] < 768, "{prompts:?}");
 
@@ -153,7 +156,8 @@ fn a_lua_scenario_sends_granted_pictures() {
     );
 }
 
-/// The file of a template is named, applied to what is sent, and refused where it says something else than it is given.
+/// A template file is named and applied to the sent text; a template that changes the message is
+/// rejected.
 #[test]
 fn a_chat_template_of_ones_own_is_applied() {
     let replay = timed();
@@ -169,7 +173,7 @@ fn a_chat_template_of_ones_own_is_applied() {
     for (row, asked) in rows.iter().zip([20, 30, 40, 50]) {
         assert_eq!(row["num_delta_prompt_tokens"], asked, "{row}");
         assert!(row["num_template_tokens"].as_u64() > Some(0), "{row}");
-        // The completions interface is sent the rendered conversation, and nothing is wrapped around it.
+        // The completions endpoint receives the rendered conversation without additional text.
         assert_eq!(
             row["usage_prompt_tokens"], row["num_total_prompt_tokens"],
             "{row}"
@@ -193,7 +197,7 @@ fn a_chat_template_of_ones_own_is_applied() {
     }
 }
 
-/// Flavors of a third party: a function of the scenario, and the keys of the contract.
+/// Third-party flavors: a function of the scenario, and the keys of the contract.
 #[test]
 fn a_lua_flavor_reads_a_csv() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,5 @@
-//! Replaying traces: what is sent, when, and what the run says of it, against what the trace's own lines say.
+//! Trace replay: the content and times of requests, and the results of the run, compared with the
+//! lines of the trace.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -10,11 +11,13 @@ use crate::replay::{ROWS, Replay, numbers, records, texts, timed};
 use crate::results::{json, latest, lines};
 use crate::support::{assert_code, stderr, veeksha};
 
-/// Prompts of blocks of 32 tokens that share beginnings: ids, length. The last block of each is partial.
+/// Returns prompts of blocks of 32 tokens that share prefixes: ids and length. The last block of
+/// each is partial.
 fn block_rows() -> Vec<(Vec<u64>, u64)> {
     (0..40u64)
         .map(|row| {
-            // A system prompt of all, a document of one in four, and a tail that recurs every tenth row.
+            // A system prompt in all, a document in one of four, and a tail that recurs every tenth
+            // row.
             let mut ids = vec![1, 2];
             ids.extend([10 + row % 4, 20 + row % 4]);
             ids.push(100 + row % 10);
@@ -25,7 +28,8 @@ fn block_rows() -> Vec<(Vec<u64>, u64)> {
         .collect()
 }
 
-/// Tokens of the longest beginning that each prompt shares with an earlier one, by its ids alone.
+/// Returns the tokens of the longest prefix that each prompt shares with an earlier one, from its
+/// ids alone.
 fn hits_by_ids(rows: &[(Vec<u64>, u64)]) -> Vec<u64> {
     let shared = |a: &[u64], b: &[u64]| a.iter().zip(b).take_while(|(a, b)| a == b).count() as u64;
     (0..rows.len())
@@ -37,7 +41,8 @@ fn hits_by_ids(rows: &[(Vec<u64>, u64)]) -> Vec<u64> {
         .collect()
 }
 
-/// The engine's prefix cache reports the hits that the trace's hash ids imply, to the token; and the host knew it before.
+/// The engine's prefix cache reports the hits implied by the trace's hash ids, to the token, and
+/// the host predicts them.
 #[test]
 fn the_cache_reports_the_hits_that_the_hash_ids_imply() {
     let rows = block_rows();
@@ -146,7 +151,7 @@ fn a_real_run_replays_arrivals_too() {
     }
 }
 
-/// Five sessions of one or two turns.
+/// Returns five sessions of one or two turns.
 fn small() -> Replay {
     let mut trace = String::new();
     for session in 0..5 {
@@ -169,7 +174,7 @@ fn small() -> Replay {
     )
 }
 
-/// The second epoch has the same sessions, in another order, with other text and other numbers.
+/// The second epoch has the same sessions in another order, with other text and other ids.
 #[test]
 fn a_wrapped_trace_begins_anew() {
     let replay = small();
@@ -194,7 +199,7 @@ fn a_wrapped_trace_begins_anew() {
         assert_eq!(sorted(epoch(later)), epoch(0), "epoch {later}");
     }
     assert!((1..4).any(|later| epoch(later) != epoch(0)), "shuffled");
-    // The first request of each session has no history: its text is its own.
+    // The first request of each session has no history: its text is unique to the session.
     let first: Vec<String> = texts(&run)
         .into_iter()
         .filter(|(_, node, _)| *node == 0)
@@ -208,7 +213,8 @@ fn a_wrapped_trace_begins_anew() {
     );
 }
 
-/// Two processes with `--shard` send what one sends: the same sessions at the same instants with the same text, each once.
+/// Two processes with `--shard` send the same as one: the same sessions at the same instants with
+/// the same text, each once.
 #[test]
 fn shards_together_are_the_whole() {
     let replay = small();
@@ -225,7 +231,8 @@ fn shards_together_are_the_whole() {
         let of = |row: &Value| {
             let intended = row["scheduler_ready_at"].as_f64().expect("an instant");
             let id = |key: &str| row[key].as_u64().expect("an id");
-            // A second turn is due when the first is answered, which no two runs do at the same instant.
+            // A second turn is due when the first is answered, an instant that differs between
+            // runs.
             let at = if id("node_id") == 0 {
                 (intended * 1e9) as u64
             } else {
@@ -261,7 +268,8 @@ fn a_part_that_does_not_exist_is_a_usage_error() {
     );
 }
 
-/// Text differs from run to run unless the salt is fixed, and `config.yml` has the salt that repeats it.
+/// Text differs from run to run unless the salt is fixed, and `config.yml` contains the salt that
+/// repeats it.
 #[test]
 fn a_salt_keeps_runs_apart_and_can_be_repeated() {
     let replay = small();
@@ -285,11 +293,11 @@ fn a_salt_keeps_runs_apart_and_can_be_repeated() {
         &veeksha(["run", config.to_str().expect("UTF-8"), "--output_dir", again]),
         0,
     );
-    // The second turns contain the model's answers, which the engine's noise does not change.
+    // The second turns contain the model's answers, which do not depend on the engine's noise.
     assert_eq!(texts(&latest(Path::new(again))), first);
 }
 
-/// Always shuffled: another order in the first epoch, and the same sessions.
+/// Always shuffled: another order already in the first epoch, with the same sessions.
 #[test]
 fn a_trace_can_be_shuffled_from_the_start_or_never() {
     let replay = small();
@@ -323,7 +331,8 @@ fn a_trace_can_be_shuffled_from_the_start_or_never() {
     );
 }
 
-/// With `check: rows`, what only the flavor can know ends the run when it gets there; else it is known before.
+/// With `check: rows`, errors that only the flavor can find end the run when it reaches them;
+/// otherwise they are found before it.
 #[test]
 fn how_much_is_checked_can_be_chosen() {
     let trace = "{\"input_length\": 9, \"output_length\": 2}\n{\"input_length\": 0, \"output_length\": 2}\n";

@@ -1,4 +1,4 @@
-//! What the host says of time, held against the server's own log on the same clock.
+//! The host's times, compared with the server's log on the same clock.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,8 @@ use crate::results::{latest, lines};
 use crate::server::Sim;
 use crate::support::{assert_code, veeksha};
 
-/// When the server wrote each chunk with content, in seconds on the machine's monotonic clock.
+/// Returns the instants at which the server wrote the chunks with content, in seconds on the
+/// machine's monotonic clock.
 pub(crate) fn contents(truth: &Value) -> Vec<f64> {
     let chunks = truth["chunks"].as_array().expect("chunks");
     chunks
@@ -18,7 +19,7 @@ pub(crate) fn contents(truth: &Value) -> Vec<f64> {
         .collect()
 }
 
-/// Seconds of a time in a truth log.
+/// Converts a time of a truth log to seconds.
 pub(crate) fn seconds(nanos: &Value) -> f64 {
     nanos.as_f64().expect("a time") / 1e9
 }
@@ -66,7 +67,7 @@ fn every_request_and_every_chunk_is_where_the_server_says() {
             contents.len(),
             "{id}"
         );
-        // Cause before effect, on one clock: sent, arrived, answered, received.
+        // Causes precede effects on one clock: sent, arrived, answered, received.
         let arrived = seconds(&seen["arrived_at"]);
         assert!(epoch + number("scheduler_dispatched_at") <= arrived, "{id}");
         let received = epoch + number("scheduler_dispatched_at") + number("ttfc");

@@ -1,4 +1,5 @@
-//! A Veeksha user's script: every result file, read by the names, keys and columns that Veeksha documents, and recomputed.
+//! Compatibility with a Veeksha user's script: every result file is read by the names, keys and
+//! columns in Veeksha's documentation, and recomputed.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +8,7 @@ use serde_json::Value;
 use crate::results::{json, lines};
 use crate::simulated::simulated;
 
-/// The stems of Veeksha's metrics, and the names that they are shown under.
+/// The file names of Veeksha's metrics, and their display names.
 const METRICS: [(&str, &str); 12] = [
     ("num_prompt_tokens", "Number of Prompt Tokens"),
     ("num_output_tokens", "Number of Output Tokens"),
@@ -47,7 +48,7 @@ const ROW: [&str; 20] = [
     "output_throughput",
 ];
 
-/// The counts of `summary_stats.json`.
+/// The counts in `summary_stats.json`.
 const COUNTS: [&str; 12] = [
     "Number of Requests",
     "Number of Errored Requests",
@@ -84,7 +85,7 @@ evaluators:
       - { type: constant, metric: tbc, percentile: 0.9, value: 0.5 }
 "#;
 
-/// One run for all of these tests, and the folder that holds it.
+/// Returns the run that all of these tests share, made once.
 fn run() -> &'static Path {
     static RUN: std::sync::OnceLock<(tempfile::TempDir, PathBuf)> = std::sync::OnceLock::new();
     let (_, run) = RUN.get_or_init(|| {
@@ -103,7 +104,8 @@ fn number(row: &Value, key: &str) -> f64 {
     row[key].as_f64().unwrap_or_else(|| panic!("{key} in {row}"))
 }
 
-/// A percentile as it is taught: the samples in order, and a straight line between the two at the rank.
+/// Returns a percentile by the textbook definition: linear interpolation between the two samples
+/// next to the rank.
 fn percentile(mut samples: Vec<f64>, percent: f64) -> f64 {
     samples.sort_by(f64::total_cmp);
     let rank = percent / 100.0 * (samples.len() - 1) as f64;
@@ -120,7 +122,7 @@ fn assert_close(found: f64, expected: f64, what: &str) {
     );
 }
 
-/// The samples of each metric of requests, from the rows alone and by Veeksha's formulas.
+/// Returns the samples of a request metric, from the rows alone and by Veeksha's formulas.
 fn samples(metric: &str, rows: &[Value]) -> Vec<f64> {
     let gaps = |row: &Value| -> Vec<f64> {
         let gaps = row["tbc"].as_array().expect("gaps");
@@ -156,7 +158,7 @@ fn rows_have_veeksha_s_keys() {
             assert!(row.get(key).is_some(), "no {key} in {row}");
         }
         assert!(row["tbc"].is_array(), "{row}");
-        // An answer of one token has no time per output token, in place of Veeksha's 0.
+        // An answer of one token has no time per output token, whereas Veeksha writes 0.
         assert_eq!(row["tpot"].is_null(), row["num_output_tokens"] == 1, "{row}");
         assert_eq!(
             number(row, "num_total_tokens"),
@@ -227,7 +229,7 @@ fn sessions_are_those_of_the_rows() {
         last.expect("a row") - first.expect("a row")
     });
     let durations = durations.collect::<Vec<_>>();
-    // From the completion of a turn to the dispatch of the next; these sessions are chains.
+    // From the completion of a turn to the dispatch of the next one; these sessions are chains.
     let mut pauses = Vec::new();
     for session in sessions.values_mut() {
         session.sort_by(|a, b| {
@@ -428,7 +430,7 @@ fn decode_windows_have_veeksha_s_keys() {
     );
 }
 
-/// Every request is a track with a prefill and a piece for each gap; times are microseconds.
+/// Every request is a track with a prefill and a slice for each gap; times are in microseconds.
 #[test]
 fn the_chrome_trace_has_a_prefill_of_each_request() {
     let trace = json(run(), "metrics/chrome_trace.json");
@@ -469,7 +471,8 @@ fn the_health_checks_are_there_in_words() {
     }
 }
 
-/// A strict parser takes every JSON file and every line; Python's `NaN` and `Infinity` are nowhere.
+/// A strict parser accepts every JSON file and every line; Python's `NaN` and `Infinity` do not
+/// occur.
 #[test]
 fn all_json_is_strict() {
     let mut seen = 0;

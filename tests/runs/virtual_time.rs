@@ -1,4 +1,4 @@
-//! The same scenario in virtual time: twice the same, and fast.
+//! The same scenario in virtual time: reproducible and fast.
 
 use std::path::Path;
 
@@ -52,7 +52,8 @@ fn another_seed_is_another_workload() {
     assert_ne!(rows(&first), rows(&second));
 }
 
-/// Fixed arrivals every 0.5 s, single requests: arrivals, counts and the closed form of the engine's cost agree.
+/// Fixed arrivals every 0.5 s, single requests: arrivals, counts and the closed form of the
+/// engine's cost agree.
 #[test]
 fn a_fixed_schedule_is_kept_to_the_nanosecond() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! What the tests from outside share: running the program and hearing what it says.
+//! Shared helpers of the integration tests: running the program and reading its output.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -11,7 +11,8 @@ pub(crate) fn root() -> PathBuf {
         .expect("the repository")
 }
 
-/// The program, in the repository's root, with no key of the developer's own and a cache that lasts for the test run.
+/// Returns a command for the program in the repository's root, without the developer's API key and
+/// with a cache that is shared by the test run.
 pub(crate) fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_veeksha-host"));
     command.current_dir(root());
@@ -23,8 +24,8 @@ pub(crate) fn program() -> Command {
     command
 }
 
-/// Runs the program with these arguments. A run among other tests on a few cores is not held to the accuracy that it would reach alone:
-/// what a run that does not trust itself says and does is tested apart (`certificate.rs`).
+/// Runs the program with these arguments. Accuracy thresholds are disabled, because other tests
+/// compete for the cores; `certificate.rs` tests runs that miss them.
 pub(crate) fn veeksha<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> Output {
     let arguments: Vec<_> = arguments.into_iter().collect();
     let mut command = program();
@@ -37,7 +38,7 @@ pub(crate) fn veeksha<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<It
     command.output().expect("the program starts")
 }
 
-/// Thresholds that no run misses.
+/// Thresholds that every run meets.
 pub(crate) const UNJUDGED: [&str; 4] = [
     "--certificate.degraded",
     "1000000",
@@ -55,7 +56,7 @@ pub(crate) fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Asserts an exit code, showing everything that was said if it is another.
+/// Asserts an exit code; the panic message contains the complete output.
 #[track_caller]
 pub(crate) fn assert_code(output: &Output, code: i32) {
     let said = format!("--- stdout\n{}\n--- stderr\n{}", stdout(output), stderr(output));

@@ -1,8 +1,8 @@
-//! Tests that need a tool which this machine may lack: a browser, Python packages, a model server.
+//! Tests that need a tool that may be missing: a browser, Python packages, a model server.
 //!
 //! A skipped test passes, so it must be counted: each skip is a line of `target/tmp/skipped.txt`,
-//! which `.ci/run` prints at its end. `VEEKSHA_REQUIRE` lists the tools that were installed for
-//! the tests, separated by commas; a test that lacks one of those fails.
+//! which `.ci/run` prints at its end. `VEEKSHA_REQUIRE` lists the tools that were installed for the
+//! tests, separated by commas; a test that lacks one of those fails.
 
 use std::io::Write;
 use std::path::Path;

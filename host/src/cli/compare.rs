@@ -1,4 +1,4 @@
-//! `veeksha-host compare`: whether runs differ, and by how much.
+//! `veeksha-host compare`: tests whether runs differ, and by how much.
 
 mod files;
 mod letters;
@@ -48,7 +48,7 @@ pub(super) fn compare(args: &CompareArgs) -> Result<u8, Failure> {
     Ok(decision.map_or(veeksha_exit::DONE, |decision| told(&decision)))
 }
 
-/// Says what became of the gate, and why; the exit code.
+/// Prints the outcome of the gate with its reasons. Returns the exit code.
 fn told(decision: &Decision) -> u8 {
     let (outcome, code) = match decision.fails() {
         true => ("fails", veeksha_exit::SLO_FAILED),
@@ -72,7 +72,7 @@ fn called(candidate: &CandidateDecision) -> String {
     }
 }
 
-/// Reads and compares cell by cell, so that the samples of one only are held at a time.
+/// Reads and compares cell by cell, so that the samples of only one cell are in memory.
 fn compared(cells: &[Cell], fail_if: &mut Option<FailIf>, args: &CompareArgs) -> Result<Comparison, Failure> {
     let judged = fail_if.as_ref().map_or_else(Vec::new, FailIf::names);
     let mut wanted = Wanted::new(&args.metrics, &judged);
@@ -135,7 +135,8 @@ fn not_an_expression(error: impl std::fmt::Display) -> Failure {
     Failure::usage(format!("--fail-if: {error}"))
 }
 
-/// The value as text that alters_display no terminal: what JSON lets stand as it is and may do so is written as an escape, which is the same string.
+/// Formats the value as JSON without control characters. Characters that JSON permits but a
+/// terminal may interpret are escaped, which yields the same strings.
 fn pretty(value: &Value) -> Result<String, Failure> {
     let text = serde_json::to_string_pretty(value).map_err(Failure::internal)?;
     let mut escaped = String::with_capacity(text.len());
@@ -148,7 +149,8 @@ fn pretty(value: &Value) -> Result<String, Failure> {
     Ok(escaped)
 }
 
-/// What an expression may name: what is built in, whether these runs have it or not, and what the runs have.
+/// Returns the names that an expression may use: all built-in metrics, including those that these
+/// runs lack, and all metrics of the runs.
 fn known(sides: &[Side]) -> Vec<Known> {
     let catalogue = Catalogue::built_in();
     let metrics = catalogue.iter().map(|info| Known {

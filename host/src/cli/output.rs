@@ -10,7 +10,7 @@ pub(crate) enum Printed {
     Table,
     /// `summary_stats.json`.
     Json,
-    /// Nothing: the user wants no table, or the run is one of a sweep, whose overview follows.
+    /// Nothing: the user disabled the table, or the run is part of a sweep, whose overview follows.
     Nothing,
 }
 

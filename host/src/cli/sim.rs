@@ -53,8 +53,8 @@ pub(super) fn sim(args: &SimArgs) -> Result<u8, Failure> {
     Ok(veeksha_exit::DONE)
 }
 
-/// Ends the reference server of a self-test when its standard input closes: the process that
-/// measured it is gone then.
+/// Ends the reference server of a self-test when its standard input closes, because the process
+/// that measured it no longer exists.
 fn end_with_the_parent() -> Result<(), Failure> {
     let wait = || {
         let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());

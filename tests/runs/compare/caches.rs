@@ -1,4 +1,5 @@
-//! Runs of one workload on one server: whether the second finds its prompts in the cache is told, and how to keep it from doing so.
+//! Runs of one workload on one server: a remark reports that the second run found its prompts in
+//! the cache, and suggests a remedy.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,7 @@ use crate::results::latest;
 use crate::server::Sim;
 use crate::support::{assert_code, scenario, veeksha};
 
-/// Sixty sessions of one request, of this generator.
+/// Returns a scenario of sixty sessions of one request, with this generator.
 fn scenario_of(generator: &str) -> String {
     format!(
         r#"return {{
@@ -22,7 +23,7 @@ fn scenario_of(generator: &str) -> String {
     )
 }
 
-/// Prompts of 200 to 600 tokens, which fill some blocks of the cache each.
+/// Prompts of 200 to 600 tokens, each of which fills several cache blocks.
 const SYNTHETIC: &str = r#"{
     type = "synthetic", session_graph = { type = "single_request" },
     channels = { { type = "text", body_length_generator = { type = "uniform", min = 200, max = 600 } } },
@@ -46,7 +47,7 @@ fn run_on(server: &Sim, folder: &Path, scenario: &str, name: &str) -> PathBuf {
     latest(&output_dir)
 }
 
-/// What is said of the cache.
+/// Returns the remark on the cache.
 fn said(comparison: &Value) -> Option<String> {
     let remarks = comparison["candidates"][0]["remarks"]
         .as_array()
@@ -64,7 +65,7 @@ fn the_same_prompts_again_find_a_warm_cache_and_that_is_told() {
     let server = Sim::start(&[]);
     let (cold, warm) = (run(&server, "repeats"), run(&server, "repeats"));
     let again = run(&Sim::start(&[]), "restarted");
-    // Whatever else is asked for.
+    // The remark does not depend on the other options.
     let seen = said(&compared(
         &[&cold, &warm],
         &["--metrics", "ttfc", "--allow-invalid"],
@@ -75,7 +76,7 @@ fn the_same_prompts_again_find_a_warm_cache_and_that_is_told() {
         seen.starts_with("the server had 0 % of the prompt tokens of "),
         "{seen}"
     );
-    // The repeats of a side are not alike either.
+    // The repeats of one side differ, too.
     let repeats = folder.path().join("repeats");
     let seen = said(&compared(
         &[&repeats, &again],
@@ -88,7 +89,7 @@ fn the_same_prompts_again_find_a_warm_cache_and_that_is_told() {
     assert_eq!(restarted, None);
 }
 
-/// A trace's text has a salt of its own in each run: the same work, other words.
+/// The text of a trace has a separate salt in each run: the same work with different text.
 #[test]
 fn salted_traces_find_no_run_before_them_in_the_cache() {
     let folder = tempfile::tempdir().expect("a folder");

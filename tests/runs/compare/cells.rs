@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Two sweeps over the same rates, and one with a rate less, on a slower engine.
+/// Carries out a sweep: two cover the same rates, and one has fewer rates on a slower engine.
 fn sweep(folder: &Path, rates: &str, more: &[&str]) -> PathBuf {
     let text = format!(
         "seed: 7\nsession_generator: {{type: synthetic, channels: [{{type: text, body_length_generator: {{type: fixed, value: 32}}}}]}}\n\
@@ -46,7 +46,7 @@ fn sweeps_are_compared_cell_by_cell() {
         candidates.iter().map(cell).collect()
     };
     let named = |name: &str, comparable: bool| (name.to_owned(), comparable);
-    // In another order, and with nothing that differs.
+    // In another order, and without differences.
     let comparison = compared(
         &[&first, &same],
         &["--fail-if", "worse(any) or not_comparable"],
@@ -80,7 +80,7 @@ fn sweeps_are_compared_cell_by_cell() {
         }
     }
 
-    // A cell that is missing is told, and passes no gate.
+    // A missing cell is reported and passes no gate.
     let comparison = compared(
         &[&first, &longer],
         &["--metrics", "ttfc", "--fail-if", "worse(ttfc)"],
@@ -99,7 +99,7 @@ fn sweeps_are_compared_cell_by_cell() {
         .collect();
     assert_eq!(outcomes, ["passes", "undecided", "undecided"]);
 
-    // A cell is no repeat of another one.
+    // A cell is not a repeat of another one.
     let run = runs().first.clone();
     let output = compare(&[&first, &run], &[]);
     assert_code(&output, 2);
@@ -109,7 +109,7 @@ fn sweeps_are_compared_cell_by_cell() {
         "{}",
         stderr(&output)
     );
-    // Sweeps beside one another are repeats of each cell.
+    // Sweeps in one folder are repeats of each cell.
     let repeats = sweep(&at("a"), "[10, 20]", &[])
         .parent()
         .expect("a folder")
@@ -123,7 +123,8 @@ fn sweeps_are_compared_cell_by_cell() {
     );
 }
 
-/// What is secret stands in no file: cells that differ by nothing else are told apart by their place in the sweep, and never pooled.
+/// Secrets are in no file: cells that differ only in a secret are distinguished by their position
+/// in the sweep and never pooled.
 #[test]
 fn cells_of_secret_values_stay_apart() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -170,7 +171,7 @@ fn cells_of_secret_values_stay_apart() {
         let remarks = candidate["remarks"].to_string();
         assert!(remarks.contains("*** in x-route is secret"), "{remarks}");
     }
-    // A manifest of before the places were in it: which run is which cannot be known.
+    // A manifest from before positions were recorded: runs cannot be matched.
     let unnumbered = text.replace(" (1st)", "").replace(" (2nd)", "");
     std::fs::write(&manifest, unnumbered).expect("the manifest");
     let output = compare(&[&first, &second], &[]);

@@ -1,8 +1,8 @@
-//! What a comparison writes: for people, pipelines and workflows, whole or not at all.
+//! Files written by a comparison, which are complete or absent.
 
 use super::*;
 
-/// A log or a file cannot be made wider: every figure stands there by its whole name, whatever `COLUMNS` says.
+/// A log or a file cannot be widened: every metric has its full name, whatever `COLUMNS` is.
 #[test]
 fn a_log_has_every_figure_by_its_whole_name() {
     let runs = runs();
@@ -34,7 +34,7 @@ fn a_log_has_every_figure_by_its_whole_name() {
             "{said}"
         );
     }
-    // Where there is more room, notes stand beside their figures.
+    // On a wider terminal, notes are on the line of their metric.
     assert!(said("400").lines().count() < said("100").lines().count());
 }
 
@@ -101,7 +101,7 @@ fn pipelines_read_json_html_junit_and_annotations() {
     );
 }
 
-/// The names of sides and their runs stand whole, however long and however many they are.
+/// The names of sides and their runs are printed in full, whatever their length and number.
 #[test]
 fn names_are_not_cut() {
     let runs = runs();
@@ -123,7 +123,7 @@ fn names_are_not_cut() {
     }
 }
 
-/// Whoever reads an output that is cut must not take it for whole.
+/// An incomplete output must be recognizable as such.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_output_that_cannot_be_written_is_no_success() {
@@ -148,8 +148,8 @@ fn an_output_that_cannot_be_written_is_no_success() {
     assert!(stderr(&output).contains("standard output"), "{}", stderr(&output));
 }
 
-/// A disk that is full takes none of a file's bytes, and must not take the old file with it. Here a limit on the size of files stands for
-/// it: the signal that comes with the limit is ignored, so that a write beyond it fails as one to a full disk does.
+/// A full disk must not destroy the existing file. The test uses a file size limit, whose signal is
+/// ignored, so that a write beyond it fails like one to a full disk.
 #[cfg(unix)]
 #[test]
 fn a_file_that_cannot_be_written_whole_stays_as_it_was() {

@@ -1,8 +1,8 @@
-//! Gates on the candidate's own figures.
+//! Gates on the candidate's values.
 
 use super::*;
 
-/// As of an objective: a gate that can never fail is a mistake.
+/// A gate that can never fail is rejected, like such an objective.
 #[test]
 fn a_gate_that_nothing_can_meet_is_refused() {
     let runs = runs();
@@ -18,7 +18,7 @@ fn a_gate_that_nothing_can_meet_is_refused() {
     }
 }
 
-/// What is left of a record says nothing of the rest, on either side of a bound.
+/// The rest of a damaged record decides nothing, on either side of a bound.
 #[test]
 fn a_bound_on_a_damaged_run_is_not_met() {
     let runs = runs();
@@ -37,7 +37,8 @@ fn a_bound_on_a_damaged_run_is_not_met() {
             "{gate}: {}",
             stderr(&output)
         );
-        // The baseline is not what is bounded, and who trusts the rest may.
+        // The bound does not apply to the baseline, and `--allow-invalid` accepts the remaining
+        // record.
         assert_code(&compare(&[&damaged, &runs.slower], &["--fail-if", gate]), 0);
         let trusted = compare(&[&runs.first, &damaged], &["--allow-invalid", "--fail-if", gate]);
         assert_code(&trusted, 0);

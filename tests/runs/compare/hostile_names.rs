@@ -1,4 +1,5 @@
-//! Names of folders that would steer a terminal or a workflow: they are seen, and do nothing.
+//! Folder names that would control a terminal or inject a workflow command: they are printed
+//! without effect.
 #![cfg(unix)]
 
 use serde_json::Value;
@@ -7,7 +8,8 @@ use super::{compare, runs};
 use crate::simulated::path;
 use crate::support::{assert_code, stderr, stdout};
 
-/// A line of its own, a colour, a C1 control, a text that turns around, and what properties of workflow commands end at.
+/// A line break, a color, a C1 control, a bidirectional override, and the delimiters of workflow
+/// command properties.
 const NAME: &str = "b\n::error::injected, a:b%0A\u{1b}[31m\u{9b}1m\u{202e}c";
 
 fn assert_harmless(text: &str, where_: &str) {
@@ -24,7 +26,7 @@ fn assert_harmless(text: &str, where_: &str) {
 #[test]
 fn names_of_folders_steer_nothing() {
     let runs = runs();
-    // The name of a link is that of what it leads to, so the folder around it has this one.
+    // The name of a link is that of its target, so the enclosing folder has this name.
     let side = runs.folder.join("hostile").join(NAME);
     std::fs::create_dir_all(&side).expect("a folder");
     std::os::unix::fs::symlink(&runs.slower, side.join("run")).expect("a link");
@@ -51,7 +53,8 @@ fn names_of_folders_steer_nothing() {
         .filter(|line| line.starts_with("::"))
         .map(str::to_owned)
         .collect();
-    // One error, the gate's; a warning for each figure that is worse; one notice. Nothing of the name ends a property.
+    // One error for the gate, one warning for each metric that is worse, one notice. No part of the
+    // name ends a property.
     assert_eq!(
         commands
             .iter()
@@ -72,11 +75,11 @@ fn names_of_folders_steer_nothing() {
     for (text, name) in [(&json, "json"), (&html, "html"), (&junit, "junit")] {
         assert_harmless(text, name);
     }
-    // Data are the name as it is.
+    // Data contain the original name.
     let json: Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(json["candidates"][0]["label"], NAME);
 
-    // What is wrong with a folder is told in a line, too.
+    // A problem with a folder is also reported in one line.
     let empty = runs.folder.join("empty").join(NAME);
     std::fs::create_dir_all(&empty).expect("a folder");
     let output = compare(&[&runs.first, &empty], &[]);

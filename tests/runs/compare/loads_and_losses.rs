@@ -1,4 +1,5 @@
-//! Runs that were asked for different loads, and runs of which one lost its slow requests: neither makes a server better.
+//! Runs with different requested loads, and runs of which one lost its slow requests: neither makes
+//! a server better.
 
 use std::path::{Path, PathBuf};
 
@@ -8,10 +9,10 @@ use super::{compare, compared, verdicts};
 use crate::simulated::{labelled, simulated};
 use crate::support::{assert_code, stderr, stdout};
 
-/// With goodput among the figures.
+/// An evaluator with goodput.
 const JUDGED: &str = r#"{ type = "performance", goodput = { "ttfc <= 900ms" } }"#;
 
-/// A run in a folder of its own, which is called by this name.
+/// Carries out a run in a separate folder with this name.
 fn run(folder: &Path, name: &str, text: &str, more: &[&str]) -> PathBuf {
     let within = folder.join(format!("made {name}"));
     std::fs::create_dir_all(&within).expect("a folder");
@@ -34,7 +35,7 @@ fn first_remark(comparison: &Value) -> &str {
     remarks[0].as_str().expect("a remark")
 }
 
-/// The same server, with a client that gives up on its slower half.
+/// The same server, with a client whose timeout excludes the slower half of the requests.
 #[test]
 fn a_run_that_lost_its_slow_requests_is_not_better() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -69,7 +70,7 @@ fn a_run_that_lost_its_slow_requests_is_not_better() {
     for name in ["ttfc", "tbc", "end_to_end_latency", "e2e_from_intended", "tpot"] {
         assert!(!verdicts(&comparison, name).contains(&"better"), "{name}");
     }
-    // The counts are those of the run: all were due, and what was answered was completed.
+    // The counts are those of the run: all requests were due, and the answered ones completed.
     let answered = &comparison["candidates"][0]["answered"];
     assert_eq!(answered["baseline"]["part"], answered["baseline"]["whole"]);
     let completed = figure(&comparison, "num_completed_requests")["candidate"]["value"].as_f64();
@@ -116,7 +117,7 @@ fn rates_that_were_asked_for_are_no_merit() {
     assert_ne!(verdicts(&comparison, "ttfc")[0], "not_comparable");
     assert_ne!(verdicts(&comparison, "error_rate")[0], "not_comparable");
 
-    // A closed loop has the rate that the server makes.
+    // In a closed loop the server determines the rate.
     let open = r#"type = "rate", interval_generator = { type = "poisson", arrival_rate = 60 }"#;
     let closed = |sessions: u32| {
         let traffic =
@@ -133,7 +134,8 @@ fn rates_that_were_asked_for_are_no_merit() {
     );
 }
 
-/// Remarks call the sides by their folders: the column of a letter is that of the folder that is called by it.
+/// Remarks refer to the sides by their folders: a letter that is also a folder's name labels the
+/// column of that folder.
 #[test]
 fn a_folder_called_by_a_letter_has_the_column_of_this_letter() {
     let folder = tempfile::tempdir().expect("a folder");

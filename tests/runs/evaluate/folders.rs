@@ -1,4 +1,4 @@
-//! Where an evaluation is written.
+//! Folders of evaluations.
 
 use super::*;
 
@@ -23,14 +23,14 @@ fn an_evaluation_is_kept_in_the_run_s_folder() {
     ] {
         assert!(kept.join(file).exists(), "{file}");
     }
-    // The run itself is as it was.
+    // The run itself is unchanged.
     assert_eq!(before, figures(&run));
     let quiet = evaluate(&run, &["--quiet"]);
     assert_code(&quiet, 0);
     assert_eq!(stdout(&quiet), "");
 }
 
-/// Nothing can be made below a file, not by the superuser either.
+/// Nothing can be created below a file, not even by the superuser.
 #[test]
 fn a_folder_that_cannot_be_made_is_told_with_how_to_name_another() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -50,7 +50,8 @@ fn a_folder_that_cannot_be_made_is_told_with_how_to_name_another() {
     refused(&[]);
 }
 
-/// The files go into the very folder that is named; nothing is written over, and nothing is left of what failed.
+/// The files are written directly into the given folder; nothing is overwritten, and a failure
+/// leaves no files.
 #[test]
 fn the_folder_that_is_named_is_the_folder_that_is_written() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -65,7 +66,7 @@ fn the_folder_that_is_named_is_the_folder_that_is_written() {
         .map(|entry| entry.expect("an entry").file_name())
         .collect();
     assert_eq!(beside, ["anew"], "no link, no other folder");
-    // One that was made for it is as good as none.
+    // An existing empty folder is accepted like a missing one.
     let empty = folder.path().join("empty");
     std::fs::create_dir(&empty).expect("a folder");
     assert_code(&evaluate(&run, &["--to", path(&empty)]), 0);
@@ -81,7 +82,7 @@ fn the_folder_that_is_named_is_the_folder_that_is_written() {
     );
     assert_code(&evaluate(&run, &["--to", path(&run)]), 2);
 
-    // What fails leaves no folder.
+    // A failure leaves no folder.
     let nowhere = folder.path().join("x/y");
     assert_code(
         &evaluate(&run, &["--slo", "p99(nothing) < 1s", "--to", path(&nowhere)]),
@@ -93,8 +94,8 @@ fn the_folder_that_is_named_is_the_folder_that_is_written() {
     assert!(latest(&run.join("evaluations")).join("report.html").is_file());
 }
 
-/// A run that was copied without its links: `evaluations/latest` is a folder then. What was evaluated is whole all the same, and says what
-/// it has to say.
+/// In a run that was copied without its links, `evaluations/latest` is a folder. The evaluation is
+/// complete nevertheless, and prints its results.
 #[test]
 fn where_no_link_can_be_made_the_evaluation_is_kept_and_ends_as_it_would() {
     let folder = tempfile::tempdir().expect("a folder");

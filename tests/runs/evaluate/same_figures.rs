@@ -1,4 +1,4 @@
-//! A run and its record give the same figures to the last digit.
+//! A run and its record give identical metrics.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn a_simulated_run_and_its_record_give_the_same_figures() {
     let anew = evaluated(&run, &folder.path().join("anew"), &[], 0);
     assert_same_figures(&run, &anew);
     assert!(!anew.join("traces").exists(), "no empty folder of a trace");
-    // What plugins measured and judged then is in the record.
+    // Results of the plugins of the run are in the record.
     let summary = json(&anew, "metrics/summary_stats.json");
     let answered = lines(&run, "metrics/request_level_metrics.jsonl").len();
     assert_eq!(answered, 120);
@@ -29,7 +29,7 @@ fn a_real_run_and_its_record_give_the_same_figures() {
     );
 }
 
-/// Failures, cancelled sessions, a timeout: what is counted is the same too.
+/// Failures, cancelled sessions, a timeout: the counts are also identical.
 #[test]
 fn a_run_with_failures_and_its_record_give_the_same_figures() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -42,7 +42,8 @@ fn a_run_with_failures_and_its_record_give_the_same_figures() {
     assert_same_figures(&run, &anew);
 }
 
-/// The functions of a Lua scenario are gone; that it replayed a trace, and what follows from that, is not.
+/// The functions of a Lua scenario are unavailable, but not the fact that it replayed a trace, nor
+/// its consequences.
 #[test]
 fn a_replayed_trace_and_its_record_give_the_same_figures() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,8 +1,9 @@
-//! What was judged then, and what failed to judge, is told again.
+//! Recorded verdicts, and recorded failures of checks, in an evaluation.
 
 use super::*;
 
-/// Checks that are functions of the scenario, and one that a component makes between them; two find fault with the run.
+/// Returns checks that are functions of the scenario, with a component's check between them; two of
+/// them fail the run.
 fn judged() -> String {
     let component = crate::support::root().join("plugins/tiered_slo/tiered_slo.wasm");
     format!(
@@ -19,7 +20,7 @@ end }},
     )
 }
 
-/// What plugins said of a run: the plugin, the name and whether it is met.
+/// Returns the verdicts of plugins on a run: the plugin, the name, and true if it is met.
 fn verdicts(run: &Path) -> Vec<(String, String, bool)> {
     let slos = json(run, "metrics/slo_results.json");
     let results = slos["results"].as_array().expect("results").iter();
@@ -30,8 +31,8 @@ fn verdicts(run: &Path) -> Vec<(String, String, bool)> {
         .collect()
 }
 
-/// Functions of a scenario are not called again, and what they said of the run is no less true: the same verdicts in the same order, the
-/// same exit code.
+/// Functions of a scenario are not called again, and their verdicts remain valid: the same verdicts
+/// in the same order, and the same exit code.
 #[test]
 fn verdicts_of_functions_are_taken_from_the_record() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -64,7 +65,7 @@ fn verdicts_of_functions_are_taken_from_the_record() {
     let told = trace.iter().filter(|line| line["event"] == "run_judged").count();
     assert_eq!(told, 4, "the text of the events has them too");
 
-    // What is named in its place speaks for it.
+    // A check on the command line replaces the one with its name.
     let file = scenario(
         folder.path(),
         "first.lua",
@@ -85,7 +86,8 @@ fn verdicts_of_functions_are_taken_from_the_record() {
     assert!(!said.iter().any(|(_, name, _)| name == "too few"), "{said:?}");
 }
 
-/// A real run asks its checks after the last answer, on another thread: the verdicts are in its record all the same.
+/// A run in real time calls its checks after the last answer, on another thread; the record
+/// contains their verdicts nevertheless.
 #[test]
 fn verdicts_of_a_real_run_are_in_its_record() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -104,7 +106,8 @@ fn verdicts_of_a_real_run_are_in_its_record() {
     );
 }
 
-/// A check that fails has no verdict: nobody knows whether all is met, in the run and in every evaluation of its record.
+/// A check that fails has no verdict: it is unknown if the objectives are met, in the run and in
+/// every evaluation of its record.
 #[test]
 fn a_check_that_failed_is_told_by_every_file() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -136,7 +139,7 @@ fn a_check_that_failed_is_told_by_every_file() {
         "{}",
         stderr(&output)
     );
-    // What takes its place has not failed.
+    // Its replacement has not failed.
     let file = scenario(
         folder.path(),
         "broken.lua",
@@ -150,7 +153,8 @@ fn a_check_that_failed_is_told_by_every_file() {
     );
 }
 
-/// What a metric and a judge of requests said before they failed stands, and that they failed is told with it.
+/// Results of a metric and of a request check from before their failure remain valid, and the
+/// failure is reported.
 #[test]
 fn a_plugin_that_fails_over_a_request_is_told_by_every_file() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -172,7 +176,7 @@ fn a_plugin_that_fails_over_a_request_is_told_by_every_file() {
             1,
             "{slos}"
         );
-        // Ten were judged good, and of the others nobody knows.
+        // Ten requests were judged good; the others are unknown.
         let throughput = json(results, "metrics/throughput_metrics.json");
         assert_eq!(throughput["goodput"], Value::Null);
         assert!(
@@ -182,7 +186,7 @@ fn a_plugin_that_fails_over_a_request_is_told_by_every_file() {
     }
 }
 
-/// An objective on what is not known is no success, and no miss either.
+/// An objective on an unknown value is neither met nor missed.
 #[test]
 fn an_objective_on_goodput_that_nobody_knows_is_told_as_such() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -214,7 +218,8 @@ fn an_objective_on_goodput_that_nobody_knows_is_told_as_such() {
     assert!(stdout(&output).contains("not known"), "{}", stdout(&output));
 }
 
-/// What failed in the run and what fails now are told apart: only of the former can it be said that it is not asked again.
+/// Failures in the run are distinguished from failures in the evaluation: only for the former does
+/// the message state that the plugin is not called again.
 #[test]
 fn a_plugin_that_fails_in_the_evaluation_did_not_fail_in_the_run() {
     let folder = tempfile::tempdir().expect("a folder");

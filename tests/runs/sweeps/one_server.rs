@@ -1,9 +1,9 @@
-//! The runs of a sweep on one server, which keeps its cache from one to the next.
+//! The runs of a sweep on one server, whose cache persists between them.
 
 use super::*;
 use crate::server::Sim;
 
-/// Carries out a sweep on a server, and returns its folder and what it said.
+/// Carries out a sweep on a server, and returns its folder and its output.
 fn swept(folder: &Path, sim: &Sim, file: &str) -> (PathBuf, Output) {
     let out = tempfile::tempdir_in(folder).expect("a folder").keep();
     let mut arguments = vec!["run", file, "--output_dir", path(&out)];
@@ -14,7 +14,7 @@ fn swept(folder: &Path, sim: &Sim, file: &str) -> (PathBuf, Output) {
     (folder_of_the_only_sweep(&out), output)
 }
 
-/// How the check of the cache ended in each run of a sweep, in their order, with the first thing that it found.
+/// Returns the result of the cache check in each run of a sweep, in order, with its first finding.
 fn caches(sweep: &Path) -> Vec<(String, String)> {
     let of_run = |run: Value| {
         let folder = PathBuf::from(run["run_dir"].as_str().expect("a folder"));
@@ -38,7 +38,7 @@ fn outcomes(caches: &[(String, String)]) -> Vec<&str> {
     caches.iter().map(|(outcome, _)| outcome.as_str()).collect()
 }
 
-/// A text without its line breaks, as a table wraps it.
+/// Returns a text without the line breaks of a table.
 fn on_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -46,7 +46,8 @@ fn on_one_line(text: &str) -> String {
 const SESSIONS: &str =
     "{ type: concurrent, target_concurrent_sessions: !expand [1, 2, 3], rampup_seconds: 0 }";
 
-/// What the first run leaves in the server's cache the others find there: they are told, in the words of a single run.
+/// Later runs hit the cache entries of the first run: each of them reports it with the message of a
+/// single run.
 #[test]
 fn a_sweep_tells_of_runs_that_found_a_warm_cache() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -73,7 +74,7 @@ fn a_sweep_tells_of_runs_that_found_a_warm_cache() {
     assert_eq!(warm, [false, true, true]);
 }
 
-/// What the document recommends: the file in it, with more sessions than a test waits for.
+/// The recommended file of the document, with more sessions than are practical in a test.
 #[test]
 fn a_seed_for_each_run_keeps_the_cache_cold() {
     let document = std::fs::read_to_string(root().join("docs/sweeps.md")).expect("the document");
@@ -94,20 +95,20 @@ fn a_seed_for_each_run_keeps_the_cache_cold() {
     let settings: Vec<Value> = runs(&summary).iter().map(|run| run["settings"].clone()).collect();
     let expected = |seed: u64, sessions: u64| serde_json::json!({"seed": seed, "traffic_scheduler.target_concurrent_sessions": sessions});
     assert_eq!(settings, [expected(1, 1), expected(2, 4)]);
-    // The same file again sends the same prompts again.
+    // The same file sends the same prompts again.
     let (again, _) = swept(folder.path(), &sim, &file);
     sim.stop();
     assert_eq!(outcomes(&caches(&again)), ["failed", "failed"]);
 }
 
-/// Who gives the sweep in the place of a run learns which runs there are.
+/// A sweep in place of a run is rejected with a list of its runs.
 #[test]
 fn what_takes_a_run_names_the_runs_of_a_sweep() {
     let folder = tempfile::tempdir().expect("a folder");
     let traffic = SESSIONS.replace("[1, 2, 3]", "[1, 2, 3, 4, 5]");
     let file = scenario(folder.path(), "s.yml", &text(&traffic, "64"));
     assert_code(&simulate(folder.path(), &file, &[]), 0);
-    // It may have been moved: the runs lie in it.
+    // The sweep may have been moved: its runs are in its folder.
     let sweep = folder.path().join("moved");
     std::fs::rename(sweep_folder(folder.path()), &sweep).expect("moved");
     for command in ["health", "evaluate"] {

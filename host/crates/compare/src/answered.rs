@@ -161,8 +161,8 @@ mod tests {
         }
     }
 
-    /// A point, and half of what lies beyond the percentile: 5 % of P90 and 0.5 % of P99, of which
-    /// the point is less in the first case.
+    /// The limit is a point, or half of the samples beyond the percentile if that is less: 5 % for
+    /// P90 and 0.5 % for P99, so that the point applies to P90.
     #[test]
     fn losses_matter_from_a_point_on_or_half_of_what_lies_beyond() {
         let percentile = |percent| Statistic::OfSamples(Aggregate::Percentile(percent));

@@ -303,7 +303,8 @@ mod tests {
         assert_eq!(binned.fineness, 8);
         let series = binned.series(320);
         assert_eq!(series.weight(), 640.0);
-        // An eighth of an octave is far wider than a column: every value has its own still.
+        // An eighth of an octave is much wider than a column: every value still has a separate
+        // column.
         let expected = (2f64.powi(40) - 1.0) * (1.0 + 3.5 / 8.0) * 8.0 / 320.0;
         assert!((series.mean().unwrap() / expected - 1.0).abs() < 1e-12);
         assert_eq!(series.quantile(0.0), Some(1.0));

@@ -89,8 +89,8 @@ mod tests {
         RandomStream::new(5, 0, "bootstrap")
     }
 
-    /// Independent samples: the variance of a mean is that of a sample ÷ n, that of a median π/2
-    /// times as much for normal ones.
+    /// Independent samples: the variance of a mean is that of a sample ÷ n; for normal samples,
+    /// that of a median is π/2 times as large.
     #[test]
     fn independent_samples_have_the_variances_of_the_book() {
         let mut draws = RandomStream::new(1, 0, "normal").draws();
@@ -143,10 +143,10 @@ mod tests {
     }
 
     /// With a correlation of 0.8 the variance of a mean is (1 + 0.8) / (1 - 0.8) = 9 times that of
-    /// independent samples. Drawing samples one by one (blocks of samples whose order in time was
-    /// destroyed) gives intervals of a third of the length: they hold the truth with probability 2
-    /// Φ(1.96 / 3) - 1 = 49 %. Blocks in time hold it in about 95 %: of 300 series, three binomial
-    /// standard errors are 3.8 %.
+    /// independent samples. Drawing samples individually (blocks of samples in shuffled order)
+    /// gives intervals of a third of the length, which contain the true value with probability 2
+    /// Φ(1.96 / 3) - 1 = 49 %. Blocks in time contain it in about 95 %: for 300 series, three
+    /// binomial standard errors are 3.8 %.
     #[test]
     fn blocks_in_time_hold_the_truth_and_single_samples_do_not() {
         let (blocks, singly) = coverage(0.8, Resampled::Mean, 0.0, 300);

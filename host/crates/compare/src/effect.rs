@@ -368,10 +368,9 @@ mod tests {
         assert!(p > 0.0001 && p < 0.0002, "{p}");
     }
 
-    /// Logarithms with round figures: ln A = 1, 2, 3 (variance 1) and ln B = 4, 8 (variance 8).
-    /// Errors of the means 1/3 and 4, together 13/3, of which the root is 2.0817. Welch: (13/3)² /
-    /// ((1/3)²/2 + 4²/1) = 18.778 / 16.056 = 1.1696 degrees. The estimate is 6 - 2 = 4, which is
-    /// 1.9215 errors.
+    /// Round logarithms: ln A = 1, 2, 3 (variance 1) and ln B = 4, 8 (variance 8). The errors of
+    /// the means are 1/3 and 4, together 13/3, whose root is 2.0817. Welch: (13/3)² / ((1/3)²/2 +
+    /// 4²/1) = 18.778 / 16.056 = 1.1696 degrees. The estimate is 6 - 2 = 4, which is 1.9215 errors.
     #[test]
     fn welch_by_hand() {
         let a = [1f64, 2.0, 3.0].map(f64::exp);
@@ -408,9 +407,9 @@ mod tests {
         assert_eq!(spread(&[9.0]), None);
     }
 
-    /// 0 of 100 in each of three runs, and 5, 5, 5 against them: the runs differ by nothing, and
-    /// what they tell by themselves, variances of 1 and 8 with 10 degrees, is the error: 5 / 3 at
-    /// 81 / (1/10 + 64/10) = 12.46 degrees.
+    /// 0 of 100 in each of three runs against 5, 5, 5: the runs of a side do not differ, so the
+    /// error is the one within them, with variances of 1 and 8 and 10 degrees: 5 / 3 at 81 / (1/10
+    /// + 64/10) = 12.46 degrees.
     #[test]
     fn runs_that_agree_vary_as_they_tell_by_themselves() {
         let of = |variance| {
@@ -424,13 +423,13 @@ mod tests {
             let seen = super::effect(&a, &b, Scale::Difference, None);
             near(seen.error.unwrap().variance, 9.0);
             near(seen.error.unwrap().freedom, 12.4615);
-            // One run of B: its own error again, as A's is nothing.
+            // One run of B: the error is again that within B, because that of A is 0.
             let b = runs(&[5.0], of(8.0), floor);
             let seen = super::effect(&a, &b, Scale::Difference, None);
             near(seen.error.unwrap().variance, 9.0);
         }
-        // -1, 0, 1: the mean's variance is 1/3, which is less than 1. It is the floor of shares,
-        // and of nothing else.
+        // -1, 0, 1: the variance of the mean is 1/3, which is less than 1. The floor applies to
+        // shares only.
         let seen = |floor| {
             let (a, b) = (
                 runs(&[-1.0, 0.0, 1.0], of(1.0), floor),
@@ -466,7 +465,7 @@ mod tests {
             (differs.p(), differs.interval(0.95)),
             (Some(0.0), Some((1.0, 1.0)))
         );
-        // A difference from rounding is none, however small the error.
+        // A difference from rounding counts as 0, however small the error.
         assert_eq!(
             seen(0.663, 0.663_000_000_000_000_1, Scale::Difference).p(),
             Some(1.0)
@@ -506,7 +505,7 @@ mod tests {
         };
         near(seen.p().unwrap(), 0.15596);
         assert!(seen.lacks_only_runs(0.05));
-        // Three a side: 4 √(3/2) = 4.90 errors with 2 degrees, p = 1 - t/√(2 + t²) = 0.0392.
+        // Three runs per side: 4 √(3/2) = 4.90 errors with 2 degrees, p = 1 - t/√(2 + t²) = 0.0392.
         assert_eq!(seen.runs_that_would_tell(0.05), Some(3));
         assert_eq!(seen.runs_that_would_tell(0.039), Some(4));
         let weak = Effect {

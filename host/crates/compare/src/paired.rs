@@ -145,9 +145,9 @@ mod tests {
         RandomStream::new(1, 0, "paired")
     }
 
-    /// What two runs have in common (a length of the answer that varies by 1 from request to
-    /// request) falls out; what is left varies by 0.1 each: the variance of the difference of means
-    /// of n is 2 · 0.01 ÷ n, and not 2 · 1.01 ÷ n.
+    /// The common part of two runs (an answer length that varies by 1 between requests) cancels.
+    /// The rest varies by 0.1 in each: the variance of the difference of means of n requests is 2 ·
+    /// 0.01 ÷ n instead of 2 · 1.01 ÷ n.
     #[test]
     fn pairing_removes_what_requests_have_in_common() {
         let n = 4000u64;
@@ -175,7 +175,8 @@ mod tests {
         assert!(median < 0.2 * 2.0 * 1.01 * 1.57 / n as f64, "{median}");
     }
 
-    /// The influence on the difference is B's less A's, so that of equal runs is 0 in every cell.
+    /// The influence on the difference is that of B minus that of A, so it is 0 in every cell for
+    /// equal runs.
     #[test]
     fn influence_of_equal_runs_cancels() {
         let value = |key: u64| 1.0 + (key * 37 % 100) as f64;

@@ -113,8 +113,8 @@ mod tests {
         RandomStream::new(7, 0, "whole run")
     }
 
-    /// (40 + 1) / (120 + 2) = 0.33607, × 0.66393 ÷ 122 = 0.0018289; of none, 1/122 × 121/122 ÷ 122
-    /// = 0.00006664.
+    /// (40 + 1) / (120 + 2) = 0.33607, × 0.66393 ÷ 122 = 0.0018289; for 0 of 120, 1/122 × 121/122 ÷
+    /// 122 = 0.00006664.
     #[test]
     fn shares_of_counts_have_the_variance_of_agresti_and_caffo() {
         let of = |part, whole| Counted { part, whole }.variance().map(|known| known.variance);

@@ -1,4 +1,5 @@
-//! The forms of a comparison that others read, and where they go: files, each whole or as it was, or standard output.
+//! Machine-readable outputs of a comparison and their destinations: standard output, or files that
+//! are replaced atomically.
 
 use std::path::{Path, PathBuf};
 
@@ -6,15 +7,15 @@ use crate::cli::args::CompareArgs;
 use veeksha_app::Failure;
 use veeksha_present::terminal;
 
-/// Whether one of them takes the place of the table on standard output.
+/// Returns true if one of the outputs replaces the table on standard output.
 pub(super) fn take_output(args: &CompareArgs) -> bool {
     forms(args).iter().any(|(_, path)| path.is_some_and(is_output))
 }
 
-/// Writes one to where it goes, if it is wanted.
+/// Writes one output to its destination, if it was requested.
 ///
 /// # Errors
-/// If it cannot be written; what was there stays.
+/// If it cannot be written. An existing file is then unchanged.
 pub(super) fn write(
     path: Option<&Path>,
     text: impl FnOnce() -> Result<String, Failure>,
@@ -29,7 +30,8 @@ pub(super) fn write(
     }
 }
 
-/// Refuses to write two of them to one place: the last would take the place of the others, or stand among them.
+/// Rejects two outputs with the same destination: the last one would overwrite the others, or be
+/// mixed with them.
 pub(super) fn check(args: &CompareArgs) -> Result<(), Failure> {
     let mut printed: Vec<&str> = Vec::new();
     let mut taken: Vec<(&str, PathBuf)> = Vec::new();
@@ -61,7 +63,7 @@ pub(super) fn check(args: &CompareArgs) -> Result<(), Failure> {
     }
 }
 
-/// Each form by its flag, with where it goes.
+/// Returns each output by its flag, with its destination.
 fn forms(args: &CompareArgs) -> [(&'static str, Option<&Path>); 3] {
     [
         ("--json", args.json.as_deref()),
@@ -74,7 +76,8 @@ fn is_output(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// The file behind a path, however it is written; of a file that is not there yet, its name in the folder behind the path's.
+/// Returns the canonical path of the file. For a file that does not exist yet, this is its name in
+/// the canonical folder.
 fn place(path: &Path) -> PathBuf {
     let found = path.canonicalize().or_else(|_| {
         let absolute = std::path::absolute(path)?;

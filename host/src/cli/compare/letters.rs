@@ -1,15 +1,16 @@
-//! Short names of the sides for the headings of a table, which the names of folders may be too long for.
+//! Short names of the sides for the headings of a table, where folder names may be too long.
 
 use std::collections::BTreeSet;
 
 use veeksha_compare::{Comparison, SideLabels};
 
-/// The letter of each side: `A` for the baseline, `B`, `C`, ... for those held against it.
+/// The letter of each side: `A` for the baseline, `B`, `C`, ... for the candidates.
 ///
-/// Remarks call sides and runs by the names of their folders. So a letter that is the name of a folder stands for that folder and for no
-/// other one: the side of that name has it, and where it is the name of a run no side does.
+/// Remarks refer to sides and runs by the names of their folders. A letter that is also the name of
+/// a folder must therefore refer to that folder only: if it is the name of a side, that side has
+/// the letter; if it is the name of a run, no side has it.
 pub(super) struct Letters {
-    /// The labels of sides with their letters.
+    /// Labels of the sides with their letters.
     letters: Vec<(String, String)>,
 }
 
@@ -41,7 +42,7 @@ impl Letters {
         }
     }
 
-    /// That of the side with this label.
+    /// Returns the letter of the side with this label.
     pub(super) fn letter(&self, label: &str) -> String {
         let mut letters = self.letters.iter();
         let known = letters.find(|(known, _)| known == label);
@@ -67,7 +68,7 @@ mod tests {
 
     use super::*;
 
-    /// The letters of sides with these labels and runs.
+    /// Returns the letters of sides with these labels and runs.
     fn letters(sides: &[(&str, &[&str])]) -> Vec<String> {
         let side = |(label, runs): &(&str, &[&str])| Side {
             label: (*label).to_owned(),
@@ -101,7 +102,7 @@ mod tests {
         assert_eq!(letters(&[("B", &["1"]), ("A", &["2"])]), ["B", "A"]);
         assert_eq!(letters(&[("B", &["1"]), ("new", &["2"])]), ["B", "A"]);
         assert_eq!(letters(&[("old", &["1"]), ("A", &["2"])]), ["B", "A"]);
-        // Of runs too: those of `old` are called A and B.
+        // The same applies to runs: those of `old` are named A and B.
         assert_eq!(letters(&[("old", &["A", "B"]), ("new", &["1"])]), ["C", "D"]);
     }
 }

@@ -1,4 +1,4 @@
-//! A run, as far as it is compared.
+//! The data of a run that is compared.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ use veeksha_present::terminal;
 
 use super::wanted::Wanted;
 
-/// Keys that differ from run to run and say nothing of what was measured.
+/// Keys that differ from run to run without any effect on the measurement.
 const BESIDE: [&str; 1] = ["output_dir"];
 
 /// Reads the record of a run.
@@ -27,7 +27,8 @@ pub(super) fn read(path: &Path, wanted: &mut Wanted) -> Result<RunData, Failure>
     let definitions = run.definitions()?;
     let scenario = run.loaded.scenario.clone();
     let catalogue = objectives::catalogue(&definitions)?;
-    // What a good request is stands in the scenario; objectives of plugins that are gone cannot be asked again.
+    // The conditions of a good request are in the scenario. Objectives on plugins that no longer
+    // exist cannot be evaluated again.
     let objectives =
         objectives::of_scenario(&run.loaded, run.lua_request_checks.clone(), &catalogue).unwrap_or_default();
     let mut evaluator =
@@ -79,7 +80,7 @@ pub(super) fn read(path: &Path, wanted: &mut Wanted) -> Result<RunData, Failure>
     })
 }
 
-/// What the run was asked to send.
+/// Returns the requested load.
 fn load(traffic: &Traffic) -> Load {
     match traffic {
         Traffic::Rate(rate) => Load::Arrivals {
@@ -98,7 +99,7 @@ fn load(traffic: &Traffic) -> Load {
     }
 }
 
-/// What the certificate finds of a metric, or of the run as a whole.
+/// Returns the certificate's verdict on a metric, or on the whole run.
 fn trust(certificate: &Certificate, of: Option<Metric>) -> Trust {
     let findings = || {
         certificate
@@ -147,7 +148,7 @@ fn figures(evaluation: &Evaluation, wanted: &Wanted) -> Vec<FigureData> {
     data.collect()
 }
 
-/// Whether a figure counts what there was, in all or in a second, and not what came of each request.
+/// Returns true if a value is an amount or a rate, and not a property of each request.
 fn grows_with_load(figure: RunMetric) -> bool {
     match figure {
         RunMetric::GoodRequestsPerSecond
@@ -173,7 +174,7 @@ fn grows_with_load(figure: RunMetric) -> bool {
     }
 }
 
-/// What a figure is made of, request by request.
+/// Returns the contributions of the requests to a run-level value.
 fn parts(evaluation: &Evaluation, figure: RunMetric, value: f64) -> Option<Parts> {
     let mut samples = TimedSamples::new();
     evaluation.samples.each_part(figure, |at, value, weight| {
@@ -184,7 +185,8 @@ fn parts(evaluation: &Evaluation, figure: RunMetric, value: f64) -> Option<Parts
     let unsent = counts.intended().saturating_sub(counts.requests);
     match figure {
         RunMetric::Goodput | RunMetric::NeverSentShare => {
-            // When they would have ended is not known. All at one time, they are taken to have one cause.
+            // The instants at which they would have ended are unknown. Equal instants make the
+            // bootstrap treat them as one event.
             let at = window.map_or(0, |(_, end)| end);
             let withheld = match figure {
                 RunMetric::NeverSentShare => (value * counts.intended() as f64).round() as u64,
@@ -211,7 +213,7 @@ fn parts(evaluation: &Evaluation, figure: RunMetric, value: f64) -> Option<Parts
 
 fn metrics(evaluation: &Evaluation, certificate: &Certificate, wanted: &Wanted) -> Vec<MetricData> {
     let samples = &evaluation.samples;
-    // Where every chunk carries one token, the times between tokens are those between chunks.
+    // If every chunk carries one token, the times between tokens equal those between chunks.
     let is_repeated = |name: &str| name == "itl" && samples.itl_is_tbc() && wanted.is_everything();
     let infos = samples.catalogue().iter().filter(|info| {
         samples.summary(&info.name).is_some() && wanted.has(&info.name) && !is_repeated(&info.name)
@@ -238,7 +240,7 @@ fn metrics(evaluation: &Evaluation, certificate: &Certificate, wanted: &Wanted) 
     data.collect()
 }
 
-/// The configuration, flattened to paths and values.
+/// Returns the configuration, flattened to paths and values.
 fn settings(config: &str) -> Vec<(String, String)> {
     let Ok(document) = Document::from_yaml(config, "config.yml") else {
         return Vec::new();

@@ -11,10 +11,10 @@ use super::letters::Letters;
 use crate::cli::args::CompareArgs;
 use veeksha_present::terminal;
 
-/// Width of the table where nothing says how wide it may be.
+/// Width of the table where the width of the terminal is unknown.
 const WIDTH: usize = 140;
 
-/// What most people look at first.
+/// Metrics that are shown by default.
 const SHOWN: [&str; 10] = [
     "ttfc",
     "ttfc_from_intended",
@@ -28,7 +28,7 @@ const SHOWN: [&str; 10] = [
     "goodput",
 ];
 
-/// Tables for figures, and lines for what must not be cut.
+/// Prints tables for metrics, and lines for texts that must not be truncated.
 pub(super) fn show(comparison: &Comparison, args: &CompareArgs) {
     let letters = Letters::of(comparison);
     for (table, candidate) in comparison.tables().iter().zip(&comparison.candidates) {
@@ -55,7 +55,8 @@ pub(super) fn show(comparison: &Comparison, args: &CompareArgs) {
     lines("Of all cells", &comparison.remarks);
 }
 
-/// How wide the table may be: as `COLUMNS` says. Whoever reads a log or a file cannot make it wider, so that nothing is cut there.
+/// Returns the width of the table: that of `COLUMNS`, but outside of a terminal at least the full
+/// width, because a log or a file cannot be widened and must not be truncated.
 fn width(section: &Section) -> usize {
     let columns = std::env::var("COLUMNS")
         .ok()
@@ -67,7 +68,7 @@ fn width(section: &Section) -> usize {
     }
 }
 
-/// The width at which no name of a figure is cut.
+/// Returns the width at which no metric name is truncated.
 fn whole_width(section: &Section) -> usize {
     let length = |text: &String| text.chars().count();
     let tabled = || section.rows.iter().filter(|row| !row.cells.is_empty());
@@ -79,7 +80,8 @@ fn whole_width(section: &Section) -> usize {
     names.max(length(&section.title)) + widths + 2
 }
 
-/// A title, and a line for each text, whole however long it is. Names of folders and plugins are in them.
+/// Prints a title and one line per text, at full length. The texts contain names of folders and
+/// plugins.
 fn lines(title: &str, texts: &[String]) {
     if texts.is_empty() {
         return;
@@ -106,7 +108,7 @@ fn named(letter: &str, side: &SideLabels) -> String {
     }
 }
 
-/// Whether a row is shown without being asked for.
+/// Returns true if a row is shown by default.
 fn stands_out(row: &TableRow, built_in: &Catalogue) -> bool {
     let name = row.name.split(' ').next().unwrap_or_default();
     let known = built_in.get(name).is_some() || built_in.figure(name).is_some();

@@ -1,4 +1,5 @@
-//! Which runs the folders on the command line hold: one, several of one kind, or the cells of a sweep.
+//! Runs in the folders of the command line: a single run, repeats of a run, or the cells of a
+//! sweep.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,18 +12,18 @@ use veeksha_app::secrets::{is_numbered, is_redacted};
 use veeksha_app::sweep_manifest::{self, SweptRun, is_run, is_sweep};
 use veeksha_present::terminal;
 
-/// A cell of a sweep, or all there is; with the folders of the runs that each side has of it.
+/// A cell of a sweep, or the whole comparison, with the folders of the runs of each side.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Cell {
-    /// `arrival_rate = 2`; `None` where sides are no sweeps.
+    /// `arrival_rate = 2`; `None` if the sides are not sweeps.
     pub(super) name: Option<String>,
-    /// Of its settings those that lack what is secret, by the names of their keys.
+    /// Keys of its settings whose values are redacted.
     pub(super) masked: Vec<String>,
-    /// In the order of the command line.
+    /// Sides in the order of the command line.
     pub(super) sides: Vec<Folders>,
 }
 
-/// A side, and its runs.
+/// A side with its runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Folders {
     pub(super) label: String,
@@ -30,7 +31,7 @@ pub(super) struct Folders {
 }
 
 impl Cell {
-    /// What is to be known of how its runs were found on each side.
+    /// Returns the remark on runs that were matched by their position in the sweep, if any were.
     pub(super) fn matched_by_place(&self) -> Option<String> {
         (!self.masked.is_empty()).then(|| {
             format!(
@@ -42,16 +43,16 @@ impl Cell {
     }
 }
 
-/// What a folder holds.
+/// Content of a folder.
 enum Holds {
     Runs(Vec<PathBuf>),
     Sweep(Vec<SweptRun>),
 }
 
-/// The cells that the folders hold.
+/// Returns the cells of the folders.
 ///
 /// # Errors
-/// Where a folder holds no run, or where some folders hold sweeps and others do not.
+/// If a folder has no run, or if only some of the folders are sweeps.
 pub(super) fn cells(paths: &[PathBuf]) -> Result<Vec<Cell>, Failure> {
     let labels = labels(paths);
     let mut runs = Vec::new();
@@ -78,7 +79,7 @@ pub(super) fn cells(paths: &[PathBuf]) -> Result<Vec<Cell>, Failure> {
     Ok(paired(&labels, &sweeps))
 }
 
-/// The cells of all sweeps, in the order in which they come first.
+/// Returns the cells of all sweeps, in the order of their first occurrence.
 fn paired(labels: &[String], sweeps: &[(&PathBuf, &String, Vec<SweptRun>)]) -> Vec<Cell> {
     let all = || sweeps.iter().flat_map(|(_, _, runs)| runs);
     let keys: BTreeSet<&str> = all()
@@ -113,7 +114,7 @@ fn paired(labels: &[String], sweeps: &[(&PathBuf, &String, Vec<SweptRun>)]) -> V
     seen.into_iter().map(of_cell).collect()
 }
 
-/// `arrival_rate = 2, seed = 7`: keys by the ends of their paths that tell them apart.
+/// Formats `arrival_rate = 2, seed = 7`, with each key shortened to a unique suffix of its path.
 fn name_of(settings: &[(String, String)], keys: &BTreeSet<&str>) -> String {
     let texts = texts(settings, |key| short(key, keys));
     match texts.is_empty() {
@@ -129,7 +130,8 @@ fn texts<'a>(settings: &'a [(String, String)], called: impl Fn(&'a str) -> &'a s
         .collect()
 }
 
-/// The end of a path that no other one has; what says nothing by itself (`value`) with what stands before it.
+/// Returns the shortest suffix of a path that no other path has. A generic suffix (`value`) is
+/// extended by the preceding key.
 fn short<'a>(key: &'a str, keys: &BTreeSet<&str>) -> &'a str {
     let starts = key.rmatch_indices('.').map(|(at, _)| at + 1).chain([0]);
     let mut ends = starts.map(|start| &key[start..]);
@@ -158,7 +160,7 @@ fn mixed(path: &Path, swept: &[SweptRun], other: &str) -> Failure {
     ))
 }
 
-/// A name for each folder; those of one name are told apart by their place.
+/// Returns a label for each folder. Folders with equal names are distinguished by their paths.
 fn labels(paths: &[PathBuf]) -> Vec<String> {
     let mut labels: Vec<String> = Vec::new();
     for (place, path) in paths.iter().enumerate() {
@@ -172,7 +174,7 @@ fn labels(paths: &[PathBuf]) -> Vec<String> {
     labels
 }
 
-/// The name of a folder, that of what a link leads to.
+/// Returns the name of a folder; for a link, that of its target.
 pub(super) fn label(path: &Path) -> String {
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     real.file_name().map_or_else(
@@ -205,14 +207,14 @@ fn holds(path: &Path) -> Result<Holds, Failure> {
         ))
         .hinted("name the folder of a run or of a sweep")),
         (true, true) => {
-            // Opening it says what is missing.
+            // Opening the folder reports what is missing.
             RecordedRun::open(path, true)?;
             Ok(Holds::Runs(vec![path.to_owned()]))
         }
     }
 }
 
-/// The runs of a sweep, which its manifest tells apart.
+/// Returns the runs of a sweep, as listed in its manifest.
 fn swept_runs(sweep: &Path) -> Result<Vec<SweptRun>, Failure> {
     let runs = sweep_manifest::runs(sweep)?;
     let unknown = |settings: &&Vec<(String, String)>| {
@@ -243,7 +245,8 @@ fn swept_runs(sweep: &Path) -> Result<Vec<SweptRun>, Failure> {
     }
 }
 
-/// The folders within a folder that are something, each once: a link to one of the others (`latest`) is none of its own.
+/// Returns the matching folders within a folder, each only once: a link to one of the others
+/// (`latest`) is not counted separately.
 fn within(path: &Path, is_meant: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
     let mut found: Vec<PathBuf> = entries

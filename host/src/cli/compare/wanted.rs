@@ -1,4 +1,4 @@
-//! The metrics and figures that are looked at.
+//! Selection of the compared metrics.
 
 use std::path::PathBuf;
 
@@ -6,20 +6,20 @@ use veeksha_metrics::Catalogue;
 
 use veeksha_app::Failure;
 
-/// The metrics and figures that are looked at: all, or those that `--metrics` and then `--fail-if` name.
+/// The compared metrics: all, or those in `--metrics` and `--fail-if`.
 pub(super) struct Wanted {
-    /// As they were written.
+    /// Names in `--metrics`, as given.
     asked: Vec<String>,
-    /// What `--fail-if` names; it is checked elsewhere.
+    /// Names in `--fail-if`, which are validated separately.
     judged: Vec<String>,
-    /// Their own names, as far as the runs that were read know them.
+    /// Canonical names, as far as the runs read so far define them.
     names: Vec<String>,
-    /// Of those asked for that no run knew so far, the name that was perhaps meant.
+    /// Names in `--metrics` that no run has defined so far, each with the most similar known name.
     unknown: Vec<(String, Option<String>)>,
 }
 
 impl Wanted {
-    /// Everything, if nothing is asked for.
+    /// Creates the selection; without names it contains everything.
     pub(super) fn new(asked: &[String], judged: &[&str]) -> Wanted {
         Wanted {
             asked: asked.iter().map(|name| name.trim().to_owned()).collect(),
@@ -33,7 +33,7 @@ impl Wanted {
         self.asked.is_empty()
     }
 
-    /// Looks the names up among those of a run, plugins' among them.
+    /// Looks up the names among the metrics of a run, including those of plugins.
     pub(super) fn look_in(&mut self, catalogue: &Catalogue) {
         let own_name = |written: &str| {
             let metric = catalogue.get(written).map(|info| info.name.clone());
@@ -59,7 +59,7 @@ impl Wanted {
         self.is_everything() || self.names.iter().any(|wanted| wanted == name)
     }
 
-    /// Refuses a name that none of the runs knows.
+    /// Rejects a name that none of the runs defines.
     pub(super) fn check(&self, runs: &[PathBuf]) -> Result<(), Failure> {
         let Some((written, meant)) = self.unknown.first() else {
             return Ok(());

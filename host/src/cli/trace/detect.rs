@@ -1,8 +1,9 @@
-//! Which flavor reads a file: told by its columns.
+//! Detection of a file's flavor from its columns.
 
 use veeksha_trace::Sniffed;
 
-/// A flavor, and the columns that tell it from those further down. Of several that fit, the first is meant.
+/// Flavors with the columns that distinguish them from the flavors after them. The first match
+/// wins.
 const SIGNS: [(&str, &[&[&str]]); 15] = [
     ("burstgpt", &[&["Timestamp", "Request tokens", "Response tokens"]]),
     ("azure", &[&["TIMESTAMP", "ContextTokens", "GeneratedTokens"]]),
@@ -56,18 +57,19 @@ const SIGNS: [(&str, &[&[&str]]); 15] = [
     ("untimed_content_multi_turn", &[&["conversation"], &["messages"]]),
 ];
 
-/// What a file's columns say of it.
+/// Result of the detection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Told {
-    /// This flavor reads it.
+    /// The flavor that reads the file.
     Flavor(&'static str),
-    /// Lengths with a `timestamp`, which is seconds to `request_log` and milliseconds to `mooncake`.
+    /// Lengths with a `timestamp`, which `request_log` reads as seconds and `mooncake` as
+    /// milliseconds.
     SecondsOrMilliseconds,
-    /// No flavor that is known.
+    /// No known flavor matches.
     Nothing,
 }
 
-/// The flavor whose columns a file has.
+/// Detects the flavor of a file from its columns.
 pub(super) fn flavor(sniffed: &Sniffed) -> Told {
     let has = |name: &&str| sniffed.columns.iter().any(|column| column == name);
     let found = SIGNS

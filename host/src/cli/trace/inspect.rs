@@ -52,7 +52,7 @@ pub(super) fn inspect(args: &InspectArgs) -> Result<u8, Failure> {
     Ok(veeksha_exit::DONE)
 }
 
-/// The cumulative share of each distribution: nothing in it depends on a choice of bins.
+/// Returns the cumulative distributions, which do not depend on a choice of bins.
 fn panels(report: &TraceStats) -> Vec<Panel> {
     let distributions = report.distributions().into_iter();
     distributions

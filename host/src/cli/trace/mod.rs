@@ -1,4 +1,4 @@
-//! `veeksha-host trace`: looks at recorded traces, converts them, and makes others like them.
+//! `veeksha-host trace`: inspects recorded traces, converts them, and synthesizes similar ones.
 
 mod convert;
 mod detect;

@@ -1,4 +1,5 @@
-//! Where a new trace is written. A file takes its place only when it is whole: what stood there survives a failure.
+//! Destination of a new trace. A file is replaced only after the new one is complete, so that a
+//! failure preserves the existing file.
 
 use std::fs::File;
 use std::io::{BufWriter, ErrorKind, Stdout, Write};
@@ -8,16 +9,16 @@ use super::subject::Subject;
 use crate::interrupt::{Finishing, Interrupts};
 use veeksha_app::Failure;
 
-/// Whether a line went out.
+/// Result of writing a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Written {
-    /// It did.
+    /// The line was written.
     Yes,
-    /// The reader has gone away (`| head`): it has seen what it wanted.
+    /// The reader closed the pipe (`| head`) and needs no more output.
     NobodyReads,
 }
 
-/// Standard output, or a file to be.
+/// Standard output, or a file that is not complete yet.
 pub(super) struct Output(Sink);
 
 enum Sink {
@@ -32,7 +33,7 @@ enum Sink {
 }
 
 impl Output {
-    /// Opens `path`, which must not be what is read; without one, standard output.
+    /// Opens `path`, which must not be an input file; without a path, standard output.
     pub(super) fn to(
         path: Option<&Path>,
         subject: &Subject,
@@ -75,7 +76,7 @@ impl Output {
         }
     }
 
-    /// Ends the output; a file gets its name.
+    /// Completes the output. A file is renamed to its final name.
     pub(super) fn finish(self) -> Result<(), Failure> {
         match self.0 {
             Sink::Terminal(mut out) => match out.flush() {

@@ -1,4 +1,4 @@
-//! The trace that a command looks at: a file whose flavor is found out, or that of a scenario.
+//! Input of a trace command: a file whose flavor is detected, or the trace of a scenario.
 
 use std::num::NonZeroU32;
 use std::ops::ControlFlow;
@@ -19,37 +19,37 @@ use veeksha_app::{Loaded, Source};
 use veeksha_app::{prompts, shipped, tokenizers, traces};
 use veeksha_present::terminal;
 
-/// Sessions of a trace without an end that are looked at, unless the user says how many.
+/// Number of sessions read from an endless trace, unless the user gives another one.
 const OF_ENDLESS: u64 = 1000;
-/// Sessions that are asked for at once.
+/// Number of sessions requested at a time.
 const BATCH: u64 = 64;
 
 /// An open trace.
 pub(super) struct Subject {
-    /// What is in it.
+    /// The trace itself.
     pub(super) trace: Trace,
-    /// The flavor's name.
+    /// Name of its flavor.
     pub(super) flavor: String,
-    /// Where it lies.
+    /// Path of the trace.
     pub(super) path: PathBuf,
-    /// What the command line named: the trace, or the scenario.
+    /// Path on the command line: the trace, or the scenario.
     pub(super) named: PathBuf,
-    /// Counts the tokens of verbatim text.
+    /// Tokenizer for verbatim text.
     pub(super) tokenizer: Tokenizer,
     sessions: Option<u64>,
-    /// Tokens of the flavor's hash blocks, where it has any.
+    /// Tokens per hash block, if the flavor has hash blocks.
     block_size: Option<u32>,
 }
 
 impl Subject {
-    /// Opens the trace that the command line names: as it stands in the file, once.
+    /// Opens the trace of the command line, in file order and without repetition.
     pub(super) fn open(args: &TraceArgs) -> Result<Subject, Failure> {
         let mut loaded = if is_scenario(&args.trace) {
             of_scenario(args)?
         } else {
             of_file(args)?
         };
-        // What is looked at is the recording, not how a scenario would send it.
+        // The command reads the recording itself, not the traffic that a scenario would make of it.
         loaded.scenario.traffic_scheduler = Traffic::default();
         let Generator::Trace(trace) = &mut loaded.scenario.session_generator else {
             return Err(Failure::usage(format!(
@@ -60,7 +60,8 @@ impl Subject {
         trace.keys.wrap_mode = Some(false);
         trace.keys.shuffle = Shuffle::Never;
         trace.keys.salt = Salt::Named(SaltName::Off);
-        // What may be skipped has to be found first; else it is found on the way.
+        // Rows that may be skipped must be found before the first session; other errors are found
+        // while reading.
         if trace.keys.check == RowCheck::Auto && trace.keys.on_bad_row == OnBadRow::Error {
             trace.keys.check = RowCheck::Rows;
         }
@@ -85,7 +86,8 @@ impl Subject {
         })
     }
 
-    /// Refuses to write over what is read: the trace, a file of its folder, or the scenario.
+    /// Rejects an output that would overwrite an input: the trace, a file in its folder, or the
+    /// scenario.
     pub(super) fn guard(&self, output: &Path) -> Result<(), Failure> {
         let same = |read: &Path| match (read.canonicalize(), output.canonicalize()) {
             (Ok(read), Ok(output)) => read == output || read.is_dir() && output.parent() == Some(&*read),
@@ -100,7 +102,8 @@ impl Subject {
         }
     }
 
-    /// Tokens of a hash block in what is written: as asked for, else as in the trace, else as in Mooncake's.
+    /// Returns the tokens per hash block of the output: the requested number, else that of the
+    /// trace, else that of Mooncake.
     pub(super) fn block_size(&self, asked: Option<NonZeroU32>) -> u32 {
         let asked = asked.map(NonZeroU32::get);
         asked
@@ -108,7 +111,7 @@ impl Subject {
             .unwrap_or(veeksha_trace_tools::BLOCK_SIZE)
     }
 
-    /// Hands every session to `take`, in the order of the file, until it has had enough.
+    /// Passes every session to `take`, in file order, until it returns `Break`.
     pub(super) fn each_session(
         &self,
         mut take: impl FnMut(u64, &Session) -> Result<ControlFlow<()>, Failure>,
@@ -137,7 +140,7 @@ impl Subject {
         Ok(())
     }
 
-    /// Counts the tokens of verbatim text.
+    /// Returns a function that counts the tokens of verbatim text.
     pub(super) fn count(&self) -> impl Fn(&str) -> u32 + '_ {
         |text| self.tokenizer.count(text)
     }
@@ -192,7 +195,7 @@ fn of_file(args: &TraceArgs) -> Result<Loaded, Failure> {
     Source::of(document, PathBuf::new()).settle(&keys(args), &[], args.no_cache)
 }
 
-/// The user's keys, as keys of the scenario.
+/// Returns the keys of the command line as keys of a scenario.
 fn keys(args: &TraceArgs) -> Vec<String> {
     let under = |key: &String| format!("session_generator.{key}");
     let mut keys: Vec<String> = args.set.iter().map(under).collect();

@@ -1,4 +1,5 @@
-//! Whether differences are seen where there are some, and not where there are none.
+//! Error rates of verdicts: real differences are detected, and equal sides are not called
+//! different.
 
 use veeksha_compare::{Comparison, Options, Row, Statistic, Verdict, compare};
 use veeksha_slo::Aggregate;
@@ -19,7 +20,7 @@ fn row(comparison: &Comparison, aggregate: Aggregate) -> &Row {
     &rows[place.unwrap_or(rows.len())]
 }
 
-/// Latencies with a long tail, whose neighbours in time are alike: the exponential of an AR(1)
+/// Returns latencies with a long tail and correlated neighbors: the exponential of an AR(1)
 /// process.
 fn latencies(count: usize, scale: f64, purpose: &str, number: u64) -> Vec<f64> {
     let values = autoregressive(0.5, count, &mut draws(purpose, number));
@@ -29,8 +30,8 @@ fn latencies(count: usize, scale: f64, purpose: &str, number: u64) -> Vec<f64> {
         .collect()
 }
 
-/// The same server twice: of 4 figures none is called better or worse in at least 95 % of the cases
-/// (Holm). Of 150, binomial with 0.95: at least 93 % less two standard errors of 1.8 %.
+/// The same server twice: none of 4 rows is called better or worse in at least 95 % of the cases
+/// (Holm). For 150 binomial cases with 0.95: at least 93 % minus two standard errors of 1.8 %.
 #[test]
 fn the_same_twice_shows_no_difference() {
     let seeds = 150;
@@ -48,8 +49,8 @@ fn the_same_twice_shows_no_difference() {
     assert!(quiet as f64 / seeds as f64 >= 0.93, "{quiet} of {seeds}");
 }
 
-/// 10 % slower at n = 2000. The standard error of the mean's relative difference is about
-/// sqrt(2 · 0.26² · 3 / 2000) = 1.4 %, so 10 % are seven of them: all but never missed.
+/// 10 % slower at n = 2000. The standard error of the mean's relative difference is about sqrt(2 ·
+/// 0.26² · 3 / 2000) = 1.4 %, so 10 % are seven standard errors: practically never missed.
 #[test]
 fn a_tenth_slower_is_seen() {
     for seed in 0..30 {
@@ -65,9 +66,9 @@ fn a_tenth_slower_is_seen() {
     }
 }
 
-/// Gaps of 40 answers, all due at once: what an answer's gaps have in common is no chance of each
-/// gap. The levels of answers vary by 20 %, so the mean of 40 of them has an error of 3 %, and of
-/// two sides 4.5 %; gap by gap it would seem to be 0.7 %.
+/// Gaps of 40 answers, all due at once: the common level of an answer's gaps is not independent
+/// noise of each gap. The levels of answers vary by 20 %, so the mean of 40 of them has an error of
+/// 3 %, and the difference of two sides 4.5 %; gap by gap it would seem to be 0.7 %.
 #[test]
 fn the_gaps_of_an_answer_are_not_taken_one_by_one() {
     let of = |label: &str, seed: u64| {
@@ -91,6 +92,7 @@ fn the_gaps_of_an_answer_are_not_taken_one_by_one() {
         assert!(high - low > 0.06, "{}", high - low);
         quiet += usize::from(low <= 0.0 && 0.0 <= high);
     }
-    // 95 % less three binomial standard errors of 3.4 %, and less what so few answers cost.
+    // 95 % minus three binomial standard errors of 3.4 %, and minus the loss of coverage with so
+    // few answers.
     assert!(quiet >= 33, "{quiet} of 40");
 }

@@ -37,8 +37,8 @@ fn read(text: &str) -> Result<FailIf, ParseError> {
     Ok(expression)
 }
 
-/// A has a ttfc of 1 s, B of 1.1 s; tbc and e2e are the same, errors rise from 1 % to 3 %; B has
-/// too few samples of output_throughput.
+/// Returns a comparison: A has a ttfc of 1 s, B of 1.1 s; tbc and e2e are equal, errors rise from 1
+/// % to 3 %; B has too few samples of output_throughput.
 fn comparison(expression: &FailIf, change: impl FnOnce(&mut Side)) -> Comparison {
     let options = Options {
         resamples: 100,
@@ -112,7 +112,8 @@ fn expressions_hold_or_do_not() {
         ("worse(ttfc) or worse(tbc) and worse(tbc)", Fails),
         ("(worse(ttfc) or worse(tbc)) and worse(tbc)", Passes),
         ("not (worse(tbc) or better(tbc))", Fails),
-        // Ten samples are too few to judge, and a part that is settled settles the whole.
+        // Ten samples are too few for a verdict, and a decided part can decide the whole
+        // expression.
         ("worse(output_throughput)", Undecided),
         ("worse(error_rate)", Undecided),
         ("worse(output_throughput) or worse(ttfc)", Fails),
@@ -152,13 +153,13 @@ fn what_cannot_be_compared_does_not_pass() {
     assert_eq!(undecided.candidates[0].outcome, Outcome::Undecided);
     assert!(undecided.fails());
     assert_eq!(of("p99(ttfc) > +5%").candidates[0].outcome, Outcome::Undecided);
-    // What bounds the candidate alone needs no comparison.
+    // A bound on the candidate alone needs no comparison.
     assert!(!of("p99(ttfc) > 2s").fails());
     insta::assert_snapshot!(undecided.candidates[0].reasons.join("\n"), @"not comparable: the workloads of A and B differ within the first 2 sessions");
 }
 
-/// The figures of a record that is damaged are those of what is left of it: neither a bound that
-/// they keep nor one that they miss is told, nor the opposite of either.
+/// The metrics of a damaged record describe its remaining part: a bound on them is undecided
+/// whether they meet it or not, and so is its negation.
 #[test]
 fn a_bound_on_a_run_that_is_invalid_is_not_told() {
     let invalid = |side: &mut Side| {
@@ -186,13 +187,13 @@ fn a_bound_on_a_run_that_is_invalid_is_not_told() {
         .reasons
         .join("\n");
     insta::assert_snapshot!(reasons, @"error_rate is 3 %, and that proves nothing: B is INVALID: the record is damaged; --allow-invalid judges it all the same");
-    // Who asks for that as well has the better reason.
+    // An expression that includes `not_comparable` has the better reason.
     assert_eq!(
         decide("error_rate > 5% or not_comparable", invalid).candidates[0].outcome,
         Outcome::Fails
     );
     assert!(!decide("error_rate > 5% and not not_comparable", invalid).fails());
-    // Those who trust it all the same are answered.
+    // With `Invalid::Judged` the bounds are decided.
     let trusting = Options {
         resamples: 100,
         invalid: Invalid::Judged,
@@ -212,8 +213,8 @@ fn a_bound_on_a_run_that_is_invalid_is_not_told() {
     }
 }
 
-/// A bound on the candidate asks nothing of the baseline, and an INVALID metric leaves the others
-/// as they are.
+/// A bound on the candidate does not involve the baseline, and an INVALID metric does not affect
+/// the others.
 #[test]
 fn only_what_is_invalid_is_not_told() {
     let of = |name: &'static str| {
@@ -280,7 +281,7 @@ fn statistics_beyond_the_usual_are_asked_for() {
             ),
         ]
     );
-    // By their own names.
+    // By their canonical names.
     assert_eq!(
         read("p95(e2e) > 1s").unwrap().statistics()[0].0,
         "end_to_end_latency"
@@ -319,7 +320,7 @@ fn what_is_wrong_is_pointed_at() {
     insta::assert_snapshot!(said.concat());
 }
 
-/// A gate that never fails, or always, tells nothing of a candidate: the bound was meant otherwise.
+/// A gate that never or always fails is uninformative, so the bound must be a mistake.
 #[test]
 fn bounds_that_tell_nothing_are_refused() {
     for (text, problem) in [
@@ -373,7 +374,7 @@ fn bounds_that_tell_nothing_are_refused() {
     ] {
         assert!(read(text).is_ok(), "{text}");
     }
-    // Of what a plugin measures nothing is known.
+    // The range of a plugin's metric is unknown.
     let mut expression = FailIf::parse("mean(score) < -1").unwrap();
     let score = Known {
         name: "score".into(),

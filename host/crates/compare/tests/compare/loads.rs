@@ -1,4 +1,4 @@
-//! Sides that were asked for different loads: what a second holds is what was asked for.
+//! Sides with different requested loads: their rates and counts reflect the request.
 
 use veeksha_compare::{
     Candidate, Comparison, FailIf, FigureData, Load, Options, Outcome, Parts, Side, TimedSamples, Verdict,
@@ -8,8 +8,8 @@ use veeksha_model::Better;
 
 use crate::synthetic::{even, side};
 
-/// A run that answers as many requests a second, evenly, with a metric and the rate of dispatch,
-/// which has no better side.
+/// Creates a run that answers this number of requests per second, evenly, with a metric and the
+/// dispatch rate, which has no better side.
 fn asked_for(label: &str, load: Option<Load>, per_second: u64) -> Side {
     let mut side = side(label, even(1.0));
     let mut samples = TimedSamples::new();
@@ -71,7 +71,7 @@ fn rates_of_open_loops_that_were_asked_for_different_ones_are_not_judged() {
     assert!((row.relative.unwrap() - 0.6).abs() < 1e-9, "shown all the same");
     insta::assert_snapshot!(row.remark.as_deref().unwrap(), @"the sides were asked for different loads: 25 sessions/s and 40 sessions/s");
     insta::assert_snapshot!(candidate.remarks[0], @"A was asked for 25 sessions/s and B for 40 sessions/s: how much there is of something in a second is what was asked for, so rates and counts are shown and not judged; latencies are those under these loads");
-    // What has no better side says how the loads came out, and latencies are the server's.
+    // A value without a better side shows the actual loads, and latencies depend on the server.
     assert_eq!(verdict(candidate, "request_dispatch_rate"), Verdict::Differs);
     assert_eq!(verdict(candidate, "ttfc"), Verdict::NoDifference);
     for gate in [
@@ -84,7 +84,7 @@ fn rates_of_open_loops_that_were_asked_for_different_ones_are_not_judged() {
     }
 }
 
-/// The same loads, unknown ones, and a server that did not keep up: all judged.
+/// Equal loads, unknown ones, and a server that did not keep up are all judged.
 #[test]
 fn rates_of_one_load_are_judged() {
     for (a, b) in [
@@ -99,8 +99,8 @@ fn rates_of_one_load_are_judged() {
     }
 }
 
-/// In a closed loop the server makes the rate: what it delivers with more sessions is judged, and
-/// the reader is told.
+/// In a closed loop the server determines the rate: its throughput with more sessions is judged,
+/// with a remark.
 #[test]
 fn rates_of_closed_loops_are_judged_and_the_loads_told() {
     let sessions = |at_a_time| Some(Load::Sessions { at_a_time });
@@ -113,7 +113,7 @@ fn rates_of_closed_loops_are_judged_and_the_loads_told() {
             "A was asked for 4 sessions at a time and B for 8 sessions at a time: rates and latencies are those under these loads"
         ]
     );
-    // One of them open: its rate is what was asked for.
+    // One of them is open: its rate is the requested one.
     let recorded = Some(Load::Recorded { speedup: 2.0 });
     let comparison = compared(asked_for("A", sessions(4), 25), asked_for("B", recorded, 40));
     let candidate = &comparison.candidates[0];

@@ -1,4 +1,4 @@
-//! Comparisons, through the crate's door.
+//! Comparisons, through the public API of the crate.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod coverage;

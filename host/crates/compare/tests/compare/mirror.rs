@@ -1,4 +1,4 @@
-//! A against B is the mirror of B against A.
+//! Comparing A with B mirrors comparing B with A.
 
 use proptest::prelude::*;
 use veeksha_compare::{ClientError, Counted, MetricData, Options, RunData, Side, TimedSamples, compare};
@@ -8,7 +8,7 @@ use crate::synthetic::run;
 
 fn side(label: &'static str) -> impl Strategy<Value = Side> {
     let sample = || (0u64..10_000_000_000, -0.2..3.0f64);
-    // Often equally many, so that requests have their partners.
+    // Often equal counts, so that requests have partners.
     let samples = prop_oneof![
         prop::collection::vec(sample(), 0..200),
         prop::collection::vec(sample(), 120)
@@ -51,8 +51,9 @@ fn near(one: f64, other: f64) -> bool {
     (one - other).abs() <= 1e-9 * one.abs().max(other.abs()).max(1.0)
 }
 
-/// Whether relative changes are those of a ratio and of its reciprocal, as nearly as numbers beside
-/// -1 can say it: the change to a ratio of 1e-20 is -1, and nothing is left of the ratio.
+/// Returns true if relative changes are those of a ratio and of its reciprocal, up to the precision
+/// of numbers near -1: the change to a ratio of 1e-20 is -1, from which the ratio cannot be
+/// recovered.
 fn reciprocal(one: f64, other: f64) -> bool {
     let (one, other) = (1.0 + one, 1.0 + other);
     (one * other - 1.0).abs() <= 1e-9 + 2.0 * f64::EPSILON * one.max(other)
@@ -91,7 +92,7 @@ proptest! {
         }
     }
 
-    /// The order in which samples come changes nothing.
+    /// The order of the samples does not affect the result.
     #[test]
     fn the_order_of_samples_changes_nothing(
         values in prop::collection::vec(-0.2..3.0f64, 50..200),

@@ -1,11 +1,11 @@
-//! What machines and people get to read.
+//! Outputs for machines and readers.
 
 use veeksha_compare::{Comparison, FailIf, FigureData, Options, Side, compare};
 use veeksha_model::Better;
 
 use crate::synthetic::{even, metric, run};
 
-/// Names and labels that no format may be confused by.
+/// Names and labels that every format must escape.
 const EVIL: &str = "<b>&\"B\"'\n::error::";
 
 fn comparison(label: &str, evil: &str) -> Comparison {
@@ -35,7 +35,8 @@ fn comparison(label: &str, evil: &str) -> Comparison {
     .unwrap()
 }
 
-/// Figures that come of random draws, to four digits: their last ones are no promise.
+/// Shortens numbers that depend on random draws to four digits, because their last digits are not
+/// stable.
 fn shortened(text: String) -> String {
     let mut out = String::new();
     let mut digits = String::new();
@@ -54,8 +55,8 @@ fn shortened(text: String) -> String {
     out.trim_end_matches('\0').to_owned()
 }
 
-/// What one format says of the comparison, all say: that ± is no interval, that copies are on both
-/// sides, and in which state the caches were.
+/// All formats have the same remarks: that ± is not an interval, that copies are on both sides, and
+/// the state of the caches.
 #[test]
 fn every_format_has_the_remarks() {
     let of = |label: &str, cached: f64| {
@@ -144,7 +145,7 @@ fn junit() {
     insta::assert_snapshot!("junit", comparison.junit(None).unwrap());
     let decision = FailIf::parse("worse(ttfc)").unwrap().decide(&comparison);
     let gated = comparison.junit(Some(&decision)).unwrap();
-    // The gate's case fails, and no other one: the report agrees with the exit code.
+    // Only the gate's case fails: the report agrees with the exit code.
     assert_eq!(gated.matches("<failure").count(), 1);
     let passing = FailIf::parse("worse(speed)").unwrap().decide(&comparison);
     assert_eq!(
@@ -192,7 +193,7 @@ fn a_page_is_whole_and_nothing_in_it_is_taken_for_markup() {
     insta::assert_snapshot!(skeleton);
 }
 
-/// Digits that come of random draws do not belong into a snapshot of a page's build.
+/// Removes digits that depend on random draws from a snapshot of the page's structure.
 fn without_numbers(line: &str) -> String {
     let mut out = String::new();
     for c in line.chars() {
@@ -205,7 +206,7 @@ fn without_numbers(line: &str) -> String {
     out
 }
 
-/// Every element that is opened is closed, in order.
+/// Asserts that every element is closed, in order.
 fn assert_balanced(html: &str) {
     let mut open = Vec::new();
     let body = &html[html.find("<html").unwrap()..];

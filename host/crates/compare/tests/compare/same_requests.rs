@@ -7,8 +7,8 @@ use crate::synthetic::{draws, run};
 
 const REQUESTS: u64 = 600;
 
-/// Answers whose lengths vary by a factor of about three to each side, the same ones in every run;
-/// the server's own noise is 2 %.
+/// Creates a side with answer lengths that vary by a factor of about three in each direction, equal
+/// in every run; the server's own noise is 2 %.
 fn side(label: &str, scale: f64, keys: Keys, number: u64) -> Side {
     let mut lengths = draws("lengths", number);
     let mut noise = draws(label, number);
@@ -47,9 +47,8 @@ fn mean(comparison: &Comparison) -> &Row {
     &comparison.candidates[0].rows[0]
 }
 
-/// 2 % slower: lengths give a mean of 600 an error of 0.66 ÷ √600 = 2.7 % a side, so that
-/// independent sides cannot tell; request by request the error is 0.02 √2 · √(1 + 0.66²) ÷ √600 =
-/// 0.14 %.
+/// 2 % slower: the lengths give a mean of 600 an error of 0.66 ÷ √600 = 2.7 % per side, too much
+/// for independent sides; request by request the error is 0.02 √2 · √(1 + 0.66²) ÷ √600 = 0.14 %.
 #[test]
 fn what_lengths_hide_is_seen_request_by_request() {
     for number in 0..20 {
@@ -74,8 +73,8 @@ fn what_lengths_hide_is_seen_request_by_request() {
     }
 }
 
-/// Of 150 pairs that do not differ about 5 % are said to, each looked at by itself: three binomial
-/// standard errors are 5.3 %.
+/// Of 150 pairs without a difference, about 5 % are called different, each judged by itself: three
+/// binomial standard errors are 5.3 %.
 #[test]
 fn the_same_twice_shows_no_difference() {
     let seeds = 150;

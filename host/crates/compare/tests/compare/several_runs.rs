@@ -13,7 +13,7 @@ fn options() -> Options {
     }
 }
 
-/// Runs whose level varies from run to run by `between`, with samples that vary by 10 %.
+/// Creates runs whose level varies between runs by `between`, with samples that vary by 10 %.
 fn noisy(label: &str, runs: u64, scale: f64, between: f64, purpose: &str, number: u64) -> Side {
     let mut draws = draws(purpose, number);
     let mut next = |place: u64| {
@@ -30,7 +30,7 @@ fn noisy(label: &str, runs: u64, scale: f64, between: f64, purpose: &str, number
     }
 }
 
-/// How often the means of the same thing are not said to differ.
+/// Returns the share of pairs without a difference whose means are not called different.
 fn quiet(runs_of_a: u64, runs_of_b: u64, between: f64) -> f64 {
     let seeds = 200;
     let count = (0..seeds)
@@ -47,21 +47,21 @@ fn quiet(runs_of_a: u64, runs_of_b: u64, between: f64) -> f64 {
 }
 
 /// With 5 % between runs and 1 % within (10 % ÷ √100), one run on each side calls nearly every pair
-/// different: the difference is √(5² + 1²) ÷ 1 = 5.1 times what single runs know of, and is within
-/// 1.96 of that with probability 2 Φ(1.96 / 5.1) - 1 = 30 %.
+/// different: the difference is √(5² + 1²) ÷ 1 = 5.1 times the error known from single runs, and is
+/// within 1.96 of it with probability 2 Φ(1.96 / 5.1) - 1 = 30 %.
 #[test]
 fn noise_between_runs_is_not_taken_for_a_difference() {
     let unknown = quiet(1, 1, 0.05);
     assert!((unknown - 0.30).abs() < 0.1, "{unknown}");
-    // 95 % less three binomial standard errors of 1.5 %.
+    // 95 % minus three binomial standard errors of 1.5 %.
     for (a, b) in [(4, 4), (5, 1), (1, 5), (2, 2)] {
         let known = quiet(a, b, 0.05);
         assert!(known >= 0.905, "{a} runs and {b}: {known}");
     }
 }
 
-/// Without noise between runs a difference of 10 %, ten standard errors of one run, is seen by five
-/// runs a side: t = 0.1 / (0.01 √(2/5)) = 16 with 8 degrees.
+/// Without noise between runs, five runs per side detect a difference of 10 %, ten standard errors
+/// of one run: t = 0.1 / (0.01 √(2/5)) = 16 with 8 degrees.
 #[test]
 fn several_quiet_runs_see_what_is_there() {
     for seed in 0..20 {
@@ -74,7 +74,8 @@ fn several_quiet_runs_see_what_is_there() {
     }
 }
 
-/// Sides of one figure, whose logarithm varies from run to run by `spread`: B is `factor` times A.
+/// Returns the verdict on a single value whose logarithm varies between runs by `spread`: B is
+/// `factor` times A.
 fn verdict_of(runs: (usize, usize), spread: (f64, f64), factor: f64, seed: u64) -> (Verdict, f64) {
     let mut draws = draws(&format!("{runs:?} {spread:?} {factor}"), seed);
     let mut side = |label: &str, runs: usize, centre: f64, spread: f64| {
@@ -92,11 +93,11 @@ fn verdict_of(runs: (usize, usize), spread: (f64, f64), factor: f64, seed: u64) 
     (row.verdict, row.p.unwrap())
 }
 
-/// Of 2000 pairs that do not differ 5 % have p ≤ 5 %, and 0.5 % have p ≤ 0.5 %, which is what
-/// verdicts among ten figures need: three binomial standard errors are 1.5 % and 0.5 %. Welch's
-/// approximation adds up to 2 % where sides vary very differently; where the side of the larger
-/// noise has two runs only, and these agree by chance, it adds more to small probabilities, which
-/// is why two runs are few.
+/// Of 2000 pairs without a difference, 5 % have p ≤ 5 %, and 0.5 % have p ≤ 0.5 %, as verdicts
+/// among ten rows require: three binomial standard errors are 1.5 % and 0.5 %. Welch's
+/// approximation adds up to 2 % where the variances of the sides differ greatly. If the noisier
+/// side has only two runs, which agree by chance, it adds more to small probabilities; two runs are
+/// therefore few.
 #[test]
 fn what_does_not_differ_is_called_different_as_often_as_asked() {
     for runs in [(2, 2), (3, 3), (5, 5), (2, 5), (5, 2)] {
@@ -117,16 +118,16 @@ fn what_does_not_differ_is_called_different_as_often_as_asked() {
     }
 }
 
-/// A's logarithms vary by 0.03 and B's by 0.3, so that nearly all of the error is B's, with one
-/// degree less than it has runs.
+/// The logarithms of A vary by 0.03 and those of B by 0.3, so that nearly all of the error is from
+/// B, with one degree less than it has runs.
 ///
-/// * Twice as slow, 5 runs: ln 2 / (0.3 / √5) = 5.2 errors; the bound at 4 degrees is 2.78: seen in
-///   about 95 %.
+/// * Twice as slow, 5 runs: ln 2 / (0.3 / √5) = 5.2 errors; the bound at 4 degrees is 2.78:
+///   detected in about 95 %.
 /// * 20 times as slow: ln 20 / 0.3 = 10 √n errors. 3 runs: 17, the bound at 2 degrees is 4.3,
-///   missed where the spread seems four times as large as it is: exp(-16) of the cases. 2 runs: 14,
-///   and the bound at 1 degree is 12.7: about one half.
+///   missed where the spread seems four times too large: exp(-16) of the cases. 2 runs: 14, and the
+///   bound at 1 degree is 12.7: about one half.
 ///
-/// What is missed is not called "no difference": it is said that more runs would tell.
+/// A missed difference is not called "no difference": the remark recommends more runs.
 #[test]
 fn regressions_are_seen_or_more_runs_are_asked_for() {
     let counted = |runs: usize, factor: f64| {
@@ -144,8 +145,8 @@ fn regressions_are_seen_or_more_runs_are_asked_for() {
         assert!(worse >= least, "20x, {runs} runs: {worse} {few}");
         assert!(worse + few >= 0.99, "20x, {runs} runs: {worse} {few}");
     }
-    // A change of 2x whose noise is 30 % is large and not sure: mostly one of both is said, and
-    // never the wrong way round.
+    // A change of 2x with 30 % noise is large but not certain: mostly one of the two verdicts
+    // applies, and never the opposite one.
     for (runs, asked_for) in [(2, 0.2), (3, 0.05)] {
         let (worse, few) = counted(runs, 2.0);
         assert!(
@@ -155,9 +156,9 @@ fn regressions_are_seen_or_more_runs_are_asked_for() {
     }
 }
 
-/// 10 ms in all runs of A, 50, 300 and 120 ms in those of B: mean logarithms 2.30 and 4.80, errors
-/// 0.006 and 0.52, so 4.8 errors with 2 degrees (p = 4 %). As the only figure it is worse; among 30
-/// that do not differ it is not, and that is no "no difference".
+/// 10 ms in all runs of A; 50, 300 and 120 ms in those of B: mean logarithms 2.30 and 4.80, errors
+/// 0.006 and 0.52, so 4.8 errors with 2 degrees (p = 4 %). As the only row it is worse; among 30
+/// rows without a difference it is not, and the verdict is not "no difference" either.
 #[test]
 fn what_only_more_runs_can_tell_is_said_and_fails_a_gate() {
     let of = |label: &str, ttfc: [f64; 3]| {
@@ -217,8 +218,8 @@ fn shares_that_rise_from_nothing_are_judged() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 300, ..ProptestConfig::default() })]
 
-    /// An interval that leaves out "no change" and the verdict say the same, except for Holm, and
-    /// then the remark names it.
+    /// An interval that excludes "no change" agrees with the verdict, except for Holm's correction,
+    /// which the remark then names.
     #[test]
     fn interval_and_verdict_agree(
         a in prop::collection::vec(0.001..1.0f64, 1..6),
@@ -233,7 +234,7 @@ proptest! {
                 for other in 0..others {
                     let mut figure = run.figures[0].clone();
                     figure.name = format!("other_{other}");
-                    // Below 0 now and then: then the difference is compared.
+                    // Sometimes below 0: then the difference is compared.
                     figure.value = values[place] * (1.0 + other as f64) - shift;
                     run.figures.push(figure);
                 }
@@ -249,7 +250,7 @@ proptest! {
             prop_assert!(row.interval.is_some() != row.relative_interval.is_some());
             let (low, high) = row.interval.or(row.relative_interval).unwrap();
             let leaves_out = low > 0.0 || high < 0.0;
-            // Where one of the bounds is 0 to the last digit, either is right.
+            // If a bound is 0 to the last digit, either result is correct.
             if low.abs() > 1e-9 && high.abs() > 1e-9 {
                 prop_assert_eq!(leaves_out, p <= 1.0 - confidence, "{:?}", row);
             }
@@ -263,7 +264,7 @@ proptest! {
     }
 }
 
-/// A figure of the whole run of which less is better, in seconds.
+/// Creates a side with a run-level value in seconds, where less is better.
 fn latencies(label: &str, values: &[f64]) -> Side {
     let mut side = with_figure(label, values);
     for figure in side.runs.iter_mut().flat_map(|run| &mut run.figures) {
@@ -287,7 +288,7 @@ fn with_figure(label: &str, values: &[f64]) -> Side {
 }
 
 /// Student's t test of 0.90, 0.91, 0.92 against 0.80: standard deviation 0.01, error 0.01 √(1 +
-/// 1/3) = 0.011547 with 2 degrees, of which the 97.5 % is 4.3027 (tables): 0.11 ± 0.04968.
+/// 1/3) = 0.011547 with 2 degrees, whose 97.5 % quantile is 4.3027 (tables): 0.11 ± 0.04968.
 #[test]
 fn figures_of_several_runs_are_judged_by_their_spread() {
     let a = with_figure("A", &[0.90, 0.91, 0.92]);
@@ -309,7 +310,7 @@ fn figures_of_several_runs_are_judged_by_their_spread() {
     let alike = compare(&[a, with_figure("B", &[0.90])], &[], &options()).unwrap();
     assert_eq!(alike.candidates[0].rows[0].verdict, Verdict::NoDifference);
 
-    // Two runs that agree exactly do not tell that every run would.
+    // Two runs that agree exactly do not prove that every run would.
     let exact = compare(
         &[with_figure("A", &[0.0, 0.0]), with_figure("B", &[0.01])],
         &[],

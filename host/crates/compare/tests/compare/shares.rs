@@ -1,4 +1,4 @@
-//! Shares of requests, which are judged by how many requests there were, and rates of one run.
+//! Shares of requests, which are judged by the number of requests, and rates of a single run.
 
 use veeksha_compare::{
     Comparison, FailIf, FigureData, Options, Outcome, Parts, Row, RunData, Side, TimedSamples, Verdict,
@@ -15,8 +15,8 @@ fn options() -> Options {
     }
 }
 
-/// A run of which the requests at these places count: one ends every 10 ms or so, at other instants
-/// in each run.
+/// Creates a run in which the requests at these places count: one ends about every 10 ms, at
+/// different instants in each run.
 fn run(number: u64, requests: u64, fails: impl Fn(u64) -> bool) -> RunData {
     let mut samples = TimedSamples::new();
     let mut failed = 0;
@@ -35,7 +35,7 @@ fn run(number: u64, requests: u64, fails: impl Fn(u64) -> bool) -> RunData {
     }
 }
 
-/// A side of runs in which as many requests fail, spread over the run.
+/// Creates a side whose runs have equal numbers of failed requests, spread over the run.
 fn side(label: &str, numbers: std::ops::Range<u64>, failed: u64, requests: u64) -> Side {
     let fails = |place: u64| (place * 49) % requests < failed;
     Side {
@@ -54,9 +54,8 @@ fn outcome(expression: &str, comparison: &Comparison) -> Outcome {
     decision.candidates[0].outcome
 }
 
-/// 0 of 120 against 40 of 120 is seen however many runs there are, on each side. One each:
-/// variances of at least 0.0000666 and 0.00183 (Agresti and Caffo), so that 1/3 is at most 7.7
-/// errors.
+/// 0 of 120 against 40 of 120 is detected for any number of runs per side. One run each: variances
+/// of at least 0.0000666 and 0.00183 (Agresti and Caffo), so that 1/3 is at most 7.7 errors.
 #[test]
 fn a_third_of_the_requests_failing_is_worse_with_any_number_of_runs() {
     for (a, b) in [(1, 1), (2, 2), (4, 4), (1, 4), (4, 1)] {
@@ -77,7 +76,7 @@ fn a_third_of_the_requests_failing_is_worse_with_any_number_of_runs() {
     }
 }
 
-/// One failure of 120 is no more than chance: Fisher's exact test gives 1.
+/// One failure of 120 is consistent with chance: Fisher's exact test gives 1.
 #[test]
 fn a_single_failure_is_no_difference() {
     for runs in [1, 3] {
@@ -88,8 +87,8 @@ fn a_single_failure_is_no_difference() {
     }
 }
 
-/// Requests that fail by themselves with the same probability are called different in at most about
-/// 5 % of the cases: of 600, two binomial standard errors are 1.8 %.
+/// Requests that fail independently with the same probability are called different in at most about
+/// 5 % of the cases: for 600 cases, two binomial standard errors are 1.8 %.
 #[test]
 fn shares_that_do_not_differ_are_rarely_called_different() {
     for (runs, share) in [(1, 0.02), (1, 0.3), (3, 0.05)] {
@@ -117,8 +116,8 @@ fn shares_that_do_not_differ_are_rarely_called_different() {
     }
 }
 
-/// Failures that come in one burst of 10 s are one event and not 40: their errors are larger than
-/// those of as many spread over the run.
+/// Failures in one burst of 10 s are one event and not 40: their errors are larger than those of
+/// the same number spread over the run.
 #[test]
 fn failures_in_a_burst_tell_less_than_as_many_over_the_run() {
     let width = |fails: fn(u64) -> bool| {
@@ -135,9 +134,9 @@ fn failures_in_a_burst_tell_less_than_as_many_over_the_run() {
     assert!(burst > 1.5 * spread, "{burst} {spread}");
 }
 
-/// 40 of 120 that fail one after the other may be one event, which says little of how often such
-/// events come: more than chance by their number, and not by their times. That is not "no
-/// difference", and no gate passes it.
+/// 40 consecutive failures of 120 may be one event, which reveals little about the rate of such
+/// events: significant by their number, and not by their times. That is not "no difference", and no
+/// gate passes it.
 #[test]
 fn a_burst_asks_for_more_runs() {
     let b = Side {
@@ -153,11 +152,11 @@ fn a_burst_asks_for_more_runs() {
             .is_some_and(|remark| remark.contains("came together"))
     );
     assert_eq!(outcome("worse(any)", &comparison), Outcome::Undecided);
-    // It may be better or may not; worse it is not.
+    // It may or may not be better, but it is not worse.
     assert_eq!(outcome("better(any)", &comparison), Outcome::Passes);
 }
 
-/// 0 of 10 against 5 of 10: too few to say, and that is not "not worse".
+/// 0 of 10 against 5 of 10: too few requests for a verdict, which is not "not worse".
 #[test]
 fn failures_that_cannot_be_judged_do_not_pass() {
     let sides = |a, b| {
@@ -181,14 +180,14 @@ fn failures_that_cannot_be_judged_do_not_pass() {
     assert_eq!(outcome("worse(any)", &comparison), Outcome::Undecided);
     assert_eq!(outcome("better(any)", &comparison), Outcome::Passes);
     assert_eq!(outcome("worse(ttfc)", &comparison), Outcome::Passes);
-    // What is the same, or got better, is no reason to stop.
+    // An equal or better share is no reason to fail.
     for (a, b) in [(2, 2), (5, 0)] {
         let comparison = compare(&sides(a, b), &[], &options()).unwrap();
         assert_eq!(outcome("worse(any)", &comparison), Outcome::Passes);
     }
 }
 
-/// Four copies of a run are one run.
+/// Four copies of a run count as one run.
 #[test]
 fn copies_of_a_run_count_as_one() {
     let copies = |label: &str, failed| Side {
@@ -213,7 +212,7 @@ fn copies_of_a_run_count_as_one() {
             .iter()
             .any(|remark| remark.starts_with("one run on each side"))
     );
-    // Two runs and a copy are two runs.
+    // Two runs and a copy count as two runs.
     let mut two = side("A", 0..2, 0, 120);
     two.runs.push(two.runs[0].clone());
     let comparison = compare(&[two, copies("B", 40)], &[], &options()).unwrap();
@@ -226,8 +225,8 @@ fn copies_of_a_run_count_as_one() {
     );
 }
 
-/// Runs of a metric that agree exactly in what they come to, though their samples do not: their own
-/// errors are all there is.
+/// Runs whose statistics agree exactly, although their samples do not: only the errors within runs
+/// are available.
 #[test]
 fn runs_of_a_metric_that_agree_exactly_are_judged_by_their_samples() {
     let of = |label: &str, centre: f64| Side {
@@ -250,7 +249,7 @@ fn runs_of_a_metric_that_agree_exactly_are_judged_by_their_samples() {
     assert_eq!(row.verdict, Verdict::NoDifference, "{row:?}");
 }
 
-/// A side of one run that answers so many requests in a minute, each after a random time.
+/// Creates a side of one run with this number of answers in a minute, each after a random time.
 fn answering(label: &str, answers: u64, seed: u64) -> Side {
     let mut draws = draws("rates", seed);
     let mut samples = TimedSamples::new();
@@ -275,8 +274,8 @@ fn answering(label: &str, answers: u64, seed: u64) -> Side {
     }
 }
 
-/// Independent answers vary by the root of their number: 3000 against 2700 are -10 % with an error
-/// of √(1/3000 + 1/2700) = 2.65 %, 3000 against 2940 -2 % with 2.6 %.
+/// The number of independent answers varies by its root: 3000 against 2700 is -10 % with an error
+/// of √(1/3000 + 1/2700) = 2.65 %, 3000 against 2940 is -2 % with 2.6 %.
 #[test]
 fn rates_of_one_run_are_judged_by_when_answers_came() {
     let of = |answers| {
@@ -289,7 +288,7 @@ fn rates_of_one_run_are_judged_by_when_answers_came() {
     let width = (high - low) / (2.0 * 1.96 * 0.0265 * 0.9);
     assert!((width - 1.0).abs() < 0.35, "{low} … {high}");
     assert_eq!(of(2940).verdict, Verdict::NoDifference);
-    // More than are kept one by one.
+    // More than are kept individually.
     let many = [answering("A", 140_000, 1), answering("B", 126_000, 2)];
     let comparison = compare(&many, &[], &options()).unwrap();
     assert_eq!(comparison.candidates[0].rows[0].verdict, Verdict::Worse);

@@ -1,5 +1,4 @@
-//! Sides of which one lost more requests than the other: what is known of the answers is known of
-//! the survivors.
+//! Sides with different losses: metrics of answered requests describe the survivors only.
 
 use veeksha_compare::{
     Candidate, Counted, FailIf, FigureData, Options, Outcome, Parts, Side, Statistic, TimedSamples, Verdict,
@@ -17,7 +16,7 @@ fn options() -> Options {
     }
 }
 
-/// 1000 answers of about so many seconds, among so many requests.
+/// Creates a side with 1000 answers of about this many seconds, out of `asked` requests.
 fn answering(label: &str, seconds: f64, asked: u64) -> Side {
     let mut side = side(label, even(seconds));
     side.runs[0].answered = Some(Counted {
@@ -43,14 +42,14 @@ fn outcome(expression: &str, baseline: Side, candidate: Side) -> Outcome {
     fail_if.decide(&comparison).candidates[0].outcome
 }
 
-/// Half of the requests died, and the others were answered sooner: perhaps because the slow ones
-/// died.
+/// Half of the requests failed, and the others were answered faster: perhaps because the slow ones
+/// failed.
 #[test]
 fn the_answers_of_half_of_the_requests_are_not_better() {
     let (whole, half) = (|| answering("A", 1.0, 1000), || answering("B", 0.7, 2000));
     let candidate = against(whole(), half());
     assert_eq!(verdicts(&candidate), [Verdict::SurvivorsOnly; 4]);
-    // What was seen is there all the same.
+    // The measured values are present nevertheless.
     let mean = &candidate.rows[0];
     assert!(mean.relative_interval.unwrap().1 < -0.29, "{mean:?}");
     insta::assert_snapshot!(candidate.remarks[0], @"of the requests that were due A answered 1000 of 1000 (100 %) and B 1000 of 2000 (50 %): latencies, and whatever else is known of answered requests only, are those of the survivors, and the slowest requests may be among the lost; so B is not called better by them");
@@ -65,18 +64,19 @@ fn the_answers_of_half_of_the_requests_are_not_better() {
     let comparison = compare(&[whole(), half()], &[], &options()).unwrap();
     let decision = FailIf::parse("worse(ttfc)").unwrap().decide(&comparison);
     insta::assert_snapshot!(decision.candidates[0].reasons.join("\n"), @"ttfc mean, ttfc p50, ttfc p90, ttfc p99: survivors only (the baseline answered 100 % of its requests and the candidate 50 %; the slowest may be among the others)");
-    // What the candidate itself answered is what it is.
+    // A bound on the candidate's own answers is decided by them.
     assert_eq!(outcome("mean(ttfc) > 1s", whole(), half()), Outcome::Passes);
 
-    // A baseline that lost its slow requests does not make the candidate worse, nor does it pass.
+    // A baseline that lost its slow requests does not make the candidate worse, and the gate does
+    // not pass either.
     let back = against(half(), whole());
     assert_eq!(verdicts(&back), [Verdict::SurvivorsOnly; 4]);
     assert!(back.remarks[0].ends_with("so B is not called better by them"));
     assert_eq!(outcome("worse(ttfc)", half(), whole()), Outcome::Undecided);
 }
 
-/// The lost requests of a side belong behind its slowest answer: a side that is slower without them
-/// is slower with them.
+/// The lost requests of a side rank behind its slowest answer: a side that is slower without them
+/// is also slower with them.
 #[test]
 fn survivors_that_are_slower_are_worse() {
     let (whole, half) = (|| answering("A", 1.0, 1000), || answering("B", 1.3, 2000));
@@ -86,8 +86,8 @@ fn survivors_that_are_slower_are_worse() {
     assert_eq!(outcome("worse(ttfc)", half(), whole()), Outcome::Passes);
 }
 
-/// That nothing is seen says nothing for a side that lost many requests; the other one is not worse
-/// for it.
+/// "No difference" is not evidence for a side that lost many requests; the other side is not worse
+/// as a result.
 #[test]
 fn no_difference_among_survivors_passes_for_the_side_that_lost_less() {
     let (whole, half) = (|| answering("A", 1.0, 1000), || answering("B", 1.0, 2000));
@@ -95,7 +95,7 @@ fn no_difference_among_survivors_passes_for_the_side_that_lost_less() {
     assert_eq!(outcome("worse(ttfc)", whole(), half()), Outcome::Undecided);
     assert_eq!(outcome("worse(ttfc)", half(), whole()), Outcome::Passes);
     // 15 of 1015 and 30 of 1030 lost differ by 1.43 points and 2.2 errors of 0.65; 15 and 26 by
-    // 1.06 and 1.7: that may be chance.
+    // 1.06 points and 1.7 errors, which may be chance.
     let (few, more) = (answering("A", 1.0, 1015), answering("B", 1.0, 1030));
     assert_eq!(verdicts(&against(few.clone(), more)), [Verdict::SurvivorsOnly; 4]);
     let chance = answering("B", 1.0, 1026);
@@ -109,8 +109,7 @@ fn no_difference_among_survivors_passes_for_the_side_that_lost_less() {
     assert_eq!(outcome("worse(ttfc)", few, chance), Outcome::Passes);
 }
 
-/// 8 lost requests are less than a point of all and more than half of the ten that lie beyond the
-/// P99.
+/// 8 lost requests are less than a point of all, and more than half of the ten beyond the P99.
 #[test]
 fn few_losses_spoil_the_percentile_that_they_may_come_from() {
     let candidate = against(answering("A", 1.0, 1000), answering("B", 0.7, 1008));
@@ -118,7 +117,7 @@ fn few_losses_spoil_the_percentile_that_they_may_come_from() {
     assert_eq!(verdicts(&candidate), [better, better, better, survivors]);
     let p99 = Statistic::OfSamples(Aggregate::Percentile(99.0));
     assert_eq!(candidate.rows[3].statistic, p99);
-    // As many on both sides, and where nothing is known of them.
+    // Equal losses on both sides, and unknown losses.
     let same = against(answering("A", 1.0, 1008), answering("B", 0.7, 1008));
     let unknown = against(answering("A", 1.0, 1000), side("B", even(0.7)));
     for candidate in [same, unknown] {
@@ -127,8 +126,8 @@ fn few_losses_spoil_the_percentile_that_they_may_come_from() {
     }
 }
 
-/// Means over the answers are of the survivors too; shares of all requests and what has no better
-/// side are not.
+/// Means over answers also describe the survivors; shares of all requests and values without a
+/// better side do not.
 #[test]
 fn figures_of_answers_are_doubted_and_those_of_all_requests_are_not() {
     let with_figures = |label: &str, cached: f64, failed: u64, asked: u64| {
@@ -170,7 +169,7 @@ fn figures_of_answers_are_doubted_and_those_of_all_requests_are_not() {
     assert_eq!(verdict("error_rate"), Verdict::Worse);
 }
 
-/// Every output says it.
+/// Every output has the remark.
 #[test]
 fn survivors_stand_out_everywhere() {
     let sides = [answering("A", 1.0, 1000), answering("B", 0.7, 2000)];

@@ -1,15 +1,15 @@
-//! Runs made up from processes whose truth is known.
+//! Synthetic runs from processes with known true values.
 
 use veeksha_compare::{MetricData, RunData, Side, TimedSamples};
 use veeksha_model::Better;
 use veeksha_stats::{Draws, RandomStream};
 
-/// Random numbers of a purpose and a number.
+/// Returns random numbers for a purpose and a number.
 pub(crate) fn draws(purpose: &str, number: u64) -> Draws {
     RandomStream::new(2024, number, purpose).draws()
 }
 
-/// A stationary AR(1) process with mean 0 and standard deviation 1.
+/// Returns a stationary AR(1) process with mean 0 and standard deviation 1.
 pub(crate) fn autoregressive(correlation: f64, count: usize, draws: &mut Draws) -> Vec<f64> {
     let innovation = (1.0 - correlation.powi(2)).sqrt();
     let mut value = draws.normal();
@@ -21,7 +21,7 @@ pub(crate) fn autoregressive(correlation: f64, count: usize, draws: &mut Draws) 
     (0..count).map(|_| next()).collect()
 }
 
-/// A metric of these values, one every 10 ms.
+/// Creates a metric of these values, one every 10 ms.
 pub(crate) fn metric(name: &str, better: Better, values: impl IntoIterator<Item = f64>) -> MetricData {
     let mut samples = TimedSamples::new();
     for (place, value) in values.into_iter().enumerate() {
@@ -30,7 +30,7 @@ pub(crate) fn metric(name: &str, better: Better, values: impl IntoIterator<Item 
     MetricData::new(name, "s", better, samples)
 }
 
-/// A run of one metric.
+/// Creates a run of one metric.
 pub(crate) fn run(label: &str, metrics: Vec<MetricData>) -> RunData {
     RunData {
         label: label.into(),
@@ -40,7 +40,7 @@ pub(crate) fn run(label: &str, metrics: Vec<MetricData>) -> RunData {
     }
 }
 
-/// A side of one run of one metric, of which less is better.
+/// Creates a side of one run with one metric, where less is better.
 pub(crate) fn side(label: &str, values: impl IntoIterator<Item = f64>) -> Side {
     Side {
         label: label.into(),
@@ -48,8 +48,8 @@ pub(crate) fn side(label: &str, values: impl IntoIterator<Item = f64>) -> Side {
     }
 }
 
-/// 1000 values around `centre`, evenly spread over a tenth of it, in an order that has nothing to
-/// do with their size.
+/// Returns 1000 values around `centre`, evenly spread over a tenth of it, in an order that is
+/// unrelated to their size.
 pub(crate) fn even(centre: f64) -> impl Iterator<Item = f64> {
     let mut steps: Vec<u32> = (0..1000).collect();
     let mut draws = draws("even", 0);

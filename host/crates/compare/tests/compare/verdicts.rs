@@ -1,4 +1,4 @@
-//! Effects worked out by hand, and what is said of them.
+//! Effects computed by hand, and their verdicts.
 
 mod remarks;
 mod unjudged;
@@ -36,7 +36,7 @@ fn near(seen: f64, expected: f64) {
 
 #[test]
 fn effects_by_hand() {
-    // 0.95 to 1.05 s in 999 equal steps, and half as much again: the p-quantile is 0.95 + 0.1 p.
+    // 0.95 to 1.05 s in 999 equal steps, and the same times 1.5: the p-quantile is 0.95 + 0.1 p.
     let comparison = compare(&[side("A", even(1.0)), side("B", even(1.5))], &[], &options()).unwrap();
     for (aggregate, a) in [
         (Aggregate::Mean, 1.0),
@@ -54,8 +54,8 @@ fn effects_by_hand() {
         assert_eq!(row.verdict, Verdict::Worse);
         assert_eq!(row.baseline.unwrap().samples, 1000);
     }
-    // The spread of each is 0.1 / √12 of its centre. Means of 1000: errors of 0.0289 / √1000
-    // relative each, together √2 times; times 1.96.
+    // The spread of each is 0.1 / √12 of its center. For means of 1000, relative errors are 0.0289
+    // / √1000 each, together √2 times that; times 1.96.
     let (low, high) = mean(&comparison).relative_interval.unwrap();
     let width = 2.0 * 1.96 * 1.5 * std::f64::consts::SQRT_2 * 0.1 / 12f64.sqrt() / 1000f64.sqrt();
     assert!(
@@ -91,14 +91,14 @@ fn what_the_clients_may_be_wrong_by_is_no_difference_between_servers() {
         });
         side
     };
-    // 20 ms more; together the clients are wrong by 30 ms in the mean, by 2 ms in the tail.
+    // 20 ms more; the errors of both clients are 30 ms in the mean and 2 ms in the tail.
     let comparison = compare(&[of("A", 1.0, 0.015), of("B", 1.02, 0.015)], &[], &options()).unwrap();
     assert_eq!(mean(&comparison).verdict, Verdict::WithinClientError);
     near(mean(&comparison).client_error.unwrap(), 0.03);
     let p90 = one(&comparison, Aggregate::Percentile(90.0));
     assert_eq!(p90.verdict, Verdict::Worse);
     near(p90.client_error.unwrap(), 0.002);
-    // And only 18 ms of error leave 20 ms to the server.
+    // An error of 18 ms leaves a difference of 20 ms significant.
     let comparison = compare(&[of("A", 1.0, 0.009), of("B", 1.02, 0.009)], &[], &options()).unwrap();
     assert_eq!(mean(&comparison).verdict, Verdict::Worse);
 }
@@ -154,8 +154,8 @@ fn a_constant_differs_from_another_one() {
 
 #[test]
 fn many_figures_need_clearer_differences() {
-    // Twenty metrics that are the same, and one that differs by about 2.4 standard errors: by
-    // itself that is more than chance, among 21 × 4 figures it is not.
+    // Twenty equal metrics, and one that differs by about 2.4 standard errors: significant by
+    // itself, but not among 21 × 4 rows.
     let shifted = |label: &str, shift: f64| {
         let mut metrics: Vec<MetricData> = (0..20)
             .map(|number| metric(&format!("same_{number}"), Better::Less, even(1.0)))

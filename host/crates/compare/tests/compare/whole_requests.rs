@@ -1,11 +1,11 @@
-//! The gaps of one answer hang together: what is drawn, and what is counted, are requests.
+//! The gaps of one answer depend on one another: requests are drawn and counted, not gaps.
 
 use veeksha_compare::{MetricData, Options, Row, RunData, Side, TimedSamples, Verdict, compare};
 use veeksha_model::Better;
 
 use crate::synthetic::{draws, run};
 
-/// Gaps in an answer.
+/// Gaps per answer.
 const GAPS: u64 = 20;
 
 fn options() -> Options {
@@ -15,8 +15,8 @@ fn options() -> Options {
     }
 }
 
-/// A run of so many requests, whose gaps are `centre` times a factor that a request's gaps have in
-/// common, and vary little beside it. All requests are sent at intervals of `apart`; keys begin at
+/// Creates a run of requests whose gaps are `centre` times a factor common to all gaps of the
+/// request, with a small variation. Requests are sent at intervals of `apart`; keys begin at
 /// `first`.
 fn answers(label: &str, requests: u64, centre: f64, (first, apart): (u64, u64), seed: u64) -> RunData {
     let mut draws = draws(label, seed);
@@ -57,7 +57,7 @@ fn one_answer_is_not_enough_however_many_gaps_it_has() {
         (row.verdict, row.p, row.relative_interval),
         (Verdict::NotEnoughData, None, None)
     );
-    // What was measured is shown all the same.
+    // The measured values are shown nevertheless.
     assert_eq!(row.candidate.unwrap().samples, GAPS);
     insta::assert_snapshot!(row.remark.unwrap(), @"mean takes samples of 20 requests a run; the 20 of the candidate are of 1 request, and those of one request hang together");
     let row = of(19);
@@ -70,8 +70,8 @@ fn one_answer_is_not_enough_however_many_gaps_it_has() {
     assert_eq!(of(20).verdict, Verdict::Worse);
 }
 
-/// Runs of one request each are few data of each run, and values that tell what runs differ by;
-/// only where these agree to the last digit is there nothing to judge by.
+/// Runs of one request each have little data within a run, but their values show the difference
+/// between runs; only if these agree to the last digit is a verdict impossible.
 #[test]
 fn several_runs_of_one_answer_are_values_and_tell_nothing_by_themselves() {
     let several = |label: &str, centre: f64, seeds: [u64; 5]| {
@@ -82,7 +82,7 @@ fn several_runs_of_one_answer_are_values_and_tell_nothing_by_themselves() {
         several("B", 3.0, [6, 7, 8, 9, 10]),
     );
     assert_eq!(row.verdict, Verdict::Worse);
-    // The same values with one sample that tells them from copies.
+    // The same values, with one sample that distinguishes them from copies.
     let agreeing = |label: &str, centre: f64| {
         let mut side = several(label, centre, [1; 5]);
         for (place, run) in side.runs.iter_mut().enumerate() {
@@ -97,14 +97,14 @@ fn several_runs_of_one_answer_are_values_and_tell_nothing_by_themselves() {
     assert_eq!(row.verdict, Verdict::NotEnoughData, "{row:?}");
 }
 
-/// 40 requests whose levels vary by 20 %: 800 gaps that do not differ. Of 150 pairs 5 % have p ≤ 5
-/// %, give or take three binomial errors (5.3 %) and what Student's approximation of a bootstrap of
-/// 40 adds. Gaps drawn by themselves would have errors of a quarter (√20).
+/// 40 requests whose levels vary by 20 %: 800 gaps without a difference. Of 150 pairs, 5 % have p ≤
+/// 5 %, within three binomial errors (5.3 %) and the excess of Student's approximation for a
+/// bootstrap of 40. Gaps drawn individually would have errors of a quarter (√20).
 #[test]
 fn answers_that_do_not_differ_are_called_different_as_often_as_asked() {
     let pair = |seed: u64| {
         let a = answers("A", 40, 1.0, (0, 10_000_000), 2 * seed);
-        // Other requests: they are not compared one by one.
+        // Different requests: they are not compared one by one.
         let b = answers("B", 40, 1.0, (1000, 10_000_000), 2 * seed + 1);
         mean(side(vec![a]), side(vec![b])).p.unwrap()
     };

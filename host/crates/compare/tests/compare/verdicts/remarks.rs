@@ -1,4 +1,4 @@
-//! What the reader is told besides.
+//! Remarks for the reader.
 
 use super::*;
 
@@ -19,8 +19,8 @@ fn a_run_against_itself_is_told() {
     );
 }
 
-/// A copy lies elsewhere and bears the name of the run that it is of; what else is in it may have
-/// been lost.
+/// A copy has another location and the recorded name of its original; other parts of it may be
+/// lost.
 #[test]
 fn a_copy_of_a_run_is_told() {
     let of = |label: &str, name: &str, centre: f64| {
@@ -80,8 +80,7 @@ fn what_the_reader_should_know_is_said() {
     ");
 }
 
-/// What 8 runs say of two metrics is told in a line for each metric; their reasons are in the
-/// files.
+/// The findings of 8 runs about two metrics are one line per metric; the reasons are in the files.
 #[test]
 fn what_certificates_say_of_many_runs_is_summed_up() {
     let side_of = |label: &str, degraded: usize| Side {
@@ -135,7 +134,8 @@ fn what_certificates_say_of_many_runs_is_summed_up() {
     );
 }
 
-/// Of several runs the shortest and the longest, and once; what lasted about as long is not told.
+/// Among several runs the shortest and the longest are mentioned once; similar lengths are not
+/// mentioned.
 #[test]
 fn how_long_runs_lasted_is_said_once() {
     let side_of = |label: &str, seconds: &[u64]| Side {

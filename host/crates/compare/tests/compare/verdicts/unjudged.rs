@@ -1,4 +1,4 @@
-//! What is shown and not judged, or refused.
+//! Rows that are shown but not judged, or rejected.
 
 use super::*;
 
@@ -33,7 +33,7 @@ fn other_work_and_invalid_runs_are_not_judged() {
     );
 }
 
-/// Two metrics, of which the run of B cannot vouch for the second.
+/// Creates a side with two metrics; the certificate of B does not vouch for the second.
 fn with_one_invalid_metric(label: &str, centre: f64, validity: Validity) -> Side {
     let mut metrics = vec![
         metric("ttfc", Better::Less, even(centre)),
@@ -74,7 +74,7 @@ fn an_invalid_metric_leaves_the_others_as_they_are() {
             .remarks
             .contains(&"tbc of B is INVALID: error 12 % of its P50".to_owned())
     );
-    // What is not judged takes nothing from what is.
+    // Rows that are not judged do not affect the others.
     assert!(
         candidate
             .remarks
