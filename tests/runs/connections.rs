@@ -321,12 +321,12 @@ fn a_certificate_of_ones_own_is_trusted_when_named_and_refused_otherwise() {
         "{}",
         stderr(&refused)
     );
-    // The path is relative to the scenario.
+    let authority = folder.path().join("ca.pem");
     let flags = [
         "--client.api_base",
         &tls.api_base,
         "--client.tls.ca_file",
-        "ca.pem",
+        authority.to_str().expect("UTF-8"),
     ];
     assert_code(&run(folder.path(), &flags), 0);
     let rows = rows(folder.path());

@@ -18,7 +18,7 @@ fn every_flavor_has_a_trace_and_a_scenario_that_runs() {
         .filter(|entry| {
             let folder = entry.as_ref().expect("an entry").path();
             folder.join("schema.json").exists()
-                && !["synthetic", "ollama", "fluidity", "tiered_slo"]
+                && !["synthetic", "ollama", "tiered_slo"]
                     .iter()
                     .any(|other| folder.ends_with(other))
         })

@@ -11,13 +11,13 @@ use serde_json::Value;
 
 use crate::results::{json, latest, lines};
 use crate::simulated::{ends_with, evaluate, evaluated, labelled, path, real, simulated};
-use crate::support::{assert_code, scenario, stderr, stdout};
+use crate::support::{assert_code, root, scenario, stderr, stdout};
 
 /// A scenario with every option of an evaluation: labels, windows, plugins of both kinds,
 /// conditions, decode windows.
 const ASKED: &str = r#"
 { type = "performance",
-  slos = { 'p99(ttfc{tier="gold"}) < 2s', "max(ttfc, window = 200ms) < 2s", "p99(longest_gap) < 2s", "p90(fluidity_index) >= 0",
+  slos = { 'p99(ttfc{tier="gold"}) < 2s', "max(ttfc, window = 200ms) < 2s", "p99(longest_gap) < 2s", "p90(excess) >= 0",
            { type = "constant", metric = "tbc", percentile = 0.9, value = 0.5 } },
   goodput = { "ttfc <= 900ms" },
   text_channel = { decode_window_enabled = true },
@@ -39,8 +39,13 @@ const ASKED: &str = r#"
       { name = "nothing to see", met = true, threshold = -0.5 },
     }
   end },
-{ type = "fluidity", prefill_deadline = 0.3, decode_deadline = 0.03 },
+{ type = "wasm", path = "ROOT/tests/guests/dist/sdk-measure.wasm", config = { limit = 1000 } },
 "#;
+
+/// Returns [`ASKED`] with the paths of its components.
+fn asked() -> String {
+    ASKED.replace("ROOT", root().to_str().expect("UTF-8"))
+}
 
 /// Returns the content of every metrics file below a folder, by name.
 fn figures(run: &Path) -> BTreeMap<String, Vec<u8>> {
@@ -152,219 +157,33 @@ fn a_lua_plugin_that_did_not_exist_then_measures_and_judges() {
     );
 }
 
-/// The shipped example implements the fluidity index: it is 1 with deadlines that every token
-/// meets, and almost 0 with deadlines that every token misses.
+/// The component counts the output tokens above its limit: none above a limit that no answer
+/// reaches, and some above a limit of one token.
 #[test]
-fn a_component_measures_an_old_run_with_a_configuration_of_today() {
+fn component_measures_a_recorded_run_with_a_new_configuration() {
+    let component = root().join("tests/guests/dist/sdk-measure.wasm");
+    let component = component.to_str().expect("UTF-8");
     let folder = tempfile::tempdir().expect("a folder");
     let run = simulated(folder.path(), "s.lua", &labelled(20, "", ""), &[]);
-    let index = |config: &str, to: &str| {
-        let more = [
-            "--plugin",
-            "plugins/dist/fluidity.wasm",
-            "--plugin-config",
-            config,
-        ];
-        let anew = evaluated(&run, &folder.path().join(to), &more, 0);
-        for file in ["fluidity_index.csv", "fluidity_index.png", "fluidity_misses.csv"] {
-            assert!(anew.join("metrics").join(file).exists(), "{file}");
+    let excess = |config: &str, to: &str, code: i32| {
+        let more = ["--plugin", component, "--plugin-config", config];
+        let evaluated = evaluated(&run, &folder.path().join(to), &more, code);
+        for file in ["excess.csv", "excess.png", "most.csv"] {
+            assert!(evaluated.join("metrics").join(file).exists(), "{file}");
         }
-        let summary = json(&anew, "metrics/summary_stats.json");
-        assert_eq!(summary["fluidity_index (Count)"], 40);
-        summary["fluidity_index (Mean)"].as_f64().expect("a mean")
+        let summary = json(&evaluated, "metrics/summary_stats.json");
+        assert_eq!(summary["excess (Count)"], 40);
+        summary["excess (Mean)"].as_f64().expect("a mean")
     };
-    assert_eq!(
-        index(r#"{"prefill_deadline": 60, "decode_deadline": 60}"#, "lax"),
-        1.0
-    );
-    assert!(
-        index(
-            r#"{"prefill_deadline": 0.000001, "decode_deadline": 0.000001}"#,
-            "strict"
-        ) < 0.01
-    );
-    let wrong = [
-        "--plugin",
-        "plugins/dist/fluidity.wasm",
-        "--plugin-config",
-        r#"{"decode_deadlin": 1}"#,
-    ];
+    assert_eq!(excess(r#"{"limit": 1000}"#, "lax", 0), 0.0);
+    // The component's own SLO check fails: no gold request is within the limit.
+    assert!(excess(r#"{"limit": 1}"#, "strict", 3) > 0.0);
+    let wrong = ["--plugin", component, "--plugin-config", r#"{"limt": 1}"#];
     let output = evaluate(&run, &wrong);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-    let told = stderr(&output);
     assert!(
-        told.starts_with("error: --plugin-config.decode_deadlin: ")
-            && told.contains("did you mean `decode_deadline`?"),
-        "{told}"
+        stderr(&output).contains("unknown key `limt`") && stderr(&output).contains("did you mean `limit`?"),
+        "{}",
+        stderr(&output)
     );
-}
-
-#[test]
-fn objectives_of_the_command_line_decide() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let run = simulated(folder.path(), "s.lua", &labelled(30, "", ""), &[]);
-    let rows = lines(&run, "metrics/request_level_metrics.jsonl");
-    let gold = rows
-        .iter()
-        .filter(|row| row["session_id"].as_u64().is_some_and(|id| id % 3 == 0));
-    let gold = gold.count();
-    let worst = rows
-        .iter()
-        .filter_map(|row| row["ttfc"].as_f64())
-        .reduce(f64::max)
-        .expect("a TTFC");
-    let asked = |slo: &str| {
-        let output = evaluate(&run, &["--json", "--slo", slo]);
-        output.status.code()
-    };
-    assert_eq!(asked(&format!("count(ttfc{{tier=\"gold\"}}) >= {gold}")), Some(0));
-    assert_eq!(asked(&format!("count(ttfc{{tier=\"gold\"}}) > {gold}")), Some(3));
-    // No sample has such a label, and an objective without observations is not met.
-    assert_eq!(asked("p99(ttfc{tier=\"silver\"}) < 1h"), Some(3));
-    // The worst of all windows is the overall worst.
-    assert_eq!(
-        asked(&format!("max(ttfc, window = 150ms) <= {}s", worst + 1e-9)),
-        Some(0)
-    );
-    assert_eq!(
-        asked(&format!("max(ttfc, window = 150ms) < {}s", worst - 1e-9)),
-        Some(3)
-    );
-    assert_eq!(asked("error_rate < 1%"), Some(0));
-    assert_eq!(asked("error_rate > 1%"), Some(3));
-
-    let more = ["--slo", "count(ttfc, window = 100ms) >= 1"];
-    let anew = evaluated(&run, &folder.path().join("anew"), &more, 0);
-    let result = &json(&anew, "metrics/slo_results.json")["results"][0];
-    assert_eq!(
-        result["sample_count"], result["worst_window"]["sample_count"],
-        "{result}"
-    );
-    assert!(result["worst_window"]["windows"].as_u64() >= Some(2), "{result}");
-}
-
-#[test]
-fn what_cannot_be_asked_is_refused_with_a_place_and_a_name() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let run = simulated(folder.path(), "s.lua", &labelled(4, "", ""), &[]);
-    for (slo, says) in [
-        ("p99(tftc) < 1s", "did you mean `ttfc`?"),
-        ("p99(ttfc) < 5%", "%"),
-        ("ttfc < 1s", "p99(ttfc)"),
-        ("p99(error_rate) < 1%", "one figure of the whole run"),
-        ("p101(ttfc) < 1s", "column"),
-        ("p99(ttfc) is 1s", "column 11"),
-        ("p99(mine) < 1", "there is no metric `mine`"),
-    ] {
-        let output = evaluate(&run, &["--slo", slo]);
-        assert_code(&output, 2);
-        assert!(stderr(&output).contains("--slo"), "{}", stderr(&output));
-        assert!(
-            stderr(&output).contains(says),
-            "no {says:?} in {}",
-            stderr(&output)
-        );
-    }
-    assert!(
-        !run.join("evaluations").exists(),
-        "nothing is written before everything is known to be right"
-    );
-}
-
-#[test]
-fn json_is_strict_and_alone() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let run = simulated(folder.path(), "s.lua", &labelled(10, "", ""), &[]);
-    let output = evaluate(&run, &["--json"]);
-    assert_code(&output, 0);
-    let printed: Value = serde_json::from_str(&stdout(&output)).expect("one JSON object and nothing else");
-    assert_eq!(printed, json(&run, "metrics/summary_stats.json"));
-    assert!(!run.join("evaluations").exists(), "nothing is written");
-}
-
-#[test]
-fn percentiles_of_too_few_samples_are_marked() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let asked = r#"{ type = "performance", slos = { "p99(ttfc) < 1s", "p50(ttfc) < 1s" } }"#;
-    let (output, few) = ends_with(folder.path(), "few.lua", &labelled(5, asked, ""), &[], 0);
-    let marked = |run: &Path| {
-        let marked = json(run, "metrics/summary_stats.json")["P99 of Fewer than 100 Samples"].clone();
-        let marked = marked.as_array().expect("a list").clone();
-        marked.iter().any(|name| name == "Time to First Chunk (P99)")
-    };
-    assert!(marked(&few));
-    assert!(stdout(&output).contains("P99 of 10"), "{}", stdout(&output));
-    let slos = json(&few, "metrics/slo_results.json");
-    assert_eq!(slos["results"][0]["too_few_samples"], true);
-    assert_eq!(slos["results"][1]["too_few_samples"], false);
-    assert_eq!(slos["results"][0]["sample_count"], 10);
-    let many = simulated(folder.path(), "many.lua", &labelled(50, asked, ""), &[]);
-    assert!(!marked(&many), "a hundred requests are enough");
-}
-
-/// A sample that is not finite ends the metric; the rest of the run is unaffected.
-#[test]
-fn a_plugin_that_returns_no_number_is_named_with_request_and_value() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let asked = r#"
-{ type = "performance", slos = { "p99(ttfc) < 1s" } },
-{ type = "lua", name = "mine", metrics = { broken = { observe = function(request)
-    return if request.session == 3 and request.node == 1 then 0 / 0 else 1
-  end } } },
-"#;
-    let (output, run) = ends_with(folder.path(), "s.lua", &labelled(10, asked, ""), &[], 4);
-    let said = stderr(&output);
-    for part in ["mine", "broken", "3/", "NaN"] {
-        assert!(
-            said.to_lowercase().contains(&part.to_lowercase()),
-            "no {part:?} in {said}"
-        );
-    }
-    assert_eq!(
-        json(&run, "metrics/summary_stats.json")["Number of Completed Requests"],
-        20
-    );
-    assert_eq!(json(&run, "metrics/slo_results.json")["all_slos_met"], true);
-    for file in [
-        "metrics/ttfc.csv",
-        "metrics/ttfc.png",
-        "report.html",
-        "health_check_results.txt",
-    ] {
-        assert!(run.join(file).exists(), "{file}");
-    }
-
-    // The same for a component, with a recorded run.
-    let whole = simulated(
-        folder.path(),
-        "whole.lua",
-        &labelled(10, "", ""),
-        &["--set", "seed=8"],
-    );
-    let plugin = ["--plugin", "tests/guests/dist/hostile-measure.wasm"];
-    let config = |behaviour: &str| format!(r#"{{"behaviour": "{behaviour}"}}"#);
-    for (behaviour, says) in [("finish-nan", "NaN"), ("finish-trap", "it does not end")] {
-        let anew = folder.path().join(behaviour);
-        let config = config(behaviour);
-        let output = evaluate(
-            &whole,
-            &[&plugin[..], &["--plugin-config", &config, "--to", path(&anew)]].concat(),
-        );
-        assert_code(&output, 4);
-        assert!(stderr(&output).contains("hostile-measure"), "{}", stderr(&output));
-        assert!(
-            stderr(&output).contains(says),
-            "no {says:?} in {}",
-            stderr(&output)
-        );
-        let summary = json(&anew, "metrics/summary_stats.json");
-        assert_eq!(summary["Number of Completed Requests"], 20);
-        assert_eq!(summary["one (Count)"], 20, "what it said before counts");
-    }
-    let good = config("good");
-    let output = evaluate(
-        &whole,
-        &[&plugin[..], &["--plugin-config", &good, "--json"]].concat(),
-    );
-    assert_code(&output, 0);
 }

@@ -106,7 +106,7 @@ fn a_billion_sessions_are_no_burden() {
 #[test]
 fn an_error_of_the_plugin_s_own_comes_with_its_hint() {
     let (output, _folder) = run("hostile-sessions.wasm", "{ behaviour: refuse }", &[]);
-    assert_code(&output, 4);
+    assert_code(&output, 2);
     assert!(stderr(&output).contains("hint:"), "{}", stderr(&output));
 }
 

@@ -183,7 +183,7 @@ fn a_damaged_record_is_told() {
     assert_code(&output, 0);
     assert!(stderr(&output).contains("events.parquet"), "{}", stderr(&output));
     let said = stdout(&output);
-    assert!(said.contains("the record ends before the run does"), "{said}");
+    assert!(said.contains("the record is truncated"), "{said}");
     assert!(said.contains("requests finished        80"), "{said}");
     let nowhere = health(&folder.path().join("nowhere"), &["--strict"]);
     assert_code(&nowhere, 2);

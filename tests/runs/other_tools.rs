@@ -78,7 +78,7 @@ fn what_matters_of_the_run_is_said_in_words() {
     let tokenizer =
         "counted here with the embedded tokenizer, which the simulator uses too; against the server's usage";
     assert_eq!(said.matches(tokenizer).count(), 2, "{said}");
-    let rate = "The load requested 60 sessions a second, of up to 2 requests each";
+    let rate = "The load requested 60 sessions per second, of up to 2 requests each";
     assert_eq!(said.matches(rate).count(), 2, "{said}");
     assert!(!said.contains("Request rate configured"), "{said}");
     assert_eq!(json(&run, "metrics/dialect_vllm.json")["request_rate"], "inf");

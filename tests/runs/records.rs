@@ -56,7 +56,11 @@ fn the_record_of_a_killed_run_is_evaluated_as_far_as_it_goes() {
     let anew = folder.path().join("anew");
     let output = evaluate(&run, &["--to", path(&anew)]);
     assert_code(&output, 0);
-    assert!(stderr(&output).contains("cut short"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("the record ends after"),
+        "{}",
+        stderr(&output)
+    );
     let summary = json(&anew, "metrics/summary_stats.json");
     let completed = summary["Number of Completed Requests"].as_u64().expect("a count");
     assert!(completed > 0);
@@ -214,10 +218,7 @@ fn without_the_scenario_it_is_not_known_whether_all_was_met() {
         let slos = anew(name, &[], 0);
         assert_eq!(slos["all_slos_met"], Value::Null, "{slos}");
         let remark = slos["remarks"][0].as_str().expect("a remark");
-        assert!(
-            remark.contains("are not known") && remark.contains(why),
-            "{remark}"
-        );
+        assert!(remark.contains("are unknown") && remark.contains(why), "{remark}");
     }
     std::fs::remove_file(&config).expect("removed");
     assert_eq!(anew("gone", &[], 0)["all_slos_met"], Value::Null);

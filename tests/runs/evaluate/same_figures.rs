@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn a_simulated_run_and_its_record_give_the_same_figures() {
     let folder = tempfile::tempdir().expect("a folder");
-    let run = simulated(folder.path(), "s.lua", &labelled(60, ASKED, ""), &[]);
+    let run = simulated(folder.path(), "s.lua", &labelled(60, &asked(), ""), &[]);
     let anew = evaluated(&run, &folder.path().join("anew"), &[], 0);
     assert_same_figures(&run, &anew);
     assert!(!anew.join("traces").exists(), "no empty folder of a trace");
@@ -14,13 +14,13 @@ fn a_simulated_run_and_its_record_give_the_same_figures() {
     let answered = lines(&run, "metrics/request_level_metrics.jsonl").len();
     assert_eq!(answered, 120);
     assert_eq!(summary["longest_gap (Count)"], answered);
-    assert_eq!(summary["fluidity_index (Count)"], answered);
+    assert_eq!(summary["excess (Count)"], answered);
 }
 
 #[test]
 fn a_real_run_and_its_record_give_the_same_figures() {
     let folder = tempfile::tempdir().expect("a folder");
-    let run = real(folder.path(), "s.lua", &labelled(60, ASKED, ""), 0);
+    let run = real(folder.path(), "s.lua", &labelled(60, &asked(), ""), 0);
     let anew = evaluated(&run, &folder.path().join("anew"), &[], 0);
     assert_same_figures(&run, &anew);
     assert_eq!(

@@ -89,7 +89,7 @@ mod tests {
             "error_rate >= 0",
             "goodput > -1%",
             "p10(cached_token_share) >= -0.5",
-            "p99(ttfc) > -1",
+            "p99(ttfc) > -1s",
             "min(tbc) >= 0ms",
             "requests_per_second >= 0",
             // That there are samples at all is asked for with a bound of 1.

@@ -197,7 +197,7 @@ fn objectives_on_a_plugins_metric_are_like_all_others() {
             &[
                 "p50(jitter) <= 4ms",
                 "max(jitter{tier=\"gold\"}) < 4ms",
-                "sum(jitter) <= 10",
+                "sum(jitter) <= 10ms",
                 "count(jitter{tier=\"silver\"}) >= 1",
             ],
             &[],
@@ -326,7 +326,7 @@ fn goodput_is_not_known_where_what_it_rests_on_failed() {
 
     // A condition on what a plugin measures; what has nothing to do with it stays.
     let condition = |slos: &[&str], goodput: &[&str], part| run(setup(slos, goodput, &[]), &[failed(part)]);
-    let seen = condition(&["max(jitter) < 1"], &["jitter < 1"], PluginRole::Metric);
+    let seen = condition(&["max(jitter) < 1ms"], &["jitter < 1ms"], PluginRole::Metric);
     assert_eq!(seen.slos.goodput, None);
     assert_eq!(
         seen.slos.results[0].unknown.as_deref(),
@@ -336,7 +336,7 @@ fn goodput_is_not_known_where_what_it_rests_on_failed() {
     assert_eq!(seen.slos.goodput, Some(1.0));
     // What is known to be missed stays so.
     let seen = condition(
-        &["p50(ttfc) < 50ms", "max(jitter) < 1"],
+        &["p50(ttfc) < 50ms", "max(jitter) < 1ms"],
         &["ttfc < 1s"],
         PluginRole::Metric,
     );
@@ -345,7 +345,7 @@ fn goodput_is_not_known_where_what_it_rests_on_failed() {
     // Samples until the failure are judged, and told to be those.
     let sample = weighted("jitter", 0.5, 1.0, Some(id(0, 0)));
     let seen = run(
-        setup(&["max(jitter) < 1"], &[], &[]),
+        setup(&["max(jitter) < 1ms"], &[], &[]),
         &[sample, failed(PluginRole::Metric)],
     );
     assert!(seen.slos.results[0].met);
@@ -362,7 +362,7 @@ fn goodput_is_not_known_where_what_it_rests_on_failed() {
         ["goodput is not known: the plugin `strict` judged 1 of 2 answers"]
     );
     let cut = |setup: Setup| run_in(setup, answers.iter().cloned()).slos;
-    let conditioned = || setup(&[], &["jitter < 1"], &[]);
+    let conditioned = || setup(&[], &["jitter < 1ms"], &[]);
     let seen = cut(conditioned());
     assert_eq!(seen.goodput, None);
     assert!(

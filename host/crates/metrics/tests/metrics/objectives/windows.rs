@@ -192,8 +192,8 @@ fn windows_of_a_run_without_answers() {
         of("count(ttfc, window = 1s) <= 1"),
         (true, Some(0.0), why.clone())
     );
-    assert_eq!(of("sum(ttfc, window = 1s) <= 1"), (false, None, why.clone()));
-    assert_eq!(of("p99(ttfc, window = 1s) <= 1"), (false, None, why));
+    assert_eq!(of("sum(ttfc, window = 1s) <= 1s"), (false, None, why.clone()));
+    assert_eq!(of("p99(ttfc, window = 1s) <= 1s"), (false, None, why));
 }
 
 /// A request each second, from 0 to 10, and the last one is slow: the schedule stands for 11 s, so
