@@ -1,4 +1,4 @@
-//! The error bound of each metric, and the finding that follows from it.
+//! The error bound of each metric, and the resulting finding.
 
 use veeksha_metrics::{AnswerTokens, ErrorEstimate, ErrorPart, Metric};
 use veeksha_stats::{Summary, duration, share};
@@ -7,17 +7,17 @@ use crate::self_test::SelfTest;
 use crate::tokens::disagreement;
 use crate::verdict::{CertFinding, Thresholds, Verdict};
 
-/// Fewest samples with which a metric is certified.
+/// The minimum number of samples for a metric to be certified.
 pub const ENOUGH: u64 = 30;
 
-/// Shortest typical value, in seconds, with which a metric is certified: five times the P99 of the
+/// The shortest typical value, in seconds, for a metric to be certified: five times the P99 of the
 /// time between the wire and the kernel's timestamp.
 pub const FINEST: f64 = 100e-6;
 
-/// Gaps whose P50 is below this share of their mean lie within bursts: the P50 is not a pace.
+/// Gaps whose P50 is below this share of their mean are within bursts: the P50 is then not a pace.
 const IN_BURSTS: f64 = 0.1;
 
-/// The advice where no setting of the run is the cause.
+/// The advice if no setting of the run is the cause.
 pub(crate) const DOCTOR: &str = "`veeksha-host doctor` lists what to improve on this machine";
 
 /// The origin of an error bound.
@@ -48,19 +48,18 @@ pub struct ErrorBound {
     pub count: u64,
     /// Mean absolute error of a sample, in the metric's unit. It decides the verdict.
     pub mean_error: f64,
-    /// 99th percentile of the absolute errors, by the self-test if one was made: shown next to the
-    /// metric.
+    /// 99th percentile of the absolute errors, from the self-test if there is one; displayed next
+    /// to the metric.
     pub p99_error: f64,
     /// The origin of `p99_error`.
     pub source: ErrorSource,
     /// The value that the error is compared with: the metric's P50 (of `tbc` in bursts, its mean).
     pub reference: f64,
-    /// `mean_error` ÷ `reference`; `None` where the reference is 0.
+    /// `mean_error` ÷ `reference`; `None` if the reference is 0.
     pub relative_to_p50: Option<f64>,
-    /// Samples whose error is partly unknown and not included.
+    /// Samples whose error is partly unknown and excluded.
     pub unknown: u64,
-    /// The share by which two counts of the tokens that it is computed from differ, where that is
-    /// more than 1 %.
+    /// The relative difference of the two token counts behind the metric, if it is above 1 %.
     pub token_disagreement: Option<f64>,
 }
 
@@ -88,7 +87,7 @@ pub(crate) fn of_metric(
         source: measured.map_or(ErrorSource::Estimated, |_| ErrorSource::SelfTest),
         reference,
         relative_to_p50: (reference > 0.0).then(|| error / reference),
-        // A self-test sees the whole error, also what the run could not.
+        // A self-test measures the whole error, including the part that is unknown in the run.
         unknown: if measured.is_some() { 0 } else { estimate.unknown },
         token_disagreement: disagreement(metric, tokens),
     };
@@ -178,7 +177,7 @@ fn judged(
     }
 }
 
-/// The largest part of an error as text, and the advice against it.
+/// Returns the largest part of an error as text, and the advice against it.
 fn cause(source: ErrorSource, main: ErrorPart) -> (&'static str, &'static str) {
     if source == ErrorSource::SelfTest {
         return ("; measured by the self-test", DOCTOR);

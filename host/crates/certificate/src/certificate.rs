@@ -1,39 +1,39 @@
 //! The certificate of a run and the rules behind its verdict.
 //!
 //! **Scope.** A certificate states how much of each latency the client added. It does not rate the
-//! server, nor the distance of a percentile of few requests from that of many.
+//! server, nor the statistical uncertainty of a percentile of few requests.
 //!
 //! **Error.** The error of a metric is the mean over its samples of the absolute time that the
 //! client added to each. It is estimated from the run's own record
-//! ([`ErrorEstimate`](veeksha_metrics::ErrorEstimate)) or measured by a self-test
-//! (`self_test.rs`), whichever is larger: a quiet test does not excuse a disturbed run. It is
-//! compared with the metric's own P50. More than 1 % degrades the run, more than 5 % invalidates it
-//! ([`Thresholds`]). The mean decides and not the median, so that rare long stalls count; and not
-//! the P99, which one stall among a hundred requests decides. The P99 of the error is the bound
-//! that is shown next to the metric.
+//! ([`ErrorEstimate`](veeksha_metrics::ErrorEstimate)) or measured by a self-test (`self_test.rs`),
+//! whichever is larger: a quiet test does not excuse a disturbed run. It is compared with the
+//! metric's own P50. More than 1 % degrades the run, more than 5 % invalidates it ([`Thresholds`]).
+//! The mean is used instead of the median, so that rare long stalls count, and instead of the P99,
+//! which a single stall among a hundred requests determines. The P99 of the error is the bound that
+//! is displayed next to the metric.
 //!
-//! Where chunks come in bursts, most gaps are close to 0 and their P50 is not a pace: if the P50 of
-//! `tbc` is below a tenth of its mean, the mean takes its place.
+//! If chunks arrive in bursts, most gaps are close to 0 and their P50 is not a pace: if the P50 of
+//! `tbc` is below a tenth of its mean, the mean is used instead.
 //!
 //! **Further causes of a verdict.** Requests that were due and that the host failed to send; failed
-//! requests, which leave the metrics to the answered ones; client threads with hardly any processor
-//! time to spare; counts of tokens that contradict each other (`tokens.rs`); no request answered.
+//! requests, which restrict the metrics to the answered ones; client threads with hardly any
+//! processor time to spare; contradictory token counts (`tokens.rs`); no request answered.
 //!
 //! **Remarks** do not change the verdict (findings with the verdict `VALID`): connections that were
 //! opened within times to first chunk, lag that kernel timestamps made harmless, clock steps,
 //! sessions that a plugin delivered late (their lateness is in the dispatch), and requests that
 //! were withdrawn because their session had failed.
 //!
-//! **Few samples, and short times.** A metric of fewer than [`ENOUGH`](crate::ENOUGH) samples is not
-//! certified, nor one whose typical value is below [`FINEST`](crate::FINEST): no client can resolve
-//! such times, and a server that writes without a pace is not the client's fault. Either can degrade
-//! the run, if its error is too large, but never invalidate it.
+//! **Few samples, and short times.** A metric with fewer than [`ENOUGH`](crate::ENOUGH) samples is
+//! not certified, nor one whose typical value is below [`FINEST`](crate::FINEST): no client can
+//! resolve such times, and a server that writes without a pace is not the client's fault. Either
+//! can degrade the run, if its error is too large, but never invalidate it.
 //!
-//! **Unknown errors.** Where arrival times are those of reads, and nothing shows how late these
-//! were, the run is degraded.
+//! **Unknown errors.** If arrival times are read times, and the lag of the reads is unknown, the
+//! run is degraded.
 //!
 //! **No schedule.** In closed-loop traffic requests are due when the server's answers allow it, so
-//! lateness against those instants is shown and not judged.
+//! lateness against those instants is reported but not rated.
 
 use serde_json::Value;
 use veeksha_metrics::{Evaluation, HostFigures, Metric};
@@ -75,7 +75,7 @@ pub struct Certificate {
     pub basis: Basis,
     /// Metrics first, then the run as a whole.
     pub findings: Vec<CertFinding>,
-    /// In the order of [`Metric::all`]; without those that have no samples.
+    /// In the order of [`Metric::all`]; without metrics that have no samples.
     pub bounds: Vec<ErrorBound>,
     /// The limits that were applied.
     pub thresholds: Thresholds,
@@ -85,8 +85,8 @@ pub struct Certificate {
     pub self_test: Option<SelfTest>,
 }
 
-/// Certifies a run. A self-test's errors count where they are larger than the estimated ones, if it
-/// has enough samples.
+/// Certifies a run. A self-test's errors are used if they are larger than the estimated ones and
+/// the test has enough samples.
 pub fn certify(
     evaluation: &Evaluation,
     thresholds: &Thresholds,
@@ -153,12 +153,12 @@ impl Certificate {
         }
     }
 
-    /// The bound of a metric, if it has one.
+    /// Returns the bound of a metric, if it has one.
     pub fn bound(&self, metric: Metric) -> Option<&ErrorBound> {
         self.bounds.iter().find(|bound| bound.metric == metric)
     }
 
-    /// `certificate.json`.
+    /// Returns the content of `certificate.json`.
     pub fn json(&self) -> Value {
         json::certificate(self)
     }

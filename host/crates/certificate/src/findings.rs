@@ -9,16 +9,16 @@ use crate::self_test::SelfTest;
 use crate::tokens::token_findings;
 use crate::verdict::{CertFinding, Thresholds, Verdict, counted};
 
-/// A client thread that is on a processor for this share of a second has no reserve; with lag, the
-/// run is invalid.
+/// A client thread that is on a processor for this share of a second has no reserve. If there is
+/// also lag, the run is invalid.
 const SATURATED: f64 = 0.95;
-/// A thread that waits for a processor for this share of a second is worth a remark.
+/// A thread that waits for a processor for this share of a second causes a remark.
 const KEPT_WAITING: f64 = 0.10;
 /// A lag, in seconds, that would be an error without kernel timestamps.
 const LONG_LAG: f64 = 1e-3;
 
-/// What is missing of the record itself. What came before a cut is all that happened until then; of
-/// a damaged record nobody knows what the lost part would have said.
+/// Returns the finding on an incomplete record. A cut record contains all events up to the cut; the
+/// lost parts of a damaged record are unknown.
 pub(crate) fn of_record(end: RunEnd) -> Option<CertFinding> {
     let (verdict, what) = match (end.damaged, end.complete) {
         (true, _) => (
@@ -47,7 +47,7 @@ pub(crate) fn nothing_answered(evaluation: &Evaluation) -> CertFinding {
     }
 }
 
-/// Everything that is not about one metric.
+/// Returns the findings that do not concern a single metric.
 pub(crate) fn findings_of_run(
     evaluation: &Evaluation,
     thresholds: &Thresholds,
@@ -78,7 +78,7 @@ pub(crate) fn findings_of_run(
     findings
 }
 
-/// What was due and what the host, not the server or a limit, kept from being sent.
+/// Returns the finding on due requests that the host, not the server or a limit, failed to send.
 fn missed(counts: &Counts, thresholds: &Thresholds) -> Option<CertFinding> {
     let of = |reason| counts.never_sent.get(&reason).copied().unwrap_or(0);
     let (late, failed, arrivals) = (
@@ -117,7 +117,7 @@ fn missed(counts: &Counts, thresholds: &Thresholds) -> Option<CertFinding> {
     })
 }
 
-/// Sessions that ended early because their plugin failed.
+/// Returns the finding on sessions that ended early because their plugin failed.
 fn lost_sessions(failures: &WorkloadFailures) -> CertFinding {
     CertFinding {
         verdict: Verdict::Degraded,
@@ -125,7 +125,8 @@ fn lost_sessions(failures: &WorkloadFailures) -> CertFinding {
     }
 }
 
-/// What the server's failures and the scenario's own limits kept from being sent.
+/// Returns the findings on requests that were withheld due to server failures and the scenario's
+/// limits.
 fn withheld(counts: &Counts) -> impl Iterator<Item = CertFinding> {
     let reasons = [
         (
@@ -147,7 +148,7 @@ fn withheld(counts: &Counts) -> impl Iterator<Item = CertFinding> {
     })
 }
 
-/// Whether reads were late enough to matter.
+/// Returns the finding on late reads, if the lag is significant.
 fn lags(host: &HostFigures, thresholds: &Thresholds, bounds: &[ErrorBound]) -> bool {
     let long = host.client_lag.is_some_and(|lag| lag.p99 >= LONG_LAG);
     let merged = host
@@ -218,7 +219,7 @@ fn lag(host: &HostFigures) -> Option<CertFinding> {
     )))
 }
 
-/// Failed requests leave the metrics to those that were answered.
+/// Returns the finding on failed requests, which restrict the metrics to the answered ones.
 pub(crate) fn failed(counts: &Counts, thresholds: &Thresholds) -> Option<CertFinding> {
     let rate = counts.error_rate()?;
     let verdict = thresholds.of_failed(rate);
@@ -266,7 +267,7 @@ fn starved(host: &HostFigures) -> Option<CertFinding> {
     })
 }
 
-/// A self-test that could say little, or that lost something.
+/// Returns the finding on a self-test with too few samples or lost requests.
 fn test_itself(test: &SelfTest) -> Option<CertFinding> {
     let lost = test.unmatched_requests + test.unmatched_truth + test.chunks_differ;
     if lost > 0 {

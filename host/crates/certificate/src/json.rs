@@ -1,4 +1,4 @@
-//! `certificate.json`.
+//! The JSON of `certificate.json`.
 
 use serde_json::{Value, json};
 

@@ -1,18 +1,22 @@
-//! The client's figures against those of a server whose own times are known.
+//! Comparison of the client's measurements with those of a server whose own times are known.
 //!
-//! A *twin* is a server on this machine that notes, on the run's own clock, when a request had arrived and when it wrote each event.
-//! The error of a figure is the difference between what the client says and what the server did:
+//! A *twin* is a server on this machine that records, on the run's own clock, when a request had
+//! arrived and when it wrote each event. The error of a measurement is the difference between the
+//! client's value and the server's:
 //!
-//! * `ttfc`: (first generated chunk − dispatched) − (the server's first generated write − the request's arrival there);
-//! * `end_to_end_latency`: the same of the last generated chunk and write;
-//! * both from intended: from `intended` and what limits held back, in place of dispatched;
+//! * `ttfc`: (first generated chunk − dispatched) − (the server's first generated write − the
+//!   request's arrival there);
+//! * `end_to_end_latency`: the same for the last generated chunk and write;
+//! * both from intended: from `intended` and the delay by limits, instead of dispatched;
 //! * `tbc`: each gap of the client − the gap between the same two writes;
-//! * `tpot`: the same of the whole stretch from the first to the last, per token after the first;
+//! * `tpot`: the same for the whole time from the first to the last, per token after the first;
 //! * `dispatch`: the request's arrival at the server − intended − held back.
 //!
-//! What lies between the two is the client's part (waking up, sending, reading) and also the loopback's delivery in both directions and
-//! the time until the twin's own thread noticed the request. So an error measured this way is an upper bound of the client's, by some
-//! tens of microseconds; a real network's delay is not in it, and is no error: it is part of what a client sees.
+//! The difference contains the client's contribution (waking up, sending, reading), the loopback's
+//! delivery in both directions, and the time until the twin's thread noticed the request. The
+//! measured error is therefore an upper bound of the client's error, too high by tens of
+//! microseconds. A real network's delay is not included, and is not an error: it is part of what a
+//! client observes.
 
 use std::collections::HashMap;
 
@@ -22,23 +26,23 @@ use veeksha_metrics::latencies;
 use veeksha_model::{ChunkKind, Nanos};
 use veeksha_stats::Summary;
 
-/// What the twin says of one request.
+/// The twin's record of one request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TwinRequest {
     /// `session/node`, from the request's `x-request-id`.
     pub id: String,
-    /// The whole request had been read.
+    /// The instant at which the whole request had been read.
     pub arrived_at: Nanos,
-    /// The head of the answer was written.
+    /// The instant at which the head of the answer was written.
     pub headers_at: Nanos,
-    /// Each event of the answer: when it was written, and what it carried.
+    /// Each event of the answer: the instant of the write, and the kind of chunk.
     pub chunks: Vec<(Nanos, ChunkKind)>,
 }
 
 /// Absolute errors, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ErrorFigures {
-    /// Figures that were compared.
+    /// Number of compared values.
     pub count: usize,
     /// Median.
     pub p50: f64,
@@ -50,38 +54,38 @@ pub struct ErrorFigures {
     pub max: f64,
 }
 
-/// What a self-test found. A figure is `None` where nothing could be compared.
+/// The result of a self-test. A statistic is `None` if nothing could be compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SelfTest {
-    /// Requests of the client that were answered.
+    /// Answered requests of the client.
     pub requests: usize,
-    /// Of them, those that the server knows.
+    /// Answered requests that the server recorded.
     pub matched: usize,
-    /// Answered requests that the server does not know.
+    /// Answered requests that the server did not record.
     pub unmatched_requests: usize,
-    /// Requests of the server that the client has no record of, answered or not.
+    /// Requests of the server that the client did not record, answered or not.
     pub unmatched_truth: usize,
-    /// Matched requests in which client and server count different generated chunks: they are
-    /// compared in nothing but `dispatch`.
+    /// Matched requests with different numbers of generated chunks at client and server: only
+    /// `dispatch` is compared.
     pub chunks_differ: usize,
     /// Time to first chunk.
     pub ttfc: Option<ErrorFigures>,
-    /// Time to first chunk from intended, without what limits held back.
+    /// Time to first chunk from intended, without delays by limits.
     pub ttfc_from_intended: Option<ErrorFigures>,
     /// Gaps between chunks.
     pub tbc: Option<ErrorFigures>,
     /// Time per output token.
     pub tpot: Option<ErrorFigures>,
-    /// End to end.
+    /// End-to-end latency.
     pub end_to_end: Option<ErrorFigures>,
-    /// End to end from intended, without what limits held back.
+    /// End-to-end latency from intended, without delays by limits.
     pub end_to_end_from_intended: Option<ErrorFigures>,
-    /// Arrival at the server after the intended instant.
+    /// Arrival at the server − the intended instant, without delays by limits.
     pub dispatch: Option<ErrorFigures>,
 }
 
 impl SelfTest {
-    /// The errors of a metric; `None` also for metrics that have none.
+    /// Returns the errors of a metric; `None` also for metrics that have none.
     pub fn errors_of(&self, metric: Metric) -> Option<ErrorFigures> {
         match metric {
             Metric::Ttfc => self.ttfc,
@@ -119,8 +123,8 @@ struct Errors {
     dispatch: Vec<f64>,
 }
 
-/// Compares answered requests with what the server says of them, by their ids. If the server names
-/// an id twice (the client sent the request again), the last one counts.
+/// Compares answered requests with the server's record, by id. If the server lists an id twice (the
+/// client sent the request again), the last entry counts.
 pub fn compare(records: &[RequestRecord], truth: &[TwinRequest]) -> SelfTest {
     let known: HashMap<&str, &TwinRequest> = truth
         .iter()
@@ -157,7 +161,7 @@ pub fn compare(records: &[RequestRecord], truth: &[TwinRequest]) -> SelfTest {
 }
 
 impl Errors {
-    /// Takes one request; whether client and server agree on the number of generated chunks.
+    /// Adds one request. Returns true if client and server agree on the number of generated chunks.
     fn add(&mut self, record: &RequestRecord, twin: &TwinRequest) -> bool {
         let held = record.held.total() as f64 / 1e9;
         self.dispatch
@@ -209,7 +213,7 @@ mod tests {
     const US: Nanos = 1_000;
     const MS: Nanos = 1_000_000;
 
-    /// Intended at 10 ms, held 2 ms by a limit, dispatched at 12.03 ms; chunks as given.
+    /// Intended at 10 ms, held 2 ms by a limit, dispatched at 12.03 ms, with the given chunks.
     fn record(session: u64, chunks: &[Nanos]) -> RequestRecord {
         let chunk = |&at: &Nanos| Chunk {
             at,
@@ -265,7 +269,7 @@ mod tests {
 
     #[test]
     fn errors_worked_out_by_hand() {
-        // Seen 5, 15 and 2 µs after they were written.
+        // Observed 5, 15 and 2 µs after they were written.
         let seen = [32 * MS + 5 * US, 42 * MS + 15 * US, 52 * MS + 2 * US];
         let found = compare(&[record(7, &seen)], &[twin(7)]);
         assert_eq!((found.requests, found.matched, found.chunks_differ), (1, 1, 0));
@@ -301,9 +305,9 @@ mod tests {
             (found.requests, found.matched, found.unmatched_requests),
             (3, 2, 1)
         );
-        // Session 3 is the server's alone; the failed one is known on both sides.
+        // Session 3 is known to the server only; the failed one is known on both sides.
         assert_eq!((found.unmatched_truth, found.chunks_differ), (1, 1));
-        // Chunks that differ in number cannot be paired; the arrival can.
+        // Chunks that differ in number cannot be paired; the arrival can be compared.
         assert_eq!(found.ttfc.map(|errors| errors.count), Some(1));
         assert_eq!(found.dispatch.map(|errors| errors.count), Some(2));
     }

@@ -1,5 +1,5 @@
-//! Disagreement between independent counts of tokens: it is in the definition of TPOT and ITL,
-//! where no error of time shows it.
+//! Disagreement between independent token counts. It affects the value of TPOT and ITL, but does
+//! not appear in timing errors.
 
 use veeksha_metrics::{AnswerTokens, Metric};
 use veeksha_stats::share;
@@ -9,12 +9,11 @@ use crate::verdict::{CertFinding, Verdict};
 /// Counts that differ by more than this share are reported, and the metric is marked.
 const DISAGREE: f64 = 0.01;
 
-/// Tokenizers of current models differ by up to about a quarter on ordinary text. Where counts
-/// differ by more, one of them is wrong.
+/// Tokenizers of current models differ by up to about a quarter on ordinary text. If counts differ
+/// by more, one of them is wrong.
 const WRONG: f64 = 0.25;
 
-/// Returns the disagreement of the token counts that a metric is computed from, where it is more
-/// than 1 %.
+/// Returns the disagreement of the token counts behind a metric, if it is above 1 %.
 pub(crate) fn disagreement(metric: Metric, tokens: &AnswerTokens) -> Option<f64> {
     let is_per_token = matches!(metric, Metric::Tpot | Metric::Itl);
     tokens

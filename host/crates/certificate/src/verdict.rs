@@ -17,12 +17,12 @@ pub struct Thresholds {
     /// A client thread that was on a processor for this share of any second degrades the run.
     pub busy: f64,
     /// More than this share of failed requests degrades the run: its metrics describe only the
-    /// requests that were answered, which are the lucky ones of an overloaded server.
+    /// answered requests, which are a favorable selection on an overloaded server.
     pub failed: f64,
     /// More than this share of failed requests invalidates the run.
     pub mostly_failed: f64,
-    /// Whether the traffic has a schedule. Closed-loop traffic has none: the instants at which its
-    /// requests were due follow from the server's answers, so lateness against them is not judged.
+    /// True if the traffic has a schedule. Closed-loop traffic has none: the instants at which its
+    /// requests were due follow from the server's answers, so lateness against them is not rated.
     pub has_schedule: bool,
 }
 
@@ -41,7 +41,7 @@ impl Default for Thresholds {
 }
 
 impl Thresholds {
-    /// The verdict on a metric whose error is this share of its P50.
+    /// Returns the verdict on a metric whose error is this share of its P50.
     pub(crate) fn of_error(&self, share: f64) -> Verdict {
         if share > self.invalid {
             Verdict::Invalid
@@ -52,7 +52,7 @@ impl Thresholds {
         }
     }
 
-    /// The verdict on a run of which this share of requests failed.
+    /// Returns the verdict on a run of which this share of requests failed.
     pub(crate) fn of_failed(&self, share: f64) -> Verdict {
         if share > self.mostly_failed {
             Verdict::Invalid
@@ -63,7 +63,7 @@ impl Thresholds {
         }
     }
 
-    /// The verdict on a run that did not send this share of its due requests.
+    /// Returns the verdict on a run that did not send this share of its due requests.
     pub(crate) fn of_missed(&self, share: f64) -> Verdict {
         let invalid = self.missed * (self.invalid / self.degraded).max(1.0);
         if share > invalid {
@@ -76,13 +76,13 @@ impl Thresholds {
     }
 }
 
-/// How far a run's metrics can be trusted.
+/// The degree to which a run's metrics can be trusted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verdict {
-    /// The client's part in every certified metric is small.
+    /// The client's contribution to every certified metric is small.
     #[default]
     Valid,
-    /// The client's part is not small, or not known: read with care.
+    /// The client's contribution is not small, or unknown: interpret with care.
     Degraded,
     /// The metrics describe the client more than the server.
     Invalid,
@@ -112,7 +112,7 @@ pub struct CertFinding {
 }
 
 impl CertFinding {
-    /// A statement about the whole run that does not change the verdict.
+    /// Creates a statement about the whole run that does not change the verdict.
     pub(crate) fn remark(what: String) -> Self {
         CertFinding {
             metric: None,
@@ -123,7 +123,7 @@ impl CertFinding {
     }
 }
 
-/// The count with its noun, in the plural where needed.
+/// Returns the count with its noun, in the plural if needed.
 pub(crate) fn counted(count: u64, noun: &str) -> String {
     if count == 1 {
         format!("1 {noun}")

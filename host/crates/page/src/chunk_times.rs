@@ -1,4 +1,4 @@
-//! When the chunks of an answer came, in few bytes.
+//! Arrival times of an answer's chunks in a compact encoding.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -6,25 +6,25 @@ use serde::{Serialize, Serializer};
 use veeksha_events::RequestRecord;
 use veeksha_model::Nanos;
 
-/// The most chunks of one answer that are kept; of longer answers every second, third, ... is.
+/// The largest number of chunks that is kept for an answer; longer answers are thinned to every
+/// second, third, ... chunk.
 const MOST: usize = 4096;
 
-/// When the generated chunks of an answer came, and how many tokens each brought: whole
-/// microseconds, as differences, in LEB128 (seven bits a byte, the lowest first). A gap of 20 ms
-/// takes three bytes.
+/// Arrival times and token counts of the generated chunks of an answer: whole microseconds, as
+/// differences, in LEB128 (seven bits per byte, lowest first). A gap of 20 ms takes three bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChunkTimes {
-    /// The first number is the first chunk's time − the request's intended instant (0 if it came
-    /// earlier), each further one the gap to the chunk before.
+    /// The first number is the first chunk's time − the request's intended instant (0 if it arrived
+    /// earlier), each further one the gap to the previous chunk.
     times: Vec<u8>,
-    /// The tokens of each chunk; empty where each brought one.
+    /// The tokens of each chunk; empty if each has one.
     tokens: Vec<u8>,
-    /// Every how many chunks one was kept; 1 for all.
+    /// The sampling interval in chunks; 1 if all are kept.
     stride: u32,
 }
 
 impl ChunkTimes {
-    /// Of the generated chunks of a record; `None` if there are none.
+    /// Encodes the generated chunks of a record; `None` if there are none.
     pub fn of(record: &RequestRecord) -> Option<ChunkTimes> {
         let count = record.generated_at().count();
         if count == 0 {
@@ -32,8 +32,8 @@ impl ChunkTimes {
         }
         let stride = count.div_ceil(MOST);
         let mut times = Vec::with_capacity(count / stride * 3);
-        // Times are cut to microseconds before the difference is taken, so that what is cut off
-        // does not add up.
+        // Times are truncated to microseconds before the difference is taken, so that truncation
+        // errors do not add up.
         let mut before = micros(record.intended);
         for at in record.generated_at().step_by(stride).map(micros) {
             push(&mut times, at.saturating_sub(before));
@@ -41,7 +41,7 @@ impl ChunkTimes {
         }
         let mut tokens = Vec::new();
         if record.chunk_tokens.iter().any(|&tokens| tokens != 1) {
-            // A chunk that stands for several brings the tokens of all of them.
+            // A chunk that represents several has the tokens of all of them.
             for group in record.chunk_tokens.chunks(stride) {
                 push(&mut tokens, group.iter().map(|&tokens| u64::from(tokens)).sum());
             }
@@ -57,23 +57,24 @@ impl ChunkTimes {
         })
     }
 
-    /// Bytes that it takes.
+    /// Returns the number of bytes.
     pub fn bytes(&self) -> usize {
         self.times.len() + self.tokens.len()
     }
 
-    /// The numbers: first the time from the intended instant, then the gaps, in microseconds.
+    /// Returns the numbers: first the time from the intended instant, then the gaps, in
+    /// microseconds.
     pub fn micros(&self) -> Vec<u64> {
         numbers(&self.times)
     }
 
-    /// Tokens of each chunk; empty where each brought one.
+    /// Returns the tokens of each chunk; empty if each has one.
     pub fn tokens(&self) -> Vec<u64> {
         numbers(&self.tokens)
     }
 }
 
-/// Base64 of the times; where they are needed, `.` and the tokens, `.` and the stride.
+/// Base64 of the times; if needed, followed by `.` and the tokens, `.` and the stride.
 impl Serialize for ChunkTimes {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut text = String::with_capacity(self.bytes() * 4 / 3 + 8);

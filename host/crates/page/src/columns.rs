@@ -1,10 +1,10 @@
-//! [`Requests`] as JSON: one list for each column, because twenty thousand objects would repeat
-//! twenty thousand times what their members are called.
+//! [`Requests`] as JSON: one list per column, because twenty thousand objects would repeat the
+//! names of their members twenty thousand times.
 //!
-//! `intended` holds differences, each to the row before, in microseconds; all other times are
+//! `intended` holds differences, each to the previous row, in microseconds. All other times are
 //! microseconds after the row's `intended` (`completed` after its `dispatched`). Texts are indices
-//! into `texts`. A column of which every row says the same as the default is left out. `custom`
-//! has, for each metric, the rows that have a sample and their values.
+//! into `texts`. A column that has the default value in every row is omitted. `custom` has, for
+//! each metric, the rows that have a sample and their values.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use veeksha_model::{Label, Nanos};
 
 use crate::request::{Outcome, PageRequest, Requests};
 
-/// Serialises what an iterator yields as a list, without collecting it.
+/// Serializes the items of an iterator as a list, without collecting them.
 struct List<F>(F);
 
 impl<I, F> Serialize for List<F>
@@ -29,7 +29,7 @@ where
     }
 }
 
-/// `later - earlier` in microseconds, to the nearest.
+/// Returns `later - earlier` in microseconds, rounded to the nearest.
 fn micros_between(earlier: Nanos, later: Nanos) -> i64 {
     let nanos = later as i64 - earlier as i64;
     (nanos + 500 * nanos.signum()) / 1000
@@ -42,19 +42,19 @@ struct Custom<'a> {
     values: Vec<f64>,
 }
 
-/// The samples of a built-in metric, a value or `null` for each row.
+/// The samples of a built-in metric: a value or `null` for each row.
 #[derive(Serialize)]
 struct BuiltIn {
     name: &'static str,
     label: &'static str,
     short: &'static str,
     unit: &'static str,
-    /// Values are in the unit ÷ this.
+    /// The divisor from the metric's unit to the written values.
     divisor: u32,
     values: Vec<Option<Digits>>,
 }
 
-/// A number with six significant digits, which JSON has without a fraction where it has none.
+/// A number with six significant digits, written without a fraction if it is an integer.
 struct Digits(f64);
 
 impl Digits {
@@ -201,7 +201,7 @@ impl Serialize for Requests {
 }
 
 impl Requests {
-    /// The charted metrics that some row has a sample of. Times are written in microseconds.
+    /// Returns the charted metrics with at least one sample. Times are written in microseconds.
     fn built_in(&self) -> Vec<BuiltIn> {
         let columns = Metric::charted().into_iter().enumerate();
         let column = |(place, metric): (usize, Metric)| {

@@ -1,201 +1,202 @@
-//! What a page shows, apart from its requests: plain data, filled in by whoever has it.
+//! The content of a page apart from its requests: plain data, filled in by the caller.
 //!
-//! Everything is optional. A part that is empty has no section on the page; a number that is `None` is shown as a dash, never as 0.
+//! Every part is optional. An empty part has no section on the page; a number that is `None` is
+//! displayed as a dash, never as 0.
 //!
-//! **Units.** A number comes with its unit, and the page writes both: `s` (seconds; shown as µs, ms, s or min), `share` (`0.0..=1.0`; shown in
-//! percent), `tokens`, `tokens/s`, `requests/s`; an empty text or `1` is a plain number; anything else is written behind the number as it is.
+//! **Units.** A number has a unit, and the page displays both: `s` (seconds; displayed as µs, ms, s
+//! or min), `share` (`0.0..=1.0`; displayed in percent), `tokens`, `tokens/s`, `requests/s`; an
+//! empty text or `1` is a plain number; any other unit is appended to the number.
 
 use serde::Serialize;
 
 use crate::request::Requests;
 
-/// Everything that a page shows.
+/// The complete content of a page.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PageData {
-    /// What was run, when, and how it ended.
+    /// Target, time and state of the run.
     pub run: RunFacts,
-    /// The run's judgement of itself.
+    /// The run's certificate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certificate: Option<Certificate>,
-    /// The few figures of the whole run that stand at the top, in the order in which they are
-    /// shown; six are a good number.
+    /// The main aggregates at the top of the page, in display order; six are recommended.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<Figure>,
-    /// Metrics, built in and custom alike, in the order in which they are shown.
+    /// Metrics, built in and custom, in display order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<Metric>,
-    /// What was asked of the run.
+    /// The objectives of the run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub slos: Vec<Slo>,
-    /// Load over time, of all requests. Where it is absent, and every request is on the page, the
-    /// page computes it.
+    /// Load over time, of all requests. If absent, the page computes it, provided that every
+    /// request is on the page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub curves: Option<Curves>,
     /// The requests ([`crate::RequestSample`]).
     pub requests: Requests,
-    /// Failures by class, the most frequent first.
+    /// Failures by class, most frequent first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<Failures>,
     /// Requests that were known and never sent, by reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub never_sent: Vec<NeverSent>,
-    /// Figures of stretches of the run.
+    /// Statistics of time slices of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slices: Option<Slices>,
     /// Health checks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub health: Vec<Check>,
-    /// The resolved configuration as YAML. Secrets must have been removed: the page shows it as it
-    /// is.
+    /// The resolved configuration as YAML. Secrets must have been removed: the page displays it
+    /// verbatim.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub configuration: Option<String>,
-    /// The plugins that took part.
+    /// The plugins of the run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub plugins: Vec<Plugin>,
-    /// The machine that measured.
+    /// The machine on which the host ran.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub machine: Vec<Fact>,
-    /// Versions of what took part: host, server, model, tokenizer, contract.
+    /// Versions of the components: host, server, model, tokenizer, contract.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub versions: Vec<Fact>,
 }
 
 impl PageData {
-    /// The data as strict JSON on one line: what [`crate::Live::publish`] takes. A number that is
-    /// not finite becomes `null`.
+    /// Returns the data as strict JSON on one line, as required by [`crate::Live::publish`]. A
+    /// number that is not finite becomes `null`.
     pub fn json(&self) -> String {
-        // Maps have text keys and nothing here fails to serialise; a page with no data would still
-        // be a page.
+        // Serialization cannot fail here: maps have text keys. Otherwise the page would have no
+        // data.
         serde_json::to_string(self).unwrap_or_else(|_| "null".to_owned())
     }
 }
 
-/// What was run, when, and how it ended.
+/// Target, time and state of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RunFacts {
-    /// The page's title: the scenario's name or the run folder's.
+    /// The page's title: the name of the scenario or of the run folder.
     pub name: String,
-    /// How far the run is.
+    /// The state of the run.
     pub state: RunState,
-    /// One line beneath the title: what was run against what.
+    /// One line below the title: the workload and the target.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// Short facts beneath the title: model, server, traffic, seed, workload digest, ...
+    /// Short facts below the title: model, server, traffic, seed, workload digest, ...
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<Fact>,
     /// Wall-clock time at the run's zero, in seconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_unix: Option<f64>,
-    /// How long the run took, or, while it goes on, has taken so far, in seconds.
+    /// The duration of the run so far, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elapsed: Option<f64>,
-    /// How long it is going to take at most, in seconds: shown as progress while it goes on.
+    /// The planned maximum duration, in seconds: displayed as progress during the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planned: Option<f64>,
-    /// What a reader must know before the figures: `the record ends in the middle of a row: ...`.
-    /// One sentence each.
+    /// Warnings about the results, one sentence each: `the record ends in the middle of a row:
+    /// ...`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
 }
 
-/// How far a run is.
+/// The state of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
-    /// It goes on.
+    /// In progress.
     Running,
-    /// It came to its end.
+    /// Ended normally.
     #[default]
     Ended,
-    /// The user stopped it.
+    /// Interrupted by the user.
     Interrupted,
-    /// Its record ends before it did.
+    /// The record ends before the run did.
     Cut,
 }
 
-/// How far figures can be trusted.
+/// The degree to which the results can be trusted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// The client's part in every certified metric is small.
+    /// The client's contribution to every certified metric is small.
     #[default]
     Valid,
-    /// The client's part is not small, or not known.
+    /// The client's contribution is not small, or unknown.
     Degraded,
-    /// The figures say more about the client than about the server.
+    /// The results describe the client more than the server.
     Invalid,
 }
 
-/// A run's judgement of itself.
+/// The certificate of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Certificate {
     /// The worst of the findings' verdicts.
     pub verdict: Verdict,
-    /// What it rests on, in words: `the run's own record and a self-test`.
+    /// The evidence as text: `the run's own record and a self-test`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub basis: Option<String>,
-    /// What it has to say; those of one metric that only say that it is well may be left out.
+    /// The findings; positive findings on single metrics may be omitted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
-    /// How far the client may have falsified each metric.
+    /// The client's maximum contribution to each metric.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bounds: Vec<Bound>,
 }
 
-/// Something that the certificate has to say.
+/// A finding of the certificate.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Finding {
-    /// What it means for the run; [`Verdict::Valid`] is a remark.
+    /// The consequence for the run; [`Verdict::Valid`] marks a remark.
     pub verdict: Verdict,
-    /// The name of the metric it is about, if it is about one.
+    /// The name of the affected metric, if it is a single one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metric: Option<String>,
-    /// In words.
+    /// The finding as text.
     pub what: String,
-    /// What can be done about it.
+    /// The suggested fix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
 }
 
-/// How far the client may have falsified a metric, in the metric's unit.
+/// The client's maximum contribution to a metric, in the metric's unit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Bound {
     /// The metric's name.
     pub metric: String,
     /// Samples.
     pub count: u64,
-    /// Mean absolute error of a sample: it decides.
+    /// Mean absolute error of a sample; it determines the verdict.
     pub mean_error: f64,
-    /// 99th percentile of the absolute errors: the ± that stands beside the metric.
+    /// 99th percentile of the absolute errors, displayed as ± next to the metric.
     pub p99_error: f64,
     /// `mean_error` as a share of the metric's typical value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relative: Option<f64>,
-    /// Where `p99_error` comes from, in words: `estimated` or `measured by the self-test`.
+    /// The origin of `p99_error` as text: `estimated` or `measured by the self-test`.
     pub source: String,
 }
 
-/// A figure of the whole run.
+/// A run-level aggregate.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Figure {
-    /// Its name in files and objectives: `goodput`.
+    /// The name in files and objectives: `goodput`.
     pub name: String,
-    /// Its name for people: `Goodput`.
+    /// The display name: `Goodput`.
     pub label: String,
-    /// The figure; `None` if there is none.
+    /// The value; `None` if it does not exist.
     pub value: Option<f64>,
-    /// Its unit.
+    /// The unit of the value.
     pub unit: String,
-    /// How many samples or requests it rests on.
+    /// The number of samples or requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// What they are: `answered requests`.
+    /// The counted items: `answered requests`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count_of: Option<String>,
-    /// The ± of the figure, in its unit.
+    /// The ± of the value, in its unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<f64>,
-    /// One line more: `2,871 of 3,000 requests met every objective`.
+    /// An additional line: `2,871 of 3,000 requests met every objective`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
@@ -203,31 +204,31 @@ pub struct Figure {
 /// A metric, built in or custom.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Metric {
-    /// Its name in files and objectives. `ttfc`, `ttfc_from_intended`, `tbc`, `tpot`,
-    /// `end_to_end_latency`, `e2e_from_intended`, `num_output_tokens`, `output_throughput` and
-    /// those of custom samples ([`crate::PageRequest::custom`]) have values for each request, and
-    /// with them charts; others have figures only.
+    /// The name in files and objectives. `ttfc`, `ttfc_from_intended`, `tbc`, `tpot`,
+    /// `end_to_end_latency`, `e2e_from_intended`, `num_output_tokens`, `output_throughput` and the
+    /// metrics of custom samples ([`crate::PageRequest::custom`]) have values for each request, and
+    /// charts of them; others have summaries only.
     pub name: String,
-    /// Its name for people: `Time to first chunk`.
+    /// The display name: `Time to first chunk`.
     pub label: String,
-    /// Its unit.
+    /// The unit of the values.
     pub unit: String,
-    /// Which way it is good: `higher`, `less` or `neither`.
+    /// The direction in which it improves: `higher`, `less` or `neither`.
     pub better: String,
-    /// What it is and how it is computed.
+    /// The meaning and the formula.
     pub definition: String,
-    /// The plugin that measures it; `None` for a built-in one.
+    /// The plugin that measures it; `None` for a built-in metric.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plugin: Option<String>,
-    /// Its figures over the whole run; `None` if it has no samples.
+    /// The summary over the whole run; `None` if it has no samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<MetricSummary>,
 }
 
-/// The samples of a metric in a few figures, in the metric's unit.
+/// The summary of a metric's samples, in the metric's unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct MetricSummary {
-    /// How many samples.
+    /// Number of samples.
     pub count: u64,
     /// Arithmetic mean.
     pub mean: f64,
@@ -247,77 +248,77 @@ pub struct MetricSummary {
     pub p99: f64,
 }
 
-/// An objective and what became of it.
+/// An objective and its result.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Slo {
-    /// The user's name for it.
+    /// The user-defined name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// As it was written: `p99(ttfc) < 500ms`. Of a plugin's objective: its name.
+    /// The objective as written: `p99(ttfc) < 500ms`. For a plugin's objective: its name.
     pub expression: String,
-    /// What was observed; `None` if there was nothing to observe.
+    /// The observed value; `None` without samples.
     pub observed: Option<f64>,
-    /// What was asked.
+    /// The bound.
     pub bound: Option<f64>,
-    /// `<`, `<=`, `>` or `>=`; `None` where a plugin judged and its outcome does not tell.
+    /// `<`, `<=`, `>` or `>=`; `None` if a plugin judged and its verdict does not contain it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comparison: Option<String>,
-    /// The unit of both.
+    /// The unit of bound and observed value.
     pub unit: String,
-    /// How many samples it rests on; of an objective with windows, those of the worst one.
+    /// The number of samples; for an objective with windows, that of the worst one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples: Option<u64>,
-    /// Whether it is met; `None` while that is open.
+    /// True if the objective is met; `None` while undecided.
     pub met: Option<bool>,
-    /// The worst stretch, of an objective with windows.
+    /// The worst window, for an objective with windows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worst_window: Option<WorstWindow>,
-    /// One line for a person: the plugin's word, or why nothing was observed.
+    /// A one-line message: from the plugin, or the reason for missing samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// The plugin that judged, if one did.
+    /// The plugin that judged, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plugin: Option<String>,
 }
 
-/// The worst stretch of an objective with windows.
+/// The worst window of an objective with windows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct WorstWindow {
-    /// Its beginning, in seconds from the start of the run.
+    /// The start, in seconds from the start of the run.
     pub from: f64,
-    /// Its end.
+    /// The end, in seconds from the start of the run.
     pub to: f64,
-    /// How many windows with samples there are.
+    /// The number of windows with samples.
     pub of: u64,
 }
 
-/// Load over time in steps of one length, of all requests of the run. Lists are as long as each
-/// other, or empty if not known.
+/// Load over time in steps of equal length, of all requests of the run. Lists have the same length,
+/// or are empty if unknown.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Curves {
-    /// The beginning of the first step, in seconds from the start of the run.
+    /// The start of the first step, in seconds from the start of the run.
     pub from: f64,
     /// The length of a step in seconds, positive.
     pub step: f64,
     /// Time-weighted mean number of requests between dispatch and completion.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub in_flight: Vec<f64>,
-    /// The fewest of them at any instant of the step.
+    /// The minimum of that number in the step.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub least_in_flight: Vec<f64>,
-    /// The most of them at any instant of the step.
+    /// The maximum of that number in the step.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub most_in_flight: Vec<f64>,
-    /// Of them, before their first generated chunk.
+    /// Requests in flight before their first generated chunk.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub in_prefill: Vec<f64>,
-    /// Of them, between the first generated chunk and the last.
+    /// Requests in flight between the first and the last generated chunk.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub in_decode: Vec<f64>,
     /// Output tokens per second.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub output_tokens_per_second: Vec<f64>,
-    /// Prompt tokens of requests whose first generated chunk came in the step, per second.
+    /// Prompt tokens of requests whose first generated chunk arrived in the step, per second.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub input_tokens_per_second: Vec<f64>,
     /// Requests completed per second.
@@ -328,103 +329,103 @@ pub struct Curves {
 /// Failures of one class.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Failures {
-    /// The class's name (`ErrorClass::name`): it selects its requests on the page.
+    /// The class's name (`ErrorClass::name`), which selects its requests on the page.
     pub class: String,
-    /// How many.
+    /// The number of failures.
     pub count: u64,
-    /// The message of the first one.
+    /// The message of the first failure.
     pub first_message: String,
-    /// The first one, as `session/node`.
+    /// The first failed request, as `session/node`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_request: Option<String>,
-    /// When the first one completed, in seconds from the start of the run.
+    /// The completion of the first failed request, in seconds from the start of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_at: Option<f64>,
 }
 
-/// Requests that were known and never sent, of one reason.
+/// Requests that were known and never sent, for one reason.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct NeverSent {
     /// The reason's name (`NeverSentReason::name`).
     pub reason: String,
-    /// How many.
+    /// The number of requests.
     pub count: u64,
-    /// In words: `the run ended before they were due`.
+    /// The explanation: `the run ended before they were due`.
     pub meaning: String,
 }
 
-/// Figures of stretches of the run, as a table.
+/// Statistics of time slices of the run, as a table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Slices {
-    /// What the columns are.
+    /// The columns.
     pub columns: Vec<SliceColumn>,
-    /// One row for each stretch, in their order.
+    /// One row for each slice, in order of time.
     pub rows: Vec<Slice>,
 }
 
 /// A column of [`Slices`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SliceColumn {
-    /// For people: `TTFC P99`.
+    /// The display name: `TTFC P99`.
     pub label: String,
     /// The unit.
     pub unit: String,
 }
 
-/// A stretch of the run.
+/// A time slice of the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Slice {
-    /// Its beginning, in seconds from the start of the run.
+    /// The start, in seconds from the start of the run.
     pub from: f64,
-    /// Its end.
+    /// The end, in seconds from the start of the run.
     pub to: f64,
     /// One value for each column.
     pub values: Vec<Option<f64>>,
 }
 
-/// How a health check came out.
+/// The outcome of a health check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckOutcome {
-    /// Nothing to object.
+    /// No problem was found.
     #[default]
     Passed,
-    /// Worth a look.
+    /// A possible problem was found.
     Warned,
-    /// Failed.
+    /// A problem was found.
     Failed,
-    /// It does not apply to this run.
+    /// The check does not apply to this run.
     Skipped,
 }
 
 /// A health check.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Check {
-    /// Its name for people.
+    /// The display name.
     pub name: String,
-    /// How it came out.
+    /// The outcome.
     pub outcome: CheckOutcome,
-    /// One line: what was compared, and what was seen.
+    /// One line: the comparison and the observation.
     pub summary: String,
-    /// More lines, shown on demand.
+    /// Further lines, shown on demand.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub details: Vec<String>,
 }
 
-/// A plugin that took part.
+/// A plugin of the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Plugin {
     /// Its name.
     pub name: String,
-    /// What it did: `workload`, `metric`, `slo-check`, ...
+    /// The role: `workload`, `metric`, `slo-check`, ...
     pub role: String,
-    /// Its version, where it says one.
+    /// The version, if the plugin reports one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Where it came from: a path or `shipped`.
+    /// The origin: a path or `shipped`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// The digest of its bytes, with the name of the function: `blake3:...`.
+    /// The digest of the plugin's bytes, prefixed with the hash function: `blake3:...`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
 }

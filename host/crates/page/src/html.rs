@@ -1,11 +1,11 @@
-//! The page as one file: markup, style, script and data joined.
+//! The page as one file: markup, style, script and data combined.
 
 use crate::data::PageData;
 
 const MARKUP: &str = include_str!("../assets/page.html");
 const STYLE: &str = include_str!("../assets/style.css");
 
-/// The parts of the script in the order in which they need each other.
+/// The parts of the script in order of dependency.
 const SCRIPT: &[&str] = &[
     include_str!("../assets/js/dom.js"),
     include_str!("../assets/js/format.js"),
@@ -23,18 +23,18 @@ const SCRIPT: &[&str] = &[
     include_str!("../assets/js/main.js"),
 ];
 
-/// What a page from disk may do: show itself. It may load nothing and call nobody.
+/// Content security policy of a page from disk: nothing may be loaded or contacted.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
 
-/// The live page may also ask the server that it came from.
+/// Content security policy of the live page, which may also contact its server.
 pub(crate) const LIVE_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'";
 
-/// The page of a run: `report.html`, complete.
+/// Returns the complete page of a run: `report.html`.
 pub fn page(data: &PageData) -> String {
     join("file", POLICY, &data.json())
 }
 
-/// The page without data: it asks the server that it came from.
+/// Returns the page without data, which it requests from its server.
 pub(crate) fn live_page() -> String {
     join("live", LIVE_POLICY, "null")
 }
@@ -44,8 +44,8 @@ fn join(mode: &str, policy: &str, json: &str) -> String {
     let mut html =
         String::with_capacity(MARKUP.len() + STYLE.len() + script + json.len() + json.len() / 32 + 256);
     let mut rest = MARKUP;
-    // The markup is ours: each mark occurs once, in this order. What is put in is not searched for
-    // marks.
+    // The markup is trusted: each placeholder occurs once, in this order. Inserted text is not
+    // searched for placeholders.
     for (mark, put) in [
         ("{{mode}}", Part::Text(mode)),
         ("{{policy}}", Part::Text(policy)),
@@ -78,8 +78,8 @@ enum Part<'a> {
     Script,
 }
 
-/// JSON as the content of a `script` element: `<` occurs in its texts only, where `\u003c` means
-/// the same, so that neither `</script` nor `<!--` can end or change the element.
+/// Appends JSON as the content of a `script` element. `<` occurs in JSON strings only, where
+/// `\u003c` is equivalent, so that neither `</script` nor `<!--` can end or change the element.
 fn push_json(html: &mut String, json: &str) {
     let mut parts = json.split('<');
     html.push_str(parts.next().unwrap_or_default());
@@ -128,7 +128,7 @@ mod tests {
         let html = page(&data);
         assert_eq!(html.matches("<img").count(), 0);
         assert_eq!(html.matches("</script").count(), 2, "those of the markup");
-        // What is between the marks of the data is the data.
+        // The text between the markers of the data is the data.
         let from = html.find("id=\"data\">").unwrap() + "id=\"data\">".len();
         let to = from + html[from..].find("</script>").unwrap();
         let back: serde_json::Value = serde_json::from_str(&html[from..to]).unwrap();

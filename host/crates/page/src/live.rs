@@ -1,14 +1,14 @@
-//! The page while the run goes on: a small server with a thread of its own.
+//! The page during the run: a small server on a dedicated thread.
 //!
-//! | route | answer |
+//! | route | response |
 //! |---|---|
 //! | `GET /` | the page, without data |
 //! | `GET /data` | the latest [`crate::PageData`] as JSON (`null` before the first) |
-//! | `GET /events` | server-sent events: the number of the latest data, whenever there is new |
+//! | `GET /events` | server-sent events: the version of the latest data, after each change |
 //!
-//! Nothing can be changed through it. Connections, what is read of each and what is kept for each are bounded. The run hands over
-//! its data by exchanging a pointer; a reader that is slow misses what lies between two of its reads, and one that stalls is
-//! disconnected.
+//! The server is read-only. The number of connections, the bytes read from each and the bytes
+//! buffered for each are bounded. The run publishes its data by exchanging a pointer. A slow reader
+//! misses the versions between two of its reads; a stalled one is disconnected.
 
 mod access;
 mod answers;
@@ -25,7 +25,7 @@ use crate::error::PageError;
 use access::Access;
 use connections::Server;
 
-/// The data of the page, and how many there have been.
+/// The latest data of the page, and its version.
 #[derive(Clone)]
 struct Published {
     version: u64,
@@ -43,8 +43,8 @@ pub struct Live {
 impl Live {
     /// Listens on `address` (port 0: any free one) and serves until [`stop`](Live::stop).
     ///
-    /// Without a token only addresses of this machine are allowed (`127.0.0.1`, `[::1]`). With one,
-    /// each request must bring it: once as `?token=`, for which the browser gets a cookie, or as
+    /// Without a token only loopback addresses are allowed (`127.0.0.1`, `[::1]`). With one, each
+    /// request must present it: once as `?token=`, for which the browser gets a cookie, or as
     /// `Authorization: Bearer`.
     pub fn start(address: SocketAddr, token: Option<String>) -> Result<Live, PageError> {
         let refused = |source| PageError::Listen { address, source };
@@ -57,7 +57,7 @@ impl Live {
             .build()
             .map_err(PageError::Thread)?;
         let listener = {
-            // Sockets register themselves with the runtime they are made in.
+            // Sockets register with the runtime in which they are created.
             let _runtime = runtime.enter();
             tokio::net::TcpListener::from_std(listener).map_err(refused)?
         };
@@ -83,13 +83,13 @@ impl Live {
         })
     }
 
-    /// Where it listens: with the real port if port 0 was asked for.
+    /// Returns the address on which it listens, with the actual port if port 0 was requested.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Makes this the page's data ([`crate::PageData::json`]). Returns at once, however many read
-    /// and however slowly.
+    /// Publishes new data ([`crate::PageData::json`]). Returns immediately, regardless of the
+    /// number and speed of readers.
     pub fn publish(&self, data: Arc<str>) {
         self.latest.send_modify(|published| {
             published.version += 1;
@@ -105,11 +105,11 @@ impl Live {
 
     fn end(&mut self) {
         if let Some(stop) = self.stop.take() {
-            // Fails only if the thread has already gone.
+            // Fails only if the thread has already ended.
             let _ = stop.send(());
         }
         if let Some(thread) = self.thread.take() {
-            // A panic there is no reason to lose the run.
+            // A panic of that thread must not abort the run.
             let _ = thread.join();
         }
     }

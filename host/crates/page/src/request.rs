@@ -9,81 +9,81 @@ use crate::chunk_times::ChunkTimes;
 /// How a request ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Answered, with the server's word for why generation ended.
+    /// Answered, with the finish reason that the server reported.
     Answered {
         /// `stop`, `length`, ...
         finish_reason: String,
     },
-    /// Failed or given up.
+    /// Failed or withdrawn.
     Failed {
-        /// Where.
+        /// The error class.
         class: ErrorClass,
-        /// One line for a person, cut to 300 characters.
+        /// A one-line message, truncated to 300 characters.
         message: String,
     },
 }
 
-/// One request that was sent. Times are nanoseconds from the start of the run; the page shows
+/// A request that was sent. Times are nanoseconds from the start of the run; the page displays
 /// microseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PageRequest {
-    /// Which request.
+    /// The id of the request.
     pub id: RequestId,
-    /// The nodes it waited for.
+    /// The nodes for which it waited.
     pub parents: Vec<u32>,
     /// The node whose conversation it continued.
     pub history_parent: Option<u32>,
     /// Its think time.
     pub wait_after_ready: Nanos,
-    /// The instant the schedule asked for.
+    /// The scheduled instant.
     pub intended: Nanos,
-    /// When it was handed to a client.
+    /// The instant at which it was handed to a client.
     pub dispatched: Nanos,
-    /// When its last byte was handed to the socket.
+    /// The instant at which its last byte was handed to the socket.
     pub sent: Option<Nanos>,
-    /// When the first byte of the answer was read.
+    /// The instant at which the first byte of the answer was read.
     pub first_byte: Option<Nanos>,
-    /// When the first generated chunk arrived.
+    /// The arrival of the first generated chunk.
     pub first_chunk: Option<Nanos>,
-    /// When the last generated chunk arrived.
+    /// The arrival of the last generated chunk.
     pub last_chunk: Option<Nanos>,
-    /// When it was over.
+    /// The instant at which the request ended.
     pub completed: Nanos,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome,
-    /// HTTP status, if one came.
+    /// HTTP status, if received.
     pub http_status: Option<u16>,
     /// Tokens of history and new messages.
     pub prompt_tokens: u32,
-    /// Tokens generated.
+    /// Generated tokens.
     pub output_tokens: u32,
-    /// Tokens that it was to generate.
+    /// Target number of output tokens.
     pub target_output_tokens: Option<u32>,
-    /// Prompt tokens that the server says came from its cache.
+    /// Prompt tokens from the server's cache, as reported by the server.
     pub cached_tokens: Option<u32>,
-    /// Whether it counts.
+    /// True if the request is included in metrics.
     pub measured: bool,
-    /// Which of the target's servers it went to.
+    /// The index of the target's server.
     pub server: u16,
     /// Labels of session and request.
     pub labels: Vec<Label>,
-    /// What plugins said of it: false if one of them said no, `None` if none was asked.
+    /// The plugins' judgement: false if one of them reported not good, `None` if none judged.
     pub good: Option<bool>,
-    /// Custom samples, none of a request that is not measured: the metric, by its place in
-    /// [`Requests::custom_metrics`], and the value. Several samples of one metric are their
-    /// weighted mean.
+    /// Custom samples, empty for a request that is not measured: the index of the metric in
+    /// [`Requests::custom_metrics`], and the value. Several samples of one metric are combined to
+    /// their weighted mean.
     pub custom: Vec<(u32, f64)>,
-    /// Its samples of the charted metrics, in the order of [`Metric::charted`].
+    /// Samples of the charted metrics, in the order of [`Metric::charted`].
     pub samples: Vec<Option<f64>>,
-    /// When its chunks came; `None` if it had none, or if there was no room for them.
+    /// Arrival times of the chunks; `None` if there are none, or if there was no room for them.
     pub chunks: Option<ChunkTimes>,
 }
 
-/// Characters of a message that are kept.
+/// The number of characters of a message that are kept.
 const LONGEST_MESSAGE: usize = 300;
 
 impl PageRequest {
-    /// Of a record; judgements and custom samples come from other events.
+    /// Converts a record. Judgements and custom samples come from other events.
     pub fn of(record: &RequestRecord) -> PageRequest {
         let outcome = match &record.status {
             Status::Ok { finish_reason } => Outcome::Answered {
@@ -129,44 +129,44 @@ fn samples(record: &RequestRecord) -> Vec<Option<f64>> {
     metrics.map(|metric| metric.sample(&observation)).collect()
 }
 
-/// A session that has requests on the page.
+/// A session with requests on the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageSession {
-    /// Its index.
+    /// The index of the session.
     pub session: u64,
-    /// The instant its roots count from.
+    /// The reference instant of its root requests.
     pub started: Option<Nanos>,
-    /// When it was over.
+    /// The instant at which the session ended.
     pub finished: Option<Nanos>,
-    /// How it ended; `None` while it goes on.
+    /// The outcome; `None` while the session is in progress.
     pub end: Option<SessionEnd>,
-    /// Its requests, also those that were never sent or are not on the page.
+    /// The number of its requests, including those that were never sent or are not on the page.
     pub requests: u32,
 }
 
-/// A request that was never sent: a hollow node of its session's graph.
+/// A request that was never sent, displayed as a hollow node of its session's graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeNeverSent {
-    /// Which.
+    /// The id of the request.
     pub id: RequestId,
-    /// Why.
+    /// The reason.
     pub reason: NeverSentReason,
-    /// When that was decided.
+    /// The instant of the decision.
     pub at: Nanos,
 }
 
-/// The requests of a page, and of how many they are a part. In JSON they are columns
+/// The requests of a page, and the number from which they are sampled. Written to JSON as columns
 /// (`columns.rs`).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Requests {
-    /// By the instant they were intended for, then by id.
+    /// Sorted by intended instant, then by id.
     pub rows: Vec<PageRequest>,
-    /// All requests that were sent and are over, on the page or not.
+    /// The number of finished requests, on the page or not.
     pub total: u64,
     /// Sessions of the rows.
     pub sessions: Vec<PageSession>,
-    /// Nodes of these sessions that were never sent; at most some thousands.
+    /// Nodes of these sessions that were never sent; at most a few thousand.
     pub never_sent: Vec<NodeNeverSent>,
-    /// Names of the custom metrics that the rows have samples of.
+    /// Names of the custom metrics with samples in the rows.
     pub custom_metrics: Vec<String>,
 }

@@ -1,4 +1,5 @@
-//! Which requests a page shows: all of a small run, of a large one those that tell most.
+//! Selection of the requests on a page: all of a small run, the most informative ones of a large
+//! run.
 
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
@@ -7,25 +8,26 @@ use veeksha_model::{MetricSample, RequestId, SessionId};
 
 use crate::request::{NodeNeverSent, PageRequest, PageSession, Requests};
 
-/// Bytes of chunk times that are kept unless the caller says otherwise: 4 MiB of the file.
+/// The default number of bytes for chunk times: 4 MiB of the file.
 const CHUNK_BYTES: usize = 3 << 20;
 
-/// Requests never sent that are kept as nodes of their sessions' graphs.
+/// The number of requests never sent that are kept as nodes of their sessions' graphs.
 const NEVER_SENT: usize = 5_000;
 
-/// Custom metrics that are kept for each request.
+/// The number of custom metrics that are kept for each request.
 const CUSTOM_METRICS: usize = 64;
 
-/// Takes the events of a run, in any order, and keeps the requests of the page in bounded memory.
+/// Processes the events of a run, in any order, and keeps the requests of the page in bounded
+/// memory.
 ///
-/// Up to `limit` requests are all kept. Of more, these are: the slowest to their first chunk and
-/// the slowest in all (a twentieth of the limit each), failed ones (up to a fifth), and of the
-/// others those whose hash is smallest. The hash is of the session first and of the node second, so
-/// that whole sessions are kept and their graphs have no holes; it depends on the id alone, so that
-/// neither the order of events nor the threads of the run change what is kept.
+/// Up to `limit` requests are all kept. Of more, these are kept: the slowest to the first chunk and
+/// the slowest overall (a twentieth of the limit each), failed ones (up to a fifth), and of the
+/// others those with the smallest hashes. The hash is ordered by session first and by node second,
+/// so that whole sessions are kept and their graphs have no holes. It depends on the id alone, so
+/// that neither the order of events nor the threads of the run affect the selection.
 ///
-/// Times of chunks are kept up to a number of bytes: of the slow and the failed requests first,
-/// then by the same hash.
+/// Chunk times are kept up to a number of bytes: of the slow and the failed requests first, then by
+/// the same hash.
 #[derive(Clone, Debug)]
 pub struct RequestSample {
     limit: usize,
@@ -40,18 +42,18 @@ pub struct RequestSample {
     never_sent: BTreeMap<(Hash, RequestId), NodeNeverSent>,
 }
 
-/// What places a request in the sample: the session's hash, then the node's.
+/// The sampling key of a request: the session's hash, then the node's.
 type Hash = (u64, u64);
 
 #[derive(Clone, Debug)]
 struct Kept {
     request: PageRequest,
     said: Said,
-    /// The lots that hold it, one bit each.
+    /// The lots that hold the request, one bit each.
     claims: u8,
 }
 
-/// What plugins said of a request.
+/// Plugins' results for a request.
 #[derive(Clone, Debug, Default)]
 struct Said {
     good: Option<bool>,
@@ -63,7 +65,7 @@ struct Said {
 #[derive(Clone, Debug)]
 struct Lot {
     room: usize,
-    /// The greatest key on top: the next to go.
+    /// A max-heap: the largest key is evicted next.
     heap: BinaryHeap<(u64, Hash, RequestId)>,
 }
 
@@ -79,7 +81,7 @@ impl Lot {
         self.heap.len() < self.room || self.heap.peek().is_some_and(|greatest| key < greatest)
     }
 
-    /// Takes the request, and says which one had to go for it.
+    /// Adds the request and returns the evicted one, if any.
     fn take(&mut self, key: (u64, Hash, RequestId)) -> Option<RequestId> {
         self.heap.push(key);
         if self.heap.len() <= self.room {
@@ -89,12 +91,12 @@ impl Lot {
     }
 }
 
-/// The bit of [`Kept::claims`] of the first lot, that of the smallest hashes. The others: slow to
-/// the first chunk, slow in all, failed.
+/// The bit of [`Kept::claims`] for the first lot, that of the smallest hashes. The others: slow to
+/// the first chunk, slow overall, failed.
 const BY_HASH: u8 = 1;
 
 impl RequestSample {
-    /// A sample of at most `limit` requests; 20,000 is what a page bears well.
+    /// Creates a sample of at most `limit` requests. The page remains responsive with 20,000.
     pub fn new(limit: usize) -> RequestSample {
         RequestSample {
             limit,
@@ -115,13 +117,12 @@ impl RequestSample {
         }
     }
 
-    /// The same with another bound on the bytes of chunk times; three bytes are a gap of 2 s, or
-    /// less.
+    /// Sets the bound on the bytes of chunk times. A gap of up to 2 s takes at most three bytes.
     pub fn with_chunk_bytes(self, chunk_bytes: usize) -> RequestSample {
         RequestSample { chunk_bytes, ..self }
     }
 
-    /// Takes an event.
+    /// Processes an event.
     pub fn on(&mut self, event: &Event) {
         match event {
             Event::Finished(record) => self.finished(record),
@@ -173,18 +174,18 @@ impl RequestSample {
         }
     }
 
-    /// What the page shows of what has come so far.
+    /// Returns the requests of the page so far.
     pub fn snapshot(&self) -> Requests {
         self.snapshot_of(self.limit)
     }
 
-    /// The same with at most so many requests, for a page that is made again and again while the
-    /// run goes on.
+    /// Returns at most `most` requests so far, for a page that is updated repeatedly during the
+    /// run.
     pub fn snapshot_of(&self, most: usize) -> Requests {
         let mut chosen: Vec<&Kept> = self.kept.values().collect();
         let most = most.min(self.limit);
         if chosen.len() > most {
-            // The slow and the failed come on top of the sample: as many of the others make room.
+            // Slow and failed requests have precedence: the same number of others is dropped.
             chosen.sort_unstable_by_key(|kept| kept.rank());
             chosen.truncate(most);
         }
@@ -211,7 +212,7 @@ impl RequestSample {
         }
     }
 
-    /// What the page shows.
+    /// Returns the requests of the page.
     pub fn finish(self) -> Requests {
         self.snapshot()
     }
@@ -259,7 +260,7 @@ impl RequestSample {
         }
     }
 
-    /// A lot gave a request up: it goes if no other lot holds it.
+    /// Removes one lot's claim on a request, and drops the request if no other lot holds it.
     fn release(&mut self, id: RequestId, bit: usize) {
         let Some(kept) = self.kept.get_mut(&id) else {
             return;
@@ -271,7 +272,7 @@ impl RequestSample {
         }
     }
 
-    /// Forgets the chunk times of the requests of least interest, until what is left has room.
+    /// Drops the chunk times of the least interesting requests until the others fit.
     fn shed_chunks(&mut self) {
         let mut order: Vec<(Rank, RequestId)> = self
             .kept
@@ -315,9 +316,9 @@ impl RequestSample {
         });
     }
 
-    /// Keeps what a plugin said of a request, also where the request itself is yet to come: of
-    /// those with the smallest hashes as many as the sample has room for, so that no request of the
-    /// sample by hash loses anything.
+    /// Records a plugin's result for a request, also before the request itself arrives. Results of
+    /// early requests are kept for the smallest hashes, up to the size of the sample, so that the
+    /// sample by hash is always complete.
     fn said(&mut self, id: RequestId, change: impl FnOnce(&mut Said)) {
         if let Some(kept) = self.kept.get_mut(&id) {
             return change(&mut kept.said);
@@ -344,7 +345,7 @@ impl RequestSample {
     }
 }
 
-/// Less interesting requests have greater ranks.
+/// Less interesting requests have larger ranks.
 type Rank = (bool, Hash);
 
 impl Kept {
@@ -360,8 +361,8 @@ impl Kept {
             .map_or(0, crate::chunk_times::ChunkTimes::bytes)
     }
 
-    /// The request with what plugins said of it. One that is not measured is no sample of their
-    /// metrics, as it is none of the host's.
+    /// Returns the request with the plugins' results. A request that is not measured has no samples
+    /// of plugin metrics, as it has none of built-in ones.
     fn row(&self) -> PageRequest {
         let custom = self.said.custom.iter().filter(|_| self.request.measured);
         PageRequest {
@@ -374,7 +375,7 @@ impl Kept {
     }
 }
 
-/// Puts a value into a map that holds at most `room`, those with the smallest keys.
+/// Inserts a value into a map that holds at most `room` entries, those with the smallest keys.
 fn put<K: Ord, V>(map: &mut BTreeMap<K, V>, key: K, value: V, room: usize) {
     map.insert(key, value);
     if map.len() > room {
@@ -386,8 +387,8 @@ fn hash(id: RequestId) -> Hash {
     (mix(id.session.0), mix(u64::from(id.node.0)))
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number
-/// Generators", 2014): a bijection that leaves no pattern of the index in its result.
+/// The finalizer of SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number
+/// Generators", 2014): a bijection whose result shows no pattern of the index.
 fn mix(index: u64) -> u64 {
     let mut z = index.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -32,8 +32,8 @@ impl WindowSelection {
     }
 }
 
-/// Which instant of the host a request must have besides its chunks. All arrivals are on the run's
-/// clock, so the anchor shifts nothing here, where Veeksha adds durations to it.
+/// The host instant that a request must have besides its chunks. All arrivals are on the run's
+/// clock, so the anchor does not shift them, whereas Veeksha adds durations to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WindowAnchor {
     /// `client_picked_up_at`.
@@ -43,13 +43,13 @@ pub enum WindowAnchor {
     Dispatch,
 }
 
-/// What to do with answers that came in one piece.
+/// The treatment of answers that arrived in one piece.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WholeAnswers {
-    /// They are told apart, as `non_stream`.
+    /// They are reported separately, as `non_stream`.
     #[default]
     SkipAsNonStream,
-    /// They are requests like others, which have no decode chunks.
+    /// They are treated as requests without decode chunks.
     Take,
 }
 

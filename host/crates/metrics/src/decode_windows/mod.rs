@@ -1,9 +1,10 @@
-//! Time between chunks while enough requests decode at once: `metrics/decode_window_metrics.json`.
+//! Time between chunks while enough requests decode concurrently:
+//! `metrics/decode_window_metrics.json`.
 //!
-//! A request *decodes* from its first generated chunk to its last. A *window* is a longest possible
-//! stretch of time in which at least the asked number of requests decode. Where Veeksha cuts such a
-//! stretch at every request that begins or ends in it, so that its longest window is the longest
-//! piece between two such instants, a stretch is one window here, and no gap counts twice.
+//! A request *decodes* from its first generated chunk to its last. A *window* is a maximal interval
+//! in which at least the configured number of requests decode. Veeksha cuts such an interval at
+//! every request that begins or ends in it, so that its longest window is the longest piece between
+//! two such instants. Here the interval is one window, and each gap counts once.
 
 mod config;
 
@@ -15,8 +16,8 @@ use veeksha_stats::Summary;
 pub use self::config::{DecodeWindowConfig, MinActiveRequests, WholeAnswers, WindowAnchor, WindowSelection};
 use veeksha_definitions::seconds_between;
 
-/// Collects the decode phases of measured, answered requests. Holds four bytes a chunk and a few
-/// numbers a request.
+/// Collects the decode phases of measured, answered requests. Holds four bytes per chunk and a few
+/// numbers per request.
 #[derive(Clone, Debug)]
 pub struct DecodeWindows {
     config: DecodeWindowConfig,
@@ -24,7 +25,7 @@ pub struct DecodeWindows {
     skipped: Skipped,
     phases: Vec<Phase>,
     gaps: Vec<u32>,
-    /// Gaps of 4.29 s and more, by their place in `gaps`, ascending.
+    /// Gaps of 4.29 s and more, by their index in `gaps`, ascending.
     long_gaps: Vec<(usize, Nanos)>,
 }
 
@@ -36,7 +37,7 @@ struct Skipped {
     empty: u64,
 }
 
-/// When a request decoded, and where its gaps end in the list of all.
+/// The decode phase of a request, and the end of its gaps in the list of all gaps.
 #[derive(Clone, Copy, Debug)]
 struct Phase {
     first: Nanos,
@@ -58,7 +59,7 @@ impl Window {
 }
 
 impl DecodeWindows {
-    /// Nothing yet.
+    /// Creates an empty collection.
     pub fn new(config: DecodeWindowConfig) -> Self {
         DecodeWindows {
             config,
@@ -70,7 +71,7 @@ impl DecodeWindows {
         }
     }
 
-    /// Takes a request that ended. Only measured, answered ones count.
+    /// Processes a finished request. Only measured, answered ones count.
     pub fn on(&mut self, record: &RequestRecord) {
         if !record.measured || !record.is_ok() {
             return;
@@ -81,7 +82,7 @@ impl DecodeWindows {
             self.skipped.empty += 1;
             return;
         };
-        // A stream ends with an event of its own; an answer that came whole is a single one.
+        // A stream ends with a separate event; an answer in one piece has a single event.
         if self.config.whole_answers == WholeAnswers::SkipAsNonStream && record.chunks.len() == 1 {
             self.skipped.non_stream += 1;
             return;
@@ -111,8 +112,8 @@ impl DecodeWindows {
         });
     }
 
-    /// Veeksha's `decode_window_metrics.json`; times in seconds, those of windows since the start
-    /// of the run.
+    /// Returns Veeksha's `decode_window_metrics.json`. Times are in seconds; window bounds are
+    /// relative to the start of the run.
     pub fn finish(self) -> Value {
         let edges = self.edges();
         let peak = peak(&edges);
@@ -179,8 +180,8 @@ impl DecodeWindows {
         file
     }
 
-    /// When the number of decoding requests changes, and by how much; at one instant, beginnings
-    /// before ends.
+    /// Returns the changes in the number of decoding requests; at equal instants, begins before
+    /// ends.
     fn edges(&self) -> Vec<(Nanos, Edge)> {
         let mut edges: Vec<_> = self
             .phases
@@ -191,7 +192,7 @@ impl DecodeWindows {
         edges
     }
 
-    /// The gaps, in seconds, whose chunk arrived in each window, its bounds included.
+    /// Returns the gaps, in seconds, whose chunk arrived in each window, bounds included.
     fn samples(&self, windows: &[Window]) -> Vec<Vec<f64>> {
         let mut samples = vec![Vec::new(); windows.len()];
         let mut long_gaps = self.long_gaps.iter().peekable();
@@ -208,7 +209,7 @@ impl DecodeWindows {
                 };
                 at += gap;
                 place += 1;
-                // Windows are in order and apart.
+                // Windows are sorted and disjoint.
                 let window = windows.partition_point(|window| window.end < at);
                 if windows.get(window).is_some_and(|window| window.start <= at) {
                     samples[window].push(gap as f64 / 1e9);
@@ -225,7 +226,7 @@ enum Edge {
     End,
 }
 
-/// How many decoded at once at most.
+/// Returns the peak number of concurrently decoding requests.
 fn peak(edges: &[(Nanos, Edge)]) -> u64 {
     let (mut active, mut peak) = (0u64, 0);
     for (_, edge) in edges {
@@ -238,8 +239,8 @@ fn peak(edges: &[(Nanos, Edge)]) -> u64 {
     peak
 }
 
-/// The stretches in which at least `wanted` (not 0) decode, in order; those without length are
-/// none.
+/// Returns the intervals in which at least `wanted` (not 0) requests decode, in order, without
+/// empty ones.
 fn windows(edges: &[(Nanos, Edge)], wanted: u64) -> Vec<Window> {
     let mut windows = Vec::new();
     let (mut active, mut start) = (0u64, 0);
@@ -267,7 +268,8 @@ fn select(candidates: &[Window], selection: WindowSelection) -> Vec<Window> {
         WindowSelection::All => candidates.to_vec(),
         WindowSelection::First => candidates.first().copied().into_iter().collect(),
         WindowSelection::Longest => {
-            // `max_by_key` gives the last of equally long ones, which from behind is the first.
+            // `max_by_key` returns the last of equal maxima, which is the first one in reverse
+            // order.
             let longest = candidates
                 .iter()
                 .rev()
@@ -342,8 +344,8 @@ mod tests {
         windows.finish()
     }
 
-    /// Three requests: A decodes 0..10, B 2..6, C 4..20; so one is at it in 0..2, two in 2..4, three in 4..6, two in 6..10, one in
-    /// 10..20.
+    /// Three requests: A decodes in 0..10, B in 2..6, C in 4..20. Number of decoding requests: one
+    /// in 0..2, two in 2..4, three in 4..6, two in 6..10, one in 10..20.
     fn three() -> [RequestRecord; 3] {
         [
             streamed(&[0, 3, 5, 10]),
@@ -354,8 +356,8 @@ mod tests {
 
     #[test]
     fn a_stretch_with_enough_requests_is_one_window() {
-        // At least two: 2..10, whatever begins and ends within. Chunks that arrive in it: A's at 3
-        // (gap 3), 5 (2), 10 (5); B's at 4 (2), 6 (2); C's at 5 (1), 9 (4).
+        // At least two: 2..10, regardless of begins and ends within. Chunks that arrive in it: A's
+        // at 3 (gap 3), 5 (2), 10 (5); B's at 4 (2), 6 (2); C's at 5 (1), 9 (4).
         let seen = of(MinActiveRequests::AtLeast(2), WindowSelection::Longest, &three());
         assert_eq!(seen["windows"]["num_candidate_segments"], 1);
         let window = &seen["window"];
@@ -386,7 +388,7 @@ mod tests {
 
     #[test]
     fn windows_are_chosen_as_asked() {
-        // Pairs decode together in 0..2, 10..15 and 20..25.
+        // Pairs decode concurrently in 0..2, 10..15 and 20..25.
         let mut records = Vec::new();
         for (begin, end) in [(0, 2), (10, 15), (20, 25)] {
             records.push(streamed(&[begin, end]));
@@ -422,7 +424,7 @@ mod tests {
             (&seen["window"]["start"], &seen["window"]["end"]),
             (&json!(0.0), &json!(9.0))
         );
-        // Two were active at the instant 4, which is no stretch of time.
+        // Two requests decode at the instant 4, which is an empty interval.
         let seen = of(
             MinActiveRequests::AtLeast(2),
             WindowSelection::All,
@@ -475,8 +477,8 @@ mod tests {
         assert_eq!(seen["windows"]["total_duration_s"].to_string(), "0.0");
         assert_eq!(seen["notes"].as_array().unwrap().len(), 1);
 
-        // Asked otherwise, the one without a pickup counts, and the one that came whole is one
-        // without decode chunks.
+        // With the other settings, the request without a pickup counts, and the answer in one piece
+        // is a request without decode chunks.
         let mut windows = DecodeWindows::new(DecodeWindowConfig {
             anchor: WindowAnchor::Dispatch,
             whole_answers: WholeAnswers::Take,

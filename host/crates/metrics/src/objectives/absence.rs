@@ -1,5 +1,4 @@
-//! Why there are no samples of what was asked for: a slip in a label must not look like a quiet
-//! run.
+//! Explanations for missing samples: a typo in a label must not look like an idle run.
 
 use veeksha_model::Label;
 use veeksha_slo::LabelText;
@@ -10,11 +9,11 @@ use crate::objectives::check::Objectives;
 use crate::run_samples::RunSamples;
 use crate::windows::Span;
 
-/// Labels that are listed; a workload may have thousands.
+/// The number of labels that are listed; a workload may have thousands.
 const LISTED: usize = 8;
 
 impl RunSamples {
-    /// Why a metric has no samples of these labels, in words.
+    /// Explains why a metric has no samples with these labels.
     pub(crate) fn why_none(&self, asked: &Samples) -> String {
         if let Some(why) = self.why_no_request(&asked.filter) {
             return why;
@@ -30,8 +29,8 @@ impl RunSamples {
         }
     }
 
-    /// That there are windows without samples, of those in which something was asked for, in words;
-    /// `None` if there are none.
+    /// Describes the windows without samples, among those with intended requests; `None` if there
+    /// are none.
     pub(crate) fn why_not_judged(
         &self,
         asked: &Samples,
@@ -59,7 +58,7 @@ impl RunSamples {
         (!parts.is_empty()).then(|| format!("{}: they are not judged", parts.join(", ")))
     }
 
-    /// The conditions of goodput that are about no request, in words.
+    /// Describes the conditions of goodput that do not apply to any request.
     pub(crate) fn idle_conditions(&self, objectives: &Objectives) -> Vec<String> {
         let conditions = objectives.conditions.iter();
         conditions
@@ -70,7 +69,7 @@ impl RunSamples {
             .collect()
     }
 
-    /// Why no request has all of these labels; `None` if one does.
+    /// Explains why no request has all of these labels; `None` if one does.
     pub(crate) fn why_no_request(&self, filter: &[Label]) -> Option<String> {
         let matching = self.matching(filter);
         let rows = &self.requests.rows;
@@ -99,7 +98,7 @@ fn missing_label(label: &Label, seen: &[&Label]) -> String {
     let nearest = if values.is_empty() {
         let mut names: Vec<&str> = seen.iter().map(|(name, _)| name.as_str()).collect();
         names.dedup();
-        // The value may be right, and then it is the whole label that was meant.
+        // If the value exists under another name, the whole label is suggested.
         veeksha_slo::nearest(name, names).map(|name| {
             let exists = seen.iter().any(|(known, of)| known == name && of == value);
             if exists {
@@ -115,7 +114,7 @@ fn missing_label(label: &Label, seen: &[&Label]) -> String {
     if let Some(nearest) = nearest {
         why.push_str(&format!("; did you mean {nearest}?"));
     }
-    // Those of the same name say the most.
+    // Labels with the same name are the most useful suggestions.
     let listed: Vec<&&Label> = match values.is_empty() {
         true => seen.iter().collect(),
         false => seen.iter().filter(|(known, _)| known == name).collect(),
@@ -132,7 +131,7 @@ fn missing_label(label: &Label, seen: &[&Label]) -> String {
     why
 }
 
-/// As it is written in an objective.
+/// Formats a label as in an objective.
 fn shown(label: &Label) -> String {
     LabelText(label).to_string()
 }

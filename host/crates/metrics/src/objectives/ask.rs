@@ -1,4 +1,4 @@
-//! One question to a set of samples, and whether its answer keeps a bound.
+//! A single query of a sample set, and the comparison of its result with a bound.
 
 use veeksha_model::Label;
 use veeksha_slo::{Aggregate, Comparison};
@@ -7,15 +7,15 @@ use veeksha_stats::Summary;
 use crate::run_samples::fraction;
 use crate::sample_set::SampleSet;
 
-/// Equal within this relative error counts as met by `<=` and `>=`, as in Veeksha: a bound that is
-/// hit exactly is not missed by rounding.
+/// Values that are equal within this relative error satisfy `<=` and `>=`, as in Veeksha: a bound
+/// that is met exactly must not fail due to rounding.
 const RELATIVE_EQUALITY: f64 = 1e-9;
 
-/// A percentile with fewer samples than this beyond it is hardly more than the outermost one: a P99
-/// of fewer than 100.
+/// A percentile with fewer samples than this beyond it is nearly the extreme value: for example, a
+/// P99 of fewer than 100 samples.
 const BEYOND: f64 = 1.0 - 1e-9;
 
-/// A figure of samples.
+/// A statistic of samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Of {
     /// `0.0..=1.0`
@@ -41,7 +41,7 @@ impl Of {
         }
     }
 
-    /// The figure; `None` where there is nothing to take it of. The count of nothing is 0.
+    /// Returns the statistic; `None` if there are no samples. The count of an empty set is 0.
     pub(crate) fn observe(self, set: &SampleSet<'_>) -> Option<f64> {
         if self == Of::Count {
             return Some(set.count() as f64);
@@ -60,7 +60,8 @@ impl Of {
         }
     }
 
-    /// The figure, if a summary has it: of a hundred million gaps it need not be looked for again.
+    /// Returns the statistic from a summary, if the summary contains it. This avoids another
+    /// selection over up to a hundred million gaps.
     pub(crate) fn among(self, summary: &Summary) -> Option<f64> {
         match self {
             Of::Quantile(p) => quantile_among(summary, p),
@@ -73,12 +74,12 @@ impl Of {
         }
     }
 
-    /// Whether twice the time has about twice as much of it.
+    /// Returns true if the statistic is proportional to the duration.
     pub(crate) fn grows_with_time(self) -> bool {
         matches!(self, Of::Sum | Of::Count)
     }
 
-    /// Whether it rests on so few samples that it is little more than an outermost one.
+    /// Returns true if the statistic depends on so few samples that it is nearly the extreme value.
     pub(crate) fn is_thin(self, count: u64) -> bool {
         match self {
             Of::Quantile(p) if p > 0.0 && p < 1.0 => count as f64 * p.min(1.0 - p) < BEYOND,
@@ -87,7 +88,7 @@ impl Of {
     }
 }
 
-/// The `p`-quantile, if a summary has it.
+/// Returns the `p`-quantile from a summary, if the summary contains it.
 pub(crate) fn quantile_among(summary: &Summary, p: f64) -> Option<f64> {
     let of = summary;
     let known = [
@@ -104,16 +105,16 @@ pub(crate) fn quantile_among(summary: &Summary, p: f64) -> Option<f64> {
         .map(|(_, value)| value)
 }
 
-/// The samples of a metric that have some labels.
+/// The samples of a metric with certain labels.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Samples {
-    /// The metric's own name.
+    /// The canonical name of the metric.
     pub(crate) metric: String,
     pub(crate) of: Of,
     pub(crate) filter: Vec<Label>,
 }
 
-/// A bound in the unit of what it bounds.
+/// A bound in the unit of the bounded value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Limit {
     pub(crate) comparison: Comparison,
@@ -132,12 +133,12 @@ impl Limit {
         }
     }
 
-    /// Whether small values are the good ones.
+    /// Returns true if smaller values are better.
     pub(crate) fn is_upper(self) -> bool {
         matches!(self.comparison, Comparison::Below | Comparison::AtMost)
     }
 
-    /// The worse of two observed values.
+    /// Returns true if the first of two observed values is worse.
     pub(crate) fn is_worse(self, observed: f64, than: f64) -> bool {
         if self.is_upper() {
             observed > than

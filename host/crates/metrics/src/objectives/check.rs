@@ -1,4 +1,4 @@
-//! Whether what is asked for can be answered.
+//! Validation of objectives before the run.
 
 use std::time::Duration;
 
@@ -13,53 +13,55 @@ use crate::catalogue::Catalogue;
 use crate::run_metric::RunMetric;
 use veeksha_definitions::Scope;
 
-/// What is asked of a run: every objective of it can be answered.
+/// The objectives of a run, all of which can be evaluated.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Objectives {
     pub(crate) checked: Vec<Checked>,
-    /// What a good request keeps.
+    /// The conditions that a good request meets.
     pub(crate) conditions: Vec<Condition>,
     /// The plugins that judge requests.
     pub(crate) judges: Vec<String>,
 }
 
-/// An objective that can be answered.
+/// A validated objective.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Checked {
     pub(crate) stated: Stated,
     pub(crate) target: Target,
     pub(crate) limit: Limit,
-    /// The unit of the bound and of what is observed.
+    /// The unit of the bound and of the observed value.
     pub(crate) unit: String,
 }
 
-/// What an objective bounds.
+/// The target of an objective's bound.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Target {
     Figure(RunMetric),
     Samples { samples: Samples, window: Option<Nanos> },
 }
 
-/// What is asked of a request by itself: of its own samples.
+/// A condition on a single request's samples.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Condition {
-    /// As it was stated, or as the objective that implies it was.
+    /// The text of the condition, or of the objective that implies it.
     pub(crate) text: String,
     pub(crate) samples: Samples,
     pub(crate) limit: Limit,
 }
 
 impl Objectives {
-    /// Checks objectives, and the conditions of goodput (`max(ttfc) <= 0.5`: what a request's own samples must keep), against what the run
-    /// can measure. `judges` are the plugins that say of each request whether it was good; a request that one of them does not judge
-    /// is not good.
+    /// Checks objectives, and the conditions of goodput (`max(ttfc) <= 0.5`: bounds on the samples
+    /// of a single request), against the metrics that are available in the run. `judges` are the
+    /// plugins that judge each request; a request that one of them does not judge is not good.
     ///
-    /// Without conditions, a good request keeps every objective on a percentile, mean, smallest or largest value of a metric of requests by
-    /// itself: by its own value, and of its gaps by the same figure of its own.
+    /// Without conditions, a good request must individually meet every objective on a percentile,
+    /// mean, minimum or maximum of a request metric: by its value, or for gaps by the same
+    /// statistic over its gaps.
     ///
     /// # Errors
-    /// One for each objective and condition that cannot be answered: unknown names, units that do not fit, metrics that cannot exist in this
-    /// run ([`Catalogue::exclude`]), goodput without anything that a good request keeps.
+    /// Returns one error for each objective and condition that cannot be evaluated: unknown names,
+    /// units that do not match, metrics that are unavailable in this run ([`Catalogue::exclude`]),
+    /// goodput without any condition on a good request.
     pub fn check(
         slos: Vec<Stated>,
         goodput: Vec<Objective>,
@@ -121,8 +123,8 @@ impl Objectives {
         })
     }
 
-    /// The objectives of Veeksha alone: they are about built-in metrics, so nothing can be wrong
-    /// with them.
+    /// Creates objectives from Veeksha's only. They refer to built-in metrics, so they are always
+    /// valid.
     pub fn constants(slos: Vec<Slo>) -> Objectives {
         let checked: Vec<Checked> = slos.into_iter().map(constant).collect();
         let catalogue = Catalogue::built_in();
@@ -136,13 +138,13 @@ impl Objectives {
         }
     }
 
-    /// The objectives, as they were stated.
+    /// Returns the objectives as stated.
     pub fn stated(&self) -> impl Iterator<Item = &Stated> {
         self.checked.iter().map(|found| &found.stated)
     }
 }
 
-/// An objective as text.
+/// Returns an objective as text.
 pub(crate) fn text(stated: &Stated) -> String {
     match stated {
         Stated::Constant(slo) => as_objective(slo).to_string(),
@@ -150,7 +152,7 @@ pub(crate) fn text(stated: &Stated) -> String {
     }
 }
 
-/// One of Veeksha's objectives as an expression.
+/// Converts one of Veeksha's objectives to an expression.
 fn as_objective(slo: &Slo) -> Objective {
     let upper = slo.metric.lower_is_better();
     let share = if upper {
@@ -178,14 +180,14 @@ fn as_objective(slo: &Slo) -> Objective {
     }
 }
 
-/// A fraction in percent. Ten digits hide that 0.999 * 100 is 99.90000000000001 in binary.
+/// Returns a fraction in percent. Ten digits hide that 0.999 * 100 is 99.90000000000001 in binary.
 pub(crate) fn percent(fraction: f64) -> f64 {
     (fraction * 100.0 * 1e10).round() / 1e10
 }
 
 fn constant(slo: Slo) -> Checked {
     let upper = slo.metric.lower_is_better();
-    // "A share p reaches it" is about the (1 - p)-quantile.
+    // "A share p reaches it" is a bound on the (1 - p)-quantile.
     let of = Of::Quantile(if upper {
         slo.percentile
     } else {
@@ -338,8 +340,8 @@ fn condition(objective: &Objective, catalogue: &Catalogue) -> Result<Condition, 
     if window.is_some() {
         return Err(Problem::ConditionWithWindow);
     }
-    // A condition names what it bounds as a figure is named; that it is one is the mistake, not how
-    // it is written.
+    // A condition uses the syntax of a run metric. If the name is unknown, the name is the error,
+    // not the syntax.
     if catalogue.get(name).is_none() && catalogue.figure(name).is_some() {
         return Err(Problem::NotOfRequests { name: name.clone() });
     }
@@ -355,7 +357,7 @@ fn condition(objective: &Objective, catalogue: &Catalogue) -> Result<Condition, 
 }
 
 impl Checked {
-    /// What it asks of a request by itself, if it can.
+    /// Returns the condition that it implies for a single request, if any.
     fn implied_condition(&self, catalogue: &Catalogue) -> Option<Condition> {
         let Target::Samples { samples, .. } = &self.target else {
             return None;

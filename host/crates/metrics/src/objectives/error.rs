@@ -1,87 +1,87 @@
-//! Why an objective is refused before the run.
+//! The reasons why an objective is rejected before the run.
 
 use veeksha_slo::{UninformativeBound, UnitMismatch};
 
-/// An objective that cannot be answered, whatever the run does.
+/// An objective that cannot be evaluated in any run with these settings.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the {} `{objective}`: {problem}", if *.is_condition { "condition" } else { "objective" })]
 pub struct ObjectiveError {
     /// The objective or condition as text.
     pub objective: String,
-    /// Its place in the list that it came in, from 0.
+    /// The index in its list, from 0.
     pub place: usize,
-    /// Whether it is a condition of goodput.
+    /// True if it is a condition of goodput.
     pub is_condition: bool,
-    /// What is wrong.
+    /// The problem.
     pub problem: ObjectiveProblem,
 }
 
-/// What is wrong with an objective.
+/// The problem with an objective.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ObjectiveProblem {
-    /// No such metric.
+    /// The metric does not exist.
     #[error("there is no metric `{name}`{}", meant(.nearest, "; `veeksha-host metrics` lists them"))]
     UnknownMetric {
-        /// What was written.
+        /// The given name.
         name: String,
-        /// What was probably meant.
+        /// The closest existing name.
         nearest: Option<String>,
     },
-    /// No such figure.
+    /// The run metric does not exist.
     #[error("there is no figure `{name}`{}", meant(.nearest, "; `veeksha-host metrics` lists them"))]
     UnknownFigure {
-        /// What was written.
+        /// The given name.
         name: String,
-        /// What was probably meant.
+        /// The closest existing name.
         nearest: Option<String>,
     },
-    /// A metric where a figure must stand.
+    /// A metric in place of a run metric.
     #[error("`{name}` is a metric with many samples; say which figure of them, such as p99({name})")]
     MetricWithoutAggregate {
         /// The metric.
         name: String,
     },
-    /// A figure where a metric must stand.
+    /// A run metric in place of a metric.
     #[error("`{name}` is one figure of the whole run: it has no aggregate, labels or window; write it alone")]
     FigureWithAggregate {
-        /// The figure.
+        /// The run metric.
         name: String,
     },
-    /// It exists, but not in this run.
+    /// The name is unavailable in this run.
     #[error("`{name}` cannot exist in this run: {why}")]
     Absent {
-        /// The metric or figure.
+        /// The metric or run metric.
         name: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// The bound's unit is of another kind.
+    /// The bound's unit is of a different kind.
     #[error(transparent)]
     Unit(#[from] UnitMismatch),
-    /// The number of samples is bounded in a unit.
+    /// The bound of a sample count has a unit.
     #[error("a number of samples has no unit; write the bound as a number")]
     UnitOfCount,
-    /// Goodput, and nothing that a good request would have to keep.
+    /// Goodput without any condition on a good request.
     #[error(
         "nothing says what a good request is; name conditions (`goodput: [\"ttfc <= 500ms\"]`), or an objective on a metric of requests"
     )]
     NoConditions,
-    /// A condition on what a request does not have.
+    /// A condition on a value that single requests do not have.
     #[error("`{name}` is not a metric of requests, so no request can keep it by itself")]
     NotOfRequests {
-        /// The metric or figure.
+        /// The metric or run metric.
         name: String,
     },
     /// A condition over windows.
     #[error("a condition is asked of each request by itself, so it has no window")]
     ConditionWithWindow,
-    /// A bound that is no number.
+    /// The bound is not a number.
     #[error("the bound is not a finite number")]
     Bound,
-    /// A bound that no value can keep, or all do.
+    /// A bound that no value meets, or that all values meet.
     #[error(transparent)]
     UninformativeBound(#[from] UninformativeBound),
-    /// A percentile beyond 0 to 100.
+    /// A percentile outside of 0 to 100.
     #[error("a percentile lies between 0 and 100")]
     Percentile,
 }

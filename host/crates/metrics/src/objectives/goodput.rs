@@ -1,4 +1,4 @@
-//! Which requests were good.
+//! Classification of good requests.
 
 use std::collections::BTreeMap;
 
@@ -16,21 +16,21 @@ use crate::run_samples::RunSamples;
 use crate::sample_set::SampleSet;
 use veeksha_definitions::Metric;
 
-/// Which requests were good.
+/// The number of good requests.
 #[derive(Debug, Default)]
 pub(crate) struct Good {
-    /// How many; `None` if nothing says what a good request is, or if it is not known.
+    /// The number; `None` if good requests are not defined, or if the number is unknown.
     pub(crate) count: Option<u64>,
-    /// Why it is not known, in words.
+    /// The reason why the number is unknown.
     pub(crate) unknown: Option<String>,
 }
 
-/// Marks the good requests, and says how many they are: answered with something, every condition
-/// kept by itself, judged good by every judge. A request that has no sample of a condition's metric
-/// (one chunk has no gaps), or not its labels, does not break it.
+/// Marks the good requests and returns their number. A good request has a non-empty answer, meets
+/// every condition individually, and is judged good by every judge. A request without a sample of a
+/// condition's metric (one chunk has no gaps), or without its labels, meets the condition.
 ///
-/// Where a plugin failed that has a say, or has not judged all answers, it is not known which were
-/// good: what nobody judged is neither.
+/// If a plugin that contributes to the result failed, or has not judged all answers, the number is
+/// unknown: requests that were not judged are neither good nor bad.
 pub(crate) fn count_good(
     samples: &mut RunSamples,
     objectives: &Objectives,
@@ -64,7 +64,7 @@ pub(crate) fn count_good(
     }
 }
 
-/// Whether there is an answer to judge.
+/// Returns true if the request has an answer to judge.
 fn is_answered(row: &Row) -> bool {
     row.counts() && row.observed.first.get().is_some()
 }
@@ -82,13 +82,13 @@ fn good(samples: &RunSamples, objectives: &Objectives, judged: &SortedJudgements
     .collect()
 }
 
-/// A condition, with what it needs of the run.
+/// A condition with the data that it needs.
 struct Asked<'a> {
     condition: &'a Condition,
     samples: &'a RunSamples,
     matching: Matching,
     metric: Option<Metric>,
-    /// Of a plugin's metric.
+    /// Samples of a plugin metric.
     by_row: BTreeMap<u32, Vec<Weighted>>,
 }
 
@@ -117,7 +117,7 @@ impl<'a> Asked<'a> {
         own.is_none_or(|own| self.condition.limit.is_kept_by(own))
     }
 
-    /// The samples of one request.
+    /// Returns the samples of one request.
     fn own(&self, place: u32) -> SampleSet<'a> {
         let requests = &self.samples.requests;
         match self.metric {

@@ -1,10 +1,10 @@
-//! What plugins say of requests.
+//! Judgements of requests by plugins.
 
 use std::collections::BTreeMap;
 
 use veeksha_model::RequestId;
 
-/// The judgements of plugins, in the order in which they come.
+/// The judgements of plugins, in order of arrival.
 #[derive(Debug, Default)]
 pub(crate) struct Judgements {
     by_plugin: BTreeMap<String, Vec<(RequestId, bool)>>,
@@ -20,7 +20,8 @@ impl Judgements {
         }
     }
 
-    /// Prepares for questions. Who judged is a judge, whether or not it was named among `judges`.
+    /// Sorts the judgements for queries. A plugin that judged is a judge, even if `judges` does not
+    /// name it.
     pub(crate) fn sorted(mut self, judges: &[String]) -> SortedJudgements {
         for judge in judges {
             self.by_plugin.entry(judge.clone()).or_default();
@@ -42,8 +43,8 @@ impl SortedJudgements {
         !self.judged.is_empty()
     }
 
-    /// Whether every judge said good. One who said nothing did not; one who said both did not
-    /// either.
+    /// Returns true if every judge reported good. A missing judgement and a contradictory one are
+    /// not good.
     pub(crate) fn all_good(&self, request: RequestId) -> bool {
         self.judged.iter().all(|(_, judged)| {
             let begin = judged.partition_point(|(id, _)| *id < request);
@@ -51,7 +52,8 @@ impl SortedJudgements {
         })
     }
 
-    /// A judge that did not speak of all these requests, and of how many it did not.
+    /// Returns a judge that did not judge all of these requests, and the number of missing
+    /// judgements.
     pub(crate) fn silent_on(&self, requests: impl Iterator<Item = RequestId> + Clone) -> Option<(&str, u64)> {
         let mut judges = self.judged.iter().map(|(judge, judged)| {
             let unknown = |request: &RequestId| judged.binary_search_by_key(request, |(id, _)| *id).is_err();

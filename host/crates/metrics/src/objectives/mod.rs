@@ -1,8 +1,7 @@
-//! What is asked of a run: objectives, goodput's conditions, plugins that judge; and what they come
-//! to.
+//! Objectives, conditions of goodput and judging plugins, and their results.
 //!
-//! [`Objectives::check`] settles before the run whether everything that is asked for can be
-//! answered at all. [`SloResults`] holds the answers.
+//! [`Objectives::check`] determines before the run if everything can be evaluated. [`SloResults`]
+//! holds the results.
 
 mod absence;
 mod ask;

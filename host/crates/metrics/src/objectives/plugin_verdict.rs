@@ -1,4 +1,4 @@
-//! What plugins say of a run, with what can be told of their numbers.
+//! Plugins' verdicts on a run, with the units of their numbers.
 
 use serde_json::{Value, json};
 use veeksha_ports::SloVerdict;
@@ -6,14 +6,14 @@ use veeksha_slo::{Aggregate, Objective, Quantity};
 
 use crate::catalogue::Catalogue;
 
-/// What a plugin said of the run.
+/// A plugin's verdict on the run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PluginVerdict {
     /// The plugin.
     pub plugin: String,
-    /// What it said.
+    /// The verdict.
     pub verdict: SloVerdict,
-    /// The unit of bound and observed value, if the verdict's name is what is bounded
+    /// The unit of bound and observed value, if the verdict's name is an objective's target
     /// (`p99(ttfc{tier="gold"})`, `error_rate`): a verdict itself has no unit.
     pub unit: Option<String>,
 }
@@ -37,7 +37,7 @@ impl PluginVerdict {
             "percentile": Value::Null,
             "metric": said.name,
             "name": said.name,
-            // A verdict does not say which side of its bound is good.
+            // A verdict does not contain the direction of its bound.
             "lower_is_better": Value::Null,
             "sample_count": Value::Null,
             "objective": Value::Null,
@@ -50,7 +50,7 @@ impl PluginVerdict {
     }
 }
 
-/// The unit of what is written as objectives write it; `None` of any other text.
+/// Returns the unit of a target in the syntax of objectives; `None` for any other text.
 fn unit_of(name: &str, catalogue: &Catalogue) -> Option<String> {
     match Objective::parse(&format!("{name} < 0")).ok()?.quantity {
         Quantity::RunMetric(name) => {

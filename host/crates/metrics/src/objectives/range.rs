@@ -1,4 +1,4 @@
-//! Bounds that tell nothing, because what they bound cannot reach them: which values it can have.
+//! Uninformative bounds: bounds outside of the range that the target's values can have.
 
 use veeksha_slo::{Objective, Quantity, Range, UninformativeBound};
 
@@ -6,8 +6,8 @@ use super::ask::Limit;
 use super::check::Target;
 use crate::catalogue::{Catalogue, MetricInfo};
 
-/// Refuses a bound that no value can keep, and one that every value keeps: neither tells anything
-/// of a run.
+/// Rejects a bound that no value can meet, and one that every value meets: neither provides
+/// information about a run.
 pub(super) fn fits(
     objective: &Objective,
     target: &Target,
@@ -92,7 +92,7 @@ mod tests {
             "p99(ttfc) > -1s",
             "min(tbc) >= 0ms",
             "requests_per_second >= 0",
-            // That there are samples at all is asked for with a bound of 1.
+            // The existence of samples is expressed by a bound of 1.
             "count(ttfc) >= 0",
             "sum(num_output_tokens, window = 1s) >= -5",
         ] {
@@ -130,7 +130,7 @@ mod tests {
         }
     }
 
-    /// Every figure and metric in plain ratios is either a share or known not to be one.
+    /// Every run metric and metric in plain ratios is classified as a share or not a share.
     #[test]
     fn what_is_a_share_is_known() {
         let shares = crate::Metric::all().filter(|metric| metric.is_share());

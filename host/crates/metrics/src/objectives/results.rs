@@ -1,4 +1,4 @@
-//! What objectives came to.
+//! The results of objectives.
 
 use serde_json::{Value, json};
 use veeksha_events::FailedPlugin;
@@ -18,98 +18,95 @@ use crate::run_samples::RunSamples;
 use crate::windows::Span;
 use veeksha_definitions::Metric;
 
-/// What one objective came to.
+/// The result of one objective.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SloResult {
-    /// What was asked.
+    /// The objective as stated.
     pub stated: Stated,
-    /// What was asked, as text: `p99(ttfc) <= 0.5`.
+    /// The objective as text: `p99(ttfc) <= 0.5`.
     pub objective: String,
-    /// `ttfc_p99`, `tbc_p99.9`: Veeksha's `slo_metric_key`; of what is no plain percentile, what is
-    /// bounded, as text.
+    /// `ttfc_p99`, `tbc_p99.9`: Veeksha's `slo_metric_key`. The target as text if it is not a plain
+    /// percentile.
     pub key: String,
-    /// The metric or figure, by the name that Veeksha has for it in results.
+    /// The metric or run metric, by Veeksha's name in results.
     pub metric: String,
-    /// `0.0..=1.0`, if a percentile is bounded: as it was stated.
+    /// `0.0..=1.0`, if a percentile is bounded, as stated.
     pub percentile: Option<f64>,
-    /// Which side of the bound is good.
+    /// The direction of the bound.
     pub comparison: Comparison,
     /// The bound, in `unit`.
     pub threshold: f64,
     /// The unit of bound and observed value.
     pub unit: String,
-    /// What was observed, in `unit`: over windows, in the worst one. `None` without samples.
+    /// The observed value, in `unit`; over windows, the value of the worst one. `None` without
+    /// samples.
     pub observed: Option<f64>,
-    /// Whether it was met; what was not observed was not met.
+    /// True if the objective was met. An unobserved objective was not met.
     pub met: bool,
-    /// Why it is not known whether it was met, if that is not known: a plugin on which it rests
-    /// failed.
+    /// The reason why the result is unknown, if it is: a plugin that it depends on failed.
     pub unknown: Option<String>,
-    /// On how many samples that rests; over windows, those of the worst one. `None` for a figure of
-    /// the whole run.
+    /// The number of samples; over windows, that of the worst one. `None` for a run metric.
     pub sample_count: Option<u64>,
-    /// Whether a percentile rests on so few samples that it is little more than the outermost one
-    /// (a P99 of fewer than 100).
+    /// True if a percentile depends on so few samples that it is nearly the extreme value (a P99 of
+    /// fewer than 100).
     pub thin: bool,
-    /// The worst window, if the figure is taken in windows.
+    /// The worst window, for an objective over windows.
     pub worst_window: Option<WorstWindow>,
-    /// What a reader of the outcome must know: why there are no samples (`no request has the label
-    /// tier="golf"; did you mean tier="gold"?`), or that there are none in some windows (`in 3 of
-    /// 10 windows no request was answered: they are not judged`).
+    /// Additional information for the reader: the reason for missing samples (`no request has the
+    /// label tier="golf"; did you mean tier="gold"?`), or windows without samples (`in 3 of 10
+    /// windows no request was answered: they are not judged`).
     pub detail: Option<String>,
 }
 
-/// The window that decides an objective over windows: no other one is worse, and none before it is
-/// as bad.
+/// The window that decides an objective over windows: the first one with the worst value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorstWindow {
-    /// Its beginning: requests that were intended from then on ...
+    /// The start of the window, inclusive.
     pub from: Nanos,
-    /// ... until before this instant: no later than the schedule's end, which cuts the last window.
+    /// The end of the window, exclusive. Not later than the schedule's end, which cuts the last
+    /// window.
     pub to: Nanos,
-    /// Samples within it.
+    /// Samples in the window.
     pub sample_count: u64,
-    /// Windows that are judged: those in which something was intended, for a `count` or `sum` also
-    /// without samples (0), else with some.
+    /// The number of evaluated windows: those with intended requests, for a `count` or `sum`
+    /// including those without samples (0), otherwise only those with samples.
     pub windows: u64,
 }
 
-/// What all objectives came to.
+/// The results of all objectives.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SloResults {
-    /// One for each objective, in the order in which they were given.
+    /// One for each objective, in the given order.
     pub results: Vec<SloResult>,
-    /// What plugins said of the run.
+    /// Plugins' verdicts on the run.
     pub verdicts: Vec<PluginVerdict>,
-    /// Good requests ÷ all requests that the schedule asked for ([`crate::Counts::intended`]). A
-    /// good request was measured, answered with something, kept every condition by itself and was
-    /// judged good by every plugin that judges. `None` if nothing says what a good request is, or
-    /// there is no request.
+    /// Good requests ÷ all scheduled requests ([`crate::Counts::intended`]). A good request was
+    /// measured, had a non-empty answer, met every condition individually and was judged good by
+    /// every judging plugin. `None` if good requests are not defined, or if there is no request.
     pub goodput: Option<f64>,
-    /// The good requests per second of the measured window; `None` where `goodput` or the window
-    /// is.
+    /// The good requests per second of the measured window; `None` if `goodput` or the window is.
     pub good_requests_per_second: Option<f64>,
-    /// What a reader of goodput must know, in words: conditions that are about no request.
+    /// Remarks on goodput for the reader: conditions that do not apply to any request.
     pub remarks: Vec<String>,
-    /// Names that checks of the run asked for and that do not exist, in words: what a check says of
-    /// them rests on nothing.
+    /// Messages about names that checks of the run queried and that do not exist: the verdict of
+    /// such a check is unfounded.
     pub slips: Vec<String>,
-    /// Why it is not known what else was asked of the run, in words: then it is not known either
-    /// that all was met.
+    /// Messages about objectives of the run that are unknown: then it is also unknown if all were
+    /// met.
     pub not_asked: Vec<String>,
 }
 
 impl SloResults {
-    /// Whether every objective was met and every verdict of a plugin is good, of those that are
-    /// known; true if there is none. An objective of which it is not known was not met.
+    /// Returns true if every known objective was met and every known verdict of a plugin is good;
+    /// true if there is none. An objective with an unknown result was not met.
     pub fn all_met(&self) -> bool {
         self.results.iter().all(|result| result.met) && self.verdicts.iter().all(|said| said.verdict.met)
     }
 
-    /// `metrics/slo_results.json`.
+    /// Returns the content of `metrics/slo_results.json`.
     ///
-    /// Of plugins that `failed` while they judged nobody knows what they would have said: then it
-    /// is not known that all are met.
+    /// The verdicts of plugins that `failed` while they judged are unknown: then it is also unknown
+    /// if all objectives are met.
     pub(crate) fn json<'a>(&self, failed: impl Iterator<Item = &'a FailedPlugin>) -> Value {
         let failed: Vec<Value> = failed.map(shapes::failed_plugin).collect();
         let some_missed = self
@@ -143,7 +140,7 @@ impl SloResults {
 }
 
 impl SloResult {
-    /// The user's name for it.
+    /// Returns the user-defined name.
     pub fn name(&self) -> Option<&str> {
         self.stated.name()
     }
@@ -176,7 +173,7 @@ impl SloResult {
     }
 }
 
-/// What an objective comes to; the figures of the run are known.
+/// Returns the result of an objective. The run metrics must be known.
 pub(crate) fn answer(
     checked: &Checked,
     samples: &RunSamples,
@@ -262,8 +259,8 @@ fn observe(checked: &Checked, samples: &RunSamples) -> Seen {
     }
 }
 
-/// What is observed in the worst window. Where something was intended and nothing was sampled, a
-/// count and a sum are 0; any other figure does not exist there.
+/// Returns the value observed in the worst window. In a window with intended requests but without
+/// samples, a count and a sum are 0; any other statistic does not exist.
 fn observe_windows(asked: &Samples, length: Nanos, limit: Limit, samples: &RunSamples) -> Seen {
     let matching = samples.matching(&asked.filter);
     let mut seen = Seen {
@@ -292,7 +289,7 @@ fn observe_windows(asked: &Samples, length: Nanos, limit: Limit, samples: &RunSa
             seen.thin = asked.of.is_thin(count);
             seen.window = Some(WorstWindow {
                 from,
-                // No request was asked for after the schedule's end.
+                // No request was scheduled after the schedule's end.
                 to: match samples.schedule() {
                     Some(schedule) if schedule.end > from => to.min(schedule.end),
                     _ => to,
@@ -307,7 +304,7 @@ fn observe_windows(asked: &Samples, length: Nanos, limit: Limit, samples: &RunSa
     }
     if sampled == 0 {
         seen.detail = Some(samples.why_none(asked));
-        // As without windows: a count of nothing is 0, and a sum of nothing does not exist.
+        // As without windows: the count of an empty set is 0, and its sum does not exist.
         if asked.of != Of::Count {
             (seen.value, seen.window) = (None, None);
         }
@@ -318,8 +315,9 @@ fn observe_windows(asked: &Samples, length: Nanos, limit: Limit, samples: &RunSa
     seen
 }
 
-/// The windows in which a figure is taken. What grows with time and must reach a bound is not asked
-/// of a window that the schedule left before its end, unless every window is such a one.
+/// Returns the windows in which a statistic is evaluated. A statistic that grows with time and has
+/// a lower bound is not evaluated in a window that the schedule left before its end, unless every
+/// window is such a one.
 fn windows_of(
     asked: &Samples,
     matching: &Matching,
@@ -349,7 +347,8 @@ fn slo_name(metric: &str) -> &str {
     }
 }
 
-/// As it was stated: Veeksha's of output throughput says which share is above the bound.
+/// Returns the percentile as stated. Veeksha's objective on output throughput states the share
+/// above the bound.
 fn stated_percentile(checked: &Checked) -> Option<f64> {
     match (&checked.stated, &checked.target) {
         (Stated::Constant(slo), _) => Some(slo.percentile),

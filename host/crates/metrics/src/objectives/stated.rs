@@ -1,10 +1,10 @@
-//! Objectives as a user states them.
+//! Objectives in the form in which a user states them.
 
 use veeksha_slo::Objective;
 
 use veeksha_definitions::Metric;
 
-/// An objective as it was stated.
+/// An objective as stated.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Stated {
     /// One of Veeksha's: a percentile of a built-in metric against a constant.
@@ -14,7 +14,7 @@ pub enum Stated {
 }
 
 impl Stated {
-    /// The user's name for it.
+    /// Returns the user-defined name.
     pub fn name(&self) -> Option<&str> {
         match self {
             Stated::Constant(slo) => slo.name.as_deref(),
@@ -23,7 +23,7 @@ impl Stated {
     }
 }
 
-/// As an expression.
+/// Formats the objective as an expression.
 impl std::fmt::Display for Stated {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&super::check::text(self))
@@ -42,13 +42,13 @@ impl From<Objective> for Stated {
     }
 }
 
-/// "The `percentile` of `metric` is at most `value`"; for a metric of which more is better (output
+/// "The `percentile` of `metric` is at most `value`"; for a metric that improves upwards (output
 /// throughput): "a share `percentile` of all samples is at least `value`".
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slo {
-    /// The user's name for it.
+    /// The user-defined name.
     pub name: Option<String>,
-    /// What is bounded.
+    /// The bounded metric.
     pub metric: Metric,
     /// `0.0..=1.0`.
     pub percentile: f64,

@@ -1,5 +1,5 @@
-//! What cannot be known because a plugin failed, or had not said all of it when a record was cut: a
-//! request that nobody judged is neither good nor bad.
+//! Results that are unknown because a plugin failed, or because a record was cut before the plugin
+//! had finished: a request that was not judged is neither good nor bad.
 
 use std::collections::BTreeSet;
 
@@ -8,19 +8,19 @@ use veeksha_events::{FailedPlugin, PluginRole};
 use crate::catalogue::Catalogue;
 use crate::objectives::check::Objectives;
 
-/// What plugins have said of a run's requests, and what they have not.
+/// The plugins' missing information about a run's requests.
 pub(crate) struct Unknown<'a> {
-    /// Those that failed.
+    /// The plugins that failed.
     pub(crate) failed: &'a [FailedPlugin],
-    /// Whether the record is whole.
+    /// True if the record is complete.
     pub(crate) complete: bool,
-    /// Metrics of plugins that saw all requests of the record, whole or not.
+    /// Metrics of plugins that processed all requests of the record, even if it is incomplete.
     pub(crate) measured_anew: &'a BTreeSet<String>,
 }
 
 impl Unknown<'_> {
-    /// Why it is not known which requests were good, in words, as far as that rests on a check that
-    /// failed or on conditions.
+    /// Returns the reason why the good requests are unknown, as far as it follows from a failed
+    /// check or from conditions.
     pub(crate) fn goodput(&self, objectives: &Objectives, catalogue: &Catalogue) -> Option<String> {
         let check = self
             .failed
@@ -40,7 +40,7 @@ impl Unknown<'_> {
         })
     }
 
-    /// Why samples of a metric are missing, in words.
+    /// Returns the reason why samples of a metric are missing.
     pub(crate) fn samples(&self, metric: &str, catalogue: &Catalogue) -> Option<String> {
         let plugin = catalogue.get(metric)?.plugin.as_ref()?;
         let mut failed = self.failed.iter();
@@ -48,7 +48,8 @@ impl Unknown<'_> {
         Some(format!("the plugin `{}` failed while it measured", failed.plugin))
     }
 
-    /// A request without a sample keeps a condition; one that was not measured yet does not.
+    /// Returns the reason for a cut record. A request without a sample meets a condition; one that
+    /// has not been measured yet does not.
     fn cut(&self, metric: &str, catalogue: &Catalogue) -> Option<String> {
         let plugin = catalogue.get(metric)?.plugin.as_ref()?;
         let is_whole = self.complete || self.measured_anew.contains(metric);

@@ -1,10 +1,12 @@
-//! Who may read the live page. Pure.
+//! Access control of the live page, without IO.
 //!
-//! **Another machine** reaches a page only if it listens on another address than the loopback's, and then it needs a token.
+//! **Other machines** reach the page only if it listens on a non-loopback address, which requires a
+//! token.
 //!
-//! **A web page of somebody else**, open in a browser on this machine, can send requests to the loopback too. It cannot read the answers unless
-//! its own name leads to the loopback (DNS rebinding); then its name stands in `Host`. So without a token `Host` must be a name of the loopback.
-//! With one, a foreign page has neither the token nor, under its own name, the cookie.
+//! **A foreign web page**, open in a browser on this machine, can send requests to the loopback. It
+//! cannot read the responses unless its host name resolves to the loopback (DNS rebinding); then
+//! `Host` contains that name. Therefore `Host` must be a loopback name if there is no token. With a
+//! token, a foreign page has neither the token nor, under its host name, the cookie.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -16,24 +18,24 @@ use hyper::{HeaderMap, StatusCode, Uri};
 
 use crate::error::PageError;
 
-/// Who may read.
+/// The access rules.
 pub(crate) struct Access {
     token: Option<String>,
-    /// Whether only this machine reaches the server.
+    /// True if the server is reachable from this machine only.
     loopback: bool,
     cookie_name: String,
-    /// What stands for the token in the browser: worth nothing after the run.
+    /// The cookie that replaces the token in the browser; invalid after the run.
     cookie: String,
 }
 
-/// What a request may have.
+/// The decision on a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Admission {
-    /// What it asks for.
+    /// The request is admitted.
     Admitted,
-    /// What it asks for, and the cookie that spares it the token.
+    /// The request is admitted, and receives the cookie that replaces the token.
     AdmittedWithCookie(String),
-    /// Nothing.
+    /// The request is refused.
     Refused(StatusCode, &'static str),
 }
 
@@ -63,8 +65,8 @@ impl Access {
         })
     }
 
-    /// The same, at the port that was found. Browsers share cookies between the ports of a machine,
-    /// so the port is in the cookie's name.
+    /// Returns the rules for the actual port. Browsers share cookies between the ports of a
+    /// machine, so the port is part of the cookie's name.
     pub(crate) fn at(self, port: u16) -> Access {
         Access {
             cookie_name: format!("veeksha_live_{port}"),
@@ -121,7 +123,7 @@ const REFUSED: Admission = Admission::Refused(
     "the token of this page is needed: add ?token=... to its address, or send Authorization: Bearer ...\n",
 );
 
-/// The value of a header that occurs once.
+/// Returns the value of a header that occurs exactly once.
 fn single<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
@@ -130,7 +132,8 @@ fn single<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     }
 }
 
-/// Whether a `Host` names this machine's loopback, with any port (a tunnel may end at another one).
+/// Returns true if a `Host` names this machine's loopback, with any port (a tunnel may forward a
+/// different one).
 fn is_loopback_name(host: &str) -> bool {
     let (name, port) = match host.strip_prefix('[') {
         Some(rest) => match rest.split_once(']') {
@@ -152,7 +155,7 @@ fn is_loopback_name(host: &str) -> bool {
         || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// The bytes of `token` in a query, with percent escapes undone.
+/// Returns the bytes of `token` in a query, with percent escapes decoded.
 fn token_of_query(query: &str) -> Option<Vec<u8>> {
     let text = query.split('&').find_map(|pair| pair.strip_prefix("token="))?;
     let mut bytes = Vec::with_capacity(text.len());
@@ -172,8 +175,8 @@ fn hex(digit: u8) -> Option<u8> {
     (digit as char).to_digit(16).map(|value| value as u8)
 }
 
-/// Whether two secrets are equal, in a time that does not depend on where they differ. Their length
-/// is no secret.
+/// Compares two secrets in a time that does not depend on the position of a difference. Their
+/// length is not secret.
 fn same(given: &[u8], wanted: &[u8]) -> bool {
     if given.len() != wanted.len() {
         return false;
@@ -184,7 +187,7 @@ fn same(given: &[u8], wanted: &[u8]) -> bool {
     black_box(difference) == 0
 }
 
-/// 128 bits that nobody outside can know: SipHash of nothing under two keys from the system's
+/// Returns 128 unpredictable bits: SipHash of the empty input under two keys from the system's
 /// random source.
 fn random_name() -> String {
     let draw = || RandomState::new().build_hasher().finish();
@@ -321,7 +324,7 @@ mod tests {
         ] {
             assert_eq!(admit(&access, query, &[host]), REFUSED, "{query}");
         }
-        // A wrong token in the address is not made good by a cookie.
+        // A valid cookie does not compensate for a wrong token in the address.
         let cookie = format!("veeksha_live_80={}", access.cookie);
         assert_eq!(
             admit(&access, "/?token=wrong", &[host, ("cookie", &cookie)]),
@@ -339,7 +342,7 @@ mod tests {
                 "{name}: {value}"
             );
         }
-        // With a token, a foreign name is refused on the loopback all the same.
+        // With a token, a foreign host name is refused on the loopback too.
         let bearer = format!("Bearer {TOKEN}");
         let foreign = admit(
             &access,

@@ -1,4 +1,4 @@
-//! What is answered to which request.
+//! Responses of the live page.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -19,10 +19,10 @@ use super::access::Admission;
 use super::connections::Server;
 use crate::html::LIVE_POLICY;
 
-/// A body that is known, or events that come.
+/// A fixed body, or a stream of events.
 pub(crate) type AnswerBody = Either<Full<Bytes>, Either<Events, Empty<Bytes>>>;
 
-/// Server-sent events, as a task writes them.
+/// Server-sent events from a channel.
 pub(crate) struct Events(mpsc::Receiver<Bytes>);
 
 impl Events {
@@ -45,7 +45,7 @@ impl Body for Events {
     }
 }
 
-/// JSON that is shared with whoever else reads it.
+/// JSON shared with other readers.
 struct Shared(Arc<str>);
 
 impl AsRef<[u8]> for Shared {
@@ -54,7 +54,7 @@ impl AsRef<[u8]> for Shared {
     }
 }
 
-/// Answers one request.
+/// Responds to one request.
 pub(crate) fn answer<B>(server: &Arc<Server>, request: &Request<B>) -> Response<AnswerBody> {
     let cookie = match server.access.admit(request.uri(), request.headers()) {
         Admission::Refused(status, why) => return text(status, why),

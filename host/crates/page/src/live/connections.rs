@@ -19,32 +19,32 @@ use super::answers::{Events, answer};
 use super::patient::Patient;
 use crate::html;
 
-/// Connections at one time; an open page has two.
+/// The largest number of connections; an open page has two.
 pub(crate) const MOST_CONNECTIONS: usize = 32;
 
-/// Bytes of a request's head, and of what is written at once.
+/// The limit in bytes for a request's head, and for a single write.
 const BUFFER: usize = 16 << 10;
 
-/// How long a request's head may take to come, and a connection without a request may stay.
+/// The time limit for a request's head, and for a connection without a request.
 const HEAD: Duration = Duration::from_secs(15);
 
-/// How often an open stream of events shows that it is alive.
+/// The interval of keep-alive messages on a stream of events.
 const ALIVE: Duration = Duration::from_secs(10);
 
-/// How long open pages have, at the end, to fetch the last data.
+/// The time that open pages have to fetch the last data at the end.
 const LAST: Duration = Duration::from_secs(1);
 
-/// The least time between two notices to one page.
+/// The minimum interval between two notifications to one page.
 const NOTICE: Duration = Duration::from_millis(100);
 
-/// What all connections share.
+/// The state that all connections share.
 pub(crate) struct Server {
     pub(crate) access: Access,
     pub(crate) page: Bytes,
     latest: watch::Receiver<Published>,
-    /// Open streams of events.
+    /// The number of open streams of events.
     watching: AtomicUsize,
-    /// How often the version `fetched_version` was fetched.
+    /// The number of fetches of version `fetched_version`.
     fetched: watch::Sender<(u64, usize)>,
 }
 
@@ -59,14 +59,14 @@ impl Server {
         }
     }
 
-    /// Serves until it is told to stop.
+    /// Serves until it is stopped.
     pub(crate) async fn serve(self: Arc<Self>, listener: TcpListener, stopped: oneshot::Receiver<()>) {
         let accepting = async {
             let slots = Arc::new(Semaphore::new(MOST_CONNECTIONS));
             loop {
                 let Ok((stream, _)) = listener.accept().await else {
-                    // Out of descriptors, or the other side has gone again: neither is a reason to
-                    // spin.
+                    // Out of descriptors, or the peer has disconnected: neither justifies a busy
+                    // loop.
                     sleep(Duration::from_millis(50)).await;
                     continue;
                 };
@@ -88,7 +88,7 @@ impl Server {
     }
 
     async fn connection(self: &Arc<Self>, stream: TcpStream) {
-        // Small notices should not wait for each other.
+        // Small notifications should not be delayed by Nagle's algorithm.
         let _ = stream.set_nodelay(true);
         let service = service_fn(|request| {
             let response = answer(self, &request);
@@ -100,11 +100,11 @@ impl Server {
             .max_buf_size(BUFFER)
             .max_headers(64)
             .serve_connection(TokioIo::new(Patient::new(stream)), service);
-        // What goes wrong on a reader's connection concerns the reader.
+        // An error on a reader's connection affects only that reader.
         let _ = connection.await;
     }
 
-    /// The latest data; `counts` if a page fetches it.
+    /// Returns the latest data; `counts` records a fetch by a page.
     pub(crate) fn data(&self, counts: bool) -> Arc<str> {
         let published = self.latest.borrow().clone();
         if counts {
@@ -120,8 +120,8 @@ impl Server {
         published.data
     }
 
-    /// A stream that tells each new version. It holds two notices; a reader that does not take them
-    /// misses what comes meanwhile.
+    /// Returns a stream of version notifications. It buffers two; a reader that does not take them
+    /// misses the versions in between.
     pub(crate) fn events(self: &Arc<Self>) -> Events {
         let (sender, receiver) = mpsc::channel(2);
         let server = Arc::clone(self);
@@ -134,7 +134,7 @@ impl Server {
         Events::new(receiver)
     }
 
-    /// Until the run is over, and every open page has fetched the last data or had time to.
+    /// Waits until the run is over, and every open page has fetched the last data or timed out.
     async fn until_told(&self, stopped: oneshot::Receiver<()>) {
         let _ = stopped.await;
         let last = self.latest.borrow().version;
@@ -144,7 +144,7 @@ impl Server {
             watching == 0 || (*version == last && *times >= watching)
         });
         if timeout(LAST, all_have).await.is_ok() && self.watching.load(Ordering::Relaxed) > 0 {
-            // The last answer is on its way.
+            // The last response is being sent.
             sleep(NOTICE).await;
         }
     }
@@ -163,7 +163,7 @@ async fn tell(latest: &mut watch::Receiver<Published>, sender: &mpsc::Sender<Byt
                 () = sender.closed() => return,
                 changed = latest.changed() => match changed {
                     Ok(()) => break,
-                    // Nothing more will come; the connection ends with the server.
+                    // There will be no more data; the connection ends with the server.
                     Err(_) => return sender.closed().await,
                 },
                 () = sleep(ALIVE) => {
@@ -176,7 +176,7 @@ async fn tell(latest: &mut watch::Receiver<Published>, sender: &mpsc::Sender<Byt
     }
 }
 
-/// Says that there is no room, if that can be said without waiting.
+/// Rejects a connection with an error, if that can be sent without blocking.
 fn turn_away(stream: &TcpStream) {
     let _ = stream.try_write(
         b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 5\r\ncontent-length: 28\r\n\r\ntoo many connections, later\n",

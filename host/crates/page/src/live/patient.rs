@@ -1,4 +1,4 @@
-//! A connection whose other side may be slow, but must not stall.
+//! A connection that tolerates a slow peer, but not a stalled one.
 
 use std::future::Future;
 use std::io;
@@ -10,10 +10,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-/// How long a write may wait for the other side to take anything.
+/// The time that a write may wait for the peer to accept any byte.
 const STALLED: Duration = Duration::from_secs(20);
 
-/// A stream that fails when nothing of a write was taken for [`STALLED`].
+/// A stream that fails when the peer accepted no byte of a write for [`STALLED`].
 pub(crate) struct Patient {
     stream: TcpStream,
     waiting: Option<Pin<Box<Sleep>>>,
