@@ -110,7 +110,7 @@ impl Edges {
 }
 
 impl Child {
-    /// Measures the child if all its parents have ended. Returns true if it was measured.
+    /// Measures the request if all its parents have ended. Returns true if they have.
     fn measure(
         &self,
         ended: &HashMap<NodeId, Ended>,

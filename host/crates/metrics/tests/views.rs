@@ -16,7 +16,7 @@ use veeksha_model::{Chunk, ChunkKind, ErrorClass, NodeId, RequestId, SessionId};
 use veeksha_page::{PageData, RequestSample};
 use veeksha_ports::OpenMetric;
 
-/// The metrics that Lua has by name.
+/// The metrics that Lua exposes by name.
 const IN_LUA: [Metric; 3] = [Metric::Ttfc, Metric::Tpot, Metric::EndToEnd];
 
 const SCRIPT: &str = "
@@ -49,13 +49,13 @@ fn lua() -> OpenMetric {
     evaluator.metric.unwrap().open().unwrap()
 }
 
-/// The samples that a request has in a view.
+/// The samples of each request in a view.
 type Samples = BTreeMap<(u64, &'static str), f64>;
 
 fn in_evaluation(records: &[RequestRecord]) -> Samples {
     let mut samples = Samples::new();
     for record in records {
-        // Alone, so that the samples of each request are known.
+        // Evaluated separately, so that the samples of each request are known.
         let mut evaluator = Evaluator::new(Vec::<Slo>::new());
         evaluator.on(&Event::Finished(Box::new(record.clone())));
         let evaluation = evaluator.finish();
@@ -147,7 +147,7 @@ fn only(samples: &Samples, metrics: &[Metric]) -> Samples {
         .collect()
 }
 
-/// Compares two views; values may differ by this share.
+/// Compares two views; values may differ by this relative tolerance.
 fn same(one: &Samples, other: &Samples, tolerance: f64) -> Result<(), TestCaseError> {
     prop_assert_eq!(one.keys().collect::<Vec<_>>(), other.keys().collect::<Vec<_>>());
     for (key, value) in one {
@@ -238,7 +238,7 @@ proptest! {
             record.id.session = SessionId(session);
         }
         let expected = in_evaluation(&records);
-        // JSON is read back with an error in the last digit.
+        // Reading JSON back has an error in the last digit.
         same(&expected, &in_request_lines(&records), 1e-15)?;
         same(&expected, &on_page(&records), 5e-6)?;
         same(&only(&expected, &IN_LUA), &in_lua(&mut lua(), &records), 0.0)?;
@@ -281,7 +281,7 @@ proptest! {
     }
 }
 
-/// Chunks of one read: the host has no TPOT for them, and neither has Lua.
+/// Chunks of one read: neither the host nor Lua has a TPOT for them.
 #[test]
 fn lua_has_no_tpot_where_the_host_has_none() {
     let mut short = RequestRecord::answered(RequestId {

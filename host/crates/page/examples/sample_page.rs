@@ -1,4 +1,4 @@
-//! Writes the page of a generated run, for looking at it: `sample_page OUT.html [REQUESTS]
+//! Writes the page of a generated run, for visual inspection: `sample_page OUT.html [REQUESTS]
 //! [LIMIT]`.
 
 use std::error::Error;

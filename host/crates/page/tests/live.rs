@@ -1,4 +1,4 @@
-//! The server of the live page, asked over plain sockets.
+//! Tests of the live page's server over plain sockets.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -26,7 +26,7 @@ fn raw(address: SocketAddr, request: &str) -> String {
     let mut stream = connect(address);
     stream.write_all(request.as_bytes()).unwrap();
     let mut answer = Vec::new();
-    // The server may close with a reset when it does not want the rest.
+    // The server may close with a reset if it does not want the rest.
     let _ = stream.read_to_end(&mut answer);
     String::from_utf8_lossy(&answer).into_owned()
 }
@@ -170,7 +170,7 @@ fn a_token_is_asked_for_everywhere_and_becomes_a_cookie() {
         body(&get(live.address(), "/data", &format!("cookie: {pair}\r\n"))),
         "{\"secret\":1}"
     );
-    // Another run's cookie is worth nothing here.
+    // Another run's cookie is not accepted.
     let other = start(Some(TOKEN));
     assert_eq!(
         status(&get(other.address(), "/data", &format!("cookie: {pair}\r\n"))),
@@ -197,7 +197,7 @@ fn events_tell_each_new_version() {
     until("{\"version\":0}");
     live.publish(Arc::from("{}"));
     until("{\"version\":1}");
-    // Of many at once the last is told.
+    // Of many rapid updates the last one is notified.
     for _ in 0..500 {
         live.publish(Arc::from("{}"));
     }
@@ -214,7 +214,7 @@ fn connections_are_bounded_and_come_free_again() {
     let live = start(None);
     let mut held: Vec<TcpStream> = (0..32).map(|_| connect(live.address())).collect();
     for stream in &mut held {
-        // Whoever has a stream of events holds a connection.
+        // An open stream of events occupies a connection.
         stream
             .write_all(b"GET /events HTTP/1.1\r\nhost: localhost\r\n\r\n")
             .unwrap();
@@ -250,7 +250,7 @@ fn who_does_not_read_holds_nobody_up() {
     let live = start(None);
     let large: Arc<str> = Arc::from("x".repeat(16 << 20));
     live.publish(Arc::clone(&large));
-    // These ask for more than their sockets hold, and never read.
+    // These request more than their socket buffers hold, and never read.
     let stalled: Vec<TcpStream> = (0..8)
         .map(|_| {
             let mut stream = connect(live.address());
@@ -265,7 +265,7 @@ fn who_does_not_read_holds_nobody_up() {
     }
     assert_eq!(body(&get(live.address(), "/data", "")), "999");
     drop(stalled);
-    // The large one was shared, not copied, and is let go of when its readers are.
+    // The large response was shared, not copied, and is released when its readers disconnect.
     let mut left = Arc::strong_count(&large);
     for _ in 0..100 {
         if left == 1 {
@@ -294,7 +294,7 @@ fn it_stops_at_once_when_nobody_looks_and_waits_for_who_does() {
     events.read_exact(&mut first).unwrap();
     live.publish(Arc::from("\"last\""));
     let stopping = std::thread::spawn(move || live.stop());
-    // The page that looks on has time to fetch the last data.
+    // An open page has time to fetch the last data.
     assert_eq!(body(&get(address, "/data", "")), "\"last\"");
     stopping.join().unwrap();
     assert!(TcpStream::connect(address).is_err());

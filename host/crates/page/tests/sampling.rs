@@ -1,4 +1,4 @@
-//! What the sample keeps, of how much, and that it does not depend on the order of events.
+//! The selection of the sample, its size, and its independence of the order of events.
 
 #[expect(dead_code, reason = "this test needs a part of it")]
 mod sample;
@@ -36,7 +36,7 @@ fn ids(requests: &Requests) -> BTreeSet<(u64, u32)> {
         .collect()
 }
 
-/// In another order, the same each time.
+/// A different order, the same in each run.
 fn shuffled(events: &[Event]) -> Vec<Event> {
     let mut draw = Draw::new(3);
     let mut keyed: Vec<(f64, &Event)> = events.iter().map(|event| (draw.share(), event)).collect();
@@ -49,7 +49,7 @@ fn a_small_run_is_kept_whole() {
     let events: Vec<Event> = (0..100).map(|session| finished(session, SECOND)).collect();
     let requests = of(&events, 100);
     assert_eq!((requests.rows.len(), requests.total), (100, 100));
-    // In the order of the run, whatever the hash says.
+    // In the order of the run, regardless of the hash.
     assert!(requests.rows.is_sorted_by_key(|row| row.intended));
 }
 
@@ -58,7 +58,8 @@ fn of_a_large_run_the_limit_holds_and_the_extremes_are_there() {
     let mut events: Vec<Event> = (0..50_000)
         .map(|session| finished(session, SECOND + session % 7))
         .collect();
-    // The slowest of all, the slowest to its first chunk, a failure: each somewhere in the middle.
+    // The slowest overall, the slowest to its first chunk, and a failure, each in the middle of the
+    // run.
     events[20_001] = finished(20_001, 90 * SECOND);
     let at = 30_002 * 1_000_000;
     events[30_002] = Event::Finished(Box::new(record(
@@ -104,8 +105,8 @@ fn the_order_of_events_changes_nothing() {
         assert_eq!(ids(&straight), ids(&other), "limit {limit}");
         let whole = limit > straight.total as usize;
         for (left, right) in straight.rows.iter().zip(&other.rows) {
-            // Of a request that is kept because it was slow, plugins may have spoken while nobody
-            // knew that it would be.
+            // For a request that is kept because it was slow, plugins may have reported results
+            // before this was known.
             let (left, mut right) = (left.clone(), right.clone());
             if !whole {
                 (right.good, right.custom) = (left.good, left.custom.clone());
@@ -134,8 +135,8 @@ fn sessions_are_kept_whole() {
         .iter()
         .filter(|&&session| size(&part, session) == size(&all, session))
         .count();
-    // Without the slow and the failed, which come from anywhere (a twentieth, a twentieth and a
-    // fifth of the limit at most), one session is cut.
+    // Apart from the slow and the failed ones, which may be anywhere (at most a twentieth, a
+    // twentieth and a fifth of the limit), one session is cut.
     assert!(
         whole * 2 > sessions.len(),
         "{whole} of {} sessions are whole",
@@ -148,7 +149,7 @@ fn sessions_are_kept_whole() {
     );
 }
 
-/// A request that was sent after the end of the measurement is no sample of a plugin's metric
+/// A request that was sent after the end of the measurement is not a sample of a plugin metric
 /// either.
 #[test]
 fn a_drained_request_has_no_samples_of_plugins() {
@@ -209,7 +210,7 @@ fn what_plugins_say_reaches_its_request_before_and_after() {
         .iter()
         .map(|row| (row.good, row.custom.clone()))
         .collect();
-    // 2: one plugin said no; (1 x 1 + 2 x 4) / 3 = 3.
+    // 2: one plugin judged it not good; (1 x 1 + 2 x 4) / 3 = 3.
     assert_eq!(
         said,
         [
@@ -244,8 +245,8 @@ fn memory_for_what_has_no_request_is_bounded() {
             requests: 1,
         });
     }
-    // Of those judged early the ten with the smallest hashes are still known: they are the ones
-    // that the sample would keep.
+    // Of those judged early the ten with the smallest hashes are still known: they are the
+    // candidates for the sample.
     for session in 0..10_000 {
         sample.on(&finished(session, SECOND));
     }
@@ -263,7 +264,7 @@ fn a_page_made_on_the_way_can_hold_fewer() {
     let (all, part) = (sample.snapshot(), sample.snapshot_of(100));
     assert_eq!((part.rows.len(), part.total), (100, all.total));
     assert!(ids(&part).is_subset(&ids(&all)));
-    // What is left out can come back: nothing was forgotten.
+    // A larger snapshot restores the omitted rows: no row was dropped.
     assert!(sample.snapshot().rows == all.rows);
 }
 
@@ -280,14 +281,14 @@ fn chunk_times_are_exact_to_the_microsecond_and_bounded() {
     assert_eq!(kept.micros(), [100_001, 20_000, 0, 2_120_007]);
     assert_eq!(kept.tokens(), [3, 0, 1, 2]);
 
-    // 10,000 chunks are thinned to every third, and their tokens stay.
+    // 10,000 chunks are thinned to every third one; the sum of tokens is unchanged.
     let long: Vec<u64> = (1..=10_000).map(|index| index * 1_000_000).collect();
     let requests = of(&[Event::Finished(Box::new(record(1, 0, 0, &long)))], 10);
     let kept = requests.rows[0].chunks.as_ref().unwrap();
     assert_eq!(kept.micros().len(), 3334);
     assert_eq!(kept.tokens().iter().sum::<u64>(), 10_000);
 
-    // 1,000 requests of 200 chunks, 2 bytes a gap, in room for 20,000 bytes.
+    // 1,000 requests of 200 chunks, 2 bytes per gap, with room for 20,000 bytes.
     let mut sample = RequestSample::new(1000).with_chunk_bytes(20_000);
     for session in 0..1000u64 {
         let at: Vec<u64> = (1..=200)
@@ -340,7 +341,7 @@ fn columns_say_what_the_rows_say() {
     let json = serde_json::to_value(&requests).unwrap();
     let expected = serde_json::json!({
         "total": 2, "shown": 2, "session": [7, 7], "node": [0, 1],
-        // Microseconds, each to the row before; then after the row's own instant.
+        // Microseconds, relative to the previous row, then to the row's own instant.
         "intended": [1_499_000, 1_401_000], "dispatched": [1000, 100_000], "completed": [500_200, 1_250_000],
         "first_chunk": [251_000, null], "last_chunk": [501_000, null],
         "wait": [0, 500_000], "parents": [[], [0]], "output_tokens": [2, 0],

@@ -1,4 +1,4 @@
-//! How large a page is.
+//! The size of a page.
 
 #[expect(dead_code, reason = "this test needs a part of it")]
 mod sample;
@@ -7,14 +7,13 @@ use sample::run::{nanos, record};
 use veeksha_events::Event;
 use veeksha_page::{PageData, RequestSample, page};
 
-/// The run that the goals speak of: 1,500 requests of 64 tokens.
+/// The run to which the size goals refer: 1,500 requests of 64 tokens.
 #[test]
 fn a_typical_page_is_small() {
     let mut sample = RequestSample::new(20_000);
     for session in 0..1500u64 {
         let dispatched = nanos(session as f64 * 0.0137);
-        // Gaps of some 20 ms that differ, so that nothing is shorter than it would be in a real
-        // run.
+        // Gaps of about 20 ms that differ, so that they do not compress better than in a real run.
         let chunks: Vec<u64> = (0..64u64)
             .map(|chunk| dispatched + 180_123_456 + chunk * 20_011_777 + (chunk * session) % 999_983)
             .collect();

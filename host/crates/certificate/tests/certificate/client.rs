@@ -1,4 +1,4 @@
-//! What the client's threads and the host did, or failed to do.
+//! Findings on the client's threads and the host.
 
 use super::*;
 
@@ -11,8 +11,8 @@ fn without_any_observed_lag_the_client_threads_tell_of_it() {
             ..QUIET
         },
     );
-    // 200 chunks. Half busy: 500 ms * 0.5 / (2 * 0.5) = 250 ms behind its own work, and 150 ms
-    // without a processor: 2 ms each.
+    // 200 chunks. Half busy: 500 ms * 0.5 / (2 * 0.5) = 250 ms of queueing, and 150 ms without a
+    // processor: 2 ms each.
     events.push(thread("client-0", 500, 150));
     let certificate = judge(events);
     errors(
@@ -43,7 +43,7 @@ fn a_client_thread_without_time_to_spare_degrades_and_with_lag_invalidates() {
         saying(&nearly, "client-0").what,
         "client-0 was on a processor for 70 % of a second: the client was nearly the bottleneck"
     );
-    // Kernel timestamps make lag harmless, but not a client that reads no faster than it can.
+    // Kernel timestamps make lag harmless, but not a client at the limit of its reading rate.
     assert_eq!(with(960, 25).verdict, Verdict::Degraded);
     assert_eq!(with(940, 1_500).verdict, Verdict::Degraded);
     let saturated = with(960, 1_500);
@@ -90,7 +90,7 @@ fn what_the_host_failed_to_send_counts_and_what_others_withheld_is_told() {
     let cancelled = of(NeverSentReason::SessionCancelled, 50);
     assert_eq!(cancelled.verdict, Verdict::Valid);
     saying(&cancelled, "50 of 148 requests that were due: withdrawn");
-    // What the end of the run overtook was not due.
+    // A request with `RunEnded` was not due.
     assert!(
         of(NeverSentReason::RunEnded, 50)
             .findings

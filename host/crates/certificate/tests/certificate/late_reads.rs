@@ -1,8 +1,8 @@
-//! What late reads make of the times of chunks.
+//! The effect of late reads on chunk times.
 
 use super::*;
 
-/// Chunks 2, 3 and 4 of 5 came out of one read, 7 ms after the last of them.
+/// Chunks 2, 3 and 4 of 5 came from one read, 7 ms after the last of them.
 fn overslept(number: u64) -> RequestRecord {
     let mut record = request(number, QUIET);
     let at = record.chunks[3].at;
@@ -16,8 +16,9 @@ fn overslept(number: u64) -> RequestRecord {
 
 #[test]
 fn late_reads_falsify_gaps() {
-    // Four gaps of 10 ms each: seen as 30, 0, 0, 10. A pace of 10 ms, of which 1 ms in 10 is not
-    // seen: 11.111 each in the two gaps within, 22.222 in the one before, in one request of 40.
+    // Four gaps of 10 ms each: observed as 30, 0, 0, 10. A pace of 10 ms, of which 1 ms in 10 is
+    // undetected: 11.111 each in the two gaps within, 22.222 in the one before, in one request of
+    // 40.
     let mut events = requests(39, QUIET);
     events.push(finished(overslept(39)));
     let certificate = judge(events);
@@ -65,7 +66,7 @@ fn what_the_server_sent_together_is_no_error() {
 fn a_late_read_of_the_first_chunk_falsifies_the_time_to_it() {
     let first = |number| {
         let mut record = request(number, QUIET);
-        // The first two came out of one read, 4 ms after the second.
+        // The first two came from one read, 4 ms after the second.
         record.chunks[0].at = record.chunks[1].at;
         for chunk in &mut record.chunks[..2] {
             chunk.lag = 4_000_000;
@@ -74,8 +75,8 @@ fn a_late_read_of_the_first_chunk_falsifies_the_time_to_it() {
         record
     };
     let certificate = judge((0..40).map(|number| finished(first(number))).collect());
-    // A pace of 30 / 4 = 7.5 ms, of which 1 ms is not seen: the first may have come 7.5 * 7.5 / 6.5
-    // = 8.654 ms earlier.
+    // A pace of 30 / 4 = 7.5 ms, of which 1 ms is undetected: the first may have arrived 7.5 * 7.5
+    // / 6.5 = 8.654 ms earlier.
     let bound = certificate.bound(Metric::Ttfc).unwrap();
     assert!(
         (bound.mean_error * 1e6 - (58.0 + 8_653.846)).abs() < 0.001,
@@ -98,7 +99,7 @@ fn bursts_are_set_against_the_mean_gap() {
         record
     };
     let certificate = judge((0..40).map(|number| finished(bursts(number))).collect());
-    // 2 µs of 10 µs would be a fifth; of the mean, 40030 / 4, they are nothing.
+    // 2 µs of 10 µs would be a fifth; relative to the mean, 40030 / 4, they are negligible.
     let tbc = about(&certificate, Metric::Tbc);
     assert_eq!(tbc.verdict, Verdict::Valid);
     assert_eq!(
@@ -126,7 +127,7 @@ fn reads_whose_lateness_nobody_knows_are_not_vouched_for() {
         (None, 40)
     );
     assert_eq!(certificate.host.late_merged_chunk_share, None);
-    // A self-test knows.
+    // A self-test provides the missing information.
     let test = self_test(60.0, 100.0);
     let tested = certify(&run(requests(40, read)), &Thresholds::default(), Some(&test));
     assert_eq!(tested.verdict, Verdict::Valid, "{:#?}", tested.findings);
@@ -134,7 +135,7 @@ fn reads_whose_lateness_nobody_knows_are_not_vouched_for() {
 
 #[test]
 fn lags_that_were_observed_speak_for_those_that_were_not() {
-    // 30 kernel-stamped answers lagged by 250 µs; 10 more fell back on the times of reads.
+    // 30 kernel-stamped answers lagged by 250 µs; 10 more fell back to read times.
     let mut events = requests(30, Way { lag: 250, ..QUIET });
     events.extend((30..40).map(|number| {
         finished(request(

@@ -1,4 +1,4 @@
-//! Certificates worked out by hand. Times are in microseconds.
+//! Certificates with expected values computed by hand. Times are in microseconds.
 #![forbid(unsafe_code)]
 #![expect(clippy::expect_used, reason = "a test may panic, also in its functions")]
 
@@ -20,7 +20,7 @@ use crate::sequences::{answered, close, evaluate, failed, finished, never_sent};
 
 const US: u64 = 1_000;
 
-/// How one request went; each begins 100 ms after the one before.
+/// The timing of one request; each begins 100 ms after the previous one.
 #[derive(Clone, Copy, Debug)]
 struct Way {
     late: u64,
@@ -73,7 +73,7 @@ fn requests(count: u64, way: Way) -> Vec<Event> {
     (0..count).map(|number| finished(request(number, way))).collect()
 }
 
-/// A run to its end: one without it is of a record that was cut short.
+/// Evaluates a run with an end event; without one, the record counts as cut short.
 fn run(mut events: Vec<Event>) -> Evaluation {
     events.push(Event::RunEnded {
         at: 3600 * 1_000_000 * US,
@@ -129,7 +129,7 @@ fn thread(name: &str, busy_ms: u64, waiting_ms: u64) -> Event {
     })
 }
 
-/// Answers of five chunks of 4 tokens by usage, of which the host counts `tokens` each.
+/// Answers of five chunks with 4 tokens by usage, of which the host counts `tokens` each.
 fn counted_as(tokens: u32) -> Certificate {
     let counted = |number| {
         let mut record = request(number, QUIET);
@@ -168,7 +168,7 @@ fn marks_tpot_where_token_counts_disagree() {
     );
 }
 
-/// Usage that covers two choices of which one is read: twice the tokens.
+/// Usage that covers two choices of which only one is read: twice the tokens.
 #[test]
 fn degrades_a_run_whose_usage_is_wrong() {
     let doubled = counted_as(2);
@@ -187,7 +187,7 @@ fn degrades_a_run_whose_usage_is_wrong() {
         }
         judge(events)
     };
-    // Five chunks: five tokens, or six with the one that ends the answer.
+    // Five chunks: five tokens, or six including the end token.
     assert_eq!(with_usage(5).verdict, Verdict::Valid);
     assert_eq!(with_usage(6).verdict, Verdict::Valid);
     let too_few = with_usage(3);
@@ -204,7 +204,7 @@ fn degrades_a_run_whose_usage_is_wrong() {
     );
 }
 
-/// 168 of 200 failed: what is left says little, and the run must not end VALID.
+/// 168 of 200 failed: the rest is of little significance, and the run must not be VALID.
 #[test]
 fn failed_requests_degrade_and_invalidate_a_run() {
     let with_failures = |failures: u64| {
@@ -251,7 +251,7 @@ fn does_not_judge_lateness_against_a_schedule_that_does_not_exist() {
     }
 }
 
-/// What is missing of a record is not known, whatever the rest looks like: in virtual time too.
+/// The missing part of a record is unknown, regardless of the rest, also in virtual time.
 #[test]
 fn a_record_that_is_not_whole_vouches_for_less() {
     let thresholds = Thresholds::default();
@@ -284,7 +284,7 @@ fn a_quiet_run_is_valid_and_says_how_far() {
     );
     // 53 to send, 5 typical and 20 at P99 between wire and stamp.
     errors(&certificate, Metric::Ttfc, 58.0, 73.0);
-    // And 30 late.
+    // Plus 30 µs of dispatch lateness.
     errors(&certificate, Metric::TtfcFromIntended, 88.0, 103.0);
     errors(&certificate, Metric::EndToEnd, 58.0, 73.0);
     errors(&certificate, Metric::EndToEndFromIntended, 88.0, 103.0);
@@ -305,7 +305,7 @@ fn a_quiet_run_is_valid_and_says_how_far() {
             .iter()
             .all(|finding| finding.remedy.is_none())
     );
-    // Lengths have no error.
+    // Lengths have no timing error.
     assert_eq!(
         (certificate.bounds.len(), certificate.bound(Metric::PromptTokens)),
         (6, None)
@@ -414,7 +414,7 @@ fn the_opening_of_a_connection_is_the_networks() {
     saying(&certificate, "TTFT: 10 of 40 contain the opening of a connection");
     let host = &certificate.host;
     assert_eq!((host.connections_opened, host.connections_reused), (10, 30));
-    // Never more than one in flight: one opening was needed, nine were not. 30 of 39 found a
+    // Never more than one in flight: one opening was necessary, nine were not. 30 of 39 reused a
     // connection.
     close(host.connection_reuse_share_after_first, 30.0 / 39.0);
     close(host.send_lateness.map(|send| send.max), 53e-6);
@@ -507,7 +507,7 @@ fn simulated_time_is_exact() {
     assert_eq!(certificate.json()["basis"], "simulated");
 }
 
-/// A self-test of 40 requests that found these errors (µs) in TTFC.
+/// A self-test of 40 requests that measured these errors (µs) in TTFC.
 fn self_test(mean: f64, p99: f64) -> SelfTest {
     let errors = |mean: f64, p99: f64| {
         Some(ErrorFigures {
@@ -543,8 +543,8 @@ fn a_self_test_counts_where_it_found_more() {
             .what
             .ends_with("; measured by the self-test")
     );
-    // Less than estimated: the estimate decides, and both are said; the bound beside the metric is
-    // the test's.
+    // Lower than estimated: the estimate decides, and both are reported; the bound next to the
+    // metric is that of the test.
     errors(&more, Metric::Tbc, 2.0, 5.0);
     assert_eq!(more.bound(Metric::Tbc).unwrap().source, ErrorSource::SelfTest);
     assert!(
@@ -552,7 +552,7 @@ fn a_self_test_counts_where_it_found_more() {
             .what
             .ends_with("; that is by the run's own record, and the self-test measured 1 µs")
     );
-    // A test of three requests says so and counts for nothing.
+    // A test of three requests is reported as too small, and not used.
     let mut short = self_test(400.0, 900.0);
     short.matched = 3;
     short.ttfc = short.ttfc.map(|errors| ErrorFigures { count: 3, ..errors });
@@ -660,7 +660,7 @@ fn any_way() -> impl Strategy<Value = Way> {
 }
 
 proptest! {
-    /// Whatever happened, errors are finite and not negative, and the worst finding is the verdict.
+    /// For all runs, errors are finite and not negative, and the worst finding is the verdict.
     #[test]
     fn bounds_are_errors(ways in prop::collection::vec((any_way(), 0u32..1 << 9), 0..60), busy in 0..=1000u64) {
         let mut events = vec![thread("client-0", busy, 1000 - busy)];
@@ -669,7 +669,7 @@ proptest! {
             for (place, chunk) in record.chunks.iter_mut().enumerate().skip(1) {
                 chunk.merged = merged >> place & 1 == 1;
             }
-            // What shares a read shares its time.
+            // Chunks that share a read share its time.
             for place in (1..record.chunks.len()).rev() {
                 if record.chunks[place].merged {
                     record.chunks[place - 1].at = record.chunks[place].at;
@@ -687,18 +687,18 @@ proptest! {
         prop_assert_eq!(certificate.verdict, worst);
         let late = certificate.host.late_merged_chunk_share.unwrap_or(0.0);
         prop_assert!((0.0..=1.0).contains(&late));
-        // A number that JSON does not know would be null where a number was.
+        // A non-finite number would be written to JSON as null.
         let json = certificate.json();
         for bound in json["bounds"].as_object().unwrap().values() {
             prop_assert!(bound["mean_error"].is_f64() && bound["p99_error"].is_f64());
         }
     }
 
-    /// More error is never better.
+    /// A larger error never improves the verdict.
     #[test]
     fn the_verdict_is_monotone(way in any_way(), count in 1..60u64, more in 0..20_000u64, lateness in any::<bool>()) {
         let worse = if lateness {
-            // The first chunk stays at its distance from the intended instant.
+            // The first chunk keeps its distance from the intended instant.
             Way { late: way.late + more, ..way }
         } else {
             Way { send: way.send + more, ..way }
@@ -706,8 +706,8 @@ proptest! {
         let before = judge(requests(count, way));
         let after = judge(requests(count, worse));
         for bound in &before.bounds {
-            // The metric itself grows with the lateness of the dispatch, so there the share may
-            // still fall.
+            // The metric itself grows with the dispatch lateness, so its relative error may still
+            // decrease.
             let later = after.bound(bound.metric).unwrap();
             prop_assert!(later.mean_error >= bound.mean_error && later.p99_error >= bound.p99_error * 0.998);
         }
@@ -717,7 +717,7 @@ proptest! {
     }
 }
 
-/// An error of 5 µs at each end of the stretch is shared by the tokens after the first chunk: 40 of
+/// An error of 5 µs at each end of the stream is divided by the tokens after the first chunk: 40 of
 /// bundled chunks of ten, not 49.
 #[test]
 fn the_error_of_tpot_is_divided_by_the_tokens_after_the_first_chunk() {

@@ -1,4 +1,4 @@
-//! Short runs, written by hand. Times are in milliseconds.
+//! Short handwritten runs. Times are in milliseconds.
 
 use veeksha_events::{Event, NeverSentReason, RequestRecord, Status};
 use veeksha_metrics::{Evaluation, Evaluator, Slo};

@@ -1,4 +1,4 @@
-//! Curves and slices of a run, worked out by hand.
+//! Curves and slices of a run, with expected values computed by hand.
 
 use crate::sequences::*;
 use veeksha_events::{Event, SessionEnd};
@@ -87,11 +87,11 @@ fn output_tokens_by_the_second_in_which_they_came() {
     let seen = evaluate(Vec::new(), [finished(record.clone())])
         .curves
         .output_tokens;
-    // The last stretch is half a second long.
+    // The last interval is half a second long.
     assert_eq!(points(&seen), [(0, 1.0), (1000, 4.0), (2000, 2.0), (2500, 0.0)]);
     close(seen.over_window.map(|of| of.mean), 6.0 / 2.5);
-    // The server counts twelve, two for each that the host counts: the area is what the server
-    // says.
+    // The server counts twelve tokens, two for each that the host counts: the area equals the
+    // server's count.
     let twice = veeksha_events::RequestRecord {
         output_tokens: 12,
         ..record.clone()
@@ -104,7 +104,7 @@ fn output_tokens_by_the_second_in_which_they_came() {
         curve.over_window.map(|of| of.mean),
         seen.throughput.output_tokens_per_second
     );
-    // Where it is not known which chunk carried what, they carried the same.
+    // If the tokens of the chunks are unknown, each chunk has an equal share.
     let unknown = veeksha_events::RequestRecord {
         chunk_tokens: Vec::new(),
         ..record
@@ -113,11 +113,12 @@ fn output_tokens_by_the_second_in_which_they_came() {
     assert_eq!(points(&seen), [(0, 1.5), (1000, 3.0), (2500, 0.0)]);
 }
 
-/// Measured tokens came within the window, wherever it cuts the seconds; those of a request that is
-/// not measured may lie on both sides.
+/// Measured tokens arrived within the window, wherever it cuts the seconds; those of a request that
+/// is not measured may be on both sides.
 #[test]
 fn the_window_has_all_tokens_that_its_figure_has() {
-    // From 0.25 s: 0.75 s with one token, then 1.093 s with two, because 93 ms are no stretch.
+    // From 0.25 s: 0.75 s with one token, then 1.093 s with two, because 93 ms are too short for an
+    // interval.
     let record = |from: u64, to: u64, chunks: &[u64]| {
         let chunks: Vec<_> = chunks.iter().map(|at| (*at, Content)).collect();
         with_chunks(answered(0, 0, from, to), chunks.len() as u32, &chunks)
@@ -150,7 +151,8 @@ fn the_window_has_all_tokens_that_its_figure_has() {
             ))]);
         }
     }
-    // What is not measured is drawn where it came: after the window, which ends at 1.2 s.
+    // Tokens that are not measured are drawn at their arrival: after the window, which ends at 1.2
+    // s.
     let drained = veeksha_events::RequestRecord {
         measured: false,
         ..record(800, 3000, &[2500, 2900])
@@ -176,7 +178,7 @@ fn what_failed_and_what_never_ended_was_load_too() {
         points(&seen.in_flight),
         [(1, 1.0), (10, 2.0), (40, 1.0), (100, 0.0)]
     );
-    // Without a first chunk it was in prefill until its end.
+    // Without a first chunk the request was in prefill until its end.
     assert_eq!(points(&seen.in_prefill), [(4, 1.0), (40, 0.0)]);
     assert!(seen.in_decode.points.is_empty());
 }
@@ -258,7 +260,7 @@ fn a_request_belongs_to_the_slice_in_which_it_was_intended() {
     assert_eq!(ttfc.count, 2);
     close(Some(ttfc.p50), 0.035);
     assert_eq!(first.metric(Metric::Tbc).unwrap().count, 2);
-    // The third has a request that never ended, the fourth the end of the schedule.
+    // The third slice has a request that never ended, the fourth the end of the schedule.
     let complete: Vec<bool> = seen.slices.iter().map(|slice| slice.complete).collect();
     assert_eq!(complete, [true, true, false, false]);
     assert_eq!((seen.slices[2].requests, seen.slices[2].unfinished), (0, 1));
@@ -274,7 +276,7 @@ fn a_request_belongs_to_the_slice_in_which_it_was_intended() {
     assert_eq!(file["slice_seconds"], serde_json::json!(0.1));
 }
 
-/// A request each 100 ms, with two tokens.
+/// One request every 100 ms, with two tokens.
 fn every_100_ms(count: u64) -> Vec<Event> {
     (0..count)
         .map(|i| {
@@ -290,7 +292,7 @@ fn every_100_ms(count: u64) -> Vec<Event> {
 
 #[test]
 fn the_last_slice_is_as_long_as_the_schedule_filled_it() {
-    // 24 requests, 10/s throughout: the schedule that ended by itself filled 2.4 s.
+    // 24 requests, 10/s throughout: the schedule that ended normally covers 2.4 s.
     let seen = sliced(1000, every_100_ms(24));
     let last = seen.slices.last().unwrap();
     assert_eq!((last.from, last.to, last.complete), (ms(2000), ms(2400), false));
@@ -321,14 +323,14 @@ fn what_stops_a_schedule_cuts_its_last_slice() {
 
 #[test]
 fn of_a_moment_there_is_no_rate() {
-    // The timeout leaves 50 ms of a second.
+    // The timeout leaves 50 ms of the last second.
     let cut = Event::TimeoutReached { at: ms(2050) };
     let seen = sliced(1000, every_100_ms(21).into_iter().chain([cut]).collect());
     let last = seen.slices.last().unwrap();
     assert_eq!((last.from, last.to, last.completed), (ms(2000), ms(2050), 1));
     assert_eq!(last.requests_per_second(), None);
     assert_eq!(last.error_rate(), Some(0.0));
-    // And of one instant: all were asked for at once.
+    // A schedule of one instant: all requests were intended at once.
     let burst = (0..5).map(|i| finished(answered(i, 0, 0, 9))).collect();
     let seen = sliced(1000, burst);
     assert_eq!(seen.slices[0].requests_per_second(), None);

@@ -91,7 +91,8 @@ fn samples_may_come_before_after_and_without_their_request() {
         sample("jitter", 6.0, Some(id(3, 0))),
     ];
     let seen = evaluate(Vec::new(), events);
-    // The drained request's does not count; the failed one's does, because the plugin says so.
+    // The drained request's sample is excluded. The failed one's is included, because the plugin
+    // reported it.
     assert_eq!(seen.custom.len(), 1);
     let custom = &seen.custom[0];
     assert_eq!(
@@ -103,8 +104,7 @@ fn samples_may_come_before_after_and_without_their_request() {
     let gold = [("tier".to_owned(), "gold".to_owned())];
     assert_eq!(seen.samples.stats("jitter", &gold).count, 1);
     assert_eq!(seen.samples.percentile("jitter", 50.0, &gold), Some(3.0));
-    // Windows of two seconds from the first intended instant on: those of requests that the record
-    // shows.
+    // Windows of two seconds from the first intended instant on, for requests in the record.
     let windows = seen.samples.windows("jitter", &[], ms(2000));
     let counts: Vec<u64> = windows.iter().map(|window| window.stats.count).collect();
     assert_eq!(counts, [2, 1]);
@@ -119,7 +119,7 @@ fn samples_with_weights() {
         weighted("jitter", 20.0, 2.0, None),
     ];
     let summary = *evaluate(Vec::new(), events).samples.summary("jitter").unwrap();
-    // (10 + 40 + 2 * 20) / 4; the places of 10, 20, 40 on a line of 8 are 0, 4 and 8.
+    // (10 + 40 + 2 * 20) / 4; the positions of 10, 20, 40 on a line of 8 are 0, 4 and 8.
     assert_eq!((summary.count, summary.mean, summary.p50), (3, 22.5, 20.0));
     close(Some(summary.p90), 20.0 + 20.0 * (7.2 - 4.0) / 4.0);
 }
@@ -225,8 +225,8 @@ fn objectives_on_a_plugins_metric_are_like_all_others() {
         ]
     );
     assert_eq!((results[0].unit.as_str(), results[0].threshold), ("ms", 4.0));
-    // They bound requests too: the second one's 5 ms is beyond the first bound. A largest value of
-    // gold asks nothing of free.
+    // They bound requests too: the second request's 5 ms exceed the first bound. A maximum over
+    // gold does not affect free.
     close(seen.slos.goodput, 0.5);
 }
 
@@ -244,7 +244,7 @@ fn goodput_takes_a_plugins_samples_request_by_request() {
         ]
     };
     let goodput = |conditions: &[&str]| run_in(setup(&[], conditions, &[]), events()).slos.goodput;
-    // Of a request without samples nothing is asked.
+    // A request without samples meets the condition.
     close(goodput(&["jitter <= 5ms"]), 2.0 / 3.0);
     close(goodput(&["mean(jitter) <= 6ms"]), 1.0);
     close(goodput(&["jitter <= 5ms", "ttfc <= 200ms"]), 1.0 / 3.0);
@@ -272,18 +272,17 @@ fn a_request_is_good_if_every_judge_says_so() {
         judged("strict", 2, true),
     ];
     close(goodput(&["strict"], &first), 2.0 / 3.0);
-    // Who judged counts also where it was not said that someone would: a record tells of its own
-    // judges.
+    // A plugin that judged counts even if it was not announced: the record identifies its judges.
     close(goodput(&[], &first), 2.0 / 3.0);
-    // Who did not speak of all was not asked, or its words are lost: silence is neither praise nor
-    // blame.
+    // A plugin that did not judge all requests was not called for them, or its results are lost: a
+    // missing judgement is neither good nor bad.
     assert_eq!(goodput(&["strict"], &first[..1]), None);
     assert_eq!(goodput(&["strict", "silent"], &first), None);
     assert_eq!(goodput(&[], &[]), None);
 }
 
-/// What nobody judged is neither good nor bad, and an objective on it is neither met nor missed,
-/// but no reason to go on.
+/// A request that was not judged is neither good nor bad, and an objective on it is neither met nor
+/// missed. The evaluation continues regardless.
 #[test]
 fn goodput_is_not_known_where_what_it_rests_on_failed() {
     let failed = |part| {
@@ -324,7 +323,7 @@ fn goodput_is_not_known_where_what_it_rests_on_failed() {
     assert_eq!(results["results"][1]["met"], true);
     assert!(!seen.slos.all_met(), "what is not known is no success");
 
-    // A condition on what a plugin measures; what has nothing to do with it stays.
+    // A condition on a plugin metric; unrelated results are unaffected.
     let condition = |slos: &[&str], goodput: &[&str], part| run(setup(slos, goodput, &[]), &[failed(part)]);
     let seen = condition(&["max(jitter) < 1ms"], &["jitter < 1ms"], PluginRole::Metric);
     assert_eq!(seen.slos.goodput, None);
@@ -334,7 +333,7 @@ fn goodput_is_not_known_where_what_it_rests_on_failed() {
     );
     let seen = condition(&["p50(ttfc) < 50ms"], &["ttfc < 1s"], PluginRole::Metric);
     assert_eq!(seen.slos.goodput, Some(1.0));
-    // What is known to be missed stays so.
+    // An objective that is known to be missed remains missed.
     let seen = condition(
         &["p50(ttfc) < 50ms", "max(jitter) < 1ms"],
         &["ttfc < 1s"],
@@ -342,7 +341,7 @@ fn goodput_is_not_known_where_what_it_rests_on_failed() {
     );
     assert_eq!(seen.slo_results()["all_slos_met"], false);
 
-    // Samples until the failure are judged, and told to be those.
+    // Samples before the failure are evaluated, and reported as incomplete.
     let sample = weighted("jitter", 0.5, 1.0, Some(id(0, 0)));
     let seen = run(
         setup(&["max(jitter) < 1ms"], &[], &[]),
@@ -354,7 +353,8 @@ fn goodput_is_not_known_where_what_it_rests_on_failed() {
         Some("the plugin `tester` failed while it measured: these are its samples until then")
     );
 
-    // A record that was cut before all was judged, or measured. What is measured anew is whole.
+    // A record that was cut before everything was judged or measured. Samples that are measured
+    // again are complete.
     let seen = run(setup(&[], &[], &["strict"]), &said[..1]);
     assert_eq!(seen.slos.goodput, None);
     assert_eq!(
@@ -384,8 +384,8 @@ fn a_judgement_does_not_make_a_failure_good() {
     assert_eq!(seen.slos.goodput, Some(0.0));
 }
 
-/// A record tells what plugins said then; a plugin that is asked again takes its own words back,
-/// and no other's, where they stood.
+/// A record contains the plugins' earlier verdicts. A plugin that is run again replaces its own
+/// verdicts in place, and no others.
 #[test]
 fn what_a_plugin_says_anew_replaces_what_it_said() {
     let told = |plugin: &str, name: &str| Event::RunJudged {
@@ -442,12 +442,12 @@ fn where_a_judge_failed_nobody_knows_whether_all_is_met() {
     };
     assert_eq!(met(PluginRole::SloCheck), (Value::Null, Some(1)));
     assert_eq!(met(PluginRole::RequestCheck), (Value::Null, Some(1)));
-    // What it measures is no objective.
+    // The plugin's metrics are not objectives.
     assert_eq!(met(PluginRole::Metric), (true.into(), Some(0)));
 }
 
-/// A workload's plugin that fails on session after session is one entry, with the number, the first
-/// message and the first sessions; the objectives do not depend on it.
+/// A workload plugin that fails on many sessions has one entry, with the count, the first message
+/// and the first sessions. The objectives are not affected.
 #[test]
 fn failures_of_the_workload_are_summarized() {
     let failed = |session| {

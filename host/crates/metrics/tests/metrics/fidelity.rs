@@ -1,4 +1,4 @@
-//! Replays worked out by hand.
+//! Replays with expected values computed by hand.
 use crate::sequences::*;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -43,8 +43,8 @@ fn schedule(offset: u64, speedup: f64) -> Option<FidelitySchedule> {
 
 #[test]
 fn arrivals_are_compared_with_the_mapped_recording() {
-    // Recorded at 500, 1500 and 1500 ms; twice as fast from 100 ms on they are due at 100, 600
-    // and 600. They end in another order than they arrived in.
+    // Recorded at 500, 1500 and 1500 ms; at double speed from 100 ms on they are due at 100, 600
+    // and 600. They end in a different order than they arrived.
     let events = [
         finished(replayed(1, 0, 1500, 602, 700)),
         finished(replayed(2, 0, 1500, 606, 900)),
@@ -60,12 +60,11 @@ fn arrivals_are_compared_with_the_mapped_recording() {
     close(Some(arrivals.lateness.max), 0.006);
     // Gaps due: 0 and 500; achieved: 4 and 501. (4 + 1) / 2.
     close(arrivals.gap_distance, 0.0025);
-    // Other traffic ignores recorded arrivals, and says so.
+    // Other traffic ignores recorded arrivals, and reports it.
     let ignored = report(None, events.clone()).unwrap();
     assert_eq!(ignored.arrivals, None);
     assert_eq!(ignored.replay_fidelity()["arrivals_replayed"], false);
-    // Where the schedule began is not always where the first record is: what was due first was
-    // never sent.
+    // The schedule may begin before the first record: the first due request was never sent.
     let known = FidelitySchedule {
         offset: 0,
         speedup: 1.0,
@@ -128,8 +127,8 @@ fn lengths_are_compared_with_the_recording_and_with_the_server() {
 
 #[test]
 fn edges_are_measured_from_the_last_parent() {
-    // 0 and 1 complete at 100 and 150; 2 waits for both and thinks for 30 ms: due at 180, sent at
-    // 184.
+    // Requests 0 and 1 complete at 100 and 150; 2 waits for both and thinks for 30 ms: due at 180,
+    // sent at 184.
     let events = |order: [usize; 3]| {
         let records = [
             replayed(0, 0, 0, 0, 100),
@@ -147,7 +146,7 @@ fn edges_are_measured_from_the_last_parent() {
 
 #[test]
 fn with_replayed_arrivals_a_later_turn_waits_for_its_own_instant_too() {
-    // Recorded 1000 and 1700 ms; at double speed and from 0 on due at 0 and 350. The parent
+    // Recorded at 1000 and 1700 ms; at double speed from 0 on due at 0 and 350. The parent
     // completes at 100.
     let turn = after(replayed(0, 1, 1700, 353, 400), &[0], 20);
     let events = [replayed(0, 0, 1000, 0, 100), turn].map(finished);
@@ -165,7 +164,7 @@ fn with_replayed_arrivals_a_later_turn_waits_for_its_own_instant_too() {
 #[test]
 fn achieved_gaps_are_compared_with_recorded_ones() {
     // Recorded: sent at 0, took 400 ms, the next at 650: a gap of 250. Achieved: complete at 100,
-    // next at 360: 260.
+    // next at 360: a gap of 260.
     let mut first = replayed(0, 0, 0, 0, 100);
     first.recorded = Some(Recorded {
         at: Some(0),
@@ -220,8 +219,8 @@ fn only_measured_requests_that_were_recorded_count() {
     assert_eq!(report(schedule(0, 1.0), both(never_recorded.clone())), None);
     let unmeasured = drained(replayed(1, 0, 5, 0, 10));
     assert_eq!(report(None, [finished(unmeasured.clone())]), None);
-    // An unmeasured parent still says when its child was due, and an unmeasured arrival where the
-    // trace began.
+    // An unmeasured parent still determines when its child was due, and an unmeasured arrival the
+    // start of the trace.
     let child = after(replayed(1, 1, 45, 33, 50), &[0], 20);
     let events = [never_recorded, unmeasured, child, replayed(2, 0, 65, 61, 80)];
     let report = report(schedule(0, 1.0), events.map(finished)).unwrap();
@@ -261,8 +260,8 @@ fn what_could_not_be_compared_is_null() {
 
 #[test]
 fn sessions_may_end_in_any_way() {
-    // The session's end is told before its last request; another never sends its child; a third
-    // names a parent that never was.
+    // The session's end arrives before its last request; another session never sends its child; a
+    // third refers to a parent that does not exist.
     let child = after(replayed(0, 1, 0, 12, 20), &[0], 1);
     let lost = after(replayed(2, 1, 0, 12, 20), &[0], 1);
     let events = [
@@ -280,7 +279,7 @@ fn sessions_may_end_in_any_way() {
 }
 
 proptest! {
-    /// Threads bring events in any order; what they say does not depend on it.
+    /// Threads produce events in any order; the result does not depend on it.
     #[test]
     fn the_order_of_events_does_not_matter(
         sessions in prop::collection::vec((0u64..5000, prop::collection::vec((0u64..500, 1u64..500, any::<bool>()), 1..5)), 1..6),
@@ -303,7 +302,7 @@ proptest! {
             events.push(session_finished(session, at, SessionEnd::Completed, nodes.len() as u32));
         }
         let in_order = report(schedule(10, 1.5), events.clone());
-        // A permutation by a key that depends on the place and the drawn number.
+        // A permutation by a key derived from the index and the drawn number.
         let mut keyed: Vec<(u64, Event)> = events.into_iter().enumerate().map(|(place, event)| {
             ((place as u64 + 1).wrapping_mul(shuffle | 1).rotate_left(31) ^ shuffle, event)
         }).collect();

@@ -1,4 +1,4 @@
-//! The latencies of single requests, worked out by hand.
+//! The latencies of single requests, with expected values computed by hand.
 use crate::sequences::{answered, close, evaluate, failed, finished, with_chunk_tokens, with_chunks};
 use veeksha_events::RequestRecord;
 use veeksha_metrics::{Latencies, Metric, latencies};
@@ -27,8 +27,8 @@ fn a_reasoning_answer_starts_with_its_reasoning_and_ends_with_its_last_text() {
     close(seen.ttfc_from_intended, 0.301);
     close(seen.end_to_end, 0.600);
     close(seen.end_to_end_from_intended, 0.601);
-    // 300 ms from the first to the last of three generated chunks, which have an equal share of
-    // the five tokens: 10/3 of them came after the first.
+    // 300 ms from the first to the last of three generated chunks, which have an equal share of the
+    // five tokens: 10/3 of them are after the first chunk.
     close(seen.tpot, 0.09);
     close(seen.normalized_end_to_end, 0.120);
     close(seen.output_throughput, 5.0 / 0.6);
@@ -120,8 +120,8 @@ fn an_answer_at_the_instant_of_its_dispatch_has_no_infinite_throughput() {
     close(latencies(&record).end_to_end, 0.0);
 }
 
-/// A server that answers faster than it is read: nothing says how long the second chunk took, and
-/// it was not nothing.
+/// A server that answers faster than the client reads: the time of the second chunk is unknown, but
+/// not 0.
 #[test]
 fn chunks_of_one_read_have_no_pace() {
     let record = with_chunks(
@@ -136,8 +136,8 @@ fn chunks_of_one_read_have_no_pace() {
     assert!(run.metric(Metric::DecodeTime).is_none() && run.metric(Metric::Tpot).is_none());
 }
 
-/// The server counts its template too, so that more may be cached than the host counts for the
-/// whole prompt.
+/// The server also counts its template, so that its cached tokens may exceed the host's count of
+/// the whole prompt.
 #[test]
 fn what_is_cached_is_a_share_of_what_the_server_counts() {
     let cached = |session, cached, prompt| RequestRecord {
@@ -150,7 +150,7 @@ fn what_is_cached_is_a_share_of_what_the_server_counts() {
         }),
         ..answered(session, 0, 0, 60)
     };
-    // The second contradicts itself.
+    // The second one is contradictory.
     let run = evaluate(
         Vec::new(),
         [finished(cached(0, 32, 40)), finished(cached(1, 50, 40))],
@@ -178,8 +178,8 @@ fn content(total: u32, at: &[u64]) -> RequestRecord {
     with_chunks(answered(0, 0, 0, at[at.len() - 1]), total, &chunks)
 }
 
-/// A token each 10 ms, sent in seven chunks of 20: the first chunk comes with its 20th token, and
-/// 120 tokens take the 1200 ms after it. (last - first) / 139 is 13.7 % less.
+/// A token every 10 ms, sent in seven chunks of 20: the first chunk arrives with its 20th token,
+/// and 120 tokens take the 1200 ms after it. (last - first) / 139 is 13.7 % lower.
 #[test]
 fn tpot_of_bundled_tokens_is_the_pace_of_the_server() {
     let instants: Vec<u64> = (1..=7).map(|chunk| 1 + 200 * chunk).collect();
@@ -191,7 +191,7 @@ fn tpot_of_bundled_tokens_is_the_pace_of_the_server() {
     }
 }
 
-/// Speculative decoding: steps of 20 ms bring one to four tokens.
+/// Speculative decoding: steps of 20 ms produce one to four tokens.
 #[test]
 fn tpot_of_speculative_decoding_counts_the_tokens_of_each_step() {
     let record = with_chunk_tokens(content(0, &[21, 41, 61, 81]), &[4, 1, 3, 2]);
@@ -199,14 +199,14 @@ fn tpot_of_speculative_decoding_counts_the_tokens_of_each_step() {
     close(latencies(&record).tpot, 0.060 / 6.0);
 }
 
-/// The server holds its first chunk back until eight tokens are there, and then streams.
+/// The server holds its first chunk back until eight tokens are ready, and then streams.
 #[test]
 fn tpot_of_a_delayed_first_chunk_leaves_its_tokens_out() {
     let record = with_chunk_tokens(content(0, &[81, 91, 101, 111]), &[8, 1, 1, 1]);
     close(latencies(&record).tpot, 0.010);
 }
 
-/// Everything came with the first chunk, but for the end of the answer.
+/// Everything arrived with the first chunk, except for the end of the answer.
 #[test]
 fn tpot_does_not_exist_without_a_token_after_the_first_chunk() {
     let record = with_chunk_tokens(content(0, &[81, 91]), &[5, 0]);
@@ -239,7 +239,7 @@ fn dispatch_rate_counts_the_intervals_between_requests() {
     close(evaluation.throughput.requests_per_second, 4.0 / 0.9);
 }
 
-/// Servers buffer the arguments of a call: what was generated after the last visible piece counts.
+/// Servers buffer the arguments of a call: tokens generated after the last visible chunk count.
 #[test]
 fn tool_call_ends_with_its_finish_event() {
     let chunks = [
@@ -254,7 +254,7 @@ fn tool_call_ends_with_its_finish_event() {
     close(seen.ttfc, 0.020);
     close(seen.end_to_end, 0.060);
     // 40 ms from the first chunk to the finish event. Nine tokens in two chunks of unknown sizes:
-    // half of them are taken to come after the first chunk.
+    // half of them are assumed to arrive after the first chunk.
     close(seen.tpot, 0.040 / 4.5);
     assert_eq!(seen.tbc, [0.02]);
 }

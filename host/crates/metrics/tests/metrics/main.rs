@@ -1,4 +1,4 @@
-//! Figures of short runs that are worked out by hand, and properties of all runs.
+//! Results of short runs with expected values computed by hand, and properties of all runs.
 #![forbid(unsafe_code)]
 #![expect(
     clippy::expect_used,

@@ -1,5 +1,5 @@
-//! Every metric of requests against values worked out by hand, with the answers that other tools
-//! disagree about.
+//! Every request metric against expected values computed by hand, for answers on which other tools
+//! disagree.
 //!
 //! A request of these tests is intended at `i`, dispatched at `i + 1`, and its last byte is sent at
 //! `i + 4` milliseconds.
@@ -14,7 +14,7 @@ fn of(record: RequestRecord) -> Evaluation {
     evaluate(Vec::new(), [finished(record)])
 }
 
-/// The one sample of a metric.
+/// Asserts the only sample of a metric.
 #[track_caller]
 fn is(evaluation: &Evaluation, metric: Metric, expected: f64) {
     let summary = evaluation.metric(metric).copied();
@@ -70,7 +70,7 @@ fn a_role_and_a_reasoning_before_the_text() {
     is(&seen, Metric::TimeToSecondChunk, 0.010);
     is(&seen, Metric::PrefillTime, 0.017);
     is(&seen, Metric::DecodeTime, 0.040);
-    // Not 65 or 66: usage and [DONE] are no part of the answer (SGLang and inference-perf count
+    // Not 65 or 66: usage and [DONE] are not part of the answer (SGLang and inference-perf count
     // them).
     is(&seen, Metric::EndToEnd, 0.060);
     is(&seen, Metric::EndToEndFromIntended, 0.061);
@@ -93,7 +93,7 @@ fn an_answer_of_reasoning_or_of_a_tool_call_alone_has_no_first_content() {
     }
 }
 
-/// vLLM gives a TPOT of 0 here, which passes every objective.
+/// vLLM reports a TPOT of 0 here, which meets every objective.
 #[test]
 fn one_token_has_no_times_between_tokens() {
     let seen = of(with_chunks(
@@ -103,7 +103,7 @@ fn one_token_has_no_times_between_tokens() {
     ));
     is(&seen, Metric::Ttfc, 0.050);
     is(&seen, Metric::EndToEnd, 0.050);
-    // The one token came by its deadline of 100 ms.
+    // The only token arrived by its deadline of 100 ms.
     is(&seen, Metric::Fluidity, 1.0);
     absent(
         &seen,
@@ -129,7 +129,7 @@ fn an_empty_answer_and_a_failure_midway_have_no_latency_metrics() {
 }
 
 /// Chunks of 1, 2, 0, 3 and 1 tokens at 21, 41, 51, 81 and 91: gaps of 20, 10, 30 and 10. The
-/// second chunk gives two samples of 10, the third none, the fourth three of (10 + 30) / 3, the
+/// second chunk produces two samples of 10, the third none, the fourth three of (10 + 30) / 3, the
 /// last one of 10.
 #[test]
 fn the_gap_before_a_chunk_is_divided_over_its_tokens() {
@@ -145,15 +145,15 @@ fn the_gap_before_a_chunk_is_divided_over_its_tokens() {
     assert!(!seen.samples.itl_is_tbc());
     let itl = seen.metric(Metric::Itl).unwrap();
     assert_eq!(itl.count, 6);
-    // All tokens after the first came within 70 ms.
+    // All tokens after the first arrived within 70 ms.
     close(Some(itl.mean), 0.070 / 6.0);
     close(Some(itl.min), 0.010);
     close(Some(itl.max), 0.040 / 3.0);
-    // Three of 10 and three of 13.33: half way between.
+    // Three of 10 and three of 13.33: the midpoint.
     close(Some(itl.p50), (0.010 + 0.040 / 3.0) / 2.0);
     // (3 * (10 - 70/6)^2 + 3 * (40/3 - 70/6)^2) / 6, both deviations are 10/6.
     close(Some(itl.std), 0.010 / 6.0);
-    // The gaps themselves stay as they are.
+    // The gaps themselves are unchanged.
     let tbc = seen.metric(Metric::Tbc).unwrap();
     assert_eq!((tbc.count, tbc.max), (4, 0.030));
     is(&seen, Metric::Tpot, 0.070 / 6.0);
@@ -162,15 +162,15 @@ fn the_gap_before_a_chunk_is_divided_over_its_tokens() {
 #[test]
 fn what_the_chunks_carry_is_known_or_there_are_no_token_times() {
     let chunks = [(21, Content), (41, Content)];
-    // Two chunks and five tokens: which chunk carries how many is not known.
+    // Two chunks and five tokens: the distribution over the chunks is unknown.
     let unknown = of(with_chunks(answered(0, 0, 0, 90), 5, &chunks));
     absent(&unknown, &[Metric::Itl, Metric::Fluidity, Metric::FluidityTokens]);
     assert_eq!(unknown.metric(Metric::Tbc).unwrap().count, 1);
-    // As many numbers as chunks, or they are none.
+    // Token counts are used only if there is one for each chunk.
     let mut odd = with_chunks(answered(0, 0, 0, 90), 5, &chunks);
     odd.chunk_tokens = vec![5];
     absent(&of(odd), &[Metric::Itl, Metric::Fluidity]);
-    // One of each in a run: the gaps of the unknown one are no times between tokens.
+    // One of each in a run: the gaps of the unknown one are not times between tokens.
     let known = with_chunks(answered(1, 0, 0, 90), 2, &[(21, Content), (51, Content)]);
     let both = evaluate(
         Vec::new(),
@@ -183,7 +183,7 @@ fn what_the_chunks_carry_is_known_or_there_are_no_token_times() {
     is(&both, Metric::Itl, 0.030);
 }
 
-/// A read that brought three chunks: one gap is long, two are 0. They are what was seen.
+/// A read with three chunks: one gap is long, two are 0, as observed.
 #[test]
 fn merged_chunks_have_gaps_of_zero() {
     let mut record = with_chunks(
@@ -233,7 +233,7 @@ fn what_servers_say_of_tokens() {
     is(&seen, Metric::PromptTokens, 10.0);
     is(&seen, Metric::OutputTokens, 8.0);
     is(&seen, Metric::TotalTokens, 38.0);
-    // Nothing cached and nothing said are different things.
+    // A cache count of 0 and a missing cache count are different.
     is(&usage(64, Some(0), Some(0)), Metric::CachedTokenShare, 0.0);
     is(&usage(64, Some(0), Some(0)), Metric::ReasoningTokens, 0.0);
     absent(
@@ -252,7 +252,7 @@ fn fluidity_in_both_published_forms() {
     let seen = of(record.clone());
     is(&seen, Metric::Fluidity, 5.0 / 9.0);
     is(&seen, Metric::FluidityTokens, 5.0 / 7.0);
-    // With other deadlines all of them are met.
+    // All of these deadlines are met.
     let setup = Setup {
         deadlines: Deadlines {
             prefill: ms(80),
@@ -277,7 +277,8 @@ fn tokens_that_come_together_save_time() {
     is(&seen, Metric::FluidityTokens, 4.0 / 5.0);
 }
 
-/// The first chunk carries no whole token: the first token comes with the second, after 130 ms.
+/// The first chunk does not contain a whole token: the first token arrives with the second chunk,
+/// after 130 ms.
 #[test]
 fn a_first_chunk_without_a_whole_token_is_not_its_first_token() {
     let record = with_chunks(
@@ -288,6 +289,6 @@ fn a_first_chunk_without_a_whole_token_is_not_its_first_token() {
     let seen = of(with_chunk_tokens(record, &[0, 1, 1]));
     is(&seen, Metric::Ttfc, 0.090);
     is(&seen, Metric::Itl, 0.040);
-    // Late by 30 ms: one deadline missed, one kept.
+    // Late by 30 ms: one deadline missed, one met.
     is(&seen, Metric::Fluidity, 0.5);
 }

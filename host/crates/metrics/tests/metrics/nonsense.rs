@@ -1,4 +1,5 @@
-//! Records that no run can have written: nothing may panic, and files stay strict JSON.
+//! Inconsistent records that no run can produce: evaluation must not panic, and files remain strict
+//! JSON.
 
 use crate::sequences::*;
 use proptest::prelude::*;
@@ -8,7 +9,7 @@ use veeksha_model::ChunkKind::{Content, Reasoning, Role, Tool};
 use veeksha_model::{Chunk, ErrorClass, MetricSample, NodeId, SessionId, Usage};
 use veeksha_ports::RunResults;
 
-/// Any instant that the contract allows, in no order.
+/// Any instant that the contract allows, in any order.
 fn instant() -> impl Strategy<Value = u64> {
     prop_oneof![0u64..5, 0u64..3_000_000_000, 0u64..1 << 53]
 }
@@ -118,7 +119,7 @@ proptest! {
             seen.curves(),
             seen.session_metrics(),
         ] {
-            // What is no number would be written as null and read back as such.
+            // A value that is not finite would be written as null and read back as such.
             let text = file.to_string();
             prop_assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok());
         }

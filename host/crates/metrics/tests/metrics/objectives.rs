@@ -1,4 +1,4 @@
-//! Objectives: what is refused before the run, and what the others come to.
+//! Objectives: rejections before the run, and results.
 
 mod refused;
 mod windows;
@@ -26,8 +26,8 @@ fn check_in(
     Objectives::check(slos.collect(), conditions.collect(), judges.collect(), catalogue)
 }
 
-/// Answers with first chunks after 100, 200, 300, 400 ms, intended at 0, 4, 12 and 16 seconds, of
-/// gold, free, gold, free.
+/// Answers with first chunks after 100, 200, 300, 400 ms, intended at 0, 4, 12 and 16 seconds, with
+/// the tiers gold, free, gold, free.
 fn four() -> Vec<Event> {
     [
         (0, 0, 100, "gold"),
@@ -120,13 +120,13 @@ fn labels_that_no_request_has_are_told_apart_from_no_samples() {
         of("p99(ttfc{teir=\"gold\"}, window = 10s) <= 1s"),
         "no request has the label teir=\"gold\"; did you mean tier=\"gold\"?; labels seen: tier=\"free\", tier=\"gold\""
     );
-    // Nothing is alike: nothing is guessed. That a count of nothing keeps its bound does not hide
-    // the slip.
+    // No name is similar, so there is no suggestion. The label error is reported although a count
+    // of 0 meets the bound.
     assert_eq!(
         of("count(ttfc{zone=\"eu\"}) <= 9"),
         "no request has the label zone=\"eu\"; labels seen: tier=\"free\", tier=\"gold\""
     );
-    // Each is there, on requests of its own.
+    // Both labels exist, but on different requests.
     let kinds = [("kind", "chat"), ("tier", "gold")].into_iter().zip(0..);
     let apart = kinds.map(|(label, session)| finished(labelled(answered(session, 0, 0, 9), &[label])));
     assert_eq!(
@@ -243,7 +243,7 @@ fn names_are_kept() {
     );
 }
 
-/// Goodput counts what was intended: four answered, one failed, one never sent.
+/// Goodput counts intended requests: four answered, one failed, one never sent.
 #[test]
 fn goodput_of_explicit_conditions() {
     let goodput = |conditions: &[&str]| {

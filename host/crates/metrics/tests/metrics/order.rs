@@ -1,4 +1,5 @@
-//! Whatever order threads bring the events in, and wherever the record stops.
+//! Independence of the order in which threads produce the events, and of the point at which the
+//! record stops.
 use crate::sequences::*;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -8,14 +9,14 @@ use veeksha_model::ChunkKind::{Content, Finish, Reasoning, Role};
 use veeksha_model::{Better, ChunkKind, ErrorClass, MetricDefinition, MetricSample, SessionId};
 use veeksha_slo::Objective;
 
-/// How a session of one request goes.
+/// The parameters of a session of one request.
 #[derive(Clone, Debug)]
 struct Course {
     begin: u64,
     steps: Vec<(u64, ChunkKind)>,
     tokens: u32,
     fate: Fate,
-    /// A second request after the first, the tokens of the chunks, a label, and what plugins say.
+    /// A second request after the first, the tokens of the chunks, a label, and plugin results.
     grown: Option<(u64, Vec<u32>, &'static str, f64, bool)>,
 }
 
@@ -125,7 +126,7 @@ fn course() -> impl Strategy<Value = Course> {
         })
 }
 
-/// Objectives of all kinds, on a plugin's metric too.
+/// Objectives of all kinds, including one on a plugin metric.
 fn asked() -> Setup {
     let mut catalogue = Catalogue::built_in();
     catalogue.define(jitter()).unwrap();
@@ -173,7 +174,7 @@ fn run() -> impl Strategy<Value = Vec<Event>> {
 }
 
 fn no_null_pretends_to_be_a_number(value: &Value) -> bool {
-    // serde_json turns NaN and infinities into null; a figure of a summary must never be one.
+    // serde_json turns NaN and infinities into null; a summary must not contain them.
     match value {
         Value::Object(entries) => entries.iter().all(|(key, value)| {
             let is_figure =
@@ -198,7 +199,7 @@ proptest! {
         prop_assert_eq!(one, other);
     }
 
-    /// What was shown last is what the end says, percentiles within their three digits.
+    /// The last live statistics match the final ones, percentiles within their three digits.
     #[test]
     fn live_figures_arrive_at_the_final_ones(events in run()) {
         let mut evaluator = Evaluator::new(asked());

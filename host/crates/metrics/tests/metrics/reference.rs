@@ -1,4 +1,5 @@
-//! Every figure of every metric against the definition taken literally, for runs made at random.
+//! Every statistic of every metric against a literal implementation of its definition, for random
+//! runs.
 
 use crate::sequences::*;
 use proptest::prelude::*;
@@ -8,7 +9,7 @@ use veeksha_model::ChunkKind::{Content, Reasoning, Role};
 use veeksha_model::Label;
 use veeksha_ports::RunResults;
 
-/// numpy's default percentile, written down from its documentation: at `(n - 1) p`, linearly
+/// The default percentile of numpy, implemented from its documentation: at `(n - 1) p`, linearly
 /// between the neighbours.
 fn naive(mut values: Vec<f64>, p: f64) -> Option<f64> {
     values.sort_by(f64::total_cmp);
@@ -55,7 +56,7 @@ fn records() -> impl Strategy<Value = Vec<RequestRecord>> {
     })
 }
 
-/// The samples of a metric, one after the other, from the record alone.
+/// Returns the samples of a metric, in order, from the record alone.
 fn literal(metric: Metric, record: &RequestRecord) -> Vec<f64> {
     let of = latencies(record);
     let generated: Vec<(u64, u32)> = record
@@ -173,10 +174,10 @@ proptest! {
                     prop_assert!(near(Some(window.stats.p90), naive(values, 0.9)));
                 }
             }
-            // Windows leave nothing out.
+            // Windows cover all samples.
             let all: u64 = samples.windows(metric.name(), &gold, ms(length)).iter().map(|window| window.stats.count).sum();
             prop_assert_eq!(all, samples.stats(metric.name(), &gold).count);
-            // The distribution has its ends and its percentiles.
+            // The distribution contains the extremes and the percentiles.
             let points = samples.quantiles(metric.name(), 101);
             if let Some(summary) = evaluation.metric(metric) {
                 prop_assert_eq!(points.len(), 101);
@@ -225,7 +226,7 @@ fn windows_of_no_length_do_not_take_forever() {
             [1, 1]
         );
     }
-    // Long enough windows are all there, empty ones too.
+    // Windows of sufficient length are all present, including empty ones.
     let windows = seen.samples.windows("ttfc", &[], ms(1000));
     assert_eq!(windows.len(), 101);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Whole runs, worked out by hand.
+//! Whole runs, with expected values computed by hand.
 use crate::sequences::*;
 use serde_json::{Value, json};
 use veeksha_events::{Event, NeverSentReason, SessionEnd};
@@ -110,7 +110,7 @@ fn every_end_of_a_request_has_its_count() {
         ),
         (1, 1, 2, 1)
     );
-    // Six sent, one open, two withheld; the one that the end of the run overtook was not due.
+    // Six sent, one open, two withheld; the request with `RunEnded` was not due.
     assert_eq!((counts.never_sent_total(), counts.intended()), (3, 9));
     assert_eq!(
         serde_json::to_value(&counts.errors).unwrap(),
@@ -118,12 +118,12 @@ fn every_end_of_a_request_has_its_count() {
     );
     close(counts.error_rate(), 2.0 / 6.0);
     close(counts.cancellation_rate(), 1.0 / 6.0);
-    // Of nine intended requests, one was answered with something.
+    // Of nine intended requests, one had a non-empty answer.
     close(evaluation.slos.goodput, 1.0 / 9.0);
-    // Two empty answers and a drained one add nothing to the latencies.
+    // Two empty answers and a drained one do not add latencies.
     assert_eq!(evaluation.metric(Metric::Ttfc).unwrap().count, 1);
     assert_eq!(evaluation.metric(Metric::EndToEnd).unwrap().count, 1);
-    // Nor does the drained one stretch the window, 0 to 50 ms.
+    // The drained one does not extend the window, 0 to 50 ms.
     close(evaluation.throughput.window_seconds, 0.050);
 }
 
@@ -156,22 +156,22 @@ fn slos_judge_the_run_and_goodput_judges_each_request() {
     ];
     let evaluation = evaluate(slos, three_answers());
     let results = &evaluation.slos.results;
-    // The median TTFC is 200 ms, on the bound.
+    // The median TTFC is 200 ms, equal to the bound.
     assert!(results[0].met);
     close(results[0].observed, 0.2);
     // P99 of the pooled gaps is 60 ms.
     assert!(!results[1].met);
     assert_eq!(results[1].sample_count, Some(9));
-    // All requests reach the slowest one's throughput: 4 tokens in 480 ms.
+    // All requests reach the throughput of the slowest one: 4 tokens in 480 ms.
     close(results[2].observed, 4.0 / 0.480);
     assert!(results[2].met);
-    // No session ended, so nothing is known of durations.
+    // No session ended, so durations are unknown.
     assert_eq!(
         (results[3].met, results[3].observed, results[3].sample_count),
         (false, None, Some(0))
     );
     assert!(!evaluation.slos.all_met());
-    // The third request breaks both latencies; the first two keep them.
+    // The third request misses both latencies; the first two meet them.
     close(evaluation.slos.goodput, 2.0 / 3.0);
     close(evaluation.slos.good_requests_per_second, 2.0 / 2.486);
 }
@@ -208,7 +208,7 @@ fn goodput_takes_a_requests_own_percentile_and_leaves_out_what_it_does_not_have(
     assert_eq!(goodput(vec![slo(Metric::Tbc, 1.0, 0.029)]), Some(0.5));
     assert_eq!(goodput(vec![slo(Metric::Tpot, 0.5, 0.019)]), Some(0.5));
     assert_eq!(goodput(vec![slo(Metric::OutputTokens, 0.5, 3.0)]), Some(0.0));
-    // SLOs on sessions are none of a request's business.
+    // SLOs on sessions do not apply to single requests.
     assert_eq!(
         goodput(vec![
             slo(Metric::Tbc, 0.5, 0.020),
@@ -270,7 +270,7 @@ fn sessions_cut_short_are_counted_and_not_measured() {
     events.push(session_finished(0, 10, SessionEnd::Cancelled, 2));
     events.push(session_finished(1, 10, SessionEnd::Incomplete, 2));
     events.push(session_finished(2, 10, SessionEnd::Errored, 1));
-    // Session 3 never ends. Session 4 is measured in part.
+    // Session 3 never ends. Session 4 is only partly measured.
     events.push(session_started(4, 0));
     events.push(finished(answered(4, 0, 0, 10)));
     events.push(finished(drained(answered(4, 1, 20, 30))));
@@ -284,7 +284,7 @@ fn sessions_cut_short_are_counted_and_not_measured() {
         counts.incomplete_sessions,
     );
     assert_eq!(ends, (1, 1, 1, 2));
-    // Only session 2 was tried to its end and measured throughout.
+    // Only session 2 was attempted to its end and measured throughout.
     assert_eq!(evaluation.metric(Metric::SessionSize).unwrap().count, 1);
 }
 
@@ -329,7 +329,7 @@ fn the_hosts_own_delays() {
     close(Some(lateness.min), -0.002);
     close(Some(lateness.max), 0.001);
     assert_eq!(lateness.count, 3);
-    // Sent at 104 after 98 on a used connection, and at 4 after 1 on a new one.
+    // Sent at 104 after 98 on a reused connection, and at 4 after 1 on a new one.
     close(host.send_lateness.map(|summary| summary.max), 0.006);
     assert_eq!(host.send_lateness.unwrap().count, 1);
     close(host.send_lateness_with_opening.map(|summary| summary.max), 0.003);
@@ -358,7 +358,7 @@ fn live_figures_follow_the_events() {
     evaluator.on(&finished(first));
     evaluator.on(&session_finished(0, 300, SessionEnd::Completed, 1));
     evaluator.on(&finished(failed(second, ErrorClass::Timeout, None)));
-    // A completion may overtake the news of its dispatch.
+    // A completion may arrive before its dispatch event.
     let third = answered(2, 0, 20, 30);
     evaluator.on(&finished(third.clone()));
     evaluator.on(&dispatched(&third));

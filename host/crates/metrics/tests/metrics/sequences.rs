@@ -1,4 +1,4 @@
-//! Short runs, written down by hand. Times are in milliseconds.
+//! Short handwritten runs. Times are in milliseconds.
 
 use veeksha_events::{Event, NeverSentReason, RequestRecord, SessionEnd, Status};
 use veeksha_metrics::{Catalogue, Evaluation, Evaluator, Metric, Objectives, Setup, Slo, Stated};

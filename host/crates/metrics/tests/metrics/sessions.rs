@@ -1,4 +1,4 @@
-//! Metrics of sessions, worked out by hand.
+//! Metrics of sessions, with expected values computed by hand.
 
 use crate::sequences::*;
 use veeksha_events::{Event, RequestRecord, SessionEnd};
@@ -63,15 +63,15 @@ fn a_diamond_of_four_requests() {
 
 #[test]
 fn the_shortest_ttfc_is_one_of_prompts_at_least_as_long() {
-    // 1 has a longer prompt than 0, and needs longer for it: 0 could not have had 10, but 1 could
-    // not have had 10 either.
+    // Request 1 has a longer prompt than 0, and needs longer for it: 0 could not have had 10, but 1
+    // could not have had 10 either.
     let mut long = after(turn(1, 101, 30, 202, Content), &[0], 0);
     long.total_prompt_tokens = 300;
     let short = turn(0, 0, 10, 101, Content);
     let seen = session(vec![short.clone(), long.clone()], SessionEnd::Completed);
     // 0: 10 + 90; 1: 30 + (202 - 132) = 100 after it.
     close(value(&seen, Metric::SessionSlowdown), 202.0 / 200.0);
-    // The other way round both could have had 10.
+    // With the lengths swapped both could have had 10.
     let mut short = short;
     short.total_prompt_tokens = 400;
     let seen = session(vec![short, long], SessionEnd::Completed);
@@ -110,7 +110,7 @@ fn only_sessions_that_were_tried_and_measured_to_their_end_count() {
     records[2] = drained(records[2].clone());
     let seen = session(records, SessionEnd::Completed);
     assert_eq!(value(&seen, Metric::SessionSize), None);
-    // The think times of the measured ones are there all the same.
+    // The think times of the measured requests exist regardless.
     assert_eq!(seen.metric(Metric::SessionThinkTime).unwrap().count, 2);
 }
 
@@ -131,7 +131,7 @@ fn a_session_of_one_request_has_its_own_time() {
     let seen = session(vec![turn(0, 0, 40, 101, Content)], SessionEnd::Completed);
     close(value(&seen, Metric::SessionDuration), 0.100);
     close(value(&seen, Metric::SessionCriticalPath), 0.100);
-    // It had the shortest TTFC there is; the millisecond before its dispatch is the host's.
+    // It had the shortest TTFC of the run; the millisecond before its dispatch is due to the host.
     close(value(&seen, Metric::SessionSlowdown), 101.0 / 100.0);
 }
 
@@ -189,7 +189,7 @@ fn objectives_on_sessions_may_ask_for_their_labels() {
         .collect();
     assert_eq!(results, [(true, Some(1)), (false, Some(1))]);
     close(seen.slos.results[1].observed, 0.300);
-    // Sessions ask nothing of a request by itself.
+    // Session objectives do not imply a condition on single requests.
     assert_eq!(seen.slos.goodput, None);
 }
 

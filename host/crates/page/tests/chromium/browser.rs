@@ -1,5 +1,5 @@
-//! A headless Chromium, driven over the DevTools protocol through a pipe: JSON messages that end
-//! with a zero byte. No port is opened, and no crate is needed.
+//! A headless Chromium, driven over the DevTools protocol through a pipe: JSON messages terminated
+//! by a zero byte. This requires neither a port nor a crate.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// The longest that anything may take.
+/// The timeout of any operation.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Chromium, where there is one: what `CHROMIUM` names, else what is on the path.
+/// Returns the path of Chromium, if available: the value of `CHROMIUM`, or an executable on the
+/// path.
 pub(crate) fn find() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os("CHROMIUM") {
         return Some(PathBuf::from(named));
@@ -36,17 +37,17 @@ pub(crate) struct Browser {
     messages: Receiver<Value>,
     session: Option<String>,
     last: u64,
-    /// Events that came while something else was waited for.
+    /// Events that arrived while another message was pending.
     pub(crate) events: Vec<Value>,
     _profile: tempfile::TempDir,
 }
 
 impl Browser {
-    /// Starts it with a tab of this size.
+    /// Starts the browser with a tab of this size.
     pub(crate) fn start(program: &Path, width: u32, height: u32) -> Browser {
         let profile = tempfile::tempdir().unwrap();
-        // The protocol's pipe is descriptors 3 and 4; the shell makes them of the two that a child
-        // always has.
+        // The protocol uses file descriptors 3 and 4, to which the shell duplicates stdin and
+        // stdout.
         let mut child = Command::new("bash")
             .args(["-c", "exec \"$0\" \"$@\" 3<&0 4>&1"])
             .arg(program)
@@ -142,7 +143,7 @@ impl Browser {
         }
     }
 
-    /// The value of an expression in the page.
+    /// Returns the value of an expression in the page.
     pub(crate) fn eval(&mut self, expression: &str) -> Value {
         let mut result = self.call(
             "Runtime.evaluate",
@@ -167,12 +168,12 @@ impl Browser {
         panic!("never became true: {expression}");
     }
 
-    /// Waits until the page has drawn what it was told.
+    /// Waits until the page has rendered pending changes.
     pub(crate) fn settle(&mut self) {
         self.eval("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(() => done(1)))))");
     }
 
-    /// Opens an address and waits until the page has drawn itself.
+    /// Opens an address and waits until the page has rendered.
     pub(crate) fn open(&mut self, address: &str) {
         self.call("Page.navigate", json!({"url": address}));
         self.until("Boolean(document.documentElement && document.documentElement.dataset.ready === 'yes')");
@@ -187,7 +188,7 @@ impl Browser {
         value.as_str().unwrap_or_default().to_owned()
     }
 
-    /// Brings an element into view and says where it is: left, top, width, height.
+    /// Scrolls an element into view and returns its position: left, top, width, height.
     pub(crate) fn place(&mut self, selector: &str) -> [f64; 4] {
         let value = self.eval(&format!(
             "(() => {{ const node = document.querySelector({}); node.scrollIntoView({{block: 'center'}}); const box = node.getBoundingClientRect(); return [box.x, box.y, box.width, box.height]; }})()",
@@ -232,7 +233,7 @@ impl Browser {
         self.click_at((x + width / 2.0, y + height / 2.0));
     }
 
-    /// A click at a place.
+    /// Clicks at a position.
     pub(crate) fn click_at(&mut self, at: (f64, f64)) {
         self.mouse("mouseMoved", at, false);
         self.mouse("mousePressed", at, true);
@@ -251,13 +252,14 @@ impl Browser {
         self.settle();
     }
 
-    /// Presses a key: its name, and, if it writes something, its text. `shift` holds the shift key.
+    /// Presses a key: its name and, if it produces a character, its text. `shift` holds the shift
+    /// key.
     pub(crate) fn key(&mut self, key: &str, shift: bool) {
         self.press(key, shift);
         self.settle();
     }
 
-    /// Presses keys one after the other, without waiting for what each does.
+    /// Presses keys in sequence, without waiting for their effects.
     pub(crate) fn keys(&mut self, keys: &[&str]) {
         keys.iter().for_each(|key| self.press(key, false));
         self.settle();
@@ -289,7 +291,7 @@ impl Browser {
         );
     }
 
-    /// Exceptions, messages on the console and in the log: a page has none.
+    /// Returns exceptions and messages of the console and the log; expected to be empty.
     pub(crate) fn complaints(&self) -> Vec<String> {
         let kinds = [
             "Runtime.exceptionThrown",
@@ -303,7 +305,7 @@ impl Browser {
             .collect()
     }
 
-    /// Addresses that the page asked for.
+    /// Returns the addresses that the page requested.
     pub(crate) fn asked(&self) -> Vec<String> {
         self.events
             .iter()
@@ -312,7 +314,7 @@ impl Browser {
             .collect()
     }
 
-    /// Writes what is in view as PNG.
+    /// Writes the visible area as PNG.
     pub(crate) fn screenshot(&mut self, file: &Path) {
         use base64::Engine;
         let shot = self.call("Page.captureScreenshot", json!({"format": "png"}));

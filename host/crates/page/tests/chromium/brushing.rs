@@ -27,7 +27,7 @@ fn brushing_a_time_range_changes_tables_and_charts() {
         "figures of the selection stand beside those of the run"
     );
     assert!(browser.text("#selection-count").contains(&some.to_string()));
-    // What is counted is what was brushed: the same by the data.
+    // The displayed count equals the count computed from the data.
     let range = browser.eval("document.querySelector('.part').textContent");
     let numbers: Vec<f64> = range
         .as_str()
@@ -40,20 +40,20 @@ fn brushing_a_time_range_changes_tables_and_charts() {
          columns.intended.forEach((step, row) => {{ at += step; const time = (at + columns.dispatched[row]) / 1e6; if (time >= {} && time <= {}) count += 1; }}); return count; }})()",
         numbers[0], numbers[1]
     ));
-    // The range is written with a digit less than it has.
+    // The displayed range has one digit less.
     let expected = expected.as_u64().unwrap();
     assert!(
         some.abs_diff(expected) <= 3,
         "{some} are selected, {expected} were dispatched then"
     );
-    // The brush can be moved by its inside.
+    // The brush can be moved by dragging its interior.
     browser.drag(
         (x + width * 0.37, y + height / 2.0),
         (x + width * 0.67, y + height / 2.0),
     );
     let moved = browser.eval("document.querySelector('.part').textContent");
     assert_ne!(moved, range);
-    // Escape takes it away.
+    // Escape clears the brush.
     browser.key("Escape", false);
     assert_eq!(selected(browser), (all, all));
     assert_eq!(
@@ -85,7 +85,7 @@ fn requests_and_tokens_select_too() {
     let (by_gap, _) = selected(browser);
     assert!(by_gap > 0 && by_gap < all, "{by_gap}");
     browser.key("Escape", false);
-    // Tokens: only answers that are as long.
+    // Tokens: only answers of that length.
     let [x, y, width, height] = browser.place("#plot-tokens .plot-area");
     browser.drag(
         (x + width * 0.5, y + height * 0.1),
@@ -93,7 +93,7 @@ fn requests_and_tokens_select_too() {
     );
     let (by_token, _) = selected(browser);
     assert!(by_token > 0 && by_token < all, "{by_token}");
-    // And within them, a stretch of time.
+    // And among them, a time range.
     let [x, y, width, height] = browser.place("#plot-timeline .plot-area");
     browser.drag(
         (x + width * 0.5, y + height / 2.0),
@@ -106,7 +106,7 @@ fn requests_and_tokens_select_too() {
         json!(2)
     );
     browser.key("Escape", false);
-    // Failures of a class, from their table.
+    // Failures of a class, selected from their table.
     browser.click("#failures .link");
     let (failed, _) = selected(browser);
     assert_eq!(
@@ -114,7 +114,7 @@ fn requests_and_tokens_select_too() {
         browser.eval("JSON.parse(document.getElementById('data').textContent).failures[0].count")
     );
     browser.key("Escape", false);
-    // A click on a row marks the request, and its session is shown.
+    // A click on a row marks the request and displays its session.
     browser.click("#requests-table tbody tr:nth-child(3)");
     let name = browser.text("#requests-table tbody tr:nth-child(3) th");
     assert!(browser.text("#selection").contains(&name));

@@ -1,4 +1,4 @@
-//! Runs at the edges of what there can be.
+//! Edge cases of runs.
 
 use serde_json::json;
 use veeksha_page::{PageData, RunState, page};
@@ -31,7 +31,7 @@ fn a_page_of_nothing_is_a_page() {
     }
 }
 
-/// Runs at the edges of what there can be: each is drawn, read, brushed and zoomed.
+/// Edge cases of runs: each is drawn, read, brushed and zoomed.
 #[test]
 fn strange_runs_are_drawn() {
     use veeksha_events::Event;
@@ -47,7 +47,7 @@ fn strange_runs_are_drawn() {
         finished(record)
     };
     let wide = |session: u64| {
-        // Hundreds of nodes: half of them at once, then one after the other.
+        // Hundreds of nodes: half of them in parallel, the others in sequence.
         (0..400u32).map(move |node| {
             let at = if node < 200 {
                 0
@@ -202,7 +202,7 @@ fn twenty_thousand_requests_are_no_burden() {
         (x + width * 0.3, y + height / 2.0),
         (x + width * 0.5, y + height / 2.0),
     );
-    // A change of the selection, until everything is drawn again.
+    // The time from a change of the selection until everything is redrawn.
     let took = browser.eval(
         "(async () => { const frames = (count) => new Promise((done) => { const next = (left) => (left ? requestAnimationFrame(() => next(left - 1)) : done()); next(count); }); \
          const begin = performance.now(); document.dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape', bubbles: true})); await frames(3); return performance.now() - begin; })()",

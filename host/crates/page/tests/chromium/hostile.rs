@@ -1,11 +1,11 @@
-//! Text that wants to be more than text.
+//! Injection tests: text must not be interpreted as markup.
 
 use serde_json::json;
 use veeksha_page::Fact;
 
 use crate::{open, sample};
 
-/// Every text that a page shows, hostile.
+/// Every text on a page contains markup.
 #[test]
 fn hostile_text_stays_text() {
     let hostile =
@@ -30,7 +30,7 @@ fn hostile_text_stays_text() {
             _ => {}
         }
     }
-    // Every text of the data: through JSON, so that none is forgotten when another part is added.
+    // Every text of the data, replaced through JSON so that new parts are included automatically.
     let data = sample::page_data::data(&events, 1000);
     let mut hostile_data = data.clone();
     hostile_data.run.name = hostile.into();
@@ -92,7 +92,7 @@ fn hostile_text_stays_text() {
     };
     let browser = &mut opened.browser;
     assert_eq!(browser.text("h1"), hostile);
-    // Also what is made only when something is touched.
+    // Includes elements that are created on interaction.
     let [x, y, width, height] = browser.place("#plot-scatter .plot-area");
     browser.hover((x + width * 0.5, y + height * 0.5));
     browser.drag((x + width * 0.1, y + 5.0), (x + width * 0.9, y + height * 0.9));

@@ -1,4 +1,4 @@
-//! Everything without a mouse.
+//! Keyboard operation of the page.
 
 use serde_json::json;
 
@@ -14,7 +14,7 @@ fn the_keyboard_reaches_everything() {
     // Tab order: the first stop skips to the charts.
     browser.key("Tab", false);
     assert_eq!(browser.eval("document.activeElement.className"), json!("skip"));
-    // Charts are stops, and say what they are.
+    // Charts are tab stops with labels.
     let charts = browser.eval("[...document.querySelectorAll('.plot-area')].every((area) => area.tabIndex === 0 && area.getAttribute('aria-label').length > 10)");
     assert_eq!(charts, json!(true));
     browser.key("g", false);
@@ -22,7 +22,7 @@ fn the_keyboard_reaches_everything() {
         browser.eval("document.activeElement.className"),
         json!("plot-area")
     );
-    // The cursor reads aloud; with shift it brushes.
+    // The cursor announces values; with shift it brushes.
     browser.key("ArrowRight", false);
     assert!(browser.text("#announcer").contains("in flight"));
     for _ in 0..12 {
@@ -33,7 +33,7 @@ fn the_keyboard_reaches_everything() {
     browser.key("+", false);
     browser.key("Escape", false);
     assert_eq!(selected(browser).0, all);
-    // The table: down, and mark.
+    // The table: move down and mark.
     browser.eval("document.querySelector('#requests-table tbody tr').focus()");
     browser.key("ArrowDown", false);
     browser.key("Enter", false);
@@ -48,7 +48,7 @@ fn the_keyboard_reaches_everything() {
         json!(true),
         "the reader is where they were"
     );
-    // Sorting by a heading.
+    // Sorting by a column heading.
     let sorted = "document.querySelector('#requests-table th[aria-sort=\"descending\"]').textContent";
     browser.eval("document.querySelector('[data-sort=\"ttfc\"]').focus()");
     browser.key("Enter", false);
@@ -62,7 +62,7 @@ fn the_keyboard_reaches_everything() {
     let last = browser.text(".node-detail");
     browser.key("ArrowLeft", false);
     assert_ne!(browser.text(".node-detail"), last, "along the edge to a parent");
-    // The keys, and out again.
+    // The list of keys is opened and closed.
     browser.eval("document.activeElement.blur()");
     browser.key("?", true);
     assert_eq!(browser.eval("document.getElementById('keys').open"), json!(true));

@@ -1,4 +1,4 @@
-//! The page while the run goes on.
+//! The page during the run.
 
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ fn the_live_page_keeps_its_brush_and_its_last_state() {
         "Run ended",
         "and it stays when the server has gone"
     );
-    // The stream of events breaks off when the server goes; browsers write that down.
+    // The stream of events breaks when the server stops, which browsers log.
     let complaints: Vec<String> = browser
         .complaints()
         .into_iter()

@@ -1,4 +1,4 @@
-//! What the page shows.
+//! The visible content of the page.
 
 use serde_json::json;
 
@@ -22,7 +22,7 @@ fn it_draws_itself_without_a_complaint_and_asks_nobody() {
         browser.eval("document.querySelectorAll('#slos tbody tr').length"),
         json!(data.slos.len())
     );
-    // Every chart has drawn something: its canvas is not of one colour.
+    // Every chart is drawn: its canvas has more than one color.
     let drawn = browser.eval(
         "[...document.querySelectorAll('.plot')].map((plot) => { const canvas = plot.querySelector('canvas'); \
          const pixels = new Uint32Array(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.buffer); \
@@ -57,7 +57,7 @@ fn it_draws_itself_without_a_complaint_and_asks_nobody() {
     assert_eq!(asked.len(), 1, "the page itself: {asked:?}");
 }
 
-/// The page derives latencies from times of microseconds; `page_data` computes them from the
+/// The page derives latencies from times in microseconds; `page_data` computes them from the
 /// records' nanoseconds.
 #[test]
 fn its_figures_are_those_of_the_records() {
@@ -105,7 +105,7 @@ fn its_figures_are_those_of_the_records() {
     }
 }
 
-/// What is to be done stands once, below all that it would mend.
+/// A fix appears once, below all the findings that it resolves.
 #[test]
 fn findings_with_one_remedy_share_it() {
     use veeksha_page::{Finding, Verdict};
@@ -202,8 +202,8 @@ fn light_and_dark_and_small() {
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
-/// What was sent after the timeout is shown, and is no sample of anything; many metrics and slices
-/// are folded.
+/// Requests that were sent after the timeout are displayed, but excluded from samples; long lists
+/// of metrics and slices are collapsed.
 #[test]
 fn what_does_not_count_is_told_apart() {
     let mut events = sample::run::events(300, 60.0, 9);
@@ -250,9 +250,8 @@ fn what_does_not_count_is_told_apart() {
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
-/// A plugin's metric counts the requests that the host's own metrics count; what the host gave up
-/// while the run drained is drawn as drained, not as a failure; and a column of the table keeps its
-/// unit.
+/// A plugin metric counts the same requests as built-in metrics. Requests that were withdrawn while
+/// the run drained are drawn as drained, not as failures. A column of the table keeps its unit.
 #[test]
 fn drained_requests_are_no_samples_and_no_failures() {
     let mut events = sample::run::events(300, 60.0, 9);
@@ -343,7 +342,7 @@ fn it_prints_with_its_charts_on_white() {
         json!(["light", charts]),
         "a picture of each chart, on white"
     );
-    // And back on the screen all is as it was.
+    // Back on the screen everything is unchanged.
     assert_eq!(
         browser.eval("document.querySelectorAll('.picture').length"),
         json!(0)

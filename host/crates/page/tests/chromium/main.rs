@@ -1,7 +1,7 @@
-//! The page in a browser: headless Chromium where there is one (`CHROMIUM`, or on the path), else
-//! these tests say that they did not run.
+//! Tests of the page in headless Chromium, if available (`CHROMIUM`, or on the path); otherwise
+//! these tests report that they were skipped.
 //!
-//! `PAGE_SHOTS=FOLDER` keeps screenshots, for looking at the page.
+//! `PAGE_SHOTS=FOLDER` keeps screenshots for visual inspection.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -26,7 +26,7 @@ use std::path::PathBuf;
 use browser::Browser;
 use veeksha_page::{PageData, page};
 
-/// The page of some hundred requests, opened from disk.
+/// The page of a few hundred requests, opened from disk.
 pub(crate) struct Opened {
     pub(crate) browser: Browser,
     _folder: tempfile::TempDir,
@@ -59,7 +59,7 @@ pub(crate) fn keep(browser: &mut Browser, name: &str) {
     }
 }
 
-/// How many requests are selected, and how many there are.
+/// Returns the number of selected requests, and the total.
 pub(crate) fn selected(browser: &mut Browser) -> (u64, u64) {
     let text = browser.text("#requests-caption");
     let number = |text: &str| {

@@ -1,9 +1,9 @@
-//! Charts of values: of which requests, in which count, on which scale.
+//! Value charts: their requests, counts and scales.
 
 use crate::{open, sample};
 
-/// With nothing selected a card and the key figure of its metric are of the same requests: those
-/// that were measured and answered. What is known of one that broke stays in its row.
+/// Without a selection, a card and the aggregate of its metric cover the same requests: those that
+/// were measured and answered. The values of a failed request appear only in its row.
 #[test]
 fn charts_of_values_are_of_the_requests_that_count() {
     use veeksha_events::{Event, Status};
@@ -23,7 +23,7 @@ fn charts_of_values_are_of_the_requests_that_count() {
     };
     let mut drained = record(11, 800, 300);
     drained.measured = false;
-    // Answered, and nothing generated: an answer of 0 tokens.
+    // Answered, but nothing generated: an answer of 0 tokens.
     let mut empty = record(12, 0, 0);
     empty.chunks.clear();
     empty.output_tokens = 0;
@@ -55,18 +55,18 @@ fn charts_of_values_are_of_the_requests_that_count() {
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
-/// The host counts pieces of text; how long an answer is says the server. The last chunk of an
-/// answer stands at its output tokens.
+/// The host counts text fragments; the server determines the length of an answer. The last chunk of
+/// an answer is drawn at its output tokens.
 #[test]
 fn tokens_of_chunks_add_up_to_the_answer() {
     const MILLI: u64 = 1_000_000;
     for (chunk_tokens, output_tokens, chunks) in [
-        // Six by the host and four by the server: two thirds of each.
+        // Six by the host and four by the server: two thirds for each.
         (vec![3, 1, 2], 4, [2u32, 3, 4]),
-        // Nobody counted the chunks, or there was nothing to count: each has the same.
+        // The chunks were not counted, or had nothing to count: equal shares.
         (vec![], 6, [2, 4, 6]),
         (vec![0, 0, 0], 3, [1, 2, 3]),
-        // A broken answer.
+        // A failed answer.
         (vec![1, 1, 2], 0, [1, 2, 4]),
     ] {
         let mut record = sample::run::record(0, 0, 0, &[100 * MILLI, 200 * MILLI, 300 * MILLI]);
@@ -82,8 +82,9 @@ fn tokens_of_chunks_add_up_to_the_answer() {
         let last = chunks[2];
         let most = format!("at most {last}.");
         assert!(told.as_str().unwrap().ends_with(&most), "{told}");
-        // The chart has 58 pixels left of its axis, 12 right, 8 above and 24 below; a fiftieth more
-        // than the longest answer, a twenty-fifth more than its tokens.
+        // The chart has margins of 58 pixels left, 12 right, 8 above and 24 below its plot; the
+        // axes extend by a fiftieth beyond the longest answer, and by a twenty-fifth beyond its
+        // tokens.
         let [x, y, width, height] = browser.place("#plot-tokens .plot-area");
         for (place, expected) in chunks.into_iter().enumerate() {
             let right = (place + 1) as f64 / (3.0 * 1.02);
@@ -102,7 +103,7 @@ fn tokens_of_chunks_add_up_to_the_answer() {
     }
 }
 
-/// One slow answer presses all others together on a linear axis; more of them alike do not.
+/// One slow answer compresses all others on a linear axis; several similar ones do not.
 #[test]
 fn an_axis_is_logarithmic_where_a_linear_one_presses_values_together() {
     const MICRO: u64 = 1_000;

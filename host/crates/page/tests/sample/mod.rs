@@ -1,5 +1,5 @@
-//! A run that never was, for looking at its page: two phases of load, a stall, failures, sessions
-//! with branches, a custom metric.
+//! A synthetic run for inspection of its page: two phases of load, a stall, failures, sessions with
+//! branches, a custom metric.
 
 pub(crate) mod page_data;
 pub(crate) mod run;

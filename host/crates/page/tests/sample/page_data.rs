@@ -1,4 +1,4 @@
-//! What its page shows, computed from the events.
+//! The content of the sample run's page, computed from the events.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ fn fact(name: &str, value: &str) -> Fact {
     }
 }
 
-/// The page's data of these events.
+/// Returns the page's data for these events.
 pub(crate) fn data(events: &[Event], limit: usize) -> PageData {
     let mut sample = RequestSample::new(limit);
     events.iter().for_each(|event| sample.on(event));
@@ -49,8 +49,8 @@ pub(crate) fn data(events: &[Event], limit: usize) -> PageData {
     let seconds = |from: Nanos, to: Nanos| (to as f64 - from as f64) / 1e9;
     let first = |record: &RequestRecord| record.generated_at().next();
     let last = |record: &RequestRecord| record.generated_at().last();
-    // The host's metrics are of answered requests; what a failed one had shown before it broke is
-    // no sample.
+    // Built-in metrics cover answered requests; the values of a request before its failure are not
+    // samples.
     let mut ttfc: Vec<f64> = answered
         .iter()
         .filter_map(|record| Some(seconds(record.dispatched_at, first(record)?)))

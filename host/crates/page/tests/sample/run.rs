@@ -8,7 +8,7 @@ use veeksha_model::{
     SessionId, Usage,
 };
 
-/// Numbers that look random and are the same each time (SplitMix64).
+/// A deterministic pseudorandom generator (SplitMix64).
 pub(crate) struct Draw(u64);
 
 impl Draw {
@@ -24,24 +24,24 @@ impl Draw {
         z ^ (z >> 31)
     }
 
-    /// 0 to 1, without 0.
+    /// Returns a uniform value from 0 to 1, without 0.
     pub(crate) fn share(&mut self) -> f64 {
         ((self.next() >> 11) + 1) as f64 / (1u64 << 53) as f64
     }
 
-    /// Exponential with this mean.
+    /// Returns an exponential value with this mean.
     pub(crate) fn waiting(&mut self, mean: f64) -> f64 {
         -self.share().ln() * mean
     }
 
-    /// Log-normal around a median.
+    /// Returns a log-normal value around a median.
     pub(crate) fn around(&mut self, median: f64, spread: f64) -> f64 {
         let normal = (-2.0 * self.share().ln()).sqrt() * (std::f64::consts::TAU * self.share()).cos();
         median * (normal * spread).exp()
     }
 }
 
-/// Seconds as nanoseconds.
+/// Converts seconds to nanoseconds.
 pub(crate) fn nanos(seconds: f64) -> Nanos {
     (seconds * 1e9).round() as Nanos
 }
@@ -94,7 +94,7 @@ struct Node {
     wait: f64,
 }
 
-/// A chain, a fork that joins again, or a single request.
+/// Returns a chain, a fork with a join, or a single request.
 fn shape(draw: &mut Draw) -> Vec<Node> {
     let node = |node, parents: &[u32], wait| Node {
         node,
@@ -123,7 +123,7 @@ fn shape(draw: &mut Draw) -> Vec<Node> {
     }
 }
 
-/// The events of about `requests` requests in `seconds`, in the order of their sessions.
+/// Returns the events of about `requests` requests in `seconds`, in the order of their sessions.
 pub(crate) fn events(requests: usize, seconds: f64, seed: u64) -> Vec<Event> {
     let mut draw = Draw::new(seed);
     let mut events = vec![Event::RunStarted(RunInfo::default())];
@@ -201,7 +201,7 @@ pub(crate) fn events(requests: usize, seconds: f64, seed: u64) -> Vec<Event> {
                         at += draw.waiting(0.09);
                     }
                 }
-                // Nothing comes while the server stalls.
+                // No request arrives while the server stalls.
                 if at > stall.0 && at < stall.1 {
                     at = stall.1 + draw.share() * 0.02;
                 }

@@ -1,4 +1,4 @@
-//! What is refused before the run.
+//! Rejections before the run.
 
 use super::*;
 
@@ -49,7 +49,7 @@ fn conditions_are_about_requests() {
             "the condition `ttcf <= 1s`: there is no metric `ttcf`; did you mean `ttfc`?",
         ]
     );
-    // Not from text, but from whoever builds them.
+    // Cannot be parsed from text, but can be constructed by a caller.
     let mut windowed = Objective::parse_condition("ttfc <= 1s").unwrap();
     if let Quantity::Samples { window, .. } = &mut windowed.quantity {
         *window = Some(std::time::Duration::from_secs(1));
@@ -77,7 +77,7 @@ fn goodput_needs_something_that_a_good_request_keeps() {
         &[]
     ));
     assert!(!check(&["goodput > 0.9", "p99(session_duration) < 3s"], &[], &[]));
-    // A sum over all requests asks nothing of one.
+    // A sum over all requests does not imply a condition on a single one.
     assert!(!check(&["goodput > 0.9", "sum(num_output_tokens) > 3"], &[], &[]));
     assert!(check(&["goodput > 0.9", "p99(ttfc) < 3s"], &[], &[]));
     assert!(check(&["goodput > 0.9"], &["ttfc <= 1s"], &[]));

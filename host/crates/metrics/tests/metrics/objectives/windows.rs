@@ -8,9 +8,9 @@ use super::*;
 fn windows_count_by_their_worst() {
     comes_to("mean(ttfc, window = 10s) <= 350ms", true, Some(0.35), Some(2));
     comes_to("mean(ttfc, window = 10s) < 300ms", false, Some(0.35), Some(2));
-    // More is asked for: the worst is the lowest.
+    // With a lower bound the worst window is the lowest.
     comes_to("mean(ttfc, window = 10s) >= 200ms", false, Some(0.15), Some(2));
-    // Windows of two seconds: in five of nine nothing was intended, so that they say nothing.
+    // Windows of two seconds: five of nine have no intended requests, and are not evaluated.
     comes_to("min(ttfc, window = 2s) >= 100ms", true, Some(0.1), Some(1));
     comes_to("count(ttfc, window = 2s) >= 1", true, Some(1.0), Some(1));
     comes_to(
@@ -39,7 +39,7 @@ fn windows_count_by_their_worst() {
         row["worst_window"],
         serde_json::json!({"from": 10.0, "to": 20.0, "sample_count": 2, "windows": 2})
     );
-    // All windows are as bad: the first one is named.
+    // All windows are equally bad: the first one is reported.
     let first = seen.slos.results[0].worst_window.unwrap();
     assert_eq!((first.from, first.windows), (0, 3));
 }
@@ -79,7 +79,7 @@ fn an_outage_counts_as_nothing_in_its_windows() {
     ] {
         assert_eq!(of(floor), (false, Some(0.0), first_second_of_it, None), "{floor}");
     }
-    // Two seconds have one or two of four tokens: the second 4 and 5 none.
+    // Two windows have one or two of four tokens; the windows of seconds 4 and 5 have none.
     assert_eq!(
         of("sum(num_output_tokens, window = 2s) > 1"),
         (false, Some(0.0), Some((ms(4_000), 0, 5)), None)
@@ -88,7 +88,7 @@ fn an_outage_counts_as_nothing_in_its_windows() {
         of("count(ttfc, window = 4s) >= 1"),
         (true, Some(1.0), Some((ms(4_000), 1, 2)), None)
     );
-    // Gold is asked for in the even seconds, and the odd ones say nothing of it.
+    // Gold is intended in the even seconds; the odd ones are not evaluated.
     assert_eq!(
         of("count(ttfc{tier=\"gold\"}, window = 1s) >= 1"),
         (false, Some(0.0), Some((ms(4_000), 0, 5)), None)
@@ -97,7 +97,7 @@ fn an_outage_counts_as_nothing_in_its_windows() {
         of("count(ttfc{tier=\"free\"}, window = 1s) >= 1"),
         (false, Some(0.0), Some((ms(5_000), 0, 5)), None)
     );
-    // An upper bound is kept best where nothing is.
+    // An upper bound is always met by an empty window.
     assert_eq!(
         of("count(ttfc, window = 1s) <= 1"),
         (true, Some(1.0), Some((0, 1, 10)), None)
@@ -136,7 +136,7 @@ fn windows_that_cannot_be_judged_are_told() {
             "in 2 of 5 windows no request with tier=\"gold\" was answered: they are not judged"
         )
     );
-    // Seconds 4 and 5 make one window.
+    // Seconds 4 and 5 form one window.
     assert_eq!(
         of("mean(ttfc, window = 2s) < 1s"),
         told(
@@ -146,7 +146,7 @@ fn windows_that_cannot_be_judged_are_told() {
         )
     );
     assert_eq!(of("mean(ttfc, window = 5s) < 1s"), (true, 2, None));
-    // Nobody has a sample of it: one sentence says why.
+    // No request has a sample: one sentence explains why.
     assert_eq!(
         of("p99(num_reasoning_tokens, window = 1s) < 9"),
         told(false, 0, "no answer has a sample of num_reasoning_tokens")
@@ -172,8 +172,8 @@ fn an_answer_without_a_sample_is_told_apart_from_no_answer() {
     );
 }
 
-/// If nothing at all was answered, windows change nothing: a count of nothing is 0, a sum of
-/// nothing does not exist.
+/// If nothing was answered, windows do not change the result: the count of an empty set is 0, its
+/// sum does not exist.
 #[test]
 fn windows_of_a_run_without_answers() {
     let fails =
@@ -196,8 +196,8 @@ fn windows_of_a_run_without_answers() {
     assert_eq!(of("p99(ttfc, window = 1s) <= 1s"), (false, None, why));
 }
 
-/// A request each second, from 0 to 10, and the last one is slow: the schedule stands for 11 s, so
-/// the third window of four seconds ends there and not at 12 s.
+/// One request per second, from 0 to 10, and the last one is slow: the schedule covers 11 s, so the
+/// third window of four seconds ends there and not at 12 s.
 #[test]
 fn the_last_window_ends_where_the_schedule_does() {
     let eleven = (0..11).map(|i| {
@@ -210,7 +210,7 @@ fn the_last_window_ends_where_the_schedule_does() {
     assert_eq!((worst.sample_count, worst.windows), (3, 3));
 }
 
-/// A request each second, from 0 to 10: windows of four seconds have four, four and, as the
+/// One request per second, from 0 to 10: windows of four seconds have four, four and, as the
 /// schedule ended at 11, three.
 #[test]
 fn a_window_that_the_schedule_left_early_is_not_asked_to_be_full() {
@@ -228,7 +228,8 @@ fn a_window_that_the_schedule_left_early_is_not_asked_to_be_full() {
         observed("sum(num_output_tokens, window = 4s) > 7"),
         (true, Some(8.0), 2)
     );
-    // An upper bound holds in the last one too; so does one on what does not grow with time.
+    // An upper bound also applies to the last window, as does a bound on a statistic that does not
+    // grow with time.
     assert_eq!(
         observed("count(num_output_tokens, window = 4s) < 5"),
         (true, Some(4.0), 3)
@@ -237,15 +238,15 @@ fn a_window_that_the_schedule_left_early_is_not_asked_to_be_full() {
         observed("min(num_output_tokens, window = 4s) >= 2"),
         (true, Some(2.0), 3)
     );
-    // The only window there is counts as it is.
+    // A single window is evaluated even if it is incomplete.
     assert_eq!(
         observed("count(num_output_tokens, window = 1m) >= 60"),
         (false, Some(11.0), 1)
     );
 }
 
-/// Two sessions: one came to its end in the first second, the other one lost its later requests to
-/// a failure in the next.
+/// Two sessions: one ended normally in the first second, the other one lost its later requests to a
+/// failure in the next.
 #[test]
 fn a_session_that_a_failure_cut_short_counts_in_its_window() {
     use veeksha_events::SessionEnd;
@@ -268,7 +269,7 @@ fn a_session_that_a_failure_cut_short_counts_in_its_window() {
         of("count(session_duration, window = 1s) >= 1", &events),
         (false, Some(0.0), Some(2))
     );
-    // One that the end of the run overtook says nothing.
+    // A session that was interrupted by the end of the run is not evaluated.
     let overtaken = [
         &events[..3],
         &[session_finished(1, 1050, SessionEnd::Incomplete, 2)],
@@ -280,8 +281,8 @@ fn a_session_that_a_failure_cut_short_counts_in_its_window() {
     );
 }
 
-/// Plugins see the windows of an outage at the end too: what was asked for says how many there are,
-/// not what was answered.
+/// Plugins also see the windows of an outage at the end: intended requests determine the number of
+/// windows, not answered ones.
 #[test]
 fn windows_reach_to_the_last_request_that_was_asked_for() {
     let events = (0..5).map(|i| {
