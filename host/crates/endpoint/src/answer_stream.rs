@@ -92,7 +92,7 @@ impl AnswerStream {
         (rest.is_empty() || self.parse_events(stamp, rest)) && self.is_bounded(stamp)
     }
 
-    /// Returns false, and fails the answer, above the limits. An endless answer would exhaust the
+    /// Returns true below the limits, else fails the answer. An endless answer would exhaust the
     /// memory and occupy the tokenizer for minutes.
     fn is_bounded(&mut self, stamp: ReadStamp) -> bool {
         let refuse = |what: String| Failure::new(ErrorClass::Protocol, what);

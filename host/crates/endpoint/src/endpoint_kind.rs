@@ -82,9 +82,9 @@ impl EndpointKind {
     }
 
     /// Returns true if a body whose newest bytes are `tail` has ended for the endpoint: its last
-    /// event is the end marker. Decodes nothing. There are no false positives for any start of
-    /// `tail`, because a line break cannot occur inside a JSON string. There may be false
-    /// negatives: pass the whole last read, or at least 256 bytes.
+    /// event is the end marker. Decodes nothing. A true result is always correct, for any start of
+    /// `tail`, because a line break cannot occur inside a JSON string. A false result may be wrong:
+    /// pass the whole last read, or at least 256 bytes.
     pub fn ends_with(&self, tail: &[u8]) -> bool {
         match self {
             EndpointKind::ChatCompletions | EndpointKind::Completions => last_data_is(tail, b"[DONE]"),

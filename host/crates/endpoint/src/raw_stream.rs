@@ -26,7 +26,7 @@ pub struct RawStream {
     beginning: Vec<u8>,
 }
 
-/// Position and read of one item.
+/// Metadata of one item.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     stamp: ReadStamp,
@@ -123,7 +123,7 @@ impl RawStream {
     }
 
     /// Ends the body; `stamp` is the connection's last read. `decode` receives the data of all
-    /// events and returns the parts of each. It is not called if there are no events. The rules are
+    /// events and returns the parts of each. It is called only if there are events. The rules are
     /// those of [`crate::AnswerStream`].
     ///
     /// # Errors

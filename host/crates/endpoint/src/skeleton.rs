@@ -107,7 +107,7 @@ struct Hole {
 #[derive(Debug, Default)]
 pub(crate) struct Skeleton {
     raw: Vec<u8>,
-    /// Holes in byte order; empty: there is no skeleton.
+    /// Holes in byte order. Empty without a skeleton.
     holes: Vec<Hole>,
     kind: Option<ChunkKind>,
     /// Bytes of the raw event that are not its data.

@@ -20,7 +20,7 @@ struct Waiting {
     results: HashMap<NodeId, Table>,
 }
 
-/// A live session.
+/// State of a live session.
 struct Live {
     thread: Thread,
     turn: Turn,

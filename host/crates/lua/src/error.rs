@@ -10,7 +10,7 @@ pub enum LuaError {
     /// The file is missing or cannot be read.
     #[error("cannot read `{}`: {reason}", path.display())]
     Read {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The operating system's message.
         reason: String,
@@ -18,7 +18,7 @@ pub enum LuaError {
     /// The file is larger than the limit.
     #[error("`{}` has {bytes} bytes; a Lua file may have {allowed}", path.display())]
     TooLarge {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Its size in bytes.
         bytes: u64,
@@ -28,7 +28,7 @@ pub enum LuaError {
     /// The file is not UTF-8.
     #[error("`{}` is not UTF-8 text (byte {offset}); compiled Lua is not accepted", path.display())]
     NotText {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Offset of the first invalid byte.
         offset: usize,
@@ -36,9 +36,9 @@ pub enum LuaError {
     /// The source does not parse.
     #[error("{file}:{line}: syntax error: {message}")]
     Syntax {
-        /// The file.
+        /// Name of the file.
         file: String,
-        /// The line.
+        /// Line of the syntax error, from 1.
         line: u32,
         /// The compiler's message.
         message: String,
@@ -74,7 +74,7 @@ pub enum LuaError {
     /// The scenario exceeded its memory limit.
     #[error("{file}: it needs more memory than the {allowed} bytes it may have")]
     Memory {
-        /// The file.
+        /// Name of the file.
         file: String,
         /// The limit in bytes.
         allowed: u64,
@@ -84,7 +84,7 @@ pub enum LuaError {
         "{file}: a scenario or a plugin returns one table (`return {{ ... }}`); this one returned {found}"
     )]
     NotATable {
-        /// The file.
+        /// Name of the file.
         file: String,
         /// The type of the returned value.
         found: String,
@@ -92,7 +92,7 @@ pub enum LuaError {
     /// A value of the returned table is invalid in a scenario.
     #[error("{}`{path}`: {message}", place_or(.file, .line))]
     Value {
-        /// The file.
+        /// Name of the file.
         file: String,
         /// The line of the nearest key, if known.
         line: Option<u32>,
@@ -104,7 +104,7 @@ pub enum LuaError {
     /// The function of a workload is missing.
     #[error("{file}: `{path}` is {found}, not a function")]
     NotAFunction {
-        /// The file.
+        /// Name of the file.
         file: String,
         /// Path in the table.
         path: String,
@@ -114,7 +114,7 @@ pub enum LuaError {
     /// A list of scenarios has no such element.
     #[error("{file}: the list of scenarios has no element {}", scenario + 1)]
     NoScenario {
-        /// The file.
+        /// Name of the file.
         file: String,
         /// Index in the list, from 0.
         scenario: usize,
@@ -122,7 +122,7 @@ pub enum LuaError {
     /// The trace layout of a flavor is invalid.
     #[error("{file}: `{path}`: {reason}")]
     Layout {
-        /// The file.
+        /// Name of the file.
         file: String,
         /// The flavor's path in the table.
         path: String,

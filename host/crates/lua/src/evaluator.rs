@@ -8,9 +8,9 @@ use veeksha_scenario::{Node, Value};
 
 use crate::metrics::Described;
 
-/// The keys of an evaluator.
+/// Valid keys of an evaluator.
 const KEYS: [&str; 5] = ["type", "name", "metrics", "good", "check"];
-/// The keys of a metric.
+/// Valid keys of a metric.
 const METRIC_KEYS: [&str; 5] = ["unit", "better", "summary", "observe", "finish"];
 /// Maximum number of characters of a metric's name.
 const LONGEST_NAME: usize = 64;
@@ -20,11 +20,11 @@ const LONGEST_NAME: usize = 64;
 pub struct LuaEvaluator {
     /// Name in results and messages.
     pub name: String,
-    /// `metrics`.
+    /// The metrics of the table `metrics`.
     pub metric: Option<Arc<dyn MetricFactory>>,
-    /// `good`.
+    /// The request check of the function `good`.
     pub request_check: Option<Arc<dyn RequestCheckFactory>>,
-    /// `check`.
+    /// The SLO check of the function `check`.
     pub slo_check: Option<Arc<dyn SloCheck>>,
 }
 

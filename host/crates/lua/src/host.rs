@@ -46,7 +46,7 @@ impl Host {
         }
     }
 
-    /// Switches to `session`, which has `made` segments.
+    /// Switches to `session`, which already has `made` synthetic segments.
     pub(crate) fn enter(&self, session: u64, made: u64) {
         self.session.set(Some(session));
         self.made.set(made);

@@ -46,7 +46,7 @@ pub type LogSink = Arc<dyn Fn(&str, &str) + Send + Sync>;
 pub struct LuaGrants {
     /// The run's seed: the root of every random stream.
     pub seed: u64,
-    /// Implements `tokens.count(text)`; `None` makes that function raise an error.
+    /// Implements `tokens.count(text)`. Without it that function raises an error.
     pub tokens: Option<CountTokens>,
     /// Sink of `log.*` and `print`.
     pub log: LogSink,

@@ -1,4 +1,4 @@
-//! A request as a script writes it, read from its table.
+//! A request as written in a script, read from its table.
 
 use mlua::{Table, Value};
 use veeksha_model::{Label, Message, Nanos, NodeId, OutputSpec, Replay, Request, Role};
@@ -11,7 +11,7 @@ use crate::recorded;
 use crate::segments::{content, counted};
 use crate::shape::{At, Shape, describe, number_of, unknown_field};
 
-/// The most requests of one session.
+/// Maximum number of requests of one session.
 pub(crate) const MAX_REQUESTS: usize = 65_536;
 
 const FIELDS: [&str; 16] = {
@@ -23,7 +23,7 @@ const FIELDS: [&str; 16] = {
 };
 const MESSAGE_FIELDS: [&str; 3] = ["role", "content", "tool_call_id"];
 
-/// What a request's table says.
+/// Contents of a request's table.
 #[derive(Default)]
 pub(crate) struct Draft {
     pub(crate) node: Option<NodeId>,
@@ -34,12 +34,12 @@ pub(crate) struct Draft {
     output: OutputSpec,
     body: Option<String>,
     labels: Vec<Label>,
-    /// None for a request of which no trace says anything.
+    /// `None` for a request without recorded data of a trace.
     pub(crate) replay: Option<Box<Replay>>,
 }
 
 impl Draft {
-    /// Reads a table.
+    /// Reads a request's table.
     pub(crate) fn read(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Self, Shape> {
         let Value::Table(table) = value else {
             return Err(at.expected("a table: a request", value));
@@ -70,7 +70,8 @@ impl Draft {
         Ok(draft)
     }
 
-    /// The request, as `node`, behind its history, what it comes after, and `earlier`.
+    /// Builds the request with the number `node`. Its dependencies are its history, the nodes in
+    /// its table, and `earlier`.
     pub(crate) fn finish(self, node: NodeId, earlier: &[NodeId]) -> Request {
         let mut parents = Vec::with_capacity(1 + self.after.len() + earlier.len());
         for parent in self
@@ -97,7 +98,8 @@ impl Draft {
     }
 }
 
-/// Visits the fields of a table; a key that is not in `known` is an error with the nearest name.
+/// Visits the fields of a table. A key that is not in `known` is an error that suggests the nearest
+/// name.
 pub(crate) fn each_field(
     at: &At<'_>,
     table: &Table,
@@ -129,7 +131,7 @@ pub(crate) fn each_field(
     }
 }
 
-/// A whole number from 0 to 2^32 - 1.
+/// Reads an integer from 0 to 2^32 - 1.
 pub(crate) fn whole(at: &At<'_>, value: &Value) -> Result<u32, Shape> {
     match number_of(value) {
         Some(number) if number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&number) => {
@@ -189,7 +191,7 @@ fn read_role(at: &At<'_>, value: &Value) -> Result<Role, Shape> {
     found.ok_or_else(|| at.expected("\"system\", \"user\", \"assistant\" or \"tool\"", value))
 }
 
-/// A node, by its number or by its response.
+/// Reads a node, given by its number or by its response.
 fn node(at: &At<'_>, value: &Value) -> Result<NodeId, Shape> {
     match value {
         Value::Table(response) => {
@@ -260,7 +262,7 @@ fn output(at: &At<'_>, value: &Value) -> Result<OutputSpec, Shape> {
     Ok(output)
 }
 
-/// Labels, in the order of their names.
+/// Reads labels, sorted by name.
 pub(crate) fn labels(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Vec<Label>, Shape> {
     let Value::Table(table) = value else {
         return Err(at.expected("a table of names and values", value));

@@ -1,4 +1,4 @@
-//! `good = function(request)`: part of goodput.
+//! `good = function(request)`: the request check, part of goodput.
 
 use mlua::{Function, Value};
 use veeksha_model::RequestRecord;
@@ -18,7 +18,7 @@ const GOOD: &str = "good";
 pub(crate) struct LuaRequestCheckFactory {
     pub(crate) info: WorkloadInfo,
     pub(crate) opening: Opening,
-    /// Where it is.
+    /// Path of the function.
     pub(crate) function: String,
 }
 
@@ -50,15 +50,15 @@ impl RequestCheckFactory for LuaRequestCheckFactory {
     }
 }
 
-/// The function in a virtual machine of its own.
+/// The function in a separate virtual machine.
 struct LuaRequestCheck {
     vm: Vm,
     requests: Completions,
     good: Function,
     /// The plugin's name in messages.
     plugin: String,
-    /// The first request of this machine's first batch was judged again after the batch, with the
-    /// same answer.
+    /// True after the first request of this machine's first batch was checked again after the
+    /// batch, with the same result.
     proven: bool,
 }
 
@@ -71,7 +71,7 @@ impl LuaRequestCheck {
         judged
             .and_then(|value| match value {
                 Value::Boolean(good) => Ok(good),
-                // `request.ttfc and request.ttfc < 0.5`
+                // Supports `request.ttfc and request.ttfc < 0.5`.
                 Value::Nil => Ok(false),
                 other => {
                     let shape = At::Root("`good`").expected("true, false or nil", &other);
@@ -81,7 +81,7 @@ impl LuaRequestCheck {
             .map_err(|fault| fault.into_failure(&self.plugin, GOOD, Some(of_request(record.id))))
     }
 
-    /// Judges a request a second time: a function that counts is found out here.
+    /// Checks a request a second time. Detects functions that keep state.
     fn prove(&self, record: &RequestRecord, first: bool) -> Result<(), PluginFailure> {
         self.vm.host.quiet.set(true);
         let second = self.one(record);

@@ -1,10 +1,10 @@
-//! What an agent receives for a request: a table, whether the request was answered or failed.
+//! Response that an agent receives for a request: a table, for an answer or a failure.
 
 use mlua::{Lua, Table, Value};
 use veeksha_model::{FailureReason, NodeId, Response, Usage};
 
-/// The table of an answer. It says nothing of time: an agent depends on what the model said, not on
-/// how fast.
+/// Returns the table of an answer. It contains no times: an agent must depend on the model's
+/// output, not on its speed.
 pub(crate) fn answered(lua: &Lua, node: NodeId, response: &Response) -> mlua::Result<Table> {
     let calls = lua.create_table_with_capacity(response.tool_calls.len(), 0)?;
     for call in &response.tool_calls {
@@ -28,7 +28,7 @@ pub(crate) fn answered(lua: &Lua, node: NodeId, response: &Response) -> mlua::Re
     Ok(table)
 }
 
-/// The server's counts.
+/// Returns the table of the server's counts.
 pub(crate) fn usage(lua: &Lua, usage: &Usage) -> mlua::Result<Table> {
     let table = lua.create_table_with_capacity(0, 4)?;
     table.raw_set("prompt", usage.prompt)?;
@@ -38,7 +38,7 @@ pub(crate) fn usage(lua: &Lua, usage: &Usage) -> mlua::Result<Table> {
     Ok(table)
 }
 
-/// The table of a failure: the fields of an answer, empty, and `error`.
+/// Returns the table of a failure: the fields of an answer, empty, and `error`.
 pub(crate) fn failed(lua: &Lua, reason: &FailureReason) -> mlua::Result<Table> {
     let error = lua.create_table_with_capacity(0, 3)?;
     error.raw_set("code", reason.class.name())?;

@@ -1,4 +1,4 @@
-//! The results of a run, as a check sees them.
+//! Results of a run, for a check.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use crate::request::labels;
 use crate::segments::string;
 use crate::shape::{At, Shape, number_of};
 
-/// The shortest window.
+/// Minimum length of a window, in seconds.
 const SHORTEST: f64 = 0.1;
-/// The longest: what a run cannot exceed.
+/// Maximum length of a window, in seconds; longer than any run.
 const LONGEST: f64 = 1e9;
 
-/// The object that a check reads.
+/// The results object of a check.
 pub(crate) struct Results(pub(crate) Arc<dyn RunResults>);
 
 impl UserData for Results {
@@ -79,7 +79,7 @@ fn asked(at: &At<'_>, metric: Option<&Value>, filter: Option<&Value>) -> Result<
     Ok((metric, filter))
 }
 
-/// A figure of no samples is no figure: only `count` is there.
+/// Returns a table of statistics. Without samples it has only `count`.
 fn stats(lua: &Lua, stats: &MetricStats) -> mlua::Result<Table> {
     let table = lua.create_table_with_capacity(0, 9)?;
     table.raw_set("count", stats.count as f64)?;

@@ -1,18 +1,18 @@
-//! `rng`: draws from the host's counter-based stream of a session.
+//! `rng`: draws from the host's counter-based random stream of a session.
 
 use mlua::{MultiValue, Table, UserData, UserDataMethods, Value};
 use veeksha_stats::{Draws, RandomStream};
 
 use crate::shape::{At, Shape, number_of};
 
-/// The stream that `rng` draws from, in the run's seed and the session's index.
+/// Name of the stream of `rng`, in addition to the run's seed and the session's index.
 const STREAM: &str = "lua";
 
-/// The object that scripts draw from.
+/// The random generator object of scripts.
 pub(crate) struct Rng(Draws);
 
 impl Rng {
-    /// The stream of session `index`.
+    /// Creates the stream of session `index`.
     pub(crate) fn new(seed: u64, index: u64) -> Self {
         Rng(RandomStream::new(seed, index, STREAM).draws())
     }
@@ -33,7 +33,10 @@ impl Rng {
     }
 }
 
-/// The finite numbers among the arguments, or an error that shows the call.
+/// Returns the arguments as finite numbers.
+///
+/// # Errors
+/// If an argument is not a finite number; the message shows the call.
 fn numbers<const N: usize>(call: &str, arguments: &MultiValue) -> Result<[f64; N], Shape> {
     let mut numbers = [0.0; N];
     for (i, slot) in numbers.iter_mut().enumerate() {

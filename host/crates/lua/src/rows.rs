@@ -1,4 +1,4 @@
-//! The rows of a trace as a script sees them.
+//! The rows of a trace, as Lua tables.
 
 use mlua::{Lua, Table, Value};
 use serde_json::Value as Json;
@@ -8,8 +8,8 @@ use crate::json::to_lua;
 use crate::segments::string;
 use crate::shape::{At, Shape, unknown_field};
 
-/// The metatables of what a flavor is handed: a name that no such table can have is an error with
-/// the nearest one, and not nil somewhere else.
+/// The metatables of a flavor's arguments. An unknown name is an error that suggests the nearest
+/// one, instead of a nil that fails later.
 pub(crate) struct Rows {
     group: Table,
     row: Table,
@@ -29,7 +29,7 @@ impl Rows {
         })
     }
 
-    /// `{ index, key, rows = { { number, at, cells = { ... } }, ... } }`.
+    /// Returns `{ index, key, rows = { { number, at, cells = { ... } }, ... } }`.
     pub(crate) fn group(&self, lua: &Lua, group: &TraceGroup) -> mlua::Result<Table> {
         let rows = lua.create_table_with_capacity(group.rows.len(), 0)?;
         for row in &group.rows {
@@ -56,7 +56,8 @@ impl Rows {
         Ok(table)
     }
 
-    /// `{ rows, groups, first = { ... } }`, read-only: one table serves many sessions.
+    /// Returns `{ rows, groups, first = { ... } }`, read-only: one table is shared by many
+    /// sessions.
     pub(crate) fn trace(&self, lua: &Lua, facts: &TraceFacts) -> mlua::Result<Table> {
         let table = lua.create_table_with_capacity(0, 3)?;
         table.raw_set("rows", facts.rows as f64)?;
@@ -92,7 +93,7 @@ impl From<mlua::Error> for Unread {
     }
 }
 
-/// A metatable for tables with certain names: any other is an error.
+/// Returns a metatable for tables with fixed names: any other name is an error.
 fn strict(lua: &Lua, what: &'static str, known: Vec<String>) -> mlua::Result<Table> {
     let index = lua.create_function(move |_, (_, key): (Value, Value)| {
         let at = At::Root(what);

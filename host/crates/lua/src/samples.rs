@@ -1,19 +1,20 @@
-//! What a metric's function returns: nothing, a number, a sample with a weight, or a list of these.
+//! Return values of a metric's function: nothing, a number, a sample with a weight, or a list of
+//! these.
 
 use mlua::{Table, Value};
 
 use crate::request::each_field;
 use crate::shape::{At, Shape, number_of};
 
-/// The most samples that one call may return.
+/// Maximum number of samples per call.
 pub(crate) const MOST: usize = 100_000;
-/// The most that `finish` may return: it speaks of the whole run.
+/// Maximum number of samples of `finish`, which covers the whole run.
 pub(crate) const MOST_AT_THE_END: usize = 1_000_000;
 
-/// A finite value, and how many samples it stands for.
+/// A finite value, and the number of samples that it represents.
 pub(crate) type Weighted = (f64, f64);
 
-/// Reads what a function returned, and hands each sample on.
+/// Reads a function's result and passes on each sample.
 pub(crate) fn read(
     at: &At<'_>,
     value: &Value,
@@ -22,7 +23,7 @@ pub(crate) fn read(
 ) -> Result<(), Shape> {
     match value {
         Value::Nil => Ok(()),
-        // What the host hands over, such as the request, is no sample.
+        // Objects of the host, such as the request, are not samples.
         Value::Table(table) if table.metatable().is_some() => {
             Err(at.shape("expected a number, a sample or a list of them, found a table with a metatable"))
         }
@@ -69,7 +70,7 @@ fn list(at: &At<'_>, table: &Table, length: usize, take: &mut dyn FnMut(Weighted
     Ok(())
 }
 
-/// `{ value =, weight = }`; none for an empty table.
+/// Reads `{ value =, weight = }`; `None` for an empty table.
 fn one(at: &At<'_>, table: &Table) -> Result<Option<Weighted>, Shape> {
     let mut value = None;
     let mut weight = None;
@@ -89,7 +90,10 @@ fn one(at: &At<'_>, table: &Table) -> Result<Option<Weighted>, Shape> {
     }
 }
 
-/// A finite number, or a message that says what it is in place of one.
+/// Reads a finite number.
+///
+/// # Errors
+/// If `value` is not one; the message describes the value.
 pub(crate) fn finite(at: &At<'_>, value: &Value) -> Result<f64, Shape> {
     match number_of(value) {
         Some(number) if number.is_finite() => Ok(number),

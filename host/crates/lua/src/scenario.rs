@@ -1,4 +1,4 @@
-//! Loading a file of Lua, and finding its functions.
+//! Loading of a Lua file, and access to its functions.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -26,21 +26,20 @@ use crate::value;
 use crate::vm::Vm;
 use crate::workload::LuaFactory;
 
-/// Lines that the top level of a scenario may write.
+/// Maximum number of log lines of a scenario's top level.
 const MAX_MESSAGES: usize = 200;
 
-/// A file of Lua that was loaded: what it says, and the text of its files. It returns a scenario, a
-/// list of scenarios, or a table of metrics and checks ([`LuaScenario::evaluator`] with an empty
-/// path).
+/// A loaded Lua file: its document, and the text of its files. It returns a scenario, a list of
+/// scenarios, or a table of metrics and checks ([`LuaScenario::evaluator`] with an empty path).
 #[derive(Clone, Debug)]
 pub struct LuaScenario {
-    /// What the file returned, with places: a scenario, or several. Functions stand in it as
+    /// The returned value with source locations: one scenario, or several. Functions appear as
     /// [`Value::Function`].
     pub documents: Documents,
-    /// What the top level wrote with `log.*` and `print`: level and line.
+    /// Output of the top level with `log.*` and `print`: level and line.
     pub messages: Vec<(String, String)>,
     root: Node,
-    /// Where `root` stands in what the file returns: empty, or the number of a scenario in a list.
+    /// Path of `root` in the returned value: empty, or the index of a scenario in a list.
     within: String,
     sources: Arc<Sources>,
     limits: LuaLimits,
@@ -50,7 +49,7 @@ impl LuaScenario {
     /// Executes the file at `path` in a sandbox and reads the table it returns.
     ///
     /// # Errors
-    /// Every way in which a file can fail to be a scenario has its own [`LuaError`].
+    /// A separate [`LuaError`] for each reason why a file is not a scenario.
     pub fn load(path: &Path, limits: LuaLimits) -> Result<Self, LuaError> {
         let sources = Sources::read(path)?;
         let file = sources.main.name.to_string();
@@ -64,8 +63,8 @@ impl LuaScenario {
             }
         });
         let failed = |fault: Fault| load_error(fault, &file);
-        // The seed of a run is not known yet. What the top level makes of it (seeds of shared text)
-        // is not part of the document, so any seed gives the same document.
+        // The seed of a run is not known yet. Values that the top level derives from it (seeds of
+        // shared text) are not part of the document, so any seed gives the same document.
         let vm = Vm::new(limits, Host::new(0, None, log)).map_err(failed)?;
         let (result, sources) = vm.execute(sources, Origin::Disk).map_err(failed)?;
         let mlua::Value::Table(table) = result else {
@@ -89,9 +88,9 @@ impl LuaScenario {
         })
     }
 
-    /// The scenario at a place of the list that the file returned
-    /// ([`veeksha_scenario::SweepCell::scenario`]): its functions are found by their paths in that
-    /// scenario. The only scenario of a file that returns one is at 0.
+    /// Returns the scenario at an index of the list that the file returned
+    /// ([`veeksha_scenario::SweepCell::scenario`]). Its functions are found by their paths in that
+    /// scenario. A single scenario has index 0.
     ///
     /// # Errors
     /// [`LuaError::NoScenario`] if the list is shorter.
@@ -114,8 +113,8 @@ impl LuaScenario {
         })
     }
 
-    /// Changes the limits of workloads opened from now on: those of a scenario are known only when
-    /// it has been read.
+    /// Sets the limits of workloads opened from now on. The limits of a scenario are known only
+    /// after it was read.
     pub fn set_limits(&mut self, limits: LuaLimits) {
         self.limits = limits;
     }
@@ -131,23 +130,23 @@ impl LuaScenario {
         self.sources.files()
     }
 
-    /// Returns the digest that a scenario with these files has ([`LuaScenario::digest`]).
+    /// Returns the digest of a scenario with these files ([`LuaScenario::digest`]).
     pub fn digest_of<'f>(files: impl Iterator<Item = (&'f str, &'f str)>) -> String {
         sources::digest_of(files)
     }
 
-    /// BLAKE3 over the names and texts of the scenario's files, in hex.
+    /// Returns the BLAKE3 digest of the names and texts of the scenario's files, in hex.
     pub fn digest(&self) -> String {
         self.sources.digest()
     }
 
-    /// A factory for the function at `function_path` (`session_generator.sessions`).
+    /// Returns a factory for the function at `function_path` (`session_generator.sessions`).
     ///
-    /// `length` is how many sessions there are; without it the workload goes on until the function
+    /// `length` is the number of sessions. Without it the workload continues until the function
     /// returns nil (for agents: without end).
     ///
     /// # Errors
-    /// [`LuaError::NotAFunction`] if something else, or nothing, is there.
+    /// [`LuaError::NotAFunction`] if the value there is missing or not a function.
     pub fn workload(
         &self,
         function_path: &str,
@@ -165,13 +164,13 @@ impl LuaScenario {
         }))
     }
 
-    /// A factory for the flavor whose functions `session` and, if it warms up, `warmup` are in the
-    /// table at `place` (`session_generator.flavor`). What it wants of the file is `layout`;
-    /// whether it warms up is `has_warmup`.
+    /// Returns a factory for the flavor whose functions `session` and, with warm-up, `warmup` are
+    /// in the table at `place` (`session_generator.flavor`). `layout` describes the columns of the
+    /// trace; `has_warmup` is true if there is a warm-up.
     ///
     /// # Errors
-    /// [`LuaError::NotAFunction`] if something else, or nothing, is there; [`LuaError::Layout`] for
-    /// a layout that cannot be followed.
+    /// [`LuaError::NotAFunction`] if a function is missing or another value is there;
+    /// [`LuaError::Layout`] for an invalid layout.
     pub fn flavor(
         &self,
         place: &str,
@@ -200,12 +199,12 @@ impl LuaScenario {
         }))
     }
 
-    /// The metrics of the evaluator at `path` (`evaluators.1`; empty where the file returns an
-    /// evaluator), which `name` is the name of in results and messages.
+    /// Returns the metrics of the evaluator at `path` (`evaluators.1`; empty where the file returns
+    /// an evaluator). `name` identifies it in results and messages.
     ///
     /// # Errors
-    /// [`LuaError::Value`] for metrics that cannot be: a name that is none, an unknown key, no
-    /// `observe`; [`LuaError::NotAFunction`] if there are none.
+    /// [`LuaError::Value`] for invalid metrics: an invalid name, an unknown key, no `observe`;
+    /// [`LuaError::NotAFunction`] if there are none.
     pub fn metric(
         &self,
         path: &str,
@@ -225,7 +224,7 @@ impl LuaScenario {
         }))
     }
 
-    /// The function `good` of the evaluator at `path`.
+    /// Returns the function `good` of the evaluator at `path`.
     ///
     /// # Errors
     /// [`LuaError::NotAFunction`] if there is none.
@@ -244,7 +243,7 @@ impl LuaScenario {
         }))
     }
 
-    /// The function `check` of the evaluator at `path`.
+    /// Returns the function `check` of the evaluator at `path`.
     ///
     /// # Errors
     /// [`LuaError::NotAFunction`] if there is none.
@@ -263,12 +262,12 @@ impl LuaScenario {
         }))
     }
 
-    /// Everything that the evaluator at `path` has: `metrics`, `good`, `check`. Its name is `name`,
-    /// else the one that it gives itself, else the file's without its ending.
+    /// Returns all parts of the evaluator at `path`: `metrics`, `good`, `check`. Its name is
+    /// `name`, else the one in its table, else the file name without extension.
     ///
     /// # Errors
-    /// [`LuaError::Value`] for a table that is no evaluator, and as the other functions for its
-    /// parts.
+    /// [`LuaError::Value`] for a table that is not an evaluator; otherwise as for the functions of
+    /// its parts.
     pub fn evaluator(
         &self,
         path: &str,
@@ -301,7 +300,7 @@ impl LuaScenario {
         })
     }
 
-    /// A path in what the file returns.
+    /// Returns the full path of a value in the returned table.
     fn place(&self, path: &str) -> String {
         join(&self.within, path)
     }
@@ -352,7 +351,7 @@ impl LuaScenario {
         }
         WorkloadInfo {
             name: self.sources.title.clone(),
-            // A script has no version but what it says.
+            // A script has no version number; its digest identifies it.
             version: digest.chars().take(12).collect(),
             summary,
             engine: "lua",

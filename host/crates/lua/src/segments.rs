@@ -10,17 +10,17 @@ use crate::budget::Budget;
 use crate::host::Host;
 use crate::shape::{At, Shape, number_of};
 
-/// The most tokens of one synthetic segment.
+/// Maximum number of tokens of one synthetic segment.
 const MAX_TOKENS: f64 = 16_777_216.0;
 
-/// What the functions return. Strings stay in the virtual machine (as the object's user value),
-/// where they count.
+/// Result of the segment functions. Strings remain in the virtual machine (as the object's user
+/// value), where they count towards its limit.
 enum Piece {
-    /// Made-up text.
+    /// Synthetic text.
     Synthetic(Synthetic),
-    /// A line that names a tool, and made-up text.
+    /// A line with the name of a tool, and synthetic text.
     ToolResult(Synthetic),
-    /// A reference.
+    /// A reference to media.
     Media(MediaKind),
 }
 
@@ -38,9 +38,9 @@ impl From<Synthetic> for Segment {
 
 impl UserData for Piece {}
 
-/// Puts the functions among the globals.
+/// Registers the global functions.
 pub(crate) fn install(lua: &Lua, globals: &Table, host: &Rc<Host>) -> mlua::Result<()> {
-    // A string is a segment already; the function checks it where it is written.
+    // A string is a segment already; the function only validates it early.
     let text = lua.create_function(|_, value: Value| {
         utf8(&At::Root("text(s)"), &value, |_| ())?;
         Ok(value)
@@ -92,7 +92,7 @@ fn synthetic(at: &At<'_>, host: &Host, tokens: &Value, seed: &Value) -> Result<S
     })
 }
 
-/// A seed as a script writes it; without one, the text is its own.
+/// Reads a seed of a script; without one, the text is unique.
 pub(crate) fn seed(at: &At<'_>, host: &Host, seed: &Value) -> Result<Seed, Shape> {
     Ok(match seed {
         Value::Nil => host.next_seed(),
@@ -109,12 +109,12 @@ pub(crate) fn seed(at: &At<'_>, host: &Host, seed: &Value) -> Result<Seed, Shape
     })
 }
 
-/// Made-up text of a seed, as an object of the script.
+/// Returns synthetic text of a seed, as a Lua object.
 pub(crate) fn made_up(lua: &Lua, seed: Seed, tokens: u32) -> mlua::Result<AnyUserData> {
     lua.create_userdata(Piece::Synthetic(Synthetic { seed, tokens }))
 }
 
-/// Words `2 i` and `2 i + 1` of a stream, as a seed.
+/// Returns words `2 i` and `2 i + 1` of a stream, as a seed.
 pub(crate) fn stream_seed(stream: &RandomStream, index: u64) -> Seed {
     Seed {
         high: stream.word(2 * index),
@@ -122,7 +122,7 @@ pub(crate) fn stream_seed(stream: &RandomStream, index: u64) -> Seed {
     }
 }
 
-/// The content of a message: a string, a segment, or a list of them.
+/// Reads the content of a message: a string, a segment, or a list of them.
 pub(crate) fn content(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Vec<Segment>, Shape> {
     let mut segments = Vec::new();
     match value {
@@ -131,8 +131,8 @@ pub(crate) fn content(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Vec
                 let item: Value = list.raw_get(index).unwrap_or(Value::Nil);
                 let at = At::Index(at, index);
                 match &item {
-                    // A list within the list, as `blocks` returns one; no deeper, so that a table
-                    // that holds itself ends.
+                    // A nested list, as returned by `blocks`. Deeper nesting is refused, so that a
+                    // table that contains itself terminates.
                     Value::Table(inner) if inner.raw_len() > 0 => {
                         for place in 1..=inner.raw_len() {
                             let item: Value = inner.raw_get(place).unwrap_or(Value::Nil);
@@ -183,7 +183,7 @@ fn append(at: &At<'_>, value: &Value, budget: &Budget, segments: &mut Vec<Segmen
     Ok(())
 }
 
-/// A string of the script as text, counted before it is copied.
+/// Reads a string as text, counted before it is copied.
 pub(crate) fn counted(at: &At<'_>, value: &Value, budget: &Budget) -> Result<String, Shape> {
     if let Value::String(text) = value {
         budget.take(at, text.as_bytes().len())?;
@@ -191,7 +191,7 @@ pub(crate) fn counted(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Str
     string(at, value)
 }
 
-/// A string of the script as text.
+/// Reads a string as text.
 pub(crate) fn string(at: &At<'_>, value: &Value) -> Result<String, Shape> {
     utf8(at, value, str::to_owned)
 }

@@ -1,4 +1,4 @@
-//! A session as a script writes it: a table with its requests, or just the list of them.
+//! A session as written in a script: a table with its requests, or a plain list of them.
 
 use std::collections::HashSet;
 
@@ -12,8 +12,8 @@ use crate::shape::{At, Shape};
 
 const FIELDS: [&str; 3] = ["requests", "labels", "arrives_at"];
 
-/// Reads a session that can run. The error is a message for the author; `or` says what else the
-/// function may return.
+/// Reads a valid session. The error is a message for the author; `or` describes the other values
+/// that the function may return.
 pub(crate) fn read(value: &Value, or: &str) -> Result<Session, String> {
     let session = table(value, or).map_err(|shape| shape.to_string())?;
     check_session(&session.requests, &HashSet::new())

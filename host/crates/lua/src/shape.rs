@@ -1,16 +1,16 @@
-//! Values of the wrong shape, with the path to them.
+//! Values of the wrong shape, with their paths.
 
 use std::fmt;
 
 use mlua::Value;
 
-/// A value that cannot be used where it stands.
+/// An invalid value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {message}")]
 pub(crate) struct Shape {
-    /// Where (`requests[2].user`).
+    /// Path of the value (`requests[2].user`).
     pub(crate) path: String,
-    /// What is wrong, and what would be right.
+    /// The problem and the fix.
     pub(crate) message: String,
 }
 
@@ -20,20 +20,20 @@ impl From<Shape> for mlua::Error {
     }
 }
 
-/// A path into a table: a list from the innermost step outwards, so that walking costs nothing
-/// until an error needs it.
+/// A path into a table: a list from the innermost step outwards, so that traversal has no cost
+/// without an error.
 #[derive(Clone, Copy)]
 pub(crate) enum At<'a> {
-    /// What the walk began with.
+    /// The root of the traversal.
     Root(&'a str),
     /// A field.
     Key(&'a At<'a>, &'a str),
-    /// An element, counted from 1 as Lua does.
+    /// An element, counted from 1 as in Lua.
     Index(&'a At<'a>, usize),
 }
 
 impl At<'_> {
-    /// An error here.
+    /// Returns an error at this path.
     pub(crate) fn shape(&self, message: impl Into<String>) -> Shape {
         Shape {
             path: self.to_string(),
@@ -41,7 +41,7 @@ impl At<'_> {
         }
     }
 
-    /// An error here: something else was expected.
+    /// Returns an error at this path about an unexpected value.
     pub(crate) fn expected(&self, what: &str, found: &Value) -> Shape {
         self.shape(format!("expected {what}, found {}", describe(found)))
     }
@@ -58,7 +58,7 @@ impl fmt::Display for At<'_> {
     }
 }
 
-/// A Lua number, whichever of the two kinds that mlua tells apart it came as.
+/// Returns a Lua number, from either of mlua's two number types.
 pub(crate) fn number_of(value: &Value) -> Option<f64> {
     match value {
         Value::Integer(number) => Some(*number as f64),
@@ -67,7 +67,7 @@ pub(crate) fn number_of(value: &Value) -> Option<f64> {
     }
 }
 
-/// A value in a few words, for messages.
+/// Returns a short description of a value, for messages.
 pub(crate) fn describe(value: &Value) -> String {
     match value {
         Value::Nil => "nothing (nil)".to_owned(),
@@ -87,7 +87,7 @@ pub(crate) fn describe(value: &Value) -> String {
     }
 }
 
-/// The message for an unknown field, with the nearest known one.
+/// Returns the message for an unknown field, with the nearest known one.
 pub(crate) fn unknown_field(at: &At<'_>, key: &str, known: &[&str]) -> Shape {
     let nearest = known
         .iter()

@@ -1,4 +1,4 @@
-//! `check = function(results)`: judges a run by its results.
+//! `check = function(results)`: an SLO check on a run's results.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use crate::shape::{At, Shape};
 
 /// The function's name in reports.
 const CHECK: &str = "check";
-/// The most verdicts; a component may give as many.
+/// Maximum number of verdicts, equal to that of a component.
 const MOST: usize = 1_000;
-/// The most bytes of a name or a detail.
+/// Maximum length of a name or a detail, in bytes.
 const LONGEST: usize = 4_096;
 
 const FIELDS: [&str; 5] = ["name", "met", "observed", "threshold", "detail"];
@@ -27,7 +27,7 @@ const FIELDS: [&str; 5] = ["name", "met", "observed", "threshold", "detail"];
 pub(crate) struct LuaSloCheck {
     pub(crate) info: WorkloadInfo,
     pub(crate) opening: Opening,
-    /// Where it is.
+    /// Path of the function.
     pub(crate) function: String,
 }
 
@@ -114,7 +114,7 @@ fn one(at: &At<'_>, table: &Table) -> Result<SloVerdict, Shape> {
     })
 }
 
-/// One line: each run of white space becomes a space.
+/// Reads one line: each run of white space becomes a space.
 fn text(at: &At<'_>, value: &Value) -> Result<String, Shape> {
     let text = string(at, value)?;
     if text.len() > LONGEST {

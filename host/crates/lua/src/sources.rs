@@ -1,7 +1,7 @@
-//! The files of a scenario: read once, below its folder, kept as text.
+//! The files of a scenario: read once, below its folder, stored as text.
 //!
 //! A run opens many virtual machines. All of them execute the text that was read when the scenario
-//! was loaded, so that a file that changes during a run changes nothing.
+//! was loaded, so a file that changes during a run has no effect.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,36 +12,37 @@ use std::sync::Arc;
 use crate::error::LuaError;
 use crate::shape::At;
 
-/// The largest Lua file.
+/// Maximum size of a Lua file, in bytes.
 const MAX_FILE: u64 = 4 * 1024 * 1024;
-/// The most files a scenario may require.
+/// Maximum number of files that a scenario may require.
 const MAX_FILES: usize = 256;
-/// Luau cuts longer chunk names, and a cut name would lose its place.
+/// Maximum length of a chunk name. Luau truncates longer ones, and a truncated name cannot be
+/// mapped to its file.
 const MAX_NAME: usize = 200;
 
-/// One file.
+/// One Lua file of a scenario.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
-    /// As messages name it.
+    /// The name in messages.
     pub(crate) name: Arc<str>,
-    /// Its text.
+    /// The content of the file.
     pub(crate) text: Arc<str>,
 }
 
 /// The scenario's file and those that it required.
 #[derive(Clone, Debug)]
 pub(crate) struct Sources {
-    /// The scenario itself.
+    /// The scenario's file.
     pub(crate) main: Source,
-    /// Its file name, without folders: the plugin's name.
+    /// The file name without folders: the plugin's name.
     pub(crate) title: String,
     folder: PathBuf,
-    /// By path below the folder.
+    /// Modules by path below the folder.
     modules: BTreeMap<String, Source>,
 }
 
 impl Sources {
-    /// Reads the scenario's own file.
+    /// Reads the scenario's main file.
     pub(crate) fn read(path: &Path) -> Result<Self, LuaError> {
         let text = read_text(path)?;
         let title = path.file_name().map_or_else(
@@ -64,12 +65,12 @@ impl Sources {
         })
     }
 
-    /// The module that is known under `key`.
+    /// Returns the stored module with this key.
     pub(crate) fn module(&self, key: &str) -> Option<&Source> {
         self.modules.get(key)
     }
 
-    /// Keeps a module that [`Sources::find`] found.
+    /// Stores a module that [`Sources::find`] returned.
     pub(crate) fn keep(&mut self, key: String, source: Source) {
         self.modules.insert(key, source);
     }
@@ -107,14 +108,14 @@ impl Sources {
         std::iter::once((self.title.as_str(), &*self.main.text)).chain(modules)
     }
 
-    /// BLAKE3 over the names and texts of all files, in hex.
+    /// Returns the BLAKE3 digest of the names and texts of all files, in hex.
     pub(crate) fn digest(&self) -> String {
         digest_of(self.files())
     }
 }
 
-/// BLAKE3 over the names and texts of files, in hex. The name of the first, the scenario, does not
-/// count.
+/// Returns the BLAKE3 digest of the names and texts of files, in hex. The name of the first, the
+/// scenario, is excluded.
 pub(crate) fn digest_of<'f>(files: impl Iterator<Item = (&'f str, &'f str)>) -> String {
     let mut hasher = blake3::Hasher::new();
     for (index, (name, text)) in files.enumerate() {
@@ -127,8 +128,8 @@ pub(crate) fn digest_of<'f>(files: impl Iterator<Item = (&'f str, &'f str)>) -> 
     hasher.finalize().to_hex().to_string()
 }
 
-/// The path below the scenario's folder that `require(name)` means: always with `.lua`, with
-/// forward slashes, without a way out.
+/// Returns the path of `require(name)` below the scenario's folder: always with `.lua`, with
+/// forward slashes, and never outside the folder.
 pub(crate) fn module_key(call: &str, name: &str) -> Result<String, mlua::Error> {
     let at = At::Root(call);
     let refuse = |why: &str| Err(at.shape(format!("`{}`: {why}", name.escape_debug())).into());

@@ -1,15 +1,15 @@
-//! Luau source as tokens: just enough to find table constructors and the lines of their keys.
+//! Minimal Luau tokenizer: sufficient to find table constructors and the lines of their keys.
 
-/// A token.
+/// A token of Luau.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Token {
     /// A name or a keyword.
     Name(String),
-    /// A string whose text is certain; `None` for one with escapes or interpolation.
+    /// A string literal; `None` for one with escapes or interpolation.
     Text(Option<String>),
     /// A number.
     Number,
-    /// Any other character. Operators of several characters come as several tokens.
+    /// Any other character. Operators of several characters are several tokens.
     Symbol(char),
 }
 
@@ -33,8 +33,8 @@ impl Placed {
     }
 }
 
-/// All tokens of a source. Comments and white space are left out; whatever is not closed ends with
-/// the text.
+/// Returns all tokens of a source without comments and white space. Unclosed literals end with the
+/// text.
 pub(crate) fn tokenize(source: &str) -> Vec<Placed> {
     let mut scanner = Scanner {
         bytes: source.as_bytes(),
@@ -50,7 +50,7 @@ pub(crate) fn tokenize(source: &str) -> Vec<Placed> {
     tokens
 }
 
-/// Strings in the expressions of strings are followed this far.
+/// Maximum nesting depth of interpolated strings.
 const MAX_NESTING: usize = 16;
 
 struct Scanner<'a> {
@@ -66,7 +66,7 @@ impl Scanner<'_> {
         self.bytes.get(self.at + ahead).copied().unwrap_or(0)
     }
 
-    /// Passes `count` bytes, counting lines.
+    /// Skips `count` bytes, counting lines.
     fn pass(&mut self, count: usize) {
         let end = (self.at + count).min(self.bytes.len());
         self.line += self.bytes[self.at..end]
@@ -129,7 +129,7 @@ impl Scanner<'_> {
     }
 
     fn symbol(&mut self) -> Token {
-        // An escape may have ended inside a character; what is left of it is no token that matters.
+        // An escape may end inside a character; the rest of the character is not a relevant token.
         let rest = self.source.get(self.at..);
         let symbol = rest.and_then(|rest| rest.chars().next()).unwrap_or(' ');
         self.pass(symbol.len_utf8());
@@ -158,7 +158,7 @@ impl Scanner<'_> {
         Token::Text(None)
     }
 
-    /// `[[ ... ]]`, `[=[ ... ]=]`: its text, if one begins here.
+    /// Reads `[[ ... ]]` or `[=[ ... ]=]` and returns its text, if one begins here.
     fn long_bracket(&mut self) -> Option<String> {
         if self.peek(0) != b'[' {
             return None;
@@ -180,7 +180,7 @@ impl Scanner<'_> {
         Some(text)
     }
 
-    /// A string in back quotes, with the expressions in it.
+    /// Skips a string in backquotes, with the expressions in it.
     fn interpolated(&mut self) {
         self.pass(1);
         let mut braces = 0usize;
@@ -199,8 +199,8 @@ impl Scanner<'_> {
                     self.pass(1);
                     return;
                 }
-                // Inside an expression stand tokens of their own, strings among them. An unclosed
-                // one is bounded by the text: each call passes at least one byte.
+                // An expression contains tokens, including strings. An unclosed one is bounded by
+                // the text: each call skips at least one byte.
                 _ if braces > 0 => {
                     self.token();
                 }

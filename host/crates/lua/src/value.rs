@@ -1,4 +1,4 @@
-//! The returned table as a document.
+//! Conversion of the returned table to a document.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use crate::error::LuaError;
 use crate::places::Places;
 use crate::shape::{At, Shape, describe, number_of};
 
-/// The deepest nesting of tables.
+/// Maximum nesting depth of tables.
 const MAX_DEPTH: usize = 64;
-/// The most values of a file: a sweep is many scenarios.
+/// Maximum number of values in a file: a sweep contains many scenarios.
 const MAX_VALUES: usize = 1_000_000;
-/// The most bytes of its strings: one string may stand in it many times.
+/// Maximum total bytes of its strings: one string may occur many times.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 
 /// Reads the table that a scenario returned.
@@ -42,9 +42,9 @@ struct Walk<'a> {
     file: &'a Arc<str>,
     values: usize,
     bytes: usize,
-    /// The tables around the one being read: what a cycle would come back to.
+    /// The enclosing tables of the current one, to detect cycles.
     open: Vec<*const std::ffi::c_void>,
-    /// The line of the key last met, for messages.
+    /// The line of the last visited key, for messages.
     line: Option<u32>,
 }
 
@@ -155,7 +155,7 @@ impl Walk<'_> {
             let node = self.node(&At::Key(at, &name), &value, places)?;
             entries.push((places.map_or(usize::MAX, |places| places.order), name, node));
         }
-        // Luau walks a table in no order that means anything: the source's order, then the names'.
+        // Luau iterates tables in unspecified order; sort by source position, then by name.
         entries.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
         Ok(Value::Map(
             entries.into_iter().map(|(_, name, node)| (name, node)).collect(),
@@ -182,7 +182,7 @@ impl Walk<'_> {
     }
 }
 
-/// Lua has one kind of number; a whole one is an integer here.
+/// Converts a Lua number, which has one type; integral values become integers.
 fn number_value(number: f64) -> Value {
     if number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0 {
         Value::Int(number as i64)

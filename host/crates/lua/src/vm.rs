@@ -1,4 +1,4 @@
-//! One virtual machine: sandboxed, limited in time and memory, running the scenario's text.
+//! A virtual machine: sandboxed, limited in time and memory, executing the scenario's text.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -15,7 +15,7 @@ use crate::modules::{Loader, Origin};
 use crate::sources::{Source, Sources};
 use crate::watch::Watch;
 
-/// A virtual machine and what guards it.
+/// A virtual machine and its limits.
 pub(crate) struct Vm {
     pub(crate) lua: Lua,
     pub(crate) host: Rc<Host>,
@@ -26,14 +26,14 @@ pub(crate) struct Vm {
 }
 
 impl Vm {
-    /// A machine with the host's functions and nothing of the scenario yet.
+    /// Creates a machine with the host's functions, before the scenario is executed.
     pub(crate) fn new(limits: LuaLimits, host: Host) -> Result<Self, Fault> {
         let memory = limits.memory_bytes;
         Self::build(limits, host).map_err(|error| Fault::from_error(&error, memory))
     }
 
     fn build(limits: LuaLimits, host: Host) -> mlua::Result<Self> {
-        // What is not loaded cannot leak: no operating system, no introspection.
+        // Libraries that are not loaded cannot leak: no operating system, no introspection.
         let libraries = StdLib::COROUTINE
             | StdLib::TABLE
             | StdLib::STRING
@@ -62,8 +62,8 @@ impl Vm {
         })
     }
 
-    /// Runs the scenario: the table it returns. Afterwards no global and no table of the scenario
-    /// can be changed.
+    /// Executes the scenario and returns its table. Afterwards the globals and tables of the
+    /// scenario are read-only.
     pub(crate) fn execute(&self, sources: Sources, origin: Origin) -> Result<(Value, Sources), Fault> {
         let main = sources.main.clone();
         let loader = Rc::new(RefCell::new(Loader::new(sources, origin)));
@@ -94,7 +94,7 @@ impl Vm {
     fn guard<R>(&self, allowed: Duration, call: impl FnOnce(&Lua) -> mlua::Result<R>) -> Result<R, Fault> {
         self.watch.begin(allowed);
         let result = call(&self.lua);
-        // A script may have caught the error of its deadline; it is over all the same.
+        // A script may have caught the deadline's error; the call fails nevertheless.
         if let Some((allowed, stack)) = self.watch.end() {
             return Err(Fault::deadline(allowed, &stack));
         }
@@ -102,7 +102,7 @@ impl Vm {
             let fault = Fault::from_error(&error, self.limits.memory_bytes);
             drop(error);
             if matches!(fault.kind, crate::fault::FaultKind::Memory(_)) {
-                // What the failed call held must not fail the next one.
+                // Memory held by the failed call must not fail the next one.
                 let _ = self.lua.gc_collect();
             }
             fault
@@ -110,7 +110,7 @@ impl Vm {
     }
 }
 
-/// Compiles a file; never byte code.
+/// Compiles a file. Byte code is refused.
 pub(crate) fn compile(lua: &Lua, source: &Source) -> mlua::Result<mlua::Function> {
     let name = format!("={}", source.name);
     lua.load(&*source.text)
@@ -119,7 +119,7 @@ pub(crate) fn compile(lua: &Lua, source: &Source) -> mlua::Result<mlua::Function
         .into_function()
 }
 
-/// Makes a table and the tables in it read-only. A table that is read-only has been here before.
+/// Sets a table and its nested tables read-only. A read-only table was visited before.
 pub(crate) fn freeze(table: &Table) {
     let mut open = vec![table.clone()];
     while let Some(table) = open.pop() {

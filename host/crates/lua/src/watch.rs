@@ -1,8 +1,8 @@
 //! Deadlines: the interrupt that Luau calls at every loop iteration, call and pattern step.
 //!
-//! Once the deadline has passed, every further interrupt raises an error again. A `pcall` can catch
-//! one of them, but the code after it meets the next at its first call or loop, so the stack
-//! unwinds to the end.
+//! After the deadline, every further interrupt raises an error again. A `pcall` can catch one of
+//! them, but the code after it triggers the next at its first call or loop, so the stack unwinds
+//! completely.
 
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
@@ -11,8 +11,8 @@ use mlua::{Lua, VmState};
 use veeksha_clock::RunClock;
 use veeksha_model::Nanos;
 
-/// Interrupts between two readings of the clock. Small, because one iteration may do much work
-/// inside a library function.
+/// Interrupts per reading of the clock. Small, because one iteration may do much work inside a
+/// library function.
 const STRIDE: u32 = 16;
 
 /// The deadline of the running call.
@@ -35,7 +35,7 @@ impl Watch {
         }
     }
 
-    /// Begins a call that may take `allowed`.
+    /// Starts a call with the time limit `allowed`.
     pub(crate) fn begin(&self, allowed: Duration) {
         let nanos = u64::try_from(allowed.as_nanos()).unwrap_or(u64::MAX);
         self.allowed.set(allowed);
@@ -43,7 +43,7 @@ impl Watch {
         *self.tripped.borrow_mut() = None;
     }
 
-    /// Ends the call: the allowance and the stack at the deadline, if it was passed.
+    /// Ends the call. Returns the time limit and the stack at the deadline, if it passed.
     pub(crate) fn end(&self) -> Option<(Duration, String)> {
         self.deadline.set(Nanos::MAX);
         self.tripped
@@ -52,7 +52,7 @@ impl Watch {
             .map(|stack| (self.allowed.get(), stack))
     }
 
-    /// The interrupt.
+    /// Handles an interrupt.
     pub(crate) fn interrupt(&self, lua: &Lua) -> mlua::Result<VmState> {
         let ticks = self.ticks.get().wrapping_add(1);
         self.ticks.set(ticks);
@@ -60,8 +60,8 @@ impl Watch {
         if !tripped && (!ticks.is_multiple_of(STRIDE) || self.clock.now() < self.deadline.get()) {
             return Ok(VmState::Continue);
         }
-        // At the very end of the stack there is no room for a traceback; an interrupt further out
-        // has it.
+        // A traceback needs stack space, which may be exhausted here; a later interrupt further out
+        // provides it.
         if self.tripped.borrow().as_ref().is_none_or(String::is_empty) {
             let stack = lua
                 .traceback(None, 0)

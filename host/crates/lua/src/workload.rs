@@ -1,4 +1,4 @@
-//! Makes workloads of a scenario's functions.
+//! Factories of workloads from a scenario's functions.
 
 use veeksha_ports::{PluginFailure, Workload, WorkloadFactory, WorkloadInfo};
 

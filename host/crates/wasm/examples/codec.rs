@@ -1,9 +1,10 @@
-//! Events per second through an endpoint codec, one core: `cargo run --release -p veeksha-wasm
-//! --example codec`.
+//! Measures the events per second of an endpoint codec on one core: `cargo run --release -p
+//! veeksha-wasm --example codec`.
 //!
-//! Times `plugins/dist/ollama.wasm` on the lines of a streamed chat: joining the events, crossing,
-//! the plugin's own JSON parser, lifting, and the checks of what it said. Then the memory of its
-//! instances: there are as many as threads read answers at once.
+//! Times `plugins/dist/ollama.wasm` on the lines of a streamed chat: joining the events, crossing
+//! into the component, the plugin's JSON parser, lifting, and the checks of its result. Then
+//! measures the memory of its instances, of which there is one per thread that reads answers
+//! concurrently.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -13,11 +14,11 @@ use std::time::{Duration, Instant};
 
 use veeksha_wasm::{EngineOptions, Grants, NoLog, PluginEngine};
 
-/// How long each figure is measured.
+/// Duration of each measurement.
 const SPAN: Duration = Duration::from_secs(1);
-/// Instances whose memory is looked at.
+/// Number of instances in the memory measurement.
 const INSTANCES: usize = 64;
-/// A line as Ollama sends them.
+/// A line in Ollama's format.
 const LINE: &[u8] = br#"{"model":"llama3.2","created_at":"2025-10-26T17:21:21.196249Z","message":{"role":"assistant","content":" token"},"done":false}"#;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -59,7 +60,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Seconds per event of calls with `events` each.
+/// Returns the seconds per event of calls with `events` each.
 fn per_event(
     events: usize,
     mut call: impl FnMut() -> Result<(), Box<dyn Error>>,
@@ -76,7 +77,7 @@ fn per_event(
     Ok(begun.elapsed().as_secs_f64() / f64::from(calls) / events as f64)
 }
 
-/// What of this process is in memory, in bytes.
+/// Returns the resident memory of this process, in bytes.
 fn resident_bytes() -> Result<u64, Box<dyn Error>> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

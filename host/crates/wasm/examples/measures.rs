@@ -1,9 +1,9 @@
-//! Processor time of a finished request in a metric plugin: `cargo run --release -p veeksha-wasm
-//! --example measures`.
+//! Measures the processor time of a finished request in a metric plugin: `cargo run --release -p
+//! veeksha-wasm --example measures`.
 //!
-//! Times `tests/guests/dist/sdk-measure.wasm`: making a batch of records, crossing, the plugin's
-//! own work on every token, and the checks of its samples. Three samples come of each request that
-//! has tokens.
+//! Times `tests/guests/dist/sdk-measure.wasm`: creating a batch of records, crossing into the
+//! component, the plugin's work on every token, and the checks of its samples. Each request with
+//! tokens gives three samples.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -14,7 +14,7 @@ use std::time::Duration;
 use veeksha_model::{Chunk, ChunkKind, NodeId, RequestId, RequestRecord, SessionId, Usage};
 use veeksha_wasm::{EngineOptions, Grants, NoLog, PluginEngine};
 
-/// How long each figure is measured.
+/// Duration of each measurement.
 const SPAN: Duration = Duration::from_secs(1);
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A request with two labels, answered in so many chunks of a token each.
+/// Returns a request with two labels, answered in `chunks` chunks of one token each.
 fn record(index: u64, chunks: u64) -> RequestRecord {
     let chunk = |place: u64, kind| Chunk {
         at: 1_000_000 * (place + 1),
@@ -99,7 +99,7 @@ fn record(index: u64, chunks: u64) -> RequestRecord {
     }
 }
 
-/// Seconds per request of calls with `requests` each.
+/// Returns the seconds per request of calls with `requests` each.
 fn per_request(
     requests: usize,
     mut call: impl FnMut() -> Result<(), Box<dyn Error>>,
@@ -116,7 +116,7 @@ fn per_request(
     Ok((now() - begun).as_secs_f64() / f64::from(calls) / requests as f64)
 }
 
-/// The processor time that this thread has had: what other programs take does not count.
+/// Returns the processor time of this thread, which excludes other programs.
 fn now() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(

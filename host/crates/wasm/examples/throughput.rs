@@ -1,9 +1,9 @@
-//! Sessions per second through a component, one core: `cargo run --release -p veeksha-wasm
-//! --example throughput`.
+//! Measures the sessions per second of a component on one core: `cargo run --release -p
+//! veeksha-wasm --example throughput`.
 //!
 //! Times the fixture `planned` of `tests/guests`, whose sessions have messages of two segments,
-//! think time and labels, and all that the host does with them: lifting, conversion and the checks
-//! of the graph.
+//! think time and labels, and the host's work on them: lifting, conversion and the checks of the
+//! graph.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -16,9 +16,9 @@ use veeksha_ports::Workload;
 use veeksha_stats::RandomStream;
 use veeksha_wasm::{EngineOptions, Grants, NoLog, PluginEngine};
 
-/// How long each figure is measured.
+/// Duration of each measurement.
 const SPAN: Duration = Duration::from_secs(1);
-/// Sessions per call: what a plugin thread asks for at once.
+/// Sessions per call, equal to a plugin thread's batch.
 const BATCH: u32 = 64;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -90,7 +90,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Seconds per session of calls that make [`BATCH`] each.
+/// Returns the seconds per session of calls that create [`BATCH`] each.
 fn per_session(mut call: impl FnMut() -> Result<(), Box<dyn Error>>) -> Result<f64, Box<dyn Error>> {
     for _ in 0..10 {
         call()?;
@@ -104,7 +104,7 @@ fn per_session(mut call: impl FnMut() -> Result<(), Box<dyn Error>>) -> Result<f
     Ok(begun.elapsed().as_secs_f64() / f64::from(calls) / f64::from(BATCH))
 }
 
-/// What the fixture does, in the host's own types.
+/// Returns the session of the fixture, in the host's types.
 fn session(index: u64, turns: u32) -> Session {
     let mut words = vec![0; 3 * turns as usize];
     RandomStream::new(42, index, "chains").fill(0, &mut words);

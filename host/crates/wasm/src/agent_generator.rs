@@ -175,7 +175,7 @@ impl WasmAgents {
             started.map_err(|error| lost(&format!("started again, it refused: {}", error.message)))?;
         let mut again: HashSet<NodeId> = nodes(&first).collect();
         for (call, received) in (1..).zip(events) {
-            // An error was an ordinary answer then, and is one now.
+            // An error was an ordinary answer in the original call, and is one here.
             let call = (handle, session.0, call);
             if let Ok(step) = store.send(bound, call, received, || Some(input()))? {
                 again.extend(nodes(&step));

@@ -13,7 +13,7 @@ pub(crate) enum AgentInput {
 }
 
 impl AgentInput {
-    /// The approximate memory that it takes, in bytes.
+    /// Returns the approximate memory that it takes, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let texts = match self {
             AgentInput::Answered(response) => {
@@ -29,7 +29,7 @@ impl AgentInput {
         texts + size_of::<AgentInput>()
     }
 
-    /// The function of the contract that passes it.
+    /// Returns the function of the contract that passes it.
     pub(crate) fn function(&self) -> &'static str {
         match self {
             AgentInput::Answered(_) => "agent.answered",
@@ -37,7 +37,7 @@ impl AgentInput {
         }
     }
 
-    /// The node that was answered or failed.
+    /// Returns the node that was answered or failed.
     pub(crate) fn node(&self) -> u32 {
         match self {
             AgentInput::Answered(response) => response.node,
@@ -45,7 +45,7 @@ impl AgentInput {
         }
     }
 
-    /// An excerpt for a report.
+    /// Returns an excerpt for a report.
     pub(crate) fn excerpt(&self) -> String {
         const TEXT: usize = 200;
         match self {
@@ -63,7 +63,7 @@ impl AgentInput {
     }
 }
 
-/// All inputs of an agent, as far as they are kept.
+/// The stored inputs of an agent.
 #[derive(Debug)]
 pub(crate) enum AgentHistory {
     /// All inputs, and their size in bytes.

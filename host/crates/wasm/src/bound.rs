@@ -12,13 +12,13 @@ use crate::loaded::Loaded;
 #[derive(Clone)]
 pub(crate) struct BoundPlugin {
     pub(crate) loaded: Arc<Loaded>,
-    /// JSON text.
+    /// The configuration as JSON text.
     pub(crate) config: String,
     pub(crate) grants: Grants,
 }
 
 impl BoundPlugin {
-    /// The description of the plugin for results and messages.
+    /// Returns the description of the plugin for results and messages.
     pub(crate) fn info(&self, descriptor: Descriptor) -> WorkloadInfo {
         WorkloadInfo {
             name: descriptor.name,
@@ -30,14 +30,14 @@ impl BoundPlugin {
         }
     }
 
-    /// The same plugin with its log lines dropped.
+    /// Returns the same plugin with its log lines dropped.
     pub(crate) fn silent(&self) -> Self {
         let mut silent = self.clone();
         silent.grants.log = Arc::new(NoLog);
         silent
     }
 
-    /// A failure because a result cannot be used; `input` are the call's arguments.
+    /// Returns the failure of an invalid result; `input` describes the call's arguments.
     pub(crate) fn unusable(
         &self,
         function: &str,

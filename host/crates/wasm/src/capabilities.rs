@@ -14,9 +14,9 @@ use crate::guest_resources::OpenBlob;
 use crate::state::HostState;
 use crate::text::grouped;
 
-/// Words that one call of `random.words` may ask for.
+/// Maximum number of words per call of `random.words`.
 pub(crate) const MAX_WORDS_PER_CALL: u32 = 65_536;
-/// Bytes that one call of `blob.read` returns at most.
+/// Maximum number of bytes per call of `blob.read`.
 const MAX_READ_BYTES: u32 = 4 << 20;
 
 impl types::Host for HostState {}

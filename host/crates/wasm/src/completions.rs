@@ -1,4 +1,4 @@
-//! Finished requests as they cross to a plugin: a table, column by column.
+//! Finished requests as passed to a plugin: a table, column by column.
 
 use std::collections::HashMap;
 
@@ -6,20 +6,20 @@ use veeksha_model::{ChunkKind, ErrorClass, Nanos, RequestRecord, Status};
 
 use crate::bindings::records as wit;
 
-/// Requests of one call. From some 64 on, a call's own cost no longer counts; thousands at once
-/// leave the processor's caches.
+/// Maximum number of requests per call. From about 64 on, the cost of the call itself is
+/// negligible; thousands at once exceed the processor's caches.
 const CALL_REQUESTS: usize = 256;
-/// Events of all answers of one call, unless a single request has more.
+/// Maximum number of events of all answers of one call, unless a single request has more.
 const CALL_CHUNKS: usize = 64 << 10;
-/// Bytes of text of all requests of one call, unless a single request has more: labels are the
-/// workload's and messages the server's, and a plugin is not to run out of memory over them.
+/// Maximum bytes of text of all requests of one call, unless a single request has more. Labels come
+/// from the workload and messages from the server, so they must not exhaust a plugin's memory.
 const CALL_TEXT: usize = 4 << 20;
-/// What does not exist, in columns of 32 bits.
+/// An absent value in columns of 32 bits.
 const NONE: u32 = u32::MAX;
-/// What does not exist, in columns of times.
+/// An absent value in columns of times.
 const NEVER: Nanos = (1 << 53) - 1;
 
-/// How many of these requests go into the next call; at least one.
+/// Returns the number of leading requests that go into the next call; at least one.
 pub(crate) fn call_length(requests: &[&RequestRecord]) -> usize {
     let (mut chunks, mut text) = (0, 0);
     let fitting = requests.iter().take(CALL_REQUESTS).take_while(|request| {
@@ -30,7 +30,7 @@ pub(crate) fn call_length(requests: &[&RequestRecord]) -> usize {
     fitting.count().max(1)
 }
 
-/// Bytes of text that a request may take along: what it shares with others is counted all the same.
+/// Returns an upper bound of a request's text in bytes: shared text is counted for each request.
 fn text_of(request: &RequestRecord) -> usize {
     let labels = request.labels.iter();
     let of_status = match &request.status {
@@ -43,7 +43,7 @@ fn text_of(request: &RequestRecord) -> usize {
         + of_status
 }
 
-/// Which request of `all` is meant, in words: `request 17/2 (3 of 64)`.
+/// Describes a request of `all` for messages: `request 17/2 (3 of 64)`.
 pub(crate) fn named(all: &[&RequestRecord], index: usize) -> String {
     match all.get(index) {
         Some(request) => format!("request {} ({} of {})", request.id, index + 1, all.len()),
@@ -51,12 +51,12 @@ pub(crate) fn named(all: &[&RequestRecord], index: usize) -> String {
     }
 }
 
-/// Several requests in words.
+/// Describes several requests for messages.
 pub(crate) fn beginning_with(all: &[&RequestRecord], first: usize, count: usize) -> String {
     format!("{count} requests, beginning with {}", named(all, first))
 }
 
-/// The table of these requests.
+/// Returns the table of these requests.
 pub(crate) fn batch(requests: &[&RequestRecord]) -> wit::Batch {
     let times = |of: fn(&RequestRecord) -> Option<Nanos>| -> Vec<Nanos> {
         requests
@@ -125,7 +125,7 @@ pub(crate) fn batch(requests: &[&RequestRecord]) -> wit::Batch {
     }
 }
 
-/// What only some requests have.
+/// Returns the values of a sparse column.
 fn sparse<T>(requests: &[&RequestRecord], of: impl Fn(u32, &RequestRecord) -> Option<T>) -> Vec<T> {
     (0..)
         .zip(requests)
@@ -188,13 +188,13 @@ fn parents(requests: &[&RequestRecord]) -> (Vec<u32>, Vec<u32>) {
     (ends.collect(), parents)
 }
 
-/// The chunks that carried something generated, of all requests.
+/// The generated chunks of all requests.
 struct Chunks {
     ends: Vec<u32>,
     at: Vec<Nanos>,
     tokens: Vec<u32>,
     kinds: Vec<u8>,
-    /// Of each request, whether its tokens are known chunk by chunk.
+    /// Per request: true if its tokens are known per chunk.
     known: Vec<bool>,
 }
 
@@ -216,8 +216,8 @@ impl Chunks {
 
     fn add(&mut self, request: &RequestRecord) {
         let before = self.at.len();
-        // Generated chunks come in long runs, and a run is copied far faster than one chunk after
-        // the other.
+        // Generated chunks come in long runs, and copying a run is much faster than copying single
+        // chunks.
         let runs = request
             .chunks
             .chunk_by(|one, next| one.kind.is_generated() == next.kind.is_generated());
@@ -232,7 +232,7 @@ impl Chunks {
             }
         }
         let generated = self.at.len() - before;
-        // A record leaves the numbers out where each is 1.
+        // A record omits the numbers if each is 1.
         let known = match request.chunk_tokens.len() {
             counted if counted == generated => {
                 self.tokens.extend_from_slice(&request.chunk_tokens);
@@ -252,7 +252,7 @@ impl Chunks {
     }
 }
 
-/// The labels of all requests, and their finish reasons: what is text.
+/// The text columns of all requests: labels and finish reasons.
 struct Labels<'a> {
     finish_reasons: Vec<u32>,
     ends: Vec<u32>,
@@ -269,7 +269,7 @@ impl<'a> Labels<'a> {
             names: Vec::new(),
             values: Vec::new(),
             texts: Texts {
-                // Room for one text of its own in each request, such as a user's name.
+                // Capacity for one unique text per request, such as a user's name.
                 places: HashMap::with_capacity(requests.len() + 16),
                 ..Texts::default()
             },
@@ -289,17 +289,17 @@ impl<'a> Labels<'a> {
     }
 }
 
-/// Texts, each of them once.
+/// Deduplicated texts.
 #[derive(Default)]
 struct Texts<'a> {
     texts: Vec<String>,
     places: HashMap<&'a str, u32>,
-    /// What stood last where a text stands in its request: nearly always the same again.
+    /// The last text at each position of a request: nearly always repeated.
     last: Vec<(&'a str, u32)>,
 }
 
 impl<'a> Texts<'a> {
-    /// The place of a text that stands in a request at `slot`.
+    /// Returns the index of a text at position `slot` of its request.
     fn place(&mut self, slot: usize, text: &'a str) -> u32 {
         if let Some((last, place)) = self.last.get(slot)
             && *last == text
@@ -313,15 +313,14 @@ impl<'a> Texts<'a> {
         }
         match self.last.get_mut(slot) {
             Some(last) => *last = (text, place),
-            // Slots are filled in their order, but a request without a finish reason leaves the
-            // first one out.
+            // Slots are filled in order, but a request without a finish reason skips the first one.
             None => self.last.resize(slot + 1, (text, place)),
         }
         place
     }
 }
 
-/// A batch is bounded far below what 32 bits count.
+/// Returns the length as a `u32`. A batch is bounded far below the range of 32 bits.
 fn end<T>(list: &[T]) -> u32 {
     u32::try_from(list.len()).unwrap_or(u32::MAX)
 }
@@ -424,7 +423,7 @@ mod tests {
     }
 
     proptest! {
-        /// Read back as the contract says, a table gives the requests that it was made of.
+        /// Reading a table as the contract defines returns the original requests.
         #[test]
         fn a_table_says_what_the_records_say(requests in prop::collection::vec(request(), 0..9)) {
             let all: Vec<&RequestRecord> = requests.iter().collect();

@@ -9,9 +9,9 @@ use veeksha_ports::{Guarantees, PluginFailure, PluginFailureKind};
 use crate::bindings::types as wit;
 use crate::text::{cut, one_line};
 
-/// The longest message or hint of a plugin, in characters; the rest is cut.
+/// Maximum length of a plugin's message or hint, in characters; the rest is cut.
 const MAX_MESSAGE_CHARS: usize = 2000;
-/// The longest error code or path, in characters; the rest is cut.
+/// Maximum length of an error code or path, in characters; the rest is cut.
 const MAX_NAME_CHARS: usize = 200;
 
 pub(crate) fn session(session: wit::Session) -> Session {
@@ -151,7 +151,7 @@ pub(crate) fn failure(reason: &FailureReason) -> wit::Failure {
     }
 }
 
-/// The failure for an error that the plugin returned.
+/// Returns the failure for an error that the plugin returned.
 pub(crate) fn refusal(
     plugin: &str,
     function: &str,

@@ -1,4 +1,4 @@
-//! The metrics that a plugin defines: whether they can be used.
+//! Validation of the metrics that a plugin defines.
 
 use std::collections::HashSet;
 
@@ -8,14 +8,17 @@ use veeksha_ports::MAX_METRICS;
 use crate::bindings::metric as wit;
 use crate::text::{cut, one_line};
 
-/// Characters of a name.
+/// Maximum length of a name, in characters.
 const NAME: usize = 64;
-/// Characters of a unit that are kept.
+/// Maximum length of a unit, in characters; the rest is cut.
 const UNIT: usize = 32;
-/// Characters of a summary that are kept.
+/// Maximum length of a summary, in characters; the rest is cut.
 const SUMMARY: usize = 500;
 
-/// The definitions in the host's terms, or why they cannot be used.
+/// Converts the definitions to the host's types.
+///
+/// # Errors
+/// If a definition is invalid; the error is the reason.
 pub(crate) fn admit(
     definitions: Vec<wit::Definition>,
     plugin: &str,
@@ -59,7 +62,7 @@ pub(crate) fn admit(
         .collect()
 }
 
-/// `[a-z][a-z0-9_]*`, not too long.
+/// Returns true for `[a-z][a-z0-9_]*` within the maximum length.
 fn is_name(name: &str) -> bool {
     name.len() <= NAME
         && name.starts_with(|c: char| c.is_ascii_lowercase())

@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 use crate::bindings::types as wit;
 use crate::text::one_line;
 
-/// The longest name, version and summary, in characters.
+/// Maximum lengths of name, version and summary, in characters.
 const MAX_CHARS: [usize; 3] = [64, 64, 500];
-/// The largest schema, in bytes.
+/// Maximum size of a schema, in bytes.
 const MAX_SCHEMA_BYTES: usize = 1 << 20;
 
-/// A plugin's answer to `describe`.
+/// The result of a plugin's `describe`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Descriptor {
     /// The plugin's name.
@@ -24,7 +24,7 @@ pub struct Descriptor {
 }
 
 impl Descriptor {
-    /// Converts the answer of the guest, if it is valid.
+    /// Converts the result of the guest, if it is valid.
     pub(crate) fn convert(answer: wit::Descriptor) -> Result<Self, String> {
         let [name, version, summary] = MAX_CHARS;
         if answer.name.trim().is_empty() {

@@ -5,7 +5,7 @@
 
 use wasmparser::{Chunk, Encoding, Parser, Payload};
 
-/// The package of the contract.
+/// The package name of the contract.
 const PACKAGE: &str = "veeksha:plugin";
 /// The version of the contract in `wit/0.1.0`.
 pub(crate) const VERSION: &str = "0.1.0";
@@ -51,7 +51,7 @@ const KINDS: [Kind; 7] = [
         flag: |kinds| &mut kinds.slo_check,
     },
 ];
-/// The largest component that is read.
+/// Maximum size of a component, in bytes.
 const MAX_BYTES: usize = 256 << 20;
 
 /// A kind of plugin.
@@ -256,7 +256,7 @@ fn capabilities(imports: &[String]) -> Result<Vec<String>, String> {
     Ok(found)
 }
 
-/// The first few of `names`, quoted.
+/// Returns the first few of `names`, quoted.
 fn listed(names: &[String]) -> String {
     const SHOWN: usize = 4;
     let mut text: Vec<String> = names

@@ -18,15 +18,15 @@ use crate::{convert, endpoint_shape, parts};
 const ENDPOINT: &str = "codec.endpoint";
 const DECODE: &str = "codec.decode";
 
-/// Events of one call. From about 64 on, the cost of the call itself is negligible; thousands at
-/// once exceed the processor's caches.
+/// Maximum number of events per call. From about 64 on, the cost of the call itself is negligible;
+/// thousands at once exceed the processor's caches.
 const MAX_CALL_EVENTS: usize = 256;
-/// Bytes of one call, unless a single event has more.
+/// Maximum number of bytes per call, unless a single event has more.
 const MAX_CALL_BYTES: usize = 256 << 10;
-/// Failures whose event is searched for, one event at a time. Bounds the cost of a codec that fails
-/// on every answer.
+/// Maximum number of failures whose event is searched for, one event at a time. Bounds the cost of
+/// a codec that fails on every answer.
 const MAX_SEARCHES: u32 = 16;
-/// The longest excerpt of an event in a report, in characters.
+/// Maximum length of an event's excerpt in a report, in characters.
 const MAX_EVENT_CHARS: usize = 200;
 
 /// An endpoint whose API a plugin implements.
@@ -116,7 +116,7 @@ impl WasmCodec {
         Ok(decoded)
     }
 
-    /// One call.
+    /// Decodes some events in one call.
     fn ask(
         &self,
         instance: &mut RenewableResource<Guest>,

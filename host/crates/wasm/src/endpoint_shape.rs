@@ -1,5 +1,5 @@
-//! How an endpoint is spoken to, as a codec says it: checked here, once, so that nothing of it can
-//! fail when requests are sent.
+//! Validation of the endpoint that a codec describes. The checks run once, so that sending a
+//! request cannot fail because of it.
 
 use serde_json::{Map, Value};
 use veeksha_model::Framing;
@@ -8,13 +8,13 @@ use veeksha_ports::EndpointShape;
 use crate::bindings::endpoint_codec as wit;
 use crate::text::{cut, grouped};
 
-/// Bytes of the path.
+/// Maximum length of the path, in bytes.
 const PATH_BYTES: usize = 4 << 10;
-/// Bytes of all headers.
+/// Maximum length of all headers, in bytes.
 const HEADER_BYTES: usize = 16 << 10;
-/// Bytes of the request's template.
+/// Maximum length of the request's template, in bytes.
 const REQUEST_BYTES: usize = 1 << 20;
-/// Headers that say how the connection is used or where a message ends: they are the host's.
+/// Headers that control the connection or the message length; the host sets them.
 const RESERVED: [&str; 11] = [
     "accept-encoding",
     "connection",
@@ -29,7 +29,7 @@ const RESERVED: [&str; 11] = [
     "upgrade",
 ];
 
-/// The shape, if requests can be sent that way.
+/// Returns the endpoint's shape, if requests can be sent with it.
 pub(crate) fn shape(endpoint: wit::Endpoint) -> Result<EndpointShape, String> {
     let path = match endpoint.path.strip_prefix('/') {
         Some(rest) => rest.to_owned(),
@@ -150,7 +150,7 @@ mod tests {
         }
     }
 
-    /// Nothing that a codec says can end a request's head early, or stand for another server.
+    /// A codec can neither end a request's head early nor select another server.
     #[test]
     fn what_cannot_be_a_request_line_is_refused() {
         for path in [

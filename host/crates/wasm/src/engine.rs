@@ -18,12 +18,12 @@ use crate::plugin::Plugin;
 use crate::text::one_line;
 use crate::ticker;
 
-/// Stack of a guest's machine code. Plugin threads have 2 MiB; the rest is the host's.
+/// Stack size of a guest's machine code. Plugin threads have 2 MiB; the rest is for the host.
 const STACK_BYTES: usize = 512 << 10;
-/// The longest message of a component that cannot be loaded, in characters.
+/// Maximum length of the message about a component that cannot be loaded, in characters.
 const MAX_MESSAGE_CHARS: usize = 1000;
 
-/// An engine that cannot be set up, for reasons that have nothing to do with a plugin.
+/// Failure to set up the engine, for reasons unrelated to a plugin.
 #[derive(Debug, thiserror::Error)]
 pub enum WasmError {
     /// This machine cannot run the engine.
@@ -34,7 +34,7 @@ pub enum WasmError {
     Ticker(#[from] io::Error),
 }
 
-/// Loads plugins. One per process is enough; it may be shared between threads.
+/// A loader of plugins. One per process is sufficient; it may be shared between threads.
 #[derive(Clone)]
 pub struct PluginEngine {
     host: Arc<Host>,
@@ -73,13 +73,13 @@ impl PluginEngine {
         })
     }
 
-    /// Why compiled plugins are not cached, if a cache was asked for and does not work. Also valid
-    /// after [`PluginEngine::load`].
+    /// Returns the reason why compiled plugins are not cached, if a cache was requested and does
+    /// not work. Also valid after [`PluginEngine::load`].
     pub fn cache_note(&self) -> Option<&str> {
         self.host.cache_note.get().map(String::as_str)
     }
 
-    /// Makes a plugin of a component's bytes. `name` identifies it in messages.
+    /// Loads a component's bytes. `name` identifies the plugin in messages.
     pub fn load(&self, name: &str, bytes: &[u8]) -> Result<Plugin, PluginFailure> {
         let refuse = |message: String| PluginFailure::new(name, "load", PluginFailureKind::Load, message);
         let discovered = discover(bytes).map_err(refuse)?;
@@ -121,7 +121,8 @@ impl PluginEngine {
 fn config() -> Config {
     let mut config = Config::new();
     config
-        // Contract 0.1 is synchronous, and calls cost a third without concurrency support.
+        // Contract 0.1 is synchronous. Without concurrency support, a call takes a third of the
+        // time.
         .concurrency_support(false)
         .epoch_interruption(true)
         .max_wasm_stack(STACK_BYTES)

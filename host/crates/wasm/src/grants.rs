@@ -1,35 +1,35 @@
-//! What the user gives a plugin for one workload.
+//! Resources that the user grants to a plugin for one workload.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The target's tokenizer, as far as a plugin may ask it.
+/// The target's tokenizer, restricted to the queries of plugins.
 pub trait TokenCounter: Send + Sync {
-    /// Tokens in a text, special tokens not added.
+    /// Returns the number of tokens in a text, without special tokens.
     fn count(&self, text: &str) -> u32;
 
-    /// Size of the vocabulary.
+    /// Returns the size of the vocabulary.
     fn vocabulary(&self) -> u32;
 }
 
-/// How loud a plugin's line is.
+/// Severity of a plugin's log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LogLevel {
-    /// For the plugin's author.
+    /// Details for the plugin's author.
     Debug,
-    /// Worth knowing.
+    /// Normal operation.
     Info,
-    /// Something is odd.
+    /// Unexpected conditions.
     Warn,
-    /// Something is wrong.
+    /// Errors.
     Error,
 }
 
-/// Where a plugin's lines go. Called on the plugin's thread.
+/// A receiver of plugins' log lines. Called on the plugin's thread.
 pub trait LogSink: Send + Sync {
-    /// One line of a plugin, already cut to a bounded length.
+    /// Receives one line of a plugin, already cut to a bounded length.
     fn line(&self, plugin: &str, level: LogLevel, message: &str);
 }
 
@@ -41,22 +41,22 @@ impl LogSink for NoLog {
     fn line(&self, _plugin: &str, _level: LogLevel, _message: &str) {}
 }
 
-/// What one workload is given. A capability that is not given is linked all the same (many
-/// toolchains import all that there is), but using it is a trap that says so.
+/// The grants of one workload. A capability that is not granted is linked nevertheless (many
+/// toolchains import all available interfaces), but its use is a trap with an explanation.
 #[derive(Clone)]
 pub struct Grants {
-    /// The run's seed: `random.words` and the WASI stand-ins follow from it.
+    /// The run's seed, from which `random.words` and the WASI stand-ins are derived.
     pub seed: u64,
     /// The tokenizer, for `tokens`.
     pub tokens: Option<Arc<dyn TokenCounter>>,
     /// The files for `blobs`, by the name under which they were granted.
     pub blobs: BTreeMap<String, PathBuf>,
-    /// Where `log` goes.
+    /// The sink of `log`.
     pub log: Arc<dyn LogSink>,
 }
 
 impl Grants {
-    /// Only what every plugin has: randomness from a seed, and a log.
+    /// Grants what every plugin has: randomness from a seed, and a log.
     pub fn new(seed: u64, log: Arc<dyn LogSink>) -> Self {
         Grants {
             seed,
@@ -66,7 +66,7 @@ impl Grants {
         }
     }
 
-    /// Those of a plugin's `imports` that are given here.
+    /// Returns the plugin's `imports` that are granted.
     pub(crate) fn among(&self, imports: &[String]) -> Vec<String> {
         let given = |import: &&String| match import.as_str() {
             "tokens" => self.tokens.is_some(),

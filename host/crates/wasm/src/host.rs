@@ -30,7 +30,7 @@ impl Host {
     }
 }
 
-/// The message about a cache that does not work.
+/// Returns the message about a cache that does not work.
 pub(crate) fn cache_note(error: &CacheError) -> String {
     format!("compiled plugins are not cached: {error}")
 }

@@ -1,8 +1,7 @@
-//! The host's own time during a call: the time to answer a plugin's queries about the results of a
-//! run.
+//! Host time during a call: the time to answer a plugin's queries about the results of a run.
 //!
-//! A percentile of a hundred million samples takes seconds. They are not the plugin's fault, so
-//! they do not count against its deadline; but a plugin that queries endlessly is stopped too.
+//! A percentile of a hundred million samples takes seconds. They are not caused by the plugin, so
+//! they do not count against its deadline; a plugin that queries endlessly is stopped as well.
 
 use std::time::Duration;
 
@@ -19,7 +18,7 @@ pub(crate) struct HostTime {
     owed: u64,
 }
 
-/// The host took too long to answer.
+/// The host exceeded its time limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "results: the host took more than {} ms to answer the queries of one call",

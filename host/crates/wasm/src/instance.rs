@@ -1,4 +1,4 @@
-//! An instance of a component in its own store, and the only way to call it.
+//! An instance of a component in a dedicated store, with a single entry point for calls.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ pub(crate) struct Instance<G> {
     loaded: Arc<Loaded>,
     store: Store<HostState>,
     guest: G,
-    /// After a trap nothing in the store can be entered again.
+    /// After a trap no function of the store can be entered.
     trapped: bool,
 }
 
 impl<G: Interface> Instance<G> {
-    /// Makes a store and an instance.
+    /// Creates a store and an instance.
     pub(crate) fn new(loaded: &Arc<Loaded>, grants: &Grants) -> Result<Self, PluginFailure> {
         let limits = &loaded.host.limits;
         let state = HostState::new(
@@ -34,8 +34,7 @@ impl<G: Interface> Instance<G> {
         );
         let mut store = Store::new(&loaded.host.engine, state);
         store.epoch_deadline_callback(|mut store| {
-            // The time that the host took to answer is not the guest's: the deadline moves by as
-            // much.
+            // The host's time is not charged to the guest: the deadline is extended by it.
             Ok(match store.data_mut().host_time.take_owed() {
                 0 => UpdateDeadline::Interrupt,
                 owed => UpdateDeadline::Continue(owed),

@@ -25,7 +25,7 @@ pub(crate) trait Interface: Sized {
 
 macro_rules! interfaces {
     ($($interface:ident: $name:literal,)*) => {
-        /// Where a component's exports are, for each interface that it exports.
+        /// Locations of a component's exports, for each interface that it exports.
         pub(crate) struct Exported {
             $(pub(crate) $interface: Option<$interface::GuestIndices>,)*
         }

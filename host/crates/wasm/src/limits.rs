@@ -27,27 +27,29 @@ impl fmt::Debug for EngineOptions {
     }
 }
 
-/// The bounds that every plugin runs in.
+/// The limits of every plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The longest time that one call may take, enforced in steps of [`Limits::TICK`].
+    /// Maximum duration of one call, enforced in steps of [`Limits::TICK`].
     pub call_deadline: Duration,
-    /// The longest time that the compilation of a component may take.
+    /// Maximum duration of the compilation of a component.
     pub compile_deadline: Duration,
-    /// The longest time that the host itself may take, during one call, to answer queries about the
-    /// results of a run. It does not count as the plugin's time.
+    /// Maximum time that the host may take, during one call, to answer queries about the results of
+    /// a run. It does not count as the plugin's time.
     pub results_deadline: Duration,
-    /// Bytes of all memories and tables of one store.
+    /// Maximum bytes of all memories and tables of one store.
     pub memory_bytes: u64,
-    /// Bytes that one call may pass to the host (results, log lines, arguments of host functions).
+    /// Maximum bytes that one call may pass to the host (results, log lines, arguments of host
+    /// functions).
     pub lift_bytes: usize,
-    /// Bytes of the text of one call of `tokens.count`. A tokenizer needs about 150 bytes of memory
-    /// and 50 ns per byte of text, neither of which counts as the plugin's.
+    /// Maximum bytes of the text of one call of `tokens.count`. A tokenizer needs about 150 bytes
+    /// of memory and 50 ns per byte of text, neither of which counts as the plugin's.
     pub count_bytes: usize,
-    /// Live agents that share a store. When one of them traps, the others have to be rebuilt.
+    /// Maximum number of live agents per store. When one of them traps, the others have to be
+    /// rebuilt.
     pub agents_per_store: usize,
-    /// Calls of a session generator, or agents started, after which a store is replaced. Bounds the
-    /// memory of guests that leak.
+    /// Maximum number of calls of a session generator, or of started agents, per store; the store
+    /// is then replaced. Bounds the memory of guests that leak.
     pub calls_per_store: u64,
     /// Guest memory above which a store is replaced at the next opportunity, in bytes.
     pub recycle_memory_bytes: u64,

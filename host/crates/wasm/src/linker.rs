@@ -1,5 +1,4 @@
-//! The functions that every component is linked to: the contract's capabilities and stand-ins for
-//! WASI.
+//! Linker of components: the contract's capabilities, and stand-ins for WASI.
 
 use wasmtime::Engine;
 use wasmtime::component::{HasSelf, Linker};
@@ -9,7 +8,7 @@ use crate::bindings::Everything;
 use crate::state::HostState;
 use crate::wasi::{ClockView, StandInClocks};
 
-/// A linker with everything that a component may import.
+/// Returns a linker with all functions that a component may import.
 pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<HostState>> {
     let mut linker = Linker::new(engine);
     link_wasi(&mut linker)?;

@@ -10,7 +10,7 @@ use crate::host::Host;
 use crate::interface::Exported;
 use crate::state::HostState;
 
-/// Where a component's machine code came from.
+/// Origin of a component's machine code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     Cache,
@@ -27,7 +27,7 @@ pub(crate) struct Loaded {
     pub(crate) pre: InstancePre<HostState>,
     pub(crate) exported: Exported,
     pub(crate) origin: Origin,
-    /// The answer to `describe`, once it was asked.
+    /// The result of `describe`, after the first call.
     pub(crate) descriptor: OnceLock<Descriptor>,
 }
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use wasmtime::ResourceLimiter;
 
-/// What a table element costs the host.
+/// Host memory per table element, in bytes.
 const TABLE_ELEMENT_BYTES: usize = size_of::<usize>();
 
-/// The refusal, as it travels through wasmtime.
+/// The refusal, passed through wasmtime as an error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "plugin `{plugin}` asked for {} of memory in `{function}`, at most {} are allowed",
@@ -31,16 +31,16 @@ fn mebibytes(bytes: u64) -> String {
     }
 }
 
-/// Counts what a store holds. Refuses with an error, not with `false`: a guest makes of a refused
-/// growth whatever it likes, and the cause would be lost.
+/// Memory accounting of a store. A refusal is an error, not `false`: a guest may handle a refused
+/// growth arbitrarily, and the cause would be lost.
 #[derive(Debug)]
 pub(crate) struct MemoryLimit {
     pub(crate) plugin: Arc<str>,
-    /// The call that is running, for the message.
+    /// The running call, for the message.
     pub(crate) function: &'static str,
     pub(crate) used: u64,
     pub(crate) allowed: u64,
-    /// The growth that was allowed last, to be taken back if it then fails.
+    /// The last allowed growth, reverted if it fails afterwards.
     last: u64,
 }
 

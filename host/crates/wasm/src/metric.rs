@@ -86,7 +86,7 @@ impl WasmMetric {
         done
     }
 
-    /// One call with some of the requests of a batch.
+    /// Observes some requests of a batch in one call.
     fn ask(
         &mut self,
         requests: &[&RequestRecord],
@@ -170,7 +170,7 @@ impl MetricCollector for WasmMetric {
     }
 }
 
-/// One call of the guest.
+/// Observes requests in one call of the guest.
 fn observe(
     bound: &BoundPlugin,
     guest: &mut PinnedResource<Guest>,

@@ -1,19 +1,19 @@
-//! What a codec says of events, in the host's terms; and whether it can be used.
+//! Conversion and validation of the parts that a codec returns for events.
 
 use veeksha_model::{AnswerPart, Usage};
 
 use crate::bindings::endpoint_codec as wit;
 use crate::text::{cut, grouped};
 
-/// Calls of one answer: whoever joins their pieces keeps a place for each.
+/// Maximum number of tool calls in one answer: their pieces are joined in one slot each.
 const CALLS: u32 = 1024;
-/// Bytes of a finish reason, of a call's id, of a function's name.
+/// Maximum length of a finish reason, a call's id, or a function's name, in bytes.
 const NAME_BYTES: usize = 4 << 10;
-/// Characters that are kept of what a server says of its failure.
+/// Maximum length of a server's error message, in characters; the rest is cut.
 const MESSAGE: usize = 2000;
 
-/// Bytes that may still be said of an answer. A call is bounded by what is lifted; this bounds all
-/// calls about one answer.
+/// Remaining bytes of an answer's parts. Lifting bounds each call; this bounds all calls about one
+/// answer.
 pub(crate) struct Allowance {
     left: usize,
     whole: usize,
@@ -39,7 +39,7 @@ impl Allowance {
     }
 }
 
-/// Puts what is said of each of `events` events behind the others in `said`.
+/// Appends the parts of each of `events` events to `said`.
 pub(crate) fn append(
     parts: wit::Parts,
     events: usize,
@@ -193,7 +193,7 @@ mod tests {
         );
     }
 
-    /// An allowance of exactly two parts' worth, and one byte less.
+    /// An allowance of exactly two parts, and one byte less.
     #[test]
     fn all_that_is_said_of_an_answer_is_bounded() {
         let parts = || vec![wit::Part::Content("abcd".into()), wit::Part::Role];

@@ -41,18 +41,19 @@ impl Plugin {
         }
     }
 
-    /// BLAKE3 of the component, in hex.
+    /// Returns the BLAKE3 digest of the component, in hex.
     pub fn digest(&self) -> &str {
         &self.loaded.digest
     }
 
-    /// The imports of the component: capabilities by their short names (`blobs`, `log`, `random`,
-    /// `tokens`), in order, and last `wasi` if it imports anything of WASI (which is a stand-in).
+    /// Returns the imports of the component: capabilities by their short names (`blobs`, `log`,
+    /// `random`, `tokens`), in order, and last `wasi` if it imports any of WASI (which is a
+    /// stand-in).
     pub fn imports(&self) -> &[String] {
         &self.loaded.discovered.imports
     }
 
-    /// The kinds of plugin that it is.
+    /// Returns the kinds of plugin that it implements.
     pub fn kinds(&self) -> Kinds {
         self.loaded.discovered.kinds
     }
@@ -62,7 +63,7 @@ impl Plugin {
         self.loaded.origin == Origin::Cache
     }
 
-    /// Returns the plugin's descriptor. The component is asked once; the cache keeps the answer.
+    /// Returns the plugin's descriptor. The component is queried once; the cache stores the result.
     pub fn describe(&self) -> Result<Descriptor, PluginFailure> {
         let Loaded {
             host,
@@ -111,7 +112,7 @@ impl Plugin {
         Ok(Arc::new(WasmWorkloadFactory::new(bound, info)))
     }
 
-    /// As [`workload`](Self::workload), for a trace flavor; any other component is refused.
+    /// Binds like [`workload`](Self::workload), for a trace flavor; any other component is refused.
     pub fn flavor(&self, config: String, grants: Grants) -> Result<Arc<dyn FlavorFactory>, PluginFailure> {
         if !self.kinds().trace_flavor {
             return Err(self.another_kind(
@@ -123,8 +124,8 @@ impl Plugin {
         Ok(Arc::new(WasmFlavorFactory::new(bound, info)))
     }
 
-    /// As [`workload`](Self::workload), for an endpoint codec. It is opened here and asked for the
-    /// endpoint, so that a refusal is reported before anything is sent.
+    /// Binds like [`workload`](Self::workload), for an endpoint codec. Opens it and asks for the
+    /// endpoint, so that a refusal is reported before any request is sent.
     pub fn codec(&self, config: String, grants: Grants) -> Result<PluginEndpoint, PluginFailure> {
         if !self.kinds().endpoint_codec {
             return Err(self.another_kind(
@@ -136,7 +137,7 @@ impl Plugin {
         endpoint_codec::open(bound, info)
     }
 
-    /// As [`workload`](Self::workload), for a metric. It is opened once here, so that a refusal is
+    /// Binds like [`workload`](Self::workload), for a metric. Opens it once, so that a refusal is
     /// reported before the run begins.
     pub fn metric(&self, config: String, grants: Grants) -> Result<Arc<dyn MetricFactory>, PluginFailure> {
         if !self.kinds().metric {
@@ -146,7 +147,7 @@ impl Plugin {
         Ok(Arc::new(WasmMetricFactory::new(bound, info)?))
     }
 
-    /// As [`metric`](Self::metric), for a request check.
+    /// Binds like [`metric`](Self::metric), for a request check.
     pub fn request_check(
         &self,
         config: String,
@@ -162,7 +163,7 @@ impl Plugin {
         Ok(Arc::new(WasmRequestCheckFactory::new(bound, info)?))
     }
 
-    /// As [`metric`](Self::metric), for an SLO check.
+    /// Binds like [`metric`](Self::metric), for an SLO check.
     pub fn slo_check(&self, config: String, grants: Grants) -> Result<Arc<dyn SloCheck>, PluginFailure> {
         if !self.kinds().slo_check {
             return Err(self.another_kind("does not judge a run", "name a plugin that exports `slo-check`"));

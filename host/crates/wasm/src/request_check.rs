@@ -77,7 +77,7 @@ impl WasmRequestCheck {
         Ok(judged)
     }
 
-    /// One call.
+    /// Checks some requests in one call.
     fn ask(&mut self, requests: &[&RequestRecord]) -> Result<Vec<bool>, PluginFailure> {
         let batch = completions::batch(requests);
         let answer = self.guest.call(

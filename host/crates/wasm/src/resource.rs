@@ -19,7 +19,7 @@ use crate::interface::Interface;
 use crate::state::HostState;
 use crate::text::cut;
 
-/// The longest excerpt of a configuration in a report, in characters.
+/// Maximum length of a configuration's excerpt in a report, in characters.
 const MAX_CONFIG_CHARS: usize = 200;
 
 /// A resource of the contract that is opened with a configuration.

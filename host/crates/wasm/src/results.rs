@@ -1,4 +1,4 @@
-//! The queries that an SLO check may make about the results of a run, as the host answers them.
+//! Implementation of the queries that an SLO check may make about the results of a run.
 
 use veeksha_model::{Label, Nanos};
 use veeksha_ports::{MetricStats, RunResults};
@@ -11,7 +11,7 @@ use crate::state::HostState;
 use crate::text::cut;
 
 impl HostState {
-    /// Answers a query. The time that it takes is the host's.
+    /// Answers a query. The elapsed time is charged to the host.
     fn ask<T>(
         &mut self,
         handle: &Resource<OpenResults>,

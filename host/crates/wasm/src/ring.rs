@@ -1,7 +1,7 @@
-//! Standard output and standard error of a guest: the newest bytes, and no more.
+//! Standard output and standard error of a guest: the newest bytes, up to a limit.
 //!
-//! A pipe that fills up would make a guest's `print` fail, and Python turns that into an exception;
-//! a ring forgets.
+//! A full pipe would make a guest's `print` fail, which Python turns into an exception. A ring
+//! discards old bytes instead.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,10 +14,10 @@ use tokio::io::AsyncWrite;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
-/// How much a guest may write at once.
+/// Maximum number of bytes per write.
 const PERMIT: usize = 64 << 10;
 
-/// A shared ring of bytes.
+/// A shared ring buffer of bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct OutputRing {
     bytes: Arc<Mutex<VecDeque<u8>>>,
@@ -44,7 +44,7 @@ impl OutputRing {
         ring.extend(kept);
     }
 
-    /// The last `lines` lines, if anything was written.
+    /// Returns the last `lines` lines, if there is any output.
     pub(crate) fn tail(&self, lines: usize) -> Option<String> {
         let ring: Vec<u8> = self.lock().iter().copied().collect();
         let text = String::from_utf8_lossy(&ring);

@@ -1,4 +1,4 @@
-//! Layouts and rows, between the contract's records and the host's.
+//! Conversion of layouts and rows between the contract's records and the host's.
 
 use veeksha_ports::{
     ArrivalColumn, CellType, Column, Grouping, Layout, MostFrequent, TimeUnit, TraceFacts, TraceGroup,

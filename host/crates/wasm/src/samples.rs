@@ -1,4 +1,4 @@
-//! The samples that a metric plugin gives: whether they can be used.
+//! Validation of the samples that a metric plugin returns.
 
 use veeksha_model::{MetricDefinition, RequestRecord};
 use veeksha_ports::PluginSample;
@@ -7,16 +7,16 @@ use crate::bindings::metric as wit;
 use crate::completions::named;
 use crate::text::grouped;
 
-/// A sample that cannot be used.
+/// An invalid sample.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Unusable {
     pub(crate) why: String,
-    /// The request that it was to describe, by its place in the batch.
+    /// The request of the sample, by its index in the batch.
     pub(crate) of: Option<usize>,
 }
 
-/// Puts the samples of a call behind those in `into`. The call was shown `count` of `requests` from
-/// `first` on; afterwards a sample's request is its place among all of them.
+/// Appends the samples of a call to `into`. The call received `count` of `requests` from `first`
+/// on; the indices are converted to those of the whole batch.
 pub(crate) fn append(
     samples: Vec<wit::Sample>,
     definitions: &[MetricDefinition],

@@ -1,4 +1,4 @@
-//! A session generator: whole sessions ahead of time.
+//! A session generator: whole sessions, generated in advance.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ const SESSIONS: &str = "workload.sessions";
 /// An open workload of a component.
 pub(crate) struct WasmSessions {
     workload: RenewableResource<Guest>,
-    /// The workload's length, once it was asked; the inner `None` is an endless workload.
+    /// The workload's length, after the first query; the inner `None` is an endless workload.
     length: Option<Option<u64>>,
 }
 
@@ -40,7 +40,7 @@ impl WasmSessions {
         Ok(convert::guarantees(answer))
     }
 
-    /// One call of the guest.
+    /// Requests some sessions in one call of the guest.
     fn ask(&mut self, first: u64, count: u32) -> Result<Vec<Session>, PluginFailure> {
         let input = || Some(format!("first = {first}, count = {count}"));
         let answer = self.workload.call(SESSIONS, input, |store, guest, workload| {
@@ -91,7 +91,7 @@ impl SessionSource for WasmSessions {
             return self.ask(first, count);
         }
         // The WASI stand-ins restart with each call, so a session sees the same ones only if it is
-        // made in a separate call.
+        // generated in a separate call.
         let mut sessions = Vec::with_capacity(count as usize);
         for index in first..first.saturating_add(u64::from(count)) {
             sessions.append(&mut self.ask(index, 1)?);

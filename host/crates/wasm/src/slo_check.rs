@@ -1,4 +1,4 @@
-//! An SLO check: judges a run by its results.
+//! An SLO check on the results of a run.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use crate::text::{cut, grouped, one_line};
 
 const CHECK: &str = "checker.check";
 
-/// Verdicts that one check may return.
+/// Maximum number of verdicts per check.
 const MAX_VERDICTS: usize = 1000;
-/// The longest name of a verdict, in characters; the rest is cut.
+/// Maximum length of a verdict's name, in characters; the rest is cut.
 const MAX_NAME_CHARS: usize = 200;
-/// The longest detail of a verdict, in characters; the rest is cut.
+/// Maximum length of a verdict's detail, in characters; the rest is cut.
 const MAX_DETAIL_CHARS: usize = 500;
 
 /// A check with a configuration and grants. Each check of a run uses a new instance.
@@ -56,7 +56,10 @@ impl SloCheck for WasmSloCheck {
     }
 }
 
-/// Converts the verdicts, or returns the reason why they cannot be used.
+/// Converts the verdicts.
+///
+/// # Errors
+/// If they are invalid; the error is the reason.
 fn convert_verdicts(verdicts: Vec<Verdict>) -> Result<Vec<SloVerdict>, String> {
     if verdicts.is_empty() {
         return Err("it gave no verdict".into());

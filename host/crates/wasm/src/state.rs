@@ -16,11 +16,11 @@ use crate::ticker::Ticks;
 use crate::wasi::{NO_SESSION, StandInClock};
 use crate::{text, wasi};
 
-/// Handles (open blobs, streams, pollables) that one guest may hold at once.
+/// Maximum number of handles (open blobs, streams, pollables) of one guest.
 const MAX_HANDLES: usize = 1024;
-/// Lines that one call may log.
+/// Maximum number of lines that one call may log.
 const MAX_LINES_PER_CALL: u32 = 256;
-/// The longest logged line, in characters.
+/// Maximum length of a log line, in characters.
 const MAX_LINE_CHARS: usize = 4096;
 
 /// A store's state.
@@ -32,7 +32,7 @@ pub(crate) struct HostState {
     pub(crate) clock: StandInClock,
     pub(crate) seed: u64,
     pub(crate) tokens: Option<Arc<dyn TokenCounter>>,
-    /// The longest text of one call of `tokens.count`, in bytes.
+    /// Maximum length of the text of one call of `tokens.count`, in bytes.
     pub(crate) count_bytes: usize,
     pub(crate) blobs: BTreeMap<String, PathBuf>,
     /// The time that the host took during the running call.

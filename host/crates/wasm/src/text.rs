@@ -1,6 +1,6 @@
-//! Cutting texts that come from outside to a bounded length.
+//! Truncation of external text to a bounded length.
 
-/// At most `limit` characters of `text`; an ellipsis marks the cut.
+/// Returns at most `limit` characters of `text`; an ellipsis marks the cut.
 pub(crate) fn cut(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {
         None => text.to_owned(),
@@ -8,9 +8,10 @@ pub(crate) fn cut(text: &str, limit: usize) -> String {
     }
 }
 
-/// As [`cut`], on one line: each run of white space becomes a space.
+/// Cuts like [`cut`], on one line: each run of white space becomes a space.
 pub(crate) fn one_line(text: &str, limit: usize) -> String {
-    // Looks only at the part that can survive; a flood of text is not walked to its end.
+    // Reads only the part that can remain, so that the cost does not depend on the length of the
+    // text.
     let head: String = text.chars().take(limit.saturating_mul(2)).collect();
     let shorter = head.len() < text.len();
     let joined = head.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -22,7 +23,7 @@ pub(crate) fn one_line(text: &str, limit: usize) -> String {
     }
 }
 
-/// A count with its thousands set apart: `1,000,000`.
+/// Formats a count with thousands separators: `1,000,000`.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);

@@ -20,8 +20,8 @@ impl Ticks {
     }
 }
 
-/// Starts a thread that advances the engine's epoch every [`Limits::TICK`]. It ends within a tick
-/// of the engine.
+/// Starts a thread that advances the engine's epoch every [`Limits::TICK`]. It ends at most one
+/// tick after the engine.
 pub(crate) fn start(engine: &Engine) -> io::Result<Ticks> {
     let weak = engine.weak();
     let ticks = Ticks::default();
@@ -40,8 +40,8 @@ pub(crate) fn start(engine: &Engine) -> io::Result<Ticks> {
     Ok(ticks)
 }
 
-/// Epochs that may begin during a call: at least the deadline, at most one tick more. The tick that
-/// is already running counts, hence the extra one.
+/// Returns the number of epochs that may begin during a call: at least the deadline, at most one
+/// tick more. The tick that is already running counts, hence the extra one.
 pub(crate) fn epochs(deadline: Duration) -> u64 {
     let ticks = deadline.as_nanos().div_ceil(Limits::TICK.as_nanos());
     u64::try_from(ticks)
@@ -60,8 +60,8 @@ mod tests {
         assert_eq!([of(0), of(10), of(11), of(10_000)], [1, 2, 3, 1001]);
     }
 
-    /// The thread is found by its name among the threads of this process; no other unit test has an
-    /// engine.
+    /// The thread is identified by its name among the threads of this process; no other unit test
+    /// has an engine.
     #[cfg(target_os = "linux")]
     #[test]
     fn the_thread_ends_with_its_engine() {

@@ -65,7 +65,7 @@ impl WasmFlavor {
         convert::refusal(&self.0.bound.loaded.name, function, Some(input), error)
     }
 
-    /// One call of the guest for the sessions of some groups.
+    /// Requests the sessions of some groups in one call of the guest.
     fn ask(
         &mut self,
         facts: &Facts,
@@ -135,7 +135,7 @@ impl Flavor for WasmFlavor {
             return self.ask(&facts, epoch, groups, &rows);
         }
         // The WASI stand-ins restart with each call, so a session sees the same ones only if it is
-        // made in a separate call.
+        // generated in a separate call.
         let mut sessions = Vec::with_capacity(groups.len());
         for (group, row) in groups.chunks(1).zip(rows.chunks(1)) {
             sessions.append(&mut self.ask(&facts, epoch, group, row)?);

@@ -1,4 +1,4 @@
-//! Turns wasmtime's errors into reports that a plugin's author can act on.
+//! Conversion of wasmtime's errors to reports for a plugin's author.
 
 use veeksha_ports::{Frame, PluginFailure, PluginFailureKind};
 use wasmtime::{Trap, WasmBacktrace};
@@ -9,20 +9,20 @@ use crate::memory::MemoryRefused;
 use crate::state::HostState;
 use crate::text;
 
-/// Frames shown.
+/// Maximum number of frames in a report.
 const FRAMES: usize = 12;
-/// Characters of a function's name shown.
+/// Maximum length of a function's name, in characters.
 const FUNCTION: usize = 200;
-/// Lines of the guest's output shown.
+/// Maximum number of lines of the guest's output.
 const OUTPUT_LINES: usize = 20;
-/// Characters of such a line shown.
+/// Maximum length of an output line, in characters.
 const OUTPUT_LINE: usize = 300;
-/// Characters of a message shown.
+/// Maximum length of a message, in characters.
 const MESSAGE: usize = 1000;
-/// How wasmtime words its private `HostcallFuelExhausted`.
+/// The message of wasmtime's private `HostcallFuelExhausted`.
 const TOO_MUCH_DATA: &str = "too much data is being copied between the host and the guest";
 
-/// The report of a call that did not return.
+/// Returns the report of a call that did not return.
 pub(crate) fn failure(
     error: &wasmtime::Error,
     state: &HostState,
@@ -85,7 +85,7 @@ fn cause(error: &wasmtime::Error, state: &HostState, limits: &Limits) -> (Plugin
     }
 }
 
-/// Each line cut to a length that a report can show.
+/// Cuts each line to the maximum length in a report.
 fn lines_cut(tail: &str) -> String {
     tail.lines()
         .map(|line| text::cut(line, OUTPUT_LINE))
@@ -93,7 +93,8 @@ fn lines_cut(tail: &str) -> String {
         .join("\n")
 }
 
-/// The message of a panic that a runtime printed: from the line with `panicked at` to the end.
+/// Returns the message of a panic that a runtime printed: from the line with `panicked at` to the
+/// end.
 fn panic_on_stderr(state: &HostState) -> Option<String> {
     let tail = state.output.tail(OUTPUT_LINES)?;
     let at = tail.rfind("panicked at")?;
@@ -104,7 +105,7 @@ fn panic_on_stderr(state: &HostState) -> Option<String> {
     Some(message.join(" "))
 }
 
-/// The frames of the plugin's own source; all named ones if there are no line tables.
+/// Returns the frames of the plugin's source. Without line tables, returns all named frames.
 fn frames(backtrace: &WasmBacktrace) -> Vec<Frame> {
     let mut all = Vec::new();
     for frame in backtrace.frames() {
@@ -136,7 +137,7 @@ fn frames(backtrace: &WasmBacktrace) -> Vec<Frame> {
     own
 }
 
-/// Whether a source file is the author's, and not a language's runtime.
+/// Returns true if a source file belongs to the author, not to a language's runtime.
 fn is_authors(file: &str) -> bool {
     const RUNTIMES: [&str; 8] = [
         "/rustc/",
@@ -164,7 +165,7 @@ fn is_runtime(function: &str) -> bool {
     RUNTIMES.iter().any(|runtime| function.contains(runtime))
 }
 
-/// A function's name as its author wrote it: Rust's mangling and hash are undone.
+/// Returns a function's name as in the source: without Rust's mangling and hash.
 fn readable(name: &str) -> String {
     text::cut(&format!("{:#}", rustc_demangle::demangle(name)), FUNCTION)
 }

@@ -13,7 +13,7 @@ use crate::text::{cut, grouped};
 
 /// The exclusive upper bound of times, which every guest language can represent.
 const TIME_END: u64 = 1 << 53;
-/// Tokens of the synthetic text of one request, beyond every existing context window.
+/// Maximum number of synthetic tokens of one request, beyond every existing context window.
 const MAX_SYNTHETIC_TOKENS: u64 = 1 << 24;
 
 /// Checks a whole session.
@@ -43,7 +43,7 @@ fn request(request: &Request) -> Result<(), String> {
     request.body.as_deref().map_or(Ok(()), object)
 }
 
-/// The recording of a request.
+/// Checks the recorded data of a request.
 fn replay(replay: &Replay) -> Result<(), String> {
     let recorded = &replay.recorded;
     for (what, nanos) in [("at", recorded.at), ("latency", recorded.latency)] {

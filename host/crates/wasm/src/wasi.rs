@@ -1,10 +1,10 @@
-//! WASI for guests that import it: nothing of the machine, and the same in every run.
+//! Deterministic WASI for guests that import it, without access to the machine.
 //!
 //! No files, no environment, no arguments, no sockets. The wall clock is constant, the monotonic
-//! clock counts its readings, sleeping takes no time but advances that clock, and random bytes
-//! follow from the run's seed. Clocks and random bytes restart for each session, so that a session
-//! does not depend on the sessions that the instance made before. They exist so that guests whose
-//! runtime asks for them still run, and run the same way twice.
+//! clock counts its readings, sleeping takes no time but advances that clock, and random bytes are
+//! derived from the run's seed. Clocks and random bytes restart for each session, so that a session
+//! does not depend on earlier sessions of the instance. They exist so that guests whose runtime
+//! requires them run, with the same result each time.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -22,13 +22,14 @@ use crate::ring::OutputRing;
 const WALL_CLOCK: Duration = Duration::from_secs(1_767_225_600);
 /// The advance of the monotonic clock with each reading.
 const STEP_NANOS: u64 = 1_000;
-/// Random bytes that one call of the guest may ask for.
+/// Maximum number of random bytes per call of the guest.
 const MAX_RANDOM_BYTES: u64 = 1 << 20;
 /// The session whose streams serve calls outside any session. The contract keeps real sessions
 /// below 2^53.
 pub(crate) const NO_SESSION: u64 = u64::MAX;
 
-/// The context of a store for one call: `call` counts the calls about a session, from 0.
+/// Returns the WASI context of a store for one call. `call` counts the calls about a session, from
+/// 0.
 pub(crate) fn stand_ins(seed: u64, session: u64, call: u64, output: &OutputRing) -> WasiCtx {
     let stream = |name: &str| {
         if call == 0 {
@@ -106,7 +107,7 @@ pub(crate) struct ClockView<'a> {
     pub(crate) table: &'a mut ResourceTable,
 }
 
-/// A sleep that is over at once.
+/// A sleep that completes immediately.
 struct ElapsedSleep;
 
 #[wasmtime_wasi::async_trait]

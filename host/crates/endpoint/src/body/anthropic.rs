@@ -44,7 +44,7 @@ impl Said<'_> {
     }
 }
 
-/// Writes the value of `system`. Returns false if there are no system messages.
+/// Writes the value of `system` and returns true, if the conversation has system messages.
 pub(super) fn write_system(out: &mut Vec<u8>, conversation: &Conversation<'_>) -> bool {
     let texts: Vec<&str> = conversation.system().map(|message| &*message.text).collect();
     match texts.as_slice() {

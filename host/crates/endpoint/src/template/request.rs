@@ -60,7 +60,7 @@ impl RequestTemplate {
         }
     }
 
-    /// Returns the members with their values: name and JSON. Omits members whose placeholder has no
+    /// Calls `member` with the name and JSON of each member. Skips members whose placeholder has no
     /// value and members for which `taken` returns true.
     pub(crate) fn fill(
         &self,

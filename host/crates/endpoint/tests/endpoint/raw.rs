@@ -164,7 +164,7 @@ fn a_plugin_that_fails_or_says_nothing_is_no_answer() {
     });
     assert_eq!(verdict.chunks.len(), 2);
     assert_eq!(verdict.result.unwrap_err().class, ErrorClass::Truncated);
-    // `decode` is not called without events.
+    // `decode` is called only with events.
     let stream = RawStream::new(Framing::EventStream, 100);
     let Ok(verdict) = stream.finish(stamp(1), None, BodyEnd::Complete, |_| -> Result<_, Infallible> {
         unreachable!("no event came")

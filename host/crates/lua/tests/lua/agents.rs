@@ -1,4 +1,4 @@
-//! Agents: straight-line code that waits for answers.
+//! Agents: sequential code that awaits answers.
 
 use std::collections::HashMap;
 
@@ -57,8 +57,8 @@ fn an_agent_plans_calls_tools_in_parallel_and_combines() {
         (node(2), vec![1], Some(node(1)))
     );
     assert_eq!((database.node, database.wait_after_ready), (node(3), 350_000_000));
-    // The answers come in the other order; the agent goes on only when it has both, and gets them
-    // in its own order.
+    // The answers come in reverse order; the agent continues only when it has both, and receives
+    // them in request order.
     let step = go(&mut *agents, 3, "B");
     assert_eq!(
         step,
@@ -383,7 +383,7 @@ fn a_finished_session_is_forgotten() {
     );
 }
 
-/// Runs sessions to their end; `order` chooses which of the open requests is answered next.
+/// Runs sessions to their end; `order` selects the open request that is answered next.
 fn run_all(
     folder: &Folder,
     sessions: u64,
@@ -454,7 +454,7 @@ fn many_sessions_live_at_once() {
     assert!(seen.values().all(|requests| requests.len() == 3));
 }
 
-/// `scenarios/agent.lua` passes the scenario's own check, and runs to its end on both branches.
+/// `scenarios/agent.lua` passes the scenario's check, and runs to its end on both branches.
 #[test]
 fn the_agent_of_the_scenarios_folder_runs() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../scenarios/agent.lua");

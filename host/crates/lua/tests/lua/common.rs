@@ -1,4 +1,4 @@
-//! Scenarios written to a folder of their own, and short ways to open them.
+//! Scenarios in temporary folders, and helpers to open them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ impl Folder {
         }
     }
 
-    /// Deadlines that a test of them can wait for.
+    /// Sets deadlines short enough for tests.
     pub(crate) fn hurried(mut self) -> Self {
         self.limits.load_deadline = Duration::from_millis(300);
         self.limits.call_deadline = Duration::from_millis(300);
@@ -56,7 +56,7 @@ impl Folder {
         LuaScenario::load(&self.path(), self.limits)
     }
 
-    /// The error of loading, with the folder's name cut out.
+    /// Returns the error of loading, without the folder's name.
     pub(crate) fn load_error(&self) -> String {
         self.clean(&self.load().expect_err("the scenario should not load").to_string())
     }
@@ -104,21 +104,21 @@ impl Folder {
     }
 }
 
-/// A scenario whose session function has this body.
+/// Creates a scenario whose session function has this body.
 pub(crate) fn sessions(body: &str) -> Folder {
     Folder::new(&format!(
         "return {{ session_generator = {{ type = \"lua\", sessions = function(index, rng)\n{body}\nend }} }}"
     ))
 }
 
-/// A scenario whose agent has this body.
+/// Creates a scenario whose agent has this body.
 pub(crate) fn agent(body: &str) -> Folder {
     Folder::new(&format!(
         "return {{ session_generator = {{ type = \"lua\", agent = function(session)\n{body}\nend }} }}"
     ))
 }
 
-/// Session 0 of a session function with this body.
+/// Returns session 0 of a session function with this body.
 pub(crate) fn first(body: &str) -> Result<Session, PluginFailure> {
     sessions(body)
         .planned(1, None)
@@ -126,7 +126,7 @@ pub(crate) fn first(body: &str) -> Result<Session, PluginFailure> {
         .map(|mut sessions| sessions.remove(0))
 }
 
-/// The failure of session 0.
+/// Returns the failure of session 0.
 pub(crate) fn first_failure(body: &str) -> PluginFailure {
     first(body).expect_err("the session should fail")
 }

@@ -1,5 +1,4 @@
-//! Metrics and checks: what they are given, what they may return, and what happens when they
-//! misbehave.
+//! Metrics and checks: their arguments, valid return values, and misbehavior.
 
 mod judging;
 mod observing;
@@ -23,10 +22,10 @@ use veeksha_scenario::Evaluator;
 
 use crate::common::Folder;
 
-/// Milliseconds.
+/// Nanoseconds per millisecond.
 const MS: Nanos = 1_000_000;
 
-/// A request of session 17: dispatched at 100 ms, chunks at 200, 250 and 450 ms.
+/// Returns a request of session 17: dispatched at 100 ms, chunks at 200, 250 and 450 ms.
 fn request(node: u32) -> RequestRecord {
     let chunk = |at: Nanos, kind| Chunk {
         at: at * MS,
@@ -111,7 +110,7 @@ fn failed(node: u32, class: ErrorClass) -> RequestRecord {
     }
 }
 
-/// The evaluator that a file of its own returns.
+/// Loads the evaluator of a separate file.
 fn plugin(source: &str) -> (Folder, Result<LuaEvaluator, LuaError>) {
     let folder = Folder::new(source);
     let evaluator = folder
@@ -128,7 +127,7 @@ fn open(evaluator: &LuaEvaluator) -> OpenMetric {
     evaluator.metric.as_ref().unwrap().open().unwrap()
 }
 
-/// A metric `m` whose `observe` has this body.
+/// Opens a metric `m` whose `observe` has this body.
 fn observing(body: &str) -> OpenMetric {
     open(&evaluator(&format!(
         "return {{ metrics = {{ m = {{ observe = function(request)\n{body}\nend }} }} }}"
@@ -141,7 +140,7 @@ fn observe(body: &str, records: &[RequestRecord]) -> Result<Vec<PluginSample>, P
         .observe(&records.iter().collect::<Vec<_>>())
 }
 
-/// Whether an expression of `request` is true.
+/// Returns true if an expression of `request` is true.
 fn holds(record: &RequestRecord, expression: &str) -> bool {
     let made = observe(
         &format!("return if {expression} then 1 else 0"),
@@ -150,7 +149,7 @@ fn holds(record: &RequestRecord, expression: &str) -> bool {
     made.unwrap_or_else(|failure| panic!("{expression}: {failure}"))[0].value == 1.0
 }
 
-/// Results of a run that answer with what they were asked.
+/// Results of a run that return the arguments of each query.
 struct Asked;
 
 impl RunResults for Asked {
@@ -330,8 +329,8 @@ fn metrics_may_count_tokens_and_require_files() {
     assert_eq!(made[0].value, 3.0, "`stop and more` has three words");
 }
 
-/// The example of the SDK: gaps between chunks above 200 ms, of this request one of 200 ms and none
-/// above.
+/// The example of the SDK: gaps between chunks above 200 ms. This request has one of 200 ms and
+/// none above.
 #[test]
 fn the_example_of_the_sdk_measures_stalls() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../sdk/lua/stalls.lua");
@@ -399,11 +398,11 @@ fn the_example_of_the_sdk_measures_stalls() {
     );
     let verdicts = stalls.slo_check.unwrap().check(Arc::new(Asked)).unwrap();
     assert_eq!(verdicts.len(), 1);
-    // The results of this test know no such metric.
+    // The results of this test do not have this metric.
     assert_eq!((verdicts[0].met, verdicts[0].observed), (true, None));
 }
 
-/// What the scenario's check says of an evaluator is where its functions are found.
+/// The paths of evaluators in the scenario's check lead to their functions.
 #[test]
 fn checked_scenarios_name_their_evaluators() {
     let folder = Folder::new(
@@ -436,7 +435,7 @@ return {
     );
 }
 
-/// An expression of Lua, of any shape.
+/// Generates a Lua expression of any shape.
 fn any_value() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just("nil".to_owned()),
@@ -477,7 +476,7 @@ fn any_value() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever functions return is taken or refused, and what is taken is finite.
+    /// Any return value is accepted or refused, and accepted values are finite.
     #[test]
     fn anything_may_be_returned(value in any_value()) {
         let source = format!(

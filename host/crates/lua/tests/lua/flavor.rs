@@ -1,4 +1,4 @@
-//! Trace flavors: rows go in, sessions come out, and what is refused names the line, the group and
+//! Trace flavors: conversion of rows to sessions, and refusals that name the line, the group and
 //! its rows.
 
 use std::sync::Arc;
@@ -43,7 +43,7 @@ fn facts() -> TraceFacts {
     }
 }
 
-/// A group whose rows are these cells; row 10 of the trace is the first.
+/// Returns a group whose rows are these cells; row 10 of the trace is the first.
 fn group(index: u64, rows: &[&str]) -> TraceGroup {
     TraceGroup {
         index,
@@ -59,7 +59,7 @@ fn group(index: u64, rows: &[&str]) -> TraceGroup {
     }
 }
 
-/// A scenario whose flavor's session function has this body, on lines 2 and following.
+/// Creates a scenario whose flavor's session function has this body, on lines 2 and following.
 fn scenario(body: &str) -> Folder {
     Folder::new(&format!(
         "return {{ session_generator = {{ type = \"trace\", flavor = {{ type = \"lua\", session = function(group, trace, epoch, rng)\n\
@@ -83,7 +83,7 @@ fn open(folder: &Folder, seed: u64) -> Box<dyn Flavor> {
     factory(folder, seed, false).open().unwrap()
 }
 
-/// The session of one group of one row.
+/// Returns the session of one group of one row.
 fn one(body: &str, cells: &str) -> Result<Session, PluginFailure> {
     let sessions = open(&scenario(body), 1).sessions(&facts(), 0, &[group(3, &[cells])]);
     sessions.map(|mut sessions| sessions.remove(0))
@@ -173,8 +173,8 @@ return { requests = requests, arrives_at = group.rows[2].at, labels = { key = gr
     assert_eq!(b.replay.as_deref(), Some(&second));
 }
 
-/// Cells are what JSON says: tables, absent for null, whole numbers exact, and as text where Lua
-/// has no such number.
+/// Cells keep their JSON values: tables, absent for null, exact integers, and strings where Lua
+/// cannot represent the number.
 #[test]
 fn cells_keep_their_values() {
     let body = "local c = group.rows[1].cells
@@ -300,7 +300,7 @@ fn an_error_of_the_author_has_its_line_and_leaves_other_groups_alone() {
     assert_eq!(flavor.sessions(&facts(), 1, &[]).unwrap(), []);
 }
 
-/// What a flavor refuses on purpose can be skipped; a bug cannot.
+/// An intentional refusal of a flavor can be skipped; a bug cannot.
 #[test]
 fn nil_with_a_reason_refuses_a_group() {
     let failure = refused("return nil, `row {group.rows[1].number} has no ids`", "{}");
@@ -342,8 +342,8 @@ fn seeds(request: &Request) -> Vec<(Seed, u32)> {
         .collect()
 }
 
-/// Seeds computed apart from this code, by the definition of the contract's `seed_of`; lengths by
-/// Mooncake's own example: 6,955 tokens are 13 blocks of 512 and one of 299.
+/// Seeds computed independently of this code, from the definition of the contract's `seed_of`;
+/// lengths from Mooncake's example: 6,955 tokens are 13 blocks of 512 and one of 299.
 #[test]
 fn blocks_are_those_of_the_other_sdks() {
     let body = "return { { user = { 'so: ', blocks(group.rows[1].cells.hash_ids, 512, 6955, { scope = 'mooncake', epoch = epoch }) } } }";
@@ -449,8 +449,8 @@ fn blocks_that_do_not_fit_are_refused() {
     }
 }
 
-/// Text without a seed is new in each epoch and group, and the same however the groups are asked
-/// for.
+/// Text without a seed is different in each epoch and group, and independent of the order of the
+/// groups.
 #[test]
 fn machines_orders_and_repetition_change_nothing() {
     let folder = scenario("return { { user = synthetic(rng:int(5, 500)) }, { user = synthetic(5) } }");
@@ -569,7 +569,7 @@ fn a_flavor_says_what_it_is_and_what_it_lacks() {
     );
 }
 
-/// The same fields in a session function that has no trace.
+/// The same fields in a session function without a trace.
 #[test]
 fn session_functions_may_script_a_past() {
     let session = first(
@@ -641,7 +641,7 @@ fn an_agent_chooses_what_it_sends_but_has_no_past() {
     }
 }
 
-/// The scenario that the README shows is a whole one: it loads, and makes of two rows what it says.
+/// The scenario in the README is complete: it loads, and converts two rows as documented.
 #[test]
 fn the_example_of_the_readme_runs() {
     let readme = include_str!("../../../../../sdk/lua/README.md");

@@ -1,4 +1,4 @@
-//! Loading scenario files: what they may return, and every way in which they fail.
+//! Loading of scenario files: valid return values, and every kind of failure.
 
 use crate::common::Folder;
 use veeksha_lua::{LuaError, LuaKind, LuaLimits, LuaScenario};
@@ -221,7 +221,7 @@ fn an_endless_loop_ends_at_its_line_however_it_hides() {
     }
 }
 
-/// Each of these would take hours in one uninterruptible call of Luau's own library.
+/// Each of these would take hours in one uninterruptible call of Luau's library.
 #[test]
 fn long_library_calls_do_not_outlast_the_deadline() {
     let cases = [
@@ -239,7 +239,7 @@ fn long_library_calls_do_not_outlast_the_deadline() {
     );
 }
 
-/// The bounded functions must be the library's own where nothing needs bounding.
+/// The bounded functions must equal the library's where no bound applies.
 #[test]
 fn bounded_functions_agree_with_the_library() {
     let source = r##"
@@ -290,7 +290,7 @@ fn the_top_level_may_log() {
     assert_eq!(scenario.messages, expected);
 }
 
-/// A sweep is a loop.
+/// A sweep is written as a loop.
 #[test]
 fn a_list_of_scenarios_is_a_sweep() {
     let folder = Folder::new(

@@ -1,4 +1,4 @@
-//! Tests of the crate from outside, in one binary.
+//! Tests of the public API, in one binary.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

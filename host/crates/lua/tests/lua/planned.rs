@@ -1,4 +1,4 @@
-//! Session functions: what they return, and what is refused.
+//! Session functions: valid return values, and refusals.
 
 use crate::common::{Folder, first, first_failure, parents, sessions};
 use veeksha_lua::LuaKind;
@@ -397,7 +397,7 @@ fn machines_orders_and_repetition_change_nothing() {
     assert_ne!(expected[0], expected[1]);
 }
 
-/// The same words as the host's own stream, by the formulas that the README gives.
+/// The same words as the host's stream, by the formulas in the README.
 #[test]
 fn draws_are_those_of_the_host() {
     let session = first(
@@ -405,7 +405,7 @@ fn draws_are_those_of_the_host() {
          d = rng:normal(5, 2), e = rng:gamma(4, 0.5), f = rng:choice({ 'x', 'y', 'z' }), g = rng:gamma(4, 0), h = rng:int(-3, -3) } } } }",
     )
     .unwrap();
-    // Fields of a constructor are evaluated in the order in which they are written.
+    // Fields of a constructor are evaluated in source order.
     let mut draws = veeksha_stats::RandomStream::new(1, 0, "lua").draws();
     let expected = [
         (draws.below(6) + 1).to_string(),
@@ -498,8 +498,8 @@ fn info_says_what_the_workload_is() {
     }
 }
 
-/// Each of these names one value so often that a copy of all would be far larger than the machine's
-/// own limit.
+/// Each of these references one value so often that a copy would be far larger than the machine's
+/// limit.
 #[test]
 fn what_is_named_often_is_not_copied_without_end() {
     let cases = [
@@ -521,7 +521,7 @@ fn what_is_named_often_is_not_copied_without_end() {
     }
 }
 
-/// The text of segments stays in the virtual machine, where the limit counts it.
+/// The text of segments remains in the virtual machine, where the limit counts it.
 #[test]
 fn segments_count_towards_the_limit() {
     for made in ["text", "image"] {

@@ -1,4 +1,4 @@
-//! What a script cannot reach.
+//! Sandbox restrictions.
 
 use crate::common::{Folder, agent, answer, node, sessions};
 use veeksha_model::SessionId;
@@ -196,7 +196,7 @@ fn a_session_cannot_write_globals_or_scenario_tables() {
     );
 }
 
-/// A local outside the function cannot be locked: making the first session twice finds it.
+/// A local outside the function cannot be locked: creating the first session twice detects it.
 #[test]
 fn a_function_that_counts_is_found_out() {
     let source = |what: &str, call: &str| {

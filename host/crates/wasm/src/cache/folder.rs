@@ -1,4 +1,4 @@
-//! A folder that only its owner can look into, with files that only the owner can have written.
+//! A folder that only its owner can read, with files that only the owner can have written.
 
 use std::fs::{DirBuilder, File};
 use std::io::{self, Read, Write};
@@ -12,10 +12,10 @@ use rustix::fs::{
 };
 use rustix::process::{geteuid, getpid};
 
-/// The largest file that is read.
+/// Maximum size of a file that is read, in bytes.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// Why there is no cache. It is a note for the user, not a failure: everything works without.
+/// Reason for running without a cache. Reported as a note, not as a failure: the cache is optional.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CacheError {
     #[error("cannot make or open the folder {}: {error}", path.display())]
@@ -38,7 +38,8 @@ pub(crate) enum CacheError {
     Serialize(String),
 }
 
-/// An open folder. Files are named relative to it, so that it cannot be exchanged underneath us.
+/// An open folder. Files are opened relative to its descriptor, so that it cannot be replaced
+/// concurrently.
 #[derive(Debug)]
 pub(super) struct Folder {
     fd: OwnedFd,
@@ -46,7 +47,7 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// Opens a folder; makes it (and those above it), for the owner only, if it is not there.
+    /// Opens a folder. Creates it and missing parents, accessible to the owner only.
     pub(super) fn open(path: &Path) -> Result<Self, CacheError> {
         let failed = |error: io::Error| CacheError::Folder {
             path: path.to_owned(),
@@ -71,7 +72,7 @@ impl Folder {
         &self.path
     }
 
-    /// The bytes of a file, if it is there and nobody else can have written it.
+    /// Returns the bytes of a file, if it exists and only the owner can have written it.
     pub(super) fn read(&self, name: &str) -> Option<Vec<u8>> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = openat(&self.fd, name, flags, Mode::empty()).ok()?;
@@ -86,7 +87,7 @@ impl Folder {
         Some(bytes)
     }
 
-    /// Puts a file in its place, all at once; one that is there is replaced.
+    /// Writes a file atomically, replacing an existing one.
     pub(super) fn write(&self, name: &str, seal: &[u8], content: &[u8]) -> Result<(), CacheError> {
         let failed = |error: io::Error| CacheError::Write {
             path: self.path.join(name),
@@ -99,7 +100,7 @@ impl Folder {
         })
     }
 
-    /// Puts a file in its place unless there is one.
+    /// Creates a file atomically, unless it exists.
     pub(super) fn create(&self, name: &str, content: &[u8]) -> Result<(), CacheError> {
         let failed = |error: io::Error| CacheError::Write {
             path: self.path.join(name),
@@ -114,7 +115,7 @@ impl Folder {
         }
     }
 
-    /// Writes a new file under a name of its own.
+    /// Writes a new file under a unique name.
     fn temporary(&self, parts: &[&[u8]]) -> io::Result<String> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -122,7 +123,7 @@ impl Folder {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let open = || openat(&self.fd, &name, flags, Mode::RUSR | Mode::WUSR);
         let fd = match open() {
-            // Left by an earlier process with our number.
+            // Left by an earlier process with the same process id.
             Err(rustix::io::Errno::EXIST) => {
                 self.discard(&name);
                 open()
@@ -140,7 +141,7 @@ impl Folder {
     }
 
     fn discard(&self, name: &str) {
-        // Nothing depends on it: a file that stays is overwritten or ignored.
+        // Errors have no effect: a remaining file is overwritten or ignored.
         let _ = unlinkat(&self.fd, name, AtFlags::empty());
     }
 }

@@ -32,7 +32,7 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
-    /// Opens the cache below `cache_dir`, and makes it if it is not there.
+    /// Opens the cache below `cache_dir`, and creates it if it does not exist.
     pub(crate) fn open(cache_dir: &Path, engine: &Engine) -> Result<Self, CacheError> {
         let folder = Folder::open(&cache_dir.join(COMPONENTS))?;
         let key = Key::of(&folder)?;
@@ -43,14 +43,15 @@ impl Cache {
         })
     }
 
-    /// The compiled form of the component with this digest, if there is one that can be trusted.
+    /// Returns the compiled form of the component with this digest, if one with a valid seal is
+    /// stored.
     pub(crate) fn component(&self, engine: &Engine, digest: &str) -> Option<Component> {
         let name = self.name(digest, "cwasm");
         let sealed = self.folder.read(&name)?;
         deserialize::component(engine, &self.key.open(&name, sealed)?)
     }
 
-    /// Keeps a compiled form.
+    /// Stores a compiled form.
     pub(crate) fn keep_component(&self, digest: &str, component: &Component) -> Result<(), CacheError> {
         let bytes = component
             .serialize()
@@ -58,14 +59,14 @@ impl Cache {
         self.keep(&self.name(digest, "cwasm"), &bytes)
     }
 
-    /// What the component with this digest said of itself.
+    /// Returns the descriptor of the component with this digest.
     pub(crate) fn descriptor(&self, digest: &str) -> Option<Descriptor> {
         let name = self.name(digest, "describe");
         let sealed = self.folder.read(&name)?;
         serde_json::from_slice(self.key.open(&name, sealed)?.bytes()).ok()
     }
 
-    /// Keeps what a component said of itself.
+    /// Stores the descriptor of a component.
     pub(crate) fn keep_descriptor(&self, digest: &str, descriptor: &Descriptor) -> Result<(), CacheError> {
         let bytes =
             serde_json::to_vec(descriptor).map_err(|error| CacheError::Serialize(error.to_string()))?;
@@ -81,8 +82,8 @@ impl Cache {
     }
 }
 
-/// Tells engines apart whose machine code is not interchangeable: version, settings, processor
-/// features; and ours.
+/// Returns a key that distinguishes engines with incompatible machine code: wasmtime's version,
+/// settings, processor features, and this crate's version.
 fn fingerprint(engine: &Engine) -> String {
     struct Blake(blake3::Hasher);
     impl Hasher for Blake {

@@ -1,19 +1,19 @@
-//! Seals: a keyed hash in front of a file's content.
+//! Seals: a keyed hash that precedes a file's content.
 
 use std::fs::File;
 use std::io::Read;
 
 use super::folder::{CacheError, Folder};
 
-/// Bytes of a key and of a seal.
+/// Size of a key and of a seal, in bytes.
 pub(super) const SEAL_BYTES: usize = blake3::OUT_LEN;
-/// The file of the key, beside the sealed files.
+/// The file of the key, in the folder of the sealed files.
 const KEY_FILE: &str = "key";
 
-/// The user's secret.
+/// The user's secret key.
 pub(super) struct Key([u8; SEAL_BYTES]);
 
-/// Content whose seal was right. Only [`Key::open`] makes one.
+/// Content with a valid seal. Only [`Key::open`] creates one.
 pub(super) struct Opened(Vec<u8>);
 
 impl Opened {
@@ -23,7 +23,7 @@ impl Opened {
 }
 
 impl Key {
-    /// The key of a folder; made, from the system's randomness, if there is none.
+    /// Returns the key of a folder. Generates it from the system's randomness if there is none.
     pub(super) fn of(folder: &Folder) -> Result<Self, CacheError> {
         if folder.read(KEY_FILE).is_none() {
             let mut fresh = [0; SEAL_BYTES];
@@ -32,7 +32,7 @@ impl Key {
                 .map_err(CacheError::NoRandom)?;
             folder.create(KEY_FILE, &fresh)?;
         }
-        // Another process may have been first: what counts is what is there now.
+        // Another process may have created it first; the stored key is used.
         let bytes = folder
             .read(KEY_FILE)
             .ok_or_else(|| CacheError::Key(folder.path().join(KEY_FILE)))?;
@@ -42,13 +42,13 @@ impl Key {
         Ok(Key(key))
     }
 
-    /// The seal of `content` in a file called `name`: a sealed file that is renamed is no longer
-    /// sealed.
+    /// Returns the seal of `content` in a file named `name`: a renamed file is not sealed.
     pub(super) fn seal(&self, name: &str, content: &[u8]) -> [u8; SEAL_BYTES] {
         *self.hash(name, content).as_bytes()
     }
 
-    /// Takes `sealed` (a seal, then the content) if it was sealed under this name with this key.
+    /// Returns the content of `sealed` (a seal, then the content) if it was sealed under this name
+    /// with this key.
     pub(super) fn open(&self, name: &str, sealed: Vec<u8>) -> Option<Opened> {
         let (seal, content) = sealed.split_first_chunk::<SEAL_BYTES>()?;
         // `Hash` compares in constant time.
@@ -101,7 +101,7 @@ mod tests {
         }
     }
 
-    /// Without the length, the name's end could be taken for the content's beginning.
+    /// Without the length, the end of the name could be confused with the beginning of the content.
     #[test]
     fn name_and_content_do_not_run_together() {
         let key = Key([7; SEAL_BYTES]);

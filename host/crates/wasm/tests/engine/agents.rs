@@ -1,4 +1,4 @@
-//! Reactive generators: the way of a conversation, and what one agent's bug does to the others.
+//! Agent generators: life of a conversation, and isolation of one agent's bug from the others.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ fn sum(step: &AgentStep) -> u64 {
     label(&step.requests[0], "sum").parse().unwrap()
 }
 
-/// The fixture's own rule, computed here.
+/// Computes the fixture's rule.
 fn expected_sum(session: u64, answers: &[&str]) -> u64 {
     answers
         .concat()
@@ -187,8 +187,7 @@ fn a_long_answer_is_cut_in_the_report() {
     assert!(input.chars().count() < 300 && input.contains('…'), "{input}");
 }
 
-/// The heart of it: after one agent's trap the others go on as if nothing had been, in state and in
-/// numbers.
+/// After one agent's trap the others continue with unchanged state and node numbers.
 #[test]
 fn the_others_survive_a_trap() {
     let mut source = hostile(tight(), "{}");
@@ -236,7 +235,7 @@ fn traps_one_after_the_other_take_no_one_else() {
     }
 }
 
-/// Agents of other stores do not even have to be rebuilt: their instance counts on.
+/// Agents of other stores are not rebuilt: their instance keeps counting.
 #[test]
 fn a_trap_takes_only_its_own_store() {
     let mut source = hostile(
@@ -287,7 +286,7 @@ fn stores_are_replaced_after_so_many_agents() {
     assert_eq!(places, [0, 1, 2, 0, 1, 2, 0, 1, 2]);
 }
 
-/// A place that was given up is given again, up to the store's allowance.
+/// The capacity of an ended agent is reused, up to the store's limit.
 #[test]
 fn finished_agents_make_room() {
     let mut source = hostile(
@@ -380,7 +379,7 @@ fn steps_that_cannot_run_are_refused() {
     );
 }
 
-/// An error is an answer: the agent goes on, and is rebuilt with what the error did to it.
+/// An error is an ordinary answer: the agent continues, and a rebuild repeats the error's effect.
 #[test]
 fn an_error_does_not_end_an_agent() {
     let mut source = hostile(tight(), "{}");

@@ -1,5 +1,5 @@
-//! One rule, written in Lua and in a component: both are asked about the same requests, are told
-//! the same of them, and come to the same verdicts.
+//! Equivalence of a rule in Lua and in a component: both receive the same requests with the same
+//! data, and return the same verdicts.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use veeksha_wasm::Limits;
 use crate::records::{full, plain};
 use crate::support::{grants, load};
 
-/// The rule of the fixture `measure`, whose component says `output_tokens >= 3` without a look at
-/// how a request ended.
+/// The rule of the fixture `measure`, whose component tests `output_tokens >= 3` and ignores the
+/// status of a request.
 const RULE: &str = "return { good = function(request) return request.output_tokens >= 3 end }";
 
 fn in_lua(folder: &Path) -> Box<dyn RequestCheck> {
@@ -37,7 +37,7 @@ fn in_a_component() -> Box<dyn RequestCheck> {
     check.unwrap().open().unwrap()
 }
 
-/// Counts what it is asked about, and finds everything good.
+/// A check that accepts all requests and counts them.
 struct Gullible(AtomicUsize);
 
 impl RequestCheck for Gullible {
@@ -67,7 +67,7 @@ fn one_rule_has_one_verdict_in_both_languages() {
         output_tokens,
         ..record
     };
-    // Failures with enough tokens to be found good, were anybody asked.
+    // Failures with enough tokens to pass the check, if they were checked.
     let all = [
         tokens(3, plain(0, 0)),
         tokens(2, plain(1, 0)),
@@ -88,7 +88,7 @@ fn one_rule_has_one_verdict_in_both_languages() {
     let expected = vec![true, false, false, false, false, false, true, true];
     assert_eq!(veeksha_ports::judge(lua.as_mut(), &batch), Ok(expected.clone()));
     assert_eq!(veeksha_ports::judge(component.as_mut(), &batch), Ok(expected));
-    // Where nothing was answered, nobody is asked.
+    // Without an answered request, no check is called.
     let failures = &batch[2..5];
     assert_eq!(veeksha_ports::judge(lua.as_mut(), failures), Ok(vec![false; 3]));
     assert_eq!(

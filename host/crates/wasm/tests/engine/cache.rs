@@ -1,5 +1,5 @@
-//! The compile cache: used when it can be trusted, ignored and rewritten when it cannot, done
-//! without when it must be.
+//! The compile cache: used if it is valid, ignored and rewritten if it is not, optional if it is
+//! unavailable.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -17,7 +17,7 @@ fn engine(cache: &Path) -> PluginEngine {
     .unwrap()
 }
 
-/// Loads the fixture with a fresh engine, as the next process would, and sees that it works.
+/// Loads the fixture with a new engine, like another process, and checks that it works.
 fn load(cache: &Path) -> Plugin {
     let plugin = engine(cache).load("planned", &fixture("planned")).unwrap();
     assert_eq!(planned(&plugin, "{}", grants()).sessions(0, 2).unwrap().len(), 2);
@@ -75,7 +75,7 @@ fn everything_in_it_is_for_its_owner_only() {
     }
 }
 
-/// Each kind of damage: the file is not used, the plugin works, and the next process has a good
+/// Each kind of damage: the file is not used, the plugin works, and the next process has a valid
 /// file again.
 #[test]
 fn a_file_that_is_not_ours_is_compiled_over() {
@@ -162,7 +162,7 @@ fn two_caches_have_two_keys() {
     assert_ne!(key(&one), key(&other));
 }
 
-/// The cases in which there is no cache: the plugin works, and the user is told once why.
+/// Cases without a cache: the plugin works, and the reason is reported once.
 #[test]
 fn a_folder_that_cannot_be_trusted_is_done_without() {
     let open_to_all = tempfile::tempdir().unwrap();
@@ -238,7 +238,7 @@ fn a_poisoned_description_is_asked_for_again() {
     assert_eq!(fs::read(&kept[0]).unwrap(), good);
 }
 
-/// Many processes may start at once: each has a whole key and whole files at every moment.
+/// Many processes may start concurrently: each sees a complete key and complete files at any time.
 #[test]
 fn a_race_for_the_key_has_one_winner() {
     let folder = tempfile::tempdir().unwrap();

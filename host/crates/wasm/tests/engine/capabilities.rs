@@ -1,4 +1,4 @@
-//! What a plugin may ask of the host, and what happens if it was not given.
+//! Capabilities of a plugin, and the errors for those that were not granted.
 
 use std::fs;
 use std::sync::Arc;
@@ -129,7 +129,7 @@ fn files_need_a_grant() {
 fn a_granted_file_that_is_gone_is_an_error_not_a_trap() {
     let folder = tempfile::tempdir().unwrap();
     let plugin = load(tight(), "hostile-sessions");
-    // A pipe that nobody writes to must not be waited for.
+    // Opening a pipe without a writer must not block.
     let pipe = folder.path().join("pipe");
     assert!(
         std::process::Command::new("mkfifo")

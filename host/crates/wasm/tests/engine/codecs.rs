@@ -1,5 +1,5 @@
-//! Endpoint codecs: what requests look like comes back checked, what events mean comes back whole,
-//! and a codec that misbehaves is stopped in bounds, with the event on which it did.
+//! Endpoint codecs: shapes of requests are checked, event parts are complete, and a codec that
+//! misbehaves is stopped within limits, with a report of the event.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Barrier};
@@ -31,7 +31,7 @@ fn opening(limits: Limits, behaviour: &str) -> Result<PluginEndpoint, PluginFail
     )
 }
 
-/// `events` events, `good` all but the one at `bad`.
+/// Returns `events` events, all `good` except the one at `bad`.
 fn lines(events: usize, bad: usize) -> Vec<&'static [u8]> {
     let event = |index: usize| -> &'static [u8] { if index == bad { b"a bad line" } else { b"good" } };
     (0..events).map(event).collect()
@@ -169,7 +169,7 @@ fn every_kind_of_part_arrives_as_the_guest_made_it() {
     assert_eq!(codec.decode(&[]).unwrap(), Vec::<Vec<AnswerPart>>::new());
 }
 
-/// More events than one call takes, by number and by bytes; each must come back in its place.
+/// More events than one call accepts, by number and by bytes; the order is preserved.
 #[test]
 fn a_long_answer_keeps_its_order() {
     let codec = words();
@@ -194,8 +194,7 @@ fn a_long_answer_keeps_its_order() {
     );
 }
 
-/// Threads do not wait for one another: while one call is being made, another gets an instance of
-/// its own.
+/// Threads do not wait for each other: during one call, another thread gets a separate instance.
 #[test]
 fn threads_share_a_codec_and_not_an_instance() {
     let codec = behaving(
@@ -223,7 +222,7 @@ fn threads_share_a_codec_and_not_an_instance() {
     });
 }
 
-/// Four threads, each with answers of its own: nobody gets another's.
+/// Four threads with separate answers: each gets only its results.
 #[test]
 fn many_threads_read_their_own_answers() {
     let codec = words();
@@ -290,7 +289,7 @@ fn an_error_names_the_event_and_spares_the_instance() {
         failure.input.as_deref(),
         Some("event 64 of 64 (10 bytes): a bad line")
     );
-    // What is shown of an event is bounded and printable, whatever the event holds.
+    // The excerpt of an event is bounded and printable for any event.
     let long = [&b"bad\n\xff\0 "[..], "x".repeat(1 << 20).as_bytes()].concat();
     let shown = codec.decode(&[&long]).unwrap_err().input.unwrap();
     assert!(
@@ -303,8 +302,8 @@ fn an_error_names_the_event_and_spares_the_instance() {
     );
 }
 
-/// A codec that fails on every answer is not asked event by event for ever, and one that fails on
-/// many events at once is not blamed on one.
+/// The search for the event is bounded: for a codec that fails on every answer, and for one that
+/// fails only on many events at once, no event is named.
 #[test]
 fn the_event_is_looked_for_in_reason() {
     let crowd = behaving(tight(), "crowd").decode(&lines(5, 9)).unwrap_err();
@@ -349,8 +348,8 @@ fn results_that_do_not_fit_the_events_are_refused() {
     assert!(why("long-word").starts_with("the finish reason has 8,192 bytes"));
 }
 
-/// `tight` takes 8 MiB from one call: 16 MiB of text in one event, and 500,000 parts of one event,
-/// are more than that.
+/// `tight` accepts 8 MiB from one call: 16 MiB of text in one event, and 500,000 parts of one
+/// event, exceed that.
 #[test]
 fn gigantic_answers_are_refused() {
     for behaviour in ["huge", "many"] {
@@ -361,8 +360,7 @@ fn gigantic_answers_are_refused() {
             "it handed over more data in one call than is taken (8 MiB)"
         );
     }
-    // 5 MiB in each of two calls: what one call may say, all calls about an answer may say
-    // together.
+    // 5 MiB in each of two calls: the limit of one call also applies to all calls about an answer.
     let codec = behaving(tight(), "amplify");
     let said = codec.decode(&lines(256, 999)).unwrap();
     assert!(matches!(&said[0][..], [AnswerPart::Content(text)] if text.len() == 5 << 20));
@@ -403,7 +401,7 @@ fn a_store_serves_so_many_calls() {
         "calls",
     );
     let calls: Vec<_> = (0..6).map(|_| codec.decode(&[b"x"]).unwrap().remove(0)).collect();
-    // The endpoint was the first call of the first store.
+    // The query for the endpoint was the first call of the first store.
     assert_eq!(calls, ["1", "2", "1", "2", "3", "1"].map(content));
 }
 
@@ -466,7 +464,7 @@ fn a_codec_logs_in_its_own_name() {
     );
 }
 
-/// A codec made with the Rust SDK, as it lies in the repository.
+/// The example codec in the repository, built with the Rust SDK.
 #[test]
 fn the_example_reads_an_answer_of_its_server() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../plugins/dist/ollama.wasm");

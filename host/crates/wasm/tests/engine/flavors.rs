@@ -1,5 +1,5 @@
-//! Trace flavors: rows reach the guest as they are, sessions and turns come back whole, and what
-//! cannot be is refused.
+//! Trace flavors: rows arrive unchanged, sessions and turns are complete, and invalid results are
+//! refused.
 
 use std::time::Duration;
 
@@ -22,7 +22,8 @@ fn facts() -> TraceFacts {
     }
 }
 
-/// A group of `rows` rows, which are numbered from `10 * (index + 1)`; the first has no arrival.
+/// Returns a group of `rows` rows, which are numbered from `10 * (index + 1)`; the first has no
+/// arrival.
 fn group(index: u64, rows: u64) -> TraceGroup {
     let first = 10 * (index + 1);
     TraceGroup {
@@ -75,7 +76,7 @@ fn a_component_becomes_a_flavor() {
     assert!(info.granted.is_empty(), "it imports nothing");
 }
 
-/// What one kind can do, another cannot: the refusal says what the plugin is.
+/// A plugin of another kind is refused; the message names its actual kind.
 #[test]
 fn a_plugin_of_another_kind_is_refused_by_name() {
     let refusal = |failure: PluginFailure| {
@@ -153,8 +154,8 @@ fn a_layout_arrives_as_the_guest_made_it() {
     }
 }
 
-/// Every field goes in and comes out: the expected session is computed here from the fixture's
-/// rule.
+/// Every field is passed in both directions: the expected session is computed here from the
+/// fixture's rule.
 #[test]
 fn a_group_becomes_a_session_with_what_is_known_of_it() {
     let group = group(5, 4);
@@ -222,8 +223,7 @@ fn outline(request: &Request) -> (u32, Option<NodeId>, String, Replay) {
     )
 }
 
-/// However groups are cut into calls, and in whatever order they come, each gives the session it
-/// gives alone.
+/// The sessions do not depend on the split into calls or on the order of the groups.
 #[test]
 fn any_split_gives_the_same_sessions() {
     let groups: Vec<_> = (0..60).map(|index| group(index, 1 + index % 3)).collect();
@@ -382,7 +382,7 @@ fn a_store_is_replaced_when_it_is_worn_or_swollen() {
         ..tight()
     };
     let mut flavor = behaving(swollen, "swell");
-    // Each call leaks 8 MiB: unreplaced, the eighth one would meet the limit of 64 MiB.
+    // Each call leaks 8 MiB: without replacement, the eighth one would exceed the limit of 64 MiB.
     assert!((0..20).all(|_| (1..=3).contains(&calls(&mut flavor))));
 }
 

@@ -1,5 +1,5 @@
-//! Planned generators that misbehave: each is stopped in bounds, and the report says what its
-//! author needs.
+//! Session generators that misbehave: each is stopped within limits, with a useful report for its
+//! author.
 
 use std::time::{Duration, Instant};
 
@@ -94,12 +94,12 @@ fn an_endless_loop_is_stopped_close_to_its_deadline() {
             took >= Duration::from_millis(200),
             "stopped early, after {took:?}"
         );
-        // One tick of 10 ms late at most; the rest is for machines that are busy with other tests.
+        // At most one tick of 10 ms late; the rest is a margin for machines under load.
         assert!(took < Duration::from_millis(2000), "stopped late, after {took:?}");
     }
 }
 
-/// A deadline is per call: many short calls may together take longer.
+/// A deadline applies per call: many short calls may take longer in total.
 #[test]
 fn a_deadline_begins_anew_with_each_call() {
     let mut source = behaving(
@@ -232,7 +232,7 @@ fn sessions_that_cannot_run_are_refused_by_name() {
     );
 }
 
-/// The session's own number stands in the message, not its place in the answer.
+/// The message contains the session's number, not its index in the batch.
 #[test]
 fn the_refused_session_is_named_by_its_index() {
     let failure = behaving(tight(), "cyclic").sessions(5000, 2).unwrap_err();
@@ -274,7 +274,7 @@ fn a_store_is_replaced_after_its_calls() {
     };
     let plugin = load(limits, "hostile-sessions");
     let mut source = planned(&plugin, r#"{"behaviour": "calls"}"#, grants());
-    // `length` is asked once and is a call of the first store.
+    // `length` is queried once and is a call of the first store.
     let seen: Vec<u64> = (0..8)
         .map(|i| only_label(&source.sessions(i, 1).unwrap()[0]))
         .collect();
@@ -288,7 +288,7 @@ fn a_store_that_swells_is_replaced_before_it_meets_its_limit() {
         ..tight()
     };
     let mut source = behaving(limits, "swell");
-    // Each call leaks 8 MiB: unreplaced, the eighth one would meet the limit of 64 MiB.
+    // Each call leaks 8 MiB: without replacement, the eighth one would exceed the limit of 64 MiB.
     let seen: Vec<u64> = (0..20)
         .map(|i| only_label(&source.sessions(i, 1).unwrap()[0]))
         .collect();
@@ -309,7 +309,7 @@ fn a_store_that_swells_is_replaced_before_it_meets_its_limit() {
     );
 }
 
-/// One workload's trap is not another's.
+/// A trap of one workload does not affect another.
 #[test]
 fn a_trap_leaves_other_instances_alone() {
     let plugin = load(tight(), "hostile-sessions");

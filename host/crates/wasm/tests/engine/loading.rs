@@ -1,4 +1,4 @@
-//! What is no plugin is refused in plain words, before anything is compiled.
+//! Loading: invalid plugins are refused with a clear message before compilation.
 
 use std::fs;
 use std::path::Path;
@@ -77,7 +77,7 @@ fn an_unknown_import_is_named() {
     );
 }
 
-/// The interface's name alone is not enough: its functions must have the contract's types.
+/// The interface's name is not sufficient: its functions must have the contract's types.
 #[test]
 fn an_export_of_the_wrong_shape_is_refused() {
     let wrong = wat::parse_str(
@@ -131,7 +131,7 @@ fn a_patch_release_of_the_contract_is_taken() {
     assert_eq!(plugin.describe().unwrap().name, "planned");
 }
 
-/// The text of every file within a folder.
+/// Returns the text of every file in a folder.
 fn sources(path: &Path) -> String {
     if path.is_dir() {
         let entries = fs::read_dir(path).unwrap();
@@ -182,8 +182,7 @@ fn no_fixture_is_idle() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Whatever the bytes are, loading returns; and damage to a good component is an error or does
-    /// no harm.
+    /// For any bytes, loading returns; damage to a valid component is an error or has no effect.
     #[test]
     fn damaged_components_do_no_harm(at in any::<prop::sample::Index>(), bytes in proptest::collection::vec(any::<u8>(), 1..8)) {
         static ENGINE: std::sync::OnceLock<PluginEngine> = std::sync::OnceLock::new();

@@ -1,4 +1,5 @@
-//! The engine against real components: the fixtures of `tests/guests`, good ones and hostile ones.
+//! Tests of the engine with built components: the fixtures of `tests/guests`, valid and hostile
+//! ones.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,5 +1,5 @@
-//! Plugins that measure and judge: everything known of a request reaches them, what they say comes
-//! back whole, and one that misbehaves is stopped in bounds, with the request on which it did.
+//! Metrics and checks: plugins receive all data of a request, their results are complete, and one
+//! that misbehaves is stopped within limits, with a report of the request.
 
 mod hostile;
 mod sdk;
@@ -40,11 +40,11 @@ fn judging(limits: Limits, behaviour: &str) -> Result<Vec<SloVerdict>, PluginFai
     check.check(Arc::new(Run::default()))
 }
 
-/// Results that remember what they were asked.
+/// Results that record the queries.
 #[derive(Default)]
 struct Run {
     asked: Mutex<Vec<String>>,
-    /// How long a percentile takes.
+    /// Duration of a percentile query.
     slow: Duration,
 }
 
@@ -54,7 +54,7 @@ impl Run {
     }
 }
 
-/// Figures that are all different, for one more than `count` samples.
+/// Returns statistics with distinct values, for one more than `count` samples.
 fn figures(count: u64) -> MetricStats {
     let at = |place: u8| count as f64 + f64::from(place) / 8.0;
     MetricStats {
@@ -198,7 +198,7 @@ fn everything_known_of_a_request_arrives() {
             class: ErrorClass::Cancelled,
             message: String::new(),
         },
-        // More tokens than chunks, and nobody counted them.
+        // More tokens than chunks, and no count per chunk.
         output_tokens: 9,
         parents: vec![NodeId(7)],
         ..plain(2, 0)
@@ -250,7 +250,7 @@ fn everything_known_of_a_request_arrives() {
             "parents [7]; chunks [4000, 6000, 7000] [0, 0, 0] [1, 1, 1]; labels []; finish \"\"; class cancelled, message ; ",
         ],
     );
-    // What does not exist is the largest number of its column.
+    // An absent value is the maximum of its column.
     said(
         3,
         &[
@@ -282,8 +282,7 @@ fn everything_known_of_a_request_arrives() {
     assert_eq!(open.collector.finish().unwrap(), [sample(2, 4.0, 1.0, None)]);
 }
 
-/// More requests than one call takes; each sample keeps its request, and the collector what it
-/// counted.
+/// More requests than one call accepts; each sample keeps its request, and the collector its count.
 #[test]
 fn a_large_batch_keeps_its_order() {
     let mut collector = collecting(tight(), "good");
@@ -306,7 +305,7 @@ fn a_large_batch_keeps_its_order() {
     assert_eq!(judged, vec![true; 700]);
 }
 
-/// An answer with more events than a call takes is a call by itself.
+/// An answer with more events than one call accepts is a separate call.
 #[test]
 fn a_long_answer_arrives() {
     let long = RequestRecord {

@@ -1,4 +1,4 @@
-//! A planned generator that behaves: the same sessions in whatever way they are asked for.
+//! A valid session generator: the same sessions for any order and split of calls.
 
 use std::sync::Arc;
 use std::thread;
@@ -55,7 +55,7 @@ fn a_component_becomes_a_workload() {
     assert_eq!(source.sessions(0, 3).unwrap().len(), 3);
 }
 
-/// Every field comes through: the expected session is computed here from the fixture's rule and the
+/// Every field is preserved: the expected session is computed here from the fixture's rule and the
 /// contract's randomness.
 #[test]
 fn a_session_arrives_as_the_guest_made_it() {
@@ -177,8 +177,7 @@ fn another_seed_gives_other_sessions() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
-    /// However a range is cut into calls, and in whatever order they come, the sessions are those
-    /// of one call.
+    /// The sessions of a range do not depend on the split into calls or on their order.
     #[test]
     fn any_split_gives_the_same_sessions(
         cuts in proptest::collection::btree_set(1u64..60, 0..8),

@@ -1,4 +1,4 @@
-//! Sessions must not depend on the instance that makes them.
+//! Independence of sessions from the instance that generates them.
 
 use std::sync::Arc;
 
@@ -28,8 +28,8 @@ fn accepts_sessions_that_depend_on_their_index() {
     assert_eq!(failure_of("hostile-sessions", "good"), None);
 }
 
-/// Random bytes and clocks of WASI restart for each session, so the batches that an instance makes
-/// do not show in the sessions.
+/// Random bytes and clocks of WASI restart for each session, so sessions do not depend on an
+/// instance's batches.
 #[test]
 fn accepts_wasi_randomness_and_clocks() {
     assert_eq!(failure_of("wasi", "random"), None);
@@ -41,7 +41,7 @@ fn wasi_randomness_depends_on_the_session_alone() {
     let plugin = load(Limits::default(), "wasi");
     let open = || planned(&plugin, r#"{"behaviour": "random"}"#, grants());
     let batch = open().sessions(0, 6).unwrap();
-    // As three threads would make them.
+    // Simulates three threads.
     let mut threads = [open(), open(), open()];
     let spread: Vec<Session> = (0..6)
         .map(|index| threads[index as usize % 3].sessions(index, 1).unwrap().remove(0))

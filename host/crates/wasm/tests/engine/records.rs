@@ -1,10 +1,10 @@
-//! Finished requests.
+//! Finished requests for tests.
 
 use veeksha_model::{
     Chunk, ChunkKind, Held, Nanos, NodeId, Recorded, RequestId, RequestRecord, SessionId, StampSource, Usage,
 };
 
-/// An event of an answer.
+/// Returns an event of an answer.
 pub(crate) fn chunk(at: Nanos, kind: ChunkKind) -> Chunk {
     Chunk {
         at,
@@ -15,7 +15,7 @@ pub(crate) fn chunk(at: Nanos, kind: ChunkKind) -> Chunk {
     }
 }
 
-/// A request that was answered with three tokens in as many chunks.
+/// Returns a request that was answered with three tokens in three chunks.
 pub(crate) fn plain(session: u64, node: u32) -> RequestRecord {
     RequestRecord {
         intended: 1_000,
@@ -46,7 +46,7 @@ pub(crate) fn plain(session: u64, node: u32) -> RequestRecord {
     }
 }
 
-/// A request in which no two numbers are equal, so that none can stand in another's place.
+/// Returns a request with distinct numbers, so that swapped fields are detected.
 pub(crate) fn full() -> RequestRecord {
     RequestRecord {
         session_requests: 101,
@@ -108,7 +108,7 @@ pub(crate) fn full() -> RequestRecord {
     }
 }
 
-/// `count` requests, of which the one at `bad` is what `hostile-measure` calls bad.
+/// Returns `count` requests, of which the one at `bad` is bad according to `hostile-measure`.
 pub(crate) fn requests(count: usize, bad: usize) -> Vec<RequestRecord> {
     let request = |index: usize| RequestRecord {
         target_output_tokens: (index == bad).then_some(13),
@@ -117,7 +117,7 @@ pub(crate) fn requests(count: usize, bad: usize) -> Vec<RequestRecord> {
     (0..count).map(request).collect()
 }
 
-/// As a batch.
+/// Returns references to the requests.
 pub(crate) fn batch(requests: &[RequestRecord]) -> Vec<&RequestRecord> {
     requests.iter().collect()
 }

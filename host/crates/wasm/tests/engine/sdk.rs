@@ -1,4 +1,4 @@
-//! Components that were made with the Rust SDK, as their authors make them.
+//! Components built with the Rust SDK in the usual way.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ fn an_agent_plays_its_session() {
         log.lines(),
         [("sdk-agent".into(), LogLevel::Info, "session 9 begins".into())]
     );
-    // The SDK's draws are the host's: seed 42, session 9, the stream's name.
+    // The SDK's draws equal the host's: seed 42, session 9, the stream's name.
     let tokens = 10 + RandomStream::new(42, 9, "plan").draws().below(11);
     assert_eq!(
         first.requests[0].messages[0].content,
@@ -153,7 +153,7 @@ fn its_configuration_is_refused_with_the_place() {
     );
 }
 
-/// A panic's text comes through the SDK's hook, its place through the component's line tables.
+/// A panic's text comes from the SDK's hook, its location from the component's line tables.
 #[test]
 fn a_panic_names_the_authors_line() {
     let plugin = load(Limits::default(), "sdk-agent");

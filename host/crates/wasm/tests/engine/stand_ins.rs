@@ -1,4 +1,4 @@
-//! WASI: linked, harmless, and the same in every run.
+//! WASI stand-ins: linked, without side effects, deterministic.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ fn wasi_is_named_among_the_imports() {
     assert_eq!(load(tight(), "wasi").imports(), ["wasi"]);
 }
 
-/// Sleeping for a day is over at once, and the clocks say what was decided for them.
+/// Sleeping for a day returns immediately, and the clocks return the defined values.
 #[test]
 fn clocks_stand_in() {
     let clocks = seen("clocks", 1);
@@ -58,7 +58,7 @@ fn there_is_no_environment() {
     );
 }
 
-/// 20 MB through a buffer that holds 16 KiB: the guest notices nothing.
+/// 20 MB through a buffer of 16 KiB do not cause an error in the guest.
 #[test]
 fn a_flood_on_standard_error_is_swallowed() {
     assert_eq!(seen("flood", 1), BTreeMap::new());

@@ -1,4 +1,4 @@
-//! Loading fixtures, and grants that the tests can look into.
+//! Fixtures, and grants that the tests can inspect.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,19 +8,19 @@ use veeksha_model::{Request, Session};
 use veeksha_ports::{AgentSource, PluginFailure, SessionSource, Workload};
 use veeksha_wasm::{EngineOptions, Grants, Limits, LogLevel, LogSink, NoLog, Plugin, PluginEngine};
 
-/// The folder of the committed components.
+/// Returns the folder of the committed components.
 pub(crate) fn dist() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../tests/guests/dist")
 }
 
-/// The bytes of a fixture.
+/// Returns the bytes of a fixture.
 pub(crate) fn fixture(name: &str) -> Vec<u8> {
     let path = dist().join(name).with_extension("wasm");
     fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}; see tests/guests/README.md", path.display()))
 }
 
-/// Limits that make misbehaviour show quickly. The time is left long, because a machine that is
-/// busy with other things takes long to fill memory; a test of endless loops shortens it.
+/// Returns limits that expose misbehavior quickly. The deadline remains long, because filling
+/// memory is slow on a machine under load; a test of endless loops shortens it.
 pub(crate) fn tight() -> Limits {
     Limits {
         memory_bytes: 64 << 20,
@@ -29,8 +29,8 @@ pub(crate) fn tight() -> Limits {
     }
 }
 
-/// An engine whose cache all tests share, so that each fixture is compiled once. The cache itself
-/// is tested in `cache.rs`.
+/// Returns an engine with a cache shared by all tests, so that each fixture is compiled once. The
+/// cache itself is tested in `cache.rs`.
 pub(crate) fn engine(limits: Limits) -> PluginEngine {
     let cache_dir = Some(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("plugin-cache"));
     PluginEngine::new(EngineOptions {
@@ -49,7 +49,7 @@ pub(crate) fn grants() -> Grants {
     Grants::new(42, Arc::new(NoLog))
 }
 
-/// A sink that keeps what it is given.
+/// A sink that stores its lines.
 #[derive(Default)]
 pub(crate) struct Kept(Mutex<Vec<(String, LogLevel, String)>>);
 
@@ -86,13 +86,13 @@ pub(crate) fn reactive(plugin: &Plugin, config: &str, grants: Grants) -> Box<dyn
     }
 }
 
-/// The session generator `hostile-sessions` with one of its behaviours.
+/// Opens the session generator `hostile-sessions` with one of its behaviors.
 pub(crate) fn behaving(limits: Limits, behaviour: &str) -> Box<dyn SessionSource> {
     let plugin = load(limits, "hostile-sessions");
     planned(&plugin, &format!(r#"{{"behaviour": "{behaviour}"}}"#), grants())
 }
 
-/// A label of a request.
+/// Returns a label of a request.
 pub(crate) fn label<'a>(request: &'a Request, name: &str) -> &'a str {
     let found = request.labels.iter().find(|(key, _)| key == name);
     &found
@@ -100,7 +100,7 @@ pub(crate) fn label<'a>(request: &'a Request, name: &str) -> &'a str {
         .1
 }
 
-/// The label `label` of the only node of a session.
+/// Returns the label `label` of the only node of a session.
 pub(crate) fn only_label(session: &Session) -> u64 {
     label(&session.requests[0], "label").parse().unwrap()
 }

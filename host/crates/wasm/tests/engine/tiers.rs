@@ -1,4 +1,4 @@
-//! The SLO check in JavaScript, as it lies in the repository: a bound for each tier.
+//! The SLO check in JavaScript from the repository: a bound for each tier.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,7 +14,8 @@ fn file(name: &str) -> Vec<u8> {
     std::fs::read(folder.join(name)).unwrap()
 }
 
-/// What `sdk/js/build.mjs` writes into a component: the digest of its world and its script.
+/// Metadata that `sdk/js/build.mjs` writes into a component: the digest of its world and its
+/// script.
 #[test]
 fn the_component_is_made_of_the_source_beside_it() {
     use sha2::{Digest, Sha256};
@@ -106,7 +107,7 @@ fn each_tier_has_its_bound() {
         threshold,
         detail: detail.into(),
     };
-    // p99 of 1..=1000 ms lies at 1 + 999 * 0.99 = 990.01; of 1..=50 ms at 1 + 49 * 0.99 = 49.51.
+    // p99 of 1..=1000 ms is at 1 + 999 * 0.99 = 990.01; of 1..=50 ms at 1 + 49 * 0.99 = 49.51.
     assert_eq!(
         verdicts,
         [

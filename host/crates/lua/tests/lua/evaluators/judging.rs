@@ -1,4 +1,4 @@
-//! What `good` and `judge` are given, and what they may return.
+//! Arguments and valid return values of `good` and `judge`.
 
 use super::*;
 
@@ -26,8 +26,7 @@ fn good_says_true_false_or_nil() {
     assert_eq!(check.info().engine, "lua");
 }
 
-/// The engine shows a function what it is given; that nobody is asked about failures is
-/// `veeksha_ports::judge`'s part.
+/// The engine passes on every request; `veeksha_ports::judge` excludes failures.
 #[test]
 fn good_is_not_asked_about_failures() {
     let check = evaluator("return { good = function(request) return request.ttfc < 1 end }")
@@ -87,7 +86,7 @@ fn verdicts(body: &str) -> Result<Vec<SloVerdict>, PluginFailure> {
     check.check(Arc::new(Asked))
 }
 
-/// Whether an expression of `results` is true.
+/// Returns true if an expression of `results` is true.
 fn judged(expression: &str) -> bool {
     let body = format!("return {{ {{ name = 'x', met = ({expression}), threshold = 1 }} }}");
     verdicts(&body).unwrap_or_else(|failure| panic!("{expression}: {failure}"))[0].met
@@ -102,7 +101,7 @@ fn what_results_say() {
         "results:stats('ttfc').mean == 1 and results:stats('ttfc').std == 2 and results:stats('ttfc').min == 3",
         "results:stats('ttfc').max == 4 and results:stats('ttfc').p50 == 5 and results:stats('ttfc').p90 == 6",
         "results:stats('ttfc').p95 == 7 and results:stats('ttfc').p99 == 8",
-        // What was not measured is absent, and not 0.
+        // Missing measurements are absent, not 0.
         "results:stats('tbc').count == 0 and results:stats('tbc').p99 == nil and results:stats('tbc').mean == nil",
         "results:percentile('ttfc', 99.9) == 99.9 and results:percentile('tbc', 50) == nil",
         "results:percentile('ttfc', 50, { tier = 'gold', attempt = 2 }) == -50",

@@ -1,8 +1,8 @@
-//! What `observe` and `finish` are given, and what they may return.
+//! Arguments and valid return values of `observe` and `finish`.
 
 use super::*;
 
-/// Value, weight and request of each sample of request 17/2.
+/// Returns value, weight and request of each sample of request 17/2.
 fn samples(body: &str) -> Vec<(f64, f64)> {
     observe(body, &[request(2)])
         .unwrap_or_else(|failure| panic!("{failure}"))
@@ -64,7 +64,7 @@ fn a_request_without_an_answer_has_no_latency() {
         "request.status == 'cancelled'"
     ));
 
-    // What was observed of a broken answer stays, what describes a whole one does not exist.
+    // Observations of an incomplete answer remain; fields of a complete one are absent.
     let cut = RequestRecord {
         status: Status::Failed {
             class: ErrorClass::Truncated,
@@ -258,7 +258,7 @@ fn a_request_cannot_be_changed() {
         ));
         let failure = metric.collector.observe(&[&request(2)]).expect_err(body);
         assert!(failure.message.contains(message), "{body}: {failure}");
-        // The next request is none the worse.
+        // The next request is not affected.
         let next = metric.collector.observe(&[&request(5)]).unwrap();
         assert_eq!(next[0].value, 0.1, "{body}");
     }
@@ -296,7 +296,7 @@ return { metrics = { m = {
     }
 }
 
-/// The documented example of a metric with a memory: tokens of each session, told at the end.
+/// The documented example of a metric with state: tokens per session, reported at the end.
 #[test]
 fn a_metric_keeps_what_it_likes_and_tells_it_at_the_end() {
     let source = "
@@ -324,7 +324,7 @@ return { name = 'sessions', metrics = { session_tokens = {
             ..request(1)
         })
         .collect();
-    // However the requests are cut into batches.
+    // The result does not depend on batch sizes.
     for size in 1..=4 {
         let mut metric = open(&evaluator(source));
         let definition = &metric.definitions[0];
@@ -430,8 +430,7 @@ fn hostile_metrics_are_stopped() {
         run("local t = {} while true do t[#t + 1] = string.rep('x', 1000) end").kind,
         PluginFailureKind::Memory { .. } | PluginFailureKind::Deadline { .. }
     ));
-    // What runs in the host's own functions, and in coroutines, is under the same deadline and the
-    // same memory.
+    // The host's functions and coroutines run under the same deadline and memory limit.
     for bomb in [
         "return string.find(string.rep('a', 2000), string.rep('a*', 30) .. 'b')",
         "return (string.gsub(string.rep('a', 2000), string.rep('.-', 30) .. 'b', ''))",

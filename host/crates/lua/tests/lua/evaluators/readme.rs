@@ -1,8 +1,8 @@
-//! What the crate's README shows works.
+//! Examples of the crate's README.
 
 use super::*;
 
-/// The code block of the README that holds these words.
+/// Returns the code block of the README that contains `words`.
 fn of_the_readme(words: &str) -> String {
     let readme = include_str!("../../../../../../sdk/lua/README.md");
     let block = readme
@@ -32,8 +32,7 @@ fn the_evaluator_of_the_readme_works() {
         intended: 0,
         ..request(2)
     };
-    // 190 ms and no more are always good; 500 ms are not good for gold. (The first chunk comes at
-    // 200 ms.)
+    // Up to 190 ms is always good; 500 ms is not good for gold. (The first chunk comes at 200 ms.)
     let slow = |tier: &str| RequestRecord {
         chunks: late(0, tier)
             .chunks

@@ -1,4 +1,4 @@
-//! Plugins that misbehave are stopped in bounds, and told with what they did.
+//! Plugins that misbehave are stopped within limits, and the report describes the behavior.
 
 use super::*;
 
@@ -22,8 +22,8 @@ fn a_panic_names_the_authors_line_and_the_request() {
     let innermost = &failure.frames[0];
     assert!(innermost.function.ends_with("miscounted"), "{innermost:?}");
     assert_eq!(innermost.line, Some(line), "{innermost:?}");
-    // A metric with a hole is none: it has failed for the rest of the run, and says the same each
-    // time.
+    // An incomplete metric is not reported: it has failed for the rest of the run, with the same
+    // error each time.
     assert_eq!(collector.observe(&batch(&requests(1, 9))).unwrap_err(), failure);
     assert_eq!(collector.finish().unwrap_err(), failure);
 
@@ -54,8 +54,8 @@ fn an_error_of_the_plugin_is_its_own() {
     refused(judging(tight(), "error").unwrap_err());
 }
 
-/// One that fails only after all that it has seen is not blamed on a request, nor is one that fails
-/// on many at once.
+/// No request is named for a plugin that fails because of its accumulated state, or on many
+/// requests at once.
 #[test]
 fn nobody_is_blamed_without_evidence() {
     let mut late = collecting(tight(), "late");
@@ -113,7 +113,7 @@ fn samples_that_are_none_are_refused_by_name() {
         why("weight-negative"),
         of_the_request(&format!("has the weight -1; {weights}"))
     );
-    // The second call of the batch is shown 44 requests.
+    // The second call of the batch receives 44 requests.
     let call = "44 requests, beginning with request 256/0 (257 of 300)".to_owned();
     assert_eq!(
         why("metric"),
@@ -223,7 +223,7 @@ fn verdicts_that_are_none_are_refused() {
     assert_eq!(good("keep"), verdict, "a handle that is kept goes with the store");
 }
 
-/// A question that cannot be answered ends the check, with the reason.
+/// An invalid query ends the check, with the reason.
 #[test]
 fn questions_that_cannot_be_are_refused() {
     let why = |behaviour: &str| {
@@ -242,7 +242,7 @@ fn questions_that_cannot_be_are_refused() {
     );
 }
 
-/// What is no UTF-8 is no text of the contract: it does not come in.
+/// Text that is not UTF-8 violates the contract and is refused.
 #[test]
 fn bytes_that_are_no_text_are_refused() {
     for failure in [
@@ -254,7 +254,7 @@ fn bytes_that_are_no_text_are_refused() {
     }
 }
 
-/// The workload's labels are not the plugin's fault: a batch of them is cut so that it fits.
+/// Labels come from the workload, not from the plugin: a batch is split to fit the plugin's memory.
 #[test]
 fn long_labels_do_not_use_up_the_plugins_memory() {
     let labelled = |session: u64| RequestRecord {
@@ -290,8 +290,7 @@ fn nobody_waits_for_an_endless_loop() {
     stopped(judging(limits(), "loop").unwrap_err());
 }
 
-/// `measure` asks for two percentiles. Their time is the host's: it does not use up the plugin's,
-/// and has a bound of its own.
+/// `measure` queries two percentiles. Their time is charged to the host, with a separate limit.
 #[test]
 fn a_check_is_not_blamed_for_slow_answers() {
     let check = |results_deadline| {
@@ -341,8 +340,7 @@ fn nobody_takes_more_than_is_given() {
             .observe(&batch(&all))
             .unwrap_err(),
     );
-    // A collector may not be replaced, so what it keeps of every batch ends it; a check may be, so
-    // it goes on.
+    // A collector cannot be replaced, so a leak ends it; a check can be, so it continues.
     let mut collector = collecting(tight(), "leak");
     let ended = (0..64).find_map(|_| collector.observe(&batch(&all)).err());
     refused(ended.unwrap());

@@ -1,8 +1,8 @@
-//! Metrics and checks made with the SDK.
+//! Metrics and checks built with the SDK.
 
 use super::*;
 
-/// The three kinds of one component made with the SDK.
+/// The three kinds of one component built with the SDK.
 #[test]
 fn the_sdk_measures_and_judges() {
     let plugin = load(Limits::default(), "sdk-measure");
@@ -57,7 +57,7 @@ fn the_sdk_measures_and_judges() {
         .map(|verdict| (verdict.name.as_str(), verdict.met, verdict.observed))
         .collect();
     // `Run` has no samples of `mine`, a p99 of 1.0 for `ttfc` unfiltered, and one window of two
-    // that holds any.
+    // with samples.
     assert_eq!(
         met,
         [
