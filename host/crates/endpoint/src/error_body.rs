@@ -12,8 +12,9 @@ pub struct ServerError {
 }
 
 /// Finds the error in a JSON value: `{"error": {"message", "code"}}` (vLLM, llama.cpp, LiteLLM),
-/// `{"error": "text"}`, `{"message", "type", "code"}` without a wrapper (dynamo), `{"detail": text
-/// or list}` (FastAPI, transformers). An object with `choices` and without `error` is not an error.
+/// `{"error": "text"}`, `{"message", "type", "code"}` without a wrapper (dynamo),
+/// `{"detail": text or list}` (FastAPI, transformers). An object with `choices` and without `error`
+/// is not an error.
 pub fn error_in(value: &Value) -> Option<ServerError> {
     let object = value.as_object()?;
     match object.get("error") {

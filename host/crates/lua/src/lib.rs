@@ -15,10 +15,10 @@
 //!
 //! **Text.** `synthetic(n)` without a seed gives unique text at each call: in a session, from the
 //! seed (run, session, number of earlier segments in the session); at the top level of the
-//! scenario, one text that all sessions share. `tool_result(name, n)` is the text ``Result of the
-//! tool `name`:`` and a line break, followed by `n` synthetic tokens. It is part of an ordinary
-//! user message, because servers accept a message of the role `tool` only after an answer that
-//! called a tool.
+//! scenario, one text that all sessions share. `tool_result(name, n)` is the text
+//! ``Result of the tool `name`:`` and a line break, followed by `n` synthetic tokens. It is part of
+//! an ordinary user message, because servers accept a message of the role `tool` only after an
+//! answer that called a tool.
 //!
 //! **Parents of agent requests.** A request follows everything that the code awaited last: its
 //! parents are those nodes, and the responses in its `history` and `after`. So its intended time is

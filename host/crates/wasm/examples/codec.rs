@@ -1,5 +1,5 @@
-//! Measures the events per second of an endpoint codec on one core: `cargo run --release -p
-//! veeksha-wasm --example codec`.
+//! Measures the events per second of an endpoint codec on one core:
+//! `cargo run --release -p veeksha-wasm --example codec`.
 //!
 //! Times `plugins/dist/ollama.wasm` on the lines of a streamed chat: joining the events, crossing
 //! into the component, the plugin's JSON parser, lifting, and the checks of its result. Then

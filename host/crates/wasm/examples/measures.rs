@@ -1,5 +1,5 @@
-//! Measures the processor time of a finished request in a metric plugin: `cargo run --release -p
-//! veeksha-wasm --example measures`.
+//! Measures the processor time of a finished request in a metric plugin:
+//! `cargo run --release -p veeksha-wasm --example measures`.
 //!
 //! Times `tests/guests/dist/sdk-measure.wasm`: creating a batch of records, crossing into the
 //! component, the plugin's work on every token, and the checks of its samples. Each request with

@@ -1,5 +1,5 @@
-//! Measures the sessions per second of a component on one core: `cargo run --release -p
-//! veeksha-wasm --example throughput`.
+//! Measures the sessions per second of a component on one core:
+//! `cargo run --release -p veeksha-wasm --example throughput`.
 //!
 //! Times the fixture `planned` of `tests/guests`, whose sessions have messages of two segments,
 //! think time and labels, and the host's work on them: lifting, conversion and the checks of the

@@ -1,4 +1,4 @@
-//! A request check: judges whether each finished request was good.
+//! A request check: decides for each finished request if it was good.
 
 use std::ops::Range;
 use std::sync::Arc;

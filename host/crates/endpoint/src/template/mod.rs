@@ -1,7 +1,7 @@
 //! User-defined APIs: a declarative description of the request body and of the parts of an answer.
 //!
-//! A request is JSON in which some strings are placeholders, for example `{"text": "{{prompt}}",
-//! "limit": "{{max_tokens}}"}`. An answer is read with JSON pointers ([RFC
+//! A request is JSON in which some strings are placeholders, for example
+//! `{"text": "{{prompt}}", "limit": "{{max_tokens}}"}`. An answer is read with JSON pointers ([RFC
 //! 6901](https://www.rfc-editor.org/rfc/rfc6901)), for example `/choices/0/text`; `*` in the
 //! position of an array index matches every element.
 

@@ -1,4 +1,4 @@
-//! Arguments and valid return values of `good` and `judge`.
+//! Arguments and valid return values of `good` and `check`.
 
 use super::*;
 
