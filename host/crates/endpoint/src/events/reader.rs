@@ -69,8 +69,8 @@ impl Reader {
         }
     }
 
-    /// Returns true if `data` is the end marker. For endpoints without an end marker this is
-    /// `[DONE]`, which servers of several APIs send.
+    /// Returns true if `data` is the end marker: the template's, else `[DONE]`. APIs without an end
+    /// marker receive `[DONE]` from servers that implement several APIs.
     fn is_marker(&self, data: &str) -> bool {
         match self {
             Reader::Template(template) => template.end_marker().is_some_and(|marker| data.trim() == marker),
