@@ -1,5 +1,5 @@
-//! Interrupts: a run that is in progress stops and keeps its results; every other command ends at
-//! once and removes incomplete output.
+//! Interrupts: a run that is in progress stops and keeps its results; every other command ends
+//! immediately and removes incomplete output.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,11 +12,11 @@ use veeksha_pipeline::Control;
 use veeksha_app::Failure;
 use veeksha_present::terminal;
 
-/// Signals within this time count as one: programs such as `timeout` signal the process and its
-/// group.
+/// Interval within which signals count as one: programs such as `timeout` signal the process and
+/// its group.
 const SAME_SIGNAL_NANOS: u64 = 300_000_000;
 
-/// The current activity of the process, shared with the signal thread.
+/// Current activity of the process, shared with the signal thread.
 #[derive(Clone, Default)]
 pub(crate) struct Interrupts {
     current: Arc<Mutex<Current>>,
@@ -28,15 +28,15 @@ struct Current {
     interrupted: bool,
 }
 
-/// The activity that a signal interrupts.
+/// Activity that a signal interrupts.
 #[derive(Default)]
 enum Activity {
-    /// Nothing that leaves traces: reading, checking, computing.
+    /// Reading, validating or computing, which leaves no files.
     #[default]
     Nothing,
     /// A run, which can be stopped.
     Run(Control),
-    /// A file or folder that is useless before it is complete.
+    /// A file or folder that is useless until it is complete.
     Unfinished(Unfinished),
 }
 
@@ -73,7 +73,7 @@ impl Interrupts {
             .map_err(|error| Failure::internal(format!("cannot start the signal thread: {error}")))
     }
 
-    /// Returns the control of the next run; it is stopped already if the user interrupted the
+    /// Returns the control of the next run. It is already stopped if the user interrupted the
     /// process.
     pub(crate) fn next_run(&self) -> Control {
         let control = Control::default();
@@ -109,7 +109,7 @@ impl Interrupts {
 
     /// Handles the first signal.
     fn interrupt(&self) {
-        // Held until the process ends, so that nothing is completed while it is removed.
+        // Held until the process ends, so that nothing is completed during its removal.
         let mut current = self.lock();
         current.interrupted = true;
         match &current.activity {
@@ -156,7 +156,7 @@ struct Unfinished {
 }
 
 impl Unfinished {
-    /// Removes it as far as possible. Errors are ignored: the command reports why it ends.
+    /// Removes it as far as possible. Errors are ignored, because the command reports why it ends.
     fn remove(&self) {
         // Another thread may still be writing into it.
         for _ in 0..3 {

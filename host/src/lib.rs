@@ -1,8 +1,8 @@
-//! The command line of `veeksha-host`.
+//! Command line of `veeksha-host`.
 //!
-//! [`main`] parses the arguments and hands over to one file of `cli` per command. The commands are
-//! carried out by the library `veeksha-app` and presented by `veeksha-present`; a failure becomes a
-//! message, a hint and an exit code here.
+//! [`main`] parses the arguments and calls the module of `cli` for the command. The commands are
+//! implemented by the library `veeksha-app` and presented by `veeksha-present`; this crate converts
+//! a failure to a message, a hint and an exit code.
 #![forbid(unsafe_code)]
 
 mod cli;

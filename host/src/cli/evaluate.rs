@@ -45,19 +45,19 @@ pub(super) fn evaluate(args: &EvaluateArgs, interrupts: &Interrupts) -> Result<u
     Ok(conclusion.code)
 }
 
-/// The folder of the results. It is removed if the evaluation fails.
+/// Folder of the results. It is removed if the evaluation fails.
 struct Destination {
     folder: RunFolder,
     finishing: Finishing,
     place: Place,
 }
 
-/// How the folder was chosen.
+/// Selection of the folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     /// By the user; the results go directly into it.
     Given,
-    /// By date, in the folder of the run, where `latest` links to the newest evaluation.
+    /// Named by date, in the folder of the run, where `latest` links to the newest evaluation.
     Dated,
 }
 

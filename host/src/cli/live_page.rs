@@ -1,4 +1,4 @@
-//! The page that is served during a run.
+//! Page that is served during a run.
 
 use std::sync::Arc;
 

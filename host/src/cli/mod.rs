@@ -1,4 +1,4 @@
-//! One file per command.
+//! Command-line interface, with one file per command.
 
 mod args;
 mod check;
@@ -34,7 +34,7 @@ pub fn main() -> ExitCode {
         failure.code
     };
     let code = arguments().and_then(dispatch).unwrap_or_else(report);
-    // Incomplete output is reported whatever else happened.
+    // Incomplete output is reported in any case.
     let code = terminal::output_error().map_or(code, |error| {
         report(Failure::internal(format!(
             "cannot write to standard output: {error}"
@@ -69,7 +69,7 @@ fn dispatch(arguments: Vec<String>) -> Result<u8, Failure> {
     let command = match CommandLine::try_parse_from(arguments) {
         Ok(line) => line.command,
         Err(error) => {
-            // Help and version are not errors; clap prints each where it belongs.
+            // Help and version are not errors; clap prints each to the correct stream.
             let printed = error.print();
             return Ok(match error.use_stderr() {
                 true => veeksha_exit::USAGE,

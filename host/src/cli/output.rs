@@ -1,9 +1,9 @@
-//! The results of a run on the terminal.
+//! Results of a run on the terminal.
 
 use veeksha_app::{Conclusion, Failure};
 use veeksha_present::terminal;
 
-/// What is printed on standard output at the end of a run.
+/// Output on standard output at the end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Printed {
     /// The closing table and the folder.

@@ -1,10 +1,10 @@
-//! The scenarios that a command line names.
+//! Scenarios on a command line.
 
 use veeksha_app::{Failure, Loaded, Source, Variant};
 
 use crate::cli::args::ScenarioArgs;
 
-/// Reads the scenarios of a command line: one, or several if its file has several.
+/// Reads the scenarios of a command line: those in its file, at least one.
 pub(super) fn scenarios(
     args: &ScenarioArgs,
     overrides: &[(String, String)],

@@ -16,7 +16,7 @@ use veeksha_app::Failure;
 use veeksha_app::sim_profile::{options, profile};
 use veeksha_present::terminal;
 
-/// Concurrent streams of a reference server that do not slow each other down.
+/// Number of concurrent streams of a reference server that do not slow one another down.
 const TWIN_STREAMS: u32 = 100_000;
 
 pub(super) fn sim(args: &SimArgs) -> Result<u8, Failure> {
@@ -25,8 +25,8 @@ pub(super) fn sim(args: &SimArgs) -> Result<u8, Failure> {
         _ => profile(&args.profile, Path::new(""))?,
     };
     let mut options = options(profile, args.seed)?;
-    // Finished requests go to the file at once, so a server that runs for days keeps only those in
-    // flight.
+    // Finished requests are written to the file immediately, so a server that runs for days keeps
+    // only those in flight.
     options.truth_capacity = 0;
     let truth = match &args.truth {
         Some(path) => {
@@ -64,7 +64,7 @@ fn end_with_the_parent() -> Result<(), Failure> {
     thread.map(drop).map_err(Failure::internal)
 }
 
-/// The file with the true send time of every chunk: one line per finished request.
+/// File with the true send time of every chunk: one line per finished request.
 struct TruthFile {
     path: PathBuf,
     writer: JoinHandle<std::io::Result<()>>,

@@ -1,4 +1,4 @@
-//! Carries out the scenarios of a sweep, one after another in this process.
+//! Execution of the scenarios of a sweep, one after another in this process.
 
 use veeksha_clock::RunClock;
 use veeksha_experiments::{CellOutcome, Sweep};

@@ -1,4 +1,5 @@
-//! Makes the paths of a scenario absolute: `config.yml` is valid wherever it is read from.
+//! Conversion of a scenario's paths to absolute ones, so that `config.yml` is valid wherever it is
+//! read from.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

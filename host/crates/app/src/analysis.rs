@@ -1,4 +1,4 @@
-//! Computes everything that derives from the events of a run: in progress, simulated, or recorded.
+//! Analysis of the events of a run that is in progress, simulated, or recorded.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,21 +22,21 @@ use crate::failure::Failure;
 use crate::wiring::Wired;
 use crate::{builtin_evaluator, health_expectation, tokenizers};
 
-/// Most requests on the page of a finished run.
+/// Maximum number of requests on the page of a finished run.
 const PAGE_REQUESTS: usize = 20_000;
 
-/// Most requests on the live page, which is made every second.
+/// Maximum number of requests on the live page, which is made every second.
 const LIVE_REQUESTS: usize = 3_000;
 
 /// The configuration of an analysis.
 pub(crate) struct Setup {
-    /// The built-in metrics and the objectives.
+    /// Built-in metrics and objectives.
     pub(crate) metrics: MetricSetup,
-    /// The expectations that health checks test.
+    /// Expectations of the health checks.
     pub(crate) expected: Expected,
-    /// The windows in which gaps are measured separately.
+    /// Windows in which gaps are measured separately.
     pub(crate) decode_windows: Option<DecodeWindowConfig>,
-    /// The mapping of recorded arrivals to the clock of the run, if it replays a trace.
+    /// Mapping of recorded arrivals to the clock of the run, if it replays a trace.
     pub(crate) fidelity: Option<Option<FidelitySchedule>>,
     /// Views of the run in the definitions of other tools.
     pub(crate) views: Vec<View>,
@@ -138,7 +138,7 @@ impl Analysis {
         }
     }
 
-    /// An analysis without interim values, for a record that is read to its end.
+    /// Creates an analysis without interim values, for a record that is read to its end.
     pub(crate) fn of_a_record(setup: Setup) -> Self {
         let analysis = Analysis::new(setup);
         Analysis {
@@ -147,7 +147,7 @@ impl Analysis {
         }
     }
 
-    /// Takes in the next event.
+    /// Processes the next event.
     pub(crate) fn on(&mut self, event: &Event) {
         self.evaluator.on(event);
         self.health.on(event);
@@ -168,8 +168,8 @@ impl Analysis {
                     windows.on(record);
                 }
                 if let Status::Failed { class, message } = &record.status
-                    // Only measured requests count, and requests cancelled at the end are no
-                    // failure of the server.
+                    // Only measured requests count, and a cancellation at the end is not a failure
+                    // of the server.
                     && record.measured
                     && *class != ErrorClass::Cancelled
                 {

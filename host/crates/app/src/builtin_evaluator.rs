@@ -1,4 +1,4 @@
-//! Converts the keys of a scenario's built-in evaluator to the configuration of its metrics.
+//! Conversion of the built-in evaluator's keys to the configuration of its metrics.
 
 use veeksha_metrics::{
     Deadlines, DecodeWindowConfig, FidelitySchedule, Live, MinActiveRequests, Objectives, Setup,
@@ -53,7 +53,7 @@ pub(crate) fn with_slice(mut scenario: Scenario, slice: f64) -> Scenario {
 
 /// Returns the `config.yml` of a run with time slices of another length. The rest of the text is
 /// kept, because it may describe Lua functions that cannot be recovered. If it sets no length, a
-/// comment at its end does.
+/// comment with the length is appended.
 pub(crate) fn config_with_slice(config: &str, slice: f64) -> String {
     const KEY: &str = "slice_seconds:";
     let mut within = false;
@@ -124,7 +124,7 @@ pub(crate) fn fidelity(scenario: &Scenario) -> Option<Option<FidelitySchedule>> 
         Traffic::FixedSchedule(fixed) => Some(FidelitySchedule {
             offset: (fixed.offset * 1e9) as Nanos,
             speedup: fixed.speedup,
-            // Arrivals count from the first one that is replayed.
+            // Arrivals are relative to the first one that is replayed.
             first: Some(0),
         }),
         Traffic::Rate(_) | Traffic::Concurrent(_) => None,

@@ -1,4 +1,4 @@
-//! Endpoints that are implemented by a component: the form of requests, and the plugin that decodes
+//! Endpoints that are implemented by a component: their requests, and the plugin that decodes
 //! answers.
 
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use crate::source::Loaded;
 
 /// An endpoint described by a component.
 pub(crate) struct Known {
-    /// Path that is appended to the addresses of the servers.
+    /// Path that is appended to the servers' addresses.
     pub(crate) path: String,
     /// Headers of every request.
     pub(crate) headers: Vec<(String, String)>,
-    /// The form of the requests.
+    /// Format of the requests.
     pub(crate) endpoint: EndpointKind,
-    /// The decoder of the answers, and their framing.
+    /// Decoder of the answers, and their framing.
     pub(crate) codec: (Arc<dyn Codec>, Framing),
 }
 
-/// Loads a component and asks it for its endpoint.
+/// Loads a component and queries its endpoint.
 pub(crate) fn open(loaded: &Loaded, file: &CodecFile, tokenizer: &Tokenizer) -> Result<Known, Failure> {
     let (name, bytes) = components::file(loaded, &file.path, "client.codec.path")?;
     let plugin = components::load(loaded, &name, &bytes)?;

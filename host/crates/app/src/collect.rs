@@ -1,5 +1,5 @@
-//! Distributes the events of a run while it is in progress: to the analysis, the record, the
-//! plugins and the progress output.
+//! Distribution of a run's events while it is in progress: to the analysis, the record, the plugins
+//! and the progress output.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -25,17 +25,17 @@ use crate::prefix_tracking::Prefixes;
 use crate::recording::Recording;
 use crate::wiring::Wired;
 
-/// How often the progress line is redrawn.
+/// Interval between updates of the progress line.
 const REDRAW: Duration = Duration::from_millis(200);
 
-/// How often the live page is updated, in seconds.
+/// Interval between updates of the live page, in seconds.
 const PAGE_EVERY: f64 = 1.0;
 
-/// The result of a collector, once it has taken in every event.
+/// Result of a collector, after all events.
 pub(crate) struct Collected {
-    /// Everything that was computed from the events.
+    /// Results that were computed from the events.
     pub(crate) analysis: RunAnalysis,
-    /// Why the record is incomplete on disk, if it is.
+    /// Reason why the record is incomplete on disk, if it is.
     pub(crate) written: Result<(), String>,
     /// Failures of metrics, request checks and SLO checks.
     pub(crate) plugin_failures: Vec<PluginFailure>,
@@ -49,16 +49,16 @@ pub(crate) struct ProgressOutput {
     pub(crate) interim: InterimLines,
     /// Number of sessions of the run, if it is known.
     pub(crate) sessions_planned: Option<u64>,
-    /// The live page to update.
+    /// Live page to update.
     pub(crate) page: Option<Arc<Live>>,
 }
 
-/// Where and how often lines of interim metrics are printed.
+/// Condition and interval of lines with interim metrics.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum InterimLines {
     /// Never.
     Off,
-    /// Only if standard error is not a terminal, where the progress line takes their place.
+    /// Only if standard error is not a terminal, where the progress line replaces them.
     WithoutTerminal(Duration),
     /// Always: the command line requested them.
     Always(Duration),
@@ -88,7 +88,7 @@ pub(crate) fn interim_lines(
     }
 }
 
-/// How the plugins that evaluate requests are run.
+/// Execution of the plugins that evaluate requests.
 pub(crate) trait RequestPlugins: Sized {
     /// Opens the plugins; their metric definitions go to `emit`.
     fn open(plugins: &EvaluatorPlugins, emit: &mut dyn FnMut(Event)) -> Result<Self, Failure>;
@@ -103,7 +103,8 @@ pub(crate) trait RequestPlugins: Sized {
     fn finish(self, emit: &mut dyn FnMut(Event)) -> Vec<PluginFailure>;
 }
 
-/// On a separate thread: plugins must not delay the collector of a run in real time.
+/// Runs the plugins on a separate thread, because they must not delay the collector of a run in
+/// real time.
 impl RequestPlugins for PluginThread {
     fn open(plugins: &EvaluatorPlugins, emit: &mut dyn FnMut(Event)) -> Result<Self, Failure> {
         let mut thread = PluginThread::start(plugins)?;
@@ -126,7 +127,7 @@ impl RequestPlugins for PluginThread {
     }
 }
 
-/// In the collector: in virtual time nothing is late.
+/// Runs the plugins in the collector, because in virtual time nothing is late.
 impl RequestPlugins for RequestEvaluator {
     fn open(plugins: &EvaluatorPlugins, emit: &mut dyn FnMut(Event)) -> Result<Self, Failure> {
         Ok(RequestEvaluator::open(plugins, emit)?)
@@ -191,7 +192,7 @@ impl<P: RequestPlugins> Collector<P> {
         Ok(collector)
     }
 
-    /// Takes in the next event of the pipeline.
+    /// Processes the next event of the pipeline.
     pub(crate) fn take(&mut self, entry: EventEntry) {
         match &mut self.prefixes {
             None => self.pass_on(entry),
@@ -228,7 +229,7 @@ impl<P: RequestPlugins> Collector<P> {
         }
     }
 
-    /// Takes in the events that plugins have produced so far.
+    /// Processes the events that plugins have produced so far.
     fn take_plugin_events(&mut self) {
         let mut events = Vec::new();
         if let Some(plugins) = &mut self.request_plugins {
@@ -237,7 +238,7 @@ impl<P: RequestPlugins> Collector<P> {
         self.keep_all(events);
     }
 
-    /// Returns the first error of the files, if there was one so far.
+    /// Returns the first error of the files so far.
     fn disk_failure(&self) -> Option<&str> {
         self.writer.failed().or_else(|| self.recording.failed())
     }
@@ -271,7 +272,7 @@ impl<P: RequestPlugins> Collector<P> {
     }
 }
 
-/// Starts a thread that collects until every sender is gone.
+/// Starts a thread that collects until all senders are closed.
 pub(crate) fn on_a_thread(
     collector: Collector<PluginThread>,
     output: ProgressOutput,

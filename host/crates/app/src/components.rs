@@ -1,5 +1,5 @@
-//! Loads components: compiles them or takes them from the cache, validates their configuration, and
-//! grants them host functions and files.
+//! Loading of components: compilation or lookup in the cache, validation of their configuration,
+//! and grants of host functions and files.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -55,7 +55,7 @@ fn report_compilation(name: &str, bytes: usize, taken: Duration) {
     }
 }
 
-/// The name and the bytes of a component's file; `key` is where the scenario names it.
+/// Returns the name and the bytes of a component's file; `key` is the scenario key that names it.
 pub(crate) fn file(loaded: &Loaded, path: &Path, key: &str) -> Result<(String, Vec<u8>), Failure> {
     let path = loaded.folder().join(path);
     let shown = path.display();
@@ -99,7 +99,7 @@ pub(crate) fn check_config(plugin: &Plugin, config: &str, key: &str) -> Result<(
     };
     let document = Document::from_yaml(config, key).map_err(Failure::usage)?;
     let mut problems = veeksha_scenario::check_value(&schema, &document.root, key);
-    // The paths begin with the key; a line number within the JSON is of no use.
+    // The paths begin with the key; a line number within the JSON is not useful.
     problems.iter_mut().for_each(|problem| problem.place = None);
     match problems.is_empty() {
         true => Ok(()),

@@ -1,4 +1,4 @@
-//! The end of a run, the same for a run, a simulation and an evaluation of a record.
+//! Completion of a run, a simulation, or an evaluation of a record.
 
 use std::path::PathBuf;
 
@@ -13,17 +13,17 @@ use veeksha_report::RunFolder;
 
 use crate::failure::Failure;
 
-/// A run that is over, before its files are written.
+/// A run that has ended, before its files are written.
 pub(crate) struct FinishedRun {
-    /// What was computed from its events.
+    /// Results that were computed from its events.
     pub(crate) results: RunAnalysis,
     /// Failures of plugins, in the order in which they occurred.
     pub(crate) plugin_failures: Vec<PluginFailure>,
-    /// How the pipeline ended; `None` for an evaluated record.
+    /// End of the pipeline; `None` for an evaluated record.
     pub(crate) end: Option<RunEnd>,
-    /// Why the record is incomplete on disk, if it is.
+    /// Reason why the record is incomplete on disk, if it is.
     pub(crate) written: Result<(), String>,
-    /// What the certificate depends on besides the record.
+    /// Inputs of the certificate that are not in the record.
     pub(crate) accuracy: AccuracyContext,
 }
 
@@ -33,7 +33,7 @@ pub struct Conclusion {
     pub code: u8,
     /// The folder with the files; `None` if none were requested.
     pub folder: Option<PathBuf>,
-    /// Metrics, health, failures and everything else that was computed from the events.
+    /// Metrics, health, failures and all other results that were computed from the events.
     pub results: RunAnalysis,
     /// The accuracy of the measurement.
     pub certificate: Certificate,
@@ -114,7 +114,7 @@ pub(crate) fn conclude(folder: Option<&RunFolder>, run: FinishedRun, hint: &str)
     }
 }
 
-/// Lines about the end of a run that its events do not contain.
+/// Returns lines about the end of a run that its events do not contain.
 fn end_messages(end: &RunEnd) -> Vec<String> {
     let lost = end.target_lost.then(|| {
         "the run was stopped: several requests in a row could not connect; is the server still running?"

@@ -1,4 +1,4 @@
-//! Carries out a plan against a target in real time: for a run, and once more for its self-test.
+//! Execution of a plan against a target in real time, for a run and for its self-test.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +17,7 @@ use crate::thread_watch::Watch;
 use crate::wiring::Wired;
 use veeksha_present::terminal;
 
-/// Scheduling requests that the system refused, as text; each only once.
+/// Scheduling requests that the system refused, as text and without duplicates.
 pub(crate) type Refused = Arc<Mutex<BTreeSet<String>>>;
 
 /// Carries out a plan until it ends. Events go to `events`; scheduling requests that were refused
@@ -62,8 +62,8 @@ pub(crate) fn drive(
     Ok(ended?)
 }
 
-/// Returns the first step of a thread, if the scenario requests one: its priority, and its core. A
-/// refused request is reported, and the thread continues without it.
+/// Returns the initialization of a thread, if the scenario requests one: its priority, and its
+/// core. A refused request is reported, and the thread continues without it.
 fn prepare(
     runtime: &Runtime,
     cores: &[u32],

@@ -1,4 +1,4 @@
-//! Recomputes the results of a recorded run, optionally with other objectives or plugins.
+//! Evaluation of a recorded run, optionally with other objectives or plugins.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ use crate::{builtin_evaluator, health_expectation, objectives, tokenizers};
 /// Hint if the results cannot be written.
 const OTHER_FOLDER: &str = "free some space or choose another folder with --to";
 
-/// What an evaluation does differently from the run.
+/// Options of an evaluation, which override the scenario of the run.
 #[derive(Default)]
 pub struct EvaluateOptions {
     /// Components and Lua files with further metrics and checks.
@@ -42,7 +42,7 @@ pub struct EvaluateOptions {
     pub no_cache: bool,
 }
 
-/// An evaluation of a recorded run, ready to be carried out.
+/// An evaluation of a recorded run, ready to start.
 pub struct Reevaluation {
     run: RecordedRun,
     folder: PathBuf,
@@ -53,7 +53,7 @@ pub struct Reevaluation {
     definitions: Vec<MetricDefinition>,
     objectives: Objectives,
     has_own_slos: bool,
-    /// The scenario's plugins could not be opened.
+    /// True if the scenario's plugins could not be opened.
     plugins_lost: bool,
 }
 
@@ -195,8 +195,8 @@ impl Reevaluation {
         })
     }
 
-    /// Feeds the record to the analysis and to the plugins. What a plugin measures or checks again
-    /// replaces its events in the record.
+    /// Feeds the record to the analysis and to the plugins. The events of a plugin that is called
+    /// again replace its recorded ones.
     fn replay(&mut self, mut analysis: Analysis) -> Result<Replayed, Failure> {
         let mut evaluator = None;
         if self.evaluators.need_requests() {
@@ -226,8 +226,8 @@ impl Reevaluation {
         })
     }
 
-    /// Calls the SLO checks. Returns the remarks on record, scenario and verdicts; what could not
-    /// be judged is added to the results.
+    /// Calls the SLO checks. Returns the remarks on record, scenario and verdicts, and adds the
+    /// checks without a verdict to the results.
     fn judge(&self, results: &mut RunAnalysis, failures: &mut Vec<PluginFailure>) -> Vec<String> {
         let evaluation = &mut results.evaluation;
         let recorded = self.recorded_verdicts(evaluation);
@@ -245,7 +245,8 @@ impl Reevaluation {
         notes.cloned().chain(recorded).collect()
     }
 
-    /// Remarks on verdicts whose checks are not called again: they are the run's own, or missing.
+    /// Returns remarks on verdicts whose checks are not called again: they are those of the run, or
+    /// missing.
     fn recorded_verdicts(&self, evaluation: &Evaluation) -> Vec<String> {
         let verdicts = evaluation.slos.verdicts.iter();
         let plugins: BTreeSet<&String> = verdicts.map(|verdict| &verdict.plugin).collect();
@@ -264,7 +265,7 @@ impl Reevaluation {
         own.chain(silent).collect()
     }
 
-    /// The Lua evaluators with an SLO check of which no verdict is known.
+    /// Returns the Lua evaluators with an SLO check but without a known verdict.
     fn silent_checks<'a>(&'a self, evaluation: &'a Evaluation) -> impl Iterator<Item = &'a String> {
         self.run.lua_slo_checks.iter().filter(|check| {
             let mut verdicts = evaluation.slos.verdicts.iter();
@@ -275,7 +276,7 @@ impl Reevaluation {
         })
     }
 
-    /// The checks whose verdict is unknown because the record of the run is incomplete.
+    /// Returns the checks whose verdict is unknown because the record of the run is incomplete.
     fn unjudged(&self, evaluation: &Evaluation) -> Vec<String> {
         if evaluation.end.complete {
             return Vec::new();
@@ -291,7 +292,7 @@ impl Reevaluation {
         silent.chain(lost).collect()
     }
 
-    /// The Lua evaluators of the scenario whose functions are not called again.
+    /// Returns the Lua evaluators of the scenario whose functions are not called again.
     fn evaluators_not_called(&self, evaluation: &Evaluation) -> Vec<String> {
         let left = self.run.lua_evaluators.iter();
         let left = left.filter(|name| !self.evaluators.has(name));
@@ -307,7 +308,7 @@ impl Reevaluation {
     }
 }
 
-/// A record that was fed to the analysis.
+/// A record after it was fed to the analysis.
 struct Replayed {
     results: RunAnalysis,
     plugin_failures: Vec<PluginFailure>,
@@ -323,8 +324,7 @@ fn note_of_failure(failed: &FailedPlugin) -> String {
     )
 }
 
-/// The metrics and request checks that are evaluated again; their events in the record do not
-/// count.
+/// Metrics and request checks that are evaluated again; their recorded events are ignored.
 struct Repeated {
     metrics: BTreeSet<String>,
     checks: BTreeSet<String>,

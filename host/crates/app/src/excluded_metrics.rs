@@ -1,4 +1,4 @@
-//! Metrics that cannot exist in a run: objectives on them are refused before the run.
+//! Metrics that cannot exist in a run, so that objectives on them are rejected before it.
 
 use veeksha_metrics::{Catalogue, Metric, Needs};
 use veeksha_ports::Guarantees;

@@ -1,4 +1,4 @@
-//! Converts errors into a message, a hint and an exit code.
+//! Conversion of errors to a message, a hint and an exit code.
 
 use std::fmt;
 
@@ -7,22 +7,22 @@ use veeksha_ports::{PluginFailure, PluginFailureKind};
 use veeksha_report::ReportError;
 use veeksha_transport::TransportError;
 
-/// Hint if the folder of a run cannot be made.
+/// Hint if the folder of a run cannot be created.
 pub const OUTPUT_DIR: &str = "--set output_dir=FOLDER writes to another folder";
 
-/// The reason why a command could not do its work.
+/// Reason why a command failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// The exit code: one of [`veeksha_exit`].
     pub code: u8,
-    /// The problem, in one line or a short list.
+    /// Problem, in one line or a short list.
     pub message: String,
     /// Advice on how to fix it.
     pub hint: Option<String>,
 }
 
 impl Failure {
-    /// A failure without a hint.
+    /// Creates a failure without a hint.
     pub fn new(code: u8, message: impl fmt::Display) -> Self {
         Failure {
             code,
@@ -31,22 +31,23 @@ impl Failure {
         }
     }
 
-    /// The command line or the scenario is wrong.
+    /// Creates a failure of the command line or the scenario.
     pub fn usage(message: impl fmt::Display) -> Self {
         Failure::new(veeksha_exit::USAGE, message)
     }
 
-    /// The target cannot be reached.
+    /// Creates a failure for an unreachable target.
     pub fn target(message: impl fmt::Display) -> Self {
         Failure::new(veeksha_exit::TARGET, message)
     }
 
-    /// The program or the system is at fault.
+    /// Creates a failure of the program or the system.
     pub fn internal(message: impl fmt::Display) -> Self {
         Failure::new(veeksha_exit::INTERNAL, message)
     }
 
-    /// The folder for results cannot be made; `elsewhere` is the hint on how to choose another.
+    /// Creates the failure for a results folder that cannot be created; `elsewhere` is the hint on
+    /// how to choose another.
     pub fn no_folder(error: ReportError, elsewhere: &str) -> Self {
         match error {
             ReportError::NotEmpty { .. } | ReportError::LatestNotALink { .. } => Failure::usage(error),

@@ -1,4 +1,4 @@
-//! Opens the flavor of a scenario's trace.
+//! Factory of the flavor of a scenario's trace.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -57,7 +57,7 @@ pub(crate) fn factory(
     }
 }
 
-/// The keys of shipped flavors that name a file. Naming a file there grants it.
+/// Keys of shipped flavors that name a file. Naming a file there grants it.
 pub(crate) const FILE_KEYS: [&str; 1] = ["corpus_file"];
 
 fn files_in(config: &Json) -> BTreeMap<String, PathBuf> {

@@ -1,4 +1,4 @@
-//! The host functions that Lua functions may call.
+//! Host functions that Lua functions may call.
 
 use std::sync::Arc;
 

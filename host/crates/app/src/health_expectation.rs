@@ -1,10 +1,10 @@
-//! What a scenario leads one to expect of its run: what health checks hold it against.
+//! Expectations of a scenario about its run, which health checks test.
 
 use veeksha_health::{ColdCache, Expected, ExpectedTraffic, GapVariation, OutputLength, Tolerance};
 use veeksha_model::Nanos;
 use veeksha_scenario::{IntervalGenerator, Scenario, Traffic};
 
-/// What is expected of a run of this scenario.
+/// Returns the expectations for a run of this scenario.
 pub fn of(scenario: &Scenario) -> Expected {
     let client = &scenario.client;
     let made_to = client.ignore_eos == Some(true) || client.min_tokens_param.is_some();
@@ -18,8 +18,8 @@ pub fn of(scenario: &Scenario) -> Expected {
             true => OutputLength::Exact(Tolerance::default()),
             false => OutputLength::AtMost(Tolerance::default()),
         },
-        // A minimum is a promise of the interface; `ignore_eos` is what every server is asked that
-        // knows it.
+        // A minimum is a guarantee of the endpoint; `ignore_eos` is sent to every server that
+        // supports it.
         short_share: match client.min_tokens_param {
             Some(_) => 0.0,
             None => asked_for.short_share,

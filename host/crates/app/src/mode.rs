@@ -1,4 +1,4 @@
-//! The purpose for which a scenario is loaded, and the shard of a process.
+//! Purposes for which a scenario is loaded, and the shard of a process.
 
 use std::str::FromStr;
 
@@ -35,7 +35,7 @@ impl Default for ShardSpec {
     }
 }
 
-/// Most shards of a run.
+/// Maximum number of shards of a run.
 const MAX_SHARDS: u32 = 10_000;
 
 impl FromStr for ShardSpec {

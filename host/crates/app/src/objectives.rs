@@ -1,5 +1,5 @@
-//! The objectives of a run: those of the scenario or of the command line, checked against the
-//! metrics of the run.
+//! Objectives of a run: those of the scenario or of the command line, validated against the metrics
+//! of the run.
 
 use veeksha_metrics::{Catalogue, ObjectiveError, Objectives, Slo, Stated};
 use veeksha_model::MetricDefinition;

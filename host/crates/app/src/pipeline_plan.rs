@@ -1,4 +1,4 @@
-//! Converts the traffic, limits and threads of a scenario to a plan of the pipeline.
+//! Conversion of the traffic, limits and threads of a scenario to a plan of the pipeline.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The plan of a scenario: all of it, by threads that have not been prepared.
+/// Returns the plan of a scenario, unsharded and with threads that are not initialized.
 pub(crate) fn plan(scenario: &Scenario, guarantees: &Guarantees) -> Plan {
     let runtime = &scenario.runtime;
     let cores = cores();
@@ -57,7 +57,7 @@ pub(crate) fn plan(scenario: &Scenario, guarantees: &Guarantees) -> Plan {
             template: client.min_tokens_prompt.clone(),
         }),
         include_content: scenario.trace_recorder.include_content,
-        // Threads are prepared where they are started.
+        // Threads are initialized where they are started.
         spin: 0,
         on_dispatcher_start: None,
         thread_watch: None,

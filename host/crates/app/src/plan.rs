@@ -1,4 +1,4 @@
-//! Plans: scenarios that are ready to be carried out.
+//! Plans: scenarios that are ready to be run.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use crate::source::Loaded;
 use crate::wiring::{Wired, wire};
 use crate::{self_test, sim_profile, target};
 
-/// A run against a server, ready to start: plugins are loaded, and the target has answered.
+/// A run against a server, ready to start: its plugins are loaded, and its target has answered.
 pub struct RunPlan {
     /// The resolved scenario.
     pub(crate) scenario: Scenario,
@@ -25,7 +25,7 @@ pub struct RunPlan {
     pub(crate) config: String,
     pub(crate) wired: Wired,
     pub(crate) target: Target,
-    /// The server behind a `sim://` target.
+    /// Simulator behind a `sim://` target.
     pub(crate) simulator: Option<SimServer>,
     pub(crate) self_test: bool,
 }
@@ -36,7 +36,7 @@ impl RunPlan {
         &self.scenario
     }
 
-    /// Returns the remarks that the user needs before the run.
+    /// Returns the remarks for the user before the run.
     pub fn notes(&self) -> &[String] {
         &self.wired.notes
     }
@@ -68,8 +68,8 @@ pub fn plan(mut loaded: Loaded, named: &Path, shard: ShardSpec, self_test: bool)
     })
 }
 
-/// Returns the copy of a scenario for its run folder. Plugins that differ from those of the run
-/// that is repeated are noted.
+/// Returns the copy of a scenario for its run folder, and adds notes for plugins that differ from
+/// those of the repeated run.
 fn scenario_copy(loaded: &Loaded, wired: &mut Wired) -> ScenarioCopy {
     let plugins = PluginDigest::of(&wired.plugins());
     let changes = PluginDigest::changes(loaded.recorded_plugins(), &plugins);
@@ -90,7 +90,7 @@ pub struct SimulationPlan {
 }
 
 impl SimulationPlan {
-    /// Returns the remarks that the user needs before the run.
+    /// Returns the remarks for the user before the run.
     pub fn notes(&self) -> &[String] {
         &self.wired.notes
     }
@@ -114,7 +114,7 @@ pub fn plan_simulation(
         .and_then(|base| base.strip_prefix("sim://"));
     let timeout = u64::try_from(client.deadline().as_nanos()).unwrap_or(u64::MAX);
     let target = veeksha_pipeline::SimulatedTarget {
-        // A path of the command line is relative to the working directory, one of the scenario to
+        // A path on the command line is relative to the working directory, one in the scenario to
         // the scenario's folder.
         profile: match profile {
             Some(path) => sim_profile::profile(path, Path::new(""))?,

@@ -1,5 +1,5 @@
-//! Tracks the prompts of a run that may share prefixes, so that each record contains the number of
-//! tokens that an ideal prefix cache would have known.
+//! Tracking of prompts that may share prefixes, so that each record contains the number of tokens
+//! that an ideal prefix cache would have hit.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,23 +10,23 @@ use veeksha_pipeline::EventEntry;
 use veeksha_prefix::PrefixLedger;
 use veeksha_prompt::Tokenizer;
 
-/// Most token counts of verbatim texts that are cached; a conversation repeats its texts with each
-/// turn.
+/// Maximum number of cached token counts of verbatim texts; a conversation repeats its texts with
+/// each turn.
 const COUNTS: usize = 1 << 16;
 
-/// The prompts so far, and the ideal cache hits of the requests in flight.
+/// Previous prompts, and the ideal cache hits of the requests in flight.
 pub(crate) struct Prefixes {
     tokenizer: Tokenizer,
     ledger: PrefixLedger,
     ideal: HashMap<RequestId, u32>,
-    /// Finished requests whose dispatch has not arrived yet: the dispatcher reports after it has
-    /// sent, so a quick answer may overtake its report.
+    /// Finished requests whose dispatch event has not arrived yet: the dispatcher reports after it
+    /// has sent, so a quick answer may overtake its report.
     early: HashMap<RequestId, EventEntry>,
     counts: std::cell::RefCell<HashMap<u64, u32>>,
 }
 
 impl Prefixes {
-    /// An empty cache, except for the prompts of the warm-up.
+    /// Creates a cache that contains only the prompts of the warm-up.
     pub(crate) fn new(tokenizer: Tokenizer, warmup: &[Session]) -> Self {
         let mut prefixes = Prefixes {
             tokenizer,
@@ -42,7 +42,7 @@ impl Prefixes {
         prefixes
     }
 
-    /// Takes in an entry and returns those that can be passed on now, in order: prompts are added
+    /// Processes an entry and returns those that can be passed on now, in order: prompts are added
     /// in the order of their dispatch, and records are completed with their ideal cache hits.
     pub(crate) fn take(&mut self, mut entry: EventEntry) -> Vec<EventEntry> {
         match &mut entry.event {

@@ -1,4 +1,4 @@
-//! Prepares the conversion of segments to text: tokenizer, salt, chat template, media.
+//! Setup of the conversion of segments to text: tokenizer, salt, chat template, media.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -30,7 +30,8 @@ pub fn materializer(loaded: &Loaded, found: &Found, salt: Option<u64>) -> Result
     Ok(materializer.with_media(media(loaded)?))
 }
 
-/// Refuses a template that drops or repeats the user's message: it would change what is measured.
+/// Rejects a template that drops or repeats the user's message, because it would change the
+/// workload.
 fn check_template(template: &ChatTemplate) -> Result<(), Failure> {
     const MARK: &str = "veeksha chat template check";
     let refuse = |what: String| {

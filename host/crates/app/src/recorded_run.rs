@@ -1,4 +1,4 @@
-//! The folder of a finished run: its record and its scenario.
+//! Folder of a finished run: its record and its scenario.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -16,25 +16,25 @@ use crate::sweep_manifest;
 
 /// A finished run.
 pub struct RecordedRun {
-    /// The events of the run.
+    /// Events of the run.
     pub record: Record,
-    /// The scenario, as far as `config.yml` describes it; Lua functions are not part of it.
+    /// Scenario, as far as `config.yml` describes it; Lua functions are not part of it.
     pub loaded: Loaded,
-    /// The Lua evaluators that checked requests; their results are in the record.
+    /// Lua evaluators that checked requests; their results are in the record.
     pub lua_request_checks: Vec<String>,
-    /// The Lua evaluators that checked the run; their verdicts are in the record.
+    /// Lua evaluators that checked the run; their verdicts are in the record.
     pub lua_slo_checks: Vec<String>,
     /// Remarks about missing parts of the record.
     pub notes: Vec<String>,
     /// Remarks about the scenario, for example why it is unknown.
     pub about_scenario: Vec<String>,
-    /// The reason why the scenario and its objectives are unknown; defaults are used then.
+    /// Reason why the scenario and its objectives are unknown; defaults are used then.
     pub unknown: Option<String>,
-    /// The Lua evaluators, whose functions cannot be called again.
+    /// Lua evaluators, whose functions cannot be called again.
     pub lua_evaluators: Vec<String>,
-    /// Returns the text of `config.yml`, or the reason why there is none.
+    /// Text of `config.yml`, or the reason why it is missing.
     pub config: String,
-    /// Set if the last pass over the record contained a request.
+    /// True if the last pass over the record contained a request.
     request_seen: bool,
 }
 
@@ -82,7 +82,7 @@ impl RecordedRun {
         })
     }
 
-    /// Returns true if the record is complete, as far as it was read.
+    /// Returns true if the part of the record that was read so far is complete.
     pub fn is_whole(&self) -> bool {
         self.record.info().complete
     }
@@ -93,13 +93,13 @@ impl RecordedRun {
         !self.request_seen && self.record.info().lost > 0
     }
 
-    /// Returns true if a part of the record is unreadable or missing, as far as it was read.
+    /// Returns true if some of the record that was read so far is unreadable or missing.
     pub fn is_damaged(&self) -> bool {
         !self.record.info().damaged.is_empty()
     }
 
-    /// Returns the plugin metrics that the record has samples of. Their definitions precede the
-    /// first request.
+    /// Returns the plugin metrics with samples in the record. Their definitions precede the first
+    /// request.
     pub fn definitions(&mut self) -> Result<Vec<MetricDefinition>, Failure> {
         let mut definitions = Vec::new();
         // The result does not depend on whether the record was read to its end.
@@ -136,7 +136,7 @@ impl RecordedRun {
     }
 }
 
-/// What is found out while a scenario is read again.
+/// Findings about a scenario that is read again.
 #[derive(Default)]
 struct Findings {
     about_scenario: Vec<String>,
@@ -156,8 +156,8 @@ impl Findings {
 
 const UNKNOWN: &str = "the scenario is unknown and defaults are used";
 
-/// Reads the scenario in `config.yml`. What cannot be read is replaced by defaults: a record can be
-/// evaluated without its scenario.
+/// Reads the scenario in `config.yml`. Unreadable parts are replaced by defaults, because a record
+/// can be evaluated without its scenario.
 fn scenario(folder: &Path, no_cache: bool, findings: &mut Findings) -> Result<Loaded, Failure> {
     let defaults = || {
         let nothing = Document::from_yaml("", "config.yml").map_err(Failure::internal)?;
@@ -194,7 +194,7 @@ fn scenario(folder: &Path, no_cache: bool, findings: &mut Findings) -> Result<Lo
     }
 }
 
-/// The text of `config.yml`, or why there is none.
+/// Returns the text of `config.yml`, or the reason why it is missing.
 fn config_text(folder: &Path) -> Result<String, String> {
     match read(&folder.join("config.yml")).map(String::from_utf8) {
         Ok(Ok(text)) if !text.trim().is_empty() => Ok(text),

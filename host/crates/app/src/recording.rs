@@ -1,4 +1,4 @@
-//! The thread that writes the record of a run as columns.
+//! Thread that writes the record of a run in columnar form.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -12,7 +12,7 @@ use veeksha_record::{RecordError, Recorder};
 
 use crate::failure::Failure;
 
-/// Owns the thread. If this is dropped without [`Recording::finish`], the parts written so far
+/// Handle of the thread. If it is dropped without [`Recording::finish`], the parts written so far
 /// remain.
 pub(crate) struct Recording {
     events: Option<Sender<Arc<Event>>>,
@@ -43,7 +43,7 @@ impl Recording {
     /// Queues an event; never waits for the disk.
     pub(crate) fn record(&self, event: &Arc<Event>) {
         if let Some(events) = &self.events {
-            // `finish` reports a thread that is gone.
+            // `finish` reports a thread that has ended.
             let _ = events.send(Arc::clone(event));
         }
     }
@@ -68,7 +68,7 @@ pub(crate) fn digest_of_config(config: &str) -> String {
     blake3::hash(config.as_bytes()).to_hex().to_string()
 }
 
-/// The program that wrote the record.
+/// Name and version of the program that wrote the record.
 const PROGRAM: &str = concat!("veeksha-host ", env!("CARGO_PKG_VERSION"));
 
 fn write(
@@ -86,8 +86,8 @@ fn write(
             Err(RecvTimeoutError::Timeout) => recorder.tick(clock.now()),
             Err(RecvTimeoutError::Disconnected) => break,
         };
-        // The recorder keeps what the disk refuses and writes it later, so only its end decides
-        // whether anything was lost.
+        // The recorder keeps data that the disk refuses and writes them later, so only its end
+        // decides if anything was lost.
         if let Err(error) = written {
             first_failure.get_or_init(|| error.to_string());
         }

@@ -1,4 +1,4 @@
-//! Carries out plans: runs in real time, and simulations in virtual time.
+//! Execution of plans: runs in real time, and simulations in virtual time.
 
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
@@ -26,12 +26,12 @@ pub struct RunOptions {
     pub compat: CompatOptions,
     /// Suppresses the progress line.
     pub quiet: bool,
-    /// Prints lines of interim metrics, with an interval in seconds if the scenario's is not
-    /// wanted.
+    /// Prints lines of interim metrics. The inner value is an interval in seconds that overrides
+    /// the scenario's.
     pub stream_metrics: Option<Option<f64>>,
-    /// The live page to update.
+    /// Live page to update.
     pub page: Option<Arc<Live>>,
-    /// The `veeksha-host` binary, which serves the reference server of a self-test. Without it a
+    /// The `veeksha-host` binary, which serves as the reference server of a self-test. Without it a
     /// planned self-test is an error.
     pub program: Option<PathBuf>,
 }
@@ -39,8 +39,8 @@ pub struct RunOptions {
 /// Carries out a run until its scenario ends it or `control` stops it, and writes its folder.
 ///
 /// # Errors
-/// If the run could not start or could not be carried out. A run that ended badly is a
-/// [`Conclusion`] with another exit code than 0.
+/// If the run could not start or could not be carried out. An unsuccessful run is a [`Conclusion`]
+/// with a nonzero exit code.
 pub fn run(plan: RunPlan, options: &RunOptions, control: &Control) -> Result<Conclusion, Failure> {
     let RunPlan {
         copy,
@@ -103,10 +103,10 @@ pub fn run(plan: RunPlan, options: &RunOptions, control: &Control) -> Result<Con
     Ok(conclusion)
 }
 
-/// The result of the self-test after a run. The results of the run are written whatever it is.
+/// Result of the self-test after a run. The results of the run are written in any case.
 #[derive(Default)]
 struct SelfTestResult {
-    /// The measured error of the client; `None` if the test was not made or was interrupted.
+    /// Measured error of the client; `None` if the test was not made or was interrupted.
     measured: Option<veeksha_certificate::SelfTest>,
     failure: Option<Failure>,
     interrupted: bool,
@@ -132,7 +132,7 @@ impl SelfTestResult {
         let interrupted = control.is_stopped();
         match measured {
             Ok(measured) => SelfTestResult {
-                // Half of a test is no evidence.
+                // An incomplete test is not evidence.
                 measured: measured.filter(|_| !interrupted),
                 failure: None,
                 interrupted,
@@ -189,7 +189,7 @@ pub fn simulate(
     Ok(conclude(Some(&folder), finished, OUTPUT_DIR))
 }
 
-/// Makes the folder of a run, named by date in the scenario's `output_dir`.
+/// Creates the folder of a run, named by date in the scenario's `output_dir`.
 fn run_folder(scenario: &Scenario, config: &str, copy: &ScenarioCopy) -> Result<RunFolder, Failure> {
     let stamp = veeksha_clock::utc_stamp(veeksha_clock::wall_nanos());
     let name = scenario.name.as_deref();

@@ -1,7 +1,8 @@
-//! The copy of a scenario in its run folder, from which the run can be repeated.
+//! Copy of a scenario in its run folder, from which the run can be repeated.
 //!
-//! `config.yml` has every setting, but a Lua function is only named in it. So the folder `scenario`
-//! of a run contains the script, the files that it required, and the digests of all plugins.
+//! `config.yml` has every setting, but contains only the names of Lua functions. The folder
+//! `scenario` of a run therefore contains the script, the files that it required, and the digests
+//! of all plugins.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,13 +16,14 @@ use veeksha_scenario::{Document, Node, Value};
 use crate::failure::Failure;
 use crate::sweep_manifest;
 
-/// The subfolder of a run folder.
+/// Subfolder of a run folder for the copy.
 const FOLDER: &str = "scenario";
-/// The file that describes the copy.
+/// File that describes the copy.
 const MANIFEST: &str = "scenario/manifest.json";
-/// How `config.yml` names a Lua function.
+/// Prefix by which `config.yml` refers to a Lua function.
 const FUNCTION: &str = "function at ";
-/// Secrets shorter than this may be ordinary words of a script, which cannot be redacted safely.
+/// Minimum length of redacted secrets: shorter ones may be ordinary words of a script, which cannot
+/// be redacted safely.
 const MIN_SECRET: usize = 4;
 
 /// The digest of a plugin, identified by its role and name.
@@ -60,7 +62,7 @@ impl PluginDigest {
     }
 }
 
-/// The files of a copy, ready to be written.
+/// Files of a copy, ready to be written.
 pub(crate) struct ScenarioCopy {
     files: Vec<(String, String)>,
     manifest: Json,
@@ -68,7 +70,7 @@ pub(crate) struct ScenarioCopy {
 
 impl ScenarioCopy {
     /// Copies the script of a scenario, if it has one. `secrets` are texts that must not be
-    /// written, each with its redacted form; `index` is the place of the scenario in the list of
+    /// written, each with its redacted form; `index` is the index of the scenario in the list of
     /// its file.
     pub(crate) fn new(
         lua: Option<&LuaScenario>,
@@ -160,13 +162,13 @@ fn collect_secrets(raw: &Json, redacted: &Json, found: &mut Vec<(String, String)
 
 /// The scenario of a recorded run.
 pub(crate) struct RecordedScenario {
-    /// `config.yml`, with the functions of the script in their places.
+    /// `config.yml`, with the functions of the script restored.
     pub(crate) document: Document,
     /// The script.
     pub(crate) lua: Option<LuaScenario>,
-    /// The place of the scenario in the list of its script.
+    /// Index of the scenario in the list of its script.
     pub(crate) index: usize,
-    /// The plugins of the recorded run.
+    /// Plugins of the recorded run.
     pub(crate) plugins: Vec<PluginDigest>,
 }
 
@@ -210,7 +212,7 @@ pub(crate) fn read(folder: &Path, config: &str) -> Result<RecordedScenario, Fail
     })
 }
 
-/// Returns the manifest of a copy; null for a run of a version that made none.
+/// Returns the manifest of a copy; null for a run by a version without copies.
 fn manifest(folder: &Path) -> Result<Json, Failure> {
     let path = folder.join(MANIFEST);
     if sweep_manifest::is_sweep(folder) {
@@ -225,7 +227,7 @@ fn manifest(folder: &Path) -> Result<Json, Failure> {
 }
 
 /// Replaces the names of functions by the functions at the same paths of the script. The error is
-/// the path of a function that is not there.
+/// the path of a missing function.
 fn restore_functions(node: &mut Node, script: Option<&Node>) -> Result<(), String> {
     let below = |key: &str, path: String| {
         if path.is_empty() {

@@ -1,4 +1,4 @@
-//! Redacts secrets before anything is printed or written.
+//! Redaction of secrets before anything is printed or written.
 
 use std::collections::HashMap;
 
@@ -6,8 +6,8 @@ use serde_json::Value;
 use veeksha_model::{REDACTED, redact_address};
 use veeksha_scenario::Setting;
 
-/// Redacts the settings of all runs of a sweep. Values of a key that look alike afterwards are
-/// numbered by their position: `*** (1st)`, `*** (2nd)`. A digest would distinguish them too, but
+/// Redacts the settings of all runs of a sweep. Values of a key with equal redacted forms are
+/// numbered by their position: `*** (1st)`, `*** (2nd)`. A digest would also distinguish them, but
 /// reveal short secrets.
 pub(crate) fn redact<'s>(settings: impl Iterator<Item = &'s mut Setting>) {
     let mut alike: HashMap<(String, String), Vec<Value>> = HashMap::new();
@@ -31,12 +31,12 @@ pub(crate) fn redact<'s>(settings: impl Iterator<Item = &'s mut Setting>) {
     }
 }
 
-/// Returns true if something was removed from the text of a setting.
+/// Returns true if a part of the text of a setting was redacted.
 pub fn is_redacted(text: &str) -> bool {
     text.contains(REDACTED)
 }
 
-/// Returns true if the text of a setting has the position of its redacted value.
+/// Returns true if the text of a setting contains the position of its redacted value.
 pub fn is_numbered(text: &str) -> bool {
     let mut ordinals = text.split(" (").skip(1).filter_map(|rest| rest.split(')').next());
     ordinals.any(|ordinal| {

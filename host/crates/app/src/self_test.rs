@@ -1,6 +1,6 @@
-//! The self-test: measures a reference server with known timings, on this machine and at the rate
-//! of the run, with the same client. The difference between the client's times and those in the
-//! server's own log is the error of the client.
+//! Self-test of the client: it measures a reference server with known timings, on this machine and
+//! at the rate of the run. The difference between the client's times and those in the server's log
+//! is the error of the client.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -27,18 +27,18 @@ use crate::target;
 use crate::wiring;
 use veeksha_present::terminal;
 
-/// Fewest requests; fewer say nothing about a tail.
+/// Minimum number of requests; fewer contain no information about a tail.
 const MIN_REQUESTS: f64 = 100.0;
 
-/// Most requests; more only take memory.
+/// Maximum number of requests; more only need memory.
 const MAX_REQUESTS: f64 = 200_000.0;
 
-/// Longest times of the reference server: the error of the client does not grow with them, but the
-/// duration of the test does.
+/// Maximum gap of the reference server in seconds: the error of the client does not grow with it,
+/// but the duration of the test does.
 const MAX_GAP: f64 = 0.1;
 const MAX_TTFC: f64 = 1.0;
 
-/// The workload and timings of the reference server: a summary of the run.
+/// Workload and timings of the reference server, derived from the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Reference {
     /// Requests per second.
@@ -83,12 +83,12 @@ impl Reference {
         })
     }
 
-    /// The scenario of the test: the run's client settings with another workload.
+    /// Returns the scenario of the test: the run's client settings with another workload.
     fn scenario(&self, like: &Scenario, api_base: &str, threads: usize) -> Value {
         let (client, runtime) = (&like.client, &like.runtime);
         let kind = match client.kind {
-            // The reference server does not know endpoints that only this scenario describes; the
-            // client reads either in the same way.
+            // The reference server does not support endpoints that only this scenario describes;
+            // the client reads both in the same way.
             ClientKind::Template | ClientKind::Wasm => ClientKind::OpenaiChatCompletions,
             known => known,
         };
@@ -128,7 +128,7 @@ impl Reference {
     }
 }
 
-/// Checks before the run whether a self-test is possible.
+/// Checks before the run that a self-test is possible.
 pub(crate) fn check() -> Result<(), Failure> {
     tempfile::tempdir().map(drop).map_err(|error| {
         Failure::usage(format!(
@@ -139,7 +139,7 @@ pub(crate) fn check() -> Result<(), Failure> {
 }
 
 /// Measures the reference server, unless the run has no answers. `program` is the `veeksha-host`
-/// binary, which serves it.
+/// binary, which runs the server.
 pub(crate) fn measure(
     scenario: &Scenario,
     evaluation: &Evaluation,
@@ -171,8 +171,8 @@ pub(crate) fn measure(
     Ok(Some(compare(&records, &truth)))
 }
 
-/// Converts a request in the server's log. Its clock is the machine's, on which the run starts at
-/// `origin`.
+/// Converts a request in the server's log to the run's clock. The server uses the machine's clock,
+/// on which the run starts at `origin`.
 fn on_run_clock(record: TruthRecord, origin: Nanos) -> Option<TwinRequest> {
     let relative = |at: Nanos| at.saturating_sub(origin);
     Some(TwinRequest {
@@ -247,7 +247,8 @@ impl ReferenceServer {
             .args(["sim", "--port", "0", "--twin-ttft", &nanos(like.ttfc)])
             .args(["--twin-gap", &nanos(like.gap), "--truth"])
             .arg(truth)
-            // Closing it ends the server, which therefore does not outlive a run that is killed.
+            // Closing standard input ends the server, which therefore does not outlive a killed
+            // run.
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -282,7 +283,7 @@ impl ReferenceServer {
 
 impl Drop for ReferenceServer {
     fn drop(&mut self) {
-        // Has ended already, unless there was an error.
+        // The process has already ended, unless there was an error.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,5 +1,4 @@
-//! The components inside the binary: ordinary plugins, built from `plugins/` by `cargo xtask
-//! plugins`.
+//! Components in the binary: ordinary plugins, built from `plugins/` by `cargo xtask plugins`.
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -62,7 +61,7 @@ pub fn flavor(name: &str) -> Option<&'static [u8]> {
     bytes(Kind::Flavor, name)
 }
 
-/// The names of the shipped trace flavors.
+/// Returns the names of the shipped trace flavors.
 pub fn flavors() -> impl Iterator<Item = &'static str> {
     SHIPPED
         .iter()

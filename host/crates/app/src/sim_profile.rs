@@ -8,8 +8,8 @@ use veeksha_simulator::{Profile, SimOptions};
 
 use crate::failure::Failure;
 
-/// Returns the options of a simulated server that tokenizes with the embedded tokenizer, which is
-/// the default of its clients too.
+/// Returns the options of a simulated server with the embedded tokenizer, which is also the default
+/// of its clients.
 pub fn options(profile: Profile, seed: u64) -> Result<SimOptions, Failure> {
     let tokenizer = veeksha_prompt::Tokenizer::embedded().map_err(Failure::internal)?;
     let tokenize = Arc::new(move |text: &str| tokenizer.encode(text).unwrap_or_default());

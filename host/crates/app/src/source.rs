@@ -1,4 +1,4 @@
-//! Reads scenarios: files, overrides, the environment, and the checks that need no plugin.
+//! Reading of scenarios: files, overrides, the environment, and the checks that need no plugin.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -13,25 +13,25 @@ use crate::shipped;
 use crate::variants::Variant;
 use veeksha_present::terminal;
 
-/// Largest file that is read, in bytes. Components of interpreted languages have tens of MiB.
+/// Maximum size of a file, in bytes. Components of interpreted languages have tens of MiB.
 const MAX_FILE_BYTES: u64 = 256 << 20;
 
-/// A scenario that was read and checked.
+/// A scenario that was read and validated.
 #[derive(Clone)]
 pub struct Loaded {
     /// The resolved scenario.
     pub scenario: Scenario,
     lua: Option<LuaScenario>,
-    /// The place of the scenario in the list of its Lua file.
+    /// Index of the scenario in the list of its Lua file.
     index: usize,
     /// Texts that are never written, with their redacted forms.
     secrets: Vec<(String, String)>,
-    /// The plugins of the recorded run that this scenario repeats.
+    /// Plugins of the recorded run that this scenario repeats.
     recorded_plugins: Vec<PluginDigest>,
     folder: PathBuf,
     cache: Option<PathBuf>,
-    /// `evaluators` as written, with positions: some errors in them are only found when plugins are
-    /// open.
+    /// `evaluators` as written, with positions, because some errors in them are found only after
+    /// plugins are open.
     evaluators: Node,
 }
 
@@ -41,7 +41,7 @@ impl Loaded {
         self.evaluators.nearest_to(path).place.as_ref()
     }
 
-    /// Returns the folder of the scenario's file, which its relative paths refer to.
+    /// Returns the folder of the scenario's file, to which its paths are relative.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -131,7 +131,7 @@ impl Source {
         })
     }
 
-    /// A scenario that is not in a file; its relative paths refer to `folder`.
+    /// Creates a scenario that is not in a file; its paths are relative to `folder`.
     pub fn of(document: Document, folder: PathBuf) -> Source {
         Source {
             documents: Documents::new(document.root),
@@ -141,13 +141,13 @@ impl Source {
         }
     }
 
-    /// An empty scenario: all defaults.
+    /// Creates an empty scenario with all defaults.
     pub fn nothing() -> Result<Source, Failure> {
         let nothing = Document::from_yaml("", "nothing").map_err(Failure::internal)?;
         Ok(Source::of(nothing, PathBuf::new()))
     }
 
-    /// Applies overrides (`KEY=VALUE`, then the flags), checks the scenario, and adds what comes
+    /// Applies overrides (`KEY=VALUE`, then the flags), validates the scenario, and adds values
     /// from the environment.
     ///
     /// # Errors
@@ -168,7 +168,7 @@ impl Source {
         settled(document, lua, self.folder, no_cache, 0, self.recorded.as_ref())
     }
 
-    /// Does the same for a file with one scenario or several; each comes with its own errors.
+    /// Does the same for a file with one or more scenarios; each has a separate result.
     pub fn variants(
         mut self,
         set: &[String],
@@ -205,7 +205,7 @@ impl Source {
                 .map_err(|error| Failure::usage(format!("--set {assignment}: {error}")))?;
         }
         for (key, value) in overrides {
-            // A key is text whatever it looks like, and messages never repeat it.
+            // A key is always text, and messages never repeat it.
             if key.ends_with("api_key") {
                 let quoted = serde_json::Value::from(value.as_str()).to_string();
                 self.documents
@@ -221,7 +221,8 @@ impl Source {
     }
 }
 
-/// Keys of files that a command line names relative to the shell's folder, not the scenario's.
+/// Keys of files that a command line gives relative to the working directory, not the scenario's
+/// folder.
 const SHELL_PATHS: [&str; 3] = [
     "client.tls.ca_file",
     "client.tls.client_certificate",
@@ -237,7 +238,7 @@ fn path_of_shell<'a>(key: &str, value: &'a str) -> Cow<'a, str> {
     }
 }
 
-/// What a source knows of the run that it repeats.
+/// Data of the run that a source repeats.
 #[derive(Clone)]
 struct Recorded {
     index: usize,
@@ -289,7 +290,7 @@ fn read_text(path: &Path) -> Result<String, String> {
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
     let file = veeksha_record::open_plain(path).map_err(|error| error.to_string())?;
     let mut bytes = Vec::new();
-    // One byte more than allowed reveals a file that is too large, even one that grows.
+    // One additional byte reveals a file that is too large, even one that grows.
     let read = file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
     match read.map_err(|error| error.to_string())? as u64 {
         ..=MAX_FILE_BYTES => Ok(bytes),

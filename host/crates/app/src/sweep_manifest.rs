@@ -1,4 +1,4 @@
-//! The manifest of a sweep folder: the runs in it and their settings.
+//! Manifest of a sweep folder: its runs and their settings.
 
 use std::path::{Path, PathBuf};
 
@@ -8,16 +8,16 @@ use veeksha_model::printable;
 use crate::failure::Failure;
 use veeksha_present::terminal;
 
-/// The file with the runs of a sweep.
+/// File with the runs of a sweep.
 const MANIFEST: &str = "sweep_manifest.json";
-/// Most runs that a message lists.
+/// Maximum number of runs in a message.
 const NAMED: usize = 3;
 
 /// A run of a sweep.
 pub struct SweptRun {
-    /// The swept keys with their values, in the order of the keys.
+    /// Swept keys with their values, in the order of the keys.
     pub settings: Vec<(String, String)>,
-    /// The folder of the run; `None` if the run did not take place or its folder is gone.
+    /// Folder of the run; `None` if the run did not take place or its folder is missing.
     pub folder: Option<PathBuf>,
 }
 
@@ -31,7 +31,7 @@ pub fn is_sweep(path: &Path) -> bool {
     path.join(MANIFEST).is_file()
 }
 
-/// Returns the runs of a sweep. They are in its folder, wherever it was moved to.
+/// Returns the runs of a sweep. Their folders are in the sweep's folder, even if it was moved.
 pub fn runs(sweep: &Path) -> Result<Vec<SweptRun>, Failure> {
     let path = sweep.join(MANIFEST);
     let error = |why: String| Failure::usage(format!("{}: {why}", shown(&path)));
@@ -75,7 +75,7 @@ pub fn lines(runs: &[SweptRun]) -> Vec<String> {
     runs.iter().filter_map(line).collect()
 }
 
-/// The failure of a command that needs one run and was given a sweep.
+/// Creates the failure of a command that needs one run and was given a sweep.
 pub fn not_a_run(sweep: &Path) -> Failure {
     let refused = Failure::usage(format!(
         "{} is a sweep, but this command needs one run",

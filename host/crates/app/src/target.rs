@@ -1,4 +1,4 @@
-//! The servers of a scenario: their addresses, endpoints and models.
+//! Servers of a scenario: their addresses, endpoints and models.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -22,10 +22,10 @@ use crate::wiring::Wired;
 use crate::{codec, sim_profile};
 use veeksha_present::terminal;
 
-/// Longest wait for the list of models of a server.
+/// Timeout for a server's list of models.
 const MODEL_LIST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Determines what can be known about the target before the workload: its servers (for
+/// Determines the properties of the target that do not depend on the workload: its servers (for
 /// `sim://PROFILE`, one in this process) and its model.
 pub(crate) fn settle(loaded: &mut Loaded, path: &Path) -> Result<(Target, Option<SimServer>), Failure> {
     let (servers, simulated) = servers(loaded, path)?;
@@ -40,8 +40,8 @@ pub(crate) fn settle(loaded: &mut Loaded, path: &Path) -> Result<(Target, Option
     Ok((target, simulated))
 }
 
-/// Adds what is known only with the workload: the chat template of the model, for endpoints that
-/// take one text, and the component of the endpoint.
+/// Adds the properties that depend on the workload: the chat template of the model, for endpoints
+/// that accept a single text, and the component of the endpoint.
 pub(crate) fn complete(target: &mut Target, loaded: &Loaded, wired: &Wired) -> Result<(), Failure> {
     if loaded.scenario.client.apply_chat_template {
         let materializer = wired.materializer.clone();
@@ -112,7 +112,7 @@ pub(crate) fn transport(scenario: &Scenario, target: Target, threads: usize) -> 
     }
 }
 
-/// Returns the servers of the target, and the simulator if it is one of this process.
+/// Returns the servers of the target, and the simulator if it runs in this process.
 fn servers(loaded: &Loaded, path: &Path) -> Result<(Vec<Server>, Option<SimServer>), Failure> {
     let client = &loaded.scenario.client;
     if !client.targets.is_empty() {
@@ -163,7 +163,7 @@ fn secret(key: Option<&veeksha_scenario::Secret>) -> Option<Secret> {
     key.map(|key| Secret::new(key.expose().to_owned()))
 }
 
-/// Paths in a scenario are relative to its folder.
+/// Converts TLS options; paths in a scenario are relative to its folder.
 fn tls(tls: &Tls, loaded: &Loaded) -> TlsOptions {
     let below = |path: &Option<PathBuf>| path.as_ref().map(|path| loaded.folder().join(path));
     TlsOptions {
@@ -207,7 +207,7 @@ fn target(loaded: &Loaded, servers: Vec<Server>) -> Result<Target, Failure> {
         ignore_eos: client.ignore_eos,
         sampling: client.additional_sampling_params.clone(),
         stream_options: true,
-        // Known once the tokenizer is.
+        // Set after the tokenizer is known.
         render: None,
     };
     api.check_sampling()
@@ -257,7 +257,7 @@ fn template_endpoint(client: &Client) -> Result<EndpointKind, Failure> {
     Ok(EndpointKind::Template(Arc::new(template)))
 }
 
-/// Returns true if an error is in the configuration, not in the server.
+/// Returns true if an error is in the configuration rather than in the server.
 fn is_configuration(error: &TransportError) -> bool {
     matches!(
         error,
@@ -280,7 +280,7 @@ fn names_a_model(kind: ClientKind) -> bool {
     }
 }
 
-/// Asks the servers for their models: finds the model to use if none is named, and detects an
+/// Queries the servers for their models: selects the model if none is named, and detects an
 /// unreachable server before the run starts.
 fn find_model(client: &Client, target: &mut Target) -> Result<(), Failure> {
     let timeout = client.deadline().min(MODEL_LIST_TIMEOUT);
@@ -291,7 +291,7 @@ fn find_model(client: &Client, target: &mut Target) -> Result<(), Failure> {
             Ok(models) if unknown => match models.into_iter().next() {
                 Some(model) => {
                     target.api.model = model;
-                    // All servers use one name; the others are only checked.
+                    // All servers receive the same model name; the others are only checked.
                     return check_other_servers(target, timeout);
                 }
                 None if !names_a_model(client.kind) => {}

@@ -1,4 +1,4 @@
-//! Observes the run itself: how busy its threads are, and whether the wall clock was set.
+//! Observation of the run itself: the load of its threads, and steps of the wall clock.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,13 +10,13 @@ use veeksha_model::Nanos;
 /// Prefixes of the threads whose lack of processor time affects a measurement.
 const THREADS: [&str; 4] = ["dispatcher-", "client-", "completion-", "plugin-"];
 
-/// Smallest step of the wall clock that counts. Time servers slew by at most 500 µs between two
+/// Minimum step of the wall clock that counts. Time servers slew by at most 500 µs between two
 /// samples, and an interrupted reading is off by less than this.
 const STEP_NANOS: Nanos = 2_000_000;
 
-/// Samples threads and clock.
+/// Sampler of threads and clock.
 pub(crate) struct Watch {
-    /// A separate clock: only differences matter.
+    /// A separate clock, because only differences matter.
     clock: RunClock,
     threads: ThreadWatch,
     steps: ClockWatch,

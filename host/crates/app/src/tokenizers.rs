@@ -1,4 +1,4 @@
-//! Finds the tokenizer of a run and its chat template.
+//! Selection of a run's tokenizer and chat template.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use veeksha_scenario::{Client, Scenario};
 use crate::failure::Failure;
 use crate::source::Loaded;
 
-/// Returns the folder where Hugging Face's tools keep downloads.
+/// Returns the download folder of Hugging Face's tools.
 fn huggingface_cache() -> Option<PathBuf> {
     let set = |name: &str| {
         std::env::var_os(name)
@@ -21,10 +21,10 @@ fn huggingface_cache() -> Option<PathBuf> {
         .or_else(|| set("HOME").map(|home| home.join(".cache/huggingface/hub")))
 }
 
-/// The name of the embedded tokenizer.
+/// Name of the embedded tokenizer.
 const EMBEDDED: &str = "embedded";
 
-/// Describes the tokenizer that a run counts with, as part of a sentence.
+/// Describes the tokenizer of a run, as part of a sentence.
 pub(crate) fn describe(client: &Client) -> String {
     let simulated = is_simulated(client);
     match client.tokenizer.as_deref() {
@@ -33,7 +33,7 @@ pub(crate) fn describe(client: &Client) -> String {
         }
         Some(EMBEDDED) => "the embedded tokenizer, which may differ from the model's".to_owned(),
         Some(name) => format!("the tokenizer {name}"),
-        // Nothing is known if the configuration of the run cannot be read.
+        // The configuration of the run may be unreadable; nothing is known then.
         None if client.model.is_none() => {
             "a tokenizer that the configuration of the run does not name".to_owned()
         }
@@ -48,11 +48,11 @@ fn is_simulated(client: &Client) -> bool {
         .is_some_and(|base| base.starts_with("sim://"))
 }
 
-/// The tokenizer of a run.
+/// Tokenizer of a run.
 pub struct Found {
     /// The tokenizer.
     pub tokenizer: Tokenizer,
-    /// Its file or folder; `None` for the embedded one.
+    /// File or folder of the tokenizer; `None` for the embedded one.
     path: Option<PathBuf>,
 }
 
@@ -89,8 +89,8 @@ impl Found {
     }
 }
 
-/// Returns the tokenizer that the scenario names; else the model's own, if it is on this machine;
-/// else the embedded one.
+/// Returns the tokenizer that the scenario names; else the model's tokenizer, if it is on this
+/// machine; else the embedded one.
 pub fn tokenizer(loaded: &Loaded, notes: &mut Vec<String>) -> Result<Found, Failure> {
     let client = &loaded.scenario.client;
     let embedded = || {
@@ -126,7 +126,7 @@ pub fn tokenizer(loaded: &Loaded, notes: &mut Vec<String>) -> Result<Found, Fail
         },
         Some(name) => Err(Failure::usage(format!("client.tokenizer: {name} does not exist"))
             .hinted("set a tokenizer.json, a folder with one, or a hub name such as `org/model`")),
-        // The simulator uses the embedded tokenizer too.
+        // The simulator also uses the embedded tokenizer.
         None if is_simulated(client) => embedded(),
         None => {
             let model = client.model.as_deref().unwrap_or_default();
@@ -146,7 +146,7 @@ pub fn tokenizer(loaded: &Loaded, notes: &mut Vec<String>) -> Result<Found, Fail
     }
 }
 
-/// The tokenizer in a model's folder, or beside a model's file.
+/// Returns the tokenizer in a model's folder, or next to a model's file.
 fn beside(model: &Path) -> Option<PathBuf> {
     let folder = if model.is_dir() {
         model

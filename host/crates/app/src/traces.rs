@@ -1,4 +1,4 @@
-//! Opens the trace of a scenario: options, order, salt.
+//! Opening of a scenario's trace: options, order, salt.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::source::Loaded;
 use crate::{flavors, validated_flavor};
 use veeksha_present::terminal;
 
-/// Most skipped rows that are listed.
+/// Maximum number of skipped rows that are listed.
 const LISTED: usize = 5;
 
 /// Opens the trace of a scenario with its flavor. Skipped rows become a note.
@@ -52,7 +52,7 @@ pub fn open(
 pub fn failure(error: TraceError) -> Failure {
     const SKIP: &str = "set session_generator.on_bad_row: skip to skip such rows";
     match error {
-        // A flavor that rejects a row is not broken.
+        // A flavor that rejects a row is not faulty.
         TraceError::Plugin(failure) if is_about_rows(&failure) => {
             let hint = match &failure.kind {
                 PluginFailureKind::Refused { hint: Some(hint), .. } => hint.clone(),
@@ -60,7 +60,7 @@ pub fn failure(error: TraceError) -> Failure {
             };
             Failure::usage(refusal(&failure)).hinted(hint)
         }
-        // Nor is one that rejects its configuration.
+        // Neither is one that rejects its configuration.
         TraceError::Plugin(failure) if matches!(failure.kind, PluginFailureKind::Refused { .. }) => {
             let mut refused = Failure::from(failure);
             refused.code = veeksha_exit::USAGE;
@@ -86,9 +86,9 @@ fn is_about_rows(failure: &PluginFailure) -> bool {
     failure.function == "flavor.sessions" && matches!(failure.kind, PluginFailureKind::Refused { .. })
 }
 
-/// Describes what a flavor rejects: the place in the trace, and the reason.
+/// Describes a rejection by a flavor: the location in the trace, and the reason.
 fn refusal(failure: &PluginFailure) -> String {
-    // The rows; the rest of the input matters only to the author of the flavor.
+    // Only the rows; the rest of the input is relevant only to the author of the flavor.
     let input = failure.input.as_deref().unwrap_or("the trace");
     let place = input.split(';').next().unwrap_or(input);
     format!("{place}: the flavor `{}`: {}", failure.plugin, failure.message)
@@ -146,7 +146,7 @@ pub(crate) fn warms_up(scenario: &Scenario) -> bool {
     }
 }
 
-/// Salts are below this: every number below 2^53 is exact wherever `config.yml` is read.
+/// Upper bound of salts: every integer below 2^53 is exact in all readers of `config.yml`.
 const SALT_RANGE: u64 = 1 << 53;
 
 /// Returns the salt of the run's text. A salt per run is drawn here and set in the scenario, so
@@ -176,7 +176,7 @@ pub(crate) fn salt(scenario: &mut Scenario, mode: Mode, notes: &mut Vec<String>)
     Some(drawn)
 }
 
-/// Returns the salt that a seed gives.
+/// Derives a salt from a seed.
 fn drawn_from(seed: u64) -> u64 {
     let mut words = [0u32; 2];
     RandomStream::new(seed, 0, "salt").fill(0, &mut words);

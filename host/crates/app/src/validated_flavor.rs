@@ -1,5 +1,5 @@
-//! A flavor whose sessions are validated: a session that cannot be converted to prompts, for
-//! example because an image is missing, is rejected with its row before the run starts, or skipped.
+//! Flavor whose sessions are validated: a session that cannot be converted to prompts, for example
+//! because an image is missing, is rejected with its row before the run starts, or skipped.
 
 use std::sync::Arc;
 

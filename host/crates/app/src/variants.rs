@@ -1,24 +1,24 @@
-//! The scenarios of one file: how they differ, and which of them have errors.
+//! Scenarios of one file: their differences, and their errors.
 
 use veeksha_scenario::Setting;
 
 use crate::failure::Failure;
 use crate::secrets;
 
-/// Most scenarios that are listed for one error.
+/// Maximum number of scenarios that are listed for one error.
 const LISTED: usize = 3;
 
-/// One scenario of those in a file.
+/// One of the scenarios in a file.
 pub struct Variant<L> {
-    /// The settings that distinguish it from the others, with secrets redacted; empty if there is
-    /// only one, or if they do not differ.
+    /// Settings that distinguish it from the others, with secrets redacted; empty if there is only
+    /// one, or if they do not differ.
     pub settings: Vec<Setting>,
-    /// The result of reading it.
+    /// Result of reading it.
     pub loaded: L,
 }
 
 impl<L> Variant<L> {
-    /// Redacts secrets in the settings as `config.yml` does, because they go into files and
+    /// Redacts secrets in the settings like `config.yml`, because they are written to files and
     /// messages.
     pub(crate) fn all(variants: impl IntoIterator<Item = (Vec<Setting>, L)>) -> Vec<Self> {
         let variants = variants
@@ -53,7 +53,8 @@ impl<L> Variant<L> {
 /// Returns all scenarios if none has an error.
 ///
 /// # Errors
-/// All errors, each once with the scenarios that have it. The exit code is that of the first.
+/// All errors without duplicates, each with its scenarios. The exit code is that of the first
+/// error.
 pub fn collect_errors<L>(variants: Vec<Variant<Result<L, Failure>>>) -> Result<Vec<Variant<L>>, Failure> {
     let count = variants.len();
     let mut good = Vec::new();

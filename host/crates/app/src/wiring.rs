@@ -1,4 +1,4 @@
-//! Joins a scenario with its plugins, tokenizer and limits.
+//! Assembly of a scenario with its plugins, tokenizer and limits.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,13 +27,13 @@ pub struct Wired {
     pub(crate) materializer: Arc<Materializer>,
     /// Traffic, limits and threads.
     pub(crate) plan: Plan,
-    /// The plugins that measure and check the run.
+    /// Plugins that measure and check the run.
     pub evaluators: EvaluatorPlugins,
-    /// The metrics that the plugins define.
+    /// Metrics that the plugins define.
     pub definitions: Vec<MetricDefinition>,
     /// The objectives.
     pub objectives: Objectives,
-    /// Remarks that the user needs before the run.
+    /// Remarks for the user before the run.
     pub notes: Vec<String>,
 }
 
@@ -108,7 +108,7 @@ fn guarantees(loaded: &Loaded, factory: &dyn WorkloadFactory) -> Result<Guarante
     })
 }
 
-/// The session generator of a scenario that replays no trace.
+/// Returns the session generator of a scenario that replays no trace.
 fn workload(loaded: &Loaded, tokenizer: &Tokenizer) -> Result<Arc<dyn WorkloadFactory>, Failure> {
     match &loaded.scenario.session_generator {
         Generator::Shipped { name, config } => {

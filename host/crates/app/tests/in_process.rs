@@ -1,4 +1,4 @@
-//! The library without a process: a run against the built-in simulator, a simulation, and the
+//! Use of the library in one process: a run against the built-in simulator, a simulation, and the
 //! evaluation of a run folder.
 
 #![expect(clippy::expect_used, reason = "a test reports an error by panicking")]

@@ -1,4 +1,4 @@
-//! The inputs of a certificate that are not part of the record.
+//! Inputs of a certificate that are not part of the record.
 
 use veeksha_certificate::{SelfTest, Thresholds};
 use veeksha_scenario::{Scenario, Traffic};
@@ -14,15 +14,15 @@ pub enum Clock {
     Virtual,
 }
 
-/// What the certificate of a run depends on besides its record.
+/// Inputs of a run's certificate that are not in its record.
 pub struct AccuracyContext {
-    /// The clock of the run.
+    /// The clock that the run was measured with.
     pub clock: Clock,
-    /// The error above which a run is marked DEGRADED or INVALID.
+    /// Errors above which a run is marked DEGRADED or INVALID.
     pub thresholds: Thresholds,
-    /// The result of the self-test, if one was made.
+    /// Result of the self-test, if one was made.
     pub self_test: Option<SelfTest>,
-    /// The scheduling of the measuring threads: what was requested and what was refused.
+    /// Scheduling of the measuring threads: requested settings and refusals.
     pub threads: ThreadSettings,
 }
 

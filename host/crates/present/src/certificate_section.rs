@@ -4,7 +4,7 @@ use veeksha_certificate::{Certificate, ErrorSource, Verdict};
 use veeksha_metrics::Metric;
 use veeksha_report::{Mark, Row, Section, duration, share};
 
-/// The error bounds of the metrics, then the findings and the advice.
+/// Returns the error bounds of the metrics, followed by the findings and the advice.
 pub(crate) fn section(certificate: &Certificate) -> Section {
     let errors = certificate.bounds.iter().map(|bound| {
         let of_p50 = bound.relative_to_p50.map_or("-".to_owned(), share);
@@ -19,7 +19,7 @@ pub(crate) fn section(certificate: &Certificate) -> Section {
     let said = certificate
         .findings
         .iter()
-        // Findings that only repeat the table above are left out.
+        // Findings that only repeat the table above are omitted.
         .filter(|finding| finding.metric.is_none() || finding.verdict != Verdict::Valid)
         .map(|finding| sentence(finding.what.clone(), mark(finding.verdict)));
     // Several findings often have one remedy.

@@ -3,19 +3,19 @@
 use veeksha_compat::AiperfFiles;
 use veeksha_report::{ReportError, RunFolder};
 
-/// The subfolder of a run folder for AIPerf's files.
+/// Subfolder of a run folder for AIPerf's files.
 const AIPERF: &str = "aiperf";
 
 /// Files in the format of another tool, ready to be written.
 pub struct CompatExport {
-    /// The files that are made at the end of the run.
+    /// Files that are made at the end of the run.
     pub files: AiperfFiles,
-    /// Why the file that grows with each request is incomplete, if it is.
+    /// Reason why the file that grows with each request is incomplete, if it is.
     pub failure: Option<String>,
 }
 
 impl CompatExport {
-    /// The subfolder of a run folder that the files are written to.
+    /// Subfolder of a run folder for these files.
     pub const FOLDER: &'static str = AIPERF;
 
     /// Writes the files whose size does not depend on the number of requests.

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use veeksha_ports::WorkloadInfo;
 
-/// Facts about a run that are known before its first event.
+/// Facts about a run that are known before its first event, such as its scenario and plugins.
 #[derive(Clone, Default)]
 pub struct RunDescription {
-    /// The folder of the run.
+    /// Folder of the run.
     pub folder: PathBuf,
-    /// The resolved scenario as YAML.
+    /// Resolved scenario as YAML.
     pub config: String,
     /// Name and value of each fact about the scenario: target, model, traffic.
     pub facts: Vec<(String, String)>,
@@ -17,8 +17,8 @@ pub struct RunDescription {
     pub plugins: Vec<(String, WorkloadInfo)>,
     /// Remarks that the reader of the results needs.
     pub remarks: Vec<String>,
-    /// The longest time that the run takes, in seconds.
+    /// Maximum duration of the run, in seconds.
     pub planned: Option<f64>,
-    /// Processor cores that the process may use.
+    /// Number of processor cores that the process may use.
     pub cores: usize,
 }

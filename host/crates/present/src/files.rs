@@ -29,7 +29,7 @@ const VEEKSHAS: [&str; 12] = [
 /// Writes every file that is computed at the end of a run.
 ///
 /// # Errors
-/// The first file that cannot be written; the others are written nevertheless.
+/// Returns the first file that cannot be written; the others are written nevertheless.
 pub fn write_files(
     folder: &RunFolder,
     results: &RunAnalysis,
@@ -44,7 +44,7 @@ pub fn write_files(
         }
     };
     let evaluation = &results.evaluation;
-    // The files that decide come first: an almost full disk still takes them.
+    // Essential files come first, because an almost full disk may still have space for them.
     tried(folder.write_json("metrics/summary_stats.json", &evaluation.summary_stats()));
     tried(folder.write_json(
         "metrics/throughput_metrics.json",

@@ -1,10 +1,11 @@
-//! Presents the results of a run: files, terminal tables, plots and the data of `report.html`.
+//! Presentation of the results of a run: files, terminal tables, plots and the data of
+//! `report.html`.
 //!
-//! Everything here is a function of plain data. [`RunAnalysis`] holds what was computed from the
-//! events of a run, [`AccuracyContext`] what its certificate depends on besides the record, and
-//! [`RunDescription`] the facts that are known before the first event. [`write_files`] writes the
-//! run folder, [`summary`] is the closing table, and [`page`] builds the page of a finished run or
-//! of one that is in progress.
+//! All functions depend on plain data only. [`RunAnalysis`] has the results that were computed from
+//! the events of a run, [`AccuracyContext`] the inputs of its certificate that are not in the
+//! record, and [`RunDescription`] the facts that are known before the first event. [`write_files`]
+//! writes the run folder, [`summary`] returns the closing table, and [`page`] builds the page of a
+//! finished run or of one that is in progress.
 #![forbid(unsafe_code)]
 
 mod accuracy;

@@ -12,13 +12,13 @@ use veeksha_report::{
 
 use crate::run_analysis::RunAnalysis;
 
-/// Points of a distribution: every percentile, as in Veeksha's files.
+/// Number of points of a distribution: every percentile, as in Veeksha's files.
 const POINTS: usize = 101;
 
-/// Requests in the timeline plot.
+/// Maximum number of requests in the timeline plot.
 const LANES: usize = 60;
 
-/// Requests in the plot of the slowest, where each is labelled with its id.
+/// Number of requests in the plot of the slowest ones, each labelled with its id.
 const SLOWEST: usize = 25;
 
 type Tried<'a> = &'a mut dyn FnMut(Result<(), ReportError>);
@@ -29,7 +29,7 @@ pub(crate) fn distribution(samples: &RunSamples, name: &str) -> Option<CdfData> 
     Some(CdfData {
         metric: info.name.clone(),
         display: info.display.clone(),
-        // A number without a unit is not always a share.
+        // A value without a unit is not always a share.
         unit: match (info.metric.is_some_and(Metric::is_share), info.unit.as_str()) {
             (false, "1") => String::new(),
             (_, unit) => unit.to_owned(),
@@ -43,7 +43,7 @@ pub(crate) fn distribution(samples: &RunSamples, name: &str) -> Option<CdfData> 
     })
 }
 
-/// Draws every plot except the distributions of single metrics.
+/// Draws all plots except the distributions of single metrics.
 pub(crate) fn others(folder: &RunFolder, results: &RunAnalysis, tried: Tried<'_>) {
     let evaluation = &results.evaluation;
     if evaluation.counts.requests == 0 {
@@ -149,7 +149,7 @@ pub(crate) fn others(folder: &RunFolder, results: &RunAnalysis, tried: Tried<'_>
     }
 }
 
-/// The windows that were chosen, as their file has them.
+/// Parses the selected decode windows from their file.
 fn decode_windows(file: &Value, in_decode: Level) -> DecodeWindowData {
     let number = |value: &Value| value.as_f64().unwrap_or_default();
     let windows = file["windows"]["per_window"].as_array();

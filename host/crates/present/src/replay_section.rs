@@ -1,10 +1,10 @@
-//! The section of the closing table on the fidelity of a trace replay.
+//! Section of the closing table on the fidelity of a trace replay.
 
 use veeksha_metrics::{FidelityReport, Lengths};
 use veeksha_report::{Mark, Row, Section, duration, number, share};
 
-/// Deviation of the measured from the ideal hit rate that is marked: cache blocks cost a few
-/// percent.
+/// Deviation of the measured from the ideal hit rate above which the row is marked; cache blocks
+/// cost a few percent.
 const HITS_MISSED: f64 = 0.05;
 
 /// Returns the section *Replay*.

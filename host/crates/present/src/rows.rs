@@ -2,7 +2,7 @@
 
 use veeksha_report::Row;
 
-/// A plain row: no mark, no note.
+/// Creates a row without a mark or a note.
 pub(crate) fn row(name: &str, cells: Vec<String>) -> Row {
     Row {
         name: name.into(),

@@ -1,4 +1,4 @@
-//! Everything that is computed from the events of a run.
+//! Results that are computed from the events of a run.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use veeksha_report::ChromeTrace;
 use crate::compat_export::CompatExport;
 use crate::description::RunDescription;
 
-/// The failures of one error class.
+/// Failures of one error class.
 #[derive(Clone, Debug)]
 pub struct FailureClass {
     /// Number of failed requests.
@@ -26,7 +26,7 @@ pub struct FailureClass {
     pub at: f64,
 }
 
-/// Everything that is computed from the events of a run.
+/// Results that are computed from the events of a run.
 pub struct RunAnalysis {
     /// Metrics, objectives and counts.
     pub evaluation: Evaluation,
@@ -34,15 +34,15 @@ pub struct RunAnalysis {
     pub health: HealthReport,
     /// Fidelity of the replay, if the workload was a trace.
     pub fidelity: Option<FidelityReport>,
-    /// `prefill_stats.json`.
+    /// Content of `prefill_stats.json`.
     pub prefill_stats: Value,
     /// Times to first chunk, grouped by prompt length.
     pub prefill_groups: Vec<(u32, Vec<f64>)>,
-    /// `decode_window_metrics.json`, if the scenario enables it.
+    /// Content of `decode_window_metrics.json`, if the scenario enables it.
     pub decode_windows: Option<Value>,
-    /// The requests that the page lists one by one.
+    /// Requests that the page lists individually.
     pub requests: Requests,
-    /// `chrome_trace.json`.
+    /// Content of `chrome_trace.json`.
     pub chrome: ChromeTrace,
     /// The run in the definitions of other tools.
     pub views: Vec<ViewReport>,

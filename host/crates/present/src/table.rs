@@ -13,8 +13,7 @@ use crate::rows::row;
 use crate::units::{objective_unit, verdict_unit};
 use crate::{certificate_section, terminal};
 
-/// Share of chunks that arrived together above which the gaps describe the reads rather than the
-/// server.
+/// Share of merged chunks above which the gaps describe the client's reads rather than the server.
 const MANY_MERGED: f64 = 0.05;
 
 pub(crate) fn sections(
@@ -29,7 +28,7 @@ pub(crate) fn sections(
         throughput(evaluation),
         slos(evaluation),
     ];
-    // In virtual time nothing is late, by construction.
+    // In virtual time nothing can be late.
     if accuracy_context.clock == Clock::Real {
         let mut accuracy = accuracy(evaluation);
         accuracy.rows.extend(accuracy_context.threads.rows());
@@ -111,7 +110,7 @@ fn latencies(evaluation: &Evaluation, certificate: &Certificate) -> Section {
         let mut cells = [summary.mean, summary.p50, summary.p90, summary.p99, summary.max]
             .map(show)
             .to_vec();
-        // The error bound of a sample; in virtual time there is none.
+        // The error bound of a sample, which does not exist in virtual time.
         if with_errors {
             let bound = certificate.bound(metric);
             cells.push(bound.map_or_else(String::new, |bound| format!("± {}", duration(bound.p99_error))));
@@ -177,7 +176,7 @@ fn why_never_sent(reason: NeverSentReason) -> &'static str {
     }
 }
 
-/// The objectives of the run and their results.
+/// Returns the section on the objectives of the run and their results.
 pub(crate) fn slos(evaluation: &Evaluation) -> Section {
     let results = evaluation.slos.results.iter().map(slo);
     let verdicts = evaluation.slos.verdicts.iter().map(verdict);
@@ -322,7 +321,7 @@ pub(crate) fn missed(evaluation: &Evaluation) -> Vec<String> {
     objectives.chain(verdicts).collect()
 }
 
-/// The metrics of plugins.
+/// Returns the section on the metrics of plugins.
 fn custom(evaluation: &Evaluation) -> Section {
     let catalogue = evaluation.samples.catalogue();
     let rows = catalogue
@@ -330,8 +329,8 @@ fn custom(evaluation: &Evaluation) -> Section {
         .filter(|metric| metric.plugin.is_some())
         .map(|metric| {
             let summary = evaluation.samples.summary(&metric.name);
-            // A time is shown in a suitable unit; any other unit is shown once, next to the name,
-            // because a plugin's may be long.
+            // Times are scaled to a suitable unit. Any other unit is shown once, next to the name,
+            // because a plugin's unit may be long.
             let is_time = metric.unit == "s" || metric.unit.starts_with("s/");
             let name = match metric.unit.as_str() {
                 "" | "1" => metric.name.clone(),
@@ -436,7 +435,7 @@ fn accuracy(evaluation: &Evaluation) -> Section {
     }
 }
 
-/// The failed health checks, if there are any.
+/// Returns the section on failed health checks, if there are any.
 pub(crate) fn health(report: &HealthReport) -> Option<Section> {
     let failed = report
         .checks

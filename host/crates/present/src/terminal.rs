@@ -1,7 +1,7 @@
 //! Output on the terminal.
 //!
-//! A reader that went away (`| head`) ends the output, not the program. Any other write error is
-//! reported once, by [`output_error`], when the command ends.
+//! If the reader closes the pipe (`| head`), the output ends, but the program continues. Any other
+//! write error is reported once, by [`output_error`], when the command ends.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,7 +10,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use veeksha_model::printable_lines;
 
-/// The first error of standard output; nothing is written after it.
+/// First error of standard output; nothing is written after it.
 static ENDED: OnceLock<io::Error> = OnceLock::new();
 
 /// Prints a line on standard output.
@@ -39,7 +39,8 @@ pub fn err(line: impl fmt::Display) {
     let _ = writeln!(io::stderr().lock(), "{}", printable_lines(&line.to_string()));
 }
 
-/// Prints a note on standard error, each only once: the runs of a sweep share most of their notes.
+/// Prints a note on standard error, each text only once, because the runs of a sweep share most of
+/// their notes.
 pub fn note(note: &str) {
     static PRINTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let is_new = PRINTED

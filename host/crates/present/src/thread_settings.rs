@@ -1,4 +1,4 @@
-//! The scheduling of the measuring threads: what was requested and what was refused.
+//! Scheduling of the measuring threads: requested settings and refusals.
 
 use serde_json::{Value, json};
 use veeksha_report::{Mark, Row, duration};
@@ -6,8 +6,8 @@ use veeksha_scenario::Runtime;
 
 use crate::rows::row;
 
-/// The scheduling requested for the threads that dispatch, send and read, and what the system
-/// refused.
+/// Scheduling requested for the threads that dispatch, send and read, with the refusals of the
+/// system.
 #[derive(Clone, Debug, Default)]
 pub struct ThreadSettings {
     spin_microseconds: f64,
@@ -18,7 +18,7 @@ pub struct ThreadSettings {
 }
 
 impl ThreadSettings {
-    /// The settings of a scenario, with the reasons why the system refused some of them.
+    /// Creates the settings of a scenario, with the reasons why the system refused some of them.
     pub fn new(runtime: &Runtime, refused: Vec<String>) -> Self {
         ThreadSettings {
             spin_microseconds: runtime.spin_microseconds,
@@ -39,7 +39,7 @@ impl ThreadSettings {
         })
     }
 
-    /// One row for each setting that was applied, and one for each that was refused.
+    /// Returns one row for each applied setting and one for each refused setting.
     pub(crate) fn rows(&self) -> Vec<Row> {
         let mut rows = Vec::new();
         if self.spin_microseconds > 0.0 {

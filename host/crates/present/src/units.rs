@@ -2,8 +2,8 @@
 
 use veeksha_metrics::{Metric, PluginVerdict, RunMetric, SloResult};
 
-/// The unit of an objective: figures without one are shares, and so are some metrics; others are
-/// plain numbers.
+/// Returns the unit of an objective: `share` for run-level values without a unit and for metrics
+/// that are shares. Other values without a unit are plain numbers.
 pub(crate) fn objective_unit(result: &SloResult) -> &str {
     let is_share = result.sample_count.is_none() || result.metric.parse().is_ok_and(Metric::is_share);
     match result.unit.as_str() {
@@ -12,7 +12,7 @@ pub(crate) fn objective_unit(result: &SloResult) -> &str {
     }
 }
 
-/// The unit of a plugin's verdict; empty where it is not known.
+/// Returns the unit of a plugin's verdict; empty if it is unknown.
 pub(crate) fn verdict_unit(said: &PluginVerdict) -> &str {
     match said.unit.as_deref() {
         Some("1") if RunMetric::of_name(&said.verdict.name).is_some() => "share",

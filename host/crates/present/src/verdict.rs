@@ -58,8 +58,8 @@ fn explanations(evaluation: &Evaluation, certificate: &Certificate) -> Vec<Strin
     lines
 }
 
-/// Returns true if the run was stopped before anything was answered or failed; the target is not to
-/// blame then.
+/// Returns true if the run was stopped before any request was answered or failed; the target is not
+/// the cause then.
 fn was_interrupted_at_once(evaluation: &Evaluation) -> bool {
     let counts = &evaluation.counts;
     evaluation.end.interrupted && counts.all_failed() && counts.errored == 0
@@ -77,7 +77,7 @@ fn worst(certificate: &Certificate) -> String {
 
 /// Returns the exit code of a run: the first that applies of nothing measured, every request
 /// failed, measurement INVALID, SLO not met, done. Interruption, failed plugins and a lost target
-/// take precedence; the caller knows of them.
+/// take precedence and are handled by the caller.
 pub fn exit_code(evaluation: &Evaluation, certificate: &Certificate) -> u8 {
     if evaluation.counts.requests == 0 || was_interrupted_at_once(evaluation) {
         veeksha_exit::INVALID

@@ -1,4 +1,4 @@
-//! Estimates the duration of a run from its scenario.
+//! Estimation of the duration of a run from its scenario.
 
 use std::fmt;
 use std::ops::Add;
@@ -6,15 +6,15 @@ use std::ops::Add;
 use veeksha_report::duration as format_duration;
 use veeksha_scenario::{IntervalGenerator, Scenario, Traffic};
 
-/// The duration of one run, or of several one after another, without the time of the last answers,
-/// which depends on the server.
+/// Duration of one run, or of several consecutive ones, without the time of the last answers, which
+/// depends on the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct RunDuration {
     /// Seconds until the last session arrives, for runs with paced arrivals.
     about: f64,
     /// Seconds until the timeout of the other runs.
     at_most: f64,
-    /// Runs that end when the server has answered everything.
+    /// Number of runs that end when the server has answered all requests.
     open: u64,
 }
 
@@ -85,7 +85,7 @@ impl fmt::Display for RunDuration {
     }
 }
 
-/// Formats seconds, as hours and minutes where seconds are too fine.
+/// Formats seconds, or hours and minutes for long durations.
 fn shown(seconds: f64) -> String {
     if seconds < 120.0 {
         return format_duration(seconds);

@@ -20,7 +20,7 @@ use veeksha_present::terminal;
 /// Width of the table where the width of the terminal is unknown.
 const WIDTH: usize = 110;
 
-/// A scenario without problems.
+/// A valid scenario.
 struct Checked {
     scenario: Scenario,
     sections: Vec<Section>,
@@ -44,9 +44,9 @@ pub(super) fn check(args: &ScenarioArgs, overrides: &[(String, String)]) -> Resu
     Ok(veeksha_exit::DONE)
 }
 
-/// Returns the scenarios of a command if none has a problem. A single scenario is validated by its
-/// run, before its folder is made; of several, none starts before all have been validated as
-/// `check` does.
+/// Returns the scenarios of a command if all are valid. A single scenario is validated by its run,
+/// before its folder is created; of several, none starts before all have been validated as by
+/// `check`.
 pub(super) fn sound(
     cells: Vec<Variant<Result<Loaded, Failure>>>,
     interrupts: &Interrupts,
@@ -78,7 +78,7 @@ fn checked(loaded: Loaded) -> Result<Checked, Failure> {
     })
 }
 
-/// The runs of a sweep, the keys in which they differ, and their durations.
+/// Returns the runs of a sweep, the keys in which they differ, and their durations.
 fn overview(cells: &[Variant<Checked>]) -> Vec<Section> {
     let planned = cells
         .iter()

@@ -1,4 +1,4 @@
-//! The sections about one scenario: workload, traffic, servers and plugins.
+//! Sections about one scenario: workload, traffic, servers and plugins.
 
 use veeksha_model::{Request, Segment, SessionId, redact_address};
 use veeksha_ports::Workload;
@@ -11,7 +11,7 @@ use veeksha_app::Failure;
 use veeksha_app::Wired;
 use veeksha_present::terminal;
 
-/// Sessions that are generated to estimate the size of the workload.
+/// Number of sessions that are generated to estimate the size of the workload.
 const SAMPLE: u32 = 100;
 
 /// Returns the sections about a scenario, and the duration of its run.
@@ -232,7 +232,7 @@ fn servers(scenario: &Scenario, wired: &Wired) -> Section {
     }
 }
 
-/// The objectives, the metrics of plugins, and the checks.
+/// Returns the section on the objectives, the metrics of plugins, and the checks.
 fn objectives(wired: &Wired) -> Section {
     let sentence = |name: String| Row {
         name,

@@ -1,5 +1,5 @@
 //! Metrics, request checks and SLO checks of plugins: opened from a scenario's `evaluators` or from
-//! the command line, fed with finished requests, and asked for their verdicts.
+//! the command line, called with finished requests, and queried for their verdicts.
 
 mod names;
 mod open;

@@ -1,10 +1,10 @@
-//! Names of evaluators. Verdicts, judgements and metrics refer to them, so they are unique.
+//! Names of evaluators, which are unique because verdicts, judgements and metrics refer to them.
 
 use std::collections::BTreeMap;
 
 use crate::failure::Failure;
 
-/// The names in use, each with the place that uses it.
+/// The names in use, each with the key that uses it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names(BTreeMap<String, String>);
 

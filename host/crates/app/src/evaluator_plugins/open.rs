@@ -1,4 +1,4 @@
-//! Opens the plugins of a scenario's `evaluators` and those named on the command line.
+//! Opening of the plugins in a scenario's `evaluators` and on the command line.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::grants::lua_grants;
 use crate::source::Loaded;
 
-/// The plugins that measure and check a run.
+/// Plugins that measure and check a run.
 #[derive(Clone, Default)]
 pub struct EvaluatorPlugins {
     /// Plugins with metrics of requests.

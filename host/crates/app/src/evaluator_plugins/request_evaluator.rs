@@ -1,5 +1,5 @@
-//! Feeds finished requests to metric plugins and request checks in batches, and turns their results
-//! into events.
+//! Calls of metric plugins and request checks with batches of finished requests, and conversion of
+//! their results to events.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use veeksha_ports::{MetricCollector, PluginFailure, PluginSample, RequestCheck};
 use crate::evaluator_plugins::open::EvaluatorPlugins;
 use crate::evaluator_plugins::slo_checks::failed_plugin;
 
-/// Name of the thread that calls the plugins, in the record too.
+/// Name of the thread that calls the plugins, also in the record.
 pub(super) const THREAD: &str = "metrics-0";
 
-/// Most requests of one call. From about 64 on the cost of the call itself is negligible, and a
-/// small batch narrows down which request made a plugin fail.
+/// Maximum number of requests per call. From about 64 on the cost of the call itself is negligible,
+/// and a small batch narrows down the request that made a plugin fail.
 const BATCH: usize = 64;
 
 /// Opened plugins, and the requests that they have not received yet. Owned by one thread.
@@ -24,7 +24,7 @@ pub(crate) struct RequestEvaluator {
     checks: Vec<OpenedCheck>,
     waiting: Vec<Arc<Event>>,
     failures: Vec<PluginFailure>,
-    /// The clock of the run; calls are recorded once it is known.
+    /// Clock of the run; calls are recorded once it is known.
     clock: Option<RunClock>,
 }
 
@@ -107,7 +107,7 @@ impl RequestEvaluator {
         }
         let begin = self.clock.map(|clock| clock.now());
         let failures = &mut self.failures;
-        // A plugin that failed is not called again: its state is lost.
+        // A plugin that failed is not called again, because its state is lost.
         self.metrics.retain_mut(|metric| {
             let observed = metric.collector.observe(&batch);
             match unwrap_call(observed, PluginRole::Metric, failures, emit) {
@@ -194,7 +194,7 @@ impl OpenedMetric {
 
 impl OpenedCheck {
     fn emit_judgements(&self, judged: &[bool], batch: &[&RequestRecord], emit: &mut dyn FnMut(Event)) {
-        // A failed request is not good anyway, and no check was called for it.
+        // A failed request is never good, and no check was called for it.
         for (record, good) in batch.iter().zip(judged).filter(|(record, _)| record.is_ok()) {
             emit(Event::Judged {
                 plugin: self.plugin.clone(),

@@ -1,4 +1,4 @@
-//! Calls the plugins that check a whole run, and turns their verdicts into events.
+//! Calls of the plugins that check a whole run, and conversion of their verdicts to events.
 
 use std::sync::Arc;
 

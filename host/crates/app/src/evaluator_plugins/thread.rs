@@ -1,5 +1,5 @@
-//! The thread that runs metric plugins and request checks during a run, so that they never delay a
-//! dispatch or a completion.
+//! Thread for metric plugins and request checks during a run, so that they never delay a dispatch
+//! or a completion.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -43,12 +43,12 @@ impl PluginThread {
         }
     }
 
-    /// Sends a finished request to the plugins; returns at once.
+    /// Sends a finished request to the plugins without blocking.
     pub(crate) fn send(&self, event: &Arc<Event>) {
         if let Some(requests) = &self.requests
             && matches!(**event, Event::Finished(_) | Event::RunStarted(_))
         {
-            // A thread that is gone is reported by `finish`.
+            // `finish` reports a thread that has ended.
             let _ = requests.send(Arc::clone(event));
         }
     }
@@ -72,7 +72,7 @@ fn work(
     outbox: &Sender<Event>,
     opened: &Sender<Result<(), PluginFailure>>,
 ) -> Vec<PluginFailure> {
-    // The channel is closed only if the collector panicked; the events are of no use then.
+    // The channel is closed only if the collector panicked; the events are not needed then.
     let mut emit = |event| drop(outbox.send(event));
     let mut evaluator = match RequestEvaluator::open(plugins, &mut emit) {
         Ok(evaluator) => evaluator,

@@ -1,4 +1,4 @@
-//! The results of a run as an SLO check sees them, with a list of the unknown names it asked for: a
+//! Results of a run for an SLO check, with a list of the unknown names that it requested: a
 //! misspelled name has no samples, which must not look like a run without requests.
 
 use std::collections::BTreeSet;
@@ -8,12 +8,12 @@ use veeksha_metrics::{Catalogue, RunSamples};
 use veeksha_model::{Label, Nanos};
 use veeksha_ports::{MetricStats, RunResults, WindowStats};
 
-/// Names listed in a message; a check may ask for thousands.
+/// Maximum number of names in a message; a check may request thousands.
 const LISTED: usize = 4;
-/// Most names that are remembered.
+/// Maximum number of names that are stored.
 const KEPT: usize = 1000;
 
-/// The results of a run, and the unknown names that a check asked for.
+/// Results of a run, and the unknown names that a check requested.
 pub(super) struct TrackedResults {
     samples: Arc<RunSamples>,
     unknown: Mutex<BTreeSet<String>>,

@@ -1,4 +1,4 @@
-//! The facts of a run: settings, plugins, machine and versions.
+//! Facts about a run: settings, plugins, machine and versions.
 
 use veeksha_metrics::Evaluation;
 use veeksha_page::{Fact, Plugin, RunFacts, RunState};

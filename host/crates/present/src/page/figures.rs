@@ -104,7 +104,8 @@ fn label(info: &MetricInfo) -> String {
     }
 }
 
-/// A metric during a run; values that are only known at the end are NaN, shown as unknown.
+/// Returns a metric during a run; values that are known only at the end are NaN and shown as
+/// unknown.
 pub(super) fn on_the_way(name: &str, figures: LiveFigures) -> Option<Metric> {
     let catalogue = Catalogue::built_in();
     let info = catalogue.get(name)?;

@@ -7,7 +7,7 @@ use veeksha_stats::Summary;
 
 use super::time::seconds;
 
-/// Steps of the curves of a run whose requests do not fit on its page.
+/// Number of steps in the curves of a run whose requests do not fit on its page.
 const STEPS: usize = 600;
 
 /// Returns the curves of a run whose page lists only some of its requests.
@@ -34,17 +34,17 @@ pub(super) fn load(evaluation: &Evaluation) -> Option<Curves> {
     })
 }
 
-/// The values of a curve in a step of time.
+/// Values of a curve in one step of time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Step {
-    /// Weighted by time.
+    /// Mean over the step, weighted by time.
     mean: f64,
     least: f64,
     most: f64,
 }
 
-/// Divides a curve into steps of one length. A short peak shows in `most` of its step, though
-/// hardly in `mean`.
+/// Divides a curve into steps of equal length. A short peak is visible in the `most` of its step,
+/// but hardly in the `mean`.
 fn steps(points: &[CurvePoint], from: Nanos, to: Nanos, step: Nanos) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut next = points.partition_point(|point| point.at <= from);
