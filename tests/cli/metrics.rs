@@ -71,8 +71,8 @@ fn every_metric_is_defined() {
     assert!(list.contains(&alone), "{alone}");
 }
 
-/// A plugin's metric is listed and explained like a built-in one, whether the plugin is on the
-/// command line or in a scenario.
+/// A plugin's metric is listed and explained like a built-in one, for plugins on the command line
+/// and in a scenario.
 #[test]
 fn metrics_of_plugins_are_explained_too() {
     let plugin = ["--plugin", "sdk/lua/stalls.lua"];

@@ -150,7 +150,7 @@ fn what_is_no_run_and_what_is_damaged_is_told() {
     assert_code(&output, 2);
     assert!(stderr(&output).contains("nowhere"), "{}", stderr(&output));
 
-    // A scenario other than the run's does not determine what was requested.
+    // A scenario that is not the run's does not determine the requested work.
     let config = run.join("config.yml");
     let written = std::fs::read_to_string(&config).expect("config.yml");
     let another = "config.yml is not the one that the run was recorded with";

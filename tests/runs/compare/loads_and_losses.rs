@@ -1,5 +1,5 @@
-//! Runs with different requested loads, and runs of which one lost its slow requests: neither makes
-//! a server better.
+//! Runs with different requested loads, and a run that lost its slow requests: neither makes a
+//! server better.
 
 use std::path::{Path, PathBuf};
 

@@ -24,8 +24,8 @@ pub struct CompatOptions {
 }
 
 impl CompatOptions {
-    /// Checks what a command line requests: views in the definitions of `tools`, AIPerf's files, and
-    /// goodput thresholds.
+    /// Validates the options of a command line: views in the definitions of `tools`, AIPerf's
+    /// files, and goodput thresholds.
     ///
     /// # Errors
     /// If none of the tools uses a threshold, or a tool does not offer it.

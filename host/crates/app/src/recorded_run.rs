@@ -102,7 +102,7 @@ impl RecordedRun {
     /// request.
     pub fn definitions(&mut self) -> Result<Vec<MetricDefinition>, Failure> {
         let mut definitions = Vec::new();
-        // The result does not depend on whether the record was read to its end.
+        // The result is the same for a record that was not read to its end.
         let _ = self
             .record
             .for_each(|event| match event {

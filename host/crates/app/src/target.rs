@@ -73,7 +73,7 @@ pub(crate) fn check(loaded: &Loaded, wired: &Wired) -> Result<(), Failure> {
     if let Some(file) = &client.codec {
         codec::open(loaded, file, &wired.tokenizer)?;
     }
-    // A simulator has no address yet, and without a target there is no server to check.
+    // A simulator has no address yet; without a target there is nothing to check.
     if client.targets.is_empty() {
         let profile = client.api_base.as_ref().map(|base| base.strip_prefix("sim://"));
         match profile {

@@ -17,7 +17,7 @@ use crate::mode::Mode;
 use crate::source::Loaded;
 use crate::{components, excluded_metrics, objectives, pipeline_plan, prompts, shipped, tokenizers, traces};
 
-/// Everything that a run needs besides its target.
+/// Components of a run, without its target.
 pub struct Wired {
     /// Opens instances of the session generator.
     pub factory: Arc<dyn WorkloadFactory>,

@@ -1,11 +1,10 @@
 //! Validity of metrics of answered requests where one side has answered fewer of them.
 //!
-//! A metric has samples of answered requests only. For its user an unanswered request is worse than
-//! any answer would have been, so it belongs behind the slowest one (the worst rank: Lachin,
-//! "Worst-rank score analysis with informatively missing observations in clinical trials",
-//! Controlled Clinical Trials 20 (1999)). The samples of the side that lost more are therefore
-//! those of the survivors and flatter it: a side that looks worse all the same is worse, and any
-//! other result is inconclusive.
+//! Such a metric has no samples of unanswered requests. For a user an unanswered request is worse
+//! than any answer, so it ranks behind the slowest one (the worst rank: Lachin, "Worst-rank score
+//! analysis with informatively missing observations in clinical trials", Controlled Clinical Trials
+//! 20 (1999)). The samples of the side that lost more requests are those of the survivors and favor
+//! that side. If it looks worse nevertheless, it is worse; any other result is inconclusive.
 
 use veeksha_model::Better;
 use veeksha_slo::Aggregate;
@@ -86,11 +85,11 @@ impl Answered {
         })
     }
 
-    /// Returns true if a verdict exceeds what the answered requests can support.
+    /// Returns true if the answered requests do not support a verdict.
     ///
-    /// A verdict in favor of the side that lost more is doubted easily. "No difference" is doubted
-    /// only if the losses differ significantly: otherwise it would be doubted wherever one request
-    /// in a hundred fails on both sides.
+    /// A verdict in favor of the side that lost more is doubted for any relevant difference of the
+    /// losses. "No difference" is doubted only if the losses differ significantly: otherwise it
+    /// would be doubted wherever one request in a hundred fails on both sides.
     pub(crate) fn doubt(&self, row: &Row, subject: Subject, verdict: Verdict, options: &Options) -> bool {
         let is_of_answers = subject == Subject::Answers && row.better != Better::Neither;
         if !is_of_answers || !self.differ_for(row.statistic) {

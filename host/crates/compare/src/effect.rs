@@ -155,9 +155,9 @@ pub(crate) enum Floor {
     /// Whenever it exceeds the noise between runs: for shares of requests, which carry no
     /// information beyond their counts.
     Always,
-    /// Only where runs do not differ at all. Otherwise they are more informative than their
-    /// samples: what the runs of a side have in common, the same requests above all, affects the
-    /// error of each run but no difference between them.
+    /// Only where runs do not differ at all. Otherwise the differences between runs are more
+    /// informative than the samples: properties that the runs of a side share, above all the same
+    /// requests, affect the error within each run but no difference between runs.
     WhereRunsAgree,
 }
 
@@ -187,12 +187,13 @@ impl Noise<'_> {
 /// With several runs per side, each run is one value, and the differences within a side are the
 /// noise: Welch's test, which assumes neither equal variances nor anything about the samples within
 /// a run. A side of one run is assumed to vary like the other one. No variance is below its
-/// [`Floor`]. With one run on each side the error within runs is all that is known: the sum of
-/// both, or `paired` if their requests were compared one by one.
+/// [`Floor`]. With one run on each side only the error within the runs is known: the sum of both,
+/// or `paired` if their requests were compared one by one.
 ///
-/// (Subtracting from the variance between runs what the bootstrap explains would give more degrees
-/// of freedom. But with 2 or 3 runs the result is too often next to nothing by chance, and equal
-/// sides are then called different far more often than requested.)
+/// Rejected alternative: subtracting the variance that the bootstrap explains from the variance
+/// between runs would give more degrees of freedom. But with 2 or 3 runs the remainder is often
+/// almost 0 by chance, and equal sides would be called different far more often than the confidence
+/// permits.
 pub(crate) fn effect(a: &Noise<'_>, b: &Noise<'_>, scale: Scale, paired: Option<Variance>) -> Effect {
     let (Some(first_a), Some(first_b)) = (a.values.first(), b.values.first()) else {
         return Effect {
@@ -290,8 +291,8 @@ impl Effect {
         self.fewest_runs.is_some() && self.error.is_some_and(|error| known(error) <= chance)
     }
 
-    /// Returns true if only the dependence of requests in time prevents a verdict: by their number
-    /// the difference would be significant.
+    /// Returns true if only the dependence of requests in time prevents a verdict: by the number of
+    /// requests the difference would be significant.
     pub(crate) fn hangs_together(&self, chance: f64) -> bool {
         self.singly.is_some_and(|singly| self.p_with(singly) <= chance)
     }
@@ -408,8 +409,8 @@ mod tests {
     }
 
     /// 0 of 100 in each of three runs against 5, 5, 5: the runs of a side do not differ, so the
-    /// error is the one within them, with variances of 1 and 8 and 10 degrees: 5 / 3 at 81 / (1/10
-    /// + 64/10) = 12.46 degrees.
+    /// error is the one within them. Its variances are 1 and 8 with 10 degrees each: 5 / 3 errors
+    /// at 81 / (1/10 + 64/10) = 12.46 degrees.
     #[test]
     fn runs_that_agree_vary_as_they_tell_by_themselves() {
         let of = |variance| {

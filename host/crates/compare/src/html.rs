@@ -103,7 +103,7 @@ fn side(side: &SideLabels) -> String {
     }
 }
 
-/// Writes what differs, worse first; the forest plot; and everything without a difference.
+/// Writes the rows that differ, worse first; the forest plot; and all rows without a difference.
 fn body(candidate: &Candidate, table: &Table) -> String {
     // Within a verdict the largest changes come first; metrics without a difference keep their
     // order.
@@ -145,7 +145,7 @@ fn body(candidate: &Candidate, table: &Table) -> String {
     html
 }
 
-/// Returns the first sentence.
+/// Returns the first sentence of a candidate's section.
 fn summary(candidate: &Candidate) -> String {
     if !candidate.obstacles.is_empty() {
         let list = list(&candidate.obstacles);

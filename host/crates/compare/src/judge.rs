@@ -37,8 +37,8 @@ pub(crate) struct Sides<'a> {
 
 impl Sides<'_> {
     /// Returns the samples of a metric paired by request, if the requests are the same and each
-    /// side has one run. With several runs the values show the error, and what all runs have in
-    /// common is in none of their differences.
+    /// side has one run. With several runs the differences of the values show the error, and the
+    /// common properties of all runs already cancel in them.
     fn paired(&self, of: &Measured) -> Option<Paired> {
         match (self.baseline, self.candidate) {
             ([a], [b]) if self.same_work && of.statistic != Statistic::Value => Paired::new(&of.name, a, b),
@@ -96,7 +96,7 @@ fn drafts(a: &[Measured], b: &[Measured], sides: &Sides<'_>, options: &Options) 
         .iter()
         .filter(|other| !a.iter().any(|one| one.is(&other.name, other.statistic)));
     drafts.extend(only_in_b.map(|other| draft(Found::Candidate(other), None, options)));
-    // Also if one side lacks some of them.
+    // The order is kept even if one side lacks some of them.
     drafts.sort_by_key(|draft| {
         let first = a
             .iter()

@@ -1,5 +1,5 @@
-//! Requested loads of both sides: where they differ, the throughput is not the server's
-//! achievement.
+//! Requested loads of both sides. If they differ, the throughput is determined by the request
+//! rather than the server.
 
 use std::fmt;
 
@@ -49,7 +49,7 @@ impl Load {
     }
 }
 
-/// Text after "was asked for".
+/// Formats the load as the text after "was asked for" in a remark.
 impl fmt::Display for Load {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,5 +1,5 @@
-//! Pairing of the requests of two runs that did the same work, which removes what they have in
-//! common from the error.
+//! Pairing of the requests of two runs that did the same work, which removes their common variation
+//! from the error.
 
 use std::collections::HashMap;
 

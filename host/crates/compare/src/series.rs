@@ -28,14 +28,14 @@ pub(crate) struct Series {
     /// Number of samples, whatever their weight.
     count: u64,
     approximate: bool,
-    /// Original weight of what now weighs 1.
+    /// Factor from current to original weights.
     scale: f64,
 }
 
 impl Series {
     /// Creates a series of individual samples. Cells are intervals of time with equal numbers of
-    /// requests, and all samples of a request are in one: they are drawn together. A sample without
-    /// a key is a request by itself.
+    /// requests. All samples of a request are in one cell, because they are drawn together. A
+    /// sample without a key is a separate request.
     pub(crate) fn of_samples(mut samples: Vec<Sample>) -> Series {
         in_order(&mut samples);
         let mut known: HashMap<u64, usize> = HashMap::new();

@@ -36,7 +36,7 @@ pub struct TableRow {
 }
 
 impl Comparison {
-    /// Returns one table for each candidate.
+    /// Returns one table per candidate.
     pub fn tables(&self) -> Vec<Table> {
         self.candidates
             .iter()

@@ -36,8 +36,8 @@ fn points_to(difference: f64, more: usize) -> String {
     signed(difference, format!("{} {name}", plain(points, more)))
 }
 
-/// Formats a row's difference with sign and unit: `+1.2 ms`, shares in points; with some additional
-/// digits.
+/// Formats a row's difference with sign and unit, with additional digits: `+1.2 ms`, shares in
+/// points.
 fn row_difference_to(row: &Row, difference: f64, more: usize) -> String {
     match (row.scale, row.unit.as_str()) {
         (Scale::Difference, "1" | "") if is_share(row) => points_to(difference, more),
@@ -102,7 +102,7 @@ pub(crate) fn change_text(row: &Row) -> String {
     }
 }
 
-/// Formats `+2.1 % … +8 %`, or in the unit if there is no relative change.
+/// Formats `+2.1 % … +8 %`, or an interval in the unit of the row if it has no relative change.
 pub(crate) fn interval_text(row: &Row) -> String {
     match (row.relative_interval, row.interval) {
         (Some(ends), _) => ends_text(ends, relative_to),

@@ -119,7 +119,7 @@ impl TimedSamples {
     }
 
     /// Returns the number of requests (or other keyed items) of the samples; a sample without a key
-    /// is one by itself. Exact below 20, the minimum for a verdict; beyond that a lower bound.
+    /// counts as one. Exact below 20, the minimum for a verdict; beyond that a lower bound.
     pub(crate) fn origins(&self) -> u64 {
         self.origins.keys.len() as u64 + self.origins.without_key
     }
@@ -163,7 +163,7 @@ impl TimedSamples {
 mod tests {
     use super::*;
 
-    /// Uniform on 0.01 to 1.01 s, in an order that is unrelated to time.
+    /// Returns samples uniform on 0.01 to 1.01 s, in an order that is unrelated to time.
     fn many(count: u64) -> TimedSamples {
         let mut samples = TimedSamples::new();
         for i in 0..count {

@@ -1,5 +1,4 @@
-//! Metrics of a side that its certificates call INVALID and that prove nothing even without a
-//! comparison.
+//! INVALID metrics of a side, which prove nothing even without a comparison.
 
 use crate::comparable::because;
 use crate::input::{Side, Validity};

@@ -17,12 +17,12 @@ pub enum Verdict {
     NoDifference,
     /// The difference is significant, but within the clients' measurement error.
     WithinClientError,
-    /// The difference is significant, but smaller than what matters.
+    /// The difference is significant, but smaller than the smallest relevant change.
     TooSmall,
     /// The difference is large, but the runs are too few to distinguish it from chance.
     TooFewRuns,
-    /// The side that lost more requests looks no worse in its answered ones, and the slowest may be
-    /// among the lost.
+    /// The side that lost more requests does not look worse in its answered ones, but the slowest
+    /// requests may be among the lost ones.
     SurvivorsOnly,
     /// There are too few samples, or a single value whose error only several runs show.
     NotEnoughData,

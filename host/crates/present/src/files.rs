@@ -10,7 +10,7 @@ use crate::accuracy::AccuracyContext;
 use crate::plots;
 use crate::run_analysis::RunAnalysis;
 
-/// Veeksha's metrics; their files are written even if there are no samples.
+/// Names of Veeksha's metrics, whose files are written even without samples.
 const VEEKSHAS: [&str; 12] = [
     "num_prompt_tokens",
     "num_output_tokens",

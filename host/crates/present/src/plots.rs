@@ -23,7 +23,7 @@ const SLOWEST: usize = 25;
 
 type Tried<'a> = &'a mut dyn FnMut(Result<(), ReportError>);
 
-/// Returns the distribution of a metric; `None` if there is no such metric.
+/// Returns the distribution of a metric; `None` if it does not exist.
 pub(crate) fn distribution(samples: &RunSamples, name: &str) -> Option<CdfData> {
     let info = samples.catalogue().get(name)?;
     Some(CdfData {

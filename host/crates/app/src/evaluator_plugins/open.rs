@@ -22,7 +22,7 @@ use crate::source::Loaded;
 pub struct EvaluatorPlugins {
     /// Plugins with metrics of requests.
     pub(crate) metrics: Vec<Arc<dyn MetricFactory>>,
-    /// Plugins that decide whether a request was good.
+    /// Plugins that judge individual requests.
     pub(crate) request_checks: Vec<Arc<dyn RequestCheckFactory>>,
     /// Plugins that check the whole run.
     pub(crate) slo_checks: Vec<Arc<dyn SloCheck>>,

@@ -9,7 +9,7 @@ use crate::statistic::Statistic;
 use crate::text::{change_text, difference_text, figure_text, relative_text, value_text};
 use crate::verdict::Verdict;
 
-/// Decision whether a comparison fails.
+/// Decision on the failure of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
     /// The expression.
@@ -225,7 +225,7 @@ fn judged(verdict: Verdict, of: &Judged, candidate: &Candidate) -> Truth {
     if !reasons.is_empty() {
         return Truth::True(reasons);
     }
-    // A large difference that only lacks runs must not pass as no difference.
+    // A large difference without enough runs must not pass as no difference.
     let too_few_runs = rows
         .iter()
         .filter(|row| row.verdict == Verdict::TooFewRuns && row.tends(verdict));
@@ -235,14 +235,14 @@ fn judged(verdict: Verdict, of: &Judged, candidate: &Candidate) -> Truth {
     if !too_few_runs.is_empty() {
         return Truth::Unknown(too_few_runs);
     }
-    // Nor may a fast answer pass if the slow ones may be among the unanswered requests.
+    // A fast answer must not pass either, if the slow ones may be among the unanswered requests.
     let survivors = rows.iter().filter(|row| is_doubted(verdict, row, candidate));
     let survivors: Vec<&Row> = survivors.copied().collect();
     if !survivors.is_empty() {
         return doubted(&survivors, candidate);
     }
-    // Failed requests must not pass because there were too few to judge, however well everything
-    // else was judged.
+    // Failed requests must not pass because there were too few to judge, even if all other rows
+    // were judged.
     let unjudged = rows.iter().filter(|row| seems(verdict, row));
     let unjudged: Vec<String> = unjudged
         .map(|row| {

@@ -59,8 +59,8 @@ impl Known {
 }
 
 impl FailIf {
-    /// Checks that all names exist and that bounds have the right kind, and replaces aliases. Must
-    /// be called before the work begins.
+    /// Checks that all names exist and that bounds have the right kind, and replaces aliases by
+    /// canonical names. Must be called before the comparison.
     ///
     /// # Errors
     /// Returns the position and the nearest name.
@@ -167,7 +167,7 @@ impl Checker<'_> {
     }
 }
 
-/// Returns the problem of a bound that every or no value meets: such a gate never fails, or always.
+/// Returns the problem of a bound that every or no value meets: such a gate never or always fails.
 fn uninformative(measured: &Measured, range: Range, bound: f64) -> Option<String> {
     let quantity = measured.quantity();
     let change = |least: f64, most: f64, why: &str| {

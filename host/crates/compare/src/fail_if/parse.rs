@@ -11,7 +11,7 @@ const DEEPEST: usize = 32;
 /// Description of a term in messages.
 const TERM: &str = "a condition such as worse(ttfc), p99(ttfc) > +5%, error_rate > 1% or not_comparable";
 
-/// Words before a parenthesis that are not verdicts.
+/// Words before a parenthesis that are aggregates rather than verdicts.
 const AGGREGATES: [&str; 8] = ["median", "mean", "avg", "min", "max", "std", "sum", "count"];
 
 const VERDICTS: [(&str, Verdict); 3] = [

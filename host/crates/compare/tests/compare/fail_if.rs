@@ -158,8 +158,8 @@ fn what_cannot_be_compared_does_not_pass() {
     insta::assert_snapshot!(undecided.candidates[0].reasons.join("\n"), @"not comparable: the workloads of A and B differ within the first 2 sessions");
 }
 
-/// The metrics of a damaged record describe its remaining part: a bound on them is undecided
-/// whether they meet it or not, and so is its negation.
+/// The metrics of a damaged record describe its remaining part: a bound on them is undecided, met
+/// or not, and so is its negation.
 #[test]
 fn a_bound_on_a_run_that_is_invalid_is_not_told() {
     let invalid = |side: &mut Side| {

@@ -180,7 +180,7 @@ fn failures_that_cannot_be_judged_do_not_pass() {
     assert_eq!(outcome("worse(any)", &comparison), Outcome::Undecided);
     assert_eq!(outcome("better(any)", &comparison), Outcome::Passes);
     assert_eq!(outcome("worse(ttfc)", &comparison), Outcome::Passes);
-    // An equal or better share is no reason to fail.
+    // A share that is equal or better does not fail.
     for (a, b) in [(2, 2), (5, 0)] {
         let comparison = compare(&sides(a, b), &[], &options()).unwrap();
         assert_eq!(outcome("worse(any)", &comparison), Outcome::Passes);

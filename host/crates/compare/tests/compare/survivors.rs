@@ -16,7 +16,7 @@ fn options() -> Options {
     }
 }
 
-/// Creates a side with 1000 answers of about this many seconds, out of `asked` requests.
+/// Creates a side with 1000 answers of about `seconds` each, out of `asked` requests.
 fn answering(label: &str, seconds: f64, asked: u64) -> Side {
     let mut side = side(label, even(seconds));
     side.runs[0].answered = Some(Counted {
