@@ -148,7 +148,7 @@ fn withheld(counts: &Counts) -> impl Iterator<Item = CertFinding> {
     })
 }
 
-/// Returns the finding on late reads, if the lag is significant.
+/// Returns true if reads were late enough to affect the results.
 fn lags(host: &HostFigures, thresholds: &Thresholds, bounds: &[ErrorBound]) -> bool {
     let long = host.client_lag.is_some_and(|lag| lag.p99 >= LONG_LAG);
     let merged = host

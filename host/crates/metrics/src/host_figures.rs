@@ -67,7 +67,8 @@ pub struct HostFigures {
     /// The same without unavoidable openings: as many as the peak number of requests in flight. 1
     /// if every further request reused a connection; `None` if there was no further request.
     pub connection_reuse_share_after_first: Option<f64>,
-    /// How often the scheduler needed a session that the plugin had not delivered yet.
+    /// The number of times that the scheduler needed a session that the plugin had not delivered
+    /// yet.
     pub starvations: u64,
     /// Total time that the scheduler waited for sessions.
     pub starved_seconds: f64,

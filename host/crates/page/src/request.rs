@@ -6,7 +6,7 @@ use veeksha_model::{ErrorClass, Label, Nanos, RequestId};
 
 use crate::chunk_times::ChunkTimes;
 
-/// How a request ended.
+/// The outcome of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Answered, with the finish reason that the server reported.

@@ -98,7 +98,7 @@ fn missing_label(label: &Label, seen: &[&Label]) -> String {
     let nearest = if values.is_empty() {
         let mut names: Vec<&str> = seen.iter().map(|(name, _)| name.as_str()).collect();
         names.dedup();
-        // If the value exists under another name, the whole label is suggested.
+        // If the suggested name has a label with this value, the whole label is suggested.
         veeksha_slo::nearest(name, names).map(|name| {
             let exists = seen.iter().any(|(known, of)| known == name && of == value);
             if exists {

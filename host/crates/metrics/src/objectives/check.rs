@@ -340,8 +340,8 @@ fn condition(objective: &Objective, catalogue: &Catalogue) -> Result<Condition, 
     if window.is_some() {
         return Err(Problem::ConditionWithWindow);
     }
-    // A condition uses the syntax of a run metric. If the name is unknown, the name is the error,
-    // not the syntax.
+    // A condition has the same syntax as an objective on a run metric. If the name is a run metric,
+    // the error is the name, not the syntax.
     if catalogue.get(name).is_none() && catalogue.figure(name).is_some() {
         return Err(Problem::NotOfRequests { name: name.clone() });
     }
