@@ -175,8 +175,8 @@ fn hex(digit: u8) -> Option<u8> {
     (digit as char).to_digit(16).map(|value| value as u8)
 }
 
-/// Compares two secrets in a time that does not depend on the position of a difference. Their
-/// length is not secret.
+/// Returns true if two secrets are equal, in a time that does not depend on the position of a
+/// difference. Their length is not secret.
 fn same(given: &[u8], wanted: &[u8]) -> bool {
     if given.len() != wanted.len() {
         return false;
