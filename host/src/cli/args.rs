@@ -1,4 +1,5 @@
-//! The command line, as clap sees it. Dotted flags have been taken out before (see [`veeksha_scenario::dotted_flags`]).
+//! Command-line arguments for clap. Dotted flags are removed before parsing (see
+//! [`veeksha_scenario::dotted_flags`]).
 
 use std::path::PathBuf;
 

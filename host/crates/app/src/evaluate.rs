@@ -127,7 +127,8 @@ impl Reevaluation {
         &self.config
     }
 
-    /// Reads the record, computes the results, and writes their files into `folder`, if there is one.
+    /// Reads the record, computes the results, and writes their files into `folder`, if there is
+    /// one.
     ///
     /// # Errors
     /// If the record cannot be read or a plugin cannot be opened.

@@ -8,9 +8,9 @@
 //! * [`Reevaluation`] recomputes the metrics of a run folder from its record;
 //! * [`check`] validates a scenario without sending anything.
 //!
-//! All of them end in a [`Conclusion`]: the results, their certificate, the exit code, and the folder
-//! that was written. A [`Failure`] is the message, the hint and the exit code of a command that could
-//! not do its work. Notes and warnings on the way go to standard error.
+//! All of them end in a [`Conclusion`]: the results, their certificate, the exit code, and the
+//! folder that was written. A [`Failure`] is the message, the hint and the exit code of a command
+//! that failed. Notes and warnings go to standard error.
 //!
 //! ```no_run
 //! use veeksha_app::{Control, RunOptions, Source, plan, run};

@@ -96,8 +96,8 @@ impl SimulationPlan {
     }
 }
 
-/// Plans a run of `shard` of a scenario in virtual time. The engine is the profile `profile`; without
-/// one, that of a `sim://` target, else `default`.
+/// Plans a run of `shard` of a scenario in virtual time. The engine is the profile `profile`;
+/// without one, that of a `sim://` target, else `default`.
 ///
 /// # Errors
 /// If the scenario, one of its plugins or the profile prevents the run.
