@@ -244,7 +244,7 @@ function AgentSession:sleep(time) end
 ---@field recorded? veeksha.Recorded What the trace says of it, if it was replayed from one.
 ---@field labels table<string, string> The labels of the request and its session.
 ---@field ttfc? number `chunk_at[1] - dispatched_at`; nil where nothing was generated.
----@field tpot? number Seconds from the first chunk to the last, for each output token after the first; nil for fewer than two tokens.
+---@field tpot? number Seconds from the first chunk to the last, divided by the output tokens after the first chunk: the metric `tpot`; nil where the metric has no sample.
 ---@field end_to_end_latency? number `chunk_at[#chunk_at] - dispatched_at`; nil where nothing was generated.
 
 ---What a trace says of a request.
@@ -321,12 +321,15 @@ function Results:windows(metric, filter, seconds) end
 ---@class veeksha.Scenario
 ---@field certificate? veeksha.Certificate Thresholds at which a run is not trusted.
 ---@field client? veeksha.Client The server and the client's connection to it. Default: `openai_chat_completions`.
+---@field description? string|nil A description for readers of the reports.
 ---@field endpoint? veeksha.Endpoint|nil A running server: its values replace the client's.
 ---@field evaluators? veeksha.Evaluator[] Metrics, checks and objectives: the built-in metrics, plugins, functions. The built-in metrics are always measured.
+---@field name? string|nil The scenario's name, which reports show and the run folder's name ends with.
 ---@field output_dir? string The folder that runs are written to, each in a subfolder. Default: `"benchmark_output"`.
 ---@field runtime? veeksha.Runtime Duration, number of sessions and threads of the run.
 ---@field seed? integer The seed of all randomness: lengths, texts, arrivals. Two runs with the same seed send the same requests. Default: `42`.
 ---@field session_generator? veeksha.SessionGenerator The source of sessions. Default: `synthetic`.
+---@field tags? string[] Tags for grouping and searching runs. Default: `[]`.
 ---@field trace_recorder? veeksha.TraceRecorder Contents of the trace.
 ---@field traffic_scheduler? veeksha.Traffic The start times of sessions. Default: `rate`.
 
@@ -861,7 +864,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field balance? "round_robin"|"least_in_flight" Assignment of sessions to several servers. All requests of a session go to the same one. Default: `"round_robin"`.
 ---@field chat_template? string|nil The file of the chat template. Null: the one next to the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
 ---@field codec veeksha.CodecFile|nil For `type: wasm`: the component that implements the API.
----@field connect_timeout? number|nil Maximum time in seconds to open a connection, including the TLS handshake. Null: limited only by the request timeout.
+---@field connect_timeout? number|nil Maximum time in seconds to open a connection, including the TLS handshake. Null: limited only by the request timeout. The default allows for four lost SYN packets, which Linux sends again after 1, 3, 7 and 15 seconds. Default: `30.0`.
 ---@field connections? "pooled"|"per_session"|"never" Reuse of a connection after its request is complete. Default: `"pooled"`.
 ---@field headers? table<string, string> Additional headers of every request.
 ---@field http_version? "http1"|"http2" The HTTP version. With `http2`, requests share connections; a plain `http` server must support it without negotiation. Default: `"http1"`.
@@ -895,7 +898,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field apply_chat_template? boolean True to apply the model's chat template to count the tokens that it adds to a prompt; with the completions API, the templated prompt is also sent in place of the plain texts. Default: `false`.
 ---@field balance? "round_robin"|"least_in_flight" Assignment of sessions to several servers. All requests of a session go to the same one. Default: `"round_robin"`.
 ---@field chat_template? string|nil The file of the chat template. Null: the one next to the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
----@field connect_timeout? number|nil Maximum time in seconds to open a connection, including the TLS handshake. Null: limited only by the request timeout.
+---@field connect_timeout? number|nil Maximum time in seconds to open a connection, including the TLS handshake. Null: limited only by the request timeout. The default allows for four lost SYN packets, which Linux sends again after 1, 3, 7 and 15 seconds. Default: `30.0`.
 ---@field connections? "pooled"|"per_session"|"never" Reuse of a connection after its request is complete. Default: `"pooled"`.
 ---@field headers? table<string, string> Additional headers of every request.
 ---@field http_version? "http1"|"http2" The HTTP version. With `http2`, requests share connections; a plain `http` server must support it without negotiation. Default: `"http1"`.
@@ -942,7 +945,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field apply_chat_template? boolean True to apply the model's chat template to count the tokens that it adds to a prompt; with the completions API, the templated prompt is also sent in place of the plain texts. Default: `false`.
 ---@field balance? "round_robin"|"least_in_flight" Assignment of sessions to several servers. All requests of a session go to the same one. Default: `"round_robin"`.
 ---@field chat_template? string|nil The file of the chat template. Null: the one next to the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
----@field connect_timeout? number|nil Maximum time in seconds to open a connection, including the TLS handshake. Null: limited only by the request timeout.
+---@field connect_timeout? number|nil Maximum time in seconds to open a connection, including the TLS handshake. Null: limited only by the request timeout. The default allows for four lost SYN packets, which Linux sends again after 1, 3, 7 and 15 seconds. Default: `30.0`.
 ---@field connections? "pooled"|"per_session"|"never" Reuse of a connection after its request is complete. Default: `"pooled"`.
 ---@field headers? table<string, string> Additional headers of every request.
 ---@field http_version? "http1"|"http2" The HTTP version. With `http2`, requests share connections; a plain `http` server must support it without negotiation. Default: `"http1"`.
@@ -970,7 +973,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field apply_chat_template? boolean True to apply the model's chat template to count the tokens that it adds to a prompt; with the completions API, the templated prompt is also sent in place of the plain texts. Default: `false`.
 ---@field balance? "round_robin"|"least_in_flight" Assignment of sessions to several servers. All requests of a session go to the same one. Default: `"round_robin"`.
 ---@field chat_template? string|nil The file of the chat template. Null: the one next to the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
----@field connect_timeout? number|nil Maximum time in seconds to open a connection, including the TLS handshake. Null: limited only by the request timeout.
+---@field connect_timeout? number|nil Maximum time in seconds to open a connection, including the TLS handshake. Null: limited only by the request timeout. The default allows for four lost SYN packets, which Linux sends again after 1, 3, 7 and 15 seconds. Default: `30.0`.
 ---@field connections? "pooled"|"per_session"|"never" Reuse of a connection after its request is complete. Default: `"pooled"`.
 ---@field headers? table<string, string> Additional headers of every request.
 ---@field http_version? "http1"|"http2" The HTTP version. With `http2`, requests share connections; a plain `http` server must support it without negotiation. Default: `"http1"`.
@@ -998,7 +1001,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field apply_chat_template? boolean True to apply the model's chat template to count the tokens that it adds to a prompt; with the completions API, the templated prompt is also sent in place of the plain texts. Default: `false`.
 ---@field balance? "round_robin"|"least_in_flight" Assignment of sessions to several servers. All requests of a session go to the same one. Default: `"round_robin"`.
 ---@field chat_template? string|nil The file of the chat template. Null: the one next to the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
----@field connect_timeout? number|nil Maximum time in seconds to open a connection, including the TLS handshake. Null: limited only by the request timeout.
+---@field connect_timeout? number|nil Maximum time in seconds to open a connection, including the TLS handshake. Null: limited only by the request timeout. The default allows for four lost SYN packets, which Linux sends again after 1, 3, 7 and 15 seconds. Default: `30.0`.
 ---@field connections? "pooled"|"per_session"|"never" Reuse of a connection after its request is complete. Default: `"pooled"`.
 ---@field headers? table<string, string> Additional headers of every request.
 ---@field http_version? "http1"|"http2" The HTTP version. With `http2`, requests share connections; a plain `http` server must support it without negotiation. Default: `"http1"`.
@@ -1026,7 +1029,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field apply_chat_template? boolean True to apply the model's chat template to count the tokens that it adds to a prompt; with the completions API, the templated prompt is also sent in place of the plain texts. Default: `false`.
 ---@field balance? "round_robin"|"least_in_flight" Assignment of sessions to several servers. All requests of a session go to the same one. Default: `"round_robin"`.
 ---@field chat_template? string|nil The file of the chat template. Null: the one next to the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
----@field connect_timeout? number|nil Maximum time in seconds to open a connection, including the TLS handshake. Null: limited only by the request timeout.
+---@field connect_timeout? number|nil Maximum time in seconds to open a connection, including the TLS handshake. Null: limited only by the request timeout. The default allows for four lost SYN packets, which Linux sends again after 1, 3, 7 and 15 seconds. Default: `30.0`.
 ---@field connections? "pooled"|"per_session"|"never" Reuse of a connection after its request is complete. Default: `"pooled"`.
 ---@field headers? table<string, string> Additional headers of every request.
 ---@field http_version? "http1"|"http2" The HTTP version. With `http2`, requests share connections; a plain `http` server must support it without negotiation. Default: `"http1"`.
@@ -1054,7 +1057,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field apply_chat_template? boolean True to apply the model's chat template to count the tokens that it adds to a prompt; with the completions API, the templated prompt is also sent in place of the plain texts. Default: `false`.
 ---@field balance? "round_robin"|"least_in_flight" Assignment of sessions to several servers. All requests of a session go to the same one. Default: `"round_robin"`.
 ---@field chat_template? string|nil The file of the chat template. Null: the one next to the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
----@field connect_timeout? number|nil Maximum time in seconds to open a connection, including the TLS handshake. Null: limited only by the request timeout.
+---@field connect_timeout? number|nil Maximum time in seconds to open a connection, including the TLS handshake. Null: limited only by the request timeout. The default allows for four lost SYN packets, which Linux sends again after 1, 3, 7 and 15 seconds. Default: `30.0`.
 ---@field connections? "pooled"|"per_session"|"never" Reuse of a connection after its request is complete. Default: `"pooled"`.
 ---@field headers? table<string, string> Additional headers of every request.
 ---@field http_version? "http1"|"http2" The HTTP version. With `http2`, requests share connections; a plain `http` server must support it without negotiation. Default: `"http1"`.

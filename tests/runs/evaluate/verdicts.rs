@@ -60,7 +60,7 @@ fn verdicts_of_functions_are_taken_from_the_record() {
     );
     assert_eq!(said.len(), 4, "{said:?}");
     let page = std::fs::read_to_string(anew.join("report.html")).expect("a page");
-    assert!(page.contains("a thousand at least") && page.contains("the run's own"));
+    assert!(page.contains("a thousand at least") && page.contains("are those of the run"));
     let trace = lines(&run, "traces/trace.jsonl");
     let told = trace.iter().filter(|line| line["event"] == "run_judged").count();
     assert_eq!(told, 4, "the text of the events has them too");
