@@ -5,8 +5,8 @@ use super::*;
 #[test]
 fn a_simulated_run_and_its_record_give_the_same_figures() {
     let folder = tempfile::tempdir().expect("a folder");
-    let run = simulated(folder.path(), "s.lua", &labelled(60, &asked(), ""), &[]);
-    let anew = evaluated(&run, &folder.path().join("anew"), &[], 0);
+    let (_, run) = ends_with(folder.path(), "s.lua", &labelled(60, &asked(), ""), &[], 3);
+    let anew = evaluated(&run, &folder.path().join("anew"), &[], 3);
     assert_same_figures(&run, &anew);
     assert!(!anew.join("traces").exists(), "no empty folder of a trace");
     // Results of the plugins of the run are in the record.
@@ -20,8 +20,8 @@ fn a_simulated_run_and_its_record_give_the_same_figures() {
 #[test]
 fn a_real_run_and_its_record_give_the_same_figures() {
     let folder = tempfile::tempdir().expect("a folder");
-    let run = real(folder.path(), "s.lua", &labelled(60, &asked(), ""), 0);
-    let anew = evaluated(&run, &folder.path().join("anew"), &[], 0);
+    let run = real(folder.path(), "s.lua", &labelled(60, &asked(), ""), 3);
+    let anew = evaluated(&run, &folder.path().join("anew"), &[], 3);
     assert_same_figures(&run, &anew);
     assert_eq!(
         json(&anew, "metrics/summary_stats.json")["Number of Requests"],
