@@ -29,7 +29,7 @@ const GENERATED: [Generated; 3] = [
         variable: "UPDATE_WORDS",
     },
     Generated {
-        files: "docs/results.md (fields of a finished request)",
+        files: "docs/results.md",
         package: "veeksha-definitions",
         test: &[],
         variable: "UPDATE_DOCS",

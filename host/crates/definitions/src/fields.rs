@@ -338,6 +338,8 @@ request_fields! {
             Some((ErrorClass::Cancelled, _)) => "cancelled",
             Some(_) => "failed",
         });
+    _, output_exact, _: "true if the requested output length was exact, false if it was an upper limit",
+        |r| FieldValue::Flag(r.record.output_exact);
     _, output_tokens_from_usage, output_tokens_from_usage: "true if the server counted the output tokens",
         |r| FieldValue::Flag(r.record.output_tokens_from_usage);
     _, _, usage: "the server's counts: `prompt`, `completion`, `cached`, `reasoning`",

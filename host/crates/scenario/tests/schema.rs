@@ -309,14 +309,14 @@ fn annotations_contain_every_key() {
     let annotations = lua_annotations(&generators());
     for line in [
         "---@class veeksha.Scenario",
-        "---@field seed? integer The seed of everything random: lengths, texts, arrivals. Two runs with one seed send the same requests. Default: `42`.",
+        "---@field seed? integer The seed of all randomness: lengths, texts, arrivals. Two runs with the same seed send the same requests. Default: `42`.",
         "---@alias veeksha.Traffic veeksha.Traffic.rate|veeksha.Traffic.concurrent|veeksha.Traffic.fixed_schedule",
         "---@class veeksha.Traffic.concurrent",
         "---@field type \"concurrent\"",
         "---@field type? \"rate\"",
         "---@field interval_generator? veeksha.IntervalGenerator The gaps between the starts of sessions. Default: `poisson`.",
-        "---@field evaluators? veeksha.Evaluator[] What measures and judges",
-        "---@field headers? table<string, string> Further headers of every request.",
+        "---@field evaluators? veeksha.Evaluator[] Metrics, checks and objectives",
+        "---@field headers? table<string, string> Additional headers of every request.",
         "---@field num_client_threads? integer|nil Threads that send requests",
         "---@field sessions? fun(index: integer, rng: veeksha.Rng): veeksha.Session?",
         "---@field body_length_generator? veeksha.synthetic.Length",

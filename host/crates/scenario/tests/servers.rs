@@ -138,7 +138,7 @@ fn names_invalid_combinations() {
         ),
         (
             "client: {targets: [{api_base: 'sim://fast'}]}",
-            "client.targets[0].api_base: a simulated engine stands alone",
+            "client.targets[0].api_base: the simulator cannot be one of several targets",
         ),
         (
             "client: {targets: [{api_base: 'http://h/v1'}, {api_base: 'http://h/v1'}]}",

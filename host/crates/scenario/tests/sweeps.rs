@@ -511,7 +511,7 @@ fn limits_nesting_of_includes() {
     assert!(borrowed(&chain(10)).is_ok());
     assert_eq!(
         borrowed(&chain(11)).unwrap_err().to_string(),
-        "10.yml:1: more than 10 files include one another: s.yml → 1.yml → 2.yml → 3.yml → 4.yml → 5.yml → 6.yml → 7.yml → \
+        "10.yml:1: more than 10 files include each other: s.yml → 1.yml → 2.yml → 3.yml → 4.yml → 5.yml → 6.yml → 7.yml → \
          8.yml → 9.yml → 10.yml → 11.yml"
     );
 }

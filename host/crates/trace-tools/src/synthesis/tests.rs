@@ -368,7 +368,7 @@ fn rejects_invalid_options_and_models() {
             ..plain
         });
         assert!(
-            message.starts_with("`speedup` is ") && message.ends_with("above 0 and at most 1,000,000"),
+            message.starts_with("`speedup` must be above 0 and at most 1,000,000"),
             "{message}"
         );
     }
@@ -384,7 +384,7 @@ fn rejects_invalid_options_and_models() {
             root_multiplier: 0,
             ..plain
         })
-        .contains("`root_multiplier` is 0")
+        .contains("`root_multiplier` must be")
     );
     let kept: Value = serde_json::to_value(&model).unwrap();
     let tampered = |key: &str, value: Value| {

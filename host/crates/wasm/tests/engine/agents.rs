@@ -329,7 +329,7 @@ fn what_is_too_much_to_keep_is_lost_with_its_store() {
     let failure = say(&mut *source, 0, 1, "on").unwrap_err();
     assert_eq!(
         failure.message,
-        "session 0 was lost with its store: its answers were more than is kept for rebuilding (limit `replay_bytes`)"
+        "session 0 was lost with its store: its answers exceed the limit for rebuilding (`replay_bytes`)"
     );
     assert_eq!(
         sum(&say(&mut *source, 1, 1, "on").unwrap()),

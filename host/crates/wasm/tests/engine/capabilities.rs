@@ -121,7 +121,7 @@ fn files_need_a_grant() {
     let failure = behaving(tight(), "blob").sessions(0, 1).unwrap_err();
     assert_eq!(
         failure.message,
-        "blobs: not granted (the run gives this plugin no files)"
+        "blobs: not granted (this run does not grant the plugin any files)"
     );
 }
 
@@ -167,7 +167,7 @@ fn random_words_are_bounded_per_call() {
     let failure = behaving(tight(), "words").sessions(0, 1).unwrap_err();
     assert_eq!(
         failure.message,
-        "random: 65,537 words asked for in one call, at most 65,536 are given"
+        "random: 65,537 words requested in one call, at most 65,536 are allowed"
     );
 }
 
@@ -191,7 +191,7 @@ fn a_flood_of_lines_is_cut_and_counted() {
             lines[lines.len() - 2],
             ("hostile-sessions".into(), LogLevel::Info, "line 255".into())
         );
-        let last = "99,744 further lines of one call were left out";
+        let last = "99,744 more lines of one call were not logged";
         assert_eq!(
             lines[lines.len() - 1],
             ("hostile-sessions".into(), LogLevel::Warn, last.into())

@@ -303,7 +303,7 @@ fn a_panic_is_reported_with_its_message_and_source_line() {
     );
     assert_eq!(
         failure.frames[1].line,
-        Some(line_of("\"trap\" => replayed")),
+        Some(line_of("\"trap\" => fail")),
         "{failure}"
     );
 }

@@ -198,12 +198,12 @@ fn sessions_that_cannot_run_are_refused_by_name() {
         ("empty", "session 0: the session has no requests"),
         (
             "negative-wait",
-            "session 0: node 0: `wait-after-ready` is 18,446,744,073,709,551,615 ns, times must stay below 2^53 (was it \
+            "session 0: node 0: `wait-after-ready` is 18,446,744,073,709,551,615 ns, it must be below 2^53 (was it \
              negative?)",
         ),
         (
             "labels",
-            "session 0: node 0: 100,001 bytes of labels, at most 16,384 are carried",
+            "session 0: node 0: 100,001 bytes of labels, at most 16,384 are allowed",
         ),
         (
             "too-few",

@@ -64,7 +64,7 @@ fn a_component_without_our_exports_is_told_what_is_missing() {
 fn another_version_of_the_contract_is_named() {
     assert_eq!(
         refusal(&fixture("future")),
-        "was built for veeksha:plugin@0.2.0, this host speaks 0.1.0"
+        "was built for veeksha:plugin@0.2.0, this host supports 0.1.0"
     );
 }
 

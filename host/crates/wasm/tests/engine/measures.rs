@@ -146,8 +146,8 @@ fn a_plugin_of_another_kind_is_refused_by_name() {
     let measure = load(Limits::default(), "measure");
     assert_eq!(
         refusal(measure.workload("{}".into(), grants()).err()),
-        "it is a metric, a request check and an SLO check, which makes no sessions of its own; it measures or judges a run: name \
-         it among the `evaluators`"
+        "it is a metric, a request check and an SLO check, which does not generate sessions; name it \
+         among the `evaluators`"
     );
 }
 
