@@ -211,7 +211,7 @@ fn sessions_that_cannot_run_are_refused_by_name() {
         ),
         (
             "too-many",
-            "asked for 64 sessions, returned 20,000 (its workload has 1,000,000,000)",
+            "it handed over more data in one call than is taken (8 MiB)",
         ),
     ];
     for (behaviour, message) in cases {

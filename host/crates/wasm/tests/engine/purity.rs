@@ -81,7 +81,7 @@ fn guarantees_reach_the_host() {
     assert_eq!(guarantees("planned", r#"{"turns": 2}"#), expected);
     assert_eq!(guarantees("agent", "{}"), Guarantees::default());
     let flavor = load(Limits::default(), "flavor")
-        .flavor("{}".into(), grants())
+        .flavor(r#"{"grouping": "row"}"#.into(), grants())
         .unwrap();
     assert_eq!(flavor.guarantees(), Ok(Guarantees::default()));
 }

@@ -197,7 +197,7 @@ fn verdicts_that_are_none_are_refused() {
     assert_eq!(why("empty"), "it gave no verdict");
     assert_eq!(why("nameless"), "a verdict has no name");
     assert_eq!(why("twice"), "two verdicts are named `a`");
-    assert_eq!(why("many"), "it gave 2,000 verdicts, at most 1,000 are taken");
+    assert_eq!(why("many"), "it gave 2,000 verdicts, at most 1,000 are allowed");
     assert_eq!(
         why("observed"),
         "the observed value of the verdict `a` is NaN; it must be finite"
@@ -233,7 +233,7 @@ fn questions_that_cannot_be_are_refused() {
     };
     assert_eq!(
         why("percent"),
-        "results: percentile 101 of `ttfc` asked for; percentiles go from 0 to 100"
+        "results: percentile 101 of `ttfc` requested; a percentile is from 0 to 100"
     );
     assert!(why("percent-nan").starts_with("results: percentile NaN"));
     assert_eq!(
@@ -314,7 +314,7 @@ fn a_check_is_not_blamed_for_slow_answers() {
     assert_eq!(failure.kind, PluginFailureKind::Trap);
     assert_eq!(
         failure.message,
-        "results: the host took more than 1100 ms to answer what was asked in one call"
+        "results: the host took more than 1100 ms to answer the queries of one call"
     );
 }
 
