@@ -158,11 +158,11 @@ fn names_invalid_combinations() {
         ),
         (
             "client: {proxy: 'https://p:1'}",
-            "client.proxy: only proxies that are spoken to in plain HTTP",
+            "client.proxy: only plain HTTP proxies",
         ),
         (
             "client: {source_addresses: []}",
-            "client.source_addresses: names no address",
+            "client.source_addresses: ",
         ),
         (
             "client: {source_addresses: [nowhere]}",
