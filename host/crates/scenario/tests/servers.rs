@@ -160,10 +160,7 @@ fn names_invalid_combinations() {
             "client: {proxy: 'https://p:1'}",
             "client.proxy: only plain HTTP proxies",
         ),
-        (
-            "client: {source_addresses: []}",
-            "client.source_addresses: ",
-        ),
+        ("client: {source_addresses: []}", "client.source_addresses: "),
         (
             "client: {source_addresses: [nowhere]}",
             "client.source_addresses[0]: `nowhere` is not an IP address",
