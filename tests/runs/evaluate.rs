@@ -179,11 +179,11 @@ fn component_measures_a_recorded_run_with_a_new_configuration() {
     };
     assert_eq!(excess(r#"{"limit": 1000}"#, "lax"), 0.0);
     assert!(excess(r#"{"limit": 1}"#, "strict") > 0.0);
-    let wrong = ["--plugin", component, "--plugin-config", r#"{"limt": 1}"#];
+    let wrong = ["--plugin", component, "--plugin-config", r#"{"limitt": 1}"#];
     let output = evaluate(&run, &wrong);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     assert!(
-        stderr(&output).contains("unknown key `limt`") && stderr(&output).contains("did you mean `limit`?"),
+        stderr(&output).contains("unknown key `limitt`") && stderr(&output).contains("did you mean `limit`?"),
         "{}",
         stderr(&output)
     );
