@@ -1,14 +1,17 @@
--- An agent, written as straight-line code: it plans, calls two tools at once, combines what they found, and decides on
--- what the model said. Each session runs `researcher` from its first line; `session:request` waits for the answer.
+-- An agent, written as straight-line code: it plans, calls two tools at once, combines what they
+-- found, and decides on what the model said. Each session runs `researcher` from its first line;
+-- `session:request` waits for the answer.
 --
---   veeksha-host run scenarios/agent.lua
---   veeksha-host run scenarios/agent.lua --client.api_base http://localhost:8000/v1 --client.model my-model
+--   veeksha-host run scenarios/agent.lua veeksha-host run scenarios/agent.lua --client.api_base
+--   http://localhost:8000/v1 --client.model my-model
 
--- Text made up here, at the top level, is the same in every session: a prefix that a server can cache.
+-- Text made up here, at the top level, is the same in every session: a prefix that a server can
+-- cache.
 local instructions = synthetic(300)
 
 local function researcher(session)
-  -- Each session draws from a stream of its own, so that session 7 is the same in every run with this seed.
+  -- Each session draws from a stream of its own, so that session 7 is the same in every run with
+  -- this seed.
   local rng = session.rng
 
   -- Plan. 400 tokens of text that no other session has; an answer of at most 120 tokens.
@@ -19,14 +22,15 @@ local function researcher(session)
     labels = { step = "plan" },
   }
 
-  -- A failure is an answer too: `ok` is false, and `error` says why. There is nothing to research without a plan.
+  -- A failure is an answer too: `ok` is false, and `error` says why. There is nothing to research
+  -- without a plan.
   if not plan.ok then
     log.warn("session", session.index, "has no plan:", plan.error.message)
     return
   end
 
-  -- Two tools at once. Both continue the plan's conversation; the database takes 350 ms to come back with its rows.
-  -- The next line runs when both answers are there.
+  -- Two tools at once. Both continue the plan's conversation; the database takes 350 ms to come
+  -- back with its rows. The next line runs when both answers are there.
   local found, rows = session:parallel(
     { user = tool_result("search", 600), history = plan, output = 60, labels = { step = "search" } },
     { user = tool_result("database", 300), history = plan, output = 60, wait = "350ms", labels = { step = "database" } }
@@ -41,8 +45,8 @@ local function researcher(session)
     labels = { step = "combine" },
   }
 
-  -- Branch: a report that was cut off at its length gets a second half, as long as the first. The user reads for a
-  -- moment before asking for it.
+  -- Branch: a report that was cut off at its length gets a second half, as long as the first. The
+  -- user reads for a moment before asking for it.
   if report.finish_reason == "length" then
     session:sleep(rng:exponential(0.2))
     session:request {

@@ -1,11 +1,12 @@
--- The first run: a WebAssembly component plans chat sessions, the host sends them to an engine that it simulates itself.
--- To measure a real server instead:
---   veeksha-host run scenarios/quickstart.lua --client.api_base http://localhost:8000/v1
+-- The first run: a WebAssembly component plans chat sessions, the host sends them to an engine that
+-- it simulates itself. To measure a real server instead: veeksha-host run scenarios/quickstart.lua
+-- --client.api_base http://localhost:8000/v1
 return {
   seed = 42,
   output_dir = "benchmark_output",
 
-  -- What is sent: conversations of two or three turns. The generator is a component shipped with the host.
+  -- What is sent: conversations of two or three turns. The generator is a component shipped with
+  -- the host.
   session_generator = {
     type = "synthetic",
     session_graph = {
@@ -39,7 +40,8 @@ return {
     },
   },
 
-  -- The simulated engine shares this machine with the client, and perhaps with the compiler that has just built both: what makes
-  -- this run INVALID is ten times what is usual (0.05). Against a server of your own, take this line out.
+  -- The simulated engine shares this machine with the client, and perhaps with the compiler that
+  -- has just built both: what makes this run INVALID is ten times what is usual (0.05). Against a
+  -- server of your own, take this line out.
   certificate = { invalid = 0.5 },
 }

@@ -1,5 +1,6 @@
--- An interface in words: what a request looks like, and where things stand in the events of an answer. The server here happens to be
--- the simulated engine's own, which anybody could describe as well.
+-- An interface in words: what a request looks like, and where things stand in the events of an
+-- answer. The server here happens to be the simulated engine's own, which anybody could describe as
+-- well.
 return {
   session_generator = {
     type = "synthetic",

@@ -1,8 +1,9 @@
-//! Prints, for each scenario of a folder that replays a trace, how many sessions a second its flavor makes on one core, and how many
-//! tokens a second become text: `cargo run --release --example flavor_speed -- scenarios/traces`.
+//! Prints, for each scenario of a folder that replays a trace, how many sessions a second its
+//! flavor makes on one core, and how many tokens a second become text:
+//! `cargo run --release --example flavor_speed -- scenarios/traces`.
 //!
-//! The trace wraps for as long as it is measured, so that a few lines give as many sessions as wanted; they are read from the file
-//! again each time, as in a run.
+//! The trace wraps for as long as it is measured, so that a few lines give as many sessions as
+//! wanted; they are read from the file again each time, as in a run.
 #![expect(
     clippy::expect_used,
     clippy::print_stdout,

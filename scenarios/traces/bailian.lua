@@ -1,6 +1,6 @@
--- Conversations that fork: the first goes on in two ways, one of them for a third turn. Every prompt begins with the 16-token
--- blocks that its hash ids have in common with others.
---   veeksha-host run scenarios/traces/bailian.lua
+-- Conversations that fork: the first goes on in two ways, one of them for a third turn. Every
+-- prompt begins with the 16-token blocks that its hash ids have in common with others. veeksha-host
+-- run scenarios/traces/bailian.lua
 return {
   seed = 42,
   output_dir = "benchmark_output",

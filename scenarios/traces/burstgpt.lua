@@ -1,6 +1,6 @@
--- Conversations and single calls, sixty times as fast as recorded. The call of row 5 failed then: it is left out, and listed.
--- Think times are not made shorter by `speedup`, so this run leaves them out.
---   veeksha-host run scenarios/traces/burstgpt.lua
+-- Conversations and single calls, sixty times as fast as recorded. The call of row 5 failed then:
+-- it is left out, and listed. Think times are not made shorter by `speedup`, so this run leaves
+-- them out. veeksha-host run scenarios/traces/burstgpt.lua
 return {
   seed = 42,
   output_dir = "benchmark_output",

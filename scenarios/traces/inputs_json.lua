@@ -1,5 +1,5 @@
--- Request bodies as another run recorded them, sent again. The model is that of this run; everything else is as it was.
---   veeksha-host run scenarios/traces/inputs_json.lua
+-- Request bodies as another run recorded them, sent again. The model is that of this run;
+--   everything else is as it was. veeksha-host run scenarios/traces/inputs_json.lua
 return {
   seed = 42,
   output_dir = "benchmark_output",

@@ -1,6 +1,6 @@
--- All that Mooncake's format has come to hold: prompts of hash blocks, a session of turns with a reset of its prefix, an agent
--- that forks, waits for tools and joins, and prompts in full.
---   veeksha-host run scenarios/traces/mooncake.lua
+-- All that Mooncake's format has come to hold: prompts of hash blocks, a session of turns with a
+-- reset of its prefix, an agent that forks, waits for tools and joins, and prompts in full.
+-- veeksha-host run scenarios/traces/mooncake.lua
 return {
   seed = 42,
   output_dir = "benchmark_output",

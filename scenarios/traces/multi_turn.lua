@@ -1,6 +1,6 @@
--- Conversations with system messages, a tool call and an image. Later turns continue the recorded answers where there are
--- any: the result of a tool belongs to the call that was recorded.
---   veeksha-host run scenarios/traces/multi_turn.lua
+-- Conversations with system messages, a tool call and an image. Later turns continue the recorded
+-- answers where there are any: the result of a tool belongs to the call that was recorded.
+-- veeksha-host run scenarios/traces/multi_turn.lua
 return {
   seed = 42,
   output_dir = "benchmark_output",

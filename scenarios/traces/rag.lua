@@ -1,6 +1,5 @@
--- Questions about documents. The two documents with the most questions are kept, and the server sees each of them once before
--- the run begins.
---   veeksha-host run scenarios/traces/rag.lua
+-- Questions about documents. The two documents with the most questions are kept, and the server
+-- sees each of them once before the run begins. veeksha-host run scenarios/traces/rag.lua
 return {
   seed = 42,
   output_dir = "benchmark_output",

@@ -1,5 +1,5 @@
--- Twenty requests, each of a question, a passage and a picture drawn at random. Pools have no end: the run says how many.
---   veeksha-host run scenarios/traces/random_pool.lua
+-- Twenty requests, each of a question, a passage and a picture drawn at random. Pools have no end:
+--   the run says how many. veeksha-host run scenarios/traces/random_pool.lua
 return {
   seed = 42,
   output_dir = "benchmark_output",

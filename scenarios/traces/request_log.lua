@@ -1,5 +1,5 @@
--- A log of requests, sent when they were sent then: lengths and times are recorded, the text is made up.
---   veeksha-host run scenarios/traces/request_log.lua
+-- A log of requests, sent when they were sent then: lengths and times are recorded, the text is
+--   made up. veeksha-host run scenarios/traces/request_log.lua
 return {
   seed = 42,
   output_dir = "benchmark_output",

@@ -1,5 +1,5 @@
--- Conversations that begin alike where their hash ids are equal: s1 and s4 share four blocks of 64 tokens, all share the first.
---   veeksha-host run scenarios/traces/shared_prefix.lua
+-- Conversations that begin alike where their hash ids are equal: s1 and s4 share four blocks of 64
+--   tokens, all share the first. veeksha-host run scenarios/traces/shared_prefix.lua
 return {
   seed = 42,
   output_dir = "benchmark_output",

@@ -1,6 +1,6 @@
--- Conversations, sent turn by turn with the model's real answers. The third is too short for the limits of vLLM's benchmark:
--- it is left out, and listed.
---   veeksha-host run scenarios/traces/sharegpt.lua
+-- Conversations, sent turn by turn with the model's real answers. The third is too short for the
+-- limits of vLLM's benchmark: it is left out, and listed. veeksha-host run
+-- scenarios/traces/sharegpt.lua
 return {
   seed = 42,
   output_dir = "benchmark_output",

@@ -1,6 +1,5 @@
--- Single requests at their recorded times: with a system message, with an image, with audio; the two of session `notes` one
--- after the other.
---   veeksha-host run scenarios/traces/single_turn.lua
+-- Single requests at their recorded times: with a system message, with an image, with audio; the
+-- two of session `notes` one after the other. veeksha-host run scenarios/traces/single_turn.lua
 return {
   seed = 42,
   output_dir = "benchmark_output",

@@ -1,6 +1,6 @@
--- An agent whose requests form a graph, and a chat without contexts, with their think times. The text behind the first page of
--- each conversation comes from a file.
---   veeksha-host run scenarios/traces/timed_synthetic_session.lua
+-- An agent whose requests form a graph, and a chat without contexts, with their think times. The
+-- text behind the first page of each conversation comes from a file. veeksha-host run
+-- scenarios/traces/timed_synthetic_session.lua
 return {
   seed = 42,
   output_dir = "benchmark_output",

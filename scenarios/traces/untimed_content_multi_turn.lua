@@ -1,5 +1,5 @@
--- Recorded conversations with their real text; each turn continues the conversation as it was recorded.
---   veeksha-host run scenarios/traces/untimed_content_multi_turn.lua
+-- Recorded conversations with their real text; each turn continues the conversation as it was
+--   recorded. veeksha-host run scenarios/traces/untimed_content_multi_turn.lua
 return {
   seed = 42,
   output_dir = "benchmark_output",

@@ -1,6 +1,5 @@
--- Two coding agents at a time. The first starts two subagents: one reports back before its next request, the other before the
--- one after that.
---   veeksha-host run scenarios/traces/weka.lua
+-- Two coding agents at a time. The first starts two subagents: one reports back before its next
+-- request, the other before the one after that. veeksha-host run scenarios/traces/weka.lua
 return {
   seed = 42,
   output_dir = "benchmark_output",

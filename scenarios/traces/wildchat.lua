@@ -1,6 +1,6 @@
--- Conversations in two languages, a hundred times as fast as recorded. What is in another language is left out, and listed.
--- Think times are not made shorter by `speedup`: here nobody thinks for longer than a fifth of a second.
---   veeksha-host run scenarios/traces/wildchat.lua
+-- Conversations in two languages, a hundred times as fast as recorded. What is in another language
+-- is left out, and listed. Think times are not made shorter by `speedup`: here nobody thinks for
+-- longer than a fifth of a second. veeksha-host run scenarios/traces/wildchat.lua
 return {
   seed = 42,
   output_dir = "benchmark_output",

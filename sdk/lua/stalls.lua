@@ -1,7 +1,8 @@
 -- Stalls: how often, and for how long, an answer stood still.
 --
--- A file of its own, for `veeksha-host evaluate RUN --plugin stalls.lua`; the same table may stand among the `evaluators` of a
--- Lua scenario, with `type = "lua"`. What each function is given and may return is described in the README of this folder.
+-- A file of its own, for `veeksha-host evaluate RUN --plugin stalls.lua`; the same table may stand
+-- among the `evaluators` of a Lua scenario, with `type = "lua"`. What each function is given and
+-- may return is described in the README of this folder.
 
 -- A reader notices a pause of this many seconds.
 local longest = 0.2
@@ -19,7 +20,8 @@ local function pauses(request)
   return found
 end
 
--- Stalls of each session, in the order in which the sessions were first seen: a metric may keep what it likes.
+-- Stalls of each session, in the order in which the sessions were first seen: a metric may keep
+-- what it likes.
 local sessions, order = {}, {}
 
 return {

@@ -12,9 +12,9 @@ use crate::lines;
 /// What a report shows of a function's name.
 const NAME: usize = 200;
 
-/// The component made from a core module that carries its world in a custom section, as every `wit-bindgen` does. Of what
-/// the module says about its source, the component keeps what trap reports are made of: the names of functions, and the
-/// lines of the author's own files.
+/// The component made from a core module that carries its world in a custom section, as every
+/// `wit-bindgen` does. Of what the module says about its source, the component keeps what trap
+/// reports are made of: the names of functions, and the lines of the author's own files.
 pub(crate) fn encode(module: &[u8]) -> Result<Vec<u8>> {
     ComponentEncoder::default()
         .module(&slim(module)?)

@@ -1,4 +1,5 @@
-//! Lists of files with their BLAKE3 digests: `<hex>  <name>` per line, as `b3sum` writes them; `#` begins a remark.
+//! Lists of files with their BLAKE3 digests: `<hex>  <name>` per line, as `b3sum` writes them; `#`
+//! begins a remark.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -48,7 +49,8 @@ pub(crate) fn write(path: &Path, remarks: &[&str], digests: &Digests) -> Result<
     std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// What differs between a list and what is there, one sentence each; `there` says what the second one is.
+/// What differs between a list and what is there, one sentence each; `there` says what the second
+/// one is.
 pub(crate) fn differences(listed: &Digests, found: &Digests, there: &str) -> Vec<String> {
     let mut differences = Vec::new();
     for (name, digest) in listed {

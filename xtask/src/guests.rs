@@ -18,8 +18,8 @@ struct Collection {
     parts: Vec<Part>,
 }
 
-/// Components of one workspace. A package's dependencies must lie in its workspace, or its bytes depend on where the repository
-/// lies: cargo names what is outside by its absolute path.
+/// Components of one workspace. A package's dependencies must lie in its workspace, or its bytes
+/// depend on where the repository lies: cargo names what is outside by its absolute path.
 struct Part {
     workspace: PathBuf,
     /// Package and name of the component.
@@ -222,8 +222,9 @@ fn encode(modules: &Path, package: &str, name: &str) -> Result<Built> {
     })
 }
 
-/// Names for every folder that differs from machine to machine, so that none shows in a component: panics and traps say
-/// `/rustc/…`, `/crates/…`, and paths inside the repository. Of several that fit, the compiler takes the last.
+/// Names for every folder that differs from machine to machine, so that none shows in a component:
+/// panics and traps say `/rustc/…`, `/crates/…`, and paths inside the repository. Of several that
+/// fit, the compiler takes the last.
 fn flags(repository: &Path, toolchain: &Toolchain, target: &Path) -> Result<OsString> {
     let mut names = vec![(repository.to_owned(), "/veeksha-host".to_owned())];
     let home = match std::env::var_os("CARGO_HOME").filter(|value| !value.is_empty()) {

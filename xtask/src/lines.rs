@@ -1,9 +1,10 @@
 //! The line tables that a trap report needs, and no others.
 //!
-//! An optimised component carries far more about its source than code: for each inlined call of the standard library, where
-//! it was inlined from. A report shows only the frames of the plugin's own source, so only these are kept: at each address,
-//! the functions of the author's files that are active there, from the outermost to the innermost, each with its line. What
-//! they inlined of the standard library and of dependencies is counted to the line that called it.
+//! An optimised component carries far more about its source than code: for each inlined call of the
+//! standard library, where it was inlined from. A report shows only the frames of the plugin's own
+//! source, so only these are kept: at each address, the functions of the author's files that are
+//! active there, from the outermost to the innermost, each with its line. What they inlined of the
+//! standard library and of dependencies is counted to the line that called it.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -17,8 +18,8 @@ use gimli::{Encoding, Format, LineEncoding, LittleEndian, SectionId};
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
-/// Parts of the paths of what is not the author's: the standard library, as `cargo xtask` and as rustup name it, and crates
-/// of a registry.
+/// Parts of the paths of what is not the author's: the standard library, as `cargo xtask` and as
+/// rustup name it, and crates of a registry.
 const FOREIGN: [&str; 6] = [
     "/rustc/",
     "/rust/deps/",
@@ -42,8 +43,8 @@ struct Spot {
     line: u32,
 }
 
-/// Shortens a module's DWARF: takes and gives the contents of sections by their names (`.debug_line`). Empty where nothing of
-/// the author's source is named.
+/// Shortens a module's DWARF: takes and gives the contents of sections by their names
+/// (`.debug_line`). Empty where nothing of the author's source is named.
 pub(crate) fn shorten<'a>(section: impl Fn(&str) -> &'a [u8]) -> Result<Vec<(&'static str, Vec<u8>)>> {
     let load = |id: SectionId| -> Result<Slice<'a>, gimli::Error> {
         Ok(EndianSlice::new(section(id.name()), LittleEndian))
@@ -336,8 +337,8 @@ mod tests {
         }
     }
 
-    /// What is active from each address on: calls inside calls, from changing lines, gaps, and a function that ends in the middle
-    /// of another.
+    /// What is active from each address on: calls inside calls, from changing lines, gaps, and a
+    /// function that ends in the middle of another.
     fn example() -> Vec<(u64, Vec<Spot>)> {
         let main = |line| spot("main", "/plugin/src/lib.rs", line);
         let plan = |line| spot("plan", "/plugin/src/plan.rs", line);

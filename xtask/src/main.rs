@@ -18,8 +18,8 @@ use clap::{Args, Parser, Subcommand};
 
 /// Chores of the repository.
 ///
-/// Exit status: 0 done; 1 something is not as it should be; 2 wrong usage; 3 the pinned guest toolchain cannot be had on
-/// this machine, so that nothing was built or compared.
+/// Exit status: 0 done; 1 something is not as it should be; 2 wrong usage; 3 the pinned guest
+/// toolchain cannot be had on this machine, so that nothing was built or compared.
 #[derive(Parser)]
 #[command(name = "cargo xtask", verbatim_doc_comment)]
 struct Arguments {
@@ -29,13 +29,15 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Chore {
-    /// Rebuilds every component of the repository from source: `plugins/dist` and `tests/guests/dist`.
+    /// Rebuilds every component of the repository from source: `plugins/dist` and
+    /// `tests/guests/dist`.
     Plugins {
         /// Writes nothing; fails when a rebuilt component differs from the one in the repository.
         #[arg(long)]
         check: bool,
-        /// A guest toolchain made by `xtask/guest-toolchain.sh`, or `rustup` for the installed target
-        /// wasm32-unknown-unknown [default: $VEEKSHA_GUEST_TOOLCHAIN, else one in the user's cache folder].
+        /// A guest toolchain made by `xtask/guest-toolchain.sh`, or `rustup` for the installed
+        /// target wasm32-unknown-unknown
+        /// [default: $VEEKSHA_GUEST_TOOLCHAIN, else one in the user's cache folder].
         #[arg(long, value_name = "FOLDER")]
         toolchain: Option<PathBuf>,
     },
@@ -70,7 +72,8 @@ enum Chore {
         /// Prints the number of violations of each crate instead of the violations.
         #[arg(long)]
         summary: bool,
-        /// Rewrites `xtask/tidy-baseline.txt`, the number of violations that remain, and prints nothing else.
+        /// Rewrites `xtask/tidy-baseline.txt`, the number of violations that remain, and prints
+        /// nothing else.
         #[arg(long, conflicts_with_all = ["paths", "rule", "summary"])]
         baseline: bool,
     },
@@ -133,7 +136,8 @@ fn run(chore: Chore) -> Result<()> {
     }
 }
 
-/// The folder that this crate's own folder lies in: as cargo says now, else as it said when this was built.
+/// The folder that this crate's own folder lies in: as cargo says now, else as it said when this
+/// was built.
 fn repository() -> Result<PathBuf> {
     let own = std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);

@@ -53,7 +53,8 @@ impl Toolchain {
         }
     }
 
-    /// A short name for what it is, made when: what one built, cargo must not take for what another built.
+    /// A short name for what it is, made when: what one built, cargo must not take for what another
+    /// built.
     pub(crate) fn key(&self) -> String {
         let mut identity = self.describe().to_owned();
         if let Toolchain::Pinned { folder, .. } = self {
@@ -63,7 +64,8 @@ impl Toolchain {
         digest(identity.as_bytes())[..12].to_owned()
     }
 
-    /// The folder that must not show in a component, and the one in it where the standard library's source lies.
+    /// The folder that must not show in a component, and the one in it where the standard library's
+    /// source lies.
     pub(crate) fn folders(&self) -> Option<(PathBuf, PathBuf)> {
         match self {
             Toolchain::Pinned { folder, .. } => {
@@ -76,7 +78,8 @@ impl Toolchain {
     }
 }
 
-/// The toolchain asked for; else the environment's; else the one in the cache folder, set up if need be; else rustup's.
+/// The toolchain asked for; else the environment's; else the one in the cache folder, set up if
+/// need be; else rustup's.
 pub(crate) fn find(repository: &Path, asked: Option<&Path>) -> Result<Toolchain> {
     let pin = pin(repository)?;
     let named = asked.map(Path::to_owned).or_else(|| {

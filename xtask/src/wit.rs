@@ -7,8 +7,8 @@ use anyhow::{Context, Result, bail};
 use crate::digests::{self, Digests};
 
 const LIST: &str = "frozen.txt";
-/// Worlds are sets of names, for the host's bindings and for trials; nothing is matched against them, and they grow with every
-/// new interface.
+/// Worlds are sets of names, for the host's bindings and for trials; nothing is matched against
+/// them, and they grow with every new interface.
 const NOT_FROZEN: &str = "worlds.wit";
 const REMARKS: [&str; 2] = [
     "Released files of the contract (BLAKE3). They never change; a change is a new interface or a new version (README.md).",

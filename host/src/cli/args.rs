@@ -56,7 +56,8 @@ pub(crate) enum Command {
 pub(crate) struct ScenarioArgs {
     /// The scenario: a .lua, .yml, .yaml or .json file.
     pub(crate) scenario: PathBuf,
-    /// Set a key of the scenario, for example `runtime.max_sessions=100`. Can be given more than once.
+    /// Set a key of the scenario, for example `runtime.max_sessions=100`. Can be given more than
+    /// once.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// Do not read or write the cache of compiled components.
@@ -83,12 +84,13 @@ pub(crate) struct OutputArgs {
     /// Also write the result files of another tool.
     #[arg(long, value_enum, value_name = "TOOL")]
     pub(crate) compat: Option<Compat>,
-    /// Also show the run in the definitions of another tool: vllm, sglang, guidellm, genai-perf, inference-perf or
-    /// aiperf. Can be given more than once.
+    /// Also show the run in the definitions of another tool: vllm, sglang, guidellm, genai-perf,
+    /// inference-perf or aiperf. Can be given more than once.
     #[arg(long = "as", value_name = "TOOL", value_parser = tool)]
     pub(crate) as_tools: Vec<veeksha_compat::Tool>,
-    /// Set a goodput threshold with a tool's own metric name and unit: `vllm=ttft:500`. Without a tool it applies to all
-    /// of `--as` and `--compat` that define the metric. Can be given more than once.
+    /// Set a goodput threshold with a tool's own metric name and unit: `vllm=ttft:500`. Without a
+    /// tool it applies to all of `--as` and `--compat` that define the metric. Can be given more
+    /// than once.
     #[arg(long, value_name = "[TOOL=]METRIC:VALUE", value_parser = goodput)]
     pub(crate) as_goodput: Vec<veeksha_compat::GoodputThreshold>,
 }

@@ -9,7 +9,8 @@ use serde::Deserialize;
 #[cfg_attr(test, derive(JsonSchema, serde::Serialize))]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Whether the images that a row counts in `NumImages` are sent, as generated ones; otherwise all of its tokens are text.
+    /// Whether the images that a row counts in `NumImages` are sent, as generated ones; otherwise
+    /// all of its tokens are text.
     pub images: bool,
     /// Pixels of a generated image from left to right.
     #[cfg_attr(test, schemars(range(min = 1, max = 16384)))]
@@ -17,7 +18,8 @@ pub struct Config {
     /// Pixels of a generated image from top to bottom.
     #[cfg_attr(test, schemars(range(min = 1, max = 16384)))]
     pub image_height: u32,
-    /// Tokens that an image counts for: with `images`, a row's text has that many tokens less for each, but at least one.
+    /// Tokens that an image counts for: with `images`, a row's text has that many tokens less for
+    /// each, but at least one.
     pub image_tokens: u32,
 }
 

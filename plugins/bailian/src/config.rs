@@ -16,8 +16,8 @@ pub struct Config {
     pub think_time: ThinkTime,
 }
 
-/// How long a turn waits after the answer to the turn before it. Traffic that replays recorded arrivals sends it no earlier than
-/// recorded in either case.
+/// How long a turn waits after the answer to the turn before it. Traffic that replays recorded
+/// arrivals sends it no earlier than recorded in either case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema, serde::Serialize))]
 #[serde(rename_all = "snake_case")]

@@ -3,7 +3,8 @@
 use veeksha_plugin::flavor::Row;
 use veeksha_plugin::{Error, LastBlock, Segment, blocks, seed_of};
 
-/// The whole prompt of a row. Block ids mean the same in the whole file, and something else in the next pass over it.
+/// The whole prompt of a row. Block ids mean the same in the whole file, and something else in the
+/// next pass over it.
 pub(crate) fn segments<R>(
     row: &Row<R>,
     ids: &[u64],

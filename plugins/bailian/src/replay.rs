@@ -174,8 +174,8 @@ mod tests {
         &replay.session.requests[node].messages[0].content
     }
 
-    /// A conversation that forks after its first turn; one branch goes on. Prompts of 40 tokens are two blocks of 16 and one
-    /// of 8, whose id stands for the full block.
+    /// A conversation that forks after its first turn; one branch goes on. Prompts of 40 tokens are
+    /// two blocks of 16 and one of 8, whose id stands for the full block.
     const FORK: [(u64, &str); 4] = [
         (
             61_114,
@@ -271,8 +271,8 @@ mod tests {
         assert_eq!(replay.session.arrives_at, Some(61_114_000_000));
     }
 
-    /// The prefix that two rows have in common is as long as their common ids, whichever conversation they belong to; the next
-    /// pass has the same shape and none of the text.
+    /// The prefix that two rows have in common is as long as their common ids, whichever
+    /// conversation they belong to; the next pass has the same shape and none of the text.
     #[test]
     fn equal_ids_are_equal_text_within_a_pass() {
         let flavor = open(r#"{"block_size": 4}"#);

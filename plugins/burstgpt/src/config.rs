@@ -13,8 +13,8 @@ pub struct Config {
     pub history: History,
     /// How long a later turn of a conversation waits after the answer to the turn before it.
     pub think_time: ThinkTime,
-    /// Tokens that a failed request (one with 0 response tokens) is sent with. Null: failed requests are left out; a session
-    /// that has no others is a bad row.
+    /// Tokens that a failed request (one with 0 response tokens) is sent with. Null: failed
+    /// requests are left out; a session that has no others is a bad row.
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub failed_output_tokens: Option<u32>,
 }
@@ -24,8 +24,9 @@ pub struct Config {
 #[cfg_attr(test, derive(JsonSchema, serde::Serialize))]
 #[serde(rename_all = "snake_case")]
 pub enum History {
-    /// What its request tokens have more than all tokens of the turn before it, after that conversation with its real answers.
-    /// Where they do not have more, the whole request by itself.
+    /// What its request tokens have more than all tokens of the turn before it, after that
+    /// conversation with its real answers. Where they do not have more, the whole request by
+    /// itself.
     Live,
     /// The whole request by itself.
     Fresh,
@@ -36,8 +37,8 @@ pub enum History {
 #[cfg_attr(test, derive(JsonSchema, serde::Serialize))]
 #[serde(rename_all = "snake_case")]
 pub enum ThinkTime {
-    /// As recorded: from the end of the answer before it (`Timestamp` and `Elapsed time` of that row) to its `Timestamp`. Where
-    /// no elapsed time is recorded, not at all.
+    /// As recorded: from the end of the answer before it (`Timestamp` and `Elapsed time` of that
+    /// row) to its `Timestamp`. Where no elapsed time is recorded, not at all.
     Recorded,
     /// Not at all.
     None,

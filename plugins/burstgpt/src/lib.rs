@@ -1,5 +1,6 @@
-//! The trace flavor `burstgpt`: the requests to ChatGPT and GPT-4 of a campus, as a CSV table bound by its header. Rows of one
-//! conversation are the turns of one session, each continuing the real answers.
+//! The trace flavor `burstgpt`: the requests to ChatGPT and GPT-4 of a campus, as a CSV table bound
+//! by its header. Rows of one conversation are the turns of one session, each continuing the real
+//! answers.
 #![forbid(unsafe_code)]
 
 mod config;

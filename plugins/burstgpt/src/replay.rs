@@ -175,8 +175,8 @@ mod tests {
             .label("log_type", "Conversation log")
     }
 
-    /// Turn 2 has 400 tokens, of which 100 + 200 are turn 1 and its answer. Turn 3 has fewer than the conversation so far: it
-    /// was cut, or begun anew.
+    /// Turn 2 has 400 tokens, of which 100 + 200 are turn 1 and its answer. Turn 3 has fewer than
+    /// the conversation so far: it was cut, or begun anew.
     const CONVERSATION: [Log; 3] = [
         (10, Some(8.0), 100, 200),
         (30, Some(5.5), 400, 50),
@@ -347,7 +347,8 @@ mod tests {
         );
     }
 
-    /// The example of the scenario: of c1 every turn continues the one before it, of c2 none; one call failed.
+    /// The example of the scenario: of c1 every turn continues the one before it, of c2 none; one
+    /// call failed.
     #[test]
     fn the_example_is_what_its_scenario_says() {
         let mut lines = include_str!("../../../scenarios/traces/burstgpt.csv").lines();

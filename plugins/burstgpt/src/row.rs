@@ -6,7 +6,8 @@ use serde::Deserialize;
 use veeksha_plugin::Error;
 use veeksha_plugin::flavor::{Cell, Column, Row};
 
-/// The columns that are read. Older releases lack `Session ID` and `Elapsed time`, so that positions mean nothing.
+/// The columns that are read. Older releases lack `Session ID` and `Elapsed time`, so that
+/// positions mean nothing.
 pub(crate) fn columns() -> [Column; 7] {
     [
         Column::required("Timestamp", Cell::Number),

@@ -1,4 +1,5 @@
-//! The flavor itself: the bodies of a session are sent one after the other, each as it was recorded.
+//! The flavor itself: the bodies of a session are sent one after the other, each as it was
+//! recorded.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};

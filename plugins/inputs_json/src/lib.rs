@@ -1,4 +1,5 @@
-//! The trace flavor `inputs_json`: AIPerf's `inputs.json`, whole request bodies, sent again as they are.
+//! The trace flavor `inputs_json`: AIPerf's `inputs.json`, whole request bodies, sent again as they
+//! are.
 #![forbid(unsafe_code)]
 
 mod config;

@@ -1,4 +1,5 @@
-//! What a recorded body says, as messages. The body is what is sent; the messages are what its prompt is counted by.
+//! What a recorded body says, as messages. The body is what is sent; the messages are what its
+//! prompt is counted by.
 
 use serde_json::{Map, Value};
 use veeksha_plugin::conversation::role;
@@ -15,8 +16,8 @@ const SPOKEN: [&str; 7] = [
     "output",
 ];
 
-/// The messages of a body of the chat completions API (`messages`), the completions API (`prompt`) or the responses API
-/// (`input`). Images, audio and video are left out: they stand in the body.
+/// The messages of a body of the chat completions API (`messages`), the completions API (`prompt`)
+/// or the responses API (`input`). Images, audio and video are left out: they stand in the body.
 ///
 /// # Errors
 /// In words: a body with none of them, or one that cannot be read.
@@ -36,7 +37,8 @@ pub(crate) fn messages(body: &Map<String, Value>) -> Result<Vec<Message>, String
     Ok(found)
 }
 
-/// A message; a text by itself is the user's. What has no role (a function's result in the responses API) is a tool's.
+/// A message; a text by itself is the user's. What has no role (a function's result in the
+/// responses API) is a tool's.
 fn message(value: &Value) -> Result<Message, String> {
     let speaker = match value {
         Value::String(_) => Role::User,

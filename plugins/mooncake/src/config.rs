@@ -21,10 +21,11 @@ pub struct Config {
 #[cfg_attr(test, derive(JsonSchema, serde::Serialize))]
 #[serde(rename_all = "snake_case")]
 pub enum History {
-    /// Its whole prompt, as its hash blocks say; a turn before it is waited for, and not sent again.
+    /// Its whole prompt, as its hash blocks say; a turn before it is waited for, and not sent
+    /// again.
     Fresh,
-    /// What its prompt has more than the prompt and the answer of the turn before it, after that conversation with its real
-    /// answers. The hash blocks of such a turn are not looked at.
+    /// What its prompt has more than the prompt and the answer of the turn before it, after that
+    /// conversation with its real answers. The hash blocks of such a turn are not looked at.
     Live,
 }
 

@@ -46,8 +46,8 @@ impl<'a> Prompt<'a> {
     }
 }
 
-/// Puts messages on a request. What the contract's messages do not hold (calls of tools, names, parts) goes into the body as it
-/// stands; the messages then serve to count and to compare.
+/// Puts messages on a request. What the contract's messages do not hold (calls of tools, names,
+/// parts) goes into the body as it stands; the messages then serve to count and to compare.
 pub(crate) fn messages(
     row: &Row<Cells>,
     messages: &[Map<String, Value>],

@@ -1,5 +1,6 @@
-//! The trace flavor `mooncake`: rows that name the hash blocks of their prompts, as Mooncake published them, with the columns
-//! that Dynamo and AIPerf added: sessions of turns, dependencies, waits for tools, prompts in full.
+//! The trace flavor `mooncake`: rows that name the hash blocks of their prompts, as Mooncake
+//! published them, with the columns that Dynamo and AIPerf added: sessions of turns, dependencies,
+//! waits for tools, prompts in full.
 #![forbid(unsafe_code)]
 
 mod config;

@@ -11,7 +11,8 @@ use crate::row::Cells;
 /// What a row waits for, and for how long.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// The rows, by where they stand in the session; a conversation is continued from the first of them.
+    /// The rows, by where they stand in the session; a conversation is continued from the first of
+    /// them.
     pub(crate) parents: Vec<u32>,
     /// How long it waits after the last of them; a root, after the session began.
     pub(crate) wait: Duration,
@@ -19,9 +20,10 @@ pub(crate) struct Place {
 
 /// The place of each row, and when the session begins.
 ///
-/// Where no row has `wait_for`, the rows are turns: each waits for the one before it, and then for its `delay` and its tools (if it
-/// says neither, as long as its timestamp is after that row's). Else the rows are a graph: each waits for those that it names; one that names
-/// none begins at its timestamp.
+/// Where no row has `wait_for`, the rows are turns: each waits for the one before it, and then for
+/// its `delay` and its tools (if it says neither, as long as its timestamp is after that row's).
+/// Else the rows are a graph: each waits for those that it names; one that names none begins at its
+/// timestamp.
 pub(crate) fn places(group: &Group<Cells>) -> Result<(Option<u64>, Vec<Place>), Error> {
     let graph = group.rows.iter().any(|row| row.cells.wait_for.is_some());
     if graph {

@@ -198,13 +198,14 @@ fn with_body(request: Request, body: Map<String, Value>) -> Request {
     }
 }
 
-/// What the block ids of each row mean: 0 what they mean in the whole file; after a reset of the prefix, something else, for the
-/// row and all that continue it.
+/// What the block ids of each row mean: 0 what they mean in the whole file; after a reset of the
+/// prefix, something else, for the row and all that continue it.
 fn scopes(group: &Group<Cells>, places: &[Place]) -> Vec<u32> {
     let mut scopes: Vec<u32> = Vec::with_capacity(places.len());
     for node in 0..places.len() {
         let mut origin = node;
-        // A parent may stand after its child, and what waits for itself is refused by the host, not here.
+        // A parent may stand after its child, and what waits for itself is refused by the host, not
+        // here.
         let scope = (0..places.len()).find_map(|_| {
             let parent = places[origin].parents.first();
             match parent {

@@ -95,7 +95,8 @@ pub(crate) struct ToolEvent {
 }
 
 impl Cells {
-    /// Refuses rows of Dynamo's versioned agentic format, which look like Mooncake's and mean something else.
+    /// Refuses rows of Dynamo's versioned agentic format, which look like Mooncake's and mean
+    /// something else.
     pub(crate) fn check_format(row: &Row<Self>) -> Result<(), Error> {
         let cells = &row.cells;
         if let Some(schema) = &cells.schema {
@@ -120,8 +121,8 @@ impl Cells {
         Ok(())
     }
 
-    /// How long the turn waits once everything that it waits for is answered: `delay`, and the tools. None where the row says
-    /// neither.
+    /// How long the turn waits once everything that it waits for is answered: `delay`, and the
+    /// tools. None where the row says neither.
     pub(crate) fn wait(row: &Row<Self>) -> Result<Option<Duration>, Error> {
         let delay = row.cells.delay.map(|delay| row.milliseconds("delay", delay));
         let (delay, tools) = (delay.transpose()?, Self::tools(row)?);
@@ -131,8 +132,9 @@ impl Cells {
         })
     }
 
-    /// `tool_wait_ms`; without it, what the tool events took: from the first start to the last end where all of them say so,
-    /// else the longest of their durations, for tools of one turn run side by side.
+    /// `tool_wait_ms`; without it, what the tool events took: from the first start to the last end
+    /// where all of them say so, else the longest of their durations, for tools of one turn run
+    /// side by side.
     fn tools(row: &Row<Self>) -> Result<Option<Duration>, Error> {
         if let Some(wait) = row.cells.tool_wait_ms {
             return row.milliseconds("tool_wait_ms", wait).map(Some);

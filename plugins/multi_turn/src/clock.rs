@@ -1,4 +1,5 @@
-//! When turns were sent. AIPerf writes it into the turns; a row may also say when its session arrived, in a column of its own.
+//! When turns were sent. AIPerf writes it into the turns; a row may also say when its session
+//! arrived, in a column of its own.
 
 use veeksha_plugin::Error;
 use veeksha_plugin::Nanos;
@@ -16,8 +17,8 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// The clock of a row: its own arrival if it has one, else the origin of the trace, which is `given` or the first
-    /// timestamp of the first row.
+    /// The clock of a row: its own arrival if it has one, else the origin of the trace, which is
+    /// `given` or the first timestamp of the first row.
     pub(crate) fn of_row(row: &Row<Cells>, first: Option<&Cells>, given: Option<f64>) -> Self {
         if let (Some(origin), Some(origin_ms)) = (row.at, row.cells.timestamp) {
             return Clock { origin_ms, origin };

@@ -1,5 +1,5 @@
-//! The trace flavor `multi_turn`: AIPerf's conversations of several turns, with text, images, audio and video; a turn may
-//! have messages of several roles.
+//! The trace flavor `multi_turn`: AIPerf's conversations of several turns, with text, images, audio
+//! and video; a turn may have messages of several roles.
 #![forbid(unsafe_code)]
 
 mod clock;

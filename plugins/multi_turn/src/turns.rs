@@ -57,8 +57,8 @@ impl Written {
         Ok(part)
     }
 
-    /// AIPerf's turn: one message. A system message belongs to the request after it, as AIPerf has it too, and what the
-    /// assistant said is the answer to the request before it.
+    /// AIPerf's turn: one message. A system message belongs to the request after it, as AIPerf has
+    /// it too, and what the assistant said is the answer to the request before it.
     fn of_one_message(&self) -> Result<Part, String> {
         let content = self.content.segments()?;
         let role = match self.role.as_deref() {

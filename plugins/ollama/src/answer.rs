@@ -7,8 +7,8 @@ use serde_json::Value;
 use veeksha_plugin::codec::{self, Parts};
 use veeksha_plugin::{Error, Usage};
 
-/// A line of `/api/chat` (which has `message`) or of `/api/generate` (which has `response`). The server leaves out counts that
-/// are 0 and texts that it has nothing to say in.
+/// A line of `/api/chat` (which has `message`) or of `/api/generate` (which has `response`). The
+/// server leaves out counts that are 0 and texts that it has nothing to say in.
 #[derive(Deserialize)]
 struct Line<'a> {
     #[serde(borrow)]
@@ -43,7 +43,8 @@ struct ToolCall {
 
 #[derive(Deserialize)]
 struct Function {
-    /// Which call of the answer it is. Servers that do not number them send all calls of an answer in one line.
+    /// Which call of the answer it is. Servers that do not number them send all calls of an answer
+    /// in one line.
     index: Option<u32>,
     name: String,
     #[serde(default)]
@@ -132,7 +133,8 @@ mod tests {
         );
     }
 
-    /// The same for one text: the last line may carry a `context` of token ids, which nobody needs here.
+    /// The same for one text: the last line may carry a `context` of token ids, which nobody needs
+    /// here.
     #[test]
     fn a_generation_as_the_description_shows_it() {
         let line = r#"{"model":"llama3.2","created_at":"2023-08-04T08:52:19.385406455-07:00","response":"The","done":false}"#;

@@ -12,13 +12,16 @@ use serde_json::{Map, Value};
 pub struct Config {
     /// Which of the two APIs is spoken.
     pub api: Api,
-    /// How long the server keeps the model in memory after a request: `5m`, `-1s` for ever. Left to the server if it is absent.
+    /// How long the server keeps the model in memory after a request: `5m`, `-1s` for ever. Left to
+    /// the server if it is absent.
     pub keep_alive: Option<String>,
     /// Whether a model that can reason does. Left to the server if it is absent.
     pub think: Option<Think>,
-    /// Only with `generate`: the prompt is sent to the model as it is, without the server's template.
+    /// Only with `generate`: the prompt is sent to the model as it is, without the server's
+    /// template.
     pub raw: bool,
-    /// Ollama's options of a model, such as `temperature` or `num_ctx`. `num_predict` is the host's: it is the length asked for.
+    /// Ollama's options of a model, such as `temperature` or `num_ctx`. `num_predict` is the
+    /// host's: it is the length asked for.
     pub options: Map<String, Value>,
 }
 

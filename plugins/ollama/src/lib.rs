@@ -1,4 +1,5 @@
-//! The endpoint codec `ollama`: Ollama's own API, `/api/chat` and `/api/generate`, whose answers are lines of JSON.
+//! The endpoint codec `ollama`: Ollama's own API, `/api/chat` and `/api/generate`, whose answers
+//! are lines of JSON.
 #![forbid(unsafe_code)]
 
 mod answer;

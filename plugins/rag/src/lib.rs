@@ -1,5 +1,5 @@
-//! The trace flavor `rag`: recorded questions about documents. Only the most frequent documents are kept, and each is sent
-//! once before the run begins, so that the server has it in its cache.
+//! The trace flavor `rag`: recorded questions about documents. Only the most frequent documents are
+//! kept, and each is sent once before the run begins, so that the server has it in its cache.
 #![forbid(unsafe_code)]
 
 mod config;

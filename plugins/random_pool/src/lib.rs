@@ -1,5 +1,5 @@
-//! The trace flavor `random_pool`: AIPerf's pools. Each session draws one row of each file of a folder and sends them as one
-//! request.
+//! The trace flavor `random_pool`: AIPerf's pools. Each session draws one row of each file of a
+//! folder and sends them as one request.
 #![forbid(unsafe_code)]
 
 mod config;

@@ -1,5 +1,5 @@
-//! The trace flavor `shared_prefix`: conversations whose first prompts are named block by block, so that those which began
-//! alike begin alike again, without a word of what was said.
+//! The trace flavor `shared_prefix`: conversations whose first prompts are named block by block, so
+//! that those which began alike begin alike again, without a word of what was said.
 #![forbid(unsafe_code)]
 
 mod config;

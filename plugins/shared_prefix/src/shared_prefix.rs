@@ -109,7 +109,8 @@ impl TraceFlavor for SharedPrefix {
 }
 
 impl SharedPrefix {
-    /// The first prompt: its blocks, the last one partial, and text of its own where the ids end early.
+    /// The first prompt: its blocks, the last one partial, and text of its own where the ids end
+    /// early.
     fn first(
         &self,
         row: &Row<Cells>,
@@ -150,8 +151,8 @@ fn whole(row: &Row<Cells>) -> Result<u32, Error> {
     }
 }
 
-/// The seed of a block. Blocks are new in every epoch, but for the one that the whole trace begins with: the system prompt that
-/// all sessions have in common.
+/// The seed of a block. Blocks are new in every epoch, but for the one that the whole trace begins
+/// with: the system prompt that all sessions have in common.
 fn block(id: u64, epoch: u64, global: Option<u64>) -> u64 {
     match global == Some(id) {
         true => seed_of("shared_prefix/global", &[id]),
@@ -229,8 +230,9 @@ mod tests {
         assert_eq!(made.turns[1].prompt_tokens, None, "the trace does not say");
     }
 
-    /// In three epochs of sessions with all pairs of ids from 5 to 9: the same id and epoch give the same text, everything
-    /// else another one; only the global id, 7, stays from epoch to epoch.
+    /// In three epochs of sessions with all pairs of ids from 5 to 9: the same id and epoch give
+    /// the same text, everything else another one; only the global id, 7, stays from epoch to
+    /// epoch.
     #[test]
     fn equal_ids_are_equal_text_within_an_epoch() {
         let flavor = open(r#"{"block_size": 10}"#);

@@ -11,14 +11,16 @@ use veeksha_plugin::flavor::HistoryMode;
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Requests of a conversation at most, from its beginning. Null: all of them. vLLM's benchmark sends 1.
+    /// Requests of a conversation at most, from its beginning. Null: all of them. vLLM's benchmark
+    /// sends 1.
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub max_turns: Option<u32>,
-    /// What a request sends of the conversation before it: the model's real answers (live), the recorded ones (recorded), or
-    /// nothing (fresh).
+    /// What a request sends of the conversation before it: the model's real answers (live), the
+    /// recorded ones (recorded), or nothing (fresh).
     #[cfg_attr(test, schemars(with = "String", extend("enum" = ["live", "recorded", "fresh"])))]
     pub history: HistoryMode,
-    /// How the length of an answer is asked for: exactly (exact), at most (`at_most`), or not at all (free).
+    /// How the length of an answer is asked for: exactly (exact), at most (`at_most`), or not at
+    /// all (free).
     #[cfg_attr(test, schemars(with = "String", extend("enum" = ["exact", "at_most", "free"])))]
     pub output_control: OutputControl,
     /// Tokens asked for in every answer. Null: as many as the recorded answer has.
@@ -26,14 +28,18 @@ pub struct Config {
     pub output_tokens: Option<u32>,
     /// The fewest tokens of a request's own messages. A conversation with a shorter one is refused.
     pub min_prompt_tokens: Option<u32>,
-    /// The most tokens of a request's own messages. A conversation with a longer one is refused. vLLM: 1024.
+    /// The most tokens of a request's own messages. A conversation with a longer one is refused.
+    /// vLLM: 1024.
     pub max_prompt_tokens: Option<u32>,
-    /// The fewest tokens of a recorded answer; not looked at with `output_tokens`. vLLM: 4, for prompts too.
+    /// The fewest tokens of a recorded answer; not looked at with `output_tokens`. vLLM: 4, for
+    /// prompts too.
     pub min_output_tokens: Option<u32>,
     /// The most tokens of an answer. A conversation with a longer one is refused.
     pub max_output_tokens: Option<u32>,
-    /// The most tokens of all that is sent and answered in a conversation, as far as it is replayed. vLLM: 2048.
+    /// The most tokens of all that is sent and answered in a conversation, as far as it is
+    /// replayed. vLLM: 2048.
     pub max_total_tokens: Option<u32>,
-    /// Tokens of text of its own before each conversation, so that no prefix cache knows it from an earlier pass. 0: none.
+    /// Tokens of text of its own before each conversation, so that no prefix cache knows it from an
+    /// earlier pass. 0: none.
     pub cache_bust_tokens: u32,
 }

@@ -1,4 +1,5 @@
-//! The trace flavor `sharegpt`: whole conversations between people and assistants, sent turn by turn.
+//! The trace flavor `sharegpt`: whole conversations between people and assistants, sent turn by
+//! turn.
 #![forbid(unsafe_code)]
 
 mod config;

@@ -1,4 +1,5 @@
-//! The trace flavor `single_turn`: AIPerf's rows of one request each, with text, images, audio and video.
+//! The trace flavor `single_turn`: AIPerf's rows of one request each, with text, images, audio and
+//! video.
 #![forbid(unsafe_code)]
 
 mod config;

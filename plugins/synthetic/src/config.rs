@@ -1,7 +1,7 @@
 //! What the user writes, with Veeksha's keys and defaults.
 //!
-//! The types say what is known and of which kind it is; whether the values make sense together is said where they are used.
-//! In tests they also yield `schema.json`.
+//! The types say what is known and of which kind it is; whether the values make sense together is
+//! said where they are used. In tests they also yield `schema.json`.
 
 #[cfg(test)]
 use schemars::JsonSchema;
@@ -57,7 +57,8 @@ pub enum Graph {
         /// Edges drawn from each request to later layers; equal edges count once.
         #[serde(default = "one_to_two")]
         fan_out_generator: Length,
-        /// Parents that each request of a later layer has at least, as far as the layer before it has that many.
+        /// Parents that each request of a later layer has at least, as far as the layer before it
+        /// has that many.
         #[serde(default = "one_to_two")]
         fan_in_generator: Length,
         /// How many layers further an edge leads; the last layer ends it.
@@ -66,7 +67,8 @@ pub enum Graph {
         /// Seconds between the completion of the last parent and a request.
         #[serde(default = "one_per_second")]
         request_wait_generator: Interval,
-        /// Whether a request continues the conversation of one of its parents, drawn at random. Default: true.
+        /// Whether a request continues the conversation of one of its parents, drawn at random.
+        /// Default: true.
         #[serde(default)]
         #[cfg_attr(test, schemars(with = "bool"))]
         inherit_history: Option<bool>,
@@ -226,8 +228,8 @@ pub enum Length {
         #[cfg_attr(test, schemars(range(min = 1)))]
         max: u32,
     },
-    /// The given numbers in order, request by request through the sessions. Where sessions have no fixed number of
-    /// requests, request j of session i stands at step i + j.
+    /// The given numbers in order, request by request through the sessions. Where sessions have no
+    /// fixed number of requests, request j of session i stands at step i + j.
     FixedStair {
         /// The numbers.
         #[serde(default = "stairs")]
@@ -251,8 +253,8 @@ pub enum Length {
         #[serde(default)]
         #[cfg_attr(test, schemars(with = "f64", range(min = 0.0, max = 20.0)))]
         alpha: Option<f64>,
-        /// Whether the ranks are scattered over the numbers (by the seed of the run); otherwise the smallest number has
-        /// rank 1.
+        /// Whether the ranks are scattered over the numbers (by the seed of the run); otherwise the
+        /// smallest number has rank 1.
         #[serde(default)]
         scramble: bool,
         /// The smallest.
@@ -264,8 +266,8 @@ pub enum Length {
         #[cfg_attr(test, schemars(range(min = 1)))]
         max: u32,
     },
-    /// The inverse Gaussian (Wald) distribution, rounded to the nearest whole number and at least 1. Its variance is
-    /// mean³ / shape.
+    /// The inverse Gaussian (Wald) distribution, rounded to the nearest integer and at least 1.
+    /// Its variance is mean³ / shape.
     InverseGaussian {
         /// The mean.
         #[serde(default = "five_hundred")]

@@ -9,7 +9,8 @@ use crate::draw::Draw;
 use crate::interval::IntervalSampler;
 use crate::length::LengthSampler;
 
-/// Requests in one session at most: far beyond what a conversation has, and small enough to build at once.
+/// Requests in one session at most: far beyond what a conversation has, and small enough to build
+/// at once.
 const MOST_REQUESTS: u32 = 100_000;
 
 /// Edges drawn in one session at most.
@@ -116,7 +117,8 @@ impl GraphPlan {
         }
     }
 
-    /// The graph of a session. Every id in `parents` is smaller than the node's own, so there is no cycle.
+    /// The graph of a session. Every id in `parents` is smaller than the node's own, so there is no
+    /// cycle.
     pub(crate) fn nodes(&self, random: &Random) -> Result<Vec<Node>, Error> {
         match self {
             GraphPlan::SingleRequest => Ok(vec![Node::default()]),
@@ -145,7 +147,8 @@ impl GraphPlan {
     }
 }
 
-/// Veeksha's documents show `inherit_history` beside the graph, its code reads it in the graph: either is taken.
+/// Veeksha's documents show `inherit_history` beside the graph, its code reads it in the graph:
+/// either is taken.
 fn history(inner: Option<bool>, outer: Option<bool>) -> Result<bool, Error> {
     match (inner, outer) {
         (Some(inner), Some(outer)) if inner != outer => Err(Error::config(
@@ -362,7 +365,8 @@ mod tests {
         }
     }
 
-    /// Layers of 4 joined one to the next, fan-in 9: more parents than the layer before has are not asked for.
+    /// Layers of 4 joined one to the next, fan-in 9: more parents than the layer before has are not
+    /// asked for.
     #[test]
     fn fan_in_ends_at_the_width_of_the_layer_before() {
         let full = r#"{"type": "branching", "num_layers_generator": {"type": "fixed", "value": 4},
@@ -376,8 +380,8 @@ mod tests {
         }
     }
 
-    /// Fan-out 1 and distance 1: each node of a layer reaches exactly one of the next, so that its edges are the drawn
-    /// ones plus the one that fan-in 1 adds to those that nobody reached.
+    /// Fan-out 1 and distance 1: each node of a layer reaches exactly one of the next, so that its
+    /// edges are the drawn ones plus the one that fan-in 1 adds to those that nobody reached.
     #[test]
     fn every_node_but_the_last_layers_reaches_forward() {
         let thin = r#"{"type": "branching", "num_layers_generator": {"type": "fixed", "value": 3},
@@ -393,7 +397,8 @@ mod tests {
         }
     }
 
-    /// Distance 2 in four layers of one: 0 reaches 2, 1 and 2 reach 3 (the last layer); fan-in 1 gives 1 the parent 0.
+    /// Distance 2 in four layers of one: 0 reaches 2, 1 and 2 reach 3 (the last layer); fan-in 1
+    /// gives 1 the parent 0.
     #[test]
     fn an_edge_may_skip_layers_and_stops_at_the_last() {
         let skipping = r#"{"type": "branching", "num_layers_generator": {"type": "fixed", "value": 4},

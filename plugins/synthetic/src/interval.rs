@@ -7,8 +7,8 @@ use veeksha_plugin::{Draws, Error};
 use crate::config::Interval;
 use crate::length::above_zero;
 
-/// The longest mean wait that is accepted: a day. With it, even rare draws stay within what the contract can carry (2^53 ns,
-/// 104 days).
+/// The longest mean wait that is accepted: a day. With it, even rare draws stay within what the
+/// contract can carry (2^53 ns, 104 days).
 const LONGEST_MEAN_SECONDS: f64 = 86_400.0;
 
 /// The largest time of the contract.
@@ -106,7 +106,8 @@ mod tests {
         (mean, variance.sqrt())
     }
 
-    /// Rate 5: mean and standard deviation 0.2; beyond three means lies e^-3, which Veeksha cuts off.
+    /// Rate 5: mean and standard deviation 0.2; beyond three means lies e^-3, which Veeksha cuts
+    /// off.
     #[test]
     fn poisson_is_exponential_and_not_clipped() {
         let values = values(r#"{"type": "poisson", "arrival_rate": 5}"#);

@@ -10,9 +10,10 @@ pub(crate) struct InverseGaussian {
 }
 
 impl InverseGaussian {
-    /// A number (J. Michael, W. Schucany, R. Haas: "Generating random variates using transformations with multiple
-    /// roots", The American Statistician 30(2), 1976). With w = μN² / 2λ, the smaller root is
-    /// μ (1 + w − √(2w + w²)) = μ / (1 + w + √(2w + w²)), which does not cancel.
+    /// A number (J. Michael, W. Schucany, R. Haas: "Generating random variates using
+    /// transformations with multiple roots", The American Statistician 30(2), 1976). With w = μN² /
+    /// 2λ, the smaller root is μ (1 + w − √(2w + w²)) = μ / (1 + w + √(2w + w²)), which does not
+    /// cancel.
     pub(crate) fn sample(&self, draws: &mut Draws) -> f64 {
         let normal = draws.normal();
         let w = self.mean * normal * normal / (2.0 * self.shape);
@@ -35,8 +36,8 @@ mod tests {
     use super::*;
     use crate::testing::random;
 
-    /// Mean μ with a standard error of √(μ³/λn); the variance μ³/λ with one of about √((2 + 15 μ/λ)/n) of it. Five of
-    /// each are allowed; rounding adds 1/12 to the variance.
+    /// Mean μ with a standard error of √(μ³/λn); the variance μ³/λ with one of about √((2 + 15
+    /// μ/λ)/n) of it. Five of each are allowed; rounding adds 1/12 to the variance.
     #[test]
     fn mean_and_variance_are_those_of_the_formula() {
         let n = 400_000;

@@ -220,8 +220,8 @@ mod tests {
         assert_eq!(walk(&stair(false), u64::MAX, 2), [32, 32]);
     }
 
-    /// Every value with probability 1/7, the largest included (which Veeksha never draws): chi-square with 6 degrees of
-    /// freedom exceeds 27.9 once in 10,000.
+    /// Every value with probability 1/7, the largest included (which Veeksha never draws):
+    /// chi-square with 6 degrees of freedom exceeds 27.9 once in 10,000.
     #[test]
     fn uniform_is_uniform_up_to_its_largest() {
         let n = 70_000;

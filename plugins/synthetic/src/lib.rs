@@ -1,8 +1,9 @@
-//! The session generator `synthetic`: sessions of a planned graph (one request, a chain, a layered graph), with the lengths
-//! of prompts and answers and the waits between turns drawn from distributions. Its keys and defaults are Veeksha's.
+//! The session generator `synthetic`: sessions of a planned graph (one request, a chain, a layered
+//! graph), with the lengths of prompts and answers and the waits between turns drawn from
+//! distributions. Its keys and defaults are Veeksha's.
 //!
-//! A session depends on (configuration, seed, index) alone. Each concern draws from a random stream of its own, so that a
-//! change of one distribution leaves what the others draw as it was.
+//! A session depends on (configuration, seed, index) alone. Each concern draws from a random stream
+//! of its own, so that a change of one distribution leaves what the others draw as it was.
 #![forbid(unsafe_code)]
 
 mod config;

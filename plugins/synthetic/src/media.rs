@@ -1,4 +1,5 @@
-//! Images and audio: descriptions of what the host makes, with seeds from the session's own streams.
+//! Images and audio: descriptions of what the host makes, with seeds from the session's own
+//! streams.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;

@@ -64,7 +64,8 @@ serialize_defaults! {
         });
 }
 
-/// The schema without what the host does not read: number formats, and defaults that say only "not given".
+/// The schema without what the host does not read: number formats, and defaults that say only "not
+/// given".
 fn schema() -> Value {
     let generator = SchemaSettings::draft2020_12().into_generator();
     let mut schema = generator.into_root_schema_for::<Config>().to_value();
@@ -108,7 +109,8 @@ fn schema_json_is_what_the_types_say() {
     );
 }
 
-/// Every default that the schema shows is one that the reader takes, and every key of the types is documented.
+/// Every default that the schema shows is one that the reader takes, and every key of the types is
+/// documented.
 #[test]
 fn the_schema_shows_real_defaults_and_describes_every_key() {
     let schema = schema();

@@ -50,8 +50,9 @@ impl TextPlan {
         }
     }
 
-    /// The content of the next request: exactly as many tokens as its length says. Only a root, which continues nothing,
-    /// may begin with what is common; prefixes of different lengths are nested.
+    /// The content of the next request: exactly as many tokens as its length says. Only a root,
+    /// which continues nothing, may begin with what is common; prefixes of different lengths are
+    /// nested.
     pub(crate) fn content(&self, draws: &mut TextDraws<'_>, is_root: bool) -> Vec<Segment> {
         let length = self.length.sample(&mut draws.lengths);
         let seed = draws.seeds.long_word();
@@ -74,7 +75,8 @@ impl TextPlan {
     }
 }
 
-/// `length · ratio`, rounded down; what decimal fractions lose in binary is given back first (100 · 0.29 is 29).
+/// `length · ratio`, rounded down; what decimal fractions lose in binary is given back first (100 ·
+/// 0.29 is 29).
 fn prefix_length(length: u32, ratio: f64) -> u32 {
     ((f64::from(length) * ratio * (1.0 + f64::EPSILON)).floor() as u32).min(length)
 }

@@ -168,7 +168,8 @@ mod tests {
         }
     }
 
-    /// `{}` is Veeksha's default: a chain of 6 to 12 requests with history, 6 to 12 tokens in and out, waits of mean 1 s.
+    /// `{}` is Veeksha's default: a chain of 6 to 12 requests with history, 6 to 12 tokens in and
+    /// out, waits of mean 1 s.
     #[test]
     fn the_defaults_are_veekshas() {
         let workload = open("{}").unwrap();

@@ -4,8 +4,9 @@ use std::cell::OnceCell;
 
 use crate::draw::Draw;
 
-/// Exact sampling without tables, for any number of ranks and any exponent from 0: rejection-inversion (W. Hörmann and
-/// G. Derflinger, "Rejection-inversion to generate variates from monotone discrete distributions", ACM TOMACS 6(3), 1996).
+/// Exact sampling without tables, for any number of ranks and any exponent from 0:
+/// rejection-inversion (W. Hörmann and G. Derflinger, "Rejection-inversion to generate variates
+/// from monotone discrete distributions", ACM TOMACS 6(3), 1996).
 #[derive(Debug)]
 pub(crate) struct Zipf {
     min: u32,
@@ -102,8 +103,8 @@ impl Zipf {
     }
 }
 
-/// A bijection of 0..n that a key selects: a Feistel network over the next even number of bits, repeated until it lands in
-/// the range ("cycle walking").
+/// A bijection of 0..n that a key selects: a Feistel network over the next even number of bits,
+/// repeated until it lands in the range ("cycle walking").
 #[derive(Debug)]
 struct Permutation {
     size: u64,
@@ -164,8 +165,8 @@ mod tests {
         counts
     }
 
-    /// Against n / (k^theta · Σ i^−theta), summed plainly: chi-square with 19 degrees of freedom exceeds 50.8 once in
-    /// 10,000.
+    /// Against n / (k^theta · Σ i^−theta), summed plainly: chi-square with 19 degrees of freedom
+    /// exceeds 50.8 once in 10,000.
     #[test]
     fn every_rank_has_its_probability() {
         let n = 200_000;
@@ -179,8 +180,8 @@ mod tests {
         }
     }
 
-    /// Veeksha's zeta misses its last term, so that its second rank is wrong: with two numbers and theta = 1, the
-    /// probabilities are 2/3 and 1/3 (standard deviation 149 of 100,000).
+    /// Veeksha's zeta misses its last term, so that its second rank is wrong: with two numbers and
+    /// theta = 1, the probabilities are 2/3 and 1/3 (standard deviation 149 of 100,000).
     #[test]
     fn two_ranks_have_two_thirds_and_one_third() {
         let counts = counts(&Zipf::new(1, 2, 1.0, false), 100_000);
@@ -197,7 +198,8 @@ mod tests {
             .map(|_| f64::from(wide.sample(&mut draw)))
             .sum::<f64>()
             / 20_000.0;
-        // Scattered over the whole range, the mean is near its middle: standard error about 0.2 % of the range.
+        // Scattered over the whole range, the mean is near its middle: standard error about 0.2 %
+        // of the range.
         assert!((mean / f64::from(u32::MAX) - 0.5).abs() < 0.02, "{mean}");
     }
 

@@ -12,7 +12,8 @@ use veeksha_plugin::flavor::HistoryMode;
 pub struct Config {
     /// A text file; new text is cut from it. Empty: synthetic text.
     pub corpus_file: Option<String>,
-    /// Tokens that every conversation begins with and no other one has: the page size of the server's prefix cache.
+    /// Tokens that every conversation begins with and no other one has: the page size of the
+    /// server's prefix cache.
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub page_size: u32,
     /// What a later request of a session sends of the conversation.

@@ -216,7 +216,8 @@ mod tests {
         assert!(refusal(&[r#""node_id": -1"#]).starts_with("row 1: `session_context.node_id`: "));
     }
 
-    /// All 512 graphs of three nodes: refused exactly where following parents from some node leads back to it.
+    /// All 512 graphs of three nodes: refused exactly where following parents from some node leads
+    /// back to it.
     #[test]
     fn cycles_are_found_in_every_graph_of_three() {
         for graph in 0..512u32 {

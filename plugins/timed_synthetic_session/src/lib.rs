@@ -1,5 +1,6 @@
-//! The trace flavor `timed_synthetic_session`: sessions of recorded lengths and think times. A session is a graph of requests
-//! (`session_context`) or a chain; lineages, the conversations within it, never begin with the same text.
+//! The trace flavor `timed_synthetic_session`: sessions of recorded lengths and think times. A
+//! session is a graph of requests (`session_context`) or a chain; lineages, the conversations
+//! within it, never begin with the same text.
 #![forbid(unsafe_code)]
 
 mod config;

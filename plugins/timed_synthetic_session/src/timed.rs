@@ -1,4 +1,5 @@
-//! The flavor itself: the nodes of a session become requests, with text that no other conversation has.
+//! The flavor itself: the nodes of a session become requests, with text that no other conversation
+//! has.
 
 use veeksha_plugin::flavor::{
     Cell, Column, Group, HistoryMode, Layout, Replay, TimeUnit, Trace, TraceFlavor, Turn,
@@ -121,7 +122,8 @@ impl TimedSyntheticSession {
         Ok((request, turn))
     }
 
-    /// A page of text that no other conversation has, and the rest, which may be the user's own text.
+    /// A page of text that no other conversation has, and the rest, which may be the user's own
+    /// text.
     fn content(&self, place: &[u64; 3], page: u32, rest: u32) -> Vec<Segment> {
         let mut content = Vec::with_capacity(2);
         if page > 0 {
@@ -154,7 +156,8 @@ mod tests {
         Trace::new(9, 9, "{}")
     }
 
-    /// A fork: node 1 continues 0, node 2 begins a conversation of its own once 0 is done, 3 continues 2.
+    /// A fork: node 1 continues 0, node 2 begins a conversation of its own once 0 is done, 3
+    /// continues 2.
     const FORK: [&str; 4] = [
         r#""session_context": {"node_id": 0}"#,
         r#""session_context": {"node_id": 1, "parent_nodes": [0], "history_parent": 0, "wait_after_ready": 2}"#,
@@ -216,8 +219,8 @@ mod tests {
         assert_eq!(modes, [Live, Fresh, Live, Fresh]);
     }
 
-    /// The first page of every conversation: in 3 epochs, 3 sessions and both conversations of the fork no text occurs twice,
-    /// and what a conversation goes on with occurs nowhere else either.
+    /// The first page of every conversation: in 3 epochs, 3 sessions and both conversations of the
+    /// fork no text occurs twice, and what a conversation goes on with occurs nowhere else either.
     #[test]
     fn conversations_differ_in_the_first_page() {
         let flavor = open(r#"{"page_size": 4}"#);

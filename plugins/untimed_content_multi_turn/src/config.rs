@@ -26,7 +26,8 @@ pub struct Config {
     pub tool_role_value: String,
     /// What a later request of a conversation sends of it.
     pub history: History,
-    /// Whether messages after the last answer are sent too; how long their answer is, the server decides.
+    /// Whether messages after the last answer are sent too; how long their answer is, the server
+    /// decides.
     pub keep_unanswered: bool,
 }
 

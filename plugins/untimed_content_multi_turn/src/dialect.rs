@@ -49,7 +49,8 @@ impl Dialect {
         })
     }
 
-    /// A message of the data set. Beside role and content it may have OpenAI's `tool_calls` and `tool_call_id`.
+    /// A message of the data set. Beside role and content it may have OpenAI's `tool_calls` and
+    /// `tool_call_id`.
     pub(crate) fn read(&self, message: &Value) -> Result<RecordedMessage, String> {
         let Some(members) = message.as_object() else {
             return Err("is not an object".into());

@@ -89,7 +89,8 @@ impl UntimedContentMultiTurn {
         Ok(exchanges(messages.collect::<Result<Vec<_>, Error>>()?))
     }
 
-    /// What each exchange sends and what is known of it. The whole prompt of a request is what was said until then.
+    /// What each exchange sends and what is known of it. The whole prompt of a request is what was
+    /// said until then.
     fn requests(&self, exchanges: Vec<Exchange>) -> Vec<(Request, Turn)> {
         let mut said = 0u32;
         let asked = exchanges.into_iter().map(|exchange| {

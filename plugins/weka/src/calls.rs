@@ -1,5 +1,5 @@
-//! The requests of a conversation in the order in which they depend on one another: a chain, from which subagents branch and
-//! to which they come back.
+//! The requests of a conversation in the order in which they depend on one another: a chain, from
+//! which subagents branch and to which they come back.
 
 use veeksha_plugin::Error;
 use veeksha_plugin::flavor::Row;
@@ -80,7 +80,8 @@ impl<'a> Walk<'a> {
                 None | Some("s" | "n") => {
                     let at = chain.begin + item.t;
                     let mut parents = Vec::from_iter(chain.last);
-                    // Those that were done when it was sent come back to it; others go on beside it.
+                    // Those that were done when it was sent come back to it; others go on beside
+                    // it.
                     working.retain(|last| {
                         let done = self.end(*last) <= at + self.about && self.calls[*last as usize].at <= at;
                         if done {
@@ -140,7 +141,8 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Whether all requests have their times in whole seconds, those of subagents too; the subagents themselves need not.
+/// Whether all requests have their times in whole seconds, those of subagents too; the subagents
+/// themselves need not.
 fn in_whole_seconds(items: &[Item]) -> bool {
     items.iter().all(|item| match item.requests.is_empty() {
         true => item.t.fract() == 0.0,
@@ -187,7 +189,8 @@ mod tests {
         assert_eq!(chain, expected);
     }
 
-    /// Two subagents start after the first request; one is done before the second request, the other before the third.
+    /// Two subagents start after the first request; one is done before the second request, the
+    /// other before the third.
     #[test]
     fn subagents_branch_off_and_come_back_when_they_are_done() {
         let agents = placed(
@@ -204,7 +207,8 @@ mod tests {
             (vec![0], 3.0, 1.0, 1),
             (vec![1], 5.0, 0.5, 1),
             (vec![0], 4.5, 2.5, 2),
-            // Joined by the first subagent, done at 6: its think time of 5 s after the answer at 2 counts from there.
+            // Joined by the first subagent, done at 6: its think time of 5 s after the answer at 2
+            // counts from there.
             (vec![0, 2], 7.0, 1.0, 0),
         ];
         assert_eq!(agents[..5], expected);
@@ -212,7 +216,8 @@ mod tests {
         assert_eq!(agents[5], (vec![4, 3], 20.0, 5.5, 0));
     }
 
-    /// The subagent was done at 7.9 s by rounded times: a request of second 7 may have come after it, one of second 6 may not.
+    /// The subagent was done at 7.9 s by rounded times: a request of second 7 may have come after
+    /// it, one of second 6 may not.
     #[test]
     fn whole_seconds_are_taken_as_rounded() {
         let joins = |at: f64, begin: f64| {

@@ -20,7 +20,8 @@ pub struct Config {
 #[cfg_attr(test, derive(JsonSchema, serde::Serialize))]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// Where the row's `hash_id_scope` says: `global` is the file, `local` the conversation. Without it, the conversation.
+    /// Where the row's `hash_id_scope` says: `global` is the file, `local` the conversation.
+    /// Without it, the conversation.
     Recorded,
     /// In a conversation; those of others are other text.
     Conversation,
@@ -33,7 +34,8 @@ pub enum Scope {
 #[cfg_attr(test, derive(JsonSchema, serde::Serialize))]
 #[serde(rename_all = "snake_case")]
 pub enum Subagents {
-    /// Something of their own: what a subagent sends is in no cache but its own, as the format says.
+    /// Something of their own: what a subagent sends is in no cache but its own, as the format
+    /// says.
     Isolated,
     /// The same as in the conversation around it.
     Shared,

@@ -1,8 +1,9 @@
 //! Blocks that always come together are one piece of text.
 //!
-//! The prompts of a conversation are thousands of blocks long and differ from one another at their ends. Where no prompt of the
-//! conversation begins, ends or forks between two blocks, nobody can tell them from one block of twice the size; so a prompt
-//! becomes as many segments as there are places where prompts differ, not as many as it has blocks.
+//! The prompts of a conversation are thousands of blocks long and differ from one another at their
+//! ends. Where no prompt of the conversation begins, ends or forks between two blocks, nobody can
+//! tell them from one block of twice the size; so a prompt becomes as many segments as there are
+//! places where prompts differ, not as many as it has blocks.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -10,7 +11,8 @@ use std::collections::hash_map::Entry;
 /// No block: an id of 0 says nothing about what is in it.
 pub(crate) const UNKNOWN: u64 = 0;
 
-/// The prompts of one conversation or subagent: first all are added, then all are cut, in the same order.
+/// The prompts of one conversation or subagent: first all are added, then all are cut, in the same
+/// order.
 #[derive(Debug, Default)]
 pub(crate) struct Runs<'a> {
     blocks: HashMap<u64, Block>,
@@ -32,7 +34,8 @@ struct Block {
 impl<'a> Runs<'a> {
     /// Looks at a prompt.
     pub(crate) fn add(&mut self, ids: &'a [u64]) {
-        // What it has in common with the prompt before it was looked at then, but for what follows the last common block.
+        // What it has in common with the prompt before it was looked at then, but for what follows
+        // the last common block.
         let known = common(self.last, ids);
         for at in known.saturating_sub(1)..ids.len() {
             if ids[at] == UNKNOWN {
@@ -127,15 +130,16 @@ mod tests {
         assert_eq!(cut(&unknown), [vec![0, 2, 3, 4], vec![0, 1, 2]]);
     }
 
-    /// Ids that are not chained, as some captures have them: what repeats is cut so that equal runs are equal ids.
+    /// Ids that are not chained, as some captures have them: what repeats is cut so that equal runs
+    /// are equal ids.
     #[test]
     fn ids_that_repeat_are_cut_too() {
         let repeats: [&[u64]; 2] = [&[5, 5, 5], &[1, 2, 1, 2]];
         assert_eq!(cut(&repeats), [vec![0, 1, 2], vec![0, 2]]);
     }
 
-    /// Over many small conversations: two runs with the same first block have the same blocks, up to the end of a prompt, and
-    /// runs of other prompts never lie inside of one another.
+    /// Over many small conversations: two runs with the same first block have the same blocks, up
+    /// to the end of a prompt, and runs of other prompts never lie inside of one another.
     #[test]
     fn a_run_is_known_by_its_first_block() {
         let draw = draws();

@@ -14,11 +14,12 @@ pub struct Config {
     /// Requests of a conversation at most, from its beginning. Null: all of them.
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub max_turns: Option<u32>,
-    /// What a request sends of the conversation before it: the model's real answers (live), the recorded ones (recorded), or
-    /// nothing (fresh).
+    /// What a request sends of the conversation before it: the model's real answers (live), the
+    /// recorded ones (recorded), or nothing (fresh).
     #[cfg_attr(test, schemars(with = "String", extend("enum" = ["live", "recorded", "fresh"])))]
     pub history: HistoryMode,
-    /// How the length of an answer is asked for: exactly (exact), at most (`at_most`), or not at all (free).
+    /// How the length of an answer is asked for: exactly (exact), at most (`at_most`), or not at
+    /// all (free).
     #[cfg_attr(test, schemars(with = "String", extend("enum" = ["exact", "at_most", "free"])))]
     pub output_control: OutputControl,
     /// Tokens asked for in every answer. Null: as many as the recorded answer has.
@@ -27,8 +28,9 @@ pub struct Config {
     /// The longest time in seconds that a person is taken to think; what was longer is cut to it.
     #[cfg_attr(test, schemars(range(min = 0.0)))]
     pub max_think_time_s: f64,
-    /// How many tokens a second the recorded model wrote. With it, the time of a question that was not recorded is that of
-    /// its answer without the time of writing it. Null: it is that of its answer.
+    /// How many tokens a second the recorded model wrote. With it, the time of a question that was
+    /// not recorded is that of its answer without the time of writing it. Null: it is that of its
+    /// answer.
     #[cfg_attr(test, schemars(extend("exclusiveMinimum" = 0)))]
     pub recorded_tokens_per_s: Option<f64>,
     /// How `timestamp` tells time, in rows and in messages.
@@ -41,7 +43,8 @@ pub struct Config {
     pub skip_toxic: bool,
     /// Whether conversations in which personal data was replaced are left out.
     pub skip_redacted: bool,
-    /// Tokens of text of its own before each conversation, so that no prefix cache knows it from an earlier pass. 0: none.
+    /// Tokens of text of its own before each conversation, so that no prefix cache knows it from an
+    /// earlier pass. 0: none.
     pub cache_bust_tokens: u32,
 }
 

@@ -93,8 +93,8 @@ fn nanoseconds(fraction: &str) -> Option<i128> {
     Some(digits.fold(0, |sum, digit| sum * 10 + i128::from(digit - b'0')))
 }
 
-/// Days of the Gregorian calendar since 1 January 1970. Years are counted from March, so that a leap day is a year's last;
-/// 400 of them have 146,097 days.
+/// Days of the Gregorian calendar since 1 January 1970. Years are counted from March, so that a
+/// leap day is a year's last; 400 of them have 146,097 days.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let from_march = (month + 9) % 12;
     let year = if month <= 2 { year - 1 } else { year };
@@ -111,7 +111,8 @@ mod tests {
         read(Some(&value), unit).unwrap()
     }
 
-    /// Known instants: the beginning of 1970, a leap day (`date -u -d 2024-02-29T12:00:00 +%s`), the 1,000,000,000th second.
+    /// Known instants: the beginning of 1970, a leap day (`date -u -d 2024-02-29T12:00:00 +%s`),
+    /// the 1,000,000,000th second.
     #[test]
     fn dates_are_seconds_since_1970() {
         for (written, seconds) in [

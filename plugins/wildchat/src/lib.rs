@@ -1,4 +1,5 @@
-//! The trace flavor `wildchat`: conversations of people with ChatGPT, with the times at which they really wrote.
+//! The trace flavor `wildchat`: conversations of people with ChatGPT, with the times at which they
+//! really wrote.
 #![forbid(unsafe_code)]
 
 mod config;

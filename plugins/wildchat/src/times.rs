@@ -16,8 +16,9 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    /// Guesses when the question was asked, where only its answer has a time: as long before the answer as writing `tokens`
-    /// took, at `rate` tokens a second; without a rate, at the time of the answer.
+    /// Guesses when the question was asked, where only its answer has a time: as long before the
+    /// answer as writing `tokens` took, at `rate` tokens a second; without a rate, at the time of
+    /// the answer.
     pub(crate) fn or_before_answer(self, tokens: u32, rate: Option<f64>) -> Self {
         let writing = rate.map_or(0, |rate| (f64::from(tokens) / rate * 1e9) as Instant);
         Times {
@@ -32,8 +33,8 @@ impl Times {
         u64::try_from(latency).ok()
     }
 
-    /// How long was thought after the answer before, at most `most`. Nothing where a time is unknown, or where clocks say
-    /// that the question came before the answer.
+    /// How long was thought after the answer before, at most `most`. Nothing where a time is
+    /// unknown, or where clocks say that the question came before the answer.
     pub(crate) fn think_time(self, before: Times, most: Duration) -> Duration {
         let (Some(asked), Some(answered)) = (self.asked, before.answered) else {
             return Duration::ZERO;

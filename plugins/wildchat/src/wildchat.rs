@@ -1,4 +1,5 @@
-//! The flavor itself: a conversation becomes a chain of requests, with the pauses that its people made.
+//! The flavor itself: a conversation becomes a chain of requests, with the pauses that its people
+//! made.
 
 use std::time::Duration;
 
@@ -166,7 +167,8 @@ impl WildChat {
         Ok(asked)
     }
 
-    /// The recorded times of an exchange: of the last message that asks and of the last that answers.
+    /// The recorded times of an exchange: of the last message that asks and of the last that
+    /// answers.
     fn times(&self, row: &Row<Cells>, exchange: &Exchange) -> Result<Times, Error> {
         let last = |messages: &[Value], answers: bool| {
             let spoken = messages.iter().rev().find(|message| {
@@ -210,8 +212,9 @@ impl WildChat {
     }
 }
 
-/// When the session arrives. A row's timestamp is that of its last turn, and so the first question is as much earlier as the
-/// conversation took; a conversation that began before the earliest timestamp of the trace arrives at 0.
+/// When the session arrives. A row's timestamp is that of its last turn, and so the first question
+/// is as much earlier as the conversation took; a conversation that began before the earliest
+/// timestamp of the trace arrives at 0.
 fn arrival(row: Option<Nanos>, stamped: Option<Instant>, began: Option<Instant>) -> Option<Nanos> {
     let row = row?;
     let earlier = stamped.zip(began).map_or(0, |(stamped, began)| stamped - began);

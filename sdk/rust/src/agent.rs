@@ -140,8 +140,8 @@ fn parsed<C: DeserializeOwned + 'static>(text: String) -> Result<Rc<C>, Error> {
 
 /// Makes a type that is an [`Agent`] the agent generator of this component.
 ///
-/// The crate must be a `cdylib`. On other targets than WebAssembly nothing is exported, so that the plugin's own tests run
-/// natively.
+/// The crate must be a `cdylib`. On other targets than WebAssembly nothing is exported, so that the
+/// plugin's own tests run natively.
 #[macro_export]
 macro_rules! export_agent {
     ($agent:ty) => {

@@ -1,4 +1,5 @@
-//! Prompts from hash blocks: a trace that names the blocks of a prompt says which prompts begin alike.
+//! Prompts from hash blocks: a trace that names the blocks of a prompt says which prompts begin
+//! alike.
 
 use crate::{Segment, synthetic};
 
@@ -11,9 +12,10 @@ pub enum LastBlock {
     Full,
 }
 
-/// The segments of a prompt of `tokens` tokens that consists of blocks: block *k* is `synthetic(seed(ids[k]), size)`, so equal
-/// ids are equal text, and a partial block is the beginning of the full one. What the ids do not cover is text of `rest`'s seed;
-/// ids beyond the length are an error.
+/// The segments of a prompt of `tokens` tokens that consists of blocks: block *k* is
+/// `synthetic(seed(ids[k]), size)`, so equal ids are equal text, and a partial block is the
+/// beginning of the full one. What the ids do not cover is text of `rest`'s seed; ids beyond the
+/// length are an error.
 ///
 /// # Errors
 /// What does not fit, in words: more ids than the length has blocks, or a block size of 0.
@@ -51,8 +53,9 @@ pub fn blocks(
     Ok(segments)
 }
 
-/// A seed that depends on a scope and some numbers, and on nothing else: equal arguments give equal text in every run, and
-/// different ones do not meet. FNV-1a over the bytes, finished as in SplitMix64.
+/// A seed that depends on a scope and some numbers, and on nothing else: equal arguments give equal
+/// text in every run, and different ones do not meet. FNV-1a over the bytes, finished as in
+/// SplitMix64.
 pub fn seed_of(scope: &str, numbers: &[u64]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let mut eat = |bytes: &[u8]| {
@@ -84,7 +87,7 @@ mod tests {
         tokens.collect()
     }
 
-    /// The example of Mooncake's own documentation: 6,955 tokens are 13 blocks of 512 and one of 299.
+    /// The example of Mooncake's documentation: 6,955 tokens are 13 blocks of 512 and one of 299.
     #[test]
     fn the_last_block_of_mooncake_is_partial() {
         let ids: Vec<u64> = (46..60).collect();
@@ -119,8 +122,9 @@ mod tests {
         assert!(blocks(&[1], 0, 127, LastBlock::Full, |id| id, 0).is_err());
     }
 
-    /// Computed apart from this code, from the definitions of FNV-1a and of SplitMix64's finisher. Other SDKs have the same
-    /// table: flavors in different languages make the same text of the same ids.
+    /// Computed apart from this code, from the definitions of FNV-1a and of SplitMix64's finisher.
+    /// Other SDKs have the same table: flavors in different languages make the same text of the
+    /// same ids.
     #[test]
     fn seeds_are_those_of_the_contract() {
         let cases: [(&str, &[u64], u64); 5] = [

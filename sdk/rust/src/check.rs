@@ -35,8 +35,8 @@ use crate::{Error, Plugin, frame};
 
 /// Judges requests.
 ///
-/// What it says must depend on (configuration, request) and on nothing else, not on the requests before: the host may use several
-/// instances, and may ask twice.
+/// What it says must depend on (configuration, request) and on nothing else, not on the requests
+/// before: the host may use several instances, and may ask twice.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a request check",
     label = "does not implement `RequestCheck`",
@@ -49,8 +49,8 @@ pub trait RequestCheck: Plugin {
     /// A configuration that cannot be; say where with [`Error::config`].
     fn open(config: Self::Config) -> Result<Self, Error>;
 
-    /// Whether a request was good. The host asks about requests that were answered; one that failed or was cancelled is never good,
-    /// whatever is said here.
+    /// Whether a request was good. The host asks about requests that were answered; one that failed
+    /// or was cancelled is never good, whatever is said here.
     fn is_good(&self, request: &Completion<'_>) -> bool;
 }
 
@@ -78,11 +78,11 @@ impl<T: RequestCheck> contract::GuestChecker for Open<T> {
     }
 }
 
-/// Makes a type that is a [`RequestCheck`](crate::check::RequestCheck) the request check of this component. One component may
-/// also export a metric and an SLO check.
+/// Makes a type that is a [`RequestCheck`](crate::check::RequestCheck) the request check of this
+/// component. One component may also export a metric and an SLO check.
 ///
-/// The crate must be a `cdylib`. On other targets than WebAssembly nothing is exported, so that the plugin's own tests run
-/// natively.
+/// The crate must be a `cdylib`. On other targets than WebAssembly nothing is exported, so that the
+/// plugin's own tests run natively.
 #[macro_export]
 macro_rules! export_request_check {
     ($check:ty) => {

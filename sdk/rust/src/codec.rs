@@ -1,8 +1,9 @@
 //! Plugins that add the API of an endpoint.
 //!
-//! A codec says once what a request looks like ([`Endpoint`]), and of each event of an answer what it means ([`Parts`]). The
-//! host does the rest: it fills the request in, sends it, notes when each byte arrived and cuts the answer into events; a codec
-//! is shown their bytes afterwards. Here, a server that answers with lines of JSON:
+//! A codec says once what a request looks like ([`Endpoint`]), and of each event of an answer what
+//! it means ([`Parts`]). The host does the rest: it fills the request in, sends it, notes when each
+//! byte arrived and cuts the answer into events; a codec is shown their bytes afterwards. Here, a
+//! server that answers with lines of JSON:
 //!
 //! ```
 //! use veeksha_plugin::codec::{self, Endpoint, EndpointCodec, Part, Parts};
@@ -49,7 +50,8 @@
 //! veeksha_plugin::export_endpoint_codec!(Parrot);
 //!
 //! // The logic runs natively, so an ordinary test can look at it:
-//! let said = codec::decode(&Parrot, &[br#"{"word": "hello"}"#, br#"{"word": "!", "last": true}"#])?;
+//! let events = [br#"{"word": "hello"}"#.as_slice(), br#"{"word": "!", "last": true}"#];
+//! let said = codec::decode(&Parrot, &events)?;
 //! assert_eq!(said[0], [Part::Content("hello".into())]);
 //! assert_eq!(said[1], [Part::Content("!".into()), Part::Finish("stop".into())]);
 //! # Ok::<(), Error>(())
@@ -66,8 +68,9 @@ pub use contract::{Endpoint, Framing, Part, Refusal, ToolPiece};
 
 /// Knows the API of an endpoint.
 ///
-/// What [`decode`](Self::decode) says must depend on (configuration, event) and on nothing else, not on the events before: the
-/// host asks several instances, with a part of an answer each, and may ask twice.
+/// What [`decode`](Self::decode) says must depend on (configuration, event) and on nothing else,
+/// not on the events before: the host asks several instances, with a part of an answer each, and
+/// may ask twice.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an endpoint codec",
     label = "does not implement `EndpointCodec`",
@@ -86,8 +89,8 @@ pub trait EndpointCodec: Plugin {
     /// Adds what an event says to `parts`: nothing, one thing or several.
     ///
     /// # Errors
-    /// An event that the codec does not understand; the request then counts as failed. What the server says of its own failure
-    /// is no error but a part: [`Parts::error`].
+    /// An event that the codec does not understand; the request then counts as failed. What the
+    /// server says of its own failure is no error but a part: [`Parts::error`].
     fn decode(&self, event: &[u8], parts: &mut Parts) -> Result<(), Error>;
 }
 
@@ -116,7 +119,8 @@ impl Parts {
         self.push(Part::Content(text.into()));
     }
 
-    /// A piece of the function call `index`, from 0. Its id and its name stand in one piece; in the others they are empty.
+    /// A piece of the function call `index`, from 0. Its id and its name stand in one piece; in the
+    /// others they are empty.
     pub fn tool(
         &mut self,
         index: u32,
@@ -162,8 +166,8 @@ impl Parts {
 }
 
 impl Endpoint {
-    /// An endpoint at `path`, appended to the target's address, whose answers are server-sent events. `request` is the text of
-    /// a JSON object with placeholders such as `{{messages}}`.
+    /// An endpoint at `path`, appended to the target's address, whose answers are server-sent
+    /// events. `request` is the text of a JSON object with placeholders such as `{{messages}}`.
     pub fn event_stream(path: impl Into<String>, request: impl Into<String>) -> Self {
         Endpoint {
             path: path.into(),
@@ -196,7 +200,8 @@ impl Endpoint {
     }
 }
 
-/// Reads an event that is JSON. Texts may be borrowed from it as `Cow<str>` with `#[serde(borrow)]`.
+/// Reads an event that is JSON. Texts may be borrowed from it as `Cow<str>` with
+/// `#[serde(borrow)]`.
 ///
 /// # Errors
 /// Code `event`: it is no JSON, or does not fit `T`.
@@ -262,10 +267,11 @@ impl<T: EndpointCodec> contract::GuestCodec for Open<T> {
     }
 }
 
-/// Makes a type that is an [`EndpointCodec`](crate::codec::EndpointCodec) the endpoint codec of this component.
+/// Makes a type that is an [`EndpointCodec`](crate::codec::EndpointCodec) the endpoint codec of
+/// this component.
 ///
-/// The crate must be a `cdylib`. On other targets than WebAssembly nothing is exported, so that the plugin's own tests run
-/// natively.
+/// The crate must be a `cdylib`. On other targets than WebAssembly nothing is exported, so that the
+/// plugin's own tests run natively.
 #[macro_export]
 macro_rules! export_endpoint_codec {
     ($codec:ty) => {

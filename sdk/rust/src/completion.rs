@@ -31,10 +31,11 @@ pub struct Recorded {
     pub output_tokens: Option<u32>,
 }
 
-/// One finished request. What happened is here, nothing is derived. Times are nanoseconds since the run began.
+/// One finished request. What happened is here, nothing is derived. Times are nanoseconds since the
+/// run began.
 ///
-/// In a test, write the fields that matter and leave the rest to the default: `Completion { output_tokens: 3,
-/// ..Completion::default() }`.
+/// In a test, write the fields that matter and leave the rest to the default:
+/// `Completion { output_tokens: 3, ..Completion::default() }`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Completion<'a> {
     /// The session that it belongs to.
@@ -67,7 +68,8 @@ pub struct Completion<'a> {
     pub measured: bool,
     /// How it ended.
     pub status: Status,
-    /// Where it failed: `connect`, `tls`, `timeout`, `status`, `protocol`, `in_stream`, `truncated`, `cancelled`, `codec`.
+    /// Where it failed: `connect`, `tls`, `timeout`, `status`, `protocol`, `in_stream`,
+    /// `truncated`, `cancelled`, `codec`.
     pub error_class: Option<&'a str>,
     /// Why it failed, in one line.
     pub error_message: Option<&'a str>,
@@ -77,9 +79,11 @@ pub struct Completion<'a> {
     pub http_status: Option<u32>,
     /// When each chunk that carried something generated arrived; empty where nothing came.
     pub chunk_at: &'a [Nanos],
-    /// Tokens in each of these chunks, where that is known. A token counts where its last character came.
+    /// Tokens in each of these chunks, where that is known. A token counts where its last character
+    /// came.
     pub chunk_tokens: Option<&'a [u32]>,
-    /// What each of these chunks carried, as the contract numbers it; [`chunk_kind`](Self::chunk_kind) says it in words.
+    /// What each of these chunks carried, as the contract numbers it;
+    /// [`chunk_kind`](Self::chunk_kind) says it in words.
     pub chunk_kinds: &'a [u8],
     /// Tokens of the new messages that the workload asked for.
     pub target_prompt_tokens: u32,

@@ -1,8 +1,10 @@
-//! Reading a plugin's configuration: JSON text into the plugin's own types, with errors that name the place.
+//! Reading a plugin's configuration: JSON text into the plugin's own types, with errors that name
+//! the place.
 //!
-//! Types derive `serde::Deserialize` as usual, with one convention: **an enum is an object tagged by `type`**, and an enum
-//! whose variants carry nothing may also be a plain string. Nothing needs to be said about it in the type; unlike serde's
-//! `tag` attribute, which reads the object twice, errors inside keep their path.
+//! Types derive `serde::Deserialize` as usual, with one convention: **an enum is an object tagged
+//! by `type`**, and an enum whose variants carry nothing may also be a plain string. Nothing needs
+//! to be said about it in the type; unlike serde's `tag` attribute, which reads the object twice,
+//! errors inside keep their path.
 //!
 //! ```
 //! use veeksha_plugin::config;
@@ -42,7 +44,8 @@ use failure::Failure;
 /// Reads a configuration.
 ///
 /// # Errors
-/// Code `config`, with the JSON pointer of the place that does not fit `T` and, for a misspelt name, the nearest one.
+/// Code `config`, with the JSON pointer of the place that does not fit `T` and, for a misspelt
+/// name, the nearest one.
 pub fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
     let value: Value = serde_json::from_str(text)
         .map_err(|error| Error::config("", format!("the configuration is not JSON: {error}")))?;

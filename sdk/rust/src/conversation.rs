@@ -1,5 +1,6 @@
-//! Recorded conversations, as several trace flavors meet them: messages of many dialects, the requests and answers that they
-//! fall into, media by reference, and the settings that all of them offer.
+//! Recorded conversations, as several trace flavors meet them: messages of many dialects, the
+//! requests and answers that they fall into, media by reference, and the settings that all of them
+//! offer.
 //!
 //! ```
 //! use veeksha_plugin::conversation::{RecordedMessage, exchanges};

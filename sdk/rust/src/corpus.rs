@@ -14,8 +14,9 @@ const PIECE: usize = 512;
 
 /// A text that prompts are cut from.
 ///
-/// It is taken line by line; the tokens of a line are counted once. A prompt begins at a line that its seed chooses and goes
-/// on with the lines that follow, from the beginning again after the last one.
+/// It is taken line by line; the tokens of a line are counted once. A prompt begins at a line that
+/// its seed chooses and goes on with the lines that follow, from the beginning again after the last
+/// one.
 pub struct Corpus {
     text: String,
     /// Neighbouring ranges of the text: lines, or parts of long ones. None is blank.
@@ -29,7 +30,8 @@ impl Corpus {
     /// Reads a granted file.
     ///
     /// # Errors
-    /// A file that was not granted or cannot be read, is larger than 16 MiB, is not UTF-8, or holds no words.
+    /// A file that was not granted or cannot be read, is larger than 16 MiB, is not UTF-8, or holds
+    /// no words.
     pub fn open(name: &str) -> Result<Self, Error> {
         let blob = Blob::open(name)?;
         let size = blob.size();
@@ -83,9 +85,9 @@ impl Corpus {
         })
     }
 
-    /// Segments of exactly `tokens` tokens: `lead` (empty, or what sets the text off from something before it), then as many
-    /// whole words of the corpus as fit, then synthetic text for the few tokens that are missing. Equal arguments give equal
-    /// segments. No tokens, no segments.
+    /// Segments of exactly `tokens` tokens: `lead` (empty, or what sets the text off from something
+    /// before it), then as many whole words of the corpus as fit, then synthetic text for the few
+    /// tokens that are missing. Equal arguments give equal segments. No tokens, no segments.
     pub fn segments(&self, seed: u64, tokens: u32, lead: &str) -> Vec<Segment> {
         let mut taken = self.lines(seed, tokens, lead);
         let had = self.fit(&mut taken, tokens);
@@ -100,7 +102,8 @@ impl Corpus {
         segments
     }
 
-    /// Lines from the one that the seed chooses, and the beginning of the next, as far as the sum of their tokens goes.
+    /// Lines from the one that the seed chooses, and the beginning of the next, as far as the sum
+    /// of their tokens goes.
     fn lines(&self, seed: u64, tokens: u32, lead: &str) -> String {
         let mut taken = lead.to_owned();
         let mut left = tokens;
@@ -123,8 +126,8 @@ impl Corpus {
         }
     }
 
-    /// Takes words off the end until the whole has at most `tokens` tokens, and says how many it has. The parts of a text may
-    /// count less than the text.
+    /// Takes words off the end until the whole has at most `tokens` tokens, and says how many it
+    /// has. The parts of a text may count less than the text.
     fn fit(&self, taken: &mut String, tokens: u32) -> u32 {
         loop {
             taken.truncate(taken.trim_end().len());
@@ -173,7 +176,8 @@ fn pieces(text: &str) -> Vec<Range<usize>> {
     pieces
 }
 
-/// Bytes of the first part of a line: all of it, or up to the last space within the limit, or up to the limit.
+/// Bytes of the first part of a line: all of it, or up to the last space within the limit, or up to
+/// the limit.
 fn part(line: &str) -> usize {
     if line.len() <= PIECE {
         return line.len();
@@ -209,7 +213,8 @@ mod tests {
         text.split_whitespace().count() as u32
     }
 
-    /// A tokenizer whose parts count less than the whole: every three bytes begun, and one for each line break.
+    /// A tokenizer whose parts count less than the whole: every three bytes begun, and one for each
+    /// line break.
     fn thirds(text: &str) -> u32 {
         (text.len() as u32).div_ceil(3) + text.matches('\n').count() as u32
     }
@@ -263,7 +268,8 @@ mod tests {
         );
     }
 
-    /// Whatever the length, the seed and the tokenizer: the sum is exact, and equal arguments give equal segments.
+    /// Whatever the length, the seed and the tokenizer: the sum is exact, and equal arguments give
+    /// equal segments.
     #[test]
     fn every_length_is_exact() {
         let long = format!("{}\n{}", "word ".repeat(400), "ohnepunktundkomma".repeat(90));

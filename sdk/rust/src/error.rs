@@ -14,7 +14,8 @@ impl Error {
         }
     }
 
-    /// A value in the configuration that cannot be: code `config`, at a JSON pointer (`/channels/0/type`).
+    /// A value in the configuration that cannot be: code `config`, at a JSON pointer
+    /// (`/channels/0/type`).
     pub fn config(path: impl Into<String>, message: impl Into<String>) -> Self {
         Error::new("config", message).at(path)
     }

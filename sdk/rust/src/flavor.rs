@@ -1,12 +1,16 @@
 //! Plugins that turn the rows of a recorded trace into sessions.
 //!
-//! The host owns the file: it reads, checks, groups, orders and wraps the rows. A flavor says in its [`Layout`] which columns
-//! it reads, and makes one session of each group of rows. Here, the rows of a chat are its turns, and the prompts are hash
-//! blocks:
+//! The host owns the file: it reads, checks, groups, orders and wraps the rows. A flavor says in
+//! its [`Layout`] which columns it reads, and makes one session of each group of rows. Here, the
+//! rows of a chat are its turns, and the prompts are hash blocks:
 //!
 //! ```
-//! use veeksha_plugin::flavor::{Cell, Column, Group, Layout, Replay, TimeUnit, Trace, TraceFlavor, Turn, group};
-//! use veeksha_plugin::{Error, LastBlock, Message, Plugin, Request, Role, Session, blocks, seed_of};
+//! use veeksha_plugin::flavor::{
+//!     Cell, Column, Group, Layout, Replay, TimeUnit, Trace, TraceFlavor, Turn, group,
+//! };
+//! use veeksha_plugin::{
+//!     Error, LastBlock, Message, Plugin, Request, Role, Session, blocks, seed_of,
+//! };
 //!
 //! struct Chats;
 //!
@@ -43,13 +47,19 @@
 //!         .arrivals("time", TimeUnit::Seconds)
 //!     }
 //!
-//!     fn session(&self, _trace: &Trace<Row>, epoch: u64, group: &Group<Row>) -> Result<Replay, Error> {
+//!     fn session(
+//!         &self,
+//!         _trace: &Trace<Row>,
+//!         epoch: u64,
+//!         group: &Group<Row>,
+//!     ) -> Result<Replay, Error> {
 //!         let (mut requests, mut turns) = (Vec::new(), Vec::new());
 //!         for (node, row) in (0..).zip(&group.rows) {
 //!             let cells = &row.cells;
 //!             let block = |id| seed_of("chats", &[epoch, id]);
 //!             let rest = seed_of("chats rest", &[epoch, row.number]);
-//!             let prompt = blocks(&cells.hash_ids, 64, cells.prompt, LastBlock::Partial, block, rest);
+//!             let prompt =
+//!                 blocks(&cells.hash_ids, 64, cells.prompt, LastBlock::Partial, block, rest);
 //!             let prompt = Message::new(Role::User, prompt.map_err(|why| row.error(why))?);
 //!             requests.push(Request::new(node).message(prompt).output_exactly(cells.answer));
 //!             turns.push(Turn { at: row.at, ..Turn::new(node) });
@@ -84,8 +94,8 @@ pub use contract::{Arrival, Cell, Column, Grouping, Layout, MostFrequent, TimeUn
 
 /// Turns the rows of a trace into sessions: one session for each group of rows.
 ///
-/// What [`session`](Self::session) returns must depend on (configuration, trace, epoch, group) and on nothing else: the host
-/// asks in any order, from several instances, and may ask twice.
+/// What [`session`](Self::session) returns must depend on (configuration, trace, epoch, group) and
+/// on nothing else: the host asks in any order, from several instances, and may ask twice.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a trace flavor",
     label = "does not implement `TraceFlavor`",
@@ -110,11 +120,12 @@ pub trait TraceFlavor: Plugin {
     /// Returns the columns and groups that it reads. [`Layout::new`] begins a layout.
     fn layout(&self) -> Layout;
 
-    /// The session of a group. `epoch` counts how often the trace has been wrapped: text that must not repeat from one pass
-    /// to the next depends on it.
+    /// The session of a group. `epoch` counts how often the trace has been wrapped: text that must
+    /// not repeat from one pass to the next depends on it.
     ///
     /// # Errors
-    /// Rows that make no session; [`Row::error`] names the row. The user chooses whether that ends the run or skips the group.
+    /// Rows that make no session; [`Row::error`] names the row. The user chooses whether that ends
+    /// the run or skips the group.
     fn session(
         &self,
         trace: &Trace<Self::Row>,
@@ -122,8 +133,8 @@ pub trait TraceFlavor: Plugin {
         group: &Group<Self::Row>,
     ) -> Result<Replay, Error>;
 
-    /// What is sent before the run begins, for one group of the warm-up (see [`Layout`]); only if the layout says that the
-    /// flavor warms up.
+    /// What is sent before the run begins, for one group of the warm-up (see [`Layout`]); only if
+    /// the layout says that the flavor warms up.
     ///
     /// # Errors
     /// As of [`session`](Self::session).
@@ -208,7 +219,8 @@ impl<R: DeserializeOwned> Trace<R> {
     }
 }
 
-/// Reads the rows of a group, for the host's calls and for tests: each is its number, its arrival and a JSON object.
+/// Reads the rows of a group, for the host's calls and for tests: each is its number, its arrival
+/// and a JSON object.
 ///
 /// # Errors
 /// The first row that does not fit `R`, by its number.
@@ -229,7 +241,8 @@ pub fn group<R: DeserializeOwned>(
     })
 }
 
-/// Why a row does not fit its type. The reader of configurations is slower than `serde_json`, and knows the place.
+/// Why a row does not fit its type. The reader of configurations is slower than `serde_json`, and
+/// knows the place.
 fn misfit<R: DeserializeOwned>(fields: &str, error: &serde_json::Error) -> String {
     match config::from_json::<R>(fields) {
         Err(Error { message, path, .. }) => match path.as_deref() {
@@ -446,8 +459,8 @@ fn read<R: DeserializeOwned>(rows: contract::Group) -> Result<Group<R>, Error> {
 
 /// Makes a type that is a [`TraceFlavor`] the trace flavor of this component.
 ///
-/// The crate must be a `cdylib`. On other targets than WebAssembly nothing is exported, so that the plugin's own tests run
-/// natively.
+/// The crate must be a `cdylib`. On other targets than WebAssembly nothing is exported, so that the
+/// plugin's own tests run natively.
 #[macro_export]
 macro_rules! export_trace_flavor {
     ($flavor:ty) => {
@@ -465,7 +478,8 @@ mod tests {
     use super::*;
     use crate::{Request, synthetic};
 
-    /// Rows as turns; a row of length 0 is refused. It counts how often the trace was wrapped in the requests' seeds.
+    /// Rows as turns; a row of length 0 is refused. It counts how often the trace was wrapped in
+    /// the requests' seeds.
     struct Turns;
 
     impl Plugin for Turns {

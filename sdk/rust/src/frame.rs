@@ -1,5 +1,5 @@
-//! What all kinds of plugins have in common where they meet the contract: saying what they are, reading their configuration, being
-//! exported.
+//! What all kinds of plugins have in common where they meet the contract: saying what they are,
+//! reading their configuration, being exported.
 
 use serde::de::DeserializeOwned;
 
@@ -31,8 +31,8 @@ pub(crate) fn open<C: DeserializeOwned, T>(
     open(config::from_json(text)?)
 }
 
-/// Exports a plugin from its component, and checks on every target that it is of its kind: on other targets than WebAssembly nothing is
-/// exported, so that a plugin's own tests run natively.
+/// Exports a plugin from its component, and checks on every target that it is of its kind: on other
+/// targets than WebAssembly nothing is exported, so that a plugin's own tests run natively.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __export {

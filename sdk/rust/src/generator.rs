@@ -5,8 +5,9 @@ use std::marker::PhantomData;
 use crate::bindings::session_generator::exports::veeksha::plugin::session_generator as contract;
 use crate::{Error, Guarantees, Plugin, Random, Session, frame};
 
-/// Plans sessions. Session `index` must depend on (configuration, seed, index) and on nothing else: the host asks in any
-/// order, from several instances, and may ask twice. Randomness comes from the [`Random`] at hand.
+/// Plans sessions. Session `index` must depend on (configuration, seed, index) and on nothing else:
+/// the host asks in any order, from several instances, and may ask twice. Randomness comes from the
+/// [`Random`] at hand.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a session generator",
     label = "does not implement `SessionGenerator`",
@@ -36,7 +37,8 @@ pub trait SessionGenerator: Plugin {
     fn session(&self, index: u64, random: Random) -> Result<Session, Error>;
 }
 
-/// The sessions `first .. first + count`, fewer where the workload ends: what the host gets for one call.
+/// The sessions `first .. first + count`, fewer where the workload ends: what the host gets for one
+/// call.
 pub(crate) fn batch<T: SessionGenerator>(
     generator: &T,
     first: u64,
@@ -84,8 +86,8 @@ impl<T: SessionGenerator> contract::GuestWorkload for Workload<T> {
 
 /// Makes a type that is a [`SessionGenerator`] the session generator of this component.
 ///
-/// The crate must be a `cdylib`. On other targets than WebAssembly nothing is exported, so that the plugin's own tests run
-/// natively.
+/// The crate must be a `cdylib`. On other targets than WebAssembly nothing is exported, so that the
+/// plugin's own tests run natively.
 #[macro_export]
 macro_rules! export_session_generator {
     ($generator:ty) => {

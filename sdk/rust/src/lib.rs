@@ -1,15 +1,17 @@
 //! Plugins of veeksha-host, in Rust.
 //!
-//! A plugin is a WebAssembly component that plans sessions ([`SessionGenerator`]), decides them step by step ([`Agent`]), makes
-//! them of the rows of a recorded trace ([`flavor::TraceFlavor`]; an example stands in [`flavor`]), adds the API of an
-//! endpoint ([`codec::EndpointCodec`]; an example stands in [`mod@codec`]), measures a metric ([`metric::Metric`]), says which
-//! requests were good ([`check::RequestCheck`]) or judges a whole run ([`slo::SloCheck`]). This crate is the contract
-//! `veeksha:plugin@0.1.0` in Rust's own shape: implement a trait, name it in a macro, build for `wasm32-unknown-unknown`.
+//! A plugin is a WebAssembly component that plans sessions ([`SessionGenerator`]), decides them
+//! step by step ([`Agent`]), makes them of the rows of a recorded trace ([`flavor::TraceFlavor`];
+//! an example stands in [`flavor`]), adds the API of an endpoint ([`codec::EndpointCodec`]; an
+//! example stands in [`mod@codec`]), measures a metric ([`metric::Metric`]), says which requests
+//! were good ([`check::RequestCheck`]) or judges a whole run ([`slo::SloCheck`]). This crate is the
+//! contract `veeksha:plugin@0.1.0` in Rust's own shape: implement a trait, name it in a macro,
+//! build for `wasm32-unknown-unknown`.
 //!
 //! ```
 //! use veeksha_plugin::{Error, Plugin, Random, Request, Session, SessionGenerator, synthetic};
 //!
-//! /// Questions about a document that everybody asks about: a long shared prefix, a short question of one's own.
+//! /// Questions about one document: a long shared prefix and a short question.
 //! struct SharedDocument {
 //!     document_tokens: u32,
 //! }
@@ -54,9 +56,10 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! What the crate does for the author: it batches; it reads the configuration and turns what does not fit into errors
-//! with a path and the nearest name ([`config`]); it sends panics with their place to the user's log; and the component
-//! imports only what the code calls. Optional powers of the host are [`log`], [`Random`], [`tokens`] and [`blobs`].
+//! What the crate does for the author: it batches; it reads the configuration and turns what does
+//! not fit into errors with a path and the nearest name ([`config`]); it sends panics with their
+//! place to the user's log; and the component imports only what the code calls. Optional powers of
+//! the host are [`log`], [`Random`], [`tokens`] and [`blobs`].
 #![forbid(unsafe_code)]
 
 mod agent;
@@ -100,7 +103,8 @@ pub mod tokens {
     pub use crate::bindings::capabilities::veeksha::plugin::tokens::{count, vocabulary};
 }
 
-/// Files that the user granted to the plugin, by name. Only the host has any: in a native test they panic.
+/// Files that the user granted to the plugin, by name. Only the host has any: in a native test they
+/// panic.
 pub mod blobs {
     pub use crate::bindings::capabilities::veeksha::plugin::blobs::Blob;
 }
@@ -125,7 +129,8 @@ pub mod __private {
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// What is not of a kind cannot be exported as one, and the compiler says so by the name of the trait.
+/// What is not of a kind cannot be exported as one, and the compiler says so by the name of the
+/// trait.
 ///
 /// ```compile_fail,E0277
 /// struct Nothing;

@@ -16,7 +16,8 @@ pub fn write(level: Level, line: fmt::Arguments<'_>) {
     eprintln!("{level:?}: {line}");
 }
 
-/// Sends the text and the place of every panic to the log, once per instance: the trap that follows carries neither.
+/// Sends the text and the place of every panic to the log, once per instance: the trap that follows
+/// carries neither.
 pub(crate) fn report_panics() {
     #[cfg(target_family = "wasm")]
     {

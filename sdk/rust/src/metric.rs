@@ -1,7 +1,8 @@
 //! Plugins that measure metrics of their own.
 //!
-//! A metric sees each finished request once, in the order in which they ended, and gives samples. The host makes percentiles,
-//! files, plots and SLOs of them, as of its own metrics. Here, how much of an answer came in the second half of its time:
+//! A metric sees each finished request once, in the order in which they ended, and gives samples.
+//! The host makes percentiles, files, plots and SLOs of them, as of its own metrics. Here, how much
+//! of an answer came in the second half of its time:
 //!
 //! ```
 //! use veeksha_plugin::metric::{Better, Definition, Metric, Samples};
@@ -22,7 +23,8 @@
 //!     }
 //!
 //!     fn definitions(&self) -> Vec<Definition> {
-//!         vec![Definition::new("late_share", "1", Better::Neither, "chunks after the middle of the answer's time ÷ chunks")]
+//!         let definition = "chunks after the middle of the answer's time ÷ chunks";
+//!         vec![Definition::new("late_share", "1", Better::Neither, definition)]
 //!     }
 //!
 //!     fn observe(&mut self, request: &Completion<'_>, samples: &mut Samples) {
@@ -53,7 +55,8 @@ pub use contract::{Better, Definition, Sample};
 
 /// Measures metrics.
 ///
-/// It may keep what it likes from one request to the next. How the host cuts the requests into batches does not show.
+/// It may keep what it likes from one request to the next. How the host cuts the requests into
+/// batches does not show.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a metric",
     label = "does not implement `Metric`",
@@ -69,7 +72,7 @@ pub trait Metric: Plugin {
     /// What it measures. Samples name a metric by its place here.
     fn definitions(&self) -> Vec<Definition>;
 
-    /// Adds the samples of a request. A request that has none is left out: a missing value is never 0.
+    /// Adds the samples of a request. A request without a sample adds none: missing is not 0.
     fn observe(&mut self, request: &Completion<'_>, samples: &mut Samples);
 
     /// Adds what can only be said at the end, with [`Samples::add_of_run`].
@@ -79,8 +82,9 @@ pub trait Metric: Plugin {
 }
 
 impl Definition {
-    /// A metric: its name in files, plots and SLOs (`[a-z][a-z0-9_]*`, at most 64 characters), its unit (`s`, `tokens`, `1` for a
-    /// ratio), which way it is good, and in one line what it is and how it is computed.
+    /// A metric: its name in files, plots and SLOs (`[a-z][a-z0-9_]*`, at most 64 characters), its
+    /// unit (`s`, `tokens`, `1` for a ratio), which way it is good, and in one line what it is and
+    /// how it is computed.
     pub fn new(
         name: impl Into<String>,
         unit: impl Into<String>,
@@ -188,11 +192,11 @@ impl<T: Metric> contract::GuestCollector for Open<T> {
     }
 }
 
-/// Makes a type that is a [`Metric`](crate::metric::Metric) the metric of this component. One component may also export a
-/// request check and an SLO check.
+/// Makes a type that is a [`Metric`](crate::metric::Metric) the metric of this component. One
+/// component may also export a request check and an SLO check.
 ///
-/// The crate must be a `cdylib`. On other targets than WebAssembly nothing is exported, so that the plugin's own tests run
-/// natively.
+/// The crate must be a `cdylib`. On other targets than WebAssembly nothing is exported, so that the
+/// plugin's own tests run natively.
 #[macro_export]
 macro_rules! export_metric {
     ($metric:ty) => {
@@ -253,7 +257,8 @@ mod tests {
         }
     }
 
-    /// Three requests: one as plain as can be, one with all that a request may have, one that failed.
+    /// Three requests: one as plain as can be, one with all that a request may have, one that
+    /// failed.
     fn batch() -> contract::Batch {
         const NONE: u32 = u32::MAX;
         const NEVER: u64 = (1 << 53) - 1;

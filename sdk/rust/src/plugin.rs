@@ -9,8 +9,8 @@ use serde::de::DeserializeOwned;
     note = "write `impl Plugin for {Self} {{ .. }}`"
 )]
 pub trait Plugin: Sized + 'static {
-    /// The configuration that the user writes. Derive `Deserialize` and deny unknown fields; an enum
-    /// is read as an object tagged by `type` (see [`config`](crate::config)).
+    /// The configuration that the user writes. Derive `Deserialize` and deny unknown fields; an
+    /// enum is read as an object tagged by `type` (see [`config`](crate::config)).
     type Config: DeserializeOwned + 'static;
 
     /// The name of the plugin.

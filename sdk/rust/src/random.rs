@@ -1,4 +1,5 @@
-//! Randomness without state: every number is a function of (the run's seed, session, stream, position).
+//! Randomness without state: every number is a function of (the run's seed, session, stream,
+//! position).
 
 use std::fmt;
 use std::rc::Rc;
@@ -15,8 +16,8 @@ type WordFunction = dyn Fn(u64, &str, u32, u32) -> Vec<u32>;
 
 /// The random streams of one session.
 ///
-/// Streams have names, and different names are independent of one another: give each concern its own (`"lengths"`,
-/// `"waits"`), and a change in how one is drawn leaves the others as they were.
+/// Streams have names, and different names are independent of one another: give each concern its
+/// own (`"lengths"`, `"waits"`), and a change in how one is drawn leaves the others as they were.
 ///
 /// ```
 /// use veeksha_plugin::Random;
@@ -25,7 +26,8 @@ type WordFunction = dyn Fn(u64, &str, u32, u32) -> Vec<u32>;
 /// let mut lengths = random.stream("lengths");
 /// let tokens = lengths.between(100, 200);
 /// assert!((100..=200).contains(&tokens));
-/// assert_eq!(tokens, random.stream("lengths").between(100, 200), "a stream begins at its beginning");
+/// let again = random.stream("lengths").between(100, 200);
+/// assert_eq!(tokens, again, "streams of the same name are equal");
 /// ```
 #[derive(Clone)]
 pub struct Random {
@@ -33,8 +35,8 @@ pub struct Random {
     source: Source,
 }
 
-/// The session whose streams belong to the run as a whole: the largest number that every guest language can carry. No
-/// workload has that many sessions.
+/// The session whose streams belong to the run as a whole: the largest number that every guest
+/// language can carry. No workload has that many sessions.
 const RUN: u64 = (1 << 53) - 1;
 
 impl Random {
@@ -47,7 +49,8 @@ impl Random {
         }
     }
 
-    /// Streams from a function of (session, stream, first, count) that returns `count` words, for native tests.
+    /// Streams from a function of (session, stream, first, count) that returns `count` words, for
+    /// native tests.
     pub fn from_words(session: u64, words: impl Fn(u64, &str, u32, u32) -> Vec<u32> + 'static) -> Self {
         Random {
             session,
@@ -104,8 +107,8 @@ impl fmt::Debug for Random {
     }
 }
 
-/// Words fetched by the first call to the host; each further call fetches twice as many, up to [`LARGEST_BLOCK`]. A call
-/// costs as much as computing some ten words.
+/// Words fetched by the first call to the host; each further call fetches twice as many, up to
+/// [`LARGEST_BLOCK`]. A call costs as much as computing some ten words.
 const FIRST_BLOCK: u32 = 8;
 const LARGEST_BLOCK: u32 = 256;
 
@@ -194,15 +197,15 @@ impl Draws {
         -self.unit_open().ln()
     }
 
-    /// Standard normal: √(−2 ln U₁) · cos(2π U₂) (Box and Muller; the second of the pair is not kept, so that a draw
-    /// takes the same words whatever was drawn before).
+    /// Standard normal: √(−2 ln U₁) · cos(2π U₂) (Box and Muller; the second of the pair is not
+    /// kept, so that a draw takes the same words whatever was drawn before).
     pub fn normal(&mut self) -> f64 {
         let radius = (-2.0 * self.unit_open().ln()).sqrt();
         radius * (std::f64::consts::TAU * self.unit()).cos()
     }
 
-    /// Gamma of a shape, with scale 1: mean and variance are the shape (Marsaglia and Tsang, 2000). Shapes below 1 are
-    /// drawn as Gamma(shape + 1) · U^(1/shape).
+    /// Gamma of a shape, with scale 1: mean and variance are the shape (Marsaglia and Tsang, 2000).
+    /// Shapes below 1 are drawn as Gamma(shape + 1) · U^(1/shape).
     pub fn gamma(&mut self, shape: f64) -> f64 {
         if shape < 1.0 {
             let boost = self.unit_open().powf(1.0 / shape);
@@ -310,7 +313,8 @@ mod tests {
         );
     }
 
-    /// Mean and variance by the formulas; tolerances are about five standard errors at 200,000 draws.
+    /// Mean and variance by the formulas; tolerances are about five standard errors at 200,000
+    /// draws.
     #[test]
     fn distributions_have_their_moments() {
         let mut draws = Random::seeded(3, 0).stream("moments");

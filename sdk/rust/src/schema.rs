@@ -1,8 +1,9 @@
-//! Keeps a plugin's `schema.json` and the types of its configuration together: for the plugin's own tests, behind the feature
-//! `schema`.
+//! Keeps a plugin's `schema.json` and the types of its configuration together: for the plugin's own
+//! tests, behind the feature `schema`.
 //!
-//! A plugin ships the JSON schema of its configuration as a file, so that the component needs no code to make it. Its types derive
-//! `schemars::JsonSchema` in tests only (`#[cfg_attr(test, derive(schemars::JsonSchema))]`), and one test calls [`check`].
+//! A plugin ships the JSON schema of its configuration as a file, so that the component needs no
+//! code to make it. Its types derive `schemars::JsonSchema` in tests only
+//! (`#[cfg_attr(test, derive(schemars::JsonSchema))]`), and one test calls [`check`].
 
 use std::fmt::Debug;
 
@@ -13,9 +14,9 @@ use serde_json::{Map, Value};
 
 use crate::config;
 
-/// Compares `schema.json` in a folder (the package's: `env!("CARGO_MANIFEST_DIR")`) with the types. Every key must be described,
-/// and the defaults that the schema shows must be those that the reader takes. With `UPDATE_SCHEMA` in the environment the file
-/// is written anew first.
+/// Compares `schema.json` in a folder (the package's: `env!("CARGO_MANIFEST_DIR")`) with the types.
+/// Every key must be described, and the defaults that the schema shows must be those that the
+/// reader takes. With `UPDATE_SCHEMA` in the environment the file is written anew first.
 ///
 /// # Errors
 /// In words: what differs, and what to do.

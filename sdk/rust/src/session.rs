@@ -20,8 +20,8 @@ pub fn text(text: impl Into<String>) -> Segment {
     Segment::Text(text.into())
 }
 
-/// A piece of text that the host makes: exactly `tokens` tokens that depend on the seed, the length and the target's
-/// tokenizer alone. Texts of one seed share their beginning.
+/// A piece of text that the host makes: exactly `tokens` tokens that depend on the seed, the length
+/// and the target's tokenizer alone. Texts of one seed share their beginning.
 pub fn synthetic(seed: impl Into<Seed>, tokens: u32) -> Segment {
     Segment::Synthetic(SyntheticText {
         seed: seed.into(),

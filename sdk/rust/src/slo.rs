@@ -1,7 +1,7 @@
 //! Plugins that judge a run by its results.
 //!
-//! What common objectives need is said without a plugin (`p99(ttfc) < 500ms`). A plugin says what such a line cannot: here, that
-//! no ten seconds of the run were much worse than the run.
+//! What common objectives need is said without a plugin (`p99(ttfc) < 500ms`). A plugin says what
+//! such a line cannot: here, that no ten seconds of the run were much worse than the run.
 //!
 //! ```
 //! use std::time::Duration;
@@ -26,7 +26,8 @@
 //!     fn check(&self, results: &dyn Results) -> Result<Vec<Verdict>, Error> {
 //!         let allowed = 2.0 * results.stats("ttfc", &[]).p50;
 //!         let windows = results.windows("ttfc", &[], Duration::from_secs(10));
-//!         let worst = windows.iter().filter(|w| w.stats.count > 0).map(|w| w.stats.p50).reduce(f64::max);
+//!         let measured = windows.iter().filter(|w| w.stats.count > 0);
+//!         let worst = measured.map(|w| w.stats.p50).reduce(f64::max);
 //!         Ok(vec![Verdict::at_most("steady", worst, allowed)])
 //!     }
 //! }
@@ -64,8 +65,9 @@ pub trait SloCheck: Plugin {
     fn check(&self, results: &dyn Results) -> Result<Vec<Verdict>, Error>;
 }
 
-/// The results of a run. A `filter` takes the samples of requests that have all these labels, each a name and a value; an empty
-/// one takes all. The host has the real ones; a test may implement its own.
+/// The results of a run. A `filter` takes the samples of requests that have all these labels, each
+/// a name and a value; an empty one takes all. The host has the real ones; a test may implement its
+/// own.
 pub trait Results {
     /// The names of all metrics that have samples.
     fn metrics(&self) -> Vec<String>;
@@ -79,8 +81,8 @@ pub trait Results {
     /// Any percentile, from 0 to 100; `None` where there are no samples.
     fn percentile(&self, metric: &str, percent: f64, filter: &[(&str, &str)]) -> Option<f64>;
 
-    /// A metric's figures in windows of this length, more than 0, from the first intended instant on. Where there would be more
-    /// than 100,000 windows, those without samples are left out.
+    /// A metric's figures in windows of this length, more than 0, from the first intended instant
+    /// on. Where there would be more than 100,000 windows, those without samples are left out.
     fn windows(&self, metric: &str, filter: &[(&str, &str)], length: Duration) -> Vec<Window>;
 }
 
@@ -167,11 +169,11 @@ impl<T: SloCheck> contract::GuestChecker for Open<T> {
     }
 }
 
-/// Makes a type that is an [`SloCheck`](crate::slo::SloCheck) the SLO check of this component. One component may also export a
-/// metric and a request check.
+/// Makes a type that is an [`SloCheck`](crate::slo::SloCheck) the SLO check of this component. One
+/// component may also export a metric and a request check.
 ///
-/// The crate must be a `cdylib`. On other targets than WebAssembly nothing is exported, so that the plugin's own tests run
-/// natively.
+/// The crate must be a `cdylib`. On other targets than WebAssembly nothing is exported, so that the
+/// plugin's own tests run natively.
 #[macro_export]
 macro_rules! export_slo_check {
     ($check:ty) => {

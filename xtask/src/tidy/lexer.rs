@@ -141,7 +141,7 @@ fn word(text: &str) -> usize {
         .unwrap_or(text.len())
 }
 
-/// (start of the contents, length of the literal, length of its end) if a string literal begins here.
+/// Start of the contents, length of the literal, and length of its end if a literal begins here.
 fn string(rest: &str) -> Option<(usize, usize, usize)> {
     let unprefixed = rest.trim_start_matches(['b', 'c', 'r']);
     let quoted = unprefixed.trim_start_matches('#');

@@ -1,8 +1,8 @@
 //! Cycles between the modules of one crate.
 //!
 //! A module is a file. It uses another if a path in its code leads there: `use crate::a::X`,
-//! `super::X`, `child::f()`. A path to an item that a parent only re-exports leads to the parent, so
-//! that importing a sibling through the crate's root is a cycle with the root.
+//! `super::X`, `child::f()`. A path to an item that a parent only re-exports leads to the parent,
+//! so that importing a sibling through the crate's root is a cycle with the root.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -121,7 +121,8 @@ fn path<'a>(code: &[Token<'a>], start: usize) -> (Vec<&'a str>, usize) {
     (segments, at)
 }
 
-/// Collects the paths of the tree at `start`, each with the name that it binds, and returns the place after it.
+/// Collects the paths of the tree at `start`, each with the name that it binds, and returns the
+/// position after it.
 fn use_tree<'a>(
     code: &[Token<'a>],
     start: usize,
@@ -171,7 +172,8 @@ fn use_tree<'a>(
     at
 }
 
-/// The deepest module that `path` leads to from inside `module`; `None` for other crates and other items.
+/// The deepest module that `path` leads to from inside `module`; `None` for other crates and
+/// other items.
 fn resolve<'a>(
     module: &Module<'a>,
     path: &[&'a str],

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::lexer::{self, Token};
 
-/// Folders and files whose text is not the project's prose: data, generated files, built components.
+/// Folders and files without prose of the project: data, generated files, built components.
 const SKIPPED: [&str; 7] = [
     "target",
     "dist",

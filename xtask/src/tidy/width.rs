@@ -46,7 +46,11 @@ fn prose(file: &Source) -> Vec<usize> {
             .map(|(at, _)| at + 1)
             .collect(),
         Kind::Lua => lines
-            .filter(|(_, line)| line.trim_start().starts_with("--"))
+            .filter(|(_, line)| {
+                let line = line.trim_start();
+                // LuaLS reads an annotation up to the end of its line.
+                line.starts_with("--") && !line.starts_with("---@")
+            })
             .map(|(at, _)| at + 1)
             .collect(),
         Kind::Markdown => markdown(&file.text),
@@ -94,6 +98,13 @@ mod tests {
         assert_eq!(lines("c/src/lib.rs", &text), [2]);
         let fits = format!("// {}\n", "é".repeat(WIDEST - 3));
         assert!(lines("c/src/lib.rs", &fits).is_empty());
+    }
+
+    #[test]
+    fn accepts_long_annotations_but_not_long_comments_in_lua() {
+        let long = "x".repeat(WIDEST);
+        let text = format!("---@param a string {long}\n--- {long}\n");
+        assert_eq!(lines("a.lua", &text), [2]);
     }
 
     #[test]

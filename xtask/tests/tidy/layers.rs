@@ -1,4 +1,5 @@
-//! A crate uses only lower layers, and each heavy library has one owner: the table of `ARCHITECTURE.md`.
+//! A crate uses only lower layers, and each heavy library has one owner: the table of
+//! `ARCHITECTURE.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -85,7 +86,8 @@ fn edges() -> Vec<(String, String)> {
         .collect()
 }
 
-/// Returns true for packages in `plugins/`, `sdk/`, `tests/guests/` and `xtask/`, which see the contract only.
+/// Returns true for packages in `plugins/`, `sdk/`, `tests/guests/` and `xtask/`, which see the
+/// contract only.
 fn is_outside_the_host(package: &cargo_metadata::Package) -> bool {
     let root = root().canonicalize();
     let folder = package.manifest_path.as_std_path().canonicalize();

@@ -1,4 +1,5 @@
-//! The repository's conventions, as tests: layers, owners of libraries, frozen contracts, file sizes, wording.
+//! The repository's conventions, as tests: layers, owners of libraries, frozen contracts, file
+//! sizes, wording.
 
 #![expect(clippy::expect_used, reason = "a test reports a violation by panicking")]
 

@@ -102,7 +102,9 @@
 //! # Example
 //!
 //! ```
-//! use veeksha_compare::{FailIf, Known, MetricData, Options, RunData, Side, TimedSamples, Verdict, compare};
+//! use veeksha_compare::{
+//!     FailIf, Known, MetricData, Options, RunData, Side, TimedSamples, Verdict, compare,
+//! };
 //! use veeksha_model::Better;
 //!
 //! let side = |label: &str, slower: f64| {

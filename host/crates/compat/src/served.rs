@@ -50,8 +50,8 @@ impl ServedRequest {
 pub(crate) enum Peak {
     /// vLLM after 0.32: exactly, over half-open intervals.
     Exact,
-    /// sglang, and vLLM up to 0.32: in the busiest whole second since the first start; a request counts in every second
-    /// that it touches.
+    /// sglang, and vLLM up to 0.32: in the busiest whole second since the first start; a request
+    /// counts in every second that it touches.
     PerSecond,
 }
 

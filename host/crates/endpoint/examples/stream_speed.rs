@@ -1,8 +1,10 @@
 //! Measures the cost of interpreting a stream event, with skeletons and with the parser alone.
 //!
 //! ```text
-//! cargo run --release -p veeksha-endpoint --example stream_speed            # nanoseconds per event
-//! cargo run --release -p veeksha-endpoint --example stream_speed 100000 chat skeletons     # a single mode, for callgrind
+//! # Nanoseconds per event.
+//! cargo run --release -p veeksha-endpoint --example stream_speed
+//! # A single mode, for callgrind.
+//! cargo run --release -p veeksha-endpoint --example stream_speed 100000 chat skeletons
 //! ```
 //!
 //! To get instructions per event, run twice under `valgrind --tool=callgrind` with different event

@@ -2,7 +2,8 @@
 
 /// Done, and every SLO was met.
 pub const DONE: u8 = 0;
-/// A bug of this program, or the system refused something that it should not (a thread, a result file, the standard output).
+/// A bug of this program, or the system refused something that it should not (a thread, a result
+/// file, the standard output).
 pub const INTERNAL: u8 = 1;
 /// The command line or the scenario is wrong.
 pub const USAGE: u8 = 2;
@@ -12,8 +13,8 @@ pub const SLO_FAILED: u8 = 3;
 pub const PLUGIN: u8 = 4;
 /// The target could not be reached, or every request failed.
 pub const TARGET: u8 = 5;
-/// The measurement is invalid: nothing was measured, or the run does not trust itself; a failed check of `health --strict`; and a machine
-/// that cannot drive a load.
+/// The measurement is invalid: nothing was measured, or the run does not trust itself; a failed
+/// check of `health --strict`; and a machine that cannot drive a load.
 pub const INVALID: u8 = 6;
 /// Interrupted: a run keeps the results so far, every other command leaves none.
 pub const INTERRUPTED: u8 = 130;

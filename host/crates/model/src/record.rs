@@ -56,8 +56,8 @@ pub struct RequestRecord {
     pub stamps: StampSource,
     /// Every event of the stream.
     pub chunks: Vec<Chunk>,
-    /// Tokens in each *generated* chunk, in their order: by the server's running counts where
-    /// each chunk came with one, else by the host's tokenizer, where a token counts for the chunk that
+    /// Tokens in each *generated* chunk, in their order: by the server's running counts where each
+    /// chunk came with one, else by the host's tokenizer, where a token counts for the chunk that
     /// brought its last character. Empty where each chunk carried one token (as many chunks as
     /// output tokens), or where it is not known.
     pub chunk_tokens: Vec<u32>,
@@ -110,8 +110,8 @@ pub struct RequestRecord {
 }
 
 impl RequestRecord {
-    /// Returns false if the whole response came as one event, as with `stream: false`: when the server
-    /// generated its first token is not known then.
+    /// Returns false if the whole response came as one event, as with `stream: false`: when the
+    /// server generated its first token is not known then.
     pub fn is_stream(&self) -> bool {
         !matches!(self.chunks.as_slice(), [only] if only.kind == ChunkKind::Finish)
     }

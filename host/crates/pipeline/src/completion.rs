@@ -311,8 +311,8 @@ impl PromptTokens {
     }
 }
 
-/// Returns the tokens of an answer that later turns send again: its text and its calls. Its reasoning
-/// is not sent, although the server counts it as output.
+/// Returns the tokens of an answer that later turns send again: its text and its calls. Its
+/// reasoning is not sent, although the server counts it as output.
 fn tokens_in_history(tokenizer: &Tokenizer, response: &Response) -> u32 {
     match response.usage.and_then(|usage| usage.reasoning) {
         Some(reasoning) => response.output_tokens.saturating_sub(reasoning),

@@ -202,8 +202,8 @@ impl Lookahead {
         }
     }
 
-    /// PendingMessages the sessions that are next in order to their dispatchers; `put` takes the dispatcher's
-    /// number.
+    /// PendingMessages the sessions that are next in order to their dispatchers; `put` takes the
+    /// dispatcher's number.
     pub(crate) fn deliver(&mut self, mut put: impl FnMut(usize, Input<Prepared>)) {
         while let Some(session) = self.made.remove(&self.delivered) {
             let MadeSession { plan, done, digest } = session;

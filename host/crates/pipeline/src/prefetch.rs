@@ -105,8 +105,8 @@ pub(crate) struct Workers {
 }
 
 impl Workers {
-    /// Starts `count` workers; what they make comes through the receiver, first one [`WorkerMessage::Open`]
-    /// each.
+    /// Starts `count` workers; what they make comes through the receiver, first one
+    /// [`WorkerMessage::Open`] each.
     pub(crate) fn start(
         count: u32,
         factory: &Arc<dyn WorkloadFactory>,

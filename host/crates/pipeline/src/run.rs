@@ -36,15 +36,16 @@ const THREADS_LEAD_NANOS: Nanos = 1_000_000;
 
 /// Runs a workload against a transport until it ends, and returns how it ended.
 ///
-/// `start_transport` is given a clock and the callbacks for outcomes. The clock is the run's, unless
-/// there is a warm-up or the transport and the first sessions take more than a moment to be set up:
-/// then the transport's begins earlier, and its stamps are put on the run's clock when its outcomes
-/// come in. `events` receives everything that happens; another thread must drain its receiver.
+/// `start_transport` is given a clock and the callbacks for outcomes. The clock is the run's,
+/// unless there is a warm-up or the transport and the first sessions take more than a moment to be
+/// set up: then the transport's begins earlier, and its stamps are put on the run's clock when its
+/// outcomes come in. `events` receives everything that happens; another thread must drain its
+/// receiver.
 ///
 /// # Errors
-/// If the shard does not exist, the plugin fails before the first request is due (or a prompt of the
-/// warm-up cannot be made), or a thread or the transport cannot be started. Later failures are in
-/// [`RunEnd`].
+/// If the shard does not exist, the plugin fails before the first request is due (or a prompt of
+/// the warm-up cannot be made), or a thread or the transport cannot be started. Later failures are
+/// in [`RunEnd`].
 pub fn run(
     plan: &Plan,
     factory: &Arc<dyn WorkloadFactory>,
@@ -137,8 +138,8 @@ pub fn run(
     Ok(end)
 }
 
-/// The channel from client threads to completion threads (`None` ends one of them), and the route of
-/// first chunks.
+/// The channel from client threads to completion threads (`None` ends one of them), and the route
+/// of first chunks.
 struct OutcomeChannels {
     sender: Sender<Option<Box<dyn PendingOutcome>>>,
     receiver: Receiver<Option<Box<dyn PendingOutcome>>>,
@@ -295,7 +296,8 @@ impl RunThreads {
     }
 }
 
-/// Returns the transport's clock if it still leaves time to start the threads, otherwise a later one.
+/// Returns the transport's clock if it still leaves time to start the threads, otherwise a later
+/// one.
 fn run_clock(plan: &Plan, transport_clock: RunClock) -> RunClock {
     if plan.warmup.is_empty() && until_zero(transport_clock) >= THREADS_LEAD_NANOS {
         transport_clock

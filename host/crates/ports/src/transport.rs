@@ -78,8 +78,9 @@ pub struct RequestOutcome {
     /// Bytes of text, visible or reasoning, that each *generated* chunk added to the answer, in
     /// their order; empty where that is not known.
     pub chunk_texts: Vec<u32>,
-    /// Tokens that each generated chunk added, in their order, by the server's running counts (vLLM's
-    /// `stream_options.continuous_usage_stats`); empty unless every generated chunk came with a count.
+    /// Tokens that each generated chunk added, in their order, by the server's running counts
+    /// (vLLM's `stream_options.continuous_usage_stats`); empty unless every generated chunk came
+    /// with a count.
     pub chunk_tokens: Vec<u32>,
     /// The answer, or why there is none.
     pub result: Result<Response, FailureReason>,

@@ -33,9 +33,9 @@ const LARGEST_AGE: Nanos = 500_000_000;
 ///
 /// Events are buffered as columns. Every half second the new ones are written as an *increment*, a
 /// small file; when there are enough of them, or the oldest is old enough, all rows since the last
-/// part are written as one *part*, which replaces its increments. So a run that is killed loses half
-/// a second, however long it has lasted, and the number of parts grows with the square root of its
-/// length: a day has 600 of them instead of 170,000.
+/// part are written as one *part*, which replaces its increments. So a run that is killed loses
+/// half a second, however long it has lasted, and the number of parts grows with the square root of
+/// its length: a day has 600 of them instead of 170,000.
 ///
 /// Memory is bounded by one part: at most 32 MiB of columns (or one event, if that is larger), the
 /// rows of the current increment, and as much again for a moment while they are encoded. Parts that
@@ -91,8 +91,8 @@ struct Buffer<C> {
 }
 
 impl Recorder {
-    /// Creates `record/` in a run's folder (which is created too, if it is missing). `program` is the
-    /// program's name and version.
+    /// Creates `record/` in a run's folder (which is created too, if it is missing). `program` is
+    /// the program's name and version.
     ///
     /// # Errors
     ///
@@ -128,8 +128,8 @@ impl Recorder {
         })
     }
 
-    /// Writes the digest of the run's configuration into each file, so that a reader can check whether
-    /// the configuration next to the record belongs to the run.
+    /// Writes the digest of the run's configuration into each file, so that a reader can check
+    /// whether the configuration next to the record belongs to the run.
     pub fn of_config(mut self, digest: impl Into<String>) -> Recorder {
         self.config = Some(digest.into());
         self
@@ -141,8 +141,8 @@ impl Recorder {
     /// # Errors
     ///
     /// If a part could not be written. It is kept in memory and written with a later part, or by
-    /// [`Recorder::finish`]; if the disk refuses more than 64 MiB, the oldest parts are lost, which the
-    /// reader reports.
+    /// [`Recorder::finish`]; if the disk refuses more than 64 MiB, the oldest parts are lost, which
+    /// the reader reports.
     pub fn push(&mut self, event: &Event, now: Nanos) -> Result<(), RecordError> {
         let position = self.position;
         self.position += 1;
@@ -166,12 +166,14 @@ impl Recorder {
     /// Returns the instant at which the next file is due if nothing else happens, on the clock of
     /// [`Recorder::push`]: the time for [`Recorder::tick`]. `None` if everything is written.
     pub fn due(&self) -> Option<Nanos> {
-        // Whatever is in no file is in no part either, so a part is due only together with an increment.
+        // Whatever is in no file is in no part either, so a part is due only together with an
+        // increment.
         self.since_file.map(|since| since.saturating_add(LARGEST_AGE))
     }
 
-    /// Writes a part or an increment if the buffered events are old enough: to be called while nothing
-    /// happens, so that a run that is killed in a quiet stretch loses no more than a busy one.
+    /// Writes a part or an increment if the buffered events are old enough: to be called while
+    /// nothing happens, so that a run that is killed in a quiet stretch loses no more than a busy
+    /// one.
     ///
     /// # Errors
     ///
@@ -194,7 +196,8 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// If a file could not be written. The parts that are there stay, and [`crate::Record`] reads them.
+    /// If a file could not be written. The parts that are there stay, and [`crate::Record`] reads
+    /// them.
     pub fn finish(mut self) -> Result<(), RecordError> {
         // What could not be written is missing from the joined files too, whose metadata counts it.
         let last = self.write_part();
@@ -253,8 +256,8 @@ impl Recorder {
         Ok(())
     }
 
-    /// Writes the events that are in no file. A failure is not reported and loses nothing: the rows are
-    /// still buffered, and the part that they belong to is written later or fails itself.
+    /// Writes the events that are in no file. A failure is not reported and loses nothing: the rows
+    /// are still buffered, and the part that they belong to is written later or fails itself.
     fn write_increment(&mut self) {
         let info = self.file_info(self.in_files);
         let number = (self.part, self.increment);
@@ -376,7 +379,8 @@ impl<C: Columns> Table<C> {
         Ok(())
     }
 
-    /// Removes what the last part has replaced. A file that cannot be removed is ignored by readers.
+    /// Removes what the last part has replaced. A file that cannot be removed is ignored by
+    /// readers.
     fn remove_increments(&mut self) {
         for path in self.increments.drain(..) {
             let _ = fs::remove_file(path);

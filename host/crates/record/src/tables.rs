@@ -144,8 +144,8 @@ mod tests {
     use super::RequestColumns;
     use crate::table::Columns;
 
-    /// A column that is not in the table of fields is undocumented, and a field that should have one
-    /// is not recorded.
+    /// A column that is not in the table of fields is undocumented, and a field that should have
+    /// one is not recorded.
     #[test]
     fn columns_are_those_of_the_field_table() {
         let schema = RequestColumns::schema().unwrap();

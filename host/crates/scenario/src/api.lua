@@ -1,6 +1,6 @@
 ---@meta veeksha
--- Annotations for the Lua language server. Generated from the scenario's JSON schema; do not edit by hand.
--- A scenario begins its table with `---@type veeksha.Scenario`.
+-- Annotations for the Lua language server. Generated from the scenario's JSON schema; do not edit
+-- by hand. A scenario begins its table with `---@type veeksha.Scenario`.
 
 ---A piece of a message: made by `text`, `synthetic`, `tool_result`, `image`, `audio` or `video`.
 ---@class veeksha.Piece
@@ -13,8 +13,8 @@
 ---@return veeksha.Piece
 function text(s) end
 
----Text of exactly `tokens` tokens. Equal seeds give equal text everywhere; without a seed the text is
----unique to the session or, at the top level of the scenario, shared by all sessions.
+---Text of exactly `tokens` tokens. Equal seeds give equal text everywhere; without a seed the text
+---is unique to the session or, at the top level of the scenario, shared by all sessions.
 ---@param tokens integer
 ---@param seed? string|integer
 ---@return veeksha.Piece
@@ -201,8 +201,8 @@ function AgentSession:parallel(...) end
 ---@param time veeksha.Duration
 function AgentSession:sleep(time) end
 
----A finished request, for metrics and checks. Times are in seconds since the start of the run. It is
----read-only, and valid only while the function that received it runs.
+---A finished request, for metrics and checks. Times are in seconds since the start of the run. It
+---is read-only, and valid only while the function that received it runs.
 ---@class veeksha.Completion
 ---@field session integer The session's number.
 ---@field node integer Its node in that session.
@@ -289,7 +289,8 @@ local Results = {}
 ---The names of all metrics that have samples.
 ---@return string[]
 function Results:metrics() end
----A figure of the whole run: `error_rate`, `goodput`, `requests_per_second`, and others. Nil if there is no such figure.
+---A figure of the whole run: `error_rate`, `goodput`, `requests_per_second`, and others. Nil if
+---there is no such figure.
 ---@param name string
 ---@return number?
 function Results:figure(name) end

@@ -99,7 +99,8 @@ impl Objective {
 }
 
 impl Aggregate {
-    /// Returns the unit of the aggregate of a metric with this unit: a count of times is not a time.
+    /// Returns the unit of the aggregate of a metric with this unit: a count of times is not a
+    /// time.
     pub fn unit(self, metric_unit: &str) -> &str {
         match self {
             Aggregate::Count => "samples",

@@ -1,9 +1,9 @@
 //! Statistics, conversion and synthesis of traces.
 //!
 //! Everything here is a pure function of a trace's sessions ([`veeksha_model::Session`], with what
-//! was recorded of each request), without file access or clock. [`TraceStatsBuilder`] computes statistics of
-//! a trace, [`Converter`] writes it in another format, and a [`TraceModel`] fitted to it generates
-//! traces with the same distributions.
+//! was recorded of each request), without file access or clock. [`TraceStatsBuilder`] computes
+//! statistics of a trace, [`Converter`] writes it in another format, and a [`TraceModel`] fitted to
+//! it generates traces with the same distributions.
 #![forbid(unsafe_code)]
 
 mod arrivals;

@@ -23,7 +23,8 @@ fn block(epoch: u64, id: u64, tokens: u32) -> Segment {
     synthetic(seed_of("mooncake block", &[epoch, id]), tokens)
 }
 
-/// The example of Mooncake's documentation: 6,955 tokens are 13 blocks of 512 and 299 tokens of one more.
+/// The example of Mooncake's documentation: 6,955 tokens are 13 blocks of 512 and 299 tokens of one
+/// more.
 #[test]
 fn a_row_of_mooncake_is_a_prompt_of_blocks() {
     let ids: Vec<u64> = (46..59).chain([2354]).collect();
@@ -131,7 +132,8 @@ fn a_live_turn_has_more_than_the_conversation_before_it() {
     assert_eq!(replay.session.requests[1].parents, [0]);
 }
 
-/// After the reset, equal ids are other text, for the row and those after it; they still agree with one another.
+/// After the reset, equal ids are other text, for the row and those after it; they still agree with
+/// one another.
 #[test]
 fn a_reset_of_the_prefix_shares_nothing_with_earlier_turns() {
     let row = r#"{"input_length": 8, "output_length": 1, "hash_ids": [1, 2]}"#;
@@ -343,8 +345,8 @@ fn the_example_is_what_its_scenario_says() {
     assert_eq!(graphs.collect::<Vec<_>>(), expected);
 }
 
-/// Whatever stands in the rows, there is a session that names its own nodes only and lasts as long as recorded, or an error that
-/// names a row. Never a panic.
+/// Whatever stands in the rows, there is a session that names its own nodes only and lasts as long
+/// as recorded, or an error that names a row. Never a panic.
 #[test]
 fn any_rows_make_a_session_or_an_error() {
     let draw = draws();

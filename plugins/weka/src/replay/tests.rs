@@ -135,8 +135,8 @@ fn a_conversation_is_a_graph_of_whole_prompts() {
     assert_eq!(replay.turns, expected);
 }
 
-/// Whatever is put together, two prompts of a conversation have in common what their ids have in common, and every prompt is as
-/// long as recorded.
+/// Whatever is put together, two prompts of a conversation have in common what their ids have in
+/// common, and every prompt is as long as recorded.
 #[test]
 fn prompts_have_in_common_what_their_ids_have() {
     let lists: [&[u64]; 6] = [
@@ -228,7 +228,8 @@ fn a_new_pass_has_new_text_of_the_same_shape() {
     }
 }
 
-/// Captures break the rule that only full blocks have ids, and use the id 0 for blocks that they do not know.
+/// Captures break the rule that only full blocks have ids, and use the id 0 for blocks that they do
+/// not know.
 #[test]
 fn ids_that_break_the_rules_are_taken_as_far_as_they_go() {
     let conversation = |ids: &str| {
@@ -272,7 +273,8 @@ fn conversations_that_cannot_be_sent_are_refused_by_name() {
     );
 }
 
-/// 1,500 requests that grow to 3,000 blocks: two million ids, and segments by the thousand where blocks would be millions.
+/// 1,500 requests that grow to 3,000 blocks: two million ids, and segments by the thousand where
+/// blocks would be millions.
 #[test]
 fn a_huge_conversation_is_few_segments() {
     let mut requests = Vec::new();
@@ -295,8 +297,9 @@ fn a_huge_conversation_is_few_segments() {
     }
 }
 
-/// The example of the scenario. By hand: requests 0 and 1 of the conversation; the first subagent (2, 3) is done at 0.65 and comes
-/// back to the request at 0.7; the second (4) at 1.15, to the one at 1.2.
+/// The example of the scenario. By hand: requests 0 and 1 of the conversation; the first subagent
+/// (2, 3) is done at 0.65 and comes back to the request at 0.7; the second (4) at 1.15, to the one
+/// at 1.2.
 #[test]
 fn the_example_is_what_its_scenario_says() {
     let example = include_str!("../../../../scenarios/traces/weka.json");
@@ -344,8 +347,8 @@ fn items(draw: &impl Fn(usize) -> usize, depth: usize) -> String {
     items.join(",")
 }
 
-/// Whatever stands in a conversation, there is a session whose requests wait for earlier ones only and are as long as recorded, or
-/// an error that names the row. Never a panic.
+/// Whatever stands in a conversation, there is a session whose requests wait for earlier ones only
+/// and are as long as recorded, or an error that names the row. Never a panic.
 #[test]
 fn any_conversation_makes_a_session_or_an_error() {
     let draw = draws();

@@ -1,4 +1,5 @@
-//! A `serde` reader of JSON values that knows where it is and reads enums as objects tagged by `type`.
+//! A `serde` reader of JSON values that knows where it is and reads enums as objects tagged by
+//! `type`.
 
 use serde::de::value::StringDeserializer;
 use serde::de::{

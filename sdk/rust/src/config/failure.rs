@@ -9,8 +9,9 @@ use crate::Error;
 
 /// A refusal and the way to its place, from the leaf to the root.
 ///
-/// Every value that is read may fail, in code that is made anew for each type of a plugin: the error is small, and its making
-/// is kept out of that code, because components travel inside the host (a tenth of `synthetic` was this).
+/// Every value that is read may fail, in code that is made anew for each type of a plugin: the
+/// error is small, and its making is kept out of that code, because components travel inside the
+/// host (a tenth of `synthetic` was this).
 #[derive(Debug)]
 pub(super) struct Failure(Box<Refusal>);
 
@@ -79,7 +80,8 @@ pub(super) fn list(names: &[&str]) -> String {
         .join(", ")
 }
 
-/// The known name that a typing error may have been meant for: at most a third of the letters differ.
+/// The known name that a typing error may have been meant for: at most a third of the letters
+/// differ.
 fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let distance = |candidate: &&str| strsim::osa_distance(name, candidate);
     known

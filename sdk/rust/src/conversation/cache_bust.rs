@@ -2,9 +2,10 @@
 
 use crate::{Session, seed_of, synthetic, text};
 
-/// Begins every conversation of a session with `tokens` tokens of text of its own and an empty line, so that a prefix cache
-/// knows nothing of it from other sessions or from earlier passes over the trace. The text depends on the epoch and the group;
-/// within the session it is the same, so that its own requests still share what they shared. With 0 nothing changes.
+/// Begins every conversation of a session with `tokens` tokens of text of its own and an empty
+/// line, so that a prefix cache knows nothing of it from other sessions or from earlier passes over
+/// the trace. The text depends on the epoch and the group; within the session it is the same, so
+/// that its own requests still share what they shared. With 0 nothing changes.
 pub fn bust_cache(session: &mut Session, tokens: u32, epoch: u64, group: u64) {
     if tokens == 0 {
         return;

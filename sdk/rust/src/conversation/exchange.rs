@@ -20,7 +20,8 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Tokens of the verbatim text of its messages, by `count`. What a chat template adds is not in it.
+    /// Tokens of the verbatim text of its messages, by `count`. What a chat template adds is not in
+    /// it.
     pub fn prompt_tokens(&self, count: impl Fn(&str) -> u32) -> u32 {
         let texts = self.messages.iter().map(|message| text_of(&message.content));
         texts.fold(0, |sum, text| sum.saturating_add(count(&text)))
@@ -32,7 +33,8 @@ impl Exchange {
     }
 }
 
-/// The text of an answer, as its tokens are counted: what was said, then the names and arguments of function calls.
+/// The text of an answer, as its tokens are counted: what was said, then the names and arguments of
+/// function calls.
 pub fn answer_text(answer: &Answer) -> String {
     let mut said = text_of(&answer.content);
     for call in &answer.tool_calls {
@@ -57,9 +59,10 @@ pub fn continue_answer(answer: &mut Option<Answer>, more: Answer) {
 
 /// The exchanges of a conversation: each answer ends one.
 ///
-/// Everything said between two answers belongs to one request: system messages, several messages of the user, the results
-/// of tools. Answers that follow one another are one answer (with an empty line between them). An answer before any question
-/// has no request, and is left out; so are messages in which nothing is said. Only the last exchange can be without an answer.
+/// Everything said between two answers belongs to one request: system messages, several messages of
+/// the user, the results of tools. Answers that follow one another are one answer (with an empty
+/// line between them). An answer before any question has no request, and is left out; so are
+/// messages in which nothing is said. Only the last exchange can be without an answer.
 pub fn exchanges(messages: impl IntoIterator<Item = RecordedMessage>) -> Vec<Exchange> {
     let mut made: Vec<Exchange> = Vec::new();
     let mut open: Option<Exchange> = None;
@@ -196,8 +199,9 @@ mod tests {
         assert_eq!(places, [(0..2, 2..4), (4..5, 0..0)]);
     }
 
-    /// Every conversation of up to seven messages of every role, numbered as they stand: what is asked is asked once and in
-    /// order, what is answered is answered once, and only the end is open.
+    /// Every conversation of up to seven messages of every role, numbered as they stand: what is
+    /// asked is asked once and in order, what is answered is answered once, and only the end is
+    /// open.
     #[test]
     fn nothing_is_lost_and_nothing_is_said_twice() {
         const ROLES: [&str; 4] = ["system", "user", "assistant", "tool"];

@@ -4,12 +4,15 @@ use crate::{Media, MediaKind, Segment};
 
 /// A medium as a piece of a message.
 ///
-/// `source` is a URL, a `data:` URL, a file's name relative to the trace's media folder, or the description of something that
-/// the host makes: `generated:image?width=512&height=512&seed=7&format=png`, `generated:audio?seconds=2.5&rate=16000&seed=7`.
-/// Audio may also be written as AIPerf does, `wav,BASE64`.
+/// `source` is a URL, a `data:` URL, a file's name relative to the trace's media folder, or the
+/// description of something that the host makes:
+/// `generated:image?width=512&height=512&seed=7&format=png`,
+/// `generated:audio?seconds=2.5&rate=16000&seed=7`. Audio may also be written as AIPerf does,
+/// `wav,BASE64`.
 ///
 /// # Errors
-/// In words: an empty source, something generated of another kind, generated video (nobody makes it).
+/// In words: an empty source, something generated of another kind, generated video (nobody makes
+/// it).
 pub fn media(kind: MediaKind, source: &str) -> Result<Segment, String> {
     let name = match kind {
         MediaKind::Image => "image",

@@ -1,5 +1,5 @@
-//! A message as it stands in a file: OpenAI's members (`role`, `content`, `tool_calls`, `tool_call_id`) or ShareGPT's (`from`,
-//! `value`).
+//! A message as it stands in a file: OpenAI's members (`role`, `content`, `tool_calls`,
+//! `tool_call_id`) or ShareGPT's (`from`, `value`).
 
 use serde_json::{Map, Value};
 
@@ -30,7 +30,8 @@ pub fn role(name: &str) -> Option<Role> {
     })
 }
 
-/// The verbatim text of some segments, joined as the host joins it; what is made by the host is left out.
+/// The verbatim text of some segments, joined as the host joins it; what is made by the host is
+/// left out.
 pub fn text_of(segments: &[Segment]) -> String {
     let texts = segments.iter().filter_map(|segment| match segment {
         Segment::Text(text) => Some(text.as_str()),
@@ -43,8 +44,8 @@ impl RecordedMessage {
     /// Reads a message.
     ///
     /// # Errors
-    /// What is wrong, in words: no object, an unknown role, content that is neither text nor content blocks, a block of an
-    /// unknown type.
+    /// What is wrong, in words: no object, an unknown role, content that is neither text nor
+    /// content blocks, a block of an unknown type.
     pub fn read(value: &Value) -> Result<Self, String> {
         let members = value
             .as_object()

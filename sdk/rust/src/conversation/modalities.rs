@@ -1,4 +1,5 @@
-//! Content as AIPerf's files have it: `text` or `texts`, `image` or `images`, `audio` or `audios`, `video` or `videos`.
+//! Content as AIPerf's files have it: `text` or `texts`, `image` or `images`, `audio` or `audios`,
+//! `video` or `videos`.
 
 use serde::Deserialize;
 

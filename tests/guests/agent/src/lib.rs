@@ -1,5 +1,5 @@
-//! A well-behaved agent in two steps: it asks, answers every tool call of the model with a tool message, and is done.
-//! A failed request is asked once more.
+//! A well-behaved agent in two steps: it asks, answers every tool call of the model with a tool
+//! message, and is done. A failed request is asked once more.
 
 wit_bindgen::generate!({
     inline: "

@@ -1,5 +1,6 @@
-//! A well-behaved endpoint codec, whose events are words: `content hello` is visible text, `tool 2 id name {}` a piece of a
-//! call, and so on through every kind of part; `;` stands between the parts of one event, and an empty event says nothing.
+//! A well-behaved endpoint codec, whose events are words: `content hello` is visible text,
+//! `tool 2 id name {}` a piece of a call, and so on through every kind of part; `;` stands between
+//! the parts of one event, and an empty event says nothing.
 //!
 //! `{"framing": "lines"}` (also `event-stream`, `whole`): how answers are cut.
 

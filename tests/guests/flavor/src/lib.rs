@@ -1,7 +1,8 @@
-//! A well-behaved trace flavor: each row is a request, in the order of the file, and what it was given stands in the request.
+//! A well-behaved trace flavor: each row is a request, in the order of the file, and what it was
+//! given stands in the request.
 //!
-//! `{"grouping": "column"}` (also `row`, `tree`, `pools`): what its layout says of the file. Its layout has every kind of
-//! cell; its turns have every history mode and every fact.
+//! `{"grouping": "column"}` (also `row`, `tree`, `pools`): what its layout says of the file. Its
+//! layout has every kind of cell; its turns have every history mode and every fact.
 
 wit_bindgen::generate!({
     inline: "

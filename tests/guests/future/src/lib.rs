@@ -1,5 +1,5 @@
-//! A planned generator for the contract's next version, which does not exist yet: `wit/` here is a copy of 0.1.0 under
-//! another number.
+//! A planned generator for the contract's next version, which does not exist yet: `wit/` here is a
+//! copy of 0.1.0 under another number.
 
 wit_bindgen::generate!({
     inline: "

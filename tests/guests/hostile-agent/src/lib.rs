@@ -1,9 +1,10 @@
-//! An agent that does what the model's answer tells it: `trap`, `loop`, `cyclic`, `again` (a node that exists), `error`,
-//! `forget` (asks for other nodes when it is begun again). Any other answer is folded into a sum over all answers so far,
-//! which the next node carries as a label, so that a test sees whether a rebuilt agent has the state of the old one.
+//! An agent that does what the model's answer tells it: `trap`, `loop`, `cyclic`, `again` (a node
+//! that exists), `error`, `forget` (asks for other nodes when it is begun again). Any other answer
+//! is folded into a sum over all answers so far, which the next node carries as a label, so that a
+//! test sees whether a rebuilt agent has the state of the old one.
 //!
-//! Configuration: `refuse` anywhere in it makes `start` fail with an error, `trap-start` traps there, `trap-drop` traps in
-//! the destructor.
+//! Configuration: `refuse` anywhere in it makes `start` fail with an error, `trap-start` traps
+//! there, `trap-drop` traps in the destructor.
 
 wit_bindgen::generate!({
     inline: "

@@ -1,6 +1,7 @@
-//! A plugin of all kinds that measure and judge, which misbehaves as its configuration says: `{"behaviour": "trap"}`. The names
-//! are those of the arms below. A request is `bad` when it asked for 13 output tokens; some behaviours need one. `good` behaves:
-//! a sample for each request, every request is good, one verdict.
+//! A plugin of all kinds that measure and judge, which misbehaves as its configuration says:
+//! `{"behaviour": "trap"}`. The names are those of the arms below. A request is `bad` when it asked
+//! for 13 output tokens; some behaviours need one. `good` behaves: a sample for each request, every
+//! request is good, one verdict.
 
 wit_bindgen::generate!({
     inline: "

@@ -1,10 +1,12 @@
-//! A well-behaved plugin of all kinds that measure and judge. It says back what it was told, so that a test can see that
-//! everything arrives:
+//! A well-behaved plugin of all kinds that measure and judge. It says back what it was told, so
+//! that a test can see that everything arrives:
 //!
-//! - the metric `mirror` logs each request in words and gives its output tokens as a sample; `gap` has a sample for each gap
-//!   between two chunks, weighted by the tokens of the later one (at least 1); `seen` is given at the end, once, for the whole run;
+//! - the metric `mirror` logs each request in words and gives its output tokens as a sample; `gap`
+//!   has a sample for each gap between two chunks, weighted by the tokens of the later one (at
+//!   least 1); `seen` is given at the end, once, for the whole run;
 //! - the request check finds good what has at least `at_least` output tokens: `{"at_least": "3"}`;
-//! - the SLO check has a verdict for each metric of the run, with what every function of `results` says of it.
+//! - the SLO check has a verdict for each metric of the run, with what every function of `results`
+//!   says of it.
 
 wit_bindgen::generate!({
     inline: "

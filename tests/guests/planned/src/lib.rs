@@ -1,6 +1,7 @@
 //! A well-behaved planned generator.
 //!
-//! `{"turns": 3, "length": 100}`: chains of `turns` nodes with think time, drawn from `random.words`; no `length`: endless.
+//! `{"turns": 3, "length": 100}`: chains of `turns` nodes with think time, drawn from
+//! `random.words`; no `length`: endless.
 
 wit_bindgen::generate!({
     inline: "

@@ -1,5 +1,5 @@
-//! An agent made with the Rust SDK: it asks for a plan, does `steps` of it in one conversation, and is done; a failed
-//! request is asked once more. `{"steps": 2}`.
+//! An agent made with the Rust SDK: it asks for a plan, does `steps` of it in one conversation, and
+//! is done; a failed request is asked once more. `{"steps": 2}`.
 
 use veeksha_plugin::{Agent, Error, Failure, Plugin, Random, Request, Response, Step, synthetic};
 

@@ -1,5 +1,6 @@
-//! A metric, a request check and an SLO check made with the Rust SDK, in one component: answers of at most `limit` tokens are
-//! good, and half of the requests labelled `gold` must be. `{"limit": 3}`.
+//! A metric, a request check and an SLO check made with the Rust SDK, in one component: answers of
+//! at most `limit` tokens are good, and half of the requests labelled `gold` must be.
+//! `{"limit": 3}`.
 
 use std::time::Duration;
 

@@ -6,8 +6,8 @@ use veeksha_definitions::{FieldValue, FinishedRequest, REQUEST_FIELDS};
 use veeksha_model::RequestRecord;
 
 /// Appends the line of `metrics/request_level_metrics.jsonl` for a record, without the newline: the
-/// keys of [`REQUEST_FIELDS`]. A request without tokens has `null` latencies, never 0. After an error,
-/// `line` may end with an incomplete line.
+/// keys of [`REQUEST_FIELDS`]. A request without tokens has `null` latencies, never 0. After an
+/// error, `line` may end with an incomplete line.
 pub fn request_line(line: &mut Vec<u8>, record: &RequestRecord) -> serde_json::Result<()> {
     let request = FinishedRequest::new(record);
     let mut serializer = serde_json::Serializer::new(line);

@@ -85,8 +85,8 @@ fn only_exact_answers_may_not_be_short() {
     skipped(check(&health(rate(1.0), &failure), OUTPUT), "no answered request");
 }
 
-/// An agent that sets `output = 120` without `exact` bounds its answers: a short one is as requested,
-/// although other requests of the run have exact lengths, and a long one is not.
+/// An agent that sets `output = 120` without `exact` bounds its answers: a short one is as
+/// requested, although other requests of the run have exact lengths, and a long one is not.
 #[test]
 fn upper_limit_is_not_a_target() {
     let expected = || Expected {

@@ -136,7 +136,8 @@ pub struct PluginLimits {
     /// Maximum seconds per call into a plugin.
     #[schemars(extend("exclusiveMinimum" = 0), range(max = 86_400.0))]
     pub call_deadline_seconds: f64,
-    /// Maximum seconds for the compilation of a component, which happens once: the result is cached.
+    /// Maximum seconds for the compilation of a component, which happens once: the result is
+    /// cached.
     #[schemars(extend("exclusiveMinimum" = 0), range(max = 86_400.0))]
     pub compile_deadline_seconds: f64,
     /// Maximum memory per instance, in MiB.

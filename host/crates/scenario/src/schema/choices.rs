@@ -138,7 +138,8 @@ fn trace(has_default_flavor: bool, definitions: &mut Map<String, Json>) -> Json 
     Json::Object(variant)
 }
 
-/// Returns the evaluators: the built-in metrics, a component in a file, functions of a Lua scenario.
+/// Returns the evaluators: the built-in metrics, a component in a file, functions of a Lua
+/// scenario.
 pub(super) fn evaluator_choice(definitions: &mut Map<String, Json>) -> Json {
     let mut performance = plan::performance_schema();
     inline_variants(&mut performance);
