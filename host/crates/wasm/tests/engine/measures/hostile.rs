@@ -236,10 +236,7 @@ fn questions_that_cannot_be_are_refused() {
         "results: percentile 101 of `ttfc` requested; a percentile is from 0 to 100"
     );
     assert!(why("percent-nan").starts_with("results: percentile NaN"));
-    assert_eq!(
-        why("windows"),
-        "results: windows of no length of `ttfc` asked for"
-    );
+    assert_eq!(why("windows"), "results: windows of length 0 of `ttfc` requested");
 }
 
 /// Text that is not UTF-8 violates the contract and is refused.
