@@ -160,9 +160,10 @@ impl Unfinished {
     fn remove(&self) {
         // Another thread may still be writing into it.
         for _ in 0..3 {
-            let removed = match self.path.is_dir() {
-                true => std::fs::remove_dir_all(&self.path),
-                false => std::fs::remove_file(&self.path),
+            let removed = if self.path.is_dir() {
+                std::fs::remove_dir_all(&self.path)
+            } else {
+                std::fs::remove_file(&self.path)
             };
             if removed.is_ok() || !self.path.exists() {
                 break;

@@ -58,9 +58,10 @@ fn keys(value: &Value, above: &str, found: &mut BTreeSet<(String, String)>) {
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
-        match path.is_dir() {
-            true => files(&path, found),
-            false => found.push(path),
+        if path.is_dir() {
+            files(&path, found)
+        } else {
+            found.push(path)
         }
     }
 }

@@ -60,9 +60,10 @@ fn run_all(folder: &str) -> usize {
             "sim://fast",
         ]);
         assert_code(&output, 0);
-        let out = match is_sweep {
-            true => crate::sweeps::folder_of_the_only_sweep(folder.path()),
-            false => folder.path().to_owned(),
+        let out = if is_sweep {
+            crate::sweeps::folder_of_the_only_sweep(folder.path())
+        } else {
+            folder.path().to_owned()
         };
         assert!(
             !lines(&latest(&out), "metrics/request_level_metrics.jsonl").is_empty(),

@@ -50,9 +50,10 @@ pub(super) fn compare(args: &CompareArgs) -> Result<u8, Failure> {
 
 /// Prints the outcome of the gate with its reasons. Returns the exit code.
 fn told(decision: &Decision) -> u8 {
-    let (outcome, code) = match decision.fails() {
-        true => ("fails", veeksha_exit::SLO_FAILED),
-        false => ("passes", veeksha_exit::DONE),
+    let (outcome, code) = if decision.fails() {
+        ("fails", veeksha_exit::SLO_FAILED)
+    } else {
+        ("passes", veeksha_exit::DONE)
     };
     for candidate in &decision.candidates {
         if !candidate.reasons.is_empty() {
@@ -80,9 +81,10 @@ fn compared(cells: &[Cell], fail_if: &mut Option<FailIf>, args: &CompareArgs) ->
         confidence: args.confidence,
         seed: args.seed,
         smallest: (args.ignore_below > 0.0).then_some(args.ignore_below),
-        invalid: match args.allow_invalid {
-            true => Invalid::Judged,
-            false => Invalid::NotComparable,
+        invalid: if args.allow_invalid {
+            Invalid::Judged
+        } else {
+            Invalid::NotComparable
         },
         ..Options::default()
     };
@@ -141,9 +143,10 @@ fn pretty(value: &Value) -> Result<String, Failure> {
     let text = serde_json::to_string_pretty(value).map_err(Failure::internal)?;
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
-        match alters_display(character) && character != '\n' {
-            true => escaped += &format!("\\u{:04x}", u32::from(character)),
-            false => escaped.push(character),
+        if alters_display(character) && character != '\n' {
+            escaped += &format!("\\u{:04x}", u32::from(character))
+        } else {
+            escaped.push(character)
         }
     }
     Ok(escaped)

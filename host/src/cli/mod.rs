@@ -71,12 +71,11 @@ fn dispatch(arguments: Vec<String>) -> Result<u8, Failure> {
         Err(error) => {
             // Help and version are not errors; clap prints each to the correct stream.
             let printed = error.print();
-            return Ok(match error.use_stderr() {
-                true => veeksha_exit::USAGE,
-                false => {
-                    terminal::written(printed);
-                    veeksha_exit::DONE
-                }
+            return Ok(if error.use_stderr() {
+                veeksha_exit::USAGE
+            } else {
+                terminal::written(printed);
+                veeksha_exit::DONE
             });
         }
     };

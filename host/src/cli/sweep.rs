@@ -40,9 +40,10 @@ pub(crate) fn each(
             break;
         }
         let place = format!("run {} of {count}", index + 1);
-        terminal::err(match variant.settings.is_empty() {
-            true => place,
-            false => format!("{place}: {}", variant.name()),
+        terminal::err(if variant.settings.is_empty() {
+            place
+        } else {
+            format!("{place}: {}", variant.name())
         });
         variant.loaded.scenario.output_dir = sweep.run_folder(index).map_err(Failure::internal)?.to_owned();
         let clock = RunClock::starting_now();
@@ -59,9 +60,10 @@ pub(crate) fn each(
             terminal::out(format!("sweep: {}", folder.display()));
         }
     }
-    Ok(match interrupts.is_interrupted() {
-        true => veeksha_exit::INTERRUPTED,
-        false => sweep.exit_code(),
+    Ok(if interrupts.is_interrupted() {
+        veeksha_exit::INTERRUPTED
+    } else {
+        sweep.exit_code()
     })
 }
 

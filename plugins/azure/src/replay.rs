@@ -98,9 +98,10 @@ impl TraceFlavor for Azure {
 
 impl Azure {
     fn content(&self, row: &Row<Cells>, epoch: u64, context: u32) -> Result<Vec<Segment>, Error> {
-        let images = match self.config.images {
-            true => row.cells.num_images.unwrap_or(0),
-            false => 0,
+        let images = if self.config.images {
+            row.cells.num_images.unwrap_or(0)
+        } else {
+            0
         };
         if images > MOST_IMAGES {
             return Err(row.error(format!("`NumImages` is {images}, at most {MOST_IMAGES} are made")));

@@ -192,9 +192,10 @@ fn output(row: &Row<Cells>) -> Result<Option<u32>, Error> {
 }
 
 fn with_body(request: Request, body: Map<String, Value>) -> Request {
-    match body.is_empty() {
-        true => request,
-        false => request.body(Value::Object(body).to_string()),
+    if body.is_empty() {
+        request
+    } else {
+        request.body(Value::Object(body).to_string())
     }
 }
 

@@ -154,9 +154,10 @@ fn whole(row: &Row<Cells>) -> Result<u32, Error> {
 /// The seed of a block. Blocks are new in every epoch, but for the one that the whole trace begins
 /// with: the system prompt that all sessions have in common.
 fn block(id: u64, epoch: u64, global: Option<u64>) -> u64 {
-    match global == Some(id) {
-        true => seed_of("shared_prefix/global", &[id]),
-        false => seed_of("shared_prefix/block", &[id, epoch]),
+    if global == Some(id) {
+        seed_of("shared_prefix/global", &[id])
+    } else {
+        seed_of("shared_prefix/block", &[id, epoch])
     }
 }
 

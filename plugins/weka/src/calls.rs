@@ -33,9 +33,10 @@ pub(crate) fn calls(row: &Row<Cells>) -> Result<Vec<Call<'_>>, Error> {
         row,
         calls: Vec::with_capacity(row.cells.requests.len()),
         spaces: 0,
-        about: match in_whole_seconds(&row.cells.requests) {
-            true => ROUNDED,
-            false => ABOUT,
+        about: if in_whole_seconds(&row.cells.requests) {
+            ROUNDED
+        } else {
+            ABOUT
         },
     };
     let main = Chain {
@@ -45,9 +46,10 @@ pub(crate) fn calls(row: &Row<Cells>) -> Result<Vec<Call<'_>>, Error> {
         last: None,
     };
     walk.chain(&row.cells.requests, main)?;
-    match walk.calls.is_empty() {
-        true => Err(row.error("`requests` has none")),
-        false => Ok(walk.calls),
+    if walk.calls.is_empty() {
+        Err(row.error("`requests` has none"))
+    } else {
+        Ok(walk.calls)
     }
 }
 
@@ -123,9 +125,10 @@ impl<'a> Walk<'a> {
             .first()
             .is_none_or(|first| first.t + ABOUT < agent.t);
         let chain = Chain {
-            begin: match from_start {
-                true => around.begin + agent.t,
-                false => around.begin,
+            begin: if from_start {
+                around.begin + agent.t
+            } else {
+                around.begin
             },
             agent: Some(agent),
             space: self.spaces,
@@ -144,9 +147,12 @@ impl<'a> Walk<'a> {
 /// Whether all requests have their times in whole seconds, those of subagents too; the subagents
 /// themselves need not.
 fn in_whole_seconds(items: &[Item]) -> bool {
-    items.iter().all(|item| match item.requests.is_empty() {
-        true => item.t.fract() == 0.0,
-        false => in_whole_seconds(&item.requests),
+    items.iter().all(|item| {
+        if item.requests.is_empty() {
+            item.t.fract() == 0.0
+        } else {
+            in_whole_seconds(&item.requests)
+        }
     })
 }
 

@@ -48,11 +48,12 @@ pub fn check<C: JsonSchema + DeserializeOwned + Debug>(folder: &str) -> Result<(
         Ok::<_, String>(format!("{read:?}"))
     };
     let (shown, taken) = (read(&Value::Object(defaults).to_string())?, read("{}")?);
-    match shown == taken {
-        true => Ok(()),
-        false => Err(format!(
+    if shown == taken {
+        Ok(())
+    } else {
+        Err(format!(
             "{path}: the defaults that it shows are read as {shown}, and those that are taken are {taken}"
-        )),
+        ))
     }
 }
 

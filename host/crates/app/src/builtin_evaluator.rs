@@ -103,13 +103,15 @@ fn windows(written: &Written) -> DecodeWindowConfig {
             Selection::First => WindowSelection::First,
             Selection::All => WindowSelection::All,
         },
-        anchor: match written.anchor_to_client_pickup {
-            true => WindowAnchor::ClientPickup,
-            false => WindowAnchor::Dispatch,
+        anchor: if written.anchor_to_client_pickup {
+            WindowAnchor::ClientPickup
+        } else {
+            WindowAnchor::Dispatch
         },
-        whole_answers: match written.require_streaming {
-            true => WholeAnswers::SkipAsNonStream,
-            false => WholeAnswers::Take,
+        whole_answers: if written.require_streaming {
+            WholeAnswers::SkipAsNonStream
+        } else {
+            WholeAnswers::Take
         },
     }
 }

@@ -101,9 +101,10 @@ pub(crate) fn check_config(plugin: &Plugin, config: &str, key: &str) -> Result<(
     let mut problems = veeksha_scenario::check_value(&schema, &document.root, key);
     // The paths begin with the key; a line number within the JSON is not useful.
     problems.iter_mut().for_each(|problem| problem.place = None);
-    match problems.is_empty() {
-        true => Ok(()),
-        false => Err(Failure::usage(veeksha_scenario::Problems::from(problems))),
+    if problems.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::usage(veeksha_scenario::Problems::from(problems)))
     }
 }
 

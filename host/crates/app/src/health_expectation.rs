@@ -14,9 +14,10 @@ pub fn of(scenario: &Scenario) -> Expected {
             .runtime
             .timeout()
             .and_then(|timeout| Nanos::try_from(timeout.as_nanos()).ok()),
-        output: match made_to {
-            true => OutputLength::Exact(Tolerance::default()),
-            false => OutputLength::AtMost(Tolerance::default()),
+        output: if made_to {
+            OutputLength::Exact(Tolerance::default())
+        } else {
+            OutputLength::AtMost(Tolerance::default())
         },
         // A minimum is a guarantee of the endpoint; `ignore_eos` is sent to every server that
         // supports it.

@@ -105,9 +105,12 @@ pub(crate) fn of_arguments(
         )?,
         texts => conditions(texts, "--goodput")?,
     };
-    let at = |error: &ObjectiveError| match error.is_condition {
-        true => "--goodput".to_owned(),
-        false => "--slo".to_owned(),
+    let at = |error: &ObjectiveError| {
+        if error.is_condition {
+            "--goodput".to_owned()
+        } else {
+            "--slo".to_owned()
+        }
     };
     Objectives::check(stated, conditions, request_checks, catalogue).map_err(|errors| refused(&errors, at))
 }

@@ -41,9 +41,12 @@ pub struct RecordedRun {
 impl RecordedRun {
     /// Opens the folder of a run.
     pub fn open(folder: &Path, no_cache: bool) -> Result<RecordedRun, Failure> {
-        let record = Record::open(folder).map_err(|error| match sweep_manifest::is_sweep(folder) {
-            true => sweep_manifest::not_a_run(folder),
-            false => Failure::usage(error),
+        let record = Record::open(folder).map_err(|error| {
+            if sweep_manifest::is_sweep(folder) {
+                sweep_manifest::not_a_run(folder)
+            } else {
+                Failure::usage(error)
+            }
         })?;
         let mut findings = Findings::default();
         let loaded = scenario(folder, no_cache, &mut findings)?;

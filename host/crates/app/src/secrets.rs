@@ -98,9 +98,10 @@ pub(crate) fn shown_command(typed: impl Iterator<Item = String>) -> String {
 
 /// Redacts a text that may be an address.
 fn shown(text: &str) -> String {
-    match text.contains("://") {
-        true => redact_address(text),
-        false => text.to_owned(),
+    if text.contains("://") {
+        redact_address(text)
+    } else {
+        text.to_owned()
     }
 }
 
@@ -114,9 +115,10 @@ fn redact_within(value: &mut Value) {
     match value {
         Value::Object(entries) => {
             for (key, value) in entries {
-                match is_secret(key) {
-                    true => *value = REDACTED.into(),
-                    false => redact_within(value),
+                if is_secret(key) {
+                    *value = REDACTED.into()
+                } else {
+                    redact_within(value)
                 }
             }
         }

@@ -67,9 +67,10 @@ pub fn lines(runs: &[SweptRun]) -> Vec<String> {
         let settings = run.settings.iter();
         let settings: Vec<String> = settings.map(|(key, value)| format!("{key} = {value}")).collect();
         let folder = shown(run.folder.as_ref()?);
-        Some(match settings.is_empty() {
-            true => format!("  {folder}"),
-            false => format!("  {folder}  ({})", printable(&settings.join(", "))),
+        Some(if settings.is_empty() {
+            format!("  {folder}")
+        } else {
+            format!("  {folder}  ({})", printable(&settings.join(", ")))
         })
     };
     runs.iter().filter_map(line).collect()

@@ -60,9 +60,10 @@ pub fn collect_errors<L>(variants: Vec<Variant<Result<L, Failure>>>) -> Result<V
     let mut good = Vec::new();
     let mut errors: Vec<(Failure, Vec<String>)> = Vec::new();
     for (index, variant) in variants.into_iter().enumerate() {
-        let name = match variant.settings.is_empty() {
-            true => format!("{}", index + 1),
-            false => format!("{} ({})", index + 1, variant.name()),
+        let name = if variant.settings.is_empty() {
+            format!("{}", index + 1)
+        } else {
+            format!("{} ({})", index + 1, variant.name())
         };
         match variant.loaded {
             Ok(loaded) => good.push(Variant {
@@ -75,9 +76,10 @@ pub fn collect_errors<L>(variants: Vec<Variant<Result<L, Failure>>>) -> Result<V
             },
         }
     }
-    match errors.is_empty() {
-        true => Ok(good),
-        false => Err(together(errors, count)),
+    if errors.is_empty() {
+        Ok(good)
+    } else {
+        Err(together(errors, count))
     }
 }
 

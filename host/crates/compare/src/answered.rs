@@ -137,9 +137,10 @@ impl Answered {
         }
         let [of_baseline, of_candidate] = [self.baseline, self.candidate]
             .map(|of| format!("{} of {} ({})", of.part, of.whole, share(of.share())));
-        let loser = match self.candidate_lost_more() {
-            true => candidate,
-            false => baseline,
+        let loser = if self.candidate_lost_more() {
+            candidate
+        } else {
+            baseline
         };
         Some(format!(
             "of the requests that were due {baseline} answered {of_baseline} and {candidate} {of_candidate}: latencies, and whatever else is known of answered requests only, \

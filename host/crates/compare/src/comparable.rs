@@ -98,9 +98,10 @@ fn lengths(baseline: &Side, candidate: &Side) -> Option<String> {
     let text = |(shortest, longest): (Nanos, Nanos)| {
         let [shortest, longest] =
             [shortest, longest].map(|nanos| veeksha_stats::duration(nanos as f64 / 1e9));
-        match shortest == longest {
-            true => longest,
-            false => format!("{shortest} to {longest}"),
+        if shortest == longest {
+            longest
+        } else {
+            format!("{shortest} to {longest}")
         }
     };
     Some(format!(
@@ -155,9 +156,10 @@ fn certificates(baseline: &Side, candidate: &Side, found: &mut Comparability) {
 
 /// Formats the reasons of a certificate.
 pub(crate) fn because(trust: &Trust) -> String {
-    match trust.why.is_empty() {
-        true => String::new(),
-        false => format!(": {}", trust.why.join("; ")),
+    if trust.why.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", trust.why.join("; "))
     }
 }
 

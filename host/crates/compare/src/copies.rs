@@ -37,9 +37,10 @@ pub(crate) fn on_both_sides(baseline: &Side, candidate: &Side) -> Vec<String> {
         let twin = || baseline.runs.iter().find(|other| agree(run, other));
         if let Some(same) = same {
             let (one, other) = (place(same), place(run));
-            let what = match one == other {
-                true => format!("{one} is"),
-                false => format!("{one} and {other} are copies of one run, which is"),
+            let what = if one == other {
+                format!("{one} is")
+            } else {
+                format!("{one} and {other} are copies of one run, which is")
             };
             said.push(format!(
                 "{what} on both sides: a run does not differ from itself, and that says nothing of another one"

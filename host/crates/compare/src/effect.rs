@@ -255,9 +255,10 @@ impl Effect {
     /// ÷ baseline − 1).
     pub(crate) fn interval(&self, confidence: f64) -> Option<(f64, f64)> {
         let error = self.error?;
-        let half = match error.variance > 0.0 {
-            true => error.variance.sqrt() * reach(confidence, error.freedom),
-            false => 0.0,
+        let half = if error.variance > 0.0 {
+            error.variance.sqrt() * reach(confidence, error.freedom)
+        } else {
+            0.0
         };
         let (low, high) = (self.estimate - half, self.estimate + half);
         Some(match self.scale {

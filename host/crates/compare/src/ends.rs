@@ -22,9 +22,10 @@ pub(crate) fn ends_text((low, high): (f64, f64), text: impl Fn(f64, usize) -> St
 /// from 100 on; smaller values with three digits. For a decrease, the remainder has these digits:
 /// `-99.97` and `-99.94` are different changes.
 pub(crate) fn percent(value: f64, more: usize) -> String {
-    let size = match value < 0.0 {
-        true => value.abs().min(100.0 + value),
-        false => value,
+    let size = if value < 0.0 {
+        value.abs().min(100.0 + value)
+    } else {
+        value
     };
     let decimals = match size {
         size if size >= 100.0 => 0,
@@ -67,9 +68,10 @@ fn to_decimals(value: f64, decimals: usize) -> String {
         return number(value);
     }
     let text = format!("{value:.decimals$}");
-    let text = match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.'),
-        false => &text,
+    let text = if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        &text
     };
     match text {
         "-0" => "0".to_owned(),

@@ -69,9 +69,10 @@ pub(crate) fn judge(
         doubt(draft, sides, options);
     }
     let rows: Vec<Row> = drafts.into_iter().map(|draft| draft.row).collect();
-    let remarks = match sides.comparable {
-        true => remarks(&rows, directed, options),
-        false => Vec::new(),
+    let remarks = if sides.comparable {
+        remarks(&rows, directed, options)
+    } else {
+        Vec::new()
     };
     (rows, remarks)
 }

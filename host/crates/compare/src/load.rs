@@ -115,11 +115,12 @@ impl Loads {
             candidate.label,
             text(&self.candidate)
         );
-        match self.is_open() {
-            true => format!(
+        if self.is_open() {
+            format!(
                 "{asked}: how much there is of something in a second is what was asked for, so rates and counts are shown and not judged; latencies are those under these loads"
-            ),
-            false => format!("{asked}: rates and latencies are those under these loads"),
+            )
+        } else {
+            format!("{asked}: rates and latencies are those under these loads")
         }
     }
 }

@@ -56,10 +56,11 @@ impl GoodputThreshold {
     fn tools(&self, selected: &[Tool]) -> Result<Vec<Tool>, OptionsError> {
         let metric = self.threshold.metric.as_str();
         if let Some(tool) = self.tool {
-            return match selected.contains(&tool) {
+            return if selected.contains(&tool) {
                 // `Options::check` verifies later that the tool defines the metric.
-                true => Ok(vec![tool]),
-                false => Err(OptionsError::NotSelected { tool }),
+                Ok(vec![tool])
+            } else {
+                Err(OptionsError::NotSelected { tool })
             };
         }
         let mut tools: Vec<(Tool, &str)> = Vec::new();

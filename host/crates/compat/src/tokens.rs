@@ -71,9 +71,10 @@ impl TokenCounts {
                 .result("prompts, where the server's count includes its chat template"),
         ];
         let sides: Vec<String> = sides.into_iter().flatten().collect();
-        let against = match sides.is_empty() {
-            true => "the server reported no usage to compare with".to_owned(),
-            false => format!("against the server's usage it counts {}", sides.join("; ")),
+        let against = if sides.is_empty() {
+            "the server reported no usage to compare with".to_owned()
+        } else {
+            format!("against the server's usage it counts {}", sides.join("; "))
         };
         Some(format!(
             "Tokens that the tool counts itself were counted here with {tokenizer}; {against}."

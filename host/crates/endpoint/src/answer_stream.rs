@@ -85,9 +85,10 @@ impl AnswerStream {
     /// Processes the next bytes of the body. Returns false once the rest is useless: the answer
     /// cannot be interpreted, and the connection should be closed.
     pub fn on_bytes(&mut self, stamp: ReadStamp, bytes: &[u8]) -> bool {
-        let rest = match self.ready {
-            true => self.fit_events(stamp, bytes),
-            false => bytes,
+        let rest = if self.ready {
+            self.fit_events(stamp, bytes)
+        } else {
+            bytes
         };
         (rest.is_empty() || self.parse_events(stamp, rest)) && self.is_bounded(stamp)
     }

@@ -133,9 +133,10 @@ impl Sweep {
             .filter_map(|cell| cell.outcome.as_ref())
             .map(|outcome| outcome.exit_code)
             .filter(|code| *code != veeksha_exit::DONE);
-        match codes.clone().any(|code| code == veeksha_exit::INTERRUPTED) {
-            true => veeksha_exit::INTERRUPTED,
-            false => codes.next().unwrap_or(veeksha_exit::DONE),
+        if codes.clone().any(|code| code == veeksha_exit::INTERRUPTED) {
+            veeksha_exit::INTERRUPTED
+        } else {
+            codes.next().unwrap_or(veeksha_exit::DONE)
         }
     }
 

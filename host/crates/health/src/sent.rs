@@ -73,9 +73,10 @@ impl Sent {
                 share(ALLOWED),
                 reasons.join(", ")
             );
-            match of_due > ALLOWED {
-                true => check.fail(what),
-                false => check.note(what),
+            if of_due > ALLOWED {
+                check.fail(what)
+            } else {
+                check.note(what)
             }
         }
         if self.failed > 0 {

@@ -32,9 +32,10 @@ impl LuaFlavorFactory {
     fn build(&self) -> Result<LuaFlavor, Fault> {
         let (vm, value) = self.opening.machine()?;
         let session = lookup(&value, &format!("{}.session", self.place))?;
-        let warmup = match self.layout.warms_up {
-            true => Some(lookup(&value, &format!("{}.warmup", self.place))?),
-            false => None,
+        let warmup = if self.layout.warms_up {
+            Some(lookup(&value, &format!("{}.warmup", self.place))?)
+        } else {
+            None
         };
         let rows = vm.call(|lua| Rows::new(lua, &self.layout))?;
         Ok(LuaFlavor {

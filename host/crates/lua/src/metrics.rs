@@ -43,9 +43,10 @@ impl LuaMetricFactory {
                 let place = format!("{}.{name}", self.place);
                 Ok(Metric {
                     observe: lookup(&value, &format!("{place}.observe"))?,
-                    finish: match metric.has_finish {
-                        true => Some(lookup(&value, &format!("{place}.finish"))?),
-                        false => None,
+                    finish: if metric.has_finish {
+                        Some(lookup(&value, &format!("{place}.finish"))?)
+                    } else {
+                        None
                     },
                     name,
                 })

@@ -284,17 +284,20 @@ impl LuaScenario {
         };
         let name = name.map(str::to_owned).or(parts.name).unwrap_or_else(title);
         Ok(LuaEvaluator {
-            metric: match parts.measures {
-                true => Some(self.metric(path, &name, grants.clone())?),
-                false => None,
+            metric: if parts.measures {
+                Some(self.metric(path, &name, grants.clone())?)
+            } else {
+                None
             },
-            request_check: match parts.judges_requests {
-                true => Some(self.request_check(path, &name, grants.clone())?),
-                false => None,
+            request_check: if parts.judges_requests {
+                Some(self.request_check(path, &name, grants.clone())?)
+            } else {
+                None
             },
-            slo_check: match parts.judges_run {
-                true => Some(self.slo_check(path, &name, grants)?),
-                false => None,
+            slo_check: if parts.judges_run {
+                Some(self.slo_check(path, &name, grants)?)
+            } else {
+                None
             },
             name,
         })

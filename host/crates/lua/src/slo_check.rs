@@ -61,9 +61,10 @@ fn verdicts(value: &Value) -> Result<Vec<SloVerdict>, Shape> {
     };
     let length = list.raw_len();
     if length == 0 {
-        let message = match list.is_empty() {
-            true => "the list is empty; a check says something of at least one objective",
-            false => "expected a list of verdicts; put a single one into braces of its own",
+        let message = if list.is_empty() {
+            "the list is empty; a check says something of at least one objective"
+        } else {
+            "expected a list of verdicts; put a single one into braces of its own"
         };
         return Err(at.shape(message));
     }

@@ -61,9 +61,10 @@ struct Differences {
 /// requested length includes it, otherwise without.
 fn asked_length(record: &RequestRecord) -> u32 {
     let of_content = record.target_prompt_tokens == record.prompt_tokens;
-    match of_content {
-        true => record.total_prompt_tokens.saturating_sub(record.template_tokens),
-        false => record.total_prompt_tokens,
+    if of_content {
+        record.total_prompt_tokens.saturating_sub(record.template_tokens)
+    } else {
+        record.total_prompt_tokens
     }
 }
 

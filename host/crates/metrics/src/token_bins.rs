@@ -72,15 +72,16 @@ impl TokenBins {
     fn put(&mut self, at: Nanos, measured: bool, parts: u64) {
         if parts > 0 {
             let bin = self.bins.entry(at / self.length).or_default();
-            bin.add(match measured {
-                true => Parts {
+            bin.add(if measured {
+                Parts {
                     measured: parts,
                     drained: 0,
-                },
-                false => Parts {
+                }
+            } else {
+                Parts {
                     measured: 0,
                     drained: parts,
-                },
+                }
             });
         }
     }

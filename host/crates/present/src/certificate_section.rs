@@ -38,11 +38,12 @@ pub(crate) fn section(certificate: &Certificate) -> Section {
         .map(|remedy| sentence(format!("fix: {remedy}"), Mark::Plain));
     Section {
         title: format!("Certificate: {}", certificate.verdict),
-        columns: match certificate.bounds.is_empty() {
-            true => Vec::new(),
-            false => ["mean error", "P99 error", "mean / P50"]
+        columns: if certificate.bounds.is_empty() {
+            Vec::new()
+        } else {
+            ["mean error", "P99 error", "mean / P50"]
                 .map(String::from)
-                .to_vec(),
+                .to_vec()
         },
         rows: errors.chain(said).chain(advice).collect(),
     }

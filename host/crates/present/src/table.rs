@@ -278,9 +278,10 @@ fn quantity(result: &SloResult) -> String {
 fn verdict(said: &PluginVerdict) -> Row {
     let verdict = &said.verdict;
     let (observed, threshold) = observed_and_threshold(said);
-    let detail = match verdict.detail.is_empty() {
-        true => said.plugin.clone(),
-        false => format!("{}: {}", said.plugin, verdict.detail),
+    let detail = if verdict.detail.is_empty() {
+        said.plugin.clone()
+    } else {
+        format!("{}: {}", said.plugin, verdict.detail)
     };
     Row {
         mark: if verdict.met { Mark::Good } else { Mark::Bad },

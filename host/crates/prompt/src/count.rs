@@ -73,9 +73,10 @@ impl TokenCounter {
 
     /// Returns the effect of the following text on the word before it.
     fn cut_at(&self, rest: &str) -> FollowedBy {
-        match rest.is_empty() || self.cuts.iter().any(|token| rest.starts_with(token.as_str())) {
-            true => FollowedBy::Nothing,
-            false => FollowedBy::Text,
+        if rest.is_empty() || self.cuts.iter().any(|token| rest.starts_with(token.as_str())) {
+            FollowedBy::Nothing
+        } else {
+            FollowedBy::Text
         }
     }
 

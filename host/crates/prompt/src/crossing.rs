@@ -65,9 +65,12 @@ impl Crossings {
                 *beginnings.entry(&word[..cut]).or_default() += 1;
             }
         }
-        let count = |side: &Side, parts: &HashMap<&str, usize>| match side.whole {
-            true => usize::from(whole.contains(side.letters.as_str())),
-            false => parts.get(side.letters.as_str()).copied().unwrap_or(0),
+        let count = |side: &Side, parts: &HashMap<&str, usize>| {
+            if side.whole {
+                usize::from(whole.contains(side.letters.as_str()))
+            } else {
+                parts.get(side.letters.as_str()).copied().unwrap_or(0)
+            }
         };
         let mut out_left = HashSet::new();
         let mut out_right = HashSet::new();

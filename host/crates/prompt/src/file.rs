@@ -19,8 +19,9 @@ pub(crate) fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(metadata.len() as usize);
     // The file may grow while it is read.
     let read = File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
-    match read as u64 > limit {
-        true => Err(too_large()),
-        false => Ok(bytes),
+    if read as u64 > limit {
+        Err(too_large())
+    } else {
+        Ok(bytes)
     }
 }

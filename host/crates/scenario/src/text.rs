@@ -95,9 +95,10 @@ fn client(client: &Client) -> Json {
 
 fn headers(headers: &BTreeMap<String, String>) -> Json {
     let shown = headers.iter().map(|(name, value)| {
-        let shown = match is_safe_header(name) {
-            true => value.as_str(),
-            false => REDACTED,
+        let shown = if is_safe_header(name) {
+            value.as_str()
+        } else {
+            REDACTED
         };
         (name.clone(), Json::from(shown))
     });

@@ -349,11 +349,10 @@ fn tgi_streams_tokens_and_ends_with_the_text() {
         }
         assert!(events[..2].iter().all(|event| event["generated_text"].is_null()));
         assert_eq!(events[2]["generated_text"], text);
-        let expected = match details {
-            true => {
-                json!({ "finish_reason": "length", "generated_tokens": 3, "seed": null, "input_length": 8 })
-            }
-            false => Value::Null,
+        let expected = if details {
+            json!({ "finish_reason": "length", "generated_tokens": 3, "seed": null, "input_length": 8 })
+        } else {
+            Value::Null
         };
         assert_eq!(events[2]["details"], expected);
     }

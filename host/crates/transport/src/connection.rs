@@ -241,9 +241,10 @@ impl Connection {
                 format!("{place} closed the connection in the middle of the answer's head: {cause}");
             return Lost::Failed(Failure::new(ErrorClass::Truncated, one_line(&message)));
         }
-        let (class, when) = match flight.was_sent() {
-            true => (ErrorClass::Truncated, "without an answer"),
-            false => (ErrorClass::Connect, "before the request was sent"),
+        let (class, when) = if flight.was_sent() {
+            (ErrorClass::Truncated, "without an answer")
+        } else {
+            (ErrorClass::Connect, "before the request was sent")
         };
         let message = format!("{place} closed the connection {when}: {cause}");
         Lost::Unanswered(Failure::new(class, one_line(&message)))
@@ -265,9 +266,10 @@ pub(crate) struct Exchange<'a> {
 
 /// Returns the failure for bytes from the server that are not valid HTTP/1.1.
 fn undecodable(place: &Place, flight: &Flight, error: &DecodeError) -> Failure {
-    let message = match flight.is_answered() {
-        true => format!("the answer's body is not what HTTP/1.1 describes: {error}"),
-        false => format!("{} does not answer in HTTP/1.1: {error}", place.endpoint.place()),
+    let message = if flight.is_answered() {
+        format!("the answer's body is not what HTTP/1.1 describes: {error}")
+    } else {
+        format!("{} does not answer in HTTP/1.1: {error}", place.endpoint.place())
     };
     Failure::new(ErrorClass::Protocol, one_line(&message))
 }

@@ -316,9 +316,10 @@ async fn converse(
             // Only requests lost with the connection are retried, not those that the server
             // refused.
             let lost = failure.class == ErrorClass::Truncated && !failure.message.contains("stream error");
-            return Err(match stream.reused && lost {
-                true => Lost::Unanswered(failure),
-                false => Lost::Failed(failure),
+            return Err(if stream.reused && lost {
+                Lost::Unanswered(failure)
+            } else {
+                Lost::Failed(failure)
             });
         }
     };

@@ -125,9 +125,10 @@ fn reason(
     events: usize,
     at: Nanos,
 ) -> FailureReason {
-    let message = match is_ours(&failure) {
-        true => format!("{} {}", failure.message, phase.words(events)),
-        false => failure.message,
+    let message = if is_ours(&failure) {
+        format!("{} {}", failure.message, phase.words(events))
+    } else {
+        failure.message
     };
     FailureReason {
         request,

@@ -41,12 +41,13 @@ impl Place {
             Some(address) => Some(Proxy::parse(address, &server.api_base)?),
             None => None,
         };
-        let tls = match endpoint.tls {
-            true => Some(connector(set_alpn(
+        let tls = if endpoint.tls {
+            Some(connector(set_alpn(
                 crate::tls::client_config(&server.tls)?,
                 config.http,
-            ))),
-            false => None,
+            )))
+        } else {
+            None
         };
         let headers = headers(&config.target, server)?;
         let scheme = if endpoint.tls { "https" } else { "http" };

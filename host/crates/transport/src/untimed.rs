@@ -52,12 +52,13 @@ pub fn list_models(
     }
     // Over plain HTTP, without redirects, no certificate is ever checked. Reading the certificates
     // of the system would only delay the start.
-    let tls = match endpoint.tls {
-        true => server.tls.clone(),
-        false => TlsOptions {
+    let tls = if endpoint.tls {
+        server.tls.clone()
+    } else {
+        TlsOptions {
             insecure: true,
             ..TlsOptions::default()
-        },
+        }
     };
     let mut request = client(builder, &tls, &url)?.get(&url);
     for (name, text) in target.api.endpoint.extra_headers() {

@@ -466,16 +466,14 @@ mod tests {
                 let tokens = &batch.chunk_tokens[chunks];
                 let given = request.chunk_tokens.len() == kinds.len() && !kinds.is_empty();
                 let one_each = request.chunk_tokens.is_empty() && request.output_tokens as usize == kinds.len();
-                match batch.chunk_tokens_known[i] {
-                    true if given => prop_assert_eq!(tokens, &request.chunk_tokens[..]),
-                    true => {
-                        prop_assert!(tokens.iter().all(|tokens| *tokens == 1));
-                        prop_assert!(one_each || kinds.is_empty());
-                    }
-                    false => {
-                        prop_assert!(tokens.iter().all(|tokens| *tokens == 0));
-                        prop_assert!(!given && !one_each);
-                    }
+                if !batch.chunk_tokens_known[i] {
+                    prop_assert!(tokens.iter().all(|tokens| *tokens == 0));
+                    prop_assert!(!given && !one_each);
+                } else if given {
+                    prop_assert_eq!(tokens, &request.chunk_tokens[..]);
+                } else {
+                    prop_assert!(tokens.iter().all(|tokens| *tokens == 1));
+                    prop_assert!(one_each || kinds.is_empty());
                 }
                 let place = i as u32;
                 let failure = batch.failures.iter().find(|failure| failure.request == place);

@@ -31,9 +31,10 @@ impl Letters {
             .map(letter)
             .filter(|letter| !names.contains(letter.as_str()));
         let letters = sides.iter().filter_map(|side| {
-            let letter = match is_letter(&side.label) {
-                true => side.label.clone(),
-                false => free.next()?,
+            let letter = if is_letter(&side.label) {
+                side.label.clone()
+            } else {
+                free.next()?
             };
             Some((side.label.clone(), letter))
         });

@@ -49,9 +49,10 @@ pub(super) fn read(path: &Path, wanted: &mut Wanted) -> Result<RunData, Failure>
         evaluation.record_is_damaged();
     }
     let thresholds = veeksha_present::thresholds(&scenario);
-    let certificate = match simulated {
-        true => Certificate::simulated(&evaluation, &thresholds),
-        false => certify(&evaluation, &thresholds, None),
+    let certificate = if simulated {
+        Certificate::simulated(&evaluation, &thresholds)
+    } else {
+        certify(&evaluation, &thresholds, None)
     };
     let counts = &evaluation.counts;
     wanted.look_in(evaluation.samples.catalogue());
@@ -252,9 +253,12 @@ fn settings(config: &str) -> Vec<(String, String)> {
 }
 
 fn flatten(path: &str, value: &Value, settings: &mut Vec<(String, String)>) {
-    let join = |key: &str| match path.is_empty() {
-        true => key.to_owned(),
-        false => format!("{path}.{key}"),
+    let join = |key: &str| {
+        if path.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{path}.{key}")
+        }
     };
     match value {
         Value::Object(entries) => entries

@@ -62,9 +62,10 @@ fn width(section: &Section) -> usize {
         .ok()
         .and_then(|columns| columns.parse().ok());
     let width = columns.filter(|columns| *columns > 0).unwrap_or(WIDTH);
-    match std::io::stdout().is_terminal() {
-        true => width,
-        false => width.max(whole_width(section)),
+    if std::io::stdout().is_terminal() {
+        width
+    } else {
+        width.max(whole_width(section))
     }
 }
 

@@ -117,9 +117,10 @@ fn paired(labels: &[String], sweeps: &[(&PathBuf, &String, Vec<SweptRun>)]) -> V
 /// Formats `arrival_rate = 2, seed = 7`, with each key shortened to a unique suffix of its path.
 fn name_of(settings: &[(String, String)], keys: &BTreeSet<&str>) -> String {
     let texts = texts(settings, |key| short(key, keys));
-    match texts.is_empty() {
-        true => "the only cell".to_owned(),
-        false => texts.join(", "),
+    if texts.is_empty() {
+        "the only cell".to_owned()
+    } else {
+        texts.join(", ")
     }
 }
 
@@ -166,9 +167,10 @@ fn labels(paths: &[PathBuf]) -> Vec<String> {
     for (place, path) in paths.iter().enumerate() {
         let name = label(path);
         let is_taken = paths[..place].iter().any(|before| label(before) == name);
-        labels.push(match is_taken {
-            true => format!("{name} ({})", place + 1),
-            false => name,
+        labels.push(if is_taken {
+            format!("{name} ({})", place + 1)
+        } else {
+            name
         });
     }
     labels

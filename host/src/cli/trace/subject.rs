@@ -93,12 +93,13 @@ impl Subject {
             (Ok(read), Ok(output)) => read == output || read.is_dir() && output.parent() == Some(&*read),
             _ => false,
         };
-        match same(&self.path) || same(&self.named) {
-            true => Err(Failure::usage(format!(
+        if same(&self.path) || same(&self.named) {
+            Err(Failure::usage(format!(
                 "{} is read by this command; choose another file",
                 output.display()
-            ))),
-            false => Ok(()),
+            )))
+        } else {
+            Ok(())
         }
     }
 

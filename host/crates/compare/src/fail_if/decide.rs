@@ -155,9 +155,10 @@ impl FailIf {
         }
         if !measured.comparison.holds(seen, bound) {
             let is_of_both = measured.what != What::Value;
-            return match is_of_both && is_doubted(Verdict::Worse, row, candidate) {
-                true => doubted(&[row], candidate),
-                false => Truth::False,
+            return if is_of_both && is_doubted(Verdict::Worse, row, candidate) {
+                doubted(&[row], candidate)
+            } else {
+                Truth::False
             };
         }
         let said = match measured.what {

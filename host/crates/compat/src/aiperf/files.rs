@@ -186,14 +186,13 @@ fn cell(value: Option<f64>) -> String {
 
 /// Writes a row like Python's `csv.writer`.
 fn row(text: &mut String, cells: &[String]) {
-    let quoted =
-        cells
-            .iter()
-            .map(|cell| csv_cell(cell))
-            .map(|cell| match cell.contains([',', '"', '\r', '\n']) {
-                true => format!("\"{}\"", cell.replace('"', "\"\"")),
-                false => cell.into_owned(),
-            });
+    let quoted = cells.iter().map(|cell| csv_cell(cell)).map(|cell| {
+        if cell.contains([',', '"', '\r', '\n']) {
+            format!("\"{}\"", cell.replace('"', "\"\""))
+        } else {
+            cell.into_owned()
+        }
+    });
     text.push_str(&quoted.collect::<Vec<_>>().join(","));
     text.push_str("\r\n");
 }

@@ -456,9 +456,10 @@ pub(super) fn good(facts: &Facts, goodput: &[Threshold]) -> Option<bool> {
             .iter()
             .find(|metric| metric.tag == threshold.metric);
         let value = metric.and_then(|metric| metric.value(facts))?;
-        Some(match larger_is_better(&threshold.metric) {
-            true => value >= threshold.value,
-            false => value <= threshold.value,
+        Some(if larger_is_better(&threshold.metric) {
+            value >= threshold.value
+        } else {
+            value <= threshold.value
         })
     };
     let verdicts: Option<Vec<bool>> = goodput.iter().map(met).collect();

@@ -279,10 +279,10 @@ impl ByStatus {
     /// Adds the statistics of the status that GuideLLM's tables show.
     fn add_to(&self, name: &str, unit: &'static str, list: &mut MetricList) {
         let (status, of) =
-            match name.ends_with("_per_second") || name == "request_concurrency" || name == "request_goodput"
-            {
-                true => ("total", &self.total),
-                false => ("successful", &self.successful),
+            if name.ends_with("_per_second") || name == "request_concurrency" || name == "request_goodput" {
+                ("total", &self.total)
+            } else {
+                ("successful", &self.successful)
             };
         let stats = [("mean", of.mean), ("median", of.median()), ("p95", of.p95())];
         for (stat, value) in stats {

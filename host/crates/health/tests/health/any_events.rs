@@ -150,9 +150,10 @@ fn expected() -> impl Strategy<Value = Expected> {
     ];
     (traffic, option::of(time()), any::<bool>()).prop_map(|(traffic, measured_until, exact)| Expected {
         measured_until,
-        output: match exact {
-            true => OutputLength::Exact(Tolerance::default()),
-            false => OutputLength::AtMost(Tolerance::default()),
+        output: if exact {
+            OutputLength::Exact(Tolerance::default())
+        } else {
+            OutputLength::AtMost(Tolerance::default())
         },
         cold_cache: exact.then(ColdCache::default),
         ..Expected::of(traffic)

@@ -41,9 +41,10 @@ impl RunSamples {
         let answered = |span: &&Span| self.is_answered_within(matching, **span);
         let without_sample = not_judged.iter().filter(answered).count();
         let unanswered = not_judged.len() - without_sample;
-        let with = match asked.filter.is_empty() {
-            true => String::new(),
-            false => format!(" with {}", all(&asked.filter)),
+        let with = if asked.filter.is_empty() {
+            String::new()
+        } else {
+            format!(" with {}", all(&asked.filter))
         };
         let parts = [
             (unanswered, format!("no request{with} was answered")),
@@ -115,9 +116,10 @@ fn missing_label(label: &Label, seen: &[&Label]) -> String {
         why.push_str(&format!("; did you mean {nearest}?"));
     }
     // Labels with the same name are the most useful suggestions.
-    let listed: Vec<&&Label> = match values.is_empty() {
-        true => seen.iter().collect(),
-        false => seen.iter().filter(|(known, _)| known == name).collect(),
+    let listed: Vec<&&Label> = if values.is_empty() {
+        seen.iter().collect()
+    } else {
+        seen.iter().filter(|(known, _)| known == name).collect()
     };
     if listed.is_empty() {
         why.push_str("; the requests have no labels");

@@ -188,9 +188,10 @@ pub(crate) fn answer(
     };
     let is_known = failed.is_none() || seen.value.is_some();
     if let Some(failed) = &failed {
-        seen.detail = Some(match is_known {
-            true => format!("{failed}: these are its samples until then"),
-            false => failed.clone(),
+        seen.detail = Some(if is_known {
+            format!("{failed}: these are its samples until then")
+        } else {
+            failed.clone()
         });
     }
     SloResult {

@@ -19,12 +19,13 @@ pub(super) fn folder(path: PathBuf) -> Result<PathBuf, MediaError> {
         source,
     };
     let folder = path.canonicalize().map_err(unreadable)?;
-    match folder.is_dir() {
-        true => Ok(folder),
-        false => Err(MediaError::NotA {
+    if folder.is_dir() {
+        Ok(folder)
+    } else {
+        Err(MediaError::NotA {
             path,
             expected: "folder",
-        }),
+        })
     }
 }
 
@@ -73,9 +74,10 @@ pub(super) fn read(name: &str, path: &Path) -> Result<Vec<u8>, MediaError> {
         .take(MAX_MEDIA_BYTES + 1)
         .read_to_end(&mut bytes)
         .map_err(|source| unreadable(path, source))?;
-    match read as u64 > MAX_MEDIA_BYTES {
-        true => Err(too_large(name, read as u64)),
-        false => Ok(bytes),
+    if read as u64 > MAX_MEDIA_BYTES {
+        Err(too_large(name, read as u64))
+    } else {
+        Ok(bytes)
     }
 }
 

@@ -125,9 +125,10 @@ pub(super) fn count(bytes: usize) -> Result<&'static str, Error> {
 /// The filter around every assigned value: returns the value, unless it is too large.
 pub(super) fn bounded(value: Value) -> Result<Value, Error> {
     let mut left = LIMIT.get();
-    match fits(&value, &mut left, 0) {
-        true => Ok(value),
-        false => Err(too_large("a value")),
+    if fits(&value, &mut left, 0) {
+        Ok(value)
+    } else {
+        Err(too_large("a value"))
     }
 }
 
@@ -157,9 +158,10 @@ fn fits(value: &Value, left: &mut usize, depth: usize) -> bool {
 /// Measures the result of `replace`.
 fn replaces(text: &str, from: &str, to: &str) -> Result<(), Error> {
     let added = text.matches(from).count().saturating_mul(to.len());
-    match added.saturating_add(text.len()) > LIMIT.get() {
-        true => Err(too_large("a value")),
-        false => Ok(()),
+    if added.saturating_add(text.len()) > LIMIT.get() {
+        Err(too_large("a value"))
+    } else {
+        Ok(())
     }
 }
 

@@ -91,9 +91,10 @@ fn shown(key: &str, value: &Json) -> Json {
 }
 
 fn shown_header(name: &str, value: &Json) -> Json {
-    match is_safe_header(name) {
-        true => value.clone(),
-        false => REDACTED.into(),
+    if is_safe_header(name) {
+        value.clone()
+    } else {
+        REDACTED.into()
     }
 }
 

@@ -70,11 +70,11 @@ impl Engine {
             };
             // The last token is always computed: its output is the next token.
             let most = (sequence.target.saturating_sub(1) / block) as usize;
-            let hits = match self.profile.prefix_cache {
-                true => self
-                    .kv
-                    .leading_hits(&sequence.blocks[..sequence.blocks.len().min(most)]),
-                false => 0,
+            let hits = if self.profile.prefix_cache {
+                self.kv
+                    .leading_hits(&sequence.blocks[..sequence.blocks.len().min(most)])
+            } else {
+                0
             };
             let fresh = u64::from(sequence.target.div_ceil(block)) - hits as u64;
             let Some(holding) = self.kv.acquire(&sequence.blocks[..hits], fresh) else {

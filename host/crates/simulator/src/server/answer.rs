@@ -217,9 +217,9 @@ impl Answer {
                 if scratch.bytes.is_empty() && !last {
                     return None;
                 }
-                match last {
+                if last {
                     // The end has the time of the last token and shares its write.
-                    true => match next {
+                    match next {
                         Some(EngineEvent::Finished {
                             reason,
                             cached_tokens,
@@ -227,8 +227,9 @@ impl Answer {
                             ..
                         }) => self.finish(scratch, *reason, *cached_tokens, *completion_tokens),
                         _ => None,
-                    },
-                    false => self.writer.events(scratch),
+                    }
+                } else {
+                    self.writer.events(scratch)
                 }
             }
             EngineEvent::Finished {
@@ -305,9 +306,10 @@ impl Answer {
     }
 
     fn after(&self) -> After {
-        match self.keep_alive {
-            true => After::KeepAlive,
-            false => After::Close,
+        if self.keep_alive {
+            After::KeepAlive
+        } else {
+            After::Close
         }
     }
 

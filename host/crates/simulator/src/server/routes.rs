@@ -37,9 +37,10 @@ const UNAUTHORIZED: &str =
     "the API key is missing or wrong: send it as \"Authorization: Bearer KEY\", or as \"x-api-key: KEY\"";
 
 fn after(keep_alive: bool) -> After {
-    match keep_alive {
-        true => After::KeepAlive,
-        false => After::Close,
+    if keep_alive {
+        After::KeepAlive
+    } else {
+        After::Close
     }
 }
 
@@ -212,9 +213,10 @@ impl<'a> OpenRequest<'a> {
         let (service, arrived_at) = (self.service, self.recorder.arrived_at());
         let count = u32::try_from(tokens.len()).unwrap_or(u32::MAX);
         let sink = self.sink(Some(&completion), &model, count);
-        let request = match service.counts_only() {
-            true => completion.into_counted_request(count),
-            false => completion.into_engine_request(tokens, service.profile.block_size),
+        let request = if service.counts_only() {
+            completion.into_counted_request(count)
+        } else {
+            completion.into_engine_request(tokens, service.profile.block_size)
         };
         // Locked until the head is written: the engine's thread may have the first token
         // immediately.

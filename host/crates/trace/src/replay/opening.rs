@@ -163,9 +163,10 @@ fn describe(trace: &mut Inner) -> Result<(), TraceError> {
     let first_row = GroupReader::new(trace).group(trace, 0, [first])?.rows;
     trace.facts = TraceFacts {
         rows: trace.groups.total(),
-        groups: match trace.draws() {
-            true => trace.sequence.len(),
-            false => u64::from(trace.groups.len()),
+        groups: if trace.draws() {
+            trace.sequence.len()
+        } else {
+            u64::from(trace.groups.len())
         },
         first_row: first_row
             .into_iter()

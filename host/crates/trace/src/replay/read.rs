@@ -123,9 +123,10 @@ impl GroupReader {
             return Ok((from, from + len));
         }
         // A row directly behind the last read is likely to be followed by the next one.
-        self.ahead = match file == self.file && at >= self.offset && at <= end + 4096 {
-            true => (self.ahead * 2).min(*AHEAD.end()),
-            false => *AHEAD.start(),
+        self.ahead = if file == self.file && at >= self.offset && at <= end + 4096 {
+            (self.ahead * 2).min(*AHEAD.end())
+        } else {
+            *AHEAD.start()
         };
         self.file = usize::MAX;
         self.buffer.resize(len.max(self.ahead), 0);

@@ -40,12 +40,13 @@ fn survive(bytes: &[u8], on_bad_row: OnBadRow, by_arrival: bool, max_row_bytes: 
     let path = folder.file("trace", bytes);
     let _ = sniff(&path);
     for layout in layouts() {
-        let order = match by_arrival {
-            true => Order::ByArrival {
+        let order = if by_arrival {
+            Order::ByArrival {
                 start: None,
                 end: None,
-            },
-            false => Order::Shuffled,
+            }
+        } else {
+            Order::Shuffled
         };
         let options = TraceOptions {
             on_bad_row,

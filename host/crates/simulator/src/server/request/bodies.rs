@@ -69,10 +69,12 @@ impl OpenAiBody {
         let stream = self.stream.unwrap_or(false);
         Ok(Completion {
             model: self.model,
-            delivery: match stream {
-                false => Delivery::Whole,
-                true if self.stream_options.unwrap_or_default().include_usage => Delivery::StreamWithUsage,
-                true => Delivery::Stream,
+            delivery: if !stream {
+                Delivery::Whole
+            } else if self.stream_options.unwrap_or_default().include_usage {
+                Delivery::StreamWithUsage
+            } else {
+                Delivery::Stream
             },
             prompt,
             max_tokens,
@@ -85,9 +87,10 @@ impl OpenAiBody {
 
 /// These APIs always send the token counts.
 fn delivery(stream: bool) -> Delivery {
-    match stream {
-        true => Delivery::StreamWithUsage,
-        false => Delivery::Whole,
+    if stream {
+        Delivery::StreamWithUsage
+    } else {
+        Delivery::Whole
     }
 }
 

@@ -83,9 +83,10 @@ impl Script for Tgi {
     fn finish(&mut self, out: &mut Events, reason: FinishReason, usage: &Usage, _marker: EndMarker) {
         let Some(index) = self.pending.take() else { return };
         self.open(out, index, true);
-        let details = match self.content.details {
-            true => self.details(Some(reason), usage),
-            false => Value::Null,
+        let details = if self.content.details {
+            self.details(Some(reason), usage)
+        } else {
+            Value::Null
         };
         let text = Value::from(self.text(usage.completion));
         let _ = write!(

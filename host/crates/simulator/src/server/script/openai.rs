@@ -94,9 +94,10 @@ impl Script for OpenAi {
             let role = format!(r#""delta":{{"role":"assistant","content":""}}{NO_REASON}"#);
             self.choice(out, &role, ChunkKind::Role);
         }
-        let part = match self.chat {
-            true => self.content.part(index),
-            false => Part::Text,
+        let part = if self.chat {
+            self.content.part(index)
+        } else {
+            Part::Text
         };
         let (place, kind) = match part {
             Part::Reasoning => (0, ChunkKind::Reasoning),
@@ -118,9 +119,10 @@ impl Script for OpenAi {
     }
 
     fn finish(&mut self, out: &mut Events, reason: FinishReason, usage: &Usage, marker: EndMarker) {
-        let inner = match self.chat {
-            true => r#""delta":{}"#,
-            false => r#""text":"""#,
+        let inner = if self.chat {
+            r#""delta":{}"#
+        } else {
+            r#""text":"""#
         };
         let inner = format!(
             r#"{inner},"logprobs":null,"finish_reason":"{}"}}]}}"#,
