@@ -34,8 +34,8 @@ pub struct Observation {
     pub second: OptionalInstant,
     /// First chunk of visible text.
     pub content: OptionalInstant,
-    /// End of generation: the last generated chunk, or the finish event if the response has tool
-    /// calls or was not streamed. Present if `first` is, and without streaming.
+    /// End of generation: the last arrival of output, or the finish event if the response has tool
+    /// calls. Present if there is any output, also without streaming, where `first` is unknown.
     pub last: OptionalInstant,
     /// Tokens of the new messages.
     pub prompt_tokens: u32,
@@ -65,7 +65,7 @@ pub struct Observation {
 impl Observation {
     /// Extracts the instants and counts of a record.
     pub fn of(record: &RequestRecord) -> Self {
-        let (mut first, mut second, mut content, mut last) = (None, None, None, None);
+        let (mut first, mut second, mut content) = (None, None, None);
         let mut chunks = 0;
         let (mut finished, mut calls_tool) = (None, false);
         for chunk in &record.chunks {
@@ -84,12 +84,11 @@ impl Observation {
             if chunk.kind == ChunkKind::Content {
                 content = content.or(Some(chunk.at));
             }
-            last = Some(chunk.at);
             chunks += 1;
         }
-        // Servers hold back the arguments of a tool call, often until the call is complete, and a
-        // response that was not streamed has no other event. Both end with the finish event.
-        if calls_tool || !record.is_stream() {
+        let mut last = record.output_at().last();
+        // Servers hold back the arguments of a tool call, often until the call is complete.
+        if calls_tool {
             last = finished.max(last);
         }
         let usage = record.usage.as_ref();
@@ -113,6 +112,11 @@ impl Observation {
             missed: 0,
             is_answered: record.is_ok(),
         }
+    }
+
+    /// Returns true if any output arrived ([`RequestRecord::has_output`]).
+    pub fn has_output(&self) -> bool {
+        self.last.get().is_some()
     }
 
     /// Returns the divisor of TPOT: the tokens after the first chunk; `None` if there is less than

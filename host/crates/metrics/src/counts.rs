@@ -76,7 +76,7 @@ impl Counts {
         match &record.status {
             Status::Ok { .. } => {
                 self.completed += 1;
-                self.empty_answers += u64::from(record.generated_at().next().is_none());
+                self.empty_answers += u64::from(!record.has_output());
             }
             Status::Failed {
                 class: ErrorClass::Cancelled,

@@ -223,7 +223,7 @@ impl ErrorSamples {
     /// `sending` is the time between dispatch and last byte without the opening of a connection.
     pub(crate) fn add(&mut self, record: &RequestRecord, row: &Row, late: i64, sending: Nanos) {
         self.events += record.chunks.len() as u64;
-        if row.observed.first.get().is_none() {
+        if !row.observed.has_output() {
             return;
         }
         let lost = late_reads(record);
@@ -242,12 +242,12 @@ impl ErrorSamples {
 
         // The last chunk of a read has a correct stamp however late the read was, so lateness does
         // not shift the end.
-        for (errors, late, shift) in [
-            (ttfc, 0, first_shift),
-            (ttfc_from_intended, late, first_shift),
-            (end_to_end, 0, 0),
-            (end_to_end_from_intended, late, 0),
-        ] {
+        let to_end = [(end_to_end, 0, 0), (end_to_end_from_intended, late, 0)];
+        // Unknown if the response was not streamed.
+        let has_first = row.observed.first.get().is_some();
+        let to_first = [(ttfc, 0, first_shift), (ttfc_from_intended, late, first_shift)];
+        let to_first = to_first.into_iter().filter(|_| has_first);
+        for (errors, late, shift) in to_first.chain(to_end) {
             errors.dispatch += late;
             errors.send += sending;
             errors.late_reads += shift;

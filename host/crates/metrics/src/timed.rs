@@ -30,7 +30,7 @@ impl RunSamples {
             match figure {
                 RunMetric::ErrorRate => is(row.end == End::Failed),
                 RunMetric::CancellationRate => is(row.end == End::Cancelled),
-                RunMetric::EmptyAnswerShare => answered().and(is(row.observed.first.get().is_none())),
+                RunMetric::EmptyAnswerShare => answered().and(is(!row.observed.has_output())),
                 RunMetric::NeverSentShare => is(false),
                 RunMetric::Goodput => is(row.good),
                 RunMetric::GoodRequestsPerSecond => amount(row.good.into()),

@@ -3,15 +3,15 @@
 use veeksha_events::RequestRecord;
 use veeksha_model::Nanos;
 
-/// Returns the instant of each generated chunk and its share of the output tokens, in `parts` of a
-/// token. The shares add up to the request's output tokens, so that sums over time equal the totals
+/// Returns the instant of each arrival of output and its share of the output tokens, in `parts` of
+/// a token. A response that was not streamed arrives at once. The shares add up to the request's output tokens, so that sums over time equal the totals
 /// of the run.
 ///
 /// Chunks are weighted by the host's tokenizer if it counted them, otherwise equally. The weights
 /// are only relative: the server's count includes tokens without text (the end of the answer, for
 /// example), and text split into chunks has more tokens than the whole text.
 pub(crate) fn token_times(record: &RequestRecord, parts: u64) -> impl Iterator<Item = (Nanos, u64)> + '_ {
-    let chunks = record.generated_at().count();
+    let chunks = record.output_at().count();
     let listed = &record.chunk_tokens;
     let listed = if listed.len() == chunks { &listed[..] } else { &[] };
     let counted: u64 = listed.iter().copied().map(u64::from).sum();
@@ -21,7 +21,7 @@ pub(crate) fn token_times(record: &RequestRecord, parts: u64) -> impl Iterator<I
     };
     let tokens = u64::from(record.output_tokens);
     let (mut weight, mut given) = (0, 0);
-    record.generated_at().enumerate().map(move |(place, at)| {
+    record.output_at().enumerate().map(move |(place, at)| {
         weight += listed.get(place).copied().map_or(1, u64::from);
         // Rounded cumulatively, so that no part is lost.
         let by_now = if whole == tokens {
@@ -57,6 +57,27 @@ mod tests {
             ..crate::blank::record()
         };
         token_times(&record, parts).map(|(_, came)| came).collect()
+    }
+
+    #[test]
+    fn tokens_of_a_response_that_was_not_streamed_arrive_at_once() {
+        let record = RequestRecord {
+            chunks: vec![Chunk {
+                at: 7,
+                lag: 0,
+                bytes: 100,
+                kind: ChunkKind::Finish,
+                merged: false,
+            }],
+            output_tokens: 9,
+            ..crate::blank::record()
+        };
+        assert_eq!(token_times(&record, 10).collect::<Vec<_>>(), [(7, 90)]);
+        let empty = RequestRecord {
+            output_tokens: 0,
+            ..record
+        };
+        assert_eq!(token_times(&empty, 10).next(), None);
     }
 
     #[test]

@@ -178,6 +178,21 @@ impl RequestRecord {
             .map(|chunk| chunk.at)
     }
 
+    /// Arrival times of the output, in order: those of the generated chunks, or, if the response
+    /// was not streamed and has output tokens, that of its only event.
+    pub fn output_at(&self) -> impl Iterator<Item = Nanos> + '_ {
+        let is_whole = !self.is_stream() && self.output_tokens > 0;
+        self.chunks
+            .iter()
+            .filter(move |chunk| is_whole || chunk.kind.is_generated())
+            .map(|chunk| chunk.at)
+    }
+
+    /// Returns true if any output arrived. An answer without output has no latencies.
+    pub fn has_output(&self) -> bool {
+        self.output_at().next().is_some()
+    }
+
     /// Returns the tokens of each generated chunk, in order: those of `chunk_tokens`, or one each
     /// where that is empty and there are as many chunks as output tokens. `None` where neither
     /// holds.

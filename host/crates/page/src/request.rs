@@ -45,7 +45,7 @@ pub struct PageRequest {
     pub first_byte: Option<Nanos>,
     /// The arrival of the first generated chunk.
     pub first_chunk: Option<Nanos>,
-    /// The arrival of the last generated chunk.
+    /// The arrival of the last generated chunk, or of a response that was not streamed.
     pub last_chunk: Option<Nanos>,
     /// The instant at which the request ended.
     pub completed: Nanos,
@@ -104,7 +104,7 @@ impl PageRequest {
             sent: record.sent_at,
             first_byte: record.first_byte_at,
             first_chunk: record.generated_at().next(),
-            last_chunk: record.generated_at().last(),
+            last_chunk: record.output_at().last(),
             completed: record.completed_at,
             outcome,
             http_status: record.http_status,

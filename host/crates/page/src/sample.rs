@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
+use veeksha_definitions::Observation;
 use veeksha_events::{Event, RequestRecord};
 use veeksha_model::{MetricSample, RequestId, SessionId};
 
@@ -221,13 +222,13 @@ impl RequestSample {
         self.total += 1;
         let (id, place) = (record.id, hash(record.id));
         let early = self.early.remove(&(place, id));
-        let first = record.generated_at().next();
+        let observed = Observation::of(record);
         let slowness =
             |since: Option<u64>| since.map(|at| u64::MAX - at.saturating_sub(record.dispatched_at));
         let scores = [
             Some(0),
-            slowness(first),
-            slowness(record.is_ok().then(|| record.generated_at().last()).flatten()),
+            slowness(observed.first.get()),
+            slowness(observed.last.get().filter(|_| record.is_ok())),
             (!record.is_ok()).then_some(0),
         ];
         let mut claims = 0;

@@ -422,6 +422,30 @@ fn the_opening_of_a_connection_is_the_networks() {
     close(host.resolve_time.map(|time| time.p50), 1e-3);
 }
 
+/// Only the end of an answer that arrived whole is known.
+#[test]
+fn responses_that_were_not_streamed_have_a_bound_of_their_end() {
+    let whole = |number, way| {
+        let mut record = request(number, way);
+        let end = record.chunks.pop().unwrap();
+        record.chunks = vec![Chunk {
+            kind: ChunkKind::Finish,
+            ..end
+        }];
+        record
+    };
+    let events = |way| (0..40).map(|number| finished(whole(number, way))).collect();
+    let certificate = judge(events(QUIET));
+    assert_eq!(certificate.verdict, Verdict::Valid);
+    let metrics: Vec<_> = certificate.bounds.iter().map(|bound| bound.metric).collect();
+    assert_eq!(metrics, [Metric::EndToEnd, Metric::EndToEndFromIntended]);
+    errors(&certificate, Metric::EndToEnd, 58.0, 73.0);
+    errors(&certificate, Metric::EndToEndFromIntended, 88.0, 103.0);
+    // 6 of 60 ms.
+    let disturbed = judge(events(Way { send: 6_000, ..QUIET }));
+    assert_eq!(disturbed.verdict, Verdict::Invalid);
+}
+
 #[test]
 fn few_requests_are_not_certified_and_never_invalid() {
     let certificate = judge(requests(ENOUGH - 1, QUIET));

@@ -77,13 +77,12 @@ impl DecodeWindows {
             return;
         }
         self.rows += 1;
-        let mut arrivals = record.generated_at();
+        let mut arrivals = record.output_at();
         let Some(first) = arrivals.next() else {
             self.skipped.empty += 1;
             return;
         };
-        // A stream ends with a separate event; an answer in one piece has a single event.
-        if self.config.whole_answers == WholeAnswers::SkipAsNonStream && record.chunks.len() == 1 {
+        if self.config.whole_answers == WholeAnswers::SkipAsNonStream && !record.is_stream() {
             self.skipped.non_stream += 1;
             return;
         }
@@ -453,7 +452,11 @@ mod tests {
     #[test]
     fn what_is_left_out_is_counted() {
         let whole = RequestRecord {
-            chunks: vec![streamed(&[3]).chunks[0]],
+            chunks: vec![Chunk {
+                kind: ChunkKind::Finish,
+                ..streamed(&[3]).chunks[0]
+            }],
+            output_tokens: 4,
             ..blank::record()
         };
         let unanchored = RequestRecord {

@@ -66,7 +66,7 @@ pub(crate) fn count_good(
 
 /// Returns true if the request has an answer to judge.
 fn is_answered(row: &Row) -> bool {
-    row.counts() && row.observed.first.get().is_some()
+    row.counts() && row.observed.has_output()
 }
 
 fn good(samples: &RunSamples, objectives: &Objectives, judged: &SortedJudgements) -> Vec<bool> {

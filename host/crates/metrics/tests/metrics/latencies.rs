@@ -270,4 +270,7 @@ fn response_that_was_not_streamed_has_no_first_chunk() {
     );
     close(seen.end_to_end, 0.050);
     close(seen.normalized_end_to_end, 0.005);
+    // Nothing was generated.
+    let empty = with_chunks(answered(0, 0, 0, 90), 0, &[(51, Finish)]);
+    assert_eq!(latencies(&empty), Latencies::default());
 }

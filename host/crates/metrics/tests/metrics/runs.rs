@@ -2,8 +2,8 @@
 use crate::sequences::*;
 use serde_json::{Value, json};
 use veeksha_events::{Event, NeverSentReason, SessionEnd};
-use veeksha_metrics::{Evaluator, Metric};
-use veeksha_model::ChunkKind::{Content, Role};
+use veeksha_metrics::{Evaluator, Metric, RunMetric};
+use veeksha_model::ChunkKind::{Content, Finish, Role};
 use veeksha_model::{ErrorClass, Usage};
 
 /// Three answers with TTFC 100, 200 and 300 ms; four chunks each, 20, 40 and 60 ms apart; four
@@ -37,6 +37,39 @@ fn percentiles_of_the_metrics() {
     close(Some(of(Metric::EndToEnd).min), 0.160);
     assert_eq!(of(Metric::TotalTokens).mean, 34.0);
     assert_eq!(of(Metric::PromptTokens).mean, 10.0);
+}
+
+/// Forty answers of ten tokens, each one event after 100 ms.
+#[test]
+fn responses_that_were_not_streamed_are_not_empty() {
+    let events: Vec<_> = (0..40)
+        .flat_map(|session| {
+            let end = session * 1000 + 101;
+            both(with_chunks(
+                answered(session, 0, session * 1000, end),
+                10,
+                &[(end, Finish)],
+            ))
+        })
+        .collect();
+    let evaluation = evaluate(vec![slo(Metric::EndToEnd, 0.5, 0.2)], events);
+    assert_eq!(
+        (evaluation.counts.completed, evaluation.counts.empty_answers),
+        (40, 0)
+    );
+    close(evaluation.slos.goodput, 1.0);
+    let mut empty = Vec::new();
+    evaluation
+        .samples
+        .each_part(RunMetric::EmptyAnswerShare, |_, value, _| empty.push(value));
+    assert_eq!(empty, [0.0; 40]);
+    assert_eq!(evaluation.metric(Metric::EndToEnd).unwrap().count, 40);
+    assert_eq!(evaluation.metric(Metric::Ttfc), None);
+    let bounds: Vec<_> = evaluation.host.errors.iter().map(|error| error.metric).collect();
+    assert_eq!(bounds, [Metric::EndToEnd, Metric::EndToEndFromIntended]);
+    // The area under the curve is the number of tokens; the window ends at 39.101 s.
+    let rate = evaluation.curves.output_tokens.over_window.unwrap().mean;
+    close(Some(rate * 39.101), 400.0);
 }
 
 #[test]

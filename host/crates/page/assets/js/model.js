@@ -209,8 +209,10 @@ function loadCurves(model) {
     spread(curves.in_flight, model.dispatched[row], model.completed[row]);
     spread(curves.in_prefill, model.dispatched[row], Number.isNaN(model.first[row]) ? model.completed[row] : model.first[row]);
     spread(curves.in_decode, model.first[row], model.last[row]);
-    if (!Number.isNaN(model.first[row])) {
-      curves.input_tokens_per_second[place(model.first[row])] += model.columns.prompt_tokens[row] / step;
+    // A response that was not streamed has no first chunk.
+    const first = Number.isNaN(model.first[row]) ? model.last[row] : model.first[row];
+    if (!Number.isNaN(first)) {
+      curves.input_tokens_per_second[place(first)] += model.columns.prompt_tokens[row] / step;
     }
     if (model.ok[row]) curves.requests_per_second[place(model.completed[row])] += 1 / step;
     // Tokens stand where their chunks came; without chunk times, where the answer's first and last came.
@@ -219,8 +221,8 @@ function loadCurves(model) {
         const tokens = token[index] - (index > start[row] ? token[index - 1] : 0);
         curves.output_tokens_per_second[place(chunkAt[index])] += tokens / step;
       }
-    } else if (!Number.isNaN(model.first[row])) {
-      const [begin, end] = [place(model.first[row]), place(model.last[row])];
+    } else if (!Number.isNaN(first)) {
+      const [begin, end] = [place(first), place(model.last[row])];
       for (let at = begin; at <= end; at += 1) {
         curves.output_tokens_per_second[at] += model.output[row] / (end - begin + 1) / step;
       }
