@@ -50,8 +50,14 @@ fn asked() -> String {
 /// Returns the content of every metrics file below a folder, by name.
 fn figures(run: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut files = BTreeMap::new();
-    for folder in ["", "metrics"] {
-        for entry in std::fs::read_dir(run.join(folder)).expect("a folder of a run") {
+    for folder in ["", "metrics", "metrics/plugins"] {
+        let entries = match std::fs::read_dir(run.join(folder)) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && folder.ends_with("plugins") => {
+                continue;
+            }
+            entries => entries.expect("a folder of a run"),
+        };
+        for entry in entries {
             let file = entry.expect("an entry").path();
             let name = file.file_name().expect("a name").to_string_lossy().into_owned();
             let figures = [".json", ".csv", ".txt"].iter().any(|end| name.ends_with(end));
@@ -65,8 +71,8 @@ fn figures(run: &Path) -> BTreeMap<String, Vec<u8>> {
 
 /// Asserts that two folders have the same metrics files, byte for byte.
 #[track_caller]
-fn assert_same_figures(run: &Path, anew: &Path) {
-    let (live, again) = (figures(run), figures(anew));
+fn assert_same_figures(run: &Path, evaluated: &Path) {
+    let (live, again) = (figures(run), figures(evaluated));
     let names = |files: &BTreeMap<String, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
     assert_eq!(names(&live), names(&again));
     assert!(
@@ -91,11 +97,32 @@ fn assert_same_figures(run: &Path, anew: &Path) {
         trust.as_object_mut().expect("an object").remove("threads");
         trust
     };
-    assert_eq!(trust(run), trust(anew));
+    assert_eq!(trust(run), trust(evaluated));
+}
+
+/// The files of a plugin's metric never overwrite others, whatever its name is.
+#[test]
+fn a_plugin_metric_may_have_the_name_of_a_result_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let plugin = r#"{ type = "lua", name = "mine",
+  metrics = { time_slices = { unit = "1", better = "less", summary = "chunks",
+    observe = function(request) return #request.chunk_at end } } }"#;
+    let run = simulated(folder.path(), "s.lua", &labelled(20, plugin, ""), &[]);
+    let read = |file: &str| std::fs::read_to_string(run.join("metrics").join(file)).expect("a file");
+    assert!(
+        read("time_slices.csv").starts_with("from"),
+        "{}",
+        read("time_slices.csv")
+    );
+    assert!(
+        read("plugins/time_slices.csv").starts_with(",cdf,time_slices"),
+        "{}",
+        read("plugins/time_slices.csv")
+    );
 }
 
 #[test]
-fn a_lua_plugin_that_did_not_exist_then_measures_and_judges() {
+fn lua_plugin_measures_and_judges_an_old_run() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = simulated(folder.path(), "s.lua", &labelled(40, "", ""), &[]);
     let plugin = scenario(
@@ -120,21 +147,21 @@ fn a_lua_plugin_that_did_not_exist_then_measures_and_judges() {
         "--slo",
         "goodput > 0.3",
     ];
-    let anew = evaluated(&run, &folder.path().join("anew"), &more, 0);
+    let evaluation = evaluated(&run, &folder.path().join("again"), &more, 0);
     let rows = lines(&run, "metrics/request_level_metrics.jsonl");
     let pieces: Vec<f64> = rows
         .iter()
         .map(|row| row["tbc"].as_array().expect("gaps").len() as f64 + 1.0)
         .collect();
-    let summary = json(&anew, "metrics/summary_stats.json");
+    let summary = json(&evaluation, "metrics/summary_stats.json");
     assert_eq!(summary["pieces (Count)"], pieces.len());
     let mean = pieces.iter().sum::<f64>() / pieces.len() as f64;
     let measured = summary["pieces (Mean)"].as_f64().expect("a mean");
     assert!((measured - mean).abs() < 1e-9, "{measured} is not {mean}");
     for file in ["pieces.csv", "pieces.png", "pieces.svg"] {
-        assert!(anew.join("metrics").join(file).exists(), "{file}");
+        assert!(evaluation.join("metrics/plugins").join(file).exists(), "{file}");
     }
-    let slos = json(&anew, "metrics/slo_results.json");
+    let slos = json(&evaluation, "metrics/slo_results.json");
     let result = |name: &str| {
         let results = slos["results"].as_array().expect("results");
         let found = results.iter().find(|result| result["metric"] == name);
@@ -171,7 +198,7 @@ fn component_measures_a_recorded_run_with_a_new_configuration() {
         let more = ["--plugin", component, "--plugin-config", config];
         let evaluated = evaluated(&run, &folder.path().join(to), &more, 3);
         for file in ["excess.csv", "excess.png", "most.csv"] {
-            assert!(evaluated.join("metrics").join(file).exists(), "{file}");
+            assert!(evaluated.join("metrics/plugins").join(file).exists(), "{file}");
         }
         let summary = json(&evaluated, "metrics/summary_stats.json");
         assert_eq!(summary["excess (Count)"], 40);

@@ -1,7 +1,6 @@
 //! `veeksha-host compare`: tests whether runs differ, and by how much.
 
 mod files;
-mod letters;
 mod path;
 mod read;
 mod show;
@@ -28,7 +27,7 @@ pub(super) fn compare(args: &CompareArgs) -> Result<u8, Failure> {
         .as_deref()
         .map(FailIf::parse)
         .transpose()
-        .map_err(not_an_expression)?;
+        .map_err(invalid_expression)?;
     files::check(args)?;
     let cells = sides::cells(&args.runs)?;
     let comparison = compared(&cells, &mut fail_if, args)?;
@@ -45,11 +44,11 @@ pub(super) fn compare(args: &CompareArgs) -> Result<u8, Failure> {
     if args.github {
         terminal::out(comparison.annotations(decided).trim_end());
     }
-    Ok(decision.map_or(veeksha_exit::DONE, |decision| told(&decision)))
+    Ok(decision.map_or(veeksha_exit::DONE, |decision| report_decision(&decision)))
 }
 
 /// Prints the outcome of the gate with its reasons. Returns the exit code.
-fn told(decision: &Decision) -> u8 {
+fn report_decision(decision: &Decision) -> u8 {
     let (outcome, code) = if decision.fails() {
         ("fails", veeksha_exit::SLO_FAILED)
     } else {
@@ -57,7 +56,7 @@ fn told(decision: &Decision) -> u8 {
     };
     for candidate in &decision.candidates {
         if !candidate.reasons.is_empty() {
-            let why = format!("{}: {}", called(candidate), candidate.reasons.join("; "));
+            let why = format!("{}: {}", candidate_name(candidate), candidate.reasons.join("; "));
             terminal::err(printable(&why));
         }
     }
@@ -66,7 +65,7 @@ fn told(decision: &Decision) -> u8 {
     code
 }
 
-fn called(candidate: &CandidateDecision) -> String {
+fn candidate_name(candidate: &CandidateDecision) -> String {
     match &candidate.cell {
         Some(cell) => format!("{}, {cell}", candidate.label),
         None => candidate.label.clone(),
@@ -103,19 +102,19 @@ fn compared(cells: &[Cell], fail_if: &mut Option<FailIf>, args: &CompareArgs) ->
         if !is_checked && sides.iter().any(|side| !side.runs.is_empty()) {
             wanted.check(&args.runs)?;
             if let Some(fail_if) = fail_if {
-                fail_if.check(&known(&sides)).map_err(not_an_expression)?;
+                fail_if.check(&known(&sides)).map_err(invalid_expression)?;
             }
             is_checked = true;
         }
-        let asked = fail_if.as_ref().map_or_else(Vec::new, FailIf::statistics);
-        let compared = compare_cell(cell.name.as_deref(), &sides, &asked, &options);
+        let requested = fail_if.as_ref().map_or_else(Vec::new, FailIf::statistics);
+        let compared = compare_cell(cell.name.as_deref(), &sides, &requested, &options);
         let mut compared = compared.map_err(Failure::usage)?;
         for candidate in &mut compared.candidates {
-            candidate.remarks.splice(0..0, cell.matched_by_place());
+            candidate.remarks.splice(0..0, cell.redaction_remark());
         }
         comparisons.push(compared);
     }
-    join(comparisons).ok_or_else(|| Failure::usage("the sweeps hold no run"))
+    join(comparisons).ok_or_else(|| Failure::usage("the sweeps contain no run with a record"))
 }
 
 fn read_all(cell: &Cell, wanted: &mut Wanted) -> Result<Vec<Side>, Failure> {
@@ -133,7 +132,7 @@ fn read_all(cell: &Cell, wanted: &mut Wanted) -> Result<Vec<Side>, Failure> {
     Ok(sides)
 }
 
-fn not_an_expression(error: impl std::fmt::Display) -> Failure {
+fn invalid_expression(error: impl std::fmt::Display) -> Failure {
     Failure::usage(format!("--fail-if: {error}"))
 }
 

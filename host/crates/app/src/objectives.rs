@@ -13,43 +13,9 @@ use crate::source::Loaded;
 pub fn catalogue(definitions: &[MetricDefinition]) -> Result<Catalogue, Failure> {
     let mut catalogue = Catalogue::built_in();
     for definition in definitions {
-        if is_reserved(&definition.name) {
-            return Err(Failure::usage(format!(
-                "the plugin {}: the metric name `{}` is reserved for a file of every run; choose another name",
-                definition.plugin, definition.name
-            )));
-        }
         catalogue.define(definition.clone()).map_err(Failure::usage)?;
     }
     Ok(catalogue)
-}
-
-/// Returns true if the files of a metric with this name would overwrite other files in `metrics/`.
-fn is_reserved(name: &str) -> bool {
-    const TAKEN: [&str; 18] = [
-        "chrome_trace",
-        "concurrency_over_time",
-        "curves",
-        "decode_window_metrics",
-        "decode_window_plot",
-        "prefill_by_length",
-        "prefill_stats",
-        "replay_fidelity",
-        "request_level_metrics",
-        "request_timeline",
-        "session_metrics",
-        "slo_results",
-        "slowest_requests",
-        "summary_stats",
-        "throughput_metrics",
-        "throughput_over_time",
-        "time_slices",
-        "ttfc_over_time",
-    ];
-    TAKEN.contains(&name)
-        || name == "ttfc_violin_plot"
-        || name.ends_with("_log_x")
-        || name.starts_with("dialect_")
 }
 
 /// Returns the objectives of a scenario; `request_checks` are the names of the plugins that check

@@ -21,12 +21,11 @@ impl<L> Variant<L> {
     /// Redacts secrets in the settings like `config.yml`, because they are written to files and
     /// messages.
     pub(crate) fn all(variants: impl IntoIterator<Item = (Vec<Setting>, L)>) -> Vec<Self> {
-        let variants = variants
-            .into_iter()
-            .map(|(settings, loaded)| Variant { settings, loaded });
-        let mut variants: Vec<Self> = variants.collect();
-        secrets::redact(variants.iter_mut().flat_map(|variant| &mut variant.settings));
-        variants
+        let variant = |(mut settings, loaded): (Vec<Setting>, L)| {
+            settings.iter_mut().for_each(secrets::redact);
+            Variant { settings, loaded }
+        };
+        variants.into_iter().map(variant).collect()
     }
 
     /// `seed = 3, traffic_scheduler.target_concurrent_sessions = 4`.

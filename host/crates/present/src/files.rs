@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use veeksha_certificate::Certificate;
-use veeksha_metrics::TimeSlices;
+use veeksha_metrics::{Catalogue, TimeSlices};
 use veeksha_page::PageData;
 use veeksha_report::{ReportError, RunFolder, cdf_csv};
 
@@ -83,9 +83,10 @@ pub fn write_files(
     );
     for name in &named {
         if let Some(data) = plots::distribution(samples, name) {
+            let stem = distribution_stem(samples.catalogue(), name);
             tried(match data.count {
-                0 => folder.write_text(&format!("metrics/{name}.csv"), &cdf_csv(&data)),
-                _ => folder.write_cdf(&data),
+                0 => folder.write_text(&format!("{stem}.csv"), &cdf_csv(&data)),
+                _ => folder.write_cdf(&stem, &data),
             });
         }
     }
@@ -96,6 +97,17 @@ pub fn write_files(
         first = first.and(export.write(folder));
     }
     first
+}
+
+/// Returns the path of a metric's files without extension. Metrics of plugins have a separate
+/// folder, so that their names cannot collide with other files.
+fn distribution_stem(catalogue: &Catalogue, name: &str) -> String {
+    let is_built_in = catalogue.get(name).is_some_and(|info| info.metric.is_some());
+    if is_built_in {
+        format!("metrics/{name}")
+    } else {
+        format!("metrics/plugins/{name}")
+    }
 }
 
 /// Formats the time slices as CSV; a missing value is an empty cell.

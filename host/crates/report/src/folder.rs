@@ -186,15 +186,14 @@ impl RunFolder {
         )
     }
 
-    /// Writes the distribution of a metric: `metrics/<metric>.csv`, `.png` and `.svg`, and
-    /// `metrics/<metric>_log_x.png` and `.svg` if [`wants_log_axis`] returns true. A metric without
-    /// samples has no files.
-    pub fn write_cdf(&self, data: &CdfData) -> Result<(), ReportError> {
+    /// Writes the distribution of a metric: `<stem>.csv`, `.png` and `.svg`, and
+    /// `<stem>_log_x.png` and `.svg` if [`wants_log_axis`] returns true. A metric without samples
+    /// has no files.
+    pub fn write_cdf(&self, stem: &str, data: &CdfData) -> Result<(), ReportError> {
         if data.points.is_empty() {
             return Ok(());
         }
-        let stem = format!("metrics/{}", data.metric);
-        self.write_plot(&stem, &cdf_plot(data))?;
+        self.write_plot(stem, &cdf_plot(data))?;
         if wants_log_axis(data) {
             self.write_drawing(&format!("{stem}_log_x"), &cdf_log_plot(data))?;
         }
@@ -226,7 +225,11 @@ impl RunFolder {
         relative: &str,
         write: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> Result<(), ReportError> {
-        replace(&self.path.join(relative), write)
+        let path = self.path.join(relative);
+        if let Some(parent) = path.parent() {
+            create_all(parent)?;
+        }
+        replace(&path, write)
     }
 
     /// Starts the thread that appends the record to `metrics/request_level_metrics.jsonl` and, with

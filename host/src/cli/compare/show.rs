@@ -7,7 +7,6 @@ use veeksha_metrics::Catalogue;
 use veeksha_model::printable;
 use veeksha_report::{ColorMode, Mark, Row, Section, summary_table};
 
-use super::letters::Letters;
 use crate::cli::args::CompareArgs;
 use veeksha_present::terminal;
 
@@ -30,22 +29,18 @@ const SHOWN: [&str; 10] = [
 
 /// Prints tables for metrics, and lines for texts that must not be truncated.
 pub(super) fn show(comparison: &Comparison, args: &CompareArgs) {
-    let letters = Letters::of(comparison);
     for (table, candidate) in comparison.tables().iter().zip(&comparison.candidates) {
-        let names = [&candidate.baseline, &candidate.side];
-        let sides = names.map(|side| letters.letter(&side.label));
-        let compared: Vec<String> = sides
-            .iter()
-            .zip(names)
-            .map(|(letter, side)| named(letter, side))
-            .collect();
+        let compared = [
+            side_line("baseline", &candidate.baseline),
+            side_line("candidate", &candidate.side),
+        ];
         match &candidate.cell {
             Some(cell) => lines(&format!("Compared: {cell}"), &compared),
             None => lines("Compared", &compared),
         }
         lines("Not comparable", &table.obstacles);
         if !table.rows.is_empty() {
-            let section = figures(table, &sides, args);
+            let section = section_of(table, args);
             let width = width(&section);
             terminal::out(summary_table(&[section], width, ColorMode::from_stdout()));
         }
@@ -94,14 +89,14 @@ fn lines(title: &str, texts: &[String]) {
     terminal::out("");
 }
 
-/// `A is v0.11 (3 runs: one, two, three)`.
-fn named(letter: &str, side: &SideLabels) -> String {
+/// `baseline: v0.11 (3 runs: one, two, three)`.
+fn side_line(role: &str, side: &SideLabels) -> String {
     match side.runs.as_slice() {
-        [] => format!("{letter} is {}", side.label),
-        [run] if *run == side.label => format!("{letter} is {run}"),
-        [run] => format!("{letter} is {}: {run}", side.label),
+        [] => format!("{role}: {}", side.label),
+        [run] if *run == side.label => format!("{role}: {run}"),
+        [run] => format!("{role}: {} (run {run})", side.label),
         runs => format!(
-            "{letter} is {} ({} runs: {})",
+            "{role}: {} ({} runs: {})",
             side.label,
             runs.len(),
             runs.join(", ")
@@ -120,7 +115,8 @@ fn stands_out(row: &TableRow, built_in: &Catalogue) -> bool {
     judged || SHOWN.contains(&name) || !known
 }
 
-fn figures(table: &Table, sides: &[String; 2], args: &CompareArgs) -> Section {
+/// Returns the table with fixed headings, because folder names may be too long for columns.
+fn section_of(table: &Table, args: &CompareArgs) -> Section {
     let built_in = Catalogue::built_in();
     let everything = args.all || !args.metrics.is_empty();
     let (shown, left): (Vec<&TableRow>, Vec<&TableRow>) = table
@@ -149,9 +145,9 @@ fn figures(table: &Table, sides: &[String; 2], args: &CompareArgs) -> Section {
         });
     }
     let mut columns = table.columns.clone();
-    columns.splice(..2, sides.iter().cloned());
+    columns.splice(..2, ["baseline".to_owned(), "candidate".to_owned()]);
     Section {
-        title: format!("{} against {}", sides[1], sides[0]),
+        title: "candidate against baseline".to_owned(),
         columns,
         rows,
     }

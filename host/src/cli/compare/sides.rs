@@ -8,7 +8,7 @@ use veeksha_model::printable;
 
 use veeksha_app::Failure;
 use veeksha_app::RecordedRun;
-use veeksha_app::secrets::{is_numbered, is_redacted};
+use veeksha_app::secrets::is_redacted;
 use veeksha_app::sweep_manifest::{self, SweptRun, is_run, is_sweep};
 use veeksha_present::terminal;
 
@@ -18,7 +18,7 @@ pub(super) struct Cell {
     /// `arrival_rate = 2`; `None` if the sides are not sweeps.
     pub(super) name: Option<String>,
     /// Keys of its settings whose values are redacted.
-    pub(super) masked: Vec<String>,
+    pub(super) redacted: Vec<String>,
     /// Sides in the order of the command line.
     pub(super) sides: Vec<Folders>,
 }
@@ -31,13 +31,12 @@ pub(super) struct Folders {
 }
 
 impl Cell {
-    /// Returns the remark on runs that were matched by their position in the sweep, if any were.
-    pub(super) fn matched_by_place(&self) -> Option<String> {
-        (!self.masked.is_empty()).then(|| {
+    /// Returns the remark on settings whose values are redacted, if there are any.
+    pub(super) fn redaction_remark(&self) -> Option<String> {
+        (!self.redacted.is_empty()).then(|| {
             format!(
-                "what stands as *** in {} is secret and in no file of a sweep: values of the sweeps are taken for the same by their place, the 1st \
-                 of one for the 1st of the other",
-                self.masked.join(" and ")
+                "{} is redacted in sweep manifests: whether both sides have the same value is unknown",
+                self.redacted.join(" and ")
             )
         })
     }
@@ -69,7 +68,7 @@ pub(super) fn cells(paths: &[PathBuf]) -> Result<Vec<Cell>, Failure> {
     if sweeps.is_empty() {
         return Ok(vec![Cell {
             name: None,
-            masked: Vec::new(),
+            redacted: Vec::new(),
             sides: runs,
         }]);
     }
@@ -93,7 +92,7 @@ fn paired(labels: &[String], sweeps: &[(&PathBuf, &String, Vec<SweptRun>)]) -> V
     }
     let of_cell = |settings: &Vec<(String, String)>| Cell {
         name: Some(name_of(settings, &keys)),
-        masked: settings
+        redacted: settings
             .iter()
             .filter(|(_, value)| is_redacted(value))
             .map(|(key, _)| short(key, &keys).to_owned())
@@ -136,7 +135,7 @@ fn texts<'a>(settings: &'a [(String, String)], called: impl Fn(&'a str) -> &'a s
 fn short<'a>(key: &'a str, keys: &BTreeSet<&str>) -> &'a str {
     let starts = key.rmatch_indices('.').map(|(at, _)| at + 1).chain([0]);
     let mut ends = starts.map(|start| &key[start..]);
-    let says_something = |end: &&str| {
+    let is_distinctive = |end: &&str| {
         let is_unique = keys
             .iter()
             .filter(|other| **other == *end || other.ends_with(&format!(".{end}")))
@@ -144,18 +143,18 @@ fn short<'a>(key: &'a str, keys: &BTreeSet<&str>) -> &'a str {
             <= 1;
         is_unique && !["value", "type", "min", "max"].contains(end)
     };
-    ends.find(says_something).unwrap_or(key)
+    ends.find(is_distinctive).unwrap_or(key)
 }
 
 fn mixed(path: &Path, swept: &[SweptRun], other: &str) -> Failure {
     let folders = sweep_manifest::lines(swept);
     Failure::usage(format!(
-        "{} is a sweep and {} is not: the cells of a sweep are no repeats of one another",
+        "{} is a sweep, but {} is not: the cells of a sweep are not repeats of one another",
         super::path::shown(path),
         printable(other)
     ))
     .hinted(format!(
-        "give a sweep on both sides, which is compared cell by cell, or one of its {}:\n{}",
+        "compare it with another sweep, or choose one of its {}:\n{}",
         terminal::counted(folders.len() as u64, "run"),
         folders.join("\n")
     ))
@@ -204,7 +203,7 @@ fn holds(path: &Path) -> Result<Holds, Failure> {
             Ok(Holds::Sweep(all))
         }
         (false, false) => Err(Failure::usage(format!(
-            "{} holds runs and sweeps: a side is one or several of one kind",
+            "{} contains both runs and sweeps: the folder of a side may contain only one kind",
             super::path::shown(path)
         ))
         .hinted("name the folder of a run or of a sweep")),
@@ -217,34 +216,30 @@ fn holds(path: &Path) -> Result<Holds, Failure> {
 }
 
 /// Returns the runs of a sweep, as listed in its manifest.
+///
+/// # Errors
+/// If runs differ only in redacted values: they would be pooled as repeats of one cell.
 fn swept_runs(sweep: &Path) -> Result<Vec<SweptRun>, Failure> {
     let runs = sweep_manifest::runs(sweep)?;
-    let unknown = |settings: &&Vec<(String, String)>| {
-        settings
-            .iter()
-            .any(|(_, value)| is_redacted(value) && !is_numbered(value))
+    let is_ambiguous = |(place, run): &(usize, &SweptRun)| {
+        let is_secret = run.settings.iter().any(|(_, value)| is_redacted(value));
+        is_secret
+            && runs[..*place]
+                .iter()
+                .any(|before| before.settings == run.settings)
     };
-    let alike = runs.iter().enumerate().find_map(|(place, run)| {
-        let before = &runs[..place];
-        before
-            .iter()
-            .map(|before| &before.settings)
-            .find(|settings| **settings == run.settings)
-            .filter(unknown)
-    });
-    match alike {
-        None => Ok(runs),
-        Some(settings) => Err(Failure::usage(format!(
-            "{} does not tell its cells apart: several of its runs have {}, where the secret values (`***`) may differ, and its manifest is one \
-             of before such values were numbered",
-            super::path::shown(sweep),
-            printable(&texts(settings, |key| key).join(", "))
-        ))
-        .hinted(format!(
-            "carry the sweep out anew, or compare its runs one by one:\n{}",
-            sweep_manifest::lines(&runs).join("\n")
-        ))),
-    }
+    let Some((_, run)) = runs.iter().enumerate().find(is_ambiguous) else {
+        return Ok(runs);
+    };
+    Err(Failure::usage(format!(
+        "{} has several runs with {}: their redacted values (`***`) may differ, so they cannot be matched",
+        super::path::shown(sweep),
+        printable(&texts(&run.settings, |key| key).join(", "))
+    ))
+    .hinted(format!(
+        "compare its runs individually:\n{}",
+        sweep_manifest::lines(&runs).join("\n")
+    )))
 }
 
 /// Returns the matching folders within a folder, each only once: a link to one of the others
@@ -267,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_are_called_by_what_tells_them_apart() {
+    fn keys_are_shortened_to_unique_suffixes() {
         let keys = BTreeSet::from(["seed", "a.length.value", "b.length.value", "traffic.arrival_rate"]);
         for (key, expected) in [
             ("seed", "seed"),
@@ -290,7 +285,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_run_that_is_linked_counts_once_and_links_are_runs() {
+    fn links_are_runs_and_a_linked_run_counts_once() {
         let root = tempfile::tempdir().unwrap();
         let elsewhere = folder_with_run(root.path(), "elsewhere/b");
         let side = root.path().join("side");

@@ -446,19 +446,19 @@ fn draws_empty_and_invalid_data() {
 fn writes_plots_to_the_run_folder() {
     let output = tempdir().unwrap();
     let run = RunFolder::create(output.path(), "seed: 1\n", "20_11_2026-22_31_19").unwrap();
-    run.write_cdf(&ttfc()).unwrap();
+    run.write_cdf("metrics/ttfc", &ttfc()).unwrap();
     let even = CdfData {
         metric: "num_output_tokens".into(),
         unit: "tokens".into(),
         points: vec![(60.0, 0.0), (64.0, 1.0)],
         ..ttfc()
     };
-    run.write_cdf(&even).unwrap();
-    run.write_cdf(&CdfData {
+    run.write_cdf("metrics/num_output_tokens", &even).unwrap();
+    let nothing = CdfData {
         metric: "nothing".into(),
         ..CdfData::default()
-    })
-    .unwrap();
+    };
+    run.write_cdf("metrics/nothing", &nothing).unwrap();
     run.write_plot("metrics/prefill_by_length", &plots().remove(6).1)
         .unwrap();
     let mut names: Vec<String> = fs::read_dir(run.path().join("metrics"))
