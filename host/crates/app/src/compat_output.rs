@@ -6,7 +6,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use veeksha_compat::{AiperfExport, AiperfInfo, GoodputThreshold, Options, Threshold, Tool, View};
+use veeksha_compat::{AiperfExport, AiperfInfo, GoodputThreshold, Threshold, Tool, View, ViewOptions};
 use veeksha_events::Event;
 use veeksha_present::{CompatExport, RunDescription};
 use veeksha_scenario::{Document, IntervalGenerator, Scenario, Traffic};
@@ -39,26 +39,26 @@ impl CompatOptions {
                 .map_err(|error| Failure::usage(format!("--as-goodput: {error}")))?,
         };
         for tool in shown {
-            options.view(tool, Options::default())?;
+            options.view(tool, ViewOptions::default())?;
         }
         Ok(options)
     }
 
     /// Returns the views of a run of this scenario.
     pub(crate) fn views(&self, scenario: &Scenario) -> Result<Vec<View>, Failure> {
-        let of_the_load = Options {
+        let of_the_load = ViewOptions {
             session_rate: session_rate(scenario),
             tokenizer: Some(tokenizers::describe(&scenario.client)),
             max_concurrency: scenario.traffic_scheduler.limits().requests_in_flight,
             concurrent_sessions: concurrent_sessions(scenario),
-            ..Options::default()
+            ..ViewOptions::default()
         };
         let views = self.tools.iter();
         views.map(|tool| self.view(*tool, of_the_load.clone())).collect()
     }
 
-    fn view(&self, tool: Tool, of_the_load: Options) -> Result<View, Failure> {
-        let options = Options {
+    fn view(&self, tool: Tool, of_the_load: ViewOptions) -> Result<View, Failure> {
+        let options = ViewOptions {
             goodput: self.goodput(tool),
             ..of_the_load
         };

@@ -59,7 +59,7 @@ pub(crate) fn prompt_tokens(record: &RequestRecord) -> u64 {
 
 /// A token count and its reliability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Counted {
+pub(crate) struct CountedTokens {
     /// Number of tokens.
     pub(crate) tokens: u64,
     /// True if the host's tokenizer counted them; false if the server's total is used or
@@ -92,27 +92,27 @@ fn tokens_per_chunk_known(record: &RequestRecord) -> bool {
 }
 
 /// Counts the tokens of the chunks of the `wanted` kinds, like a client that tokenizes the texts.
-pub(crate) fn client_tokens(record: &RequestRecord, wanted: fn(ChunkKind) -> bool) -> Counted {
+pub(crate) fn client_tokens(record: &RequestRecord, wanted: fn(ChunkKind) -> bool) -> CountedTokens {
     let chunks = generated_count(record) as u64;
     let of_kind = |(chunk, tokens): (&Chunk, u64)| if wanted(chunk.kind) { tokens } else { 0 };
     let sum: u64 = generated(record).map(of_kind).sum();
     let total = u64::from(record.output_tokens);
     if tokens_per_chunk_known(record) || chunks == total {
-        // Counted per chunk, or one token in each.
-        return Counted {
+        // CountedTokens per chunk, or one token in each.
+        return CountedTokens {
             tokens: sum,
             exact: true,
         };
     }
     if !record.is_ok() {
         // The tokens before a failure were not counted: one per chunk is the lower bound.
-        return Counted {
+        return CountedTokens {
             tokens: sum,
             exact: false,
         };
     }
     if sum == chunks {
-        return Counted {
+        return CountedTokens {
             tokens: total,
             exact: !record.output_tokens_from_usage,
         };
@@ -141,7 +141,7 @@ pub(crate) fn client_tokens(record: &RequestRecord, wanted: fn(ChunkKind) -> boo
         }
         None => share(total, sum, chunks),
     };
-    Counted { tokens, exact: false }
+    CountedTokens { tokens, exact: false }
 }
 
 /// Returns `total` times `part`/`whole`, rounded.
@@ -175,14 +175,14 @@ mod tests {
         let record = record(&request);
         assert_eq!(
             client_tokens(&record, visible),
-            Counted {
+            CountedTokens {
                 tokens: 11,
                 exact: true
             }
         );
         assert_eq!(
             client_tokens(&record, any),
-            Counted {
+            CountedTokens {
                 tokens: 18,
                 exact: true
             }
@@ -198,7 +198,7 @@ mod tests {
         let record = record(&request);
         assert_eq!(
             client_tokens(&record, visible),
-            Counted {
+            CountedTokens {
                 tokens: 1,
                 exact: true
             }
@@ -215,7 +215,7 @@ mod tests {
             .reasoned(8);
         assert_eq!(
             client_tokens(&record(&split), visible),
-            Counted {
+            CountedTokens {
                 tokens: 12,
                 exact: false
             }
@@ -227,7 +227,7 @@ mod tests {
             .output(20, true);
         assert_eq!(
             client_tokens(&record(&plain), visible),
-            Counted {
+            CountedTokens {
                 tokens: 10,
                 exact: false
             }
@@ -236,7 +236,7 @@ mod tests {
         let total = Request::default().content(&[30.0, 40.0]).output(20, true);
         assert_eq!(
             client_tokens(&record(&total), visible),
-            Counted {
+            CountedTokens {
                 tokens: 20,
                 exact: false
             }
@@ -244,7 +244,7 @@ mod tests {
         let counted = Request::default().content(&[30.0, 40.0]).output(20, false);
         assert_eq!(
             client_tokens(&record(&counted), visible),
-            Counted {
+            CountedTokens {
                 tokens: 20,
                 exact: true
             }

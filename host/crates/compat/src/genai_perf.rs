@@ -22,11 +22,10 @@ use serde_json::{Map, Value, json};
 use veeksha_model::{ChunkKind, Nanos, RequestRecord};
 
 use crate::answer::{self, Ending};
-use crate::options::Options;
-use crate::report::{MetricList, Notes, number};
-use crate::sample::Sample;
+use crate::options::ViewOptions;
+use crate::report::{MetricList, Notes, ToolResult, number};
+use crate::sample::ToolSample;
 use crate::table::{BoxTable, grouped};
-use crate::view::ToolResult;
 
 /// Metrics that its goodput accepts: times in milliseconds, the throughput in tokens/s/user.
 pub(crate) const GOODPUT_METRICS: [(&str, &str); 5] = [
@@ -93,7 +92,7 @@ impl GenaiPerf {
         }
     }
 
-    pub(crate) fn finish(self, options: &Options) -> ToolResult {
+    pub(crate) fn finish(self, options: &ViewOptions) -> ToolResult {
         let seconds = self
             .first_send
             .map_or(0.0, |send| self.last_response.saturating_sub(send) as f64 / 1e9);
@@ -118,18 +117,23 @@ impl GenaiPerf {
             );
         }
         let samples = [
-            ("time_to_first_token", "ms", Sample::of(self.first), 1e6),
-            ("time_to_second_token", "ms", Sample::of(self.second), 1e6),
-            ("request_latency", "ms", Sample::of(self.latencies), 1e6),
-            ("inter_token_latency", "ms", Sample::of(self.between), 1e6),
+            ("time_to_first_token", "ms", ToolSample::of(self.first), 1e6),
+            ("time_to_second_token", "ms", ToolSample::of(self.second), 1e6),
+            ("request_latency", "ms", ToolSample::of(self.latencies), 1e6),
+            ("inter_token_latency", "ms", ToolSample::of(self.between), 1e6),
             (
                 THROUGHPUT_PER_USER,
                 "tokens/sec/user",
-                Sample::of(self.per_user),
+                ToolSample::of(self.per_user),
                 1.0,
             ),
-            ("output_sequence_length", "tokens", Sample::of(self.output), 1.0),
-            ("input_sequence_length", "tokens", Sample::of(self.input), 1.0),
+            (
+                "output_sequence_length",
+                "tokens",
+                ToolSample::of(self.output),
+                1.0,
+            ),
+            ("input_sequence_length", "tokens", ToolSample::of(self.input), 1.0),
         ];
         let mut headings = vec!["Statistic"];
         headings.extend(COLUMNS);
@@ -209,7 +213,7 @@ fn stats() -> impl Iterator<Item = String> {
     others.into_iter().chain(percentiles)
 }
 
-fn stat(sample: &Sample, name: &str) -> Option<f64> {
+fn stat(sample: &ToolSample, name: &str) -> Option<f64> {
     match name {
         "avg" => sample.mean(),
         "min" => sample.min(),
@@ -238,7 +242,7 @@ fn row(tag: &str, unit: &str, stat: impl Fn(&str) -> Option<f64>) -> Vec<String>
 
 /// Counts the positions at which every list is within its threshold; `zip` ends with the shortest
 /// list.
-fn good_requests(metrics: &GenaiPerf, options: &Options) -> Option<usize> {
+fn good_requests(metrics: &GenaiPerf, options: &ViewOptions) -> Option<usize> {
     if options.goodput.is_empty() {
         return None;
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use crate::options::{OptionsError, Threshold};
+use crate::options::{OptionsError, Threshold, ViewOptions};
 use crate::tool::Tool;
 use crate::{aiperf, genai_perf};
 
@@ -57,7 +57,7 @@ impl GoodputThreshold {
         let metric = self.threshold.metric.as_str();
         if let Some(tool) = self.tool {
             return if selected.contains(&tool) {
-                // `Options::check` verifies later that the tool defines the metric.
+                // `ViewOptions::check` verifies later that the tool defines the metric.
                 Ok(vec![tool])
             } else {
                 Err(OptionsError::NotSelected { tool })
@@ -87,6 +87,47 @@ impl GoodputThreshold {
             });
         }
         Ok(tools.into_iter().map(|(tool, _)| tool).collect())
+    }
+}
+
+impl ViewOptions {
+    /// Validates the options against what the tool supports.
+    pub(crate) fn check(&self, tool: Tool) -> Result<(), OptionsError> {
+        let known: Vec<&str> = metrics(tool).into_iter().map(|(name, _)| name).collect();
+        for (at, threshold) in self.goodput.iter().enumerate() {
+            let metric = || threshold.metric.clone();
+            if !known.contains(&threshold.metric.as_str()) {
+                return Err(OptionsError::UnknownMetric {
+                    tool,
+                    metric: metric(),
+                    known: known.join(", "),
+                });
+            }
+            if self.goodput[..at]
+                .iter()
+                .any(|earlier| earlier.metric == threshold.metric)
+            {
+                return Err(OptionsError::Repeated { metric: metric() });
+            }
+            if !threshold.value.is_finite() || threshold.value < 0.0 {
+                return Err(OptionsError::Value {
+                    metric: metric(),
+                    value: threshold.value,
+                });
+            }
+        }
+        if let Some(&value) = self
+            .percentiles
+            .iter()
+            .find(|value| !(0.0..=100.0).contains(*value))
+        {
+            return Err(OptionsError::Percentile { value });
+        }
+        let chosen = matches!(tool, Tool::Vllm | Tool::InferencePerf);
+        if !self.percentiles.is_empty() && !chosen {
+            return Err(OptionsError::FixedPercentiles { tool });
+        }
+        Ok(())
     }
 }
 
@@ -199,5 +240,39 @@ mod tests {
                 assert!(known[..place].iter().all(|(earlier, _)| earlier != name));
             }
         }
+    }
+
+    fn options(goodput: &[&str], percentiles: &[f64]) -> ViewOptions {
+        ViewOptions {
+            goodput: goodput.iter().map(|text| text.parse().unwrap()).collect(),
+            percentiles: percentiles.to_vec(),
+            ..ViewOptions::default()
+        }
+    }
+
+    #[test]
+    fn rejects_unsupported_options() {
+        assert_eq!(options(&["ttft:1", "e2el:2"], &[99.0]).check(Tool::Vllm), Ok(()));
+        let error = options(&["itl:1"], &[]).check(Tool::Vllm).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the goodput of vllm has no metric `itl`: expected one of ttft, tpot, e2el"
+        );
+        assert!(matches!(
+            options(&["ttft:1", "ttft:2"], &[]).check(Tool::Sglang),
+            Err(OptionsError::Repeated { .. })
+        ));
+        assert!(matches!(
+            options(&["ttft:-1"], &[]).check(Tool::Sglang),
+            Err(OptionsError::Value { .. })
+        ));
+        assert!(matches!(
+            options(&[], &[101.0]).check(Tool::Vllm),
+            Err(OptionsError::Percentile { .. })
+        ));
+        assert!(matches!(
+            options(&[], &[99.0]).check(Tool::Aiperf),
+            Err(OptionsError::FixedPercentiles { .. })
+        ));
     }
 }

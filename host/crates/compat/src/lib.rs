@@ -6,12 +6,12 @@
 //! GenAI-Perf, inference-perf and AIPerf, and [`AiperfExport`] writes AIPerf's files.
 //!
 //! ```
-//! use veeksha_compat::{Tool, Options, View};
+//! use veeksha_compat::{Tool, ViewOptions, View};
 //!
 //! let tool: Tool = "vllm".parse()?;
-//! let options = Options {
+//! let options = ViewOptions {
 //!     goodput: vec!["ttft:500".parse()?],
-//!     ..Options::default()
+//!     ..ViewOptions::default()
 //! };
 //! let mut view = View::new(tool, options)?;
 //! # let events: Vec<veeksha_events::Event> = Vec::new();
@@ -38,6 +38,7 @@ mod options;
 mod report;
 mod sample;
 mod served;
+mod served_report;
 mod sglang;
 mod table;
 mod tokens;
@@ -47,7 +48,7 @@ mod vllm;
 
 pub use aiperf::{AiperfExport, AiperfFiles, AiperfInfo, AiperfSlices};
 pub use goodput::GoodputThreshold;
-pub use options::{Options, OptionsError, Threshold};
+pub use options::{OptionsError, Threshold, ViewOptions};
 pub use report::{ToolMetric, ViewReport};
 pub use tool::{Tool, UnknownTool};
 pub use view::View;

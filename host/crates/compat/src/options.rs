@@ -1,15 +1,14 @@
-//! Options of a view.
+//! ViewOptions of a view.
 
 use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::goodput;
 use crate::tool::{Tool, UnknownTool};
 
-/// Options of a view, and the facts about the load that the tools print.
+/// ViewOptions of a view, and the facts about the load that the tools print.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Options {
+pub struct ViewOptions {
     /// Thresholds of the tool's goodput, with the tool's metric names and units (milliseconds;
     /// seconds for inference-perf; tokens/s/user for throughputs). Empty: no goodput.
     pub goodput: Vec<Threshold>,
@@ -137,7 +136,7 @@ impl FromStr for Threshold {
     }
 }
 
-impl Options {
+impl ViewOptions {
     /// Returns the threshold of a metric, if one is set.
     pub(crate) fn threshold(&self, metric: &str) -> Option<f64> {
         self.goodput
@@ -145,58 +144,11 @@ impl Options {
             .find(|threshold| threshold.metric == metric)
             .map(|threshold| threshold.value)
     }
-
-    /// Validates the options against what the tool supports.
-    pub(crate) fn check(&self, tool: Tool) -> Result<(), OptionsError> {
-        let known: Vec<&str> = goodput::metrics(tool).into_iter().map(|(name, _)| name).collect();
-        for (at, threshold) in self.goodput.iter().enumerate() {
-            let metric = || threshold.metric.clone();
-            if !known.contains(&threshold.metric.as_str()) {
-                return Err(OptionsError::UnknownMetric {
-                    tool,
-                    metric: metric(),
-                    known: known.join(", "),
-                });
-            }
-            if self.goodput[..at]
-                .iter()
-                .any(|earlier| earlier.metric == threshold.metric)
-            {
-                return Err(OptionsError::Repeated { metric: metric() });
-            }
-            if !threshold.value.is_finite() || threshold.value < 0.0 {
-                return Err(OptionsError::Value {
-                    metric: metric(),
-                    value: threshold.value,
-                });
-            }
-        }
-        if let Some(&value) = self
-            .percentiles
-            .iter()
-            .find(|value| !(0.0..=100.0).contains(*value))
-        {
-            return Err(OptionsError::Percentile { value });
-        }
-        let chosen = matches!(tool, Tool::Vllm | Tool::InferencePerf);
-        if !self.percentiles.is_empty() && !chosen {
-            return Err(OptionsError::FixedPercentiles { tool });
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn options(goodput: &[&str], percentiles: &[f64]) -> Options {
-        Options {
-            goodput: goodput.iter().map(|text| text.parse().unwrap()).collect(),
-            percentiles: percentiles.to_vec(),
-            ..Options::default()
-        }
-    }
 
     #[test]
     fn parses_threshold() {
@@ -208,31 +160,5 @@ mod tests {
                 Err(OptionsError::Malformed { .. })
             ));
         }
-    }
-
-    #[test]
-    fn rejects_unsupported_options() {
-        assert_eq!(options(&["ttft:1", "e2el:2"], &[99.0]).check(Tool::Vllm), Ok(()));
-        let error = options(&["itl:1"], &[]).check(Tool::Vllm).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "the goodput of vllm has no metric `itl`: expected one of ttft, tpot, e2el"
-        );
-        assert!(matches!(
-            options(&["ttft:1", "ttft:2"], &[]).check(Tool::Sglang),
-            Err(OptionsError::Repeated { .. })
-        ));
-        assert!(matches!(
-            options(&["ttft:-1"], &[]).check(Tool::Sglang),
-            Err(OptionsError::Value { .. })
-        ));
-        assert!(matches!(
-            options(&[], &[101.0]).check(Tool::Vllm),
-            Err(OptionsError::Percentile { .. })
-        ));
-        assert!(matches!(
-            options(&[], &[99.0]).check(Tool::Aiperf),
-            Err(OptionsError::FixedPercentiles { .. })
-        ));
     }
 }

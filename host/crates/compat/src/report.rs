@@ -89,6 +89,14 @@ impl MetricList {
     }
 }
 
+/// Result of a tool's calculation.
+#[derive(Debug)]
+pub(crate) struct ToolResult {
+    pub(crate) metrics: MetricList,
+    pub(crate) table: String,
+    pub(crate) notes: Notes,
+}
+
 /// Collects the notes of a view.
 #[derive(Debug, Default)]
 pub(crate) struct Notes(pub(crate) Vec<String>);

@@ -45,12 +45,12 @@ impl GapPool {
     }
 
     /// Sorts all gaps into a sample, in units of `per` nanoseconds.
-    pub(crate) fn into_sample(mut self, per: f64) -> Sample {
+    pub(crate) fn into_sample(mut self, per: f64) -> ToolSample {
         self.small.retain(|&gap| gap != LARGE);
         self.small.sort_unstable();
         let mut large: Vec<u64> = self.large.into_iter().map(|large| large.1).collect();
         large.sort_unstable();
-        Sample(Values::GapPool {
+        ToolSample(SampleValues::GapPool {
             small: self.small,
             large,
             per,
@@ -60,10 +60,10 @@ impl GapPool {
 
 /// A sample in ascending order.
 #[derive(Clone, Debug)]
-pub(crate) struct Sample(Values);
+pub(crate) struct ToolSample(SampleValues);
 
 #[derive(Clone, Debug)]
-enum Values {
+enum SampleValues {
     Floats(Vec<f64>),
     GapPool {
         small: Vec<u32>,
@@ -72,25 +72,25 @@ enum Values {
     },
 }
 
-impl Sample {
+impl ToolSample {
     /// Creates a sample from finite values.
-    pub(crate) fn of(mut values: Vec<f64>) -> Sample {
+    pub(crate) fn of(mut values: Vec<f64>) -> ToolSample {
         values.sort_unstable_by(f64::total_cmp);
-        Sample(Values::Floats(values))
+        ToolSample(SampleValues::Floats(values))
     }
 
     pub(crate) fn len(&self) -> usize {
         match &self.0 {
-            Values::Floats(values) => values.len(),
-            Values::GapPool { small, large, .. } => small.len() + large.len(),
+            SampleValues::Floats(values) => values.len(),
+            SampleValues::GapPool { small, large, .. } => small.len() + large.len(),
         }
     }
 
     /// Returns the value of a rank below `len`.
     pub(crate) fn rank(&self, rank: usize) -> f64 {
         match &self.0 {
-            Values::Floats(values) => values[rank],
-            Values::GapPool { small, large, per } => {
+            SampleValues::Floats(values) => values[rank],
+            SampleValues::GapPool { small, large, per } => {
                 let gap = small
                     .get(rank)
                     .map_or_else(|| large[rank - small.len()], |&gap| u64::from(gap));
@@ -153,10 +153,10 @@ mod tests {
     fn statistics_equal_numpys() {
         // np.mean, np.std, np.percentile of [1, 2, 4, 9]: mean 4, variance (9 + 4 + 0 + 25) / 4 =
         // 9.5, p50 3, p90 at rank 2.7: 4 + 0.7 * 5.
-        let sample = Sample::of(vec![9.0, 1.0, 4.0, 2.0]);
+        let sample = ToolSample::of(vec![9.0, 1.0, 4.0, 2.0]);
         assert_eq!((sample.mean(), sample.percentile(50.0)), (Some(4.0), Some(3.0)));
         assert_eq!(sample.std(), Some(9.5_f64.sqrt()));
         assert!((sample.percentile(90.0).unwrap() - 7.5).abs() < 1e-12);
-        assert_eq!(Sample::of(Vec::new()).mean(), None);
+        assert_eq!(ToolSample::of(Vec::new()).mean(), None);
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use veeksha_model::Nanos;
 
-use crate::sample::{GapPool, Sample};
+use crate::sample::{GapPool, ToolSample};
 
 /// Results of all requests.
 #[derive(Debug, Default)]
@@ -38,6 +38,16 @@ impl ServedRequest {
     pub(crate) fn tpot(&self) -> Option<f64> {
         let rest = self.latency.saturating_sub(self.ttft) as f64;
         (self.output > 1).then(|| rest / (self.output - 1) as f64)
+    }
+
+    /// Returns the value that the goodput of both tools compares, in nanoseconds. One token has a
+    /// TPOT of 0.
+    pub(crate) fn goodput_nanos(&self, metric: &str) -> f64 {
+        match metric {
+            "ttft" => self.ttft as f64,
+            "tpot" => self.tpot().unwrap_or(0.0),
+            _ => self.latency as f64,
+        }
     }
 
     fn end(&self) -> Nanos {
@@ -141,13 +151,13 @@ impl Served {
     }
 
     /// Takes all gaps between chunks out of the requests, in milliseconds.
-    pub(crate) fn take_gaps(&mut self) -> Sample {
+    pub(crate) fn take_gaps(&mut self) -> ToolSample {
         std::mem::take(&mut self.gaps).into_sample(1e6)
     }
 
     /// Collects a time of each request, in milliseconds.
-    pub(crate) fn sample(&self, time: impl Fn(&ServedRequest) -> Option<f64>) -> Sample {
-        Sample::of(
+    pub(crate) fn sample(&self, time: impl Fn(&ServedRequest) -> Option<f64>) -> ToolSample {
+        ToolSample::of(
             self.answered
                 .iter()
                 .filter_map(time)

@@ -16,16 +16,46 @@
 //! * A request succeeds if HTTP returns 200 and ends regularly, even with an `error` event or
 //!   without a finish reason.
 
-use serde_json::json;
+use serde_json::Map;
 use veeksha_model::{ChunkKind, RequestRecord};
 
 use crate::answer::{self, Ending};
-use crate::options::Options;
-use crate::report::{MetricList, Notes, number};
-use crate::sample::Sample;
-use crate::served::{AnswerTimes, Peak, Served, ServedRequest, rate};
+use crate::options::{Threshold, ViewOptions};
+use crate::report::{Notes, ToolResult, number};
+use crate::served::{AnswerTimes, Served, ServedRequest, rate};
+use crate::served_report::{
+    COMPLETED, CONCURRENCY, DURATION, INPUT_THROUGHPUT, INPUT_TOKENS, OUTPUT_THROUGHPUT, OUTPUT_TOKENS,
+    PEAK_OUTPUT_THROUGHPUT, PEAK_REQUESTS, REQUEST_THROUGHPUT, ServedLatency, ServedReport, ServedTotals,
+    ServedValue, TOTAL_THROUGHPUT, tokens,
+};
 use crate::table::{decimal, line, rule};
-use crate::view::ToolResult;
+
+const BACKEND: &str = "sglang-oai-chat";
+const PERCENTILES: [f64; 3] = [90.0, 95.0, 99.0];
+
+/// Values of the whole run, in the order of the table.
+const VALUES: [ServedValue; 14] = [
+    COMPLETED,
+    DURATION,
+    INPUT_TOKENS,
+    tokens("total_input_text_tokens", "Total input text tokens:", |totals| {
+        totals.input
+    }),
+    tokens("total_input_vision_tokens", "", |_| 0),
+    OUTPUT_TOKENS,
+    tokens(
+        "total_output_tokens_retokenized",
+        "Total generated tokens (retokenized):",
+        |totals| totals.retokenized,
+    ),
+    REQUEST_THROUGHPUT,
+    INPUT_THROUGHPUT,
+    OUTPUT_THROUGHPUT,
+    PEAK_OUTPUT_THROUGHPUT,
+    PEAK_REQUESTS,
+    TOTAL_THROUGHPUT,
+    CONCURRENCY,
+];
 
 #[derive(Debug, Default)]
 pub(crate) struct Sglang {
@@ -83,122 +113,72 @@ impl Sglang {
         self.served.answer(answered, times());
     }
 
-    pub(crate) fn finish(mut self, options: &Options, request_rate: Option<f64>) -> ToolResult {
-        let served = &self.served;
-        let seconds = served.seconds_since_first();
-        let completed = served.answered.len();
-        let sent = completed + served.failed;
-        let (input, output) = (
-            served.sum(|output| output.prompt),
-            served.sum(|output| output.output),
-        );
-        let retokenized = served.sum(|output| output.retokenized);
-        let latencies: f64 = served
-            .answered
-            .iter()
-            .map(|output| output.latency as f64 / 1e9)
-            .sum();
-        let per_second = |count: f64| rate(count, seconds);
-        let peaks = (served.peak_chunks(), served.peak_requests(Peak::PerSecond));
-
-        let mut list = MetricList::default();
-        let rate_text = request_rate.map_or_else(|| "inf".to_owned(), |rate| format!("{rate:?}"));
+    pub(crate) fn finish(mut self, options: &ViewOptions, request_rate: Option<f64>) -> ToolResult {
+        let totals = ServedTotals::of(&self.served, self.served.seconds_since_first());
+        let mut report = ServedReport::new();
         let limit = options.max_concurrency;
+        let rate_text = request_rate.map_or_else(|| "inf".to_owned(), |rate| format!("{rate:?}"));
         let limit_text = limit.map_or_else(|| "not set".to_owned(), |limit| limit.to_string());
-        let mut table = rule(" Serving Benchmark Result ", '=');
-        table += &line("Backend:", "sglang-oai-chat");
-        table += &line("Traffic request rate:", &rate_text);
-        table += &line("Max request concurrency:", &limit_text);
-        table += &line("Successful requests:", &completed.to_string());
-        table += &decimal("Benchmark duration (s):", Some(seconds));
-        table += &line("Total input tokens:", &input.to_string());
-        table += &line("Total input text tokens:", &input.to_string());
-        table += &line("Total generated tokens:", &output.to_string());
-        table += &line("Total generated tokens (retokenized):", &retokenized.to_string());
-        table += &decimal("Request throughput (req/s):", per_second(completed as f64));
-        table += &decimal("Input token throughput (tok/s):", per_second(input as f64));
-        table += &decimal("Output token throughput (tok/s):", per_second(output as f64));
-        table += &decimal("Peak output token throughput (tok/s):", Some(peaks.0 as f64));
-        table += &line("Peak concurrent requests:", &peaks.1.to_string());
-        table += &decimal(
-            "Total token throughput (tok/s):",
-            per_second((input + output) as f64),
-        );
-        table += &decimal("Concurrency:", per_second(latencies));
-
-        list.put("duration", "s", Some(seconds), sent);
-        list.count("completed", "requests", completed as u64, sent);
-        list.count("total_input_tokens", "tok", input, completed);
-        list.count("total_input_text_tokens", "tok", input, completed);
-        list.count("total_input_vision_tokens", "tok", 0, completed);
-        list.count("total_output_tokens", "tok", output, completed);
-        list.count("total_output_tokens_retokenized", "tok", retokenized, completed);
-        list.put(
-            "request_throughput",
-            "req/s",
-            per_second(completed as f64),
-            completed,
-        );
-        list.put("input_throughput", "tok/s", per_second(input as f64), completed);
-        list.put("output_throughput", "tok/s", per_second(output as f64), completed);
-        list.put(
-            "total_throughput",
-            "tok/s",
-            per_second((input + output) as f64),
-            completed,
-        );
+        report.table += &line("Backend:", BACKEND);
+        report.table += &line("Traffic request rate:", &rate_text);
+        report.table += &line("Max request concurrency:", &limit_text);
+        report.add_values(&VALUES, &totals);
         if !options.goodput.is_empty() {
-            goodput(served, options, seconds, (&mut list, &mut table));
+            add_goodput(&self.served, options, &totals, &mut report);
         }
-        let e2e = served.sample(|output| Some(output.latency as f64));
-        let ttft = served.sample(|output| Some(output.ttft as f64));
-        let tpot = served.sample(ServedRequest::tpot);
-        let itl = self.served.take_gaps();
-        block(&mut table, "End-to-End Latency", "E2E Latency", &e2e, None);
-        block(&mut table, "Time to First Token", "TTFT", &ttft, Some(0.0));
-        let title = "Time per Output Token (excl. 1st token)";
-        block(&mut table, title, "TPOT", &tpot, Some(0.0));
-        block(&mut table, "Inter-Token Latency", "ITL", &itl, Some(0.0));
-        table += &decimal("Max ITL (ms):", Some(itl.max().unwrap_or(0.0)));
-        table += &"=".repeat(50);
-        table.push('\n');
-        for (key, sample, empty) in [
-            ("e2e_latency", &e2e, None),
-            ("ttft", &ttft, Some(0.0)),
-            ("tpot", &tpot, Some(0.0)),
-            ("itl", &itl, Some(0.0)),
-        ] {
-            let stats = [
-                ("mean", sample.mean()),
-                ("median", sample.percentile(50.0)),
-                ("std", sample.std()),
-                ("p90", sample.percentile(90.0)),
-                ("p95", sample.percentile(95.0)),
-                ("p99", sample.percentile(99.0)),
-            ];
-            for (stat, value) in stats {
-                list.put(&format!("{stat}_{key}_ms"), "ms", value.or(empty), sample.len());
+        let notes = self.notes();
+        for latency in self.latencies() {
+            report.add_latency(&latency, &PERCENTILES);
+            if latency.key == "itl" {
+                report.table += &decimal("Max ITL (ms):", Some(latency.sample.max().unwrap_or(0.0)));
             }
         }
-        list.put("concurrency", "requests", per_second(latencies), completed);
-        list.put(
-            "max_output_tokens_per_s",
-            "tok/s",
-            Some(peaks.0 as f64),
-            completed,
-        );
-        list.count("max_concurrent_requests", "requests", peaks.1, completed);
-        list.object.insert("backend".into(), "sglang-oai-chat".into());
         let rate = request_rate.map_or_else(|| "inf".into(), |rate| number(Some(rate)));
-        list.object.insert("request_rate".into(), rate);
-        list.object.insert("max_concurrency".into(), limit.into());
-        list.object.insert("accept_length".into(), number(None));
-        let notes = self.notes();
-        ToolResult {
-            metrics: list,
-            table,
-            notes,
-        }
+        report.list.object.extend([
+            ("backend".to_owned(), BACKEND.into()),
+            ("request_rate".to_owned(), rate),
+            ("max_concurrency".to_owned(), limit.into()),
+            ("accept_length".to_owned(), number(None)),
+        ]);
+        report.close(notes)
+    }
+
+    /// Takes the latencies out of the requests.
+    fn latencies(&mut self) -> [ServedLatency; 4] {
+        let itl = self.served.take_gaps();
+        let latency = |key, name, title, sample, empty| ServedLatency {
+            key,
+            name,
+            title,
+            sample,
+            empty,
+        };
+        let sample = |time: fn(&ServedRequest) -> Option<f64>| self.served.sample(time);
+        let zero = Some(0.0);
+        [
+            latency(
+                "e2e_latency",
+                "E2E Latency",
+                "End-to-End Latency",
+                sample(|request| Some(request.latency as f64)),
+                None,
+            ),
+            latency(
+                "ttft",
+                "TTFT",
+                "Time to First Token",
+                sample(|request| Some(request.ttft as f64)),
+                zero,
+            ),
+            latency(
+                "tpot",
+                "TPOT",
+                "Time per Output Token (excl. 1st token)",
+                sample(ServedRequest::tpot),
+                zero,
+            ),
+            latency("itl", "ITL", "Inter-Token Latency", itl, zero),
+        ]
     }
 
     fn notes(&self) -> Notes {
@@ -230,69 +210,41 @@ impl Sglang {
     }
 }
 
-fn block(table: &mut String, title: &str, name: &str, sample: &Sample, empty: Option<f64>) {
-    table.push_str(&rule(title, '-'));
-    let stats = [
-        ("Mean", sample.mean()),
-        ("Median", sample.percentile(50.0)),
-        ("P90", sample.percentile(90.0)),
-        ("P95", sample.percentile(95.0)),
-        ("P99", sample.percentile(99.0)),
-    ];
-    for (label, value) in stats {
-        table.push_str(&decimal(&format!("{label} {name} (ms):"), value.or(empty)));
-    }
-}
-
 /// Adds the goodput: requests that met every threshold, out of all that were sent.
-fn goodput(served: &Served, options: &Options, seconds: f64, (list, table): (&mut MetricList, &mut String)) {
-    let sent = served.answered.len() + served.failed;
-    let met = |metric: &str, output: &ServedRequest| {
-        let nanos = match metric {
-            "ttft" => output.ttft as f64,
-            "tpot" => output.tpot().unwrap_or(0.0),
-            _ => output.latency as f64,
-        };
-        options.threshold(metric).is_none_or(|bound| nanos / 1e6 <= bound)
+fn add_goodput(served: &Served, options: &ViewOptions, totals: &ServedTotals, report: &mut ServedReport) {
+    let ServedReport { list, table } = report;
+    let sent = totals.sent();
+    let met = |threshold: &Threshold, request: &ServedRequest| {
+        request.goodput_nanos(&threshold.metric) / 1e6 <= threshold.value
     };
-    let metrics = || options.goodput.iter().map(|threshold| threshold.metric.as_str());
-    let good = served
-        .answered
-        .iter()
-        .filter(|output| metrics().all(|metric| met(metric, output)));
+    let good = served.answered.iter().filter(|request| {
+        let mut thresholds = options.goodput.iter();
+        thresholds.all(|threshold| met(threshold, request))
+    });
     let good = good.count();
     let share = |count: usize| (sent > 0).then(|| count as f64 / sent as f64);
-    list.put("request_goodput", "req/s", rate(good as f64, seconds), sent);
+    let percent = |count: usize| share(count).map(|share| share * 100.0);
+    let per_second = rate(good as f64, totals.seconds);
+    list.put("request_goodput", "req/s", per_second, sent);
     list.put("slo_attainment", "", share(good), sent);
-    let slos: Vec<String> = options
+    let slos = options
         .goodput
         .iter()
-        .map(|threshold| format!("{}:{}", threshold.metric, threshold.value))
-        .collect();
-    table.push_str(&rule("Goodput", '-'));
-    table.push_str(&line("SLOs (ms):", &slos.join(" ")));
-    table.push_str(&decimal("Request goodput (req/s):", rate(good as f64, seconds)));
-    table.push_str(&decimal(
-        "SLO attainment (%):",
-        share(good).map(|share| share * 100.0),
-    ));
-    let mut attained = serde_json::Map::new();
-    for metric in metrics() {
-        let count = served
-            .answered
-            .iter()
-            .filter(|output| met(metric, output))
-            .count();
-        attained.insert(metric.to_owned(), number(share(count)));
-        let label = format!("{} SLO attainment (%):", metric.to_uppercase());
-        table.push_str(&decimal(&label, share(count).map(|share| share * 100.0)));
+        .map(|threshold| format!("{}:{}", threshold.metric, threshold.value));
+    *table += &rule("Goodput", '-');
+    *table += &line("SLOs (ms):", &slos.collect::<Vec<_>>().join(" "));
+    *table += &decimal("Request goodput (req/s):", per_second);
+    *table += &decimal("SLO attainment (%):", percent(good));
+    let (mut attained, mut bounds) = (Map::new(), Map::new());
+    for threshold in &options.goodput {
+        let answered = served.answered.iter();
+        let count = answered.filter(|request| met(threshold, request)).count();
+        attained.insert(threshold.metric.clone(), number(share(count)));
+        bounds.insert(threshold.metric.clone(), threshold.value.into());
+        let label = format!("{} SLO attainment (%):", threshold.metric.to_uppercase());
+        *table += &decimal(&label, percent(count));
     }
     list.object
         .insert("slo_attainment_by_metric".into(), attained.into());
-    let bounds: serde_json::Map<_, _> = options
-        .goodput
-        .iter()
-        .map(|threshold| (threshold.metric.clone(), json!(threshold.value)))
-        .collect();
     list.object.insert("goodput_slos_ms".into(), bounds.into());
 }

@@ -8,18 +8,18 @@ use crate::table::grouped;
 /// Counts of both sides, for answered requests where both are known.
 #[derive(Debug, Default)]
 pub(crate) struct TokenCounts {
-    prompts: Sides,
-    answers: Sides,
+    prompts: CountPair,
+    answers: CountPair,
 }
 
 #[derive(Debug, Default)]
-struct Sides {
+struct CountPair {
     client: u64,
     server: u64,
     requests: u64,
 }
 
-impl Sides {
+impl CountPair {
     fn add(&mut self, client: u64, server: u32) {
         self.client += client;
         self.server += u64::from(server);

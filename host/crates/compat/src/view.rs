@@ -8,9 +8,9 @@ use crate::aiperf::Aiperf;
 use crate::genai_perf::GenaiPerf;
 use crate::guidellm::Guidellm;
 use crate::inference_perf::InferencePerf;
-use crate::options::{Options, OptionsError};
+use crate::options::{OptionsError, ViewOptions};
+use crate::report::Notes;
 use crate::report::ViewReport;
-use crate::report::{MetricList, Notes};
 use crate::sglang::Sglang;
 use crate::tokens::TokenCounts;
 use crate::tool::Tool;
@@ -25,9 +25,9 @@ use crate::vllm::Vllm;
 #[derive(Debug)]
 pub struct View {
     tool: Tool,
-    options: Options,
+    options: ViewOptions,
     state: ToolState,
-    seen: RunFacts,
+    seen: ViewFacts,
 }
 
 #[derive(Debug)]
@@ -40,17 +40,9 @@ enum ToolState {
     Aiperf(Aiperf),
 }
 
-/// Result of a tool's calculation.
-#[derive(Debug)]
-pub(crate) struct ToolResult {
-    pub(crate) metrics: MetricList,
-    pub(crate) table: String,
-    pub(crate) notes: Notes,
-}
-
 /// Facts about the run that no tool considers, reported as notes.
 #[derive(Debug, Default)]
-struct RunFacts {
+struct ViewFacts {
     drained: u64,
     never_sent: u64,
     truncated: u64,
@@ -68,7 +60,7 @@ impl View {
     /// # Errors
     ///
     /// Returns an error if the tool does not support an option.
-    pub fn new(tool: Tool, options: Options) -> Result<Self, OptionsError> {
+    pub fn new(tool: Tool, options: ViewOptions) -> Result<Self, OptionsError> {
         options.check(tool)?;
         let state = match tool {
             Tool::Vllm => ToolState::Vllm(Vllm::default()),
@@ -82,7 +74,7 @@ impl View {
             tool,
             options,
             state,
-            seen: RunFacts::default(),
+            seen: ViewFacts::default(),
         })
     }
 
@@ -115,7 +107,7 @@ impl View {
 
     /// Returns what the tool would have reported.
     pub fn finish(self) -> ViewReport {
-        let options = &Options {
+        let options = &ViewOptions {
             max_concurrency: self.seen.max_concurrency(&self.options),
             ..self.options
         };
@@ -139,7 +131,7 @@ impl View {
     }
 }
 
-impl RunFacts {
+impl ViewFacts {
     fn look(&mut self, record: &RequestRecord) {
         let truncated = matches!(
             record.status,
@@ -160,13 +152,13 @@ impl RunFacts {
     }
 
     /// Returns the session rate if it is also the request rate.
-    fn request_rate(&self, options: &Options) -> Option<f64> {
+    fn request_rate(&self, options: &ViewOptions) -> Option<f64> {
         options.session_rate.filter(|_| self.session_requests <= 1)
     }
 
     /// Returns the limit on concurrent requests. A number of concurrent sessions is one if each
     /// session is one request.
-    fn max_concurrency(&self, options: &Options) -> Option<u32> {
+    fn max_concurrency(&self, options: &ViewOptions) -> Option<u32> {
         let sessions = options.concurrent_sessions.filter(|_| self.session_requests <= 1);
         match (options.max_concurrency, sessions) {
             (Some(limit), Some(sessions)) => Some(limit.min(sessions)),
@@ -174,7 +166,7 @@ impl RunFacts {
         }
     }
 
-    fn add_to(&self, tool: Tool, options: &Options, notes: &mut Notes) {
+    fn add_to(&self, tool: Tool, options: &ViewOptions, notes: &mut Notes) {
         notes.add(&format!(
             "A view applies the arithmetic of {tool} to the answers that this host received; it does not reproduce that tool's client: its connections, its queue, its reads."
         ));

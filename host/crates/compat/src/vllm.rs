@@ -5,7 +5,7 @@
 //!
 //! * The clock starts just before `session.post`, after the semaphore of `--max-concurrency`:
 //!   waiting for a connection, TCP and TLS are inside. Here: when a client took the request up.
-//! * First token: the first event whose `choices` is not empty, even if it says only a role. ITL:
+//! * First token: the first event whose `choices` is not empty, even if it has only a role. ITL:
 //!   the gaps between all such events, the one with the finish reason included. Latency ends with
 //!   the last of them; the usage event and `[DONE]` do not count. (Versions before "only token
 //!   chunks advance the request end" let the usage event extend it.)
@@ -20,19 +20,32 @@
 //! * Throughput: over the time from the start of the sending loop to the end of the last request,
 //!   failed ones included.
 //! * A request succeeds if one such event came and HTTP ended well. An `error` event inside the
-//!   stream is not looked at.
+//!   stream is ignored.
 
 use veeksha_model::{ChunkKind, RequestRecord};
 
 use crate::answer::{self, Ending};
-use crate::options::Options;
-use crate::report::{MetricList, Notes, number};
-use crate::served::{AnswerTimes, Peak, Served, rate};
-use crate::table::{decimal, line, rule};
-use crate::view::ToolResult;
+use crate::options::ViewOptions;
+use crate::report::{Notes, ToolResult, number};
+use crate::served::{AnswerTimes, Peak, Served, ServedRequest, rate};
+use crate::served_report::{
+    COMPLETED, DURATION, FAILED, INPUT_TOKENS, OUTPUT_THROUGHPUT, OUTPUT_TOKENS, PEAK_OUTPUT_THROUGHPUT,
+    PEAK_REQUESTS, REQUEST_THROUGHPUT, ServedFormula, ServedLatency, ServedReport, ServedTotals, ServedValue,
+    TOTAL_THROUGHPUT,
+};
+use crate::table::{decimal, line};
 
 /// Default of `--metric-percentiles`.
 const PERCENTILES: [f64; 1] = [99.0];
+
+const DECIMAL_PEAK_REQUESTS: ServedValue = ServedValue {
+    formula: ServedFormula::DecimalCount(|totals| totals.peak_requests),
+    ..PEAK_REQUESTS
+};
+const TOTAL_TOKEN_THROUGHPUT: ServedValue = ServedValue {
+    key: "total_token_throughput",
+    ..TOTAL_THROUGHPUT
+};
 
 #[derive(Debug, Default)]
 pub(crate) struct Vllm {
@@ -78,126 +91,94 @@ impl Vllm {
         self.served.answer(answered, chunks().map(|chunk| chunk.at));
     }
 
-    pub(crate) fn finish(mut self, options: &Options, request_rate: Option<f64>) -> ToolResult {
-        let served = &self.served;
-        let seconds = served.seconds_since_zero();
-        let completed = served.answered.len();
-        let (input, output) = (
-            served.sum(|output| output.prompt),
-            served.sum(|output| output.output),
-        );
-        let good = good(served, options);
-        let per_second = |count: f64| rate(count, seconds);
-        let peaks = (served.peak_chunks(), served.peak_requests(Peak::PerSecond));
-
-        let mut list = MetricList::default();
-        let mut table = rule(" Serving Benchmark Result ", '=');
-        table += &line("Successful requests:", &completed.to_string());
-        table += &line("Failed requests:", &served.failed.to_string());
+    pub(crate) fn finish(mut self, options: &ViewOptions, request_rate: Option<f64>) -> ToolResult {
+        let totals = ServedTotals::of(&self.served, self.served.seconds_since_zero());
+        let mut report = ServedReport::new();
+        report.add_values(&[COMPLETED, FAILED], &totals);
         if let Some(limit) = options.max_concurrency {
-            table += &line("Maximum request concurrency:", &limit.to_string());
+            report.table += &line("Maximum request concurrency:", &limit.to_string());
         }
         if request_rate.is_some() {
-            table += &decimal("Request rate configured (RPS):", request_rate);
+            report.table += &decimal("Request rate configured (RPS):", request_rate);
         }
-        table += &decimal("Benchmark duration (s):", Some(seconds));
-        table += &line("Total input tokens:", &input.to_string());
-        table += &line("Total generated tokens:", &output.to_string());
-        table += &decimal("Request throughput (req/s):", per_second(completed as f64));
-        if let Some(good) = good {
-            table += &decimal("Request goodput (req/s):", per_second(good as f64));
-        }
-        table += &decimal("Output token throughput (tok/s):", per_second(output as f64));
-        table += &decimal("Peak output token throughput (tok/s):", Some(peaks.0 as f64));
-        table += &decimal("Peak concurrent requests:", Some(peaks.1 as f64));
-        table += &decimal(
-            "Total token throughput (tok/s):",
-            per_second((input + output) as f64),
+        report.add_values(
+            &[DURATION, INPUT_TOKENS, OUTPUT_TOKENS, REQUEST_THROUGHPUT],
+            &totals,
         );
-
-        list.put("duration", "s", Some(seconds), completed + served.failed);
-        list.count(
-            "completed",
-            "requests",
-            completed as u64,
-            completed + served.failed,
-        );
-        list.count(
-            "failed",
-            "requests",
-            served.failed as u64,
-            completed + served.failed,
-        );
-        list.count("total_input_tokens", "tok", input, completed);
-        list.count("total_output_tokens", "tok", output, completed);
-        list.put(
-            "request_throughput",
-            "req/s",
-            per_second(completed as f64),
-            completed,
-        );
-        match good {
-            Some(good) => list.put("request_goodput", "req/s", per_second(good as f64), completed),
+        match good(&self.served, options) {
+            Some(good) => {
+                let good = rate(good as f64, totals.seconds);
+                report.table += &decimal("Request goodput (req/s):", good);
+                report
+                    .list
+                    .put("request_goodput", "req/s", good, totals.completed);
+            }
             None => {
-                list.object.insert("request_goodput".into(), number(None));
+                report.list.object.insert("request_goodput".into(), number(None));
             }
         }
-        list.put("output_throughput", "tok/s", per_second(output as f64), completed);
-        list.put(
-            "total_token_throughput",
-            "tok/s",
-            per_second((input + output) as f64),
-            completed,
+        report.add_values(
+            &[
+                OUTPUT_THROUGHPUT,
+                PEAK_OUTPUT_THROUGHPUT,
+                DECIMAL_PEAK_REQUESTS,
+                TOTAL_TOKEN_THROUGHPUT,
+            ],
+            &totals,
         );
-        list.put(
-            "max_output_tokens_per_s",
-            "tok/s",
-            Some(peaks.0 as f64),
-            completed,
-        );
-        list.count("max_concurrent_requests", "requests", peaks.1, completed);
-        list.object.insert("rtfx".into(), number(Some(0.0)));
-        list.object
-            .insert("num_prompts".into(), (completed + served.failed).into());
         let rate = request_rate.map_or_else(|| "inf".into(), |rate| number(Some(rate)));
-        list.object.insert("request_rate".into(), rate);
-        list.object
-            .insert("max_concurrency".into(), options.max_concurrency.into());
-
-        let ttft = served.sample(|output| Some(output.ttft as f64));
-        let tpot = served.sample(|output| output.tpot());
-        let e2el = served.sample(|output| Some(output.latency as f64));
-        let itl = self.served.take_gaps();
-        let metrics = [
-            ("ttft", "TTFT", "Time to First Token", &ttft),
-            ("tpot", "TPOT", "Time per Output Token (excl. 1st token)", &tpot),
-            ("itl", "ITL", "Inter-token Latency", &itl),
-            ("e2el", "E2EL", "End-to-end Latency", &e2el),
-        ];
+        report.list.object.extend([
+            ("rtfx".to_owned(), number(Some(0.0))),
+            ("num_prompts".to_owned(), totals.sent().into()),
+            ("request_rate".to_owned(), rate),
+            ("max_concurrency".to_owned(), options.max_concurrency.into()),
+        ]);
         let percentiles = match options.percentiles.as_slice() {
             [] => PERCENTILES.as_slice(),
             chosen => chosen,
         };
-        for (key, name, title, sample) in metrics {
-            table += &rule(title, '-');
-            // `np.mean(x or 0)` of an empty list is zero.
-            let mut stat = |stat: &str, label: &str, value: Option<f64>, shown: bool| {
-                let value = Some(value.unwrap_or(0.0));
-                if shown {
-                    table += &decimal(&format!("{label} {name} (ms):"), value);
-                }
-                list.put(&format!("{stat}_{key}_ms"), "ms", value, sample.len());
-            };
-            stat("mean", "Mean", sample.mean(), true);
-            stat("median", "Median", sample.percentile(50.0), true);
-            stat("std", "Std", sample.std(), false);
-            for &p in percentiles {
-                stat(&format!("p{p}"), &format!("P{p}"), sample.percentile(p), true);
-            }
+        let notes = self.notes();
+        for latency in self.latencies() {
+            report.add_latency(&latency, percentiles);
         }
-        table += &"=".repeat(50);
-        table.push('\n');
+        report.close(notes)
+    }
 
+    /// Takes the latencies out of the requests. `np.mean(x or 0)` of an empty list is zero.
+    fn latencies(&mut self) -> [ServedLatency; 4] {
+        let itl = self.served.take_gaps();
+        let latency = |key, name, title, sample| ServedLatency {
+            key,
+            name,
+            title,
+            sample,
+            empty: Some(0.0),
+        };
+        let sample = |time: fn(&ServedRequest) -> Option<f64>| self.served.sample(time);
+        [
+            latency(
+                "ttft",
+                "TTFT",
+                "Time to First Token",
+                sample(|request| Some(request.ttft as f64)),
+            ),
+            latency(
+                "tpot",
+                "TPOT",
+                "Time per Output Token (excl. 1st token)",
+                sample(ServedRequest::tpot),
+            ),
+            latency("itl", "ITL", "Inter-token Latency", itl),
+            latency(
+                "e2el",
+                "E2EL",
+                "End-to-end Latency",
+                sample(|request| Some(request.latency as f64)),
+            ),
+        ]
+    }
+
+    fn notes(&self) -> Notes {
         let mut notes = Notes::default();
         notes.add(
             "vLLM prints the end-to-end block only with --percentile-metrics ttft,tpot,itl,e2el; its default omits e2el.",
@@ -214,28 +195,20 @@ impl Vllm {
             self.error_events,
             "Answers with an error event inside the stream that count as successes, as vLLM ignores such events",
         );
-        ToolResult {
-            metrics: list,
-            table,
-            notes,
-        }
+        notes
     }
 }
 
 /// Counts the requests within all thresholds, if there are any.
-fn good(served: &Served, options: &Options) -> Option<usize> {
+fn good(served: &Served, options: &ViewOptions) -> Option<usize> {
     if options.goodput.is_empty() {
         return None;
     }
-    let within = |metric: &str, nanos: f64| {
+    let is_good = |request: &&ServedRequest| {
         options
-            .threshold(metric)
-            .is_none_or(|bound| nanos / 1e9 <= bound / 1000.0)
+            .goodput
+            .iter()
+            .all(|threshold| request.goodput_nanos(&threshold.metric) / 1e9 <= threshold.value / 1000.0)
     };
-    let good = served.answered.iter().filter(|output| {
-        within("ttft", output.ttft as f64)
-            && within("tpot", output.tpot().unwrap_or(0.0))
-            && within("e2el", output.latency as f64)
-    });
-    Some(good.count())
+    Some(served.answered.iter().filter(is_good).count())
 }

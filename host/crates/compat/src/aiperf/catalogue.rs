@@ -3,11 +3,11 @@
 
 use veeksha_model::Nanos;
 
-use super::facts::Facts;
+use super::facts::RequestFacts;
 
 /// Table of the console that contains a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Group {
+pub(super) enum ConsoleGroup {
     None,
     Default,
     Usage,
@@ -22,17 +22,17 @@ pub(super) struct RecordMetric {
     pub(super) unit: &'static str,
     /// Number of internal units (nanoseconds) per displayed unit.
     pub(super) per: f64,
-    pub(super) kind: Kind,
-    pub(super) group: Group,
+    pub(super) kind: ValueKind,
+    pub(super) group: ConsoleGroup,
     /// Position in the console table.
     pub(super) order: u32,
     /// Formula, in the internal unit.
-    pub(super) of: fn(&Facts) -> Option<f64>,
+    pub(super) of: fn(&RequestFacts) -> Option<f64>,
 }
 
-/// Kind of value, which decides how files write it and which requests have it.
+/// ValueKind of value, which decides how files write it and which requests have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ValueKind {
     /// A floating-point number.
     Real,
     /// An integer, written as such in files.
@@ -45,8 +45,8 @@ pub(super) enum Kind {
 
 impl RecordMetric {
     /// Returns the metric's value for a request, in the displayed unit.
-    pub(super) fn value(&self, facts: &Facts) -> Option<f64> {
-        let exists = facts.error == (self.kind == Kind::Error);
+    pub(super) fn value(&self, facts: &RequestFacts) -> Option<f64> {
+        let exists = facts.error == (self.kind == ValueKind::Error);
         let value = if exists { (self.of)(facts) } else { None };
         value
             .filter(|value| value.is_finite())
@@ -71,12 +71,12 @@ fn apart(server: Option<u32>, client: Option<u64>) -> Option<f64> {
 }
 
 /// (Latency − TTFT) / (OSL − 1), in nanoseconds.
-fn inter_token(facts: &Facts) -> Option<f64> {
+fn inter_token(facts: &RequestFacts) -> Option<f64> {
     let tokens = facts.osl().filter(|&tokens| tokens >= 2)?;
     Some(decode(facts)? / (tokens - 1) as f64)
 }
 
-fn decode(facts: &Facts) -> Option<f64> {
+fn decode(facts: &RequestFacts) -> Option<f64> {
     Some(facts.latency?.checked_sub(facts.ttft?)? as f64)
 }
 
@@ -85,22 +85,22 @@ fn per_second(count: Option<f64>, nanos: Option<f64>) -> Option<f64> {
     Some(count? / (nanos / 1e9))
 }
 
-fn prompt_apart(facts: &Facts) -> Option<f64> {
+fn prompt_apart(facts: &RequestFacts) -> Option<f64> {
     apart(facts.usage.map(|usage| usage.prompt), Some(facts.isl))
 }
 
-fn completion_apart(facts: &Facts) -> Option<f64> {
+fn completion_apart(facts: &RequestFacts) -> Option<f64> {
     let client = facts.osl().filter(|_| facts.counted);
     apart(facts.usage.map(|usage| usage.completion), client)
 }
 
-fn reasoning_apart(facts: &Facts) -> Option<f64> {
+fn reasoning_apart(facts: &RequestFacts) -> Option<f64> {
     let client = facts.reasoning.filter(|_| facts.counted);
     apart(facts.usage.and_then(|usage| usage.reasoning), client)
 }
 
 /// Returns the difference between actual and requested output length, in percent.
-fn length_mismatch(facts: &Facts) -> Option<f64> {
+fn length_mismatch(facts: &RequestFacts) -> Option<f64> {
     let requested = facts
         .requested
         .filter(|&requested| requested > 0)
@@ -110,7 +110,7 @@ fn length_mismatch(facts: &Facts) -> Option<f64> {
 
 /// Returns true if the request counts towards `osl_mismatch_count`: off by more than 5 % of the
 /// requested length or by more than 50 tokens. `None` if no length was requested.
-pub(super) fn length_mismatched(facts: &Facts) -> Option<bool> {
+pub(super) fn length_mismatched(facts: &RequestFacts) -> Option<bool> {
     length_mismatch(facts).filter(|_| !facts.error)?;
     let requested = f64::from(facts.requested?);
     let apart = (facts.osl()? as f64 - requested).abs();
@@ -119,7 +119,7 @@ pub(super) fn length_mismatched(facts: &Facts) -> Option<bool> {
 
 /// Returns true if the request counts towards `usage_discrepancy_count`: one of the server's counts
 /// is off by more than 10 %.
-pub(super) fn usage_discrepant(facts: &Facts) -> Option<bool> {
+pub(super) fn usage_discrepant(facts: &RequestFacts) -> Option<bool> {
     let exists = !facts.error;
     let (prompt, completion) = (prompt_apart(facts).filter(|_| exists)?, completion_apart(facts)?);
     let reasoning = reasoning_apart(facts).unwrap_or(0.0);
@@ -134,9 +134,9 @@ pub(super) fn usage_discrepant(facts: &Facts) -> Option<bool> {
 const fn metric(
     (tag, header): (&'static str, &'static str),
     (unit, per): (&'static str, f64),
-    kind: Kind,
-    (group, order): (Group, u32),
-    of: fn(&Facts) -> Option<f64>,
+    kind: ValueKind,
+    (group, order): (ConsoleGroup, u32),
+    of: fn(&RequestFacts) -> Option<f64>,
 ) -> RecordMetric {
     RecordMetric {
         tag,
@@ -154,50 +154,50 @@ const PER_USER: (&str, f64) = ("tokens/sec/user", 1.0);
 const TOKENS: (&str, f64) = ("tokens", 1.0);
 const MILLIS: (&str, f64) = ("ms", MS);
 const PERCENT: (&str, f64) = ("%", 1.0);
-const HIDDEN: (Group, u32) = (Group::None, 0);
+const HIDDEN: (ConsoleGroup, u32) = (ConsoleGroup::None, 0);
 
 /// All metrics with one value per request.
 pub(super) const RECORD_METRICS: [RecordMetric; 31] = [
     metric(
         ("request_latency", "Request Latency"),
         MILLIS,
-        Kind::Latency,
-        (Group::Default, 300),
+        ValueKind::Latency,
+        (ConsoleGroup::Default, 300),
         |facts| nanos(facts.latency),
     ),
     metric(
         ("time_to_first_token", "Time to First Token"),
         MILLIS,
-        Kind::Latency,
-        (Group::Default, 100),
+        ValueKind::Latency,
+        (ConsoleGroup::Default, 100),
         |facts| nanos(facts.ttft),
     ),
     metric(
         ("time_to_second_token", "Time to Second Token"),
         MILLIS,
-        Kind::Real,
-        (Group::Default, 200),
+        ValueKind::Real,
+        (ConsoleGroup::Default, 200),
         |facts| nanos(facts.second),
     ),
     metric(
         ("time_to_first_output_token", "Time to First Output Token"),
         MILLIS,
-        Kind::Real,
-        (Group::Default, 210),
+        ValueKind::Real,
+        (ConsoleGroup::Default, 210),
         |facts| nanos(facts.first_output),
     ),
     metric(
         ("decode_duration", "Decode Duration"),
         MILLIS,
-        Kind::Latency,
-        (Group::Default, 350),
+        ValueKind::Latency,
+        (ConsoleGroup::Default, 350),
         decode,
     ),
     metric(
         ("inter_token_latency", "Inter Token Latency"),
         MILLIS,
-        Kind::Latency,
-        (Group::Default, 400),
+        ValueKind::Latency,
+        (ConsoleGroup::Default, 400),
         inter_token,
     ),
     metric(
@@ -206,85 +206,85 @@ pub(super) const RECORD_METRICS: [RecordMetric; 31] = [
             "Output Token Throughput Per User",
         ),
         PER_USER,
-        Kind::Real,
-        (Group::Default, 500),
+        ValueKind::Real,
+        (ConsoleGroup::Default, 500),
         |facts| per_second(Some(1.0), inter_token(facts)),
     ),
     metric(
         ("e2e_output_token_throughput", "E2E Output Token Throughput"),
         PER_USER,
-        Kind::Real,
-        (Group::Default, 510),
+        ValueKind::Real,
+        (ConsoleGroup::Default, 510),
         |facts| per_second(tokens(facts.osl()), nanos(facts.latency)),
     ),
     metric(
         ("prefill_throughput_per_user", "Prefill Throughput Per User"),
         PER_USER,
-        Kind::Real,
+        ValueKind::Real,
         HIDDEN,
         |facts| per_second(Some(facts.isl as f64), nanos(facts.ttft)),
     ),
     metric(
         ("output_sequence_length", "Output Sequence Length"),
         TOKENS,
-        Kind::Whole,
-        (Group::Default, 600),
+        ValueKind::Whole,
+        (ConsoleGroup::Default, 600),
         |facts| tokens(facts.osl()),
     ),
     metric(
         ("input_sequence_length", "Input Sequence Length"),
         TOKENS,
-        Kind::Whole,
-        (Group::Default, 700),
+        ValueKind::Whole,
+        (ConsoleGroup::Default, 700),
         |facts| Some(facts.isl as f64),
     ),
     metric(
         ("output_token_count", "Output Token Count"),
         TOKENS,
-        Kind::Whole,
+        ValueKind::Whole,
         HIDDEN,
         |facts| tokens(facts.output.filter(|&output| output > 0)),
     ),
     metric(
         ("reasoning_token_count", "Reasoning Token Count"),
         TOKENS,
-        Kind::Whole,
+        ValueKind::Whole,
         HIDDEN,
         |facts| tokens(facts.reasoning),
     ),
     metric(
         ("error_isl", "Error Input Sequence Length"),
         TOKENS,
-        Kind::Error,
+        ValueKind::Error,
         HIDDEN,
         |facts| Some(facts.isl as f64),
     ),
     metric(
         ("osl_mismatch_diff_pct", "OSL Mismatch Diff %"),
         PERCENT,
-        Kind::Real,
+        ValueKind::Real,
         HIDDEN,
         length_mismatch,
     ),
     metric(
         ("usage_prompt_tokens", "Usage Prompt Tokens"),
         TOKENS,
-        Kind::Whole,
-        (Group::Usage, 1000),
+        ValueKind::Whole,
+        (ConsoleGroup::Usage, 1000),
         |facts| facts.usage.map(|usage| f64::from(usage.prompt)),
     ),
     metric(
         ("usage_completion_tokens", "Usage Completion Tokens"),
         TOKENS,
-        Kind::Whole,
-        (Group::Usage, 1100),
+        ValueKind::Whole,
+        (ConsoleGroup::Usage, 1100),
         |facts| facts.usage.map(|usage| f64::from(usage.completion)),
     ),
     metric(
         ("usage_total_tokens", "Usage Total Tokens"),
         TOKENS,
-        Kind::Whole,
-        (Group::Usage, 1200),
+        ValueKind::Whole,
+        (ConsoleGroup::Usage, 1200),
         |facts| {
             facts
                 .usage
@@ -294,70 +294,70 @@ pub(super) const RECORD_METRICS: [RecordMetric; 31] = [
     metric(
         ("usage_reasoning_tokens", "Usage Reasoning Tokens"),
         TOKENS,
-        Kind::Whole,
-        (Group::Usage, 1110),
+        ValueKind::Whole,
+        (ConsoleGroup::Usage, 1110),
         |facts| facts.usage.and_then(|usage| usage.reasoning).map(f64::from),
     ),
     metric(
         ("usage_prompt_cache_read_tokens", "Usage Prompt Cache Read Tokens"),
         TOKENS,
-        Kind::Whole,
-        (Group::Usage, 1010),
+        ValueKind::Whole,
+        (ConsoleGroup::Usage, 1010),
         |facts| facts.usage.and_then(|usage| usage.cached).map(f64::from),
     ),
     metric(
         ("usage_prompt_tokens_diff_pct", "Usage Prompt Diff %"),
         PERCENT,
-        Kind::Real,
+        ValueKind::Real,
         HIDDEN,
         prompt_apart,
     ),
     metric(
         ("usage_completion_tokens_diff_pct", "Usage Completion Diff %"),
         PERCENT,
-        Kind::Real,
+        ValueKind::Real,
         HIDDEN,
         completion_apart,
     ),
     metric(
         ("usage_reasoning_tokens_diff_pct", "Usage Reasoning Diff %"),
         PERCENT,
-        Kind::Real,
+        ValueKind::Real,
         HIDDEN,
         reasoning_apart,
     ),
     metric(
         ("http_req_connection_reused", "HTTP Connection Reused"),
         ("ratio", 1.0),
-        Kind::Whole,
+        ValueKind::Whole,
         HIDDEN,
         |facts| Some(if facts.reused { 1.0 } else { 0.0 }),
     ),
     metric(
         ("http_req_dns_lookup", "HTTP DNS Lookup"),
         MILLIS,
-        Kind::Real,
+        ValueKind::Real,
         HIDDEN,
         |facts| nanos(facts.dns),
     ),
     metric(
         ("http_req_connecting", "HTTP Connecting"),
         MILLIS,
-        Kind::Real,
+        ValueKind::Real,
         HIDDEN,
         |facts| nanos(facts.connecting),
     ),
     metric(
         ("http_req_waiting", "HTTP Waiting (TTFB)"),
         MILLIS,
-        Kind::Real,
+        ValueKind::Real,
         HIDDEN,
         |facts| nanos(facts.waiting),
     ),
     metric(
         ("http_req_receiving", "HTTP Receiving"),
         MILLIS,
-        Kind::Real,
+        ValueKind::Real,
         HIDDEN,
         |facts| nanos(facts.receiving),
     ),
@@ -366,21 +366,21 @@ pub(super) const RECORD_METRICS: [RecordMetric; 31] = [
     metric(
         ("effective_latency", "Effective Latency (CO-aware)"),
         MILLIS,
-        Kind::Real,
-        (Group::Effective, u32::MAX),
+        ValueKind::Real,
+        (ConsoleGroup::Effective, u32::MAX),
         |facts| Some(facts.end.saturating_sub(facts.issued) as f64),
     ),
     metric(
         ("credit_to_start_latency", "Credit-to-Start Latency"),
         MILLIS,
-        Kind::Real,
+        ValueKind::Real,
         HIDDEN,
         |facts| Some(facts.start.saturating_sub(facts.issued) as f64),
     ),
     metric(
         ("inter_chunk_latency", "Inter Chunk Latency"),
         MILLIS,
-        Kind::Real,
+        ValueKind::Real,
         HIDDEN,
         |_| None,
     ),
@@ -404,7 +404,7 @@ pub(super) fn larger_is_better(tag: &str) -> bool {
 /// Returns the metrics that accept a threshold.
 pub(super) fn with_thresholds() -> impl Iterator<Item = &'static RecordMetric> {
     RECORD_METRICS.iter().filter(|metric| {
-        metric.kind != Kind::Error && metric.tag != INTER_CHUNK && !ISSUED.contains(&metric.tag)
+        metric.kind != ValueKind::Error && metric.tag != INTER_CHUNK && !ISSUED.contains(&metric.tag)
     })
 }
 

@@ -2,12 +2,11 @@
 
 use veeksha_events::Event;
 
-use super::catalogue::Group;
-use super::export::State;
-use crate::options::Options;
-use crate::report::{MetricList, Notes};
+use super::catalogue::ConsoleGroup;
+use super::state::AiperfState;
+use crate::options::ViewOptions;
+use crate::report::{MetricList, Notes, ToolResult};
 use crate::table::{BoxTable, grouped};
-use crate::view::ToolResult;
 
 const COLUMNS: [&str; 7] = ["avg", "min", "max", "p99", "p90", "p50", "std"];
 const TITLE: &str = "NVIDIA AIPerf | LLM Metrics";
@@ -15,7 +14,7 @@ const TITLE: &str = "NVIDIA AIPerf | LLM Metrics";
 /// The view in AIPerf's definitions.
 #[derive(Debug, Default)]
 pub(crate) struct Aiperf {
-    state: State,
+    state: AiperfState,
 }
 
 impl Aiperf {
@@ -23,7 +22,7 @@ impl Aiperf {
         self.state.on(event);
     }
 
-    pub(crate) fn finish(self, options: &Options) -> ToolResult {
+    pub(crate) fn finish(self, options: &ViewOptions) -> ToolResult {
         let mut metrics = self.state.metrics(&options.goodput);
         let mut list = MetricList::default();
         for metric in &metrics {
@@ -44,10 +43,10 @@ impl Aiperf {
         metrics.sort_by_key(|metric| if metric.order == 0 { u32::MAX } else { metric.order });
         let mut table = String::new();
         let groups = [
-            (Group::Effective, "Effective"),
-            (Group::Active, "Active"),
-            (Group::Usage, "Usage"),
-            (Group::Default, ""),
+            (ConsoleGroup::Effective, "Effective"),
+            (ConsoleGroup::Active, "Active"),
+            (ConsoleGroup::Usage, "Usage"),
+            (ConsoleGroup::Default, ""),
         ];
         for (group, name) in groups {
             let title = if name.is_empty() {

@@ -4,18 +4,18 @@
 use veeksha_model::Nanos;
 use veeksha_stats::StepCurve;
 
-use super::catalogue::Group;
-use super::facts::Facts;
-use super::results::{Metric, Stats};
+use super::catalogue::ConsoleGroup;
+use super::facts::RequestFacts;
+use super::results::{AiperfMetric, Stats};
 use crate::sample::GapPool;
 
 /// Above this number of gaps the tokens of a request are spread evenly over its decoding, as AIPerf
 /// does where its list backend keeps no single gaps: exact curves need some hundred bytes per gap.
 const MOST_GAPS: usize = 2_000_000;
 
-/// Curves of all requests; rates in tokens per nanosecond.
+/// LoadCurves of all requests; rates in tokens per nanosecond.
 #[derive(Debug, Default)]
-pub(super) struct Curves {
+pub(super) struct LoadCurves {
     concurrency: StepCurve,
     decoding: StepCurve,
     prefilling: StepCurve,
@@ -25,9 +25,9 @@ pub(super) struct Curves {
     in_flight: StepCurve,
 }
 
-impl Curves {
-    pub(super) fn of(all: &[Facts], gaps: &GapPool) -> Curves {
-        let mut curves = Curves::default();
+impl LoadCurves {
+    pub(super) fn of(all: &[RequestFacts], gaps: &GapPool) -> LoadCurves {
+        let mut curves = LoadCurves::default();
         let by_gap = gaps.len() > 0 && gaps.len() <= MOST_GAPS;
         for facts in all {
             curves.add(facts, by_gap.then_some(gaps));
@@ -35,7 +35,7 @@ impl Curves {
         curves
     }
 
-    fn add(&mut self, facts: &Facts, gaps: Option<&GapPool>) {
+    fn add(&mut self, facts: &RequestFacts, gaps: Option<&GapPool>) {
         let (start, end) = (facts.start, facts.end);
         self.concurrency.add(start, end, 1.0);
         let Some(first) = facts.generation_start() else {
@@ -87,154 +87,201 @@ impl Curves {
     }
 
     /// Returns all metrics within a window.
-    pub(super) fn metrics(&self, from: Nanos, to: Nanos) -> Vec<Metric> {
+    pub(super) fn metrics(&self, from: Nanos, to: Nanos) -> Vec<AiperfMetric> {
         if self.concurrency.steps().is_empty() {
             return Vec::new();
         }
-        let plain = |curve: &StepCurve| Weighted::of(curve.pieces(from, to));
-        let over = |rate: &StepCurve, users: &StepCurve| {
-            let pieces = pairs(rate, users, from, to);
-            let each = |(length, rate, users): (u64, f64, f64)| {
-                (length, if users > 0.0 { rate / users } else { 0.0 })
-            };
-            Weighted::of(pieces.into_iter().map(each))
+        let metric = |metric: &CurveMetric| AiperfMetric {
+            tag: metric.tag.to_owned(),
+            header: metric.header.to_owned(),
+            unit: metric.unit,
+            stats: self.weighted(metric.formula, from, to).stats(metric.scale),
+            group: metric.group,
+            order: u32::MAX,
         };
-        let active = |rate: &StepCurve, mask: &StepCurve, per_user: bool| {
-            let pieces = pairs(rate, mask, from, to);
-            let while_active = pieces.into_iter().filter(|piece| piece.2 > 0.0);
-            let each =
-                |(length, rate, users): (u64, f64, f64)| (length, if per_user { rate / users } else { rate });
-            Weighted::of(while_active.map(each))
-        };
-        let (tokens, user) = ("tokens/sec", "tokens/sec/user");
-        let (effective, whole) = (Group::Effective, 1.0);
-        let second = 1e9;
-        let rows = [
-            (
-                "effective_concurrency",
-                "Effective Concurrency",
-                "requests",
-                whole,
-                plain(&self.concurrency),
-                effective,
-            ),
-            (
-                "effective_decode_throughput",
-                "Effective Decode Throughput",
-                tokens,
-                second,
-                plain(&self.decode),
-                effective,
-            ),
-            (
-                "effective_prefill_throughput",
-                "Effective Prefill Throughput",
-                tokens,
-                second,
-                plain(&self.prefill),
-                effective,
-            ),
-            (
-                "effective_decode_concurrency",
-                "Effective Decode Concurrency",
-                "requests",
-                whole,
-                plain(&self.decoding),
-                effective,
-            ),
-            (
-                "effective_prefill_concurrency",
-                "Effective Prefill Concurrency",
-                "requests",
-                whole,
-                plain(&self.prefilling),
-                effective,
-            ),
-            (
-                "effective_total_throughput",
-                "Effective Total Throughput",
-                tokens,
-                second,
-                plain(&self.total),
-                effective,
-            ),
-            (
-                "effective_decode_throughput_per_user",
-                "Effective Decode Throughput Per User",
-                user,
-                second,
-                over(&self.decode, &self.decoding),
-                effective,
-            ),
-            (
-                "effective_prefill_throughput_per_user",
-                "Effective Prefill Throughput Per User",
-                user,
-                second,
-                over(&self.prefill, &self.prefilling),
-                effective,
-            ),
-            (
-                "tokens_in_flight",
-                "Tokens In Flight",
-                "tokens",
-                whole,
-                plain(&self.in_flight),
-                effective,
-            ),
-            (
-                "active_decode_throughput",
-                "Active Decode Throughput",
-                tokens,
-                second,
-                active(&self.decode, &self.decoding, false),
-                Group::Active,
-            ),
-            (
-                "active_prefill_throughput",
-                "Active Prefill Throughput",
-                tokens,
-                second,
-                active(&self.prefill, &self.prefilling, false),
-                Group::Active,
-            ),
-            (
-                "active_decode_throughput_per_user",
-                "Active Decode Throughput Per User",
-                user,
-                second,
-                active(&self.decode, &self.decoding, true),
-                Group::Active,
-            ),
-            (
-                "active_prefill_throughput_per_user",
-                "Active Prefill Throughput Per User",
-                user,
-                second,
-                active(&self.prefill, &self.prefilling, true),
-                Group::Active,
-            ),
-            (
-                "active_total_throughput",
-                "Active Total Throughput",
-                tokens,
-                second,
-                active(&self.total, &self.concurrency, false),
-                Group::Active,
-            ),
-        ];
-        rows.into_iter()
-            .map(|(tag, header, unit, scale, weighted, group)| Metric {
-                tag: tag.to_owned(),
-                header: header.to_owned(),
-                unit,
-                stats: weighted.stats(scale),
-                group,
-                order: u32::MAX,
-            })
-            .collect()
+        CURVE_METRICS.iter().map(metric).collect()
+    }
+
+    /// Returns the values of a formula in a window.
+    fn weighted(&self, formula: CurveFormula, from: Nanos, to: Nanos) -> WeightedValues {
+        match formula {
+            CurveFormula::Plain(curve) => WeightedValues::of(curve(self).pieces(from, to)),
+            CurveFormula::PerUser(rate, users) => {
+                let each = |(length, rate, users): (u64, f64, f64)| {
+                    (length, if users > 0.0 { rate / users } else { 0.0 })
+                };
+                WeightedValues::of(pairs(rate(self), users(self), from, to).into_iter().map(each))
+            }
+            CurveFormula::Active(rate, mask) => {
+                let pieces = pairs(rate(self), mask(self), from, to).into_iter();
+                let active = pieces.filter(|piece| piece.2 > 0.0);
+                WeightedValues::of(active.map(|(length, rate, _)| (length, rate)))
+            }
+            CurveFormula::ActivePerUser(rate, users) => {
+                let pieces = pairs(rate(self), users(self), from, to).into_iter();
+                let active = pieces.filter(|piece| piece.2 > 0.0);
+                WeightedValues::of(active.map(|(length, rate, users)| (length, rate / users)))
+            }
+        }
     }
 }
+
+type CurveOf = fn(&LoadCurves) -> &StepCurve;
+
+/// Formula of a time-weighted metric.
+#[derive(Clone, Copy)]
+enum CurveFormula {
+    Plain(CurveOf),
+    /// A rate per user; 0 without users.
+    PerUser(CurveOf, CurveOf),
+    /// A rate while the second curve is positive.
+    Active(CurveOf, CurveOf),
+    /// A rate per user while there are users.
+    ActivePerUser(CurveOf, CurveOf),
+}
+
+/// A time-weighted metric.
+struct CurveMetric {
+    tag: &'static str,
+    header: &'static str,
+    unit: &'static str,
+    /// Displayed units per internal unit: rates are per nanosecond.
+    scale: f64,
+    group: ConsoleGroup,
+    formula: CurveFormula,
+}
+
+const TOKENS: &str = "tokens/sec";
+const PER_USER: &str = "tokens/sec/user";
+
+const fn level(tag: &'static str, header: &'static str, unit: &'static str, curve: CurveOf) -> CurveMetric {
+    CurveMetric {
+        tag,
+        header,
+        unit,
+        scale: 1.0,
+        group: ConsoleGroup::Effective,
+        formula: CurveFormula::Plain(curve),
+    }
+}
+
+const fn rate(
+    tag: &'static str,
+    header: &'static str,
+    unit: &'static str,
+    group: ConsoleGroup,
+    formula: CurveFormula,
+) -> CurveMetric {
+    CurveMetric {
+        tag,
+        header,
+        unit,
+        scale: 1e9,
+        group,
+        formula,
+    }
+}
+
+const CONCURRENCY: CurveOf = |curves| &curves.concurrency;
+const DECODING: CurveOf = |curves| &curves.decoding;
+const PREFILLING: CurveOf = |curves| &curves.prefilling;
+const DECODE: CurveOf = |curves| &curves.decode;
+const PREFILL: CurveOf = |curves| &curves.prefill;
+const TOTAL: CurveOf = |curves| &curves.total;
+
+const CURVE_METRICS: [CurveMetric; 14] = [
+    level(
+        "effective_concurrency",
+        "Effective Concurrency",
+        "requests",
+        CONCURRENCY,
+    ),
+    rate(
+        "effective_decode_throughput",
+        "Effective Decode Throughput",
+        TOKENS,
+        ConsoleGroup::Effective,
+        CurveFormula::Plain(DECODE),
+    ),
+    rate(
+        "effective_prefill_throughput",
+        "Effective Prefill Throughput",
+        TOKENS,
+        ConsoleGroup::Effective,
+        CurveFormula::Plain(PREFILL),
+    ),
+    level(
+        "effective_decode_concurrency",
+        "Effective Decode Concurrency",
+        "requests",
+        DECODING,
+    ),
+    level(
+        "effective_prefill_concurrency",
+        "Effective Prefill Concurrency",
+        "requests",
+        PREFILLING,
+    ),
+    rate(
+        "effective_total_throughput",
+        "Effective Total Throughput",
+        TOKENS,
+        ConsoleGroup::Effective,
+        CurveFormula::Plain(TOTAL),
+    ),
+    rate(
+        "effective_decode_throughput_per_user",
+        "Effective Decode Throughput Per User",
+        PER_USER,
+        ConsoleGroup::Effective,
+        CurveFormula::PerUser(DECODE, DECODING),
+    ),
+    rate(
+        "effective_prefill_throughput_per_user",
+        "Effective Prefill Throughput Per User",
+        PER_USER,
+        ConsoleGroup::Effective,
+        CurveFormula::PerUser(PREFILL, PREFILLING),
+    ),
+    level("tokens_in_flight", "Tokens In Flight", "tokens", |curves| {
+        &curves.in_flight
+    }),
+    rate(
+        "active_decode_throughput",
+        "Active Decode Throughput",
+        TOKENS,
+        ConsoleGroup::Active,
+        CurveFormula::Active(DECODE, DECODING),
+    ),
+    rate(
+        "active_prefill_throughput",
+        "Active Prefill Throughput",
+        TOKENS,
+        ConsoleGroup::Active,
+        CurveFormula::Active(PREFILL, PREFILLING),
+    ),
+    rate(
+        "active_decode_throughput_per_user",
+        "Active Decode Throughput Per User",
+        PER_USER,
+        ConsoleGroup::Active,
+        CurveFormula::ActivePerUser(DECODE, DECODING),
+    ),
+    rate(
+        "active_prefill_throughput_per_user",
+        "Active Prefill Throughput Per User",
+        PER_USER,
+        ConsoleGroup::Active,
+        CurveFormula::ActivePerUser(PREFILL, PREFILLING),
+    ),
+    rate(
+        "active_total_throughput",
+        "Active Total Throughput",
+        TOKENS,
+        ConsoleGroup::Active,
+        CurveFormula::Active(TOTAL, CONCURRENCY),
+    ),
+];
 
 /// Merges two curves into pieces of constant values: duration and both values.
 fn pairs(a: &StepCurve, b: &StepCurve, from: Nanos, to: Nanos) -> Vec<(u64, f64, f64)> {
@@ -261,16 +308,16 @@ fn pairs(a: &StepCurve, b: &StepCurve, from: Nanos, to: Nanos) -> Vec<(u64, f64,
 }
 
 /// Pieces of a curve by value, weighted by duration: `compute_time_weighted_stats`.
-struct Weighted(Vec<(f64, f64)>);
+struct WeightedValues(Vec<(f64, f64)>);
 
-impl Weighted {
-    fn of(pieces: impl Iterator<Item = (u64, f64)>) -> Weighted {
+impl WeightedValues {
+    fn of(pieces: impl Iterator<Item = (u64, f64)>) -> WeightedValues {
         let mut pieces: Vec<(f64, f64)> = pieces
             .filter(|piece| piece.0 > 0)
             .map(|(length, value)| (value, length as f64))
             .collect();
         pieces.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-        Weighted(pieces)
+        WeightedValues(pieces)
     }
 
     /// Returns the statistics; all are 0 without duration, as in AIPerf.
@@ -328,7 +375,7 @@ mod tests {
     fn percentiles_are_weighted_by_time() {
         // 1 for 6, 5 for 3, 9 for 1: mean (6 + 15 + 9) / 10 = 3; half of the time at most 1, 90 %
         // at most 5.
-        let stats = Weighted::of([(6, 1.0), (1, 9.0), (3, 5.0)].into_iter()).stats(1.0);
+        let stats = WeightedValues::of([(6, 1.0), (1, 9.0), (3, 5.0)].into_iter()).stats(1.0);
         assert_eq!(
             (stats.avg, stats.min, stats.max),
             (Some(3.0), Some(1.0), Some(9.0))
@@ -340,7 +387,7 @@ mod tests {
     }
 
     /// Taken up at 0, first content at 100 ms, last and end at 300 ms; 20 tokens in, 5 out.
-    fn one(by_gap: bool) -> Curves {
+    fn one(by_gap: bool) -> LoadCurves {
         let request = Request {
             prompt: 20,
             ..Request::default()
@@ -349,8 +396,8 @@ mod tests {
             .content(&[100.0, 150.0, 200.0, 250.0, 300.0])
             .output(5, true);
         let mut gaps = GapPool::default();
-        let facts = Facts::of(&record(&request), &mut gaps);
-        let mut curves = Curves::default();
+        let facts = RequestFacts::of(&record(&request), &mut gaps);
+        let mut curves = LoadCurves::default();
         curves.add(&facts, by_gap.then_some(&gaps));
         curves
     }

@@ -9,7 +9,7 @@ use crate::sample::GapPool;
 
 /// One request; instants in nanoseconds since the run's zero, durations in nanoseconds.
 #[derive(Clone, Debug)]
-pub(super) struct Facts {
+pub(super) struct RequestFacts {
     /// `credit_issued_ns`: the dispatch by the load generator.
     pub(super) issued: Nanos,
     /// `request_start_ns`.
@@ -41,9 +41,9 @@ pub(super) struct Facts {
     pub(super) gaps: Range<usize>,
 }
 
-impl Facts {
+impl RequestFacts {
     /// Reads the facts from a record and appends the gaps to the pool.
-    pub(super) fn of(record: &RequestRecord, pool: &mut GapPool) -> Facts {
+    pub(super) fn of(record: &RequestRecord, pool: &mut GapPool) -> RequestFacts {
         let start = answer::pickup_time(record);
         let content = || record.chunks.iter().filter(|chunk| chunk.kind.is_generated());
         let error = answer::ending(record) != Ending::Answered || content().next().is_none();
@@ -75,7 +75,7 @@ impl Facts {
         let reads = record.chunks.iter().filter(|chunk| !chunk.merged).count();
         let last = record.chunks.last().map(|chunk| chunk.at);
         let pickup_time = record.first_byte_at;
-        Facts {
+        RequestFacts {
             issued: record.dispatched_at,
             start,
             end: answer::end_time(record),

@@ -5,12 +5,34 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use veeksha_model::{Nanos, csv_cell};
 
-use super::export::Slice;
-use super::results::{Metric, STAT_KEYS, Stats};
-use crate::aiperf::export::AiperfInfo;
+use super::results::{AiperfMetric, STAT_KEYS, Stats};
+use super::state::AiperfSlice;
+use crate::options::Threshold;
 
 /// `JsonExportData.SCHEMA_VERSION`.
 const SCHEMA_VERSION: &str = "1.4";
+
+/// Metadata of a run that AIPerf's files contain next to its metrics.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AiperfInfo {
+    /// `benchmark_id`: the run's identifier.
+    pub benchmark_id: String,
+    /// `aiperf_version`: the program that wrote the file, such as `veeksha-host 0.1.0`.
+    pub version: String,
+    /// `run_info.random_seed`.
+    pub seed: Option<u64>,
+    /// `run_info.cli_command`, without secrets.
+    pub cli_command: String,
+    /// `input_config`: the resolved configuration, without secrets.
+    pub input_config: Value,
+    /// Goodput thresholds by AIPerf's tags, in the displayed units (milliseconds).
+    pub goodput: Vec<Threshold>,
+    /// Name of the tokenizer behind the client's counts, as used in a sentence; `None` omits the
+    /// remark.
+    pub tokenizer: Option<String>,
+    /// Length of a time slice in nanoseconds; `None` or 0 omits the slices.
+    pub slice: Option<Nanos>,
+}
 
 /// AIPerf's files of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,7 +66,7 @@ pub(super) struct ExportMetadata<'a> {
     pub(super) errors: Vec<Value>,
 }
 
-pub(super) fn json(metrics: &[Metric], frame: &ExportMetadata<'_>) -> Value {
+pub(super) fn json(metrics: &[AiperfMetric], frame: &ExportMetadata<'_>) -> Value {
     let info = frame.info;
     let mut run_info = json!({
         "benchmark_id": info.benchmark_id,
@@ -89,8 +111,8 @@ fn wall(epoch: u64, at: Nanos) -> Option<String> {
 }
 
 /// Writes two tables, metrics with percentiles and single values, each ordered by tag.
-pub(super) fn csv(metrics: &[Metric]) -> String {
-    let mut sorted: Vec<&Metric> = metrics.iter().collect();
+pub(super) fn csv(metrics: &[AiperfMetric]) -> String {
+    let mut sorted: Vec<&AiperfMetric> = metrics.iter().collect();
     sorted.sort_unstable_by(|a, b| a.tag.cmp(&b.tag));
     let (requests, systems): (Vec<_>, Vec<_>) = sorted
         .into_iter()
@@ -118,7 +140,7 @@ pub(super) fn csv(metrics: &[Metric]) -> String {
     text
 }
 
-pub(super) fn slices(slices: &[Slice], epoch: u64, input_config: &Value) -> AiperfSlices {
+pub(super) fn slices(slices: &[AiperfSlice], epoch: u64, input_config: &Value) -> AiperfSlices {
     let mut csv = String::new();
     let header = [
         "Timeslice",
@@ -143,7 +165,7 @@ pub(super) fn slices(slices: &[Slice], epoch: u64, input_config: &Value) -> Aipe
         let metrics = slice.metrics.iter();
         object.extend(metrics.map(|metric| (metric.tag.clone(), metric.json())));
         list.push(Value::Object(object));
-        let mut sorted: Vec<&Metric> = slice.metrics.iter().collect();
+        let mut sorted: Vec<&AiperfMetric> = slice.metrics.iter().collect();
         sorted.sort_unstable_by(|a, b| a.tag.cmp(&b.tag));
         for metric in sorted {
             for (stat, value) in stats(&metric.stats) {
@@ -173,7 +195,7 @@ fn stats(stats: &Stats) -> impl Iterator<Item = (&'static str, f64)> + '_ {
 }
 
 /// Formats a label such as `Request Latency (ms)`; counts have no unit.
-fn name(metric: &Metric) -> String {
+fn name(metric: &AiperfMetric) -> String {
     match metric.unit {
         "count" | "requests" => metric.header.clone(),
         unit => format!("{} ({unit})", metric.header),

@@ -37,10 +37,11 @@ mod facts;
 mod files;
 mod results;
 mod row;
+mod state;
 
 pub(crate) use console::Aiperf;
-pub use export::{AiperfExport, AiperfInfo};
-pub use files::{AiperfFiles, AiperfSlices};
+pub use export::AiperfExport;
+pub use files::{AiperfFiles, AiperfInfo, AiperfSlices};
 
 /// Returns the metrics that AIPerf's goodput accepts, by tag, with their units.
 pub(crate) fn goodput_metrics() -> Vec<(&'static str, &'static str)> {

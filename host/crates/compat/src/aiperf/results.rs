@@ -4,12 +4,13 @@ use serde_json::{Map, Value};
 use veeksha_model::Nanos;
 
 use super::catalogue::{
-    self, Group, INTER_CHUNK, ISSUED, Kind, RECORD_METRICS, RecordMetric, larger_is_better,
+    ConsoleGroup, INTER_CHUNK, ISSUED, RECORD_METRICS, RecordMetric, ValueKind, larger_is_better,
+    length_mismatched, usage_discrepant,
 };
-use super::facts::Facts;
+use super::facts::RequestFacts;
 use crate::options::Threshold;
 use crate::report::number;
-use crate::sample::{GapPool, Sample};
+use crate::sample::{GapPool, ToolSample};
 
 /// AIPerf's statistics of a metric, in the displayed unit. `None` if a statistic does not exist;
 /// failures count as infinite in adjusted metrics.
@@ -65,7 +66,7 @@ impl Stats {
         }
     }
 
-    fn of(sample: &Sample) -> Stats {
+    fn of(sample: &ToolSample) -> Stats {
         let percentile = |p| sample.percentile(p);
         Stats {
             avg: sample.mean(),
@@ -88,7 +89,7 @@ impl Stats {
 
     /// Adds `errors` infinite values; percentiles are the nearest value (`np.percentile(..,
     /// method="nearest")`).
-    fn adjusted(sample: &Sample, errors: usize) -> Stats {
+    fn adjusted(sample: &ToolSample, errors: usize) -> Stats {
         let last = sample.len() + errors - 1;
         let nearest = |p: f64| {
             let rank = (last as f64 * (p / 100.0)).round_ties_even() as usize;
@@ -142,16 +143,16 @@ impl Stats {
 
 /// A metric with its statistics.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Metric {
+pub(crate) struct AiperfMetric {
     pub(crate) tag: String,
     pub(crate) header: String,
     pub(crate) unit: &'static str,
     pub(crate) stats: Stats,
-    pub(super) group: Group,
+    pub(super) group: ConsoleGroup,
     pub(super) order: u32,
 }
 
-impl Metric {
+impl AiperfMetric {
     /// `JsonMetricResult`: missing statistics are left out; an infinite one is null.
     pub(super) fn json(&self) -> Value {
         let mut object = Map::from_iter([("unit".to_owned(), Value::from(self.unit))]);
@@ -169,7 +170,7 @@ impl Metric {
 
 /// Requests and the window they are evaluated in.
 pub(super) struct Selection<'a> {
-    pub(super) requests: Vec<&'a Facts>,
+    pub(super) requests: Vec<&'a RequestFacts>,
     pub(super) gaps: &'a GapPool,
     pub(super) goodput: &'a [Threshold],
     /// Window over which rates are computed.
@@ -180,18 +181,41 @@ pub(super) struct Selection<'a> {
 
 impl Selection<'_> {
     /// Returns all metrics except the time-weighted ones.
-    pub(super) fn metrics(&self) -> Vec<Metric> {
+    pub(super) fn metrics(&self) -> Vec<AiperfMetric> {
         let errors = self.requests.iter().filter(|facts| facts.error).count();
-        let valid = self.requests.len() - errors;
+        let mut metrics = self.record_metrics(errors);
+        let totals = SelectionTotals {
+            selection: self,
+            valid: self.requests.len() - errors,
+            errors,
+            duration: self.duration(),
+        };
+        let goodput = GOODPUT_TOTALS.iter().filter(|_| !self.goodput.is_empty());
+        for metric in TOTALS.iter().chain(goodput) {
+            if let Some(value) = (metric.of)(&totals).filter(|value| value.is_finite()) {
+                metrics.push(AiperfMetric {
+                    tag: metric.tag.to_owned(),
+                    header: metric.header.to_owned(),
+                    unit: metric.unit,
+                    stats: Stats::scalar(value),
+                    group: metric.group,
+                    order: metric.order,
+                });
+            }
+        }
+        metrics
+    }
+
+    /// Returns the metrics with one value per request.
+    fn record_metrics(&self, errors: usize) -> Vec<AiperfMetric> {
         let mut metrics = Vec::new();
         for metric in &RECORD_METRICS {
-            let issued = ISSUED.contains(&metric.tag);
-            if issued && self.slice {
+            if self.slice && ISSUED.contains(&metric.tag) {
                 continue;
             }
             let sample = match metric.tag {
                 INTER_CHUNK => self.gaps(metric.per),
-                _ => Sample::of(
+                _ => ToolSample::of(
                     self.requests
                         .iter()
                         .filter_map(|facts| value(metric, facts))
@@ -201,7 +225,7 @@ impl Selection<'_> {
             if sample.len() == 0 {
                 continue;
             }
-            metrics.push(Metric {
+            metrics.push(AiperfMetric {
                 tag: metric.tag.to_owned(),
                 header: metric.header.to_owned(),
                 unit: metric.unit,
@@ -209,212 +233,16 @@ impl Selection<'_> {
                 group: metric.group,
                 order: metric.order,
             });
-            if metric.kind == Kind::Latency && errors > 0 {
-                metrics.push(Metric {
+            if metric.kind == ValueKind::Latency && errors > 0 {
+                metrics.push(AiperfMetric {
                     tag: format!("adj_{}", metric.tag),
                     header: format!("{} (error-adjusted)", metric.header),
                     unit: metric.unit,
                     stats: Stats::adjusted(&sample, errors),
-                    group: Group::Default,
+                    group: ConsoleGroup::Default,
                     order: u32::MAX,
                 });
             }
-        }
-        let mut put = |tag: &str,
-                       header: &str,
-                       unit: &'static str,
-                       (group, order): (Group, u32),
-                       value: Option<f64>| {
-            if let Some(value) = value.filter(|value| value.is_finite()) {
-                metrics.push(Metric {
-                    tag: tag.to_owned(),
-                    header: header.to_owned(),
-                    unit,
-                    stats: Stats::scalar(value),
-                    group,
-                    order,
-                });
-            }
-        };
-        let hidden = (Group::None, 0);
-        let shown = |order| (Group::Default, order);
-        let some = |count: usize| (count > 0).then_some(count as f64);
-        let (from, to) = self.window;
-        let seconds = to.saturating_sub(from) as f64 / 1e9;
-        let per_second = |value: Option<f64>| {
-            value
-                .filter(|_| seconds > 0.0 && self.duration().is_some())
-                .map(|value| value / seconds)
-        };
-        let sum = |tag: &str| {
-            let metric = RECORD_METRICS.iter().find(|metric| metric.tag == tag)?;
-            let values = self.requests.iter().filter_map(|facts| value(metric, facts));
-            values.reduce(|sum, value| sum + value)
-        };
-        put(
-            "request_count",
-            "Request Count",
-            "requests",
-            shown(1100),
-            some(valid),
-        );
-        put(
-            "error_request_count",
-            "Error Request Count",
-            "requests",
-            hidden,
-            some(errors),
-        );
-        let header = "Completed Requests (Success + Error)";
-        put(
-            "completed_request_count",
-            header,
-            "requests",
-            shown(1075),
-            some(valid + errors),
-        );
-        let share = some(valid + errors).map(|all| 100.0 * errors as f64 / all);
-        put(
-            "request_error_rate",
-            "Request Error Rate",
-            "%",
-            shown(1080),
-            share,
-        );
-        put(
-            "benchmark_duration",
-            "Benchmark Duration",
-            "sec",
-            hidden,
-            self.duration(),
-        );
-        put(
-            "request_throughput",
-            "Request Throughput",
-            "requests/sec",
-            shown(900),
-            per_second(some(valid)),
-        );
-        let (isl, osl) = (sum("input_sequence_length"), sum("output_sequence_length"));
-        put(
-            "output_token_throughput",
-            "Output Token Throughput",
-            "tokens/sec",
-            shown(800),
-            per_second(osl),
-        );
-        put(
-            "input_token_throughput",
-            "Input Token Throughput",
-            "tokens/sec",
-            shown(805),
-            per_second(isl),
-        );
-        let both = isl.zip(osl).map(|(isl, osl)| isl + osl);
-        put(
-            "total_token_throughput",
-            "Total Token Throughput",
-            "tokens/sec",
-            hidden,
-            per_second(both),
-        );
-        put("total_isl", "Total Input Sequence Length", "tokens", hidden, isl);
-        put("total_osl", "Total Output Sequence Length", "tokens", hidden, osl);
-        put(
-            "total_error_isl",
-            "Total Error Input Sequence Length",
-            "tokens",
-            hidden,
-            sum("error_isl"),
-        );
-        put(
-            "total_output_tokens",
-            "Total Output Tokens",
-            "tokens",
-            hidden,
-            sum("output_token_count"),
-        );
-        put(
-            "total_reasoning_tokens",
-            "Total Reasoning Tokens",
-            "tokens",
-            hidden,
-            sum("reasoning_token_count"),
-        );
-        let usage = [
-            ("prompt_tokens", "Prompt Tokens", 2000),
-            ("completion_tokens", "Completion Tokens", 2100),
-            ("total_tokens", "Total Tokens", 2200),
-            ("reasoning_tokens", "Reasoning Tokens", 2110),
-            ("prompt_cache_read_tokens", "Prompt Cache Read Tokens", 2010),
-        ];
-        for (name, header, order) in usage {
-            let total = sum(&format!("usage_{name}"));
-            let header = format!("Total Usage {header}");
-            put(
-                &format!("total_usage_{name}"),
-                &header,
-                "tokens",
-                (Group::Usage, order),
-                total,
-            );
-        }
-        let prompt = sum("usage_prompt_tokens").filter(|&prompt| prompt > 0.0);
-        let cached = sum("usage_prompt_cache_read_tokens").zip(prompt);
-        let header = "Overall Usage Prompt Cache Read %";
-        let share = cached.map(|(cached, prompt)| cached / prompt * 100.0);
-        put(
-            "overall_usage_prompt_cache_read_pct",
-            header,
-            "%",
-            (Group::Usage, 2012),
-            share,
-        );
-        let count = |flag: fn(&Facts) -> Option<bool>| {
-            let flags = self.requests.iter().filter_map(|facts| flag(facts));
-            flags.map(f64::from).reduce(|sum, one| sum + one)
-        };
-        let mismatched = count(catalogue::length_mismatched);
-        put(
-            "osl_mismatch_count",
-            "OSL Mismatch Count",
-            "requests",
-            hidden,
-            mismatched,
-        );
-        let discrepant = count(catalogue::usage_discrepant);
-        put(
-            "usage_discrepancy_count",
-            "Usage Discrepancy Count",
-            "requests",
-            hidden,
-            discrepant,
-        );
-        if !self.goodput.is_empty() {
-            let verdicts = self.requests.iter().filter_map(|facts| good(facts, self.goodput));
-            let good = verdicts.map(f64::from).reduce(|sum, one| sum + one);
-            put(
-                "good_request_count",
-                "Good Request Count",
-                "requests",
-                hidden,
-                good,
-            );
-            put(
-                "goodput",
-                "Goodput",
-                "requests/sec",
-                shown(1000),
-                per_second(good),
-            );
-            let share = good.unwrap_or(0.0) / (valid + errors).max(1) as f64;
-            put(
-                "good_request_fraction",
-                "GoodRequestFraction",
-                "ratio",
-                hidden,
-                Some(share),
-            );
         }
         metrics
     }
@@ -432,7 +260,7 @@ impl Selection<'_> {
             .map(|nanos| nanos as f64 / 1e9)
     }
 
-    fn gaps(&self, per: f64) -> Sample {
+    fn gaps(&self, per: f64) -> ToolSample {
         let mut chosen = GapPool::default();
         for facts in &self.requests {
             facts.gaps.clone().for_each(|at| chosen.push(self.gaps.get(at)));
@@ -441,7 +269,255 @@ impl Selection<'_> {
     }
 }
 
-fn value(metric: &RecordMetric, facts: &Facts) -> Option<f64> {
+/// Inputs of the metrics with one value per selection.
+struct SelectionTotals<'a> {
+    selection: &'a Selection<'a>,
+    /// Requests without and with an error.
+    valid: usize,
+    errors: usize,
+    /// `benchmark_duration`.
+    duration: Option<f64>,
+}
+
+impl SelectionTotals<'_> {
+    /// Divides by the length of the window; `None` without a duration.
+    fn per_second(&self, value: Option<f64>) -> Option<f64> {
+        let (from, to) = self.selection.window;
+        let seconds = to.saturating_sub(from) as f64 / 1e9;
+        let is_defined = seconds > 0.0 && self.duration.is_some();
+        value.filter(|_| is_defined).map(|value| value / seconds)
+    }
+
+    /// Returns the sum of a metric over the requests that have it.
+    fn sum(&self, tag: &str) -> Option<f64> {
+        let metric = RECORD_METRICS.iter().find(|metric| metric.tag == tag)?;
+        let requests = self.selection.requests.iter();
+        let values = requests.filter_map(|facts| value(metric, facts));
+        values.reduce(|sum, value| sum + value)
+    }
+
+    /// Counts the requests with a flag, out of those for which it is defined.
+    fn count(&self, flag: impl Fn(&RequestFacts) -> Option<bool>) -> Option<f64> {
+        let requests = self.selection.requests.iter();
+        let flags = requests.filter_map(|facts| flag(facts));
+        flags.map(f64::from).reduce(|sum, one| sum + one)
+    }
+
+    fn good(&self) -> Option<f64> {
+        self.count(|facts| good(facts, self.selection.goodput))
+    }
+
+    fn all(&self) -> usize {
+        self.valid + self.errors
+    }
+}
+
+fn positive(count: usize) -> Option<f64> {
+    (count > 0).then_some(count as f64)
+}
+
+/// A metric with one value per selection.
+struct TotalMetric {
+    tag: &'static str,
+    header: &'static str,
+    unit: &'static str,
+    group: ConsoleGroup,
+    /// Position in the console table.
+    order: u32,
+    of: fn(&SelectionTotals<'_>) -> Option<f64>,
+}
+
+/// Creates a metric that no console table shows.
+const fn hidden(
+    tag: &'static str,
+    header: &'static str,
+    unit: &'static str,
+    of: fn(&SelectionTotals<'_>) -> Option<f64>,
+) -> TotalMetric {
+    TotalMetric {
+        tag,
+        header,
+        unit,
+        group: ConsoleGroup::None,
+        order: 0,
+        of,
+    }
+}
+
+/// Creates a metric of the default console table.
+const fn shown(
+    order: u32,
+    tag: &'static str,
+    header: &'static str,
+    unit: &'static str,
+    of: fn(&SelectionTotals<'_>) -> Option<f64>,
+) -> TotalMetric {
+    TotalMetric {
+        group: ConsoleGroup::Default,
+        order,
+        ..hidden(tag, header, unit, of)
+    }
+}
+
+/// Creates a metric of the console table of the server's token counts.
+const fn usage(
+    order: u32,
+    tag: &'static str,
+    header: &'static str,
+    of: fn(&SelectionTotals<'_>) -> Option<f64>,
+) -> TotalMetric {
+    TotalMetric {
+        group: ConsoleGroup::Usage,
+        ..shown(order, tag, header, "tokens", of)
+    }
+}
+
+const TOTALS: [TotalMetric; 22] = [
+    shown(1100, "request_count", "Request Count", "requests", |totals| {
+        positive(totals.valid)
+    }),
+    hidden(
+        "error_request_count",
+        "Error Request Count",
+        "requests",
+        |totals| positive(totals.errors),
+    ),
+    shown(
+        1075,
+        "completed_request_count",
+        "Completed Requests (Success + Error)",
+        "requests",
+        |totals| positive(totals.all()),
+    ),
+    shown(1080, "request_error_rate", "Request Error Rate", "%", |totals| {
+        positive(totals.all()).map(|all| 100.0 * totals.errors as f64 / all)
+    }),
+    hidden("benchmark_duration", "Benchmark Duration", "sec", |totals| {
+        totals.duration
+    }),
+    shown(
+        900,
+        "request_throughput",
+        "Request Throughput",
+        "requests/sec",
+        |totals| totals.per_second(positive(totals.valid)),
+    ),
+    shown(
+        800,
+        "output_token_throughput",
+        "Output Token Throughput",
+        "tokens/sec",
+        |totals| totals.per_second(totals.sum("output_sequence_length")),
+    ),
+    shown(
+        805,
+        "input_token_throughput",
+        "Input Token Throughput",
+        "tokens/sec",
+        |totals| totals.per_second(totals.sum("input_sequence_length")),
+    ),
+    hidden(
+        "total_token_throughput",
+        "Total Token Throughput",
+        "tokens/sec",
+        |totals| {
+            let input = totals.sum("input_sequence_length");
+            let both = input.zip(totals.sum("output_sequence_length"));
+            totals.per_second(both.map(|(input, output)| input + output))
+        },
+    ),
+    hidden("total_isl", "Total Input Sequence Length", "tokens", |totals| {
+        totals.sum("input_sequence_length")
+    }),
+    hidden("total_osl", "Total Output Sequence Length", "tokens", |totals| {
+        totals.sum("output_sequence_length")
+    }),
+    hidden(
+        "total_error_isl",
+        "Total Error Input Sequence Length",
+        "tokens",
+        |totals| totals.sum("error_isl"),
+    ),
+    hidden("total_output_tokens", "Total Output Tokens", "tokens", |totals| {
+        totals.sum("output_token_count")
+    }),
+    hidden(
+        "total_reasoning_tokens",
+        "Total Reasoning Tokens",
+        "tokens",
+        |totals| totals.sum("reasoning_token_count"),
+    ),
+    usage(
+        2000,
+        "total_usage_prompt_tokens",
+        "Total Usage Prompt Tokens",
+        |totals| totals.sum("usage_prompt_tokens"),
+    ),
+    usage(
+        2100,
+        "total_usage_completion_tokens",
+        "Total Usage Completion Tokens",
+        |totals| totals.sum("usage_completion_tokens"),
+    ),
+    usage(
+        2200,
+        "total_usage_total_tokens",
+        "Total Usage Total Tokens",
+        |totals| totals.sum("usage_total_tokens"),
+    ),
+    usage(
+        2110,
+        "total_usage_reasoning_tokens",
+        "Total Usage Reasoning Tokens",
+        |totals| totals.sum("usage_reasoning_tokens"),
+    ),
+    usage(
+        2010,
+        "total_usage_prompt_cache_read_tokens",
+        "Total Usage Prompt Cache Read Tokens",
+        |totals| totals.sum("usage_prompt_cache_read_tokens"),
+    ),
+    TotalMetric {
+        unit: "%",
+        ..usage(
+            2012,
+            "overall_usage_prompt_cache_read_pct",
+            "Overall Usage Prompt Cache Read %",
+            |totals| {
+                let prompt = totals.sum("usage_prompt_tokens").filter(|&prompt| prompt > 0.0)?;
+                let cached = totals.sum("usage_prompt_cache_read_tokens")?;
+                Some(cached / prompt * 100.0)
+            },
+        )
+    },
+    hidden("osl_mismatch_count", "OSL Mismatch Count", "requests", |totals| {
+        totals.count(length_mismatched)
+    }),
+    hidden(
+        "usage_discrepancy_count",
+        "Usage Discrepancy Count",
+        "requests",
+        |totals| totals.count(usage_discrepant),
+    ),
+];
+
+/// Metrics that exist if there are goodput thresholds.
+const GOODPUT_TOTALS: [TotalMetric; 3] = [
+    hidden("good_request_count", "Good Request Count", "requests", |totals| {
+        totals.good()
+    }),
+    shown(1000, "goodput", "Goodput", "requests/sec", |totals| {
+        totals.per_second(totals.good())
+    }),
+    hidden(
+        "good_request_fraction",
+        "GoodRequestFraction",
+        "ratio",
+        |totals| Some(totals.good().unwrap_or(0.0) / totals.all().max(1) as f64),
+    ),
+];
+
+fn value(metric: &RecordMetric, facts: &RequestFacts) -> Option<f64> {
     if ISSUED.contains(&metric.tag) {
         return (metric.of)(facts).map(|value| value / metric.per);
     }
@@ -450,7 +526,7 @@ fn value(metric: &RecordMetric, facts: &Facts) -> Option<f64> {
 
 /// Returns true if a request meets every threshold; `None` if it failed or lacks one of the
 /// metrics.
-pub(super) fn good(facts: &Facts, goodput: &[Threshold]) -> Option<bool> {
+pub(super) fn good(facts: &RequestFacts, goodput: &[Threshold]) -> Option<bool> {
     let met = |threshold: &Threshold| {
         let metric = RECORD_METRICS
             .iter()

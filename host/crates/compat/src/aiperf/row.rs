@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 use veeksha_model::{ErrorClass, Nanos, RequestRecord, Status};
 
-use super::catalogue::{INTER_CHUNK, ISSUED, Kind, RECORD_METRICS};
-use super::facts::Facts;
+use super::catalogue::{INTER_CHUNK, ISSUED, RECORD_METRICS, ValueKind};
+use super::facts::RequestFacts;
 use super::results;
 use crate::options::Threshold;
 use crate::report::number;
@@ -16,7 +16,7 @@ const WORKER: &str = "veeksha-host";
 /// Returns the line with its line end. `epoch` is the wall clock at the run's zero.
 pub(super) fn line(record: &RequestRecord, epoch: u64, goodput: &[Threshold]) -> Vec<u8> {
     let mut pool = GapPool::default();
-    let facts = Facts::of(record, &mut pool);
+    let facts = RequestFacts::of(record, &mut pool);
     let mut metrics = Map::new();
     for metric in &RECORD_METRICS {
         let value = match metric.tag {
@@ -26,8 +26,8 @@ pub(super) fn line(record: &RequestRecord, epoch: u64, goodput: &[Threshold]) ->
                 Some(Value::Array(gaps.map(|gap| number(Some(gap))).collect()))
             }
             _ => metric.value(&facts).map(|value| match metric.kind {
-                Kind::Whole | Kind::Error => Value::from(value as u64),
-                Kind::Real | Kind::Latency => number(Some(value)),
+                ValueKind::Whole | ValueKind::Error => Value::from(value as u64),
+                ValueKind::Real | ValueKind::Latency => number(Some(value)),
             }),
         };
         if let Some(value) = value {
@@ -53,7 +53,7 @@ pub(super) fn line(record: &RequestRecord, epoch: u64, goodput: &[Threshold]) ->
     line
 }
 
-fn metadata(record: &RequestRecord, facts: &Facts, epoch: u64) -> Value {
+fn metadata(record: &RequestRecord, facts: &RequestFacts, epoch: u64) -> Value {
     let wall = |at: Nanos| epoch.saturating_add(at);
     let session = record.id.session.to_string();
     let cancelled = matches!(
@@ -96,7 +96,7 @@ fn error(record: &RequestRecord) -> Value {
     match &record.status {
         Status::Ok { .. } => json!({
             "type": "InvalidInferenceResultError",
-            "message": super::export::NO_CONTENT,
+            "message": super::state::NO_CONTENT,
         }),
         Status::Failed { class, message } => {
             let mut error = json!({ "type": class.name(), "message": message });

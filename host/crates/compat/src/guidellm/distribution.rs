@@ -27,7 +27,7 @@ const PERCENTILES: [(&str, f64); 11] = [
 
 /// A distribution with GuideLLM's statistics. An empty one is all zeros, as in GuideLLM.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Distribution {
+pub(crate) struct GuidellmDistribution {
     pub(crate) mean: f64,
     mode: f64,
     variance: f64,
@@ -38,7 +38,7 @@ pub(crate) struct Distribution {
     percentiles: [f64; 11],
 }
 
-impl Distribution {
+impl GuidellmDistribution {
     pub(crate) fn median(&self) -> f64 {
         self.percentiles[5]
     }
@@ -48,7 +48,7 @@ impl Distribution {
     }
 
     /// `from_values`; the count defaults to the sum of the weights.
-    pub(crate) fn of(mut values: Vec<(f64, f64)>, count: Option<u64>) -> Distribution {
+    pub(crate) fn of(mut values: Vec<(f64, f64)>, count: Option<u64>) -> GuidellmDistribution {
         let weights: f64 = values.iter().map(|value| value.1).sum();
         let count = count.unwrap_or(weights.round_ties_even() as u64);
         values.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -62,9 +62,9 @@ impl Distribution {
         }
         pooled.retain(|value| value.1 > 0.0);
         if pooled.is_empty() {
-            return Distribution {
+            return GuidellmDistribution {
                 count,
-                ..Distribution::default()
+                ..GuidellmDistribution::default()
             };
         }
         let mut total: f64 = pooled.iter().map(|value| value.1).sum();
@@ -73,11 +73,11 @@ impl Distribution {
             total = pooled.len() as f64;
         }
         pooled.iter_mut().for_each(|value| value.1 /= total);
-        Distribution::of_shares(&pooled, count)
+        GuidellmDistribution::of_shares(&pooled, count)
     }
 
     /// `from_pdf`: values ascending, with shares that sum to 1.
-    fn of_shares(shares: &[(f64, f64)], count: u64) -> Distribution {
+    fn of_shares(shares: &[(f64, f64)], count: u64) -> GuidellmDistribution {
         let mean: f64 = shares.iter().map(|(value, share)| value * share).sum();
         let variance = shares
             .iter()
@@ -98,7 +98,7 @@ impl Distribution {
                 next += 1;
             }
         }
-        Distribution {
+        GuidellmDistribution {
             mean,
             mode: mode.0,
             variance,
@@ -116,8 +116,8 @@ impl Distribution {
     pub(crate) fn of_rates(
         times: impl Iterator<Item = (f64, f64)>,
         (start, end): (f64, f64),
-    ) -> Distribution {
-        let mut merged = Merged::default();
+    ) -> GuidellmDistribution {
+        let mut merged = MergedTimes::default();
         let mut events = std::iter::once((start, 0.0)).chain(times).peekable();
         while let Some((at, weight)) = events.next() {
             merged.push(at, weight);
@@ -127,7 +127,7 @@ impl Distribution {
         }
         let groups = merged.0;
         if groups.len() <= 1 {
-            return Distribution::of(Vec::new(), Some(groups.len() as u64));
+            return GuidellmDistribution::of(Vec::new(), Some(groups.len() as u64));
         }
         let last = groups.len() - 1;
         let middle = |at: usize| (groups[at].0 + groups[at + 1].0) / 2.0;
@@ -140,21 +140,21 @@ impl Distribution {
             };
             (weight / duration, duration)
         });
-        Distribution::of(rates.collect(), Some(count.round_ties_even() as u64))
+        GuidellmDistribution::of(rates.collect(), Some(count.round_ties_even() as u64))
     }
 
     /// `concurrency_distribution_from_timings` of intervals inside the window, in seconds.
-    pub(crate) fn of_concurrency(intervals: &[(f64, f64)], (start, end): (f64, f64)) -> Distribution {
+    pub(crate) fn of_concurrency(intervals: &[(f64, f64)], (start, end): (f64, f64)) -> GuidellmDistribution {
         let mut steps: Vec<(f64, f64)> = Vec::with_capacity(2 * intervals.len());
         steps.extend(intervals.iter().map(|interval| (interval.0, 1.0)));
         steps.extend(intervals.iter().map(|interval| (interval.1, -1.0)));
         steps.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let mut merged = Merged::default();
+        let mut merged = MergedTimes::default();
         steps.into_iter().for_each(|(at, step)| merged.push(at, step));
         let mut levels = merged.0;
         let count = intervals.len() as u64;
         if levels.is_empty() {
-            return Distribution::of(Vec::new(), None);
+            return GuidellmDistribution::of(Vec::new(), None);
         }
         levels.insert(0, (start, 0.0));
         levels.push((end, 0.0));
@@ -165,7 +165,7 @@ impl Distribution {
         });
         let weighted: Vec<_> = weighted.collect();
         let record_span = weighted.iter().any(|value| value.1 > 0.0);
-        Distribution::of(if record_span { weighted } else { Vec::new() }, Some(count))
+        GuidellmDistribution::of(if record_span { weighted } else { Vec::new() }, Some(count))
     }
 
     pub(crate) fn json(&self) -> Value {
@@ -192,9 +192,9 @@ impl Distribution {
 /// `_merge_sorted_times_with_weights`: a group contains every time within the threshold of its
 /// first.
 #[derive(Debug, Default)]
-struct Merged(Vec<(f64, f64)>);
+struct MergedTimes(Vec<(f64, f64)>);
 
-impl Merged {
+impl MergedTimes {
     fn push(&mut self, at: f64, weight: f64) {
         match self.0.last_mut() {
             Some(group) if at <= group.0 + THRESHOLD => group.1 += weight,
@@ -212,7 +212,7 @@ mod tests {
         // Four values of equal weight: the cumulative shares are 0.25, 0.5, 0.75, 1; the median is
         // the second.
         let values = [4.0, 1.0, 3.0, 2.0].map(|value| (value, 1.0)).to_vec();
-        let summary = Distribution::of(values, None);
+        let summary = GuidellmDistribution::of(values, None);
         assert_eq!((summary.median(), summary.p95(), summary.mean), (2.0, 4.0, 2.5));
         assert_eq!(
             (summary.count, summary.total_sum, summary.variance),
@@ -224,12 +224,12 @@ mod tests {
     fn statistics_use_weights() {
         // 10 with weight 1, 20 with weight 3: mean 17.5, median 20; a value of weight 0 does not
         // count.
-        let summary = Distribution::of(vec![(10.0, 1.0), (20.0, 3.0), (5.0, 0.0)], None);
+        let summary = GuidellmDistribution::of(vec![(10.0, 1.0), (20.0, 3.0), (5.0, 0.0)], None);
         assert_eq!((summary.mean, summary.median(), summary.min), (17.5, 20.0, 10.0));
         assert_eq!((summary.count, summary.mode, summary.total_sum), (4, 20.0, 70.0));
         assert_eq!(
-            Distribution::of(vec![(5.0, 0.0)], None),
-            Distribution::default(),
+            GuidellmDistribution::of(vec![(5.0, 0.0)], None),
+            GuidellmDistribution::default(),
             "without weight there is nothing"
         );
     }
@@ -238,7 +238,7 @@ mod tests {
     fn rate_covers_the_time_around_its_instant() {
         // Window 0..4, one event at 1: instants 0, 1, 4 own 0.5, 2, 1.5 seconds; rates 0, 0.5, 0.
         // Weighted mean: 0.5 * 2 / 4 = 0.25 events a second; half of the time at 0.5.
-        let summary = Distribution::of_rates([(1.0, 1.0)].into_iter(), (0.0, 4.0));
+        let summary = GuidellmDistribution::of_rates([(1.0, 1.0)].into_iter(), (0.0, 4.0));
         assert_eq!((summary.mean, summary.max, summary.count), (0.25, 0.5, 1));
         assert_eq!(summary.median(), 0.0);
     }
@@ -247,7 +247,7 @@ mod tests {
     fn merges_times_within_a_tenth_of_a_millisecond() {
         let near = [(1.0, 1.0), (1.00005, 1.0), (1.00012, 1.0)];
         // 1.00005 is within 0.1 ms of 1; 1.00012 is not, though it is near 1.00005.
-        let mut merged = Merged::default();
+        let mut merged = MergedTimes::default();
         near.iter().for_each(|&(at, weight)| merged.push(at, weight));
         assert_eq!(merged.0, [(1.0, 2.0), (1.00012, 1.0)]);
     }
@@ -255,12 +255,12 @@ mod tests {
     #[test]
     fn concurrency_is_weighted_by_time() {
         // 0..2 and 1..3 in a window of 0..4: one for 2 s, two for 1 s, none for 1 s: mean 1.
-        let summary = Distribution::of_concurrency(&[(0.0, 2.0), (1.0, 3.0)], (0.0, 4.0));
+        let summary = GuidellmDistribution::of_concurrency(&[(0.0, 2.0), (1.0, 3.0)], (0.0, 4.0));
         assert_eq!((summary.mean, summary.median(), summary.max), (1.0, 1.0, 2.0));
         assert_eq!(summary.count, 2);
         assert_eq!(
-            Distribution::of_concurrency(&[], (0.0, 4.0)),
-            Distribution::default()
+            GuidellmDistribution::of_concurrency(&[], (0.0, 4.0)),
+            GuidellmDistribution::default()
         );
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 /// `num` instants from `first` to `last`, evenly spaced (`np.linspace`), with `weight` each, except
 /// for the first one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Spread {
+pub(crate) struct TokenInstants {
     pub(crate) first: f64,
     pub(crate) last: f64,
     pub(crate) num: u64,
@@ -15,10 +15,10 @@ pub(crate) struct Spread {
     pub(crate) head: f64,
 }
 
-impl Spread {
+impl TokenInstants {
     /// Creates a single instant.
     pub(crate) fn once(at: f64, weight: f64) -> Self {
-        Spread {
+        TokenInstants {
             first: at,
             last: at,
             num: 1,
@@ -37,7 +37,7 @@ impl Spread {
 
 /// Merges the instants of many spreads in ascending order; memory is proportional to the number of
 /// spreads.
-pub(crate) fn merged(spreads: &[Spread]) -> impl Iterator<Item = (f64, f64)> + '_ {
+pub(crate) fn merged(spreads: &[TokenInstants]) -> impl Iterator<Item = (f64, f64)> + '_ {
     let nonempty = spreads.iter().enumerate().filter(|(_, spread)| spread.num > 0);
     let mut heap: BinaryHeap<Reverse<Next>> = nonempty
         .map(|(of, spread)| {
@@ -104,14 +104,14 @@ mod tests {
     #[test]
     fn merges_spreads_in_time_order() {
         let spreads = [
-            Spread {
+            TokenInstants {
                 first: 0.0,
                 last: 4.0,
                 num: 3,
                 weight: 2.0,
                 head: 1.0,
             },
-            Spread::once(1.0, 5.0),
+            TokenInstants::once(1.0, 5.0),
         ];
         let all: Vec<_> = merged(&spreads).collect();
         assert_eq!(all, [(0.0, 1.0), (1.0, 5.0), (2.0, 2.0), (4.0, 2.0)]);

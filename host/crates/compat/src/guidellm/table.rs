@@ -1,7 +1,7 @@
 //! GuideLLM's tables of latency and throughput.
 
-use super::ByStatus;
-use super::distribution::Distribution;
+use super::by_status::ByStatus;
+use super::distribution::GuidellmDistribution;
 
 /// Contents of the tables.
 #[derive(Debug, Default)]
@@ -12,7 +12,7 @@ pub(crate) struct TableContents {
 }
 
 /// Group, name, unit or statistic, value.
-type Column = [String; 4];
+type TableColumn = [String; 4];
 
 impl TableContents {
     pub(crate) fn put(&mut self, name: &'static str, statuses: ByStatus) {
@@ -29,20 +29,23 @@ impl TableContents {
     pub(crate) fn draw(&self) -> String {
         let successful = |statuses: &ByStatus| statuses.successful.clone();
         let total = |statuses: &ByStatus| statuses.total.clone();
-        let columns =
-            |metric: &str, of: fn(&ByStatus) -> Distribution, group: &str, name: &str, stats: &[&str]| {
-                let distribution = self.metric(metric).map(of);
-                let column = |stat: &&str| {
-                    let value = distribution.as_ref().map(|distribution| match *stat {
-                        "Mean" => distribution.mean,
-                        "Mdn" => distribution.median(),
-                        _ => distribution.p95(),
-                    });
-                    let value = value.map_or_else(|| "--".to_owned(), |value| format!("{value:.1}"));
-                    [group.to_owned(), name.to_owned(), (*stat).to_owned(), value]
-                };
-                stats.iter().map(column).collect::<Vec<Column>>()
+        let columns = |metric: &str,
+                       of: fn(&ByStatus) -> GuidellmDistribution,
+                       group: &str,
+                       name: &str,
+                       stats: &[&str]| {
+            let distribution = self.metric(metric).map(of);
+            let column = |stat: &&str| {
+                let value = distribution.as_ref().map(|distribution| match *stat {
+                    "Mean" => distribution.mean,
+                    "Mdn" => distribution.median(),
+                    _ => distribution.p95(),
+                });
+                let value = value.map_or_else(|| "--".to_owned(), |value| format!("{value:.1}"));
+                [group.to_owned(), name.to_owned(), (*stat).to_owned(), value]
             };
+            stats.iter().map(column).collect::<Vec<TableColumn>>()
+        };
         let strategy = || [["Benchmark", "Strategy", "", "recorded"].map(str::to_owned)].to_vec();
         let three = ["Mean", "Mdn", "p95"];
         let two = ["Mdn", "p95"];
@@ -101,7 +104,7 @@ impl TableContents {
 }
 
 /// `Console.print_table`: equal neighbouring headings form one cell.
-fn draw(title: &str, columns: &[Column]) -> String {
+fn draw(title: &str, columns: &[TableColumn]) -> String {
     let padded = |text: &str| {
         if text.is_empty() {
             String::new()
@@ -109,7 +112,7 @@ fn draw(title: &str, columns: &[Column]) -> String {
             format!(" {text} ")
         }
     };
-    let cells: Vec<Column> = columns
+    let cells: Vec<TableColumn> = columns
         .iter()
         .map(|column| column.each_ref().map(|cell| padded(cell)))
         .collect();

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::Success;
-use crate::options::Options;
+use super::success::Success;
+use crate::options::ViewOptions;
 use crate::report::number;
 
 /// `calculate_goodput_metrics`.
@@ -43,7 +43,7 @@ impl Goodput {
 }
 
 /// Computes the goodput; `None` without thresholds or without successes.
-pub(super) fn of(answered: &[Success], options: &Options) -> Option<Goodput> {
+pub(super) fn of(answered: &[Success], options: &ViewOptions) -> Option<Goodput> {
     if options.goodput.is_empty() || answered.is_empty() {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Labels under which inference-perf counts failures.
+//! FailureLabels under which inference-perf counts failures.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +10,15 @@ const MESSAGES: usize = 100;
 
 /// Failures by label.
 #[derive(Debug, Default)]
-pub(super) struct Labels(BTreeMap<String, Label>);
+pub(super) struct FailureLabels(BTreeMap<String, FailureLabel>);
 
 #[derive(Debug, Default)]
-struct Label {
+struct FailureLabel {
     count: u64,
     messages: Vec<String>,
 }
 
-impl Labels {
+impl FailureLabels {
     /// Adds a failure: `make_concise_label`, by HTTP status, else by the text of the message.
     pub(super) fn take(&mut self, record: &RequestRecord) {
         let Status::Failed { class, message } = &record.status else {
@@ -40,7 +40,7 @@ impl Labels {
 
     /// `build_error_counts`.
     pub(super) fn json(self) -> Map<String, Value> {
-        let of = |(name, label): (String, Label)| {
+        let of = |(name, label): (String, FailureLabel)| {
             let messages = label.messages.iter().map(|message| json!({ "message": message }));
             let messages: Vec<Value> = messages.collect();
             (name, json!({ "count": label.count, "messages": messages }))

@@ -20,6 +20,8 @@
 
 mod goodput;
 mod labels;
+mod stage;
+mod success;
 mod summary;
 mod table;
 
@@ -27,20 +29,21 @@ use serde_json::{Map, json};
 use veeksha_model::{ChunkKind, Nanos, RequestRecord};
 
 use crate::answer::{self, Ending};
-use crate::options::Options;
-use crate::report::{MetricList, Notes, number};
-use crate::sample::{GapPool, Sample};
-use crate::view::ToolResult;
-use labels::Labels;
-use summary::{add_statistics, extend, summary};
-use table::{milliseconds, one_row, tenth, three};
+use crate::options::ViewOptions;
+use crate::report::{Notes, ToolResult, number};
+use crate::sample::GapPool;
+use labels::FailureLabels;
+use stage::StageSummary;
+use success::{Success, SuccessSamples};
+use summary::SummaryList;
 
 const PERCENTILES: [f64; 11] = [0.1, 1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9];
+
 #[derive(Debug, Default)]
 pub(crate) struct InferencePerf {
     answered: Vec<Success>,
     failures: Vec<(f64, f64)>,
-    labels: Labels,
+    labels: FailureLabels,
     delays: Vec<f64>,
     gaps: GapPool,
     cached: u64,
@@ -53,19 +56,6 @@ pub(crate) struct InferencePerf {
     without_usage: u64,
     error_events: u64,
     estimated: u64,
-}
-
-/// A successful request; times in seconds.
-#[derive(Debug)]
-struct Success {
-    latency: f64,
-    ttft: Option<f64>,
-    tpot: Option<f64>,
-    itl: Option<f64>,
-    ntpot: f64,
-    prompt: f64,
-    client_output: f64,
-    server_output: f64,
 }
 
 impl InferencePerf {
@@ -134,205 +124,47 @@ impl InferencePerf {
         });
     }
 
-    pub(crate) fn finish(self, options: &Options, request_rate: Option<f64>) -> ToolResult {
+    pub(crate) fn finish(self, options: &ViewOptions, request_rate: Option<f64>) -> ToolResult {
         let percentiles = match options.percentiles.as_slice() {
             [] => PERCENTILES.as_slice(),
             chosen => chosen,
         };
-        let first = self.first_start.unwrap_or(0);
-        let total = self.last_end.saturating_sub(first) as f64 / 1e9;
-        let sending = self.last_start.saturating_sub(first) as f64 / 1e9;
-        let (count, failed) = (self.answered.len(), self.failures.len());
-        let all = count + failed;
-        let mut list = MetricList::default();
         let notes = self.notes();
-
         let goodput = goodput::of(&self.answered, options);
         let window = self
             .good_window
             .map_or(0.0, |(start, end)| end.saturating_sub(start) as f64 / 1e9);
-        let of =
-            |value: fn(&Success) -> Option<f64>| Sample::of(self.answered.iter().filter_map(value).collect());
-        let latencies = [
-            ("request_latency", of(|success| Some(success.latency))),
-            (
-                "normalized_time_per_output_token",
-                of(|success| Some(success.ntpot)),
-            ),
-            ("time_per_output_token", of(|success| success.tpot)),
-            ("time_to_first_token", of(|success| success.ttft)),
-            ("inter_token_latency", self.gaps.into_sample(1e9)),
-        ];
-        let prompt = of(|success| Some(success.prompt));
-        let client_output = of(|success| Some(success.client_output));
-        let server_output = of(|success| Some(success.server_output));
-        let per_second = |sum: f64| if total > 0.0 { sum / total } else { 0.0 };
-        let rates = [
-            ("input_tokens_per_sec", "tokens/s", per_second(prompt.sum())),
-            (
-                "output_tokens_per_sec",
-                "tokens/s",
-                per_second(client_output.sum()),
-            ),
-            (
-                "total_tokens_per_sec",
-                "tokens/s",
-                per_second(prompt.sum() + client_output.sum()),
-            ),
-            ("requests_per_sec", "req/s", per_second(count as f64)),
-        ];
-
-        let mut load = Map::from_iter([("count".to_owned(), json!(all))]);
-        let delays = Sample::of(self.delays);
-        load.insert("schedule_delay".into(), summary(&delays, percentiles));
-        list.only("load_summary.count", "requests", Some(all as f64), all);
-        add_statistics(
-            &mut list,
-            "load_summary.schedule_delay",
-            "s",
-            &delays,
-            percentiles,
-        );
-        list.only("successes.count", "requests", Some(count as f64), all);
-        let mut latency = Map::new();
-        for (name, sample) in &latencies {
-            latency.insert((*name).to_owned(), summary(sample, percentiles));
-            add_statistics(
-                &mut list,
-                &format!("successes.latency.{name}"),
-                "s",
-                sample,
-                percentiles,
-            );
-        }
-        let mut throughput = Map::new();
-        for (name, unit, value) in rates {
-            throughput.insert(name.to_owned(), number(Some(value)));
-            list.only(&format!("successes.throughput.{name}"), unit, Some(value), count);
-        }
-        let mut prompt_tokens = summary(&prompt, percentiles);
-        let cached = self.cached as f64;
-        let totals = [
-            ("total", prompt.sum()),
-            ("cached", cached),
-            ("uncached", (prompt.sum() - cached).max(0.0)),
-        ];
-        extend(&mut prompt_tokens, &totals);
-        let mut output_tokens = summary(&server_output, percentiles);
-        extend(&mut output_tokens, &[("total", server_output.sum())]);
-        add_statistics(
-            &mut list,
-            "successes.prompt_tokens",
-            "tokens",
-            &prompt,
-            percentiles,
-        );
-        add_statistics(
-            &mut list,
-            "successes.output_len",
-            "tokens",
-            &client_output,
-            percentiles,
-        );
-        add_statistics(
-            &mut list,
-            "successes.output_tokens",
-            "tokens",
-            &server_output,
-            percentiles,
-        );
-
-        let mut successes = json!({
-            "count": count,
-            "latency": latency,
-            "throughput": throughput,
-            "prompt_tokens": prompt_tokens,
-            "output_len": summary(&client_output, percentiles),
-            "output_tokens": output_tokens,
-            "token_count_mismatches": self.mismatched,
-            "client_fallback_requests": { "prompt": self.without_usage, "output": self.without_usage },
-        });
-        if let (Some(goodput), Some(successes)) = (&goodput, successes.as_object_mut()) {
-            let object = goodput.object(window);
-            for (name, value) in &object {
-                list.only(
-                    &format!("successes.goodput_metrics.{name}"),
-                    "",
-                    value.as_f64(),
-                    count,
-                );
-            }
-            successes.insert("goodput_metrics".into(), object.into());
-        }
-        let failure_latency = Sample::of(self.failures.iter().map(|failure| failure.0).collect());
-        let failure_prompt = Sample::of(self.failures.iter().map(|failure| failure.1).collect());
-        let mut failure_tokens = summary(&failure_prompt, percentiles);
-        let sum = failure_prompt.sum();
-        extend(
-            &mut failure_tokens,
-            &[("total", sum), ("cached", 0.0), ("uncached", sum)],
-        );
-        list.only("failures.count", "requests", Some(failed as f64), all);
-        list.object = Map::from_iter([
-            ("benchmark_time_seconds".to_owned(), number(Some(total))),
-            ("load_summary".to_owned(), load.into()),
-            ("successes".to_owned(), successes),
-            (
-                "failures".to_owned(),
-                json!({
-                    "count": failed,
-                    "request_latency": summary(&failure_latency, percentiles),
-                    "prompt_tokens": failure_tokens,
-                    "by_label": self.labels.json(),
-                }),
-            ),
-        ]);
-
-        let achieved = if sending > 0.0 { all as f64 / sending } else { 0.0 };
-        let requested = request_rate.unwrap_or(0.0);
-        let errors = if all > 0 {
-            100.0 * failed as f64 / all as f64
-        } else {
-            0.0
+        let first = self.first_start.unwrap_or(0);
+        let sending = self.last_start.saturating_sub(first) as f64 / 1e9;
+        let stage = StageSummary {
+            seconds: self.last_end.saturating_sub(first) as f64 / 1e9,
+            request_rate: request_rate.unwrap_or(0.0),
+            achieved_rate: if sending > 0.0 {
+                (self.answered.len() + self.failures.len()) as f64 / sending
+            } else {
+                0.0
+            },
+            failed: self.failures.len(),
+            goodput: goodput.map(|goodput| (goodput, window)),
+            samples: SuccessSamples::of(&self.answered, self.gaps),
         };
-        let mut first_row = vec!["0".to_owned(), tenth(requested), tenth(achieved)];
-        first_row.push(format!("{errors:.1}%"));
-        let shown = [rates[3].2, rates[0].2, rates[1].2, rates[2].2];
-        first_row.extend(shown.map(tenth));
-        let mut headings = vec![
-            "Stage",
-            "Req Rate",
-            "Achieved Rate",
-            "Error Rate",
-            "Req/s",
-            "In Tokens/s",
-            "Out Tokens/s",
-            "Tot Tokens/s",
-        ];
-        if let Some(goodput) = &goodput {
-            headings.extend(["Goodput %", "Req Goodput", "Token Goodput"]);
-            let per = goodput.rates(window);
-            first_row.extend([format!("{:.1}%", per[0]), tenth(per[1]), tenth(per[2])]);
-        }
-        let mut table = one_row("Throughput and Goodput Summary", &headings, first_row);
-        let by = |at: usize| latencies.get(at).map(|latency| &latency.1);
-        table += &milliseconds(
-            "Request & Token Latency (ms)",
-            &[("Req Lat", by(0)), ("TTFT", by(3)), ("ITL", by(4))],
-        );
-        table += &milliseconds(
-            "Token Generation Speed (ms)",
-            &[("TPOT", by(2)), ("Norm TPOT", by(1))],
-        );
-        let lengths = [
-            ("Prompt", Some(&prompt)),
-            ("Out (client)", Some(&client_output)),
-            ("Out (server)", Some(&server_output)),
-        ];
-        table += &three("Token Length Aggregates", &lengths, 1.0);
+        let mut list = SummaryList::new(percentiles);
+        let load = stage.add_load(&mut list, self.delays);
+        let mut successes = stage.add_successes(&mut list, self.cached as f64);
+        successes.insert("token_count_mismatches".into(), self.mismatched.into());
+        let fallbacks = json!({ "prompt": self.without_usage, "output": self.without_usage });
+        successes.insert("client_fallback_requests".into(), fallbacks);
+        let failures = stage.add_failures(&mut list, &self.failures, self.labels.json());
+        let mut metrics = list.list;
+        metrics.object = Map::from_iter([
+            ("benchmark_time_seconds".to_owned(), number(Some(stage.seconds))),
+            ("load_summary".to_owned(), load.into()),
+            ("successes".to_owned(), successes.into()),
+            ("failures".to_owned(), failures),
+        ]);
         ToolResult {
-            metrics: list,
-            table,
+            metrics,
+            table: stage.table(),
             notes,
         }
     }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::report::{MetricList, number};
-use crate::sample::Sample;
+use crate::sample::ToolSample;
 
 fn key(p: f64) -> String {
     if p == 50.0 {
@@ -14,7 +14,7 @@ fn key(p: f64) -> String {
 }
 
 /// `summarize`: null without values.
-pub(super) fn summary(sample: &Sample, percentiles: &[f64]) -> Value {
+pub(super) fn summary(sample: &ToolSample, percentiles: &[f64]) -> Value {
     if sample.len() == 0 {
         return Value::Null;
     }
@@ -46,20 +46,38 @@ pub(super) fn extend(summary: &mut Value, totals: &[(&str, f64)]) {
     }
 }
 
-pub(super) fn add_statistics(
-    list: &mut MetricList,
-    name: &str,
-    unit: &'static str,
-    sample: &Sample,
-    percentiles: &[f64],
-) {
-    let mut put = |stat: &str, value: Option<f64>| {
-        list.only(&format!("{name}.{stat}"), unit, value, sample.len());
-    };
-    put("mean", sample.mean());
-    put("min", sample.min());
-    put("max", sample.max());
-    for &p in percentiles {
-        put(&key(p), sample.percentile(p));
+/// Metrics under the paths of the result file.
+pub(super) struct SummaryList<'a> {
+    pub(super) list: MetricList,
+    /// Percentiles of each distribution.
+    pub(super) percentiles: &'a [f64],
+}
+
+impl<'a> SummaryList<'a> {
+    pub(super) fn new(percentiles: &'a [f64]) -> Self {
+        SummaryList {
+            list: MetricList::default(),
+            percentiles,
+        }
+    }
+
+    /// Adds a number of requests.
+    pub(super) fn count(&mut self, path: &str, count: usize, samples: usize) {
+        self.list.only(path, "requests", Some(count as f64), samples);
+    }
+
+    /// Adds the statistics of a distribution, and returns it for the result file.
+    pub(super) fn distribution(&mut self, path: &str, unit: &'static str, sample: &ToolSample) -> Value {
+        let mut put = |stat: &str, value: Option<f64>| {
+            self.list
+                .only(&format!("{path}.{stat}"), unit, value, sample.len());
+        };
+        put("mean", sample.mean());
+        put("min", sample.min());
+        put("max", sample.max());
+        for &p in self.percentiles {
+            put(&key(p), sample.percentile(p));
+        }
+        summary(sample, self.percentiles)
     }
 }

@@ -1,6 +1,6 @@
 //! Tables of inference-perf's summary, with one stage.
 
-use crate::sample::Sample;
+use crate::sample::ToolSample;
 use crate::table::{BoxTable, grouped};
 
 pub(super) fn tenth(value: f64) -> String {
@@ -14,23 +14,24 @@ pub(super) fn one_row(title: &str, headings: &[&str], cells: Vec<String>) -> Str
     table.draw()
 }
 
-pub(super) fn milliseconds(title: &str, columns: &[(&str, Option<&Sample>)]) -> String {
-    three(title, columns, 1000.0)
+/// Draws [`draw_statistics`] of samples in seconds.
+pub(super) fn draw_statistics_in_milliseconds(title: &str, columns: &[(&str, &ToolSample)]) -> String {
+    draw_statistics(title, columns, 1000.0)
 }
 
-/// Draws a table with mean, median and P90 of each column.
-pub(super) fn three(title: &str, columns: &[(&str, Option<&Sample>)], times: f64) -> String {
+/// Draws a table with mean, median and P90 of each column, multiplied by `scale`.
+pub(super) fn draw_statistics(title: &str, columns: &[(&str, &ToolSample)], scale: f64) -> String {
     let mut headings = vec!["Stage".to_owned()];
     let mut cells = vec!["0".to_owned()];
     for (name, sample) in columns {
         let stats = [
-            ("Mean", sample.and_then(Sample::mean)),
-            ("Med", sample.and_then(|sample| sample.percentile(50.0))),
-            ("P90", sample.and_then(|sample| sample.percentile(90.0))),
+            ("Mean", sample.mean()),
+            ("Med", sample.percentile(50.0)),
+            ("P90", sample.percentile(90.0)),
         ];
         for (stat, value) in stats {
             headings.push(format!("{name} {stat}"));
-            cells.push(value.map_or_else(|| "-".to_owned(), |value| tenth(value * times)));
+            cells.push(value.map_or_else(|| "-".to_owned(), |value| tenth(value * scale)));
         }
     }
     let headings: Vec<&str> = headings.iter().map(String::as_str).collect();

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::Value;
-use veeksha_compat::{AiperfExport, AiperfInfo, Options, Tool, View};
+use veeksha_compat::{AiperfExport, AiperfInfo, Tool, View, ViewOptions};
 use veeksha_events::Event;
 use veeksha_model::{
     Chunk, ChunkKind, ErrorClass, NodeId, RequestId, RequestRecord, SessionId, Status, Usage,
@@ -88,7 +88,7 @@ prop_compose! {
     }
 }
 
-fn view(tool: Tool, options: &Options, records: &[RequestRecord]) -> veeksha_compat::ViewReport {
+fn view(tool: Tool, options: &ViewOptions, records: &[RequestRecord]) -> veeksha_compat::ViewReport {
     let mut view = View::new(tool, options.clone()).unwrap();
     for record in records {
         view.on(&Event::Finished(Box::new(record.clone())));
@@ -96,16 +96,16 @@ fn view(tool: Tool, options: &Options, records: &[RequestRecord]) -> veeksha_com
     view.finish()
 }
 
-fn thresholds(tool: Tool) -> Options {
+fn thresholds(tool: Tool) -> ViewOptions {
     let metrics: &[&str] = match tool {
         Tool::Vllm | Tool::Sglang | Tool::Guidellm => &["ttft:50", "tpot:20", "e2el:500"],
         Tool::GenaiPerf => &["request_latency:500", "output_token_throughput_per_user:5"],
         Tool::InferencePerf => &["ttft:0.05", "itl:0.02"],
         Tool::Aiperf => &["request_latency:500", "output_sequence_length:3"],
     };
-    Options {
+    ViewOptions {
         goodput: metrics.iter().map(|text| text.parse().unwrap()).collect(),
-        ..Options::default()
+        ..ViewOptions::default()
     }
 }
 
@@ -115,7 +115,7 @@ proptest! {
     #[test]
     fn any_run_gives_well_formed_views(records in proptest::collection::vec(any_record(), 0..12)) {
         for tool in Tool::ALL {
-            for options in [Options::default(), thresholds(tool)] {
+            for options in [ViewOptions::default(), thresholds(tool)] {
                 let report = view(tool, &options, &records);
                 // Strict JSON has no NaN or infinity.
                 let text = report.json().to_string();
@@ -151,7 +151,7 @@ proptest! {
     fn requests_are_counted_once(records in proptest::collection::vec(any_record(), 0..12)) {
         let measured = records.iter().filter(|record| record.measured).count() as f64;
         let of = |tool, names: &[&str]| {
-            let report = view(tool, &Options::default(), &records);
+            let report = view(tool, &ViewOptions::default(), &records);
             let values = names.iter().map(|name| report.metric(name).unwrap().value.unwrap());
             values.sum::<f64>()
         };
@@ -201,7 +201,7 @@ fn event_order_does_not_matter() {
     let backward: Vec<Event> = forward.iter().rev().cloned().collect();
     for tool in Tool::ALL {
         let report = |events: &[Event]| {
-            let mut view = View::new(tool, Options::default()).unwrap();
+            let mut view = View::new(tool, ViewOptions::default()).unwrap();
             events.iter().for_each(|event| view.on(event));
             view.finish()
         };

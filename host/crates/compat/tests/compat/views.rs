@@ -5,23 +5,23 @@
 //! the comments are worked out by hand from the sequence and the tool's source.
 
 use serde_json::{Value, json};
-use veeksha_compat::{Options, Tool, View, ViewReport};
+use veeksha_compat::{Tool, View, ViewOptions, ViewReport};
 use veeksha_events::{Event, NeverSentReason};
 use veeksha_model::{ChunkKind, NodeId, RequestId, SessionId};
 
 use crate::fixture::{Request, record};
 use crate::golden::{differences, fixture_json, golden};
 
-fn report(tool: Tool, options: Options) -> ViewReport {
+fn report(tool: Tool, options: ViewOptions) -> ViewReport {
     let mut view = View::new(tool, options).unwrap();
     golden().iter().for_each(|event| view.on(event));
     view.finish()
 }
 
-fn goodput(thresholds: &[&str]) -> Options {
-    Options {
+fn goodput(thresholds: &[&str]) -> ViewOptions {
+    ViewOptions {
         goodput: thresholds.iter().map(|text| text.parse().unwrap()).collect(),
-        ..Options::default()
+        ..ViewOptions::default()
     }
 }
 
@@ -54,7 +54,7 @@ const PEAK: &str = "max_concurrent_requests";
 
 #[test]
 fn vllm_equals_the_tools_output() {
-    let options = Options {
+    let options = ViewOptions {
         percentiles: vec![50.0, 99.0, 99.9],
         ..goodput(&["ttft:60", "tpot:30", "e2el:130"])
     };
@@ -135,9 +135,9 @@ fn sglang_equals_the_tools_output() {
 /// notes it.
 #[test]
 fn session_rate_is_omitted_for_multi_request_sessions() {
-    let options = Options {
+    let options = ViewOptions {
         session_rate: Some(40.0),
-        ..Options::default()
+        ..ViewOptions::default()
     };
     let result = |tool, requests: u32| {
         let mut view = View::new(tool, options.clone()).unwrap();
@@ -173,7 +173,7 @@ fn session_rate_is_omitted_for_multi_request_sessions() {
 
 #[test]
 fn guidellm_equals_the_tools_output() {
-    let options = Options {
+    let options = ViewOptions {
         session_rate: Some(10.0),
         ..goodput(&["ttft:60", "tpot:20", "e2el:130"])
     };
@@ -275,8 +275,8 @@ fn inference_perf_equals_the_tools_output() {
 /// Asserts the tool's own table, character by character; a half in the third decimal may be rounded
 /// either way.
 #[track_caller]
-fn prints(tool: Tool, options: Options, file: &str) {
-    let options = Options {
+fn prints(tool: Tool, options: ViewOptions, file: &str) {
+    let options = ViewOptions {
         session_rate: Some(10.0),
         max_concurrency: Some(8),
         ..options
@@ -304,7 +304,7 @@ fn prints(tool: Tool, options: Options, file: &str) {
 
 #[test]
 fn tables_equal_the_tools_tables() {
-    let vllm = Options {
+    let vllm = ViewOptions {
         percentiles: vec![50.0, 99.0, 99.9],
         ..goodput(&["ttft:60", "tpot:30", "e2el:130"])
     };
@@ -318,7 +318,7 @@ fn tables_equal_the_tools_tables() {
 
 #[test]
 fn notes_list_what_a_view_cannot_reproduce() {
-    let notes = |tool| report(tool, Options::default()).notes;
+    let notes = |tool| report(tool, ViewOptions::default()).notes;
     let said = |tool, words: &str| {
         let notes = notes(tool);
         assert!(
@@ -363,7 +363,7 @@ fn notes_list_what_a_view_cannot_reproduce() {
 
 #[test]
 fn unsent_request_changes_only_the_notes() {
-    let mut view = View::new(Tool::Vllm, Options::default()).unwrap();
+    let mut view = View::new(Tool::Vllm, ViewOptions::default()).unwrap();
     golden().iter().for_each(|event| view.on(event));
     view.on(&Event::NeverSent {
         request: RequestId {
@@ -374,7 +374,7 @@ fn unsent_request_changes_only_the_notes() {
         at: 1,
     });
     let with = view.finish();
-    assert_eq!(with.metrics, report(Tool::Vllm, Options::default()).metrics);
+    assert_eq!(with.metrics, report(Tool::Vllm, ViewOptions::default()).metrics);
     let words = "Requests of the workload that were never sent, which no tool counts: 1.";
     assert!(with.notes.iter().any(|note| note == words));
 }
@@ -383,7 +383,7 @@ fn unsent_request_changes_only_the_notes() {
 #[test]
 fn empty_run_has_views() {
     for tool in Tool::ALL {
-        let report = View::new(tool, Options::default()).unwrap().finish();
+        let report = View::new(tool, ViewOptions::default()).unwrap().finish();
         assert!(report.text().contains(tool.reference_version()), "{tool}");
         assert!(
             report
@@ -392,7 +392,7 @@ fn empty_run_has_views() {
                 .all(|metric| metric.samples == 0 || tool == Tool::Guidellm)
         );
     }
-    let vllm = View::new(Tool::Vllm, Options::default()).unwrap().finish();
+    let vllm = View::new(Tool::Vllm, ViewOptions::default()).unwrap().finish();
     assert_eq!(vllm.json()["request_throughput"], Value::Null);
     assert_eq!(vllm.json()["mean_ttft_ms"], json!(0.0));
 }
@@ -400,7 +400,7 @@ fn empty_run_has_views() {
 /// 16 sequential requests of 100 ms each, four at a time: 16 in the busiest second, 4 at once.
 #[test]
 fn vllm_counts_concurrent_requests_per_whole_second() {
-    let mut view = View::new(Tool::Vllm, Options::default()).unwrap();
+    let mut view = View::new(Tool::Vllm, ViewOptions::default()).unwrap();
     for number in 0..16_u32 {
         let start = f64::from(number / 4) * 100.0;
         let request = Request::at(u64::from(number), [start; 4])
@@ -434,7 +434,7 @@ fn vllm_ignores_usage_on_an_event_with_choices() {
         if let Some(kind) = event {
             request = request.chunk(62.0, kind);
         }
-        let mut view = View::new(Tool::Vllm, Options::default()).unwrap();
+        let mut view = View::new(Tool::Vllm, ViewOptions::default()).unwrap();
         view.on(&Event::Finished(Box::new(record(&request))));
         view.finish()
     };
@@ -452,10 +452,10 @@ fn vllm_ignores_usage_on_an_event_with_choices() {
 #[test]
 fn concurrent_sessions_of_one_request_are_the_maximum_request_concurrency() {
     let report = |sessions: u32, requests: u32, limit: Option<u32>| {
-        let options = Options {
+        let options = ViewOptions {
             concurrent_sessions: Some(sessions),
             max_concurrency: limit,
-            ..Options::default()
+            ..ViewOptions::default()
         };
         let mut view = View::new(Tool::Vllm, options).unwrap();
         for mut event in golden() {
