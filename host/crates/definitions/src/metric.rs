@@ -215,9 +215,13 @@ mod tests {
                     "{metric}"
                 );
             }
-            let is_of_requests = matches!(definition.samples, Samples::Request(_));
-            assert_eq!(is_of_requests, definition.scope == Scope::Request, "{metric}");
-            assert!(!definition.charted || is_of_requests, "{metric}");
+            let scope = match definition.samples {
+                Samples::Request(_) => Scope::Request,
+                Samples::ChunkGaps | Samples::TokenGaps => Scope::Gap,
+                Samples::Session | Samples::ThinkTimes => Scope::Session,
+            };
+            assert_eq!(scope, definition.scope, "{metric}");
+            assert!(!definition.charted || scope == Scope::Request, "{metric}");
         }
     }
 

@@ -21,7 +21,7 @@ use crate::session_graph::SessionTable;
 use crate::sessions::SessionFigures;
 use crate::token_counts::AnswerTokens;
 use crate::windows::Span;
-use veeksha_definitions::Metric;
+use veeksha_definitions::{Metric, Samples};
 
 /// The number of windows above which [`RunResults::windows`] omits those without samples.
 const MANY_WINDOWS: u64 = 100_000;
@@ -77,10 +77,13 @@ impl RunSamples {
     fn summarised(&self) -> BTreeMap<String, Summary> {
         let all = self.matching(&[]);
         let tbc = self.set(Metric::Tbc.name(), &all, None).summary();
-        let of = |name: &str| match self.catalogue.get(name).and_then(|info| info.metric) {
-            Some(Metric::Tbc) => tbc,
-            Some(Metric::Itl) if self.itl_is_tbc() => tbc,
-            _ => self.set(name, &all, None).summary(),
+        let of = |name: &str| {
+            let metric = self.catalogue.get(name).and_then(|info| info.metric);
+            match metric.map(|metric| metric.definition_of().samples) {
+                Some(Samples::ChunkGaps) => tbc,
+                Some(Samples::TokenGaps) if self.itl_is_tbc() => tbc,
+                _ => self.set(name, &all, None).summary(),
+            }
         };
         let names = self.catalogue.iter().map(|info| info.name.as_str());
         let undefined = self.custom.keys().map(String::as_str);
@@ -208,28 +211,23 @@ impl RunSamples {
                 Of::These(passing().collect())
             }
         };
-        match metric {
-            Metric::Tbc => SampleSet::Gaps(GapSet::new(&self.requests, of())),
-            Metric::Itl if self.itl_is_tbc() => SampleSet::Gaps(GapSet::new(&self.requests, of())),
-            Metric::Itl => SampleSet::Tokens(TokenSet::new(&self.requests, of())),
-            Metric::SessionThinkTime => {
+        match metric.definition_of().samples {
+            Samples::ChunkGaps => SampleSet::Gaps(GapSet::new(&self.requests, of())),
+            Samples::TokenGaps if self.itl_is_tbc() => SampleSet::Gaps(GapSet::new(&self.requests, of())),
+            Samples::TokenGaps => SampleSet::Tokens(TokenSet::new(&self.requests, of())),
+            Samples::ThinkTimes => {
                 let times = within(&self.sessions.think_times, span, |time| time.intended);
                 let passing = times
                     .iter()
                     .filter(|time| matching.has(rows[time.row as usize].labels));
                 SampleSet::plain(passing.map(|time| time.seconds).collect())
             }
-            Metric::SessionSize
-            | Metric::SessionDuration
-            | Metric::SessionMakespan
-            | Metric::SessionCriticalPath
-            | Metric::SessionToolTime
-            | Metric::SessionSlowdown => {
+            Samples::Session => {
                 let sessions = within(&self.sessions.sessions, span, |session| session.intended);
                 let passing = sessions.iter().filter(|session| matching.has(session.labels));
                 SampleSet::plain(passing.filter_map(|session| session.value(metric)).collect())
             }
-            _ => SampleSet::plain(
+            Samples::Request(_) => SampleSet::plain(
                 passing()
                     .filter_map(|place| rows[place as usize].sample(metric))
                     .collect(),

@@ -5,7 +5,7 @@ use veeksha_model::{Nanos, RequestId, SessionId};
 use crate::row::{End, Row};
 use crate::run_metric::RunMetric;
 use crate::run_samples::RunSamples;
-use veeksha_definitions::Metric;
+use veeksha_definitions::{Metric, Samples};
 
 impl RunSamples {
     /// Visits every sample of a metric: the scheduled instant of its request (for a session metric:
@@ -70,14 +70,14 @@ impl RunSamples {
             return;
         };
         let rows = || self.requests.rows.iter().filter(|row| row.counts());
-        match metric {
-            Metric::Tbc => {
+        match metric.definition_of().samples {
+            Samples::ChunkGaps => {
                 for row in rows() {
                     let gaps = self.requests.gaps.of(row.gaps);
                     gaps.for_each(|gap| take(row.observed.intended, gap as f64 / 1e9, 1.0, key(row)));
                 }
             }
-            Metric::Itl => {
+            Samples::TokenGaps => {
                 for row in rows() {
                     let gaps = self.requests.token_gaps(row);
                     gaps.for_each(|(gap, tokens)| {
@@ -86,25 +86,20 @@ impl RunSamples {
                     });
                 }
             }
-            Metric::SessionThinkTime => {
+            Samples::ThinkTimes => {
                 for time in &self.sessions.think_times {
                     let row = self.requests.rows.get(time.row as usize);
                     take(time.intended, time.seconds, 1.0, row.and_then(key));
                 }
             }
-            Metric::SessionSize
-            | Metric::SessionDuration
-            | Metric::SessionMakespan
-            | Metric::SessionCriticalPath
-            | Metric::SessionToolTime
-            | Metric::SessionSlowdown => {
+            Samples::Session => {
                 for session in &self.sessions.sessions {
                     if let Some(value) = session.value(metric) {
                         take(session.intended, value, 1.0, Some(session_key(session.session)));
                     }
                 }
             }
-            metric => {
+            Samples::Request(_) => {
                 for row in rows() {
                     if let Some(value) = row.sample(metric) {
                         take(row.observed.intended, value, 1.0, key(row));

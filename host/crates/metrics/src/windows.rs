@@ -5,7 +5,7 @@ use veeksha_model::Nanos;
 
 use crate::label_sets::Matching;
 use crate::run_samples::RunSamples;
-use veeksha_definitions::{Metric, Scope};
+use veeksha_definitions::Samples;
 
 /// A half-open time interval: start included, end excluded.
 pub(crate) type Span = (Nanos, Nanos);
@@ -57,17 +57,21 @@ impl RunSamples {
     }
 
     fn asked_for(&self, metric: &str) -> AskedFor {
-        match self.catalogue().get(metric).map(|info| (info.metric, info.scope)) {
-            Some((Some(Metric::SessionThinkTime), _)) => AskedFor::Requests,
-            Some((Some(_), Scope::Session)) => AskedFor::Sessions,
-            Some((Some(_), _)) => AskedFor::Requests,
-            defined => match (defined, self.custom.get(metric)) {
-                (None, None) => AskedFor::Nothing,
-                // Samples without a request belong to no window, so intended requests do not
-                // determine their windows.
-                (_, Some(samples)) if samples.instants().next().is_none() => AskedFor::Nothing,
-                _ => AskedFor::Requests,
-            },
+        let defined = self.catalogue().get(metric);
+        if let Some(metric) = defined.and_then(|info| info.metric) {
+            return match metric.definition_of().samples {
+                Samples::Session => AskedFor::Sessions,
+                Samples::Request(_) | Samples::ChunkGaps | Samples::TokenGaps | Samples::ThinkTimes => {
+                    AskedFor::Requests
+                }
+            };
+        }
+        match (defined, self.custom.get(metric)) {
+            (None, None) => AskedFor::Nothing,
+            // Samples without a request belong to no window, so intended requests do not determine
+            // their windows.
+            (_, Some(samples)) if samples.instants().next().is_none() => AskedFor::Nothing,
+            _ => AskedFor::Requests,
         }
     }
 }

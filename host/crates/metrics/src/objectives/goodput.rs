@@ -14,7 +14,7 @@ use crate::pooled::{GapSet, Of, TokenSet};
 use crate::row::Row;
 use crate::run_samples::RunSamples;
 use crate::sample_set::SampleSet;
-use veeksha_definitions::Metric;
+use veeksha_definitions::{Metric, Samples};
 
 /// The number of good requests.
 #[derive(Debug, Default)]
@@ -120,14 +120,18 @@ impl<'a> Asked<'a> {
     /// Returns the samples of one request.
     fn own(&self, place: u32) -> SampleSet<'a> {
         let requests = &self.samples.requests;
-        match self.metric {
-            Some(Metric::Tbc) => SampleSet::Gaps(GapSet::new(requests, Of::These(vec![place]))),
-            Some(Metric::Itl) => SampleSet::Tokens(TokenSet::new(requests, Of::These(vec![place]))),
-            Some(metric) => {
+        let Some(metric) = self.metric else {
+            return SampleSet::weighted(self.by_row.get(&place).cloned().unwrap_or_default());
+        };
+        match metric.definition_of().samples {
+            Samples::ChunkGaps => SampleSet::Gaps(GapSet::new(requests, Of::These(vec![place]))),
+            Samples::TokenGaps => SampleSet::Tokens(TokenSet::new(requests, Of::These(vec![place]))),
+            Samples::Request(_) => {
                 let value = requests.rows[place as usize].sample(metric);
                 SampleSet::Plain(value.into_iter().collect())
             }
-            None => SampleSet::weighted(self.by_row.get(&place).cloned().unwrap_or_default()),
+            // No request has a sample of these alone; they are not conditions of goodput.
+            Samples::Session | Samples::ThinkTimes => SampleSet::Plain(Vec::new()),
         }
     }
 }

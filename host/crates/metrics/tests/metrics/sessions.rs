@@ -2,9 +2,10 @@
 
 use crate::sequences::*;
 use veeksha_events::{Event, RequestRecord, SessionEnd};
-use veeksha_metrics::{Evaluation, Metric};
+use veeksha_metrics::{Evaluation, Metric, Scope};
 use veeksha_model::ChunkKind::{Content, Tool};
 use veeksha_model::{ChunkKind, ErrorClass};
+use veeksha_ports::RunResults;
 
 /// Intended at `intended`, dispatched a millisecond later, first chunk `first` after dispatch,
 /// completed at `completed`.
@@ -59,6 +60,22 @@ fn a_diamond_of_four_requests() {
     // The shortest TTFC of the run is 40. Without queueing: 0 ends at 40 + 60 = 100; 2 at 110 +
     // 40 + (412 - 192) = 370; 3 begins 20 later and ends at 390 + 40 + (533 - 483) = 480.
     close(of(Metric::SessionSlowdown), 533.0 / 480.0);
+}
+
+/// A metric that is added to the table without a value in `sessions.rs` has no samples.
+#[test]
+fn every_session_metric_has_a_sample_in_every_query() {
+    let seen = session(diamond(), SessionEnd::Completed);
+    let is_of_sessions = |metric: &Metric| metric.scope() == Scope::Session;
+    for metric in Metric::all().filter(is_of_sessions) {
+        let summary = seen.metric(metric).unwrap_or_else(|| panic!("{metric}"));
+        let mut visited = 0;
+        seen.samples.each_sample(metric.name(), |_, _, _| visited += 1);
+        assert_eq!(visited, summary.count, "{metric}");
+        let windows = seen.samples.windows(metric.name(), &[], u64::MAX);
+        let counts: Vec<u64> = windows.iter().map(|window| window.stats.count).collect();
+        assert_eq!(counts, [summary.count as u64], "{metric}");
+    }
 }
 
 #[test]
