@@ -1,5 +1,5 @@
 //! Every view of a run shows the same samples: summary, slices, request lines, Lua, the report
-//! page, the live view and the statistics by prompt length.
+//! page, the Chrome trace, the live view and the statistics by prompt length.
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "a test may panic, also in its functions")]
 
@@ -15,6 +15,7 @@ use veeksha_metrics::{Evaluator, LiveFigures, Metric, PrefillStats, Slo, latenci
 use veeksha_model::{Chunk, ChunkKind, ErrorClass, NodeId, RequestId, SessionId};
 use veeksha_page::{PageData, RequestSample};
 use veeksha_ports::OpenMetric;
+use veeksha_report::{ChromeTrace, ChromeTraceLimits};
 
 /// The metrics that Lua exposes by name.
 const IN_LUA: [Metric; 3] = [Metric::Ttfc, Metric::Tpot, Metric::EndToEnd];
@@ -109,7 +110,55 @@ fn in_request_lines(records: &[RequestRecord]) -> Samples {
     samples
 }
 
-fn on_page(records: &[RequestRecord]) -> Samples {
+/// The metrics that the Chrome trace has as arguments of a slice.
+const IN_CHROME_TRACE: [Metric; 2] = [Metric::Ttfc, Metric::EndToEnd];
+
+fn in_chrome_trace(records: &[RequestRecord]) -> Samples {
+    let mut trace = ChromeTrace::new(ChromeTraceLimits::default());
+    for record in records {
+        trace.on(&Event::Finished(Box::new(record.clone())));
+    }
+    let mut written = Vec::new();
+    trace.write(&mut written).unwrap();
+    let slices: Vec<Value> = serde_json::from_slice(&written).unwrap();
+    let mut samples = Samples::new();
+    for arguments in slices.iter().map(|slice| &slice["args"]) {
+        if arguments["measured"] != true || arguments["error_class"].is_string() {
+            continue;
+        }
+        for metric in IN_CHROME_TRACE {
+            if let Some(value) = arguments[metric.name()].as_f64() {
+                let session = arguments["session_id"].as_u64().unwrap();
+                samples.insert((session, metric.name()), value);
+            }
+        }
+    }
+    samples
+}
+
+/// The latencies by the instants that the page draws, in whole microseconds.
+fn by_instants_on_page(records: &[RequestRecord]) -> Samples {
+    let page = page(records);
+    let requests = &page["requests"];
+    let mut samples = Samples::new();
+    for (row, session) in requests["session"].as_array().unwrap().iter().enumerate() {
+        if requests["drained"][row] == 1 || requests["failed"][row].is_u64() {
+            continue;
+        }
+        for (metric, column) in [(Metric::Ttfc, "first_chunk"), (Metric::EndToEnd, "last_chunk")] {
+            if let Some(at) = requests[column][row].as_f64() {
+                let dispatched = requests["dispatched"][row].as_f64().unwrap();
+                samples.insert(
+                    (session.as_u64().unwrap(), metric.name()),
+                    (at - dispatched) / 1e6,
+                );
+            }
+        }
+    }
+    samples
+}
+
+fn page(records: &[RequestRecord]) -> Value {
     let mut sample = RequestSample::new(1000);
     for record in records {
         sample.on(&Event::Finished(Box::new(record.clone())));
@@ -118,7 +167,11 @@ fn on_page(records: &[RequestRecord]) -> Samples {
         requests: sample.finish(),
         ..PageData::default()
     };
-    let data: Value = serde_json::from_str(&data.json()).unwrap();
+    serde_json::from_str(&data.json()).unwrap()
+}
+
+fn on_page(records: &[RequestRecord]) -> Samples {
+    let data = page(records);
     let requests = &data["requests"];
     let mut samples = Samples::new();
     for column in requests["metrics"].as_array().unwrap() {
@@ -170,6 +223,7 @@ fn record() -> impl Strategy<Value = RequestRecord> {
     ];
     (
         prop::collection::vec((gap, kind, 0u32..25), 0..9),
+        prop::option::weighted(0.5, 0u64..50_000_000),
         prop::option::weighted(0.5, 0u32..60),
         0u64..1_000_000_000,
         0u64..50_000_000,
@@ -177,42 +231,54 @@ fn record() -> impl Strategy<Value = RequestRecord> {
         prop::bool::weighted(0.8),
         any::<bool>(),
     )
-        .prop_map(|(chunks, usage, intended, late, measured, answered, counted)| {
-            let mut record = RequestRecord::answered(RequestId {
-                session: SessionId(0),
-                node: NodeId(0),
-            });
-            record.intended = intended;
-            record.dispatched_at = intended + late;
-            record.sent_at = Some(record.dispatched_at + 20_000);
-            let mut at = record.dispatched_at + 100_000;
-            for (gap, kind, tokens) in &chunks {
-                at += gap;
-                record.chunks.push(Chunk {
-                    at,
-                    lag: 0,
-                    bytes: 1,
-                    kind: *kind,
-                    merged: false,
+        .prop_map(
+            |(chunks, finish, usage, intended, late, measured, answered, counted)| {
+                let mut record = RequestRecord::answered(RequestId {
+                    session: SessionId(0),
+                    node: NodeId(0),
                 });
-                if counted && kind.is_generated() {
-                    record.chunk_tokens.push(*tokens);
+                record.intended = intended;
+                record.dispatched_at = intended + late;
+                record.sent_at = Some(record.dispatched_at + 20_000);
+                let mut at = record.dispatched_at + 100_000;
+                for (gap, kind, tokens) in &chunks {
+                    at += gap;
+                    record.chunks.push(Chunk {
+                        at,
+                        lag: 0,
+                        bytes: 1,
+                        kind: *kind,
+                        merged: false,
+                    });
+                    if counted && kind.is_generated() {
+                        record.chunk_tokens.push(*tokens);
+                    }
                 }
-            }
-            let by_host = record.chunk_tokens.iter().sum();
-            record.output_tokens = usage.unwrap_or(by_host);
-            record.output_tokens_from_usage = usage.is_some();
-            record.completed_at = at;
-            record.processed_at = at;
-            record.measured = measured;
-            if !answered {
-                record.status = Status::Failed {
-                    class: ErrorClass::Truncated,
-                    message: "cut".into(),
-                };
-            }
-            record
-        })
+                if let Some(gap) = finish {
+                    at += gap;
+                    record.chunks.push(Chunk {
+                        at,
+                        lag: 0,
+                        bytes: 1,
+                        kind: ChunkKind::Finish,
+                        merged: false,
+                    });
+                }
+                let by_host = record.chunk_tokens.iter().sum();
+                record.output_tokens = usage.unwrap_or(by_host);
+                record.output_tokens_from_usage = usage.is_some();
+                record.completed_at = at;
+                record.processed_at = at;
+                record.measured = measured;
+                if !answered {
+                    record.status = Status::Failed {
+                        class: ErrorClass::Truncated,
+                        message: "cut".into(),
+                    };
+                }
+                record
+            },
+        )
 }
 
 fn close(figures: Option<LiveFigures>, samples: &[f64]) -> Result<(), TestCaseError> {
@@ -241,6 +307,9 @@ proptest! {
         // Reading JSON back has an error in the last digit.
         same(&expected, &in_request_lines(&records), 1e-15)?;
         same(&expected, &on_page(&records), 5e-6)?;
+        same(&only(&expected, &IN_CHROME_TRACE), &in_chrome_trace(&records), 1e-15)?;
+        // Truncated to microseconds; the shortest latency is 100 us.
+        same(&only(&expected, &IN_CHROME_TRACE), &by_instants_on_page(&records), 0.02)?;
         same(&only(&expected, &IN_LUA), &in_lua(&mut lua(), &records), 0.0)?;
 
         let mut evaluator = Evaluator::new(Vec::<Slo>::new());
@@ -278,6 +347,49 @@ proptest! {
                 prop_assert_eq!(in_slices, samples.len() as f64, "{}", metric);
             }
         }
+    }
+}
+
+/// The end-to-end latency of these ends with the finish event.
+#[test]
+fn tool_call_and_unstreamed_answer_have_the_same_latency_in_every_view() {
+    let chunk = |at, kind| Chunk {
+        at,
+        lag: 0,
+        bytes: 1,
+        kind,
+        merged: false,
+    };
+    let answered = |session, chunks| {
+        let mut record = RequestRecord::answered(RequestId {
+            session: SessionId(session),
+            node: NodeId(0),
+        });
+        record.chunks = chunks;
+        record.output_tokens = 9;
+        record.completed_at = 80_000_000;
+        record
+    };
+    let tool_call = vec![
+        chunk(10_000_000, ChunkKind::Tool),
+        chunk(30_000_000, ChunkKind::Tool),
+        chunk(70_000_000, ChunkKind::Finish),
+    ];
+    let unstreamed = vec![chunk(50_000_000, ChunkKind::Finish)];
+    let records = [answered(0, tool_call), answered(1, unstreamed)];
+    let expected = Samples::from([
+        ((0, "ttfc"), 0.010),
+        ((0, "end_to_end_latency"), 0.070),
+        ((1, "end_to_end_latency"), 0.050),
+    ]);
+    for view in [
+        only(&in_evaluation(&records), &IN_CHROME_TRACE),
+        only(&in_request_lines(&records), &IN_CHROME_TRACE),
+        only(&on_page(&records), &IN_CHROME_TRACE),
+        by_instants_on_page(&records),
+        in_chrome_trace(&records),
+    ] {
+        same(&expected, &view, 1e-9).unwrap();
     }
 }
 

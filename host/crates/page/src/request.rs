@@ -45,7 +45,8 @@ pub struct PageRequest {
     pub first_byte: Option<Nanos>,
     /// The arrival of the first generated chunk.
     pub first_chunk: Option<Nanos>,
-    /// The arrival of the last generated chunk, or of a response that was not streamed.
+    /// The end of generation: the last generated chunk, or the finish event where
+    /// [`Observation::last`] is that.
     pub last_chunk: Option<Nanos>,
     /// The instant at which the request ended.
     pub completed: Nanos,
@@ -94,6 +95,7 @@ impl PageRequest {
                 message: message.chars().take(LONGEST_MESSAGE).collect(),
             },
         };
+        let observation = Observation::of(record);
         PageRequest {
             id: record.id,
             parents: record.parents.iter().map(|node| node.0).collect(),
@@ -103,8 +105,8 @@ impl PageRequest {
             dispatched: record.dispatched_at,
             sent: record.sent_at,
             first_byte: record.first_byte_at,
-            first_chunk: record.generated_at().next(),
-            last_chunk: record.output_at().last(),
+            first_chunk: observation.first.get(),
+            last_chunk: observation.last.get(),
             completed: record.completed_at,
             outcome,
             http_status: record.http_status,
@@ -117,16 +119,15 @@ impl PageRequest {
             labels: record.labels.clone(),
             good: None,
             custom: Vec::new(),
-            samples: samples(record),
+            samples: samples(&observation),
             chunks: ChunkTimes::of(record),
         }
     }
 }
 
-fn samples(record: &RequestRecord) -> Vec<Option<f64>> {
-    let observation = Observation::of(record);
+fn samples(observation: &Observation) -> Vec<Option<f64>> {
     let metrics = Metric::charted().into_iter();
-    metrics.map(|metric| metric.sample(&observation)).collect()
+    metrics.map(|metric| metric.sample(observation)).collect()
 }
 
 /// A session with requests on the page.

@@ -243,9 +243,9 @@ function AgentSession:sleep(time) end
 ---@field tls? number Seconds that the TLS handshake took, for a new connection.
 ---@field recorded? veeksha.Recorded What the trace says of it, if it was replayed from one.
 ---@field labels table<string, string> The labels of the request and its session.
----@field ttfc? number `chunk_at[1] - dispatched_at`; nil where nothing was generated.
+---@field ttfc? number Seconds from dispatch to the first chunk: the metric `ttfc`; nil where the metric has no sample.
 ---@field tpot? number Seconds from the first chunk to the last, divided by the output tokens after the first chunk: the metric `tpot`; nil where the metric has no sample.
----@field end_to_end_latency? number `chunk_at[#chunk_at] - dispatched_at`; nil where nothing was generated.
+---@field end_to_end_latency? number Seconds from dispatch to the last chunk; after a tool call and without streaming, to the finish event: the metric `end_to_end_latency`; nil where the metric has no sample.
 
 ---What a trace says of a request.
 ---@class veeksha.Recorded

@@ -4,14 +4,16 @@
 //! An array of events in Chrome's trace event format, times in microseconds since the start of the
 //! run. Process 1 has a thread per request, named like Veeksha's `tid`: `R<i> / <session> / <prompt
 //! tokens>-><output tokens>`, with the slices `Prefill` (dispatch to first generated chunk, so that
-//! its length is the metric) and `T1`, `T2`, ... (chunk to chunk) or one `Decode`. Process 2 has a
-//! thread per session, process 3 one per plugin thread, process 4 the instants of the whole run.
+//! its length is the metric), `T1`, `T2`, ... (chunk to chunk) or one `Decode`, and `Finish` (last
+//! chunk to finish event, where the end-to-end latency ends with that). An answer that was not
+//! streamed has one slice, `Answer`. Process 2 has a thread per session, process 3 one per plugin thread, process 4 the instants of the whole run.
 
 mod write;
 
 use std::collections::{HashMap, HashSet};
 use std::io;
 
+use veeksha_definitions::{Metric, Observation};
 use veeksha_events::{Event, NeverSentReason, PluginCall, RequestRecord, SessionEnd, Status};
 use veeksha_model::{Nanos, RequestId, SessionId};
 
@@ -72,7 +74,10 @@ struct Lane {
     picked_up: Option<Nanos>,
     sent: Option<Nanos>,
     first: Option<Nanos>,
+    /// The end of generation, as [`Observation::last`].
     last: Option<Nanos>,
+    ttfc: Option<f64>,
+    end_to_end: Option<f64>,
     completed: Nanos,
     prompt_tokens: u32,
     output_tokens: u32,
@@ -256,25 +261,26 @@ impl ChromeTrace {
             self.omitted.requests += 1;
             return;
         }
-        let mut arrivals = record.generated_at();
-        let first = arrivals.next();
         let gaps = record.generated_at().count().saturating_sub(1);
         let kept = self.chunks + gaps <= self.limits.chunks;
         let chunks = if kept {
             self.chunks += gaps;
-            Some(arrivals.collect())
+            Some(record.generated_at().skip(1).collect())
         } else {
             self.omitted.requests_without_chunks += 1;
             None
         };
+        let observed = Observation::of(record);
         self.requests.push(Lane {
             id: record.id,
             intended: record.intended,
             dispatched: record.dispatched_at,
             picked_up: record.picked_up_at,
             sent: record.sent_at,
-            first,
-            last: record.generated_at().max(),
+            first: observed.first.get(),
+            last: observed.last.get(),
+            ttfc: Metric::Ttfc.sample(&observed),
+            end_to_end: Metric::EndToEnd.sample(&observed),
             completed: record.completed_at,
             prompt_tokens: record.total_prompt_tokens,
             output_tokens: record.output_tokens,

@@ -261,9 +261,11 @@ fn request(array: &mut Array<'_>, index: usize, lane: &Lane) -> io::Result<()> {
     if lane.dispatched > lane.intended {
         array.slice("Wait", "request", (lane.intended, lane.dispatched), place, None)?;
     }
-    let first = lane.first.unwrap_or(lane.completed).max(lane.dispatched);
+    let first = lane.first.or(lane.last).unwrap_or(lane.completed);
+    let first = first.max(lane.dispatched);
+    let is_unstreamed = lane.first.is_none() && lane.last.is_some();
     array.slice(
-        "Prefill",
+        if is_unstreamed { "Answer" } else { "Prefill" },
         "request",
         (lane.dispatched, first),
         place,
@@ -271,7 +273,13 @@ fn request(array: &mut Array<'_>, index: usize, lane: &Lane) -> io::Result<()> {
     )?;
     let last = lane.last.unwrap_or(first).max(first);
     match &lane.chunks {
-        Some(chunks) => array.chunks(first, chunks, place)?,
+        Some(chunks) => {
+            array.chunks(first, chunks, place)?;
+            let last_chunk = chunks.iter().copied().fold(first, Nanos::max);
+            if last > last_chunk {
+                array.slice("Finish", "decode", (last_chunk, last), place, None)?;
+            }
+        }
         None if last > first => array.slice("Decode", "decode", (first, last), place, None)?,
         None => {}
     }
@@ -290,8 +298,8 @@ fn arguments(lane: &Lane) -> Value {
         "num_total_prompt_tokens": lane.prompt_tokens,
         "num_output_tokens": lane.output_tokens,
         "usage_cached_tokens": lane.cached_tokens,
-        "ttfc": lane.first.map(|first| seconds(lane.dispatched, first)),
-        "end_to_end_latency": lane.last.filter(|_| lane.failure.is_none()).map(|last| seconds(lane.dispatched, last)),
+        "ttfc": lane.ttfc,
+        "end_to_end_latency": lane.end_to_end,
         "dispatch_lateness": seconds(lane.intended, lane.dispatched),
         "pickup_delay": lane.picked_up.map(|at| seconds(lane.dispatched, at)),
         "send_delay": lane.sent.map(|at| seconds(lane.dispatched, at)),

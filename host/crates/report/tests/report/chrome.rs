@@ -123,6 +123,41 @@ fn request_lane_has_wait_prefill_and_chunks() {
 }
 
 #[test]
+fn tool_call_and_unstreamed_answer_end_with_the_finish_event() {
+    let finish = |at: u64| Chunk {
+        at: at * MILLI,
+        lag: 0,
+        bytes: 1,
+        kind: ChunkKind::Finish,
+        merged: false,
+    };
+    let mut tool_call = answered(0, 0, &[150, 160]);
+    for chunk in tool_call.chunks.iter_mut().skip(1) {
+        chunk.kind = ChunkKind::Tool;
+    }
+    tool_call.chunks.push(finish(190));
+    let mut unstreamed = answered(1, 0, &[]);
+    unstreamed.chunks = vec![finish(170)];
+    let events = written(
+        ChromeTraceLimits::default(),
+        &[finished(tool_call), finished(unstreamed)],
+    );
+    let slices = of(&events, 1, "X");
+    assert_eq!(
+        names(&slices),
+        ["Wait", "Prefill", "T1", "Finish", "Wait", "Answer"]
+    );
+    assert_eq!(
+        (nanos(&slices[3]["ts"]), nanos(&slices[3]["dur"])),
+        (160_000_000, 30_000_000)
+    );
+    assert_eq!(slices[1]["args"]["end_to_end_latency"], 0.08);
+    assert_eq!(nanos(&slices[5]["dur"]), 60_000_000);
+    assert_eq!(slices[5]["args"]["ttfc"], Value::Null);
+    assert_eq!(slices[5]["args"]["end_to_end_latency"], 0.06);
+}
+
+#[test]
 fn slices_of_a_lane_are_contiguous() {
     let mut events = Vec::new();
     for session in 0..20 {
