@@ -27,6 +27,8 @@
 //!   service time), both per event, and a constant for the wake-up ([`WAKE_UP`]). Without thread
 //!   statistics the lag is unknown, which the certificate reports.
 
+use std::collections::BTreeMap;
+
 use veeksha_events::RequestRecord;
 use veeksha_model::{Nanos, StampSource};
 use veeksha_stats::LiveHistogram;
@@ -34,7 +36,7 @@ use veeksha_stats::LiveHistogram;
 use crate::reads::late_reads;
 use crate::row::Row;
 use crate::threads::ThreadFigures;
-use veeksha_definitions::Metric;
+use veeksha_definitions::{Metric, Samples};
 
 /// Typical value and 99th percentile, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -111,16 +113,6 @@ pub struct ErrorEstimate {
     /// Samples with an unknown lag: their errors are larger than estimated.
     pub unknown: u64,
 }
-
-/// The metrics that have an error estimate, in the order of [`Metric::all`].
-pub(crate) const WITH_ERROR: [Metric; 6] = [
-    Metric::Tpot,
-    Metric::Ttfc,
-    Metric::TtfcFromIntended,
-    Metric::Tbc,
-    Metric::EndToEnd,
-    Metric::EndToEndFromIntended,
-];
 
 /// The error of one stamp in fixed-point units. A sample of `tpot` has a fraction of a stamp, and
 /// sums of integers do not depend on their order.
@@ -210,8 +202,8 @@ impl Errors {
 /// The errors of a run so far.
 #[derive(Debug, Default)]
 pub(crate) struct ErrorSamples {
-    /// In the order of [`WITH_ERROR`].
-    by_metric: [Errors; 6],
+    /// Of each metric of [`Metric::certified`] that has samples.
+    by_metric: BTreeMap<Metric, Errors>,
     /// Events of all measured answers: the work that used the client threads' time.
     events: u64,
     /// Generated chunks whose arrival times were lost by late reads.
@@ -231,23 +223,21 @@ impl ErrorSamples {
         let first_shift = lost.iter().find(|read| read.first).map_or(0, |read| read.shift());
         let late = late.unsigned_abs();
         let source = record.stamps;
-        let [
-            tpot,
-            ttfc,
-            ttfc_from_intended,
-            tbc,
-            end_to_end,
-            end_to_end_from_intended,
-        ] = &mut self.by_metric;
-
         // The last chunk of a read has a correct stamp however late the read was, so lateness does
         // not shift the end.
-        let to_end = [(end_to_end, 0, 0), (end_to_end_from_intended, late, 0)];
+        let to_end = [
+            (Metric::EndToEnd, 0, 0),
+            (Metric::EndToEndFromIntended, late, 0),
+        ];
         // Unknown if the response was not streamed.
         let has_first = row.observed.first.get().is_some();
-        let to_first = [(ttfc, 0, first_shift), (ttfc_from_intended, late, first_shift)];
+        let to_first = [
+            (Metric::Ttfc, 0, first_shift),
+            (Metric::TtfcFromIntended, late, first_shift),
+        ];
         let to_first = to_first.into_iter().filter(|_| has_first);
-        for (errors, late, shift) in to_first.chain(to_end) {
+        for (metric, late, shift) in to_first.chain(to_end) {
+            let errors = self.of(metric);
             errors.dispatch += late;
             errors.send += sending;
             errors.late_reads += shift;
@@ -259,10 +249,15 @@ impl ErrorSamples {
             .filter(|_| row.sample(Metric::Tpot).is_some())
         {
             let per_token = |amount: u64| (amount as f64 / tokens) as u64;
+            let tpot = self.of(Metric::Tpot);
             tpot.late_reads += per_token(first_shift);
             tpot.add_sample(per_token(first_shift), per_token(2 * STAMP_UNIT), source);
         }
-        add_gaps(tbc, u64::from(row.gaps.count), &lost, source);
+        add_gaps(self.of(Metric::Tbc), u64::from(row.gaps.count), &lost, source);
+    }
+
+    fn of(&mut self, metric: Metric) -> &mut Errors {
+        self.by_metric.entry(metric).or_default()
     }
 
     /// Returns the estimates of all metrics that have samples. `lags` are the lags of
@@ -280,11 +275,13 @@ impl ErrorSamples {
                 p99: lags.quantile(0.99).map_or(typical, |nanos| nanos as f64),
             });
         let lag = observed.or_else(|| lag_by_threads(threads, self.events));
-        let with_names = WITH_ERROR.iter().zip(&self.by_metric);
-        with_names
-            .filter_map(|(metric, errors)| {
-                let constant = if *metric == Metric::Tbc { GAP } else { STAMP };
-                errors.estimate(*metric, constant, lag)
+        Metric::certified()
+            .filter_map(|metric| {
+                let constant = match metric.definition_of().samples {
+                    Samples::ChunkGaps | Samples::TokenGaps => GAP,
+                    Samples::Request(_) | Samples::Session | Samples::ThinkTimes => STAMP,
+                };
+                self.by_metric.get(&metric)?.estimate(metric, constant, lag)
             })
             .collect()
     }

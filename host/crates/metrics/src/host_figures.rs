@@ -6,8 +6,8 @@ use veeksha_events::{Event, RequestRecord};
 use veeksha_model::{Nanos, StampSource};
 use veeksha_stats::{LiveHistogram, Summary};
 
-use crate::errors::ErrorEstimate;
-use crate::errors::ErrorSamples;
+use crate::error_estimates::ErrorEstimate;
+use crate::error_estimates::ErrorSamples;
 use crate::json;
 use crate::row::Row;
 use crate::threads::ThreadFigures;

@@ -7,7 +7,7 @@ use veeksha_events::FailedPlugin;
 use veeksha_model::Label;
 use veeksha_stats::Summary;
 
-use crate::errors::ErrorEstimate;
+use crate::error_estimates::ErrorEstimate;
 use crate::evaluation::Evaluation;
 use crate::host_figures::HostFigures;
 use crate::refused::RefusedSamples;

@@ -29,7 +29,7 @@ mod curves;
 mod custom_samples;
 mod decode_windows;
 mod edges;
-mod errors;
+mod error_estimates;
 mod evaluation;
 mod evaluator;
 mod fidelity;
@@ -74,7 +74,7 @@ pub use curves::{Curve, CurvePoint, Curves};
 pub use decode_windows::{
     DecodeWindowConfig, DecodeWindows, MinActiveRequests, WholeAnswers, WindowAnchor, WindowSelection,
 };
-pub use errors::{ErrorEstimate, ErrorPart};
+pub use error_estimates::{ErrorEstimate, ErrorPart};
 pub use evaluation::{CustomSummary, Evaluation, MetricSummary, RunEnd};
 pub use evaluator::Evaluator;
 pub use fidelity::{Fidelity, FidelitySchedule};

@@ -1,5 +1,5 @@
 //! The latencies of single requests, with expected values computed by hand.
-use crate::sequences::{answered, close, evaluate, failed, finished, with_chunk_tokens, with_chunks};
+use crate::sequences::{answered, both, close, evaluate, failed, finished, with_chunk_tokens, with_chunks};
 use veeksha_events::RequestRecord;
 use veeksha_metrics::{Latencies, Metric, latencies};
 use veeksha_model::ChunkKind::{Comment, Content, Done, Finish, Reasoning, Role, Tool, Usage};
@@ -273,4 +273,17 @@ fn response_that_was_not_streamed_has_no_first_chunk() {
     // Nothing was generated.
     let empty = with_chunks(answered(0, 0, 0, 90), 0, &[(51, Finish)]);
     assert_eq!(latencies(&empty), Latencies::default());
+}
+
+/// A metric with `Certification::Own` and no estimate would silently have no error bound.
+#[test]
+fn estimates_the_errors_of_exactly_the_certified_metrics() {
+    let record = with_chunks(
+        answered(0, 0, 0, 90),
+        3,
+        &[(20, Content), (30, Content), (40, Content)],
+    );
+    let estimates = evaluate(Vec::new(), both(record)).host.errors;
+    let estimated: Vec<Metric> = estimates.iter().map(|estimate| estimate.metric).collect();
+    assert_eq!(estimated, Metric::certified().collect::<Vec<_>>());
 }
