@@ -42,10 +42,7 @@ impl CellConfig {
             // never finds it.
             output_length: fixed("/output_spec/text/output_length_generator")
                 .or_else(|| fixed("/channels/0/output_length_generator")),
-            concurrency: match &scenario.traffic_scheduler {
-                Traffic::Concurrent(concurrent) => Some(concurrent.target_concurrent_sessions.into()),
-                Traffic::Rate(_) | Traffic::FixedSchedule(_) => None,
-            },
+            concurrency: scenario.traffic_scheduler.concurrent_sessions().map(u64::from),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Key metrics for the comparison of runs, read from a run's files.
 
 use serde_json::Value;
+use veeksha_definitions::Metric;
 
 use crate::config::CellConfig;
 use crate::outcome::CellOutcome;
@@ -34,25 +35,26 @@ pub struct KeyFigures {
     pub goodput: Option<f64>,
 }
 
+/// Returns a statistic of a metric from `summary_stats.json`.
+fn summary_stat(outcome: &CellOutcome, metric: Metric, statistic: &str) -> Option<f64> {
+    let key = format!("{} ({statistic})", metric.display_name());
+    outcome.summary_stats.get(key).and_then(Value::as_f64)
+}
+
 impl KeyFigures {
     /// Reads the metrics from the files in [`CellOutcome`].
     pub fn of(outcome: &CellOutcome) -> Self {
-        let stat = |metric: &str, figure: &str| {
-            outcome
-                .summary_stats
-                .get(format!("{metric} ({figure})"))
-                .and_then(Value::as_f64)
-        };
+        let stat = |metric, statistic| summary_stat(outcome, metric, statistic);
         let rate = |key: &str| outcome.throughput_metrics.get(key).and_then(Value::as_f64);
         KeyFigures {
-            ttfc_p50: stat("Time to First Chunk", "P50"),
-            ttfc_p99: stat("Time to First Chunk", "P99"),
-            tbc_p50: stat("Time Between Chunks", "P50"),
-            tbc_p99: stat("Time Between Chunks", "P99"),
-            tpot_p50: stat("Time per Output Token", "P50"),
-            tpot_p99: stat("Time per Output Token", "P99"),
-            end_to_end_latency_p50: stat("End to End Latency", "P50"),
-            end_to_end_latency_p99: stat("End to End Latency", "P99"),
+            ttfc_p50: stat(Metric::Ttfc, "P50"),
+            ttfc_p99: stat(Metric::Ttfc, "P99"),
+            tbc_p50: stat(Metric::Tbc, "P50"),
+            tbc_p99: stat(Metric::Tbc, "P99"),
+            tpot_p50: stat(Metric::Tpot, "P50"),
+            tpot_p99: stat(Metric::Tpot, "P99"),
+            end_to_end_latency_p50: stat(Metric::EndToEnd, "P50"),
+            end_to_end_latency_p99: stat(Metric::EndToEnd, "P99"),
             requests_per_second: rate("requests_per_second"),
             output_tokens_per_second: rate("output_tokens_per_second"),
             total_tokens_per_second: rate("total_tokens_per_second"),
@@ -97,12 +99,7 @@ impl RunShape {
         let only_group = groups
             .filter(|groups| groups.len() == 1)
             .and_then(|groups| groups.keys().next()?.parse().ok());
-        let stat = |figure: &str| {
-            outcome
-                .summary_stats
-                .get(format!("Number of Output Tokens ({figure})"))
-                .and_then(Value::as_f64)
-        };
+        let stat = |statistic| summary_stat(outcome, Metric::OutputTokens, statistic);
         let all_answers = match (stat("Min"), stat("Max")) {
             (Some(least), Some(most)) if least == most && least >= 0.0 => Some(least as u64),
             _ => None,

@@ -56,7 +56,7 @@ pub(crate) fn others(folder: &RunFolder, results: &RunAnalysis, tried: Tried<'_>
         draw(
             "ttfc_violin_plot",
             violin_plot(&BoxPlotData {
-                display: "Time to First Chunk".to_owned(),
+                display: Metric::Ttfc.display_name().to_owned(),
                 unit: "s".to_owned(),
                 grouped_by: "new prompt tokens (without history)".to_owned(),
                 groups: length_groups(groups().map(|(length, times)| (*length, times.as_slice()))),
@@ -116,7 +116,7 @@ pub(crate) fn others(folder: &RunFolder, results: &RunAnalysis, tried: Tried<'_>
     draw(
         "ttfc_over_time",
         slices_plot(&SliceData {
-            display: "Time to First Chunk".to_owned(),
+            display: Metric::Ttfc.display_name().to_owned(),
             unit: "s".to_owned(),
             slice_seconds: seconds(slices.length),
             end,
