@@ -123,6 +123,7 @@ fn every_command_of_the_documents_works() {
         "sdk/lua/README.md",
         "plugins/README.md",
         "sdk/rust/README.md",
+        "docs/traffic.md",
         "docs/traces.md",
         "docs/prompts.md",
         "docs/targets.md",

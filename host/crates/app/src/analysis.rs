@@ -14,7 +14,7 @@ use veeksha_model::ErrorClass;
 use veeksha_page::{PageData, RequestSample, RunState};
 use veeksha_present::{FailureClass, RunAnalysis, RunDescription, page};
 use veeksha_report::{ChromeTrace, ChromeTraceLimits, ProgressStats, RunFolder};
-use veeksha_scenario::{Scenario, Traffic};
+use veeksha_scenario::Scenario;
 
 use crate::compat_output::{CompatOptions, Exporting};
 use crate::cores::cores;
@@ -53,19 +53,12 @@ pub(crate) fn describe(scenario: &Scenario, folder: &Path, config: String) -> Ru
         [] => client.api_base.as_deref().map(veeksha_model::redact_address),
         several => Some(format!("{} servers", several.len())),
     };
-    let traffic = match &scenario.traffic_scheduler {
-        Traffic::Rate(_) => "open loop".to_owned(),
-        Traffic::Concurrent(concurrent) => {
-            format!("{} sessions at a time", concurrent.target_concurrent_sessions)
-        }
-        Traffic::FixedSchedule(_) => "arrivals as recorded".to_owned(),
-    };
     let facts = [
         ("Target", target),
         ("Model", client.model.clone()),
         ("Interface", Some(client.kind.name().to_owned())),
         ("Tokenizer", Some(tokenizers::describe(client))),
-        ("Traffic", Some(traffic)),
+        ("Traffic", Some(scenario.traffic_scheduler.description())),
         ("Seed", Some(scenario.seed.to_string())),
     ];
     RunDescription {

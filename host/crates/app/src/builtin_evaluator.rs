@@ -8,7 +8,7 @@ use veeksha_model::{MetricDefinition, Nanos};
 use veeksha_report::ProgressStats;
 use veeksha_scenario::{
     DecodeWindowConfig as Written, Evaluator, Generator, MinActiveRequests as AtLeast, Performance, Scenario,
-    Traffic, WindowSelection as Selection,
+    WindowSelection as Selection,
 };
 
 use crate::failure::Failure;
@@ -122,15 +122,13 @@ pub(crate) fn fidelity(scenario: &Scenario) -> Option<Option<FidelitySchedule>> 
     if !matches!(scenario.session_generator, Generator::Trace(_)) {
         return None;
     }
-    Some(match &scenario.traffic_scheduler {
-        Traffic::FixedSchedule(fixed) => Some(FidelitySchedule {
-            offset: (fixed.offset * 1e9) as Nanos,
-            speedup: fixed.speedup,
-            // Arrivals are relative to the first one that is replayed.
-            first: Some(0),
-        }),
-        Traffic::Rate(_) | Traffic::Concurrent(_) => None,
-    })
+    let recorded = scenario.traffic_scheduler.recorded_arrivals();
+    Some(recorded.map(|recorded| FidelitySchedule {
+        offset: (recorded.offset * 1e9) as Nanos,
+        speedup: recorded.speedup,
+        // Arrivals are relative to the first one that is replayed.
+        first: Some(0),
+    }))
 }
 
 /// Converts interim values for the progress line.

@@ -9,7 +9,7 @@ use serde_json::Value;
 use veeksha_compat::{AiperfExport, AiperfInfo, GoodputThreshold, Threshold, Tool, View, ViewOptions};
 use veeksha_events::Event;
 use veeksha_present::{CompatExport, RunDescription};
-use veeksha_scenario::{Document, IntervalGenerator, Scenario, Traffic};
+use veeksha_scenario::{Document, Scenario};
 
 use crate::builtin_evaluator::performance;
 use crate::failure::Failure;
@@ -47,10 +47,10 @@ impl CompatOptions {
     /// Returns the views of a run of this scenario.
     pub(crate) fn views(&self, scenario: &Scenario) -> Result<Vec<View>, Failure> {
         let of_the_load = ViewOptions {
-            session_rate: session_rate(scenario),
+            session_rate: scenario.traffic_scheduler.session_rate(),
             tokenizer: Some(tokenizers::describe(&scenario.client)),
             max_concurrency: scenario.traffic_scheduler.limits().requests_in_flight,
-            concurrent_sessions: concurrent_sessions(scenario),
+            concurrent_sessions: scenario.traffic_scheduler.concurrent_sessions(),
             ..ViewOptions::default()
         };
         let views = self.tools.iter();
@@ -68,27 +68,6 @@ impl CompatOptions {
     fn goodput(&self, tool: Tool) -> Vec<Threshold> {
         self.goodput.get(&tool).cloned().unwrap_or_default()
     }
-}
-
-/// Returns the concurrent sessions of closed-loop traffic.
-fn concurrent_sessions(scenario: &Scenario) -> Option<u32> {
-    match &scenario.traffic_scheduler {
-        Traffic::Concurrent(concurrent) => Some(concurrent.target_concurrent_sessions),
-        Traffic::Rate(_) | Traffic::FixedSchedule(_) => None,
-    }
-}
-
-/// Returns the sessions per second of traffic with a rate.
-fn session_rate(scenario: &Scenario) -> Option<f64> {
-    let Traffic::Rate(rate) = &scenario.traffic_scheduler else {
-        return None;
-    };
-    Some(match rate.interval_generator {
-        IntervalGenerator::Fixed { interval } => 1.0 / interval,
-        IntervalGenerator::Poisson { arrival_rate } | IntervalGenerator::Gamma { arrival_rate, .. } => {
-            arrival_rate
-        }
-    })
 }
 
 /// Files of another tool that are being written.

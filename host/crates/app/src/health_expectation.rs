@@ -2,7 +2,7 @@
 
 use veeksha_health::{ColdCache, Expected, ExpectedTraffic, GapVariation, OutputLength, Tolerance};
 use veeksha_model::Nanos;
-use veeksha_scenario::{IntervalGenerator, Scenario, Traffic};
+use veeksha_scenario::{Scenario, Traffic};
 
 /// Returns the expectations for a run of this scenario.
 pub fn of(scenario: &Scenario) -> Expected {
@@ -33,18 +33,14 @@ pub fn of(scenario: &Scenario) -> Expected {
 fn traffic(asked: &Traffic) -> ExpectedTraffic {
     match asked {
         Traffic::Rate(rate) => {
-            let (sessions_per_second, gaps) = match rate.interval_generator {
-                IntervalGenerator::Fixed { interval } => (1.0 / interval, GapVariation::Even),
-                IntervalGenerator::Poisson { arrival_rate } => {
-                    (arrival_rate, GapVariation::Drawn { variation: 1.0 })
-                }
-                IntervalGenerator::Gamma { arrival_rate, cv } => {
-                    (arrival_rate, GapVariation::Drawn { variation: cv })
-                }
-            };
+            let variation = rate.interval_generator.variation();
             ExpectedTraffic::Rate {
-                sessions_per_second,
-                gaps,
+                sessions_per_second: rate.interval_generator.mean_rate(),
+                gaps: if variation > 0.0 {
+                    GapVariation::Drawn { variation }
+                } else {
+                    GapVariation::Even
+                },
             }
         }
         Traffic::Concurrent(concurrent) => ExpectedTraffic::Concurrent {

@@ -62,13 +62,13 @@ pub(crate) fn plan(scenario: &Scenario, guarantees: &Guarantees) -> Plan {
         on_dispatcher_start: None,
         thread_watch: None,
         shard: Shard::WHOLE,
-        schedule: match &scenario.traffic_scheduler {
-            Traffic::FixedSchedule(fixed) => Schedule {
-                offset: nanos(Duration::try_from_secs_f64(fixed.offset).unwrap_or(Duration::MAX)),
-                speedup: fixed.speedup,
-            },
-            Traffic::Rate(_) | Traffic::Concurrent(_) => Schedule::default(),
-        },
+        schedule: scenario
+            .traffic_scheduler
+            .recorded_arrivals()
+            .map_or_else(Schedule::default, |recorded| Schedule {
+                offset: nanos(Duration::try_from_secs_f64(recorded.offset).unwrap_or(Duration::MAX)),
+                speedup: recorded.speedup,
+            }),
         warmup: Vec::new(),
         track_prefixes: !guarantees.distinct_prompts,
     }

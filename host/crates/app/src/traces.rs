@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use veeksha_ports::{PluginFailure, PluginFailureKind};
 use veeksha_prompt::{Materializer, Tokenizer};
-use veeksha_scenario::{
-    FixedSchedule, OnBadRow, RowCheck, Salt, SaltName, Scenario, Shuffle, TraceKeys, Traffic,
-};
+use veeksha_scenario::{FixedSchedule, OnBadRow, RowCheck, Salt, SaltName, Scenario, Shuffle, TraceKeys};
 use veeksha_stats::RandomStream;
 use veeksha_trace::{BadRow, Check, Order, RowProblem, Trace, TraceError, TraceOptions};
 
@@ -96,10 +94,7 @@ fn refusal(failure: &PluginFailure) -> String {
 
 fn options(loaded: &Loaded, keys: &TraceKeys) -> TraceOptions {
     let scenario = &loaded.scenario;
-    let schedule = match &scenario.traffic_scheduler {
-        Traffic::FixedSchedule(schedule) => Some(schedule),
-        Traffic::Rate(_) | Traffic::Concurrent(_) => None,
-    };
+    let schedule = scenario.traffic_scheduler.recorded_arrivals();
     TraceOptions {
         path: loaded.folder().join(&keys.trace_file),
         columns: keys.columns.clone(),

@@ -2,7 +2,7 @@
 
 use veeksha_model::{Session, SessionId};
 use veeksha_ports::{PluginFailure, SessionSource};
-use veeksha_scheduler::{Shard, Traffic};
+use veeksha_scheduler::Shard;
 
 use crate::plan::{PipelineError, Plan};
 
@@ -25,11 +25,8 @@ impl Partition {
             return Err(PipelineError::NoSuchShard { index, count });
         }
         let most = plan.scheduler.most_shards();
-        let target = match plan.scheduler.traffic {
-            // A target of nothing is a run of nothing, for one shard.
-            Traffic::Concurrent { target, .. } => Some(target.max(1)),
-            Traffic::Rate(_) | Traffic::Scheduled => None,
-        };
+        // A target of nothing is a run of nothing, for one shard.
+        let target = plan.scheduler.traffic.target().map(|target| target.max(1));
         let limits = plan.scheduler.limits;
         let shared = [
             (target, "concurrent sessions"),

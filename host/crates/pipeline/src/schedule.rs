@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use veeksha_model::{HistoryMode, Nanos, NodeId, Request, Response, Session, SessionId};
 use veeksha_ports::{PluginFailure, PluginFailureKind};
-use veeksha_scheduler::{NodePlan, Traffic};
+use veeksha_scheduler::NodePlan;
 
 use crate::plan::Plan;
 
@@ -52,7 +52,7 @@ impl Timing {
     pub(crate) fn of(plan: &Plan) -> Self {
         Timing {
             schedule: plan.schedule,
-            replays: plan.scheduler.traffic == Traffic::Scheduled,
+            replays: plan.scheduler.traffic.replays(),
         }
     }
 

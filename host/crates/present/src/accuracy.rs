@@ -1,7 +1,7 @@
 //! Inputs of a certificate that are not part of the record.
 
 use veeksha_certificate::{SelfTest, Thresholds};
-use veeksha_scenario::{Scenario, Traffic};
+use veeksha_scenario::Scenario;
 
 use crate::thread_settings::ThreadSettings;
 
@@ -31,7 +31,7 @@ pub fn thresholds(scenario: &Scenario) -> Thresholds {
     Thresholds {
         degraded: scenario.certificate.degraded,
         invalid: scenario.certificate.invalid,
-        has_schedule: !matches!(scenario.traffic_scheduler, Traffic::Concurrent(_)),
+        has_schedule: scenario.traffic_scheduler.has_schedule(),
         ..Thresholds::default()
     }
 }

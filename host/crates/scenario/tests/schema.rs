@@ -55,6 +55,39 @@ fn visit(schema: &Json, found: &mut Vec<Json>) {
     }
 }
 
+/// Returns the names of a definition's keys, and the constants that its `type` may have.
+fn keys_and_types(definition: &Json) -> Vec<String> {
+    let mut schemas = Vec::new();
+    visit(definition, &mut schemas);
+    let mut names = Vec::new();
+    for schema in &schemas {
+        for (key, value) in schema["properties"].as_object().into_iter().flatten() {
+            names.push(key.clone());
+            names.extend(value["const"].as_str().map(str::to_owned));
+        }
+    }
+    names
+}
+
+#[test]
+fn every_type_and_key_of_traffic_is_documented() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/traffic.md");
+    let document = std::fs::read_to_string(path).unwrap();
+    let schema = json_schema(&generators());
+    let definitions = &schema["$defs"];
+    let mut names = Vec::new();
+    for definition in ["Traffic", "IntervalGenerator", "Limits", "Rate", "Concurrent", "FixedSchedule"] {
+        names.extend(keys_and_types(&definitions[definition]));
+    }
+    for expected in ["gamma", "cv", "speedup", "concurrent", "requests_in_prefill"] {
+        assert!(names.iter().any(|name| name == expected), "{expected}: {names:?}");
+    }
+    let is_documented =
+        |name: &String| document.contains(&format!("`{name}`")) || document.contains(&format!(".{name}`"));
+    names.retain(|name| !is_documented(name));
+    assert!(names.is_empty(), "docs/traffic.md does not describe {names:?}");
+}
+
 #[test]
 fn defaults_match_their_schema() {
     let schema = json_schema(&generators());

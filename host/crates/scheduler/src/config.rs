@@ -55,13 +55,26 @@ pub enum Traffic {
 }
 
 impl Traffic {
+    /// Returns the number of sessions that are active at once; `None` for open loops.
+    pub fn target(&self) -> Option<u32> {
+        match self {
+            Traffic::Concurrent { target, .. } => Some(*target),
+            Traffic::Rate(_) | Traffic::Scheduled => None,
+        }
+    }
+
+    /// Returns true if sessions and nodes start at their recorded instants.
+    pub fn replays(&self) -> bool {
+        match self {
+            Traffic::Scheduled => true,
+            Traffic::Rate(_) | Traffic::Concurrent { .. } => false,
+        }
+    }
+
     /// Returns the maximum number of shards. A shard of concurrent traffic needs at least one slot:
     /// one whose index is not below the target has none, takes no sessions and is done at once.
     pub fn most_shards(&self) -> u32 {
-        match self {
-            Traffic::Rate(_) | Traffic::Scheduled => u32::MAX,
-            Traffic::Concurrent { target, .. } => *target,
-        }
+        self.target().unwrap_or(u32::MAX)
     }
 }
 

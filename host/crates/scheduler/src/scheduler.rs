@@ -7,7 +7,7 @@ use veeksha_events::NeverSentReason;
 use veeksha_model::{FailureReason, Held, Nanos, RequestId, Response, SessionId};
 
 use crate::admission::Admission;
-use crate::config::{SchedulerConfig, Traffic};
+use crate::config::SchedulerConfig;
 use crate::contract::{Action, Input, NodePlan, SessionKind, SessionPlan};
 use crate::deadline::{Deadline, Phase};
 use crate::intake::Intake;
@@ -185,7 +185,7 @@ impl<P> Scheduler<P> {
 
     /// Removes the recorded instants unless the traffic replays arrivals.
     fn timed(&self, mut nodes: Vec<NodePlan<P>>) -> Vec<NodePlan<P>> {
-        if self.config.traffic != Traffic::Scheduled {
+        if !self.config.traffic.replays() {
             for node in &mut nodes {
                 node.not_before = None;
             }

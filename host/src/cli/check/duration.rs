@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Add;
 
 use veeksha_report::duration as format_duration;
-use veeksha_scenario::{IntervalGenerator, Scenario, Traffic};
+use veeksha_scenario::Scenario;
 
 /// Duration of one run, or of several consecutive ones, without the time of the last answers, which
 /// depends on the server.
@@ -22,23 +22,7 @@ impl RunDuration {
     /// Estimates a run with this number of sessions; `None` for an endless workload.
     pub(super) fn of(scenario: &Scenario, sessions: Option<u64>) -> Self {
         let timeout = scenario.runtime.timeout().map(|timeout| timeout.as_secs_f64());
-        let arrivals = match &scenario.traffic_scheduler {
-            Traffic::Rate(rate) => sessions.map(|sessions| {
-                let gap = match rate.interval_generator {
-                    IntervalGenerator::Fixed { interval } => interval,
-                    IntervalGenerator::Poisson { arrival_rate }
-                    | IntervalGenerator::Gamma { arrival_rate, .. } => 1.0 / arrival_rate,
-                };
-                sessions as f64 * gap
-            }),
-            Traffic::FixedSchedule(schedule) => {
-                let from = schedule.start.unwrap_or(0.0);
-                schedule
-                    .end
-                    .map(|end| schedule.offset + (end - from).max(0.0) / schedule.speedup)
-            }
-            Traffic::Concurrent(_) => None,
-        };
+        let arrivals = scenario.traffic_scheduler.arrival_seconds(sessions);
         match (arrivals, timeout) {
             (Some(arrivals), timeout) => RunDuration {
                 about: arrivals.min(timeout.unwrap_or(f64::INFINITY)),

@@ -137,16 +137,15 @@ fn workload(wired: &Wired, scenario: &Scenario) -> Result<(Section, Option<u64>)
 fn traffic(scenario: &Scenario, duration: RunDuration) -> Section {
     let mut rows = match &scenario.traffic_scheduler {
         Traffic::Rate(rate) => {
-            let (shape, per_second) = match &rate.interval_generator {
-                IntervalGenerator::Fixed { interval } => ("fixed".to_owned(), 1.0 / interval),
-                IntervalGenerator::Poisson { arrival_rate } => ("Poisson".to_owned(), *arrival_rate),
-                IntervalGenerator::Gamma { arrival_rate, cv } => {
-                    (format!("gamma, cv {}", number(*cv)), *arrival_rate)
-                }
+            let generator = &rate.interval_generator;
+            let shape = match generator {
+                IntervalGenerator::Fixed { .. } => "fixed".to_owned(),
+                IntervalGenerator::Poisson { .. } => "Poisson".to_owned(),
+                IntervalGenerator::Gamma { cv, .. } => format!("gamma, cv {}", number(*cv)),
             };
             vec![
                 row("Arrivals", format!("open loop, {shape}")),
-                row("Sessions per second", number(per_second)),
+                row("Sessions per second", number(generator.mean_rate())),
             ]
         }
         Traffic::FixedSchedule(schedule) => recorded(schedule),

@@ -9,7 +9,7 @@ use veeksha_compare::{
 };
 use veeksha_metrics::{Certification, Evaluation, Evaluator, Metric, RunMetric};
 use veeksha_model::printable;
-use veeksha_scenario::{Document, IntervalGenerator, Traffic};
+use veeksha_scenario::{Document, Traffic};
 
 use veeksha_app::Failure;
 use veeksha_app::RecordedRun;
@@ -85,11 +85,7 @@ pub(super) fn read(path: &Path, wanted: &mut Wanted) -> Result<RunData, Failure>
 fn load(traffic: &Traffic) -> Load {
     match traffic {
         Traffic::Rate(rate) => Load::Arrivals {
-            per_second: match rate.interval_generator {
-                IntervalGenerator::Fixed { interval } => 1.0 / interval,
-                IntervalGenerator::Poisson { arrival_rate }
-                | IntervalGenerator::Gamma { arrival_rate, .. } => arrival_rate,
-            },
+            per_second: rate.interval_generator.mean_rate(),
         },
         Traffic::Concurrent(concurrent) => Load::Sessions {
             at_a_time: concurrent.target_concurrent_sessions,

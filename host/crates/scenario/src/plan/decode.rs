@@ -175,7 +175,7 @@ pub(crate) fn check(root: &Node, shipped: &Shipped) -> Result<Scenario, Problems
 fn ends_with_its_trace(generator: &Generator, traffic: &Traffic) -> bool {
     match generator {
         Generator::Trace(trace) => {
-            let replays_arrivals = matches!(traffic, Traffic::FixedSchedule(_));
+            let replays_arrivals = traffic.recorded_arrivals().is_some();
             !trace.keys.wrap_mode.unwrap_or(!replays_arrivals)
         }
         _ => false,

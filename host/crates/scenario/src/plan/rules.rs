@@ -257,7 +257,7 @@ fn templates(findings: &mut Findings<'_>, client: &Client) {
 
 fn recorded_arrivals(findings: &mut Findings<'_>, generator: &Json, traffic: &Traffic) {
     let is_trace = generator.get("type").and_then(Json::as_str) == Some("trace");
-    let Traffic::FixedSchedule(schedule) = traffic else {
+    let Some(schedule) = traffic.recorded_arrivals() else {
         return;
     };
     for (key, given) in [("start", schedule.start), ("end", schedule.end)] {

@@ -113,12 +113,10 @@ impl Runtime {
     /// Returns the number of client threads to start on a machine with `cores` cores.
     pub fn client_threads(&self, traffic: &Traffic, cores: usize) -> usize {
         let cores = cores.max(1);
-        match (self.num_client_threads, traffic) {
+        match (self.num_client_threads, traffic.concurrent_sessions()) {
             (Some(threads), _) => threads as usize,
-            (None, Traffic::Concurrent(concurrent)) => (concurrent.target_concurrent_sessions as usize)
-                .div_ceil(128)
-                .clamp(1, cores),
-            (None, Traffic::Rate(_) | Traffic::FixedSchedule(_)) => (cores / 2).clamp(1, 4),
+            (None, Some(sessions)) => (sessions as usize).div_ceil(128).clamp(1, cores),
+            (None, None) => (cores / 2).clamp(1, 4),
         }
     }
 

@@ -18,6 +18,7 @@ pub enum Traffic {
     FixedSchedule(FixedSchedule),
 }
 
+/// The facts that other modules ask of traffic. A new type of traffic answers each of them here.
 impl Traffic {
     /// Returns true if a failed request ends its session.
     pub fn cancel_session_on_failure(&self) -> bool {
@@ -27,15 +28,71 @@ impl Traffic {
             Traffic::FixedSchedule(schedule) => schedule.cancel_session_on_failure,
         }
     }
-}
 
-impl Traffic {
     /// Returns the concurrency limits.
     pub fn limits(&self) -> Limits {
         match self {
             Traffic::Rate(rate) => rate.limits,
             Traffic::Concurrent(concurrent) => concurrent.limits,
             Traffic::FixedSchedule(schedule) => schedule.limits,
+        }
+    }
+
+    /// Returns the mean number of sessions that arrive per second; `None` if the traffic has no
+    /// configured rate.
+    pub fn session_rate(&self) -> Option<f64> {
+        match self {
+            Traffic::Rate(rate) => Some(rate.interval_generator.mean_rate()),
+            Traffic::Concurrent(_) | Traffic::FixedSchedule(_) => None,
+        }
+    }
+
+    /// Returns the number of concurrent sessions of a closed loop.
+    pub fn concurrent_sessions(&self) -> Option<u32> {
+        match self {
+            Traffic::Concurrent(concurrent) => Some(concurrent.target_concurrent_sessions),
+            Traffic::Rate(_) | Traffic::FixedSchedule(_) => None,
+        }
+    }
+
+    /// Returns the replay of recorded arrivals; `None` if recorded arrivals are ignored.
+    pub fn recorded_arrivals(&self) -> Option<&FixedSchedule> {
+        match self {
+            Traffic::FixedSchedule(schedule) => Some(schedule),
+            Traffic::Rate(_) | Traffic::Concurrent(_) => None,
+        }
+    }
+
+    /// Returns true if arrivals do not depend on the server's answers, so that a session can be
+    /// late.
+    pub fn has_schedule(&self) -> bool {
+        match self {
+            Traffic::Rate(_) | Traffic::FixedSchedule(_) => true,
+            Traffic::Concurrent(_) => false,
+        }
+    }
+
+    /// Returns the mean number of seconds until the last of this many sessions arrives; `None` if
+    /// it is not determined by the scenario.
+    pub fn arrival_seconds(&self, sessions: Option<u64>) -> Option<f64> {
+        match self {
+            Traffic::Rate(rate) => Some(sessions? as f64 * rate.interval_generator.mean_interval()),
+            Traffic::FixedSchedule(schedule) => {
+                let recorded = schedule.end? - schedule.start.unwrap_or(0.0);
+                Some(schedule.offset + recorded.max(0.0) / schedule.speedup)
+            }
+            Traffic::Concurrent(_) => None,
+        }
+    }
+
+    /// Returns a phrase for a table of facts.
+    pub fn description(&self) -> String {
+        match self {
+            Traffic::Rate(_) => "open loop".to_owned(),
+            Traffic::Concurrent(concurrent) => {
+                format!("{} sessions at a time", concurrent.target_concurrent_sessions)
+            }
+            Traffic::FixedSchedule(_) => "arrivals as recorded".to_owned(),
         }
     }
 }
@@ -184,6 +241,45 @@ pub enum IntervalGenerator {
     },
 }
 
+impl IntervalGenerator {
+    /// Returns the name in `type`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            IntervalGenerator::Fixed { .. } => "fixed",
+            IntervalGenerator::Poisson { .. } => "poisson",
+            IntervalGenerator::Gamma { .. } => "gamma",
+        }
+    }
+
+    /// Returns the mean number of events per second.
+    pub fn mean_rate(&self) -> f64 {
+        match self {
+            IntervalGenerator::Fixed { interval } => 1.0 / interval,
+            IntervalGenerator::Poisson { arrival_rate } | IntervalGenerator::Gamma { arrival_rate, .. } => {
+                *arrival_rate
+            }
+        }
+    }
+
+    /// Returns the mean gap in seconds.
+    pub fn mean_interval(&self) -> f64 {
+        match self {
+            IntervalGenerator::Fixed { interval } => *interval,
+            IntervalGenerator::Poisson { .. } | IntervalGenerator::Gamma { .. } => 1.0 / self.mean_rate(),
+        }
+    }
+
+    /// Returns the coefficient of variation of the gaps: 0 if they are equal, 1 for a Poisson
+    /// process.
+    pub fn variation(&self) -> f64 {
+        match self {
+            IntervalGenerator::Fixed { .. } => 0.0,
+            IntervalGenerator::Poisson { .. } => 1.0,
+            IntervalGenerator::Gamma { cv, .. } => *cv,
+        }
+    }
+}
+
 impl Default for IntervalGenerator {
     fn default() -> Self {
         IntervalGenerator::Poisson { arrival_rate: one() }
@@ -196,4 +292,56 @@ fn one() -> f64 {
 
 fn half() -> f64 {
     0.5
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_state_their_rate_and_variation() {
+        for (generator, name, rate, variation) in [
+            (IntervalGenerator::Fixed { interval: 0.25 }, "fixed", 4.0, 0.0),
+            (
+                IntervalGenerator::Poisson { arrival_rate: 2.0 },
+                "poisson",
+                2.0,
+                1.0,
+            ),
+            (
+                IntervalGenerator::Gamma {
+                    arrival_rate: 8.0,
+                    cv: 3.0,
+                },
+                "gamma",
+                8.0,
+                3.0,
+            ),
+        ] {
+            assert_eq!(generator.mean_rate(), rate, "{name}");
+            assert_eq!(generator.mean_interval(), 1.0 / rate, "{name}");
+            assert_eq!(generator.variation(), variation, "{name}");
+            let written = serde_json::to_value(&generator).unwrap();
+            assert_eq!(written["type"], generator.name());
+            assert_eq!(generator.name(), name);
+        }
+    }
+
+    #[test]
+    fn arrivals_of_a_part_of_a_trace_end_with_the_part() {
+        let part = Traffic::FixedSchedule(FixedSchedule {
+            offset: 3.0,
+            start: Some(10.0),
+            end: Some(30.0),
+            speedup: 2.0,
+            ..FixedSchedule::default()
+        });
+        assert_eq!(part.arrival_seconds(None), Some(13.0));
+        assert_eq!(
+            Traffic::Concurrent(Concurrent::default()).arrival_seconds(Some(9)),
+            None
+        );
+        assert_eq!(Traffic::default().arrival_seconds(Some(9)), Some(9.0));
+        assert_eq!(Traffic::default().arrival_seconds(None), None);
+    }
 }
