@@ -6,13 +6,6 @@ use std::path::Path;
 
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
-/// The exceptions to the rule of layers: `clock` returns `model`'s instants, and the formulas of
-/// `definitions` take `model`'s records.
-const SAME_LAYER: [(&str, &str); 2] = [
-    ("veeksha-clock", "veeksha-model"),
-    ("veeksha-definitions", "veeksha-model"),
-];
-
 /// A row of the table: a crate of the host.
 struct Row {
     package: String,
@@ -121,11 +114,7 @@ fn crates_use_only_lower_layers() {
         let Some(&from) = layers.get(&user) else {
             panic!("{user} uses {used}; sdk, plugins and xtask may use the contract only");
         };
-        let is_exception = SAME_LAYER.contains(&(user.as_str(), used.as_str()));
-        assert!(
-            to < from || is_exception,
-            "{user} (layer {from}) uses {used} (layer {to})"
-        );
+        assert!(to < from, "{user} (layer {from}) uses {used} (layer {to})");
     }
 }
 

@@ -190,14 +190,9 @@ fn simulated(profile: &str, loaded: &Loaded) -> Result<SimServer, Failure> {
 fn target(loaded: &Loaded, servers: Vec<Server>) -> Result<Target, Failure> {
     let client = &loaded.scenario.client;
     let endpoint = match client.kind {
-        ClientKind::OpenaiChatCompletions => EndpointKind::ChatCompletions,
-        ClientKind::OpenaiCompletions => EndpointKind::Completions,
-        ClientKind::OpenaiResponses => EndpointKind::Responses,
-        ClientKind::AnthropicMessages => EndpointKind::AnthropicMessages,
-        ClientKind::TgiGenerateStream => EndpointKind::TgiGenerateStream,
         ClientKind::Template => template_endpoint(client)?,
-        // Set by `complete`.
-        ClientKind::Wasm => EndpointKind::default(),
+        // `complete` sets the endpoint of a component.
+        kind => kind.endpoint().unwrap_or_default(),
     };
     let api = Api {
         endpoint,

@@ -76,7 +76,14 @@ fn every_type_and_key_of_traffic_is_documented() {
     let schema = json_schema(&generators());
     let definitions = &schema["$defs"];
     let mut names = Vec::new();
-    for definition in ["Traffic", "IntervalGenerator", "Limits", "Rate", "Concurrent", "FixedSchedule"] {
+    for definition in [
+        "Traffic",
+        "IntervalGenerator",
+        "Limits",
+        "Rate",
+        "Concurrent",
+        "FixedSchedule",
+    ] {
         names.extend(keys_and_types(&definitions[definition]));
     }
     for expected in ["gamma", "cv", "speedup", "concurrent", "requests_in_prefill"] {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value as Json};
+use veeksha_endpoint::EndpointKind;
 
 use crate::plan::secret::Secret;
 
@@ -74,15 +75,16 @@ impl ClientKind {
         }
     }
 
-    /// Returns the default path appended to the server's address; a component defines its own.
-    pub fn default_path(self) -> &'static str {
+    /// Returns the built-in API, which defines the defaults of path and length parameter; `None` if
+    /// the scenario or a component defines the API.
+    pub fn endpoint(self) -> Option<EndpointKind> {
         match self {
-            ClientKind::OpenaiChatCompletions => "chat/completions",
-            ClientKind::OpenaiCompletions => "completions",
-            ClientKind::OpenaiResponses => "responses",
-            ClientKind::AnthropicMessages => "messages",
-            ClientKind::TgiGenerateStream => "generate_stream",
-            ClientKind::Template | ClientKind::Wasm => "",
+            ClientKind::OpenaiChatCompletions => Some(EndpointKind::ChatCompletions),
+            ClientKind::OpenaiCompletions => Some(EndpointKind::Completions),
+            ClientKind::OpenaiResponses => Some(EndpointKind::Responses),
+            ClientKind::AnthropicMessages => Some(EndpointKind::AnthropicMessages),
+            ClientKind::TgiGenerateStream => Some(EndpointKind::TgiGenerateStream),
+            ClientKind::Template | ClientKind::Wasm => None,
         }
     }
 
@@ -91,17 +93,6 @@ impl ClientKind {
         match self {
             ClientKind::AnthropicMessages | ClientKind::TgiGenerateStream => None,
             _ => Some(true),
-        }
-    }
-
-    /// Returns the request member that limits the answer's length. A template defines its own.
-    pub fn default_max_tokens_param(self) -> Option<&'static str> {
-        match self {
-            ClientKind::OpenaiChatCompletions => Some("max_completion_tokens"),
-            ClientKind::OpenaiCompletions | ClientKind::AnthropicMessages => Some("max_tokens"),
-            ClientKind::OpenaiResponses => Some("max_output_tokens"),
-            ClientKind::TgiGenerateStream => Some("max_new_tokens"),
-            ClientKind::Template | ClientKind::Wasm => None,
         }
     }
 }
@@ -215,15 +206,16 @@ impl Client {
 impl Default for Client {
     fn default() -> Self {
         let kind = ClientKind::default();
+        let endpoint = EndpointKind::default();
         Client {
             kind,
             api_base: None,
             api_key: None,
             model: None,
-            address_append_value: kind.default_path().to_owned(),
+            address_append_value: endpoint.default_path().to_owned(),
             request_timeout: 300.0,
             additional_sampling_params: Map::new(),
-            max_tokens_param: kind.default_max_tokens_param().map(str::to_owned),
+            max_tokens_param: endpoint.default_max_tokens_param().map(str::to_owned),
             min_tokens_param: None,
             ignore_eos: kind.default_ignore_eos(),
             use_min_tokens_prompt_fallback: false,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json, json};
+use veeksha_endpoint::EndpointKind;
 
 use super::shape::{inline_variants, join, later_keys, walk};
 use crate::plan::{self, ClientKind};
@@ -21,8 +22,11 @@ pub(super) fn client_choice(client: &Json) -> Json {
             let mut variant = client.clone();
             variant["description"] = kind.summary().into();
             variant["properties"]["type"] = json!({"type": "string", "const": kind.name()});
-            variant["properties"]["address_append_value"]["default"] = kind.default_path().into();
-            variant["properties"]["max_tokens_param"]["default"] = kind.default_max_tokens_param().into();
+            let endpoint = kind.endpoint();
+            let path = endpoint.as_ref().map_or("", EndpointKind::default_path);
+            let max_tokens_param = endpoint.as_ref().and_then(EndpointKind::default_max_tokens_param);
+            variant["properties"]["address_append_value"]["default"] = path.into();
+            variant["properties"]["max_tokens_param"]["default"] = max_tokens_param.into();
             variant["properties"]["ignore_eos"]["default"] = kind.default_ignore_eos().into();
             let mut required: Vec<&str> = Vec::new();
             if kind != ClientKind::default() {
