@@ -1,4 +1,4 @@
-//! The certificate of a run, its closing messages and its exit code.
+//! The certificate of a run and its closing messages.
 
 use veeksha_certificate::{CertFinding, Certificate, Verdict, certify};
 use veeksha_metrics::Evaluation;
@@ -60,7 +60,7 @@ fn explanations(evaluation: &Evaluation, certificate: &Certificate) -> Vec<Strin
 
 /// Returns true if the run was stopped before any request was answered or failed; the target is not
 /// the cause then.
-fn was_interrupted_at_once(evaluation: &Evaluation) -> bool {
+pub(crate) fn was_interrupted_at_once(evaluation: &Evaluation) -> bool {
     let counts = &evaluation.counts;
     evaluation.end.interrupted && counts.all_failed() && counts.errored == 0
 }
@@ -73,21 +73,4 @@ fn worst(certificate: &Certificate) -> String {
         .iter()
         .find(invalid)
         .map_or_else(String::new, |finding| finding.what.clone())
-}
-
-/// Returns the exit code of a run: the first that applies of nothing measured, every request
-/// failed, measurement INVALID, SLO not met, done. Interruption, failed plugins and a lost target
-/// take precedence and are handled by the caller.
-pub fn exit_code(evaluation: &Evaluation, certificate: &Certificate) -> u8 {
-    if evaluation.counts.requests == 0 || was_interrupted_at_once(evaluation) {
-        veeksha_exit::INVALID
-    } else if evaluation.counts.all_failed() {
-        veeksha_exit::TARGET
-    } else if certificate.verdict == Verdict::Invalid {
-        veeksha_exit::INVALID
-    } else if !evaluation.slos.all_met() {
-        veeksha_exit::SLO_FAILED
-    } else {
-        veeksha_exit::DONE
-    }
 }
