@@ -172,7 +172,7 @@ fn known(sides: &[Side]) -> Vec<Known> {
         aliases: Vec::new(),
         unit: figure.unit.to_owned(),
         kind: KnownKind::Figure,
-        range: figure.figure.range(),
+        range: figure.metric.range(),
     });
     let mut known: Vec<Known> = metrics.chain(figures).collect();
     for seen in Known::of(sides) {

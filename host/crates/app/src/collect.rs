@@ -12,7 +12,7 @@ use veeksha_page::{Live, RunState};
 use veeksha_pipeline::EventEntry;
 use veeksha_ports::PluginFailure;
 use veeksha_present::RunAnalysis;
-use veeksha_report::{Progress, ProgressStats, RecordWriter, RunFolder, Trace, stream_line};
+use veeksha_report::{LineWriter, Progress, ProgressStats, RunFolder, Trace, stream_line};
 use veeksha_scenario::{Evaluator as EvaluatorConfig, Scenario};
 
 use crate::analysis::{Analysis, Setup};
@@ -147,7 +147,7 @@ impl RequestPlugins for RequestEvaluator {
 /// Takes in the events of a run one by one.
 pub(crate) struct Collector<P> {
     analysis: Analysis,
-    writer: RecordWriter,
+    writer: LineWriter,
     recording: Recording,
     prefixes: Option<Prefixes>,
     evaluators: EvaluatorPlugins,

@@ -83,3 +83,36 @@ fn errors(errors: Option<ErrorFigures>) -> Value {
         }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use veeksha_definitions::Metric;
+
+    use super::*;
+
+    /// A certified metric that the self-test does not compare would silently keep its estimate.
+    #[test]
+    fn self_test_has_the_errors_of_every_certified_metric() {
+        let errors = Some(ErrorFigures {
+            count: 1,
+            p50: 1e-6,
+            p99: 1e-6,
+            mean_abs: 1e-6,
+            max: 1e-6,
+        });
+        let test = SelfTest {
+            ttfc: errors,
+            ttfc_from_intended: errors,
+            tbc: errors,
+            tpot: errors,
+            end_to_end: errors,
+            end_to_end_from_intended: errors,
+            ..SelfTest::default()
+        };
+        let written = self_test(&test);
+        for metric in Metric::certified() {
+            assert!(test.errors_of(metric).is_some(), "{metric}");
+            assert!(written[metric.name()].is_object(), "{metric}");
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! Checks that a run did what its scenario asked for, computed from its events. Pure.
 //!
-//! The certificate (`veeksha-metrics`) states how accurately the host measured. Health states
+//! The certificate (`veeksha-certificate`) states how accurately the host measured. Health states
 //! whether the load was the one that the scenario describes: a run can be measured perfectly and
 //! still have offered half the sessions, prompts of the wrong length, or prompts that the server
 //! had cached from an earlier run.

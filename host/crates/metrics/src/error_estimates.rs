@@ -225,10 +225,7 @@ impl ErrorSamples {
         let source = record.stamps;
         // The last chunk of a read has a correct stamp however late the read was, so lateness does
         // not shift the end.
-        let to_end = [
-            (Metric::EndToEnd, 0, 0),
-            (Metric::EndToEndFromIntended, late, 0),
-        ];
+        let to_end = [(Metric::EndToEnd, 0, 0), (Metric::EndToEndFromIntended, late, 0)];
         // Unknown if the response was not streamed.
         let has_first = row.observed.first.get().is_some();
         let to_first = [

@@ -3,7 +3,7 @@
 use veeksha_definitions::{Metric, Observation, gaps};
 use veeksha_events::RequestRecord;
 
-/// The latencies of one request in seconds, as defined by `veeksha-metrics`; `None` if they do not
+/// The latencies of one request in seconds, as defined by `veeksha-definitions`; `None` if they do not
 /// exist.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Latencies {

@@ -52,7 +52,7 @@ pub enum RunMetric {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunMetricInfo {
     /// The metric.
-    pub figure: RunMetric,
+    pub metric: RunMetric,
     /// The name in objectives and files.
     pub name: &'static str,
     /// The unit; `1` for a share.
@@ -64,14 +64,14 @@ pub struct RunMetricInfo {
 }
 
 const fn info(
-    figure: RunMetric,
+    metric: RunMetric,
     name: &'static str,
     unit: &'static str,
     better: Better,
     definition: &'static str,
 ) -> RunMetricInfo {
     RunMetricInfo {
-        figure,
+        metric,
         name,
         unit,
         better,
@@ -226,7 +226,7 @@ const RUN_METRICS: [RunMetricInfo; 20] = [
 impl RunMetric {
     /// Returns all run metrics, in the order of the table.
     pub fn all() -> impl Iterator<Item = RunMetric> {
-        RUN_METRICS.iter().map(|info| info.figure)
+        RUN_METRICS.iter().map(|info| info.metric)
     }
 
     /// Returns the entry in the table.
@@ -258,7 +258,7 @@ impl RunMetric {
         RUN_METRICS
             .iter()
             .find(|info| info.name == name)
-            .map(|info| info.figure)
+            .map(|info| info.metric)
     }
 }
 
@@ -269,8 +269,8 @@ mod tests {
     #[test]
     fn every_run_metric_has_one_entry_and_a_name_of_no_other_metric() {
         for (place, info) in RUN_METRICS.iter().enumerate() {
-            assert_eq!(info.figure as usize, place, "{}", info.name);
-            assert_eq!(RunMetric::of_name(info.name), Some(info.figure));
+            assert_eq!(info.metric as usize, place, "{}", info.name);
+            assert_eq!(RunMetric::of_name(info.name), Some(info.metric));
             assert!(info.name.parse::<crate::Metric>().is_err(), "{}", info.name);
         }
     }

@@ -63,7 +63,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// The name on the wire of the OpenAI dialects.
+    /// The name on the wire of the OpenAI APIs.
     pub fn name(self) -> &'static str {
         match self {
             Role::System => "system",

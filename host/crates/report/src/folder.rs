@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::Serialize;
 
 use crate::error::ReportError;
+use crate::line_writer::{LineWriter, Trace};
 use crate::plots::{CdfData, Plot, cdf_log_plot, cdf_plot, wants_log_axis};
-use crate::record_writer::{RecordWriter, Trace};
 
 /// `<output_dir>/<DD_MM_YYYY-HH_MM_SS>-<first 8 digits of the configuration's BLAKE3>[-n]/`, with
 /// `config.yml` and `metrics/`, and `traces/` if a trace is written; `<output_dir>/latest` links to
@@ -234,8 +234,8 @@ impl RunFolder {
 
     /// Starts the thread that appends the record to `metrics/request_level_metrics.jsonl` and, with
     /// [`Trace::On`], to `traces/trace.jsonl`.
-    pub fn writer(&self, trace: Trace) -> Result<RecordWriter, ReportError> {
-        RecordWriter::start(&self.path, trace)
+    pub fn writer(&self, trace: Trace) -> Result<LineWriter, ReportError> {
+        LineWriter::start(&self.path, trace)
     }
 }
 

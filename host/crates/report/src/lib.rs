@@ -1,7 +1,7 @@
 //! Files of a run, terminal summary, progress line, plots.
 //!
 //! This crate formats and writes values computed by others: it accepts anything serializable, and
-//! plain rows of text. [`RunFolder`] is the folder of one run, [`RecordWriter`] the thread that
+//! plain rows of text. [`RunFolder`] is the folder of one run, [`LineWriter`] the thread that
 //! appends the record to its files, [`summary_table`] the closing summary, [`Progress`] the line
 //! that is redrawn during a run, [`stream_line`] the one that is printed.
 //!
@@ -15,15 +15,16 @@ mod drawing;
 mod error;
 mod folder;
 mod line_file;
+mod line_writer;
 mod plots;
 mod progress;
-mod record_writer;
 mod table;
 
 pub use chrome::{ChromeTrace, ChromeTraceLimits};
 pub use drawing::{Axis, BoxShape, Chart, Color, Dash, Drawing, Element, Fill, Marker, Scale, Shape, Span};
 pub use error::ReportError;
 pub use folder::{RunFolder, write_named};
+pub use line_writer::{LineSender, LineWriter, Trace};
 pub use plots::{
     BoxGroup, BoxPlotData, BoxStats, CdfData, ConcurrencyData, Curve, DecodeWindowData, Level, Panel,
     PanelKind, Plot, PrefillData, SliceData, ThroughputData, TimelineChoice, TimelineData, TimelineRequest,
@@ -31,6 +32,5 @@ pub use plots::{
     prefill_plot, slices_plot, throughput_plot, timeline_plot, violin_plot, wants_log_axis,
 };
 pub use progress::{Progress, ProgressStats, stream_line};
-pub use record_writer::{RecordSender, RecordWriter, Trace};
 pub use table::{ColorMode, Mark, Row, Section, summary_table};
 pub use veeksha_stats::{duration, number, share};

@@ -332,7 +332,7 @@ fn an_event_named_error_is_one() {
 
 /// A stream that ends early is not an answer, in any endpoint.
 #[test]
-fn success_needs_the_dialects_own_end() {
+fn success_needs_the_end_marker_of_the_endpoint() {
     for (endpoint, name, marker) in [
         (
             EndpointKind::AnthropicMessages,

@@ -98,7 +98,7 @@ fn fitted(endpoint: &EndpointKind, event: impl Fn(usize) -> String) -> u64 {
 }
 
 #[test]
-fn a_steady_stream_of_any_dialect_is_parsed_once() {
+fn a_steady_stream_of_any_endpoint_is_parsed_once() {
     let chat = |index: usize, created: usize| {
         format!(
             "data: {{\"id\":\"c\",\"created\":{created},\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"t {index}\"}}}}]}}\n\n"

@@ -36,7 +36,7 @@ pub(crate) struct Checked {
 /// The target of an objective's bound.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Target {
-    Figure(RunMetric),
+    Run(RunMetric),
     Samples { samples: Samples, window: Option<Nanos> },
 }
 
@@ -102,7 +102,7 @@ impl Objectives {
             let needs = |found: &Checked| {
                 matches!(
                     found.target,
-                    Target::Figure(RunMetric::Goodput | RunMetric::GoodRequestsPerSecond)
+                    Target::Run(RunMetric::Goodput | RunMetric::GoodRequestsPerSecond)
                 )
             };
             let without = checked.iter().filter(|(_, found)| needs(found));
@@ -278,7 +278,7 @@ fn figure(name: &str, catalogue: &Catalogue) -> Result<(Target, String), Problem
         });
     };
     present(name, catalogue)?;
-    Ok((Target::Figure(info.figure), info.unit.to_owned()))
+    Ok((Target::Run(info.metric), info.unit.to_owned()))
 }
 
 fn samples(

@@ -15,7 +15,7 @@ pub(super) fn fits(
     catalogue: &Catalogue,
 ) -> Result<(), UninformativeBound> {
     let values = match target {
-        Target::Figure(figure) => figure.range(),
+        Target::Run(metric) => metric.range(),
         Target::Samples { samples, .. } => catalogue
             .get(&samples.metric)
             .map_or(Range::Any, MetricInfo::range),

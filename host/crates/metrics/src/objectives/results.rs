@@ -182,8 +182,8 @@ pub(crate) fn answer(
 ) -> SloResult {
     let mut seen = observe(checked, samples);
     let failed = match &checked.target {
-        Target::Figure(RunMetric::Goodput | RunMetric::GoodRequestsPerSecond) => good.unknown.clone(),
-        Target::Figure(_) => None,
+        Target::Run(RunMetric::Goodput | RunMetric::GoodRequestsPerSecond) => good.unknown.clone(),
+        Target::Run(_) => None,
         Target::Samples { samples: asked, .. } => unknown.samples(&asked.metric, samples.catalogue()),
     };
     let is_known = failed.is_none() || seen.value.is_some();
@@ -224,9 +224,9 @@ struct Seen {
 
 fn observe(checked: &Checked, samples: &RunSamples) -> Seen {
     let (asked, window) = match &checked.target {
-        Target::Figure(figure) => {
+        Target::Run(metric) => {
             return Seen {
-                value: samples.figures.get(figure).copied(),
+                value: samples.figures.get(metric).copied(),
                 ..Seen::default()
             };
         }
@@ -336,7 +336,7 @@ fn windows_of(
 
 fn metric(checked: &Checked) -> String {
     match &checked.target {
-        Target::Figure(figure) => figure.name().to_owned(),
+        Target::Run(metric) => metric.name().to_owned(),
         Target::Samples { samples, .. } => slo_name(&samples.metric).to_owned(),
     }
 }

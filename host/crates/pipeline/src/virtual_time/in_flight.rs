@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use veeksha_events::{RequestRecord, Status};
-use veeksha_model::{Chunk, Held, Nanos, Request, RequestId, Usage};
+use veeksha_model::{Chunk, Held, Nanos, Request, RequestId, StampSource, Usage};
 
 /// A request that the engine works on.
 pub(super) struct InFlight {
@@ -33,8 +33,9 @@ pub(super) fn record_of(
 ) -> RequestRecord {
     let request = &flight.request;
     RequestRecord {
+        id: flight.id,
         held: flight.held,
-        stamps: Default::default(),
+        stamps: StampSource::default(),
         session_requests: flight.session_requests,
         parents: request.parents.clone(),
         history_parent: request.history_parent,
@@ -62,6 +63,14 @@ pub(super) fn record_of(
         labels: request.labels.clone(),
         history_mode: request.history_mode(),
         recorded: request.replay.as_ref().map(|replay| replay.recorded),
-        ..RequestRecord::answered(flight.id)
+        // No tokenizer, connection or cache takes part in a simulation.
+        chunk_tokens: Vec::new(),
+        template_tokens: 0,
+        server: 0,
+        resolve: None,
+        connect: None,
+        tls: None,
+        retried: false,
+        ideal_cached_tokens: None,
     }
 }

@@ -103,7 +103,7 @@ fn each_server_has_its_own_key_and_headers_and_no_message_shows_them() {
 }
 
 #[test]
-fn the_dialect_says_which_header_carries_the_key() {
+fn the_endpoint_determines_the_header_of_the_key() {
     let server = Server::answering(plain_answer("500 Oops", "text/plain", ""));
     let mut target = target(&server.base());
     target.api = Api {

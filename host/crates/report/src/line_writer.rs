@@ -23,19 +23,19 @@ pub enum Trace {
     Off,
 }
 
-/// Owns the writing thread. Dropping it writes everything sent; [`RecordWriter::finish`] also
+/// Owns the writing thread. Dropping it writes everything sent; [`LineWriter::finish`] also
 /// reports errors.
 #[derive(Debug)]
-pub struct RecordWriter {
+pub struct LineWriter {
     folder: PathBuf,
-    sender: RecordSender,
+    sender: LineSender,
     thread: Option<JoinHandle<Result<(), ReportError>>>,
     failure: Arc<OnceLock<String>>,
 }
 
 /// Sends events to the writing thread; never waits for the disk. Clones share the thread.
 #[derive(Clone, Debug)]
-pub struct RecordSender {
+pub struct LineSender {
     messages: Sender<Message>,
 }
 
@@ -48,16 +48,16 @@ enum Message {
     Stop,
 }
 
-impl RecordSender {
+impl LineSender {
     /// Sends an event to be written. `content` is the text sent or answered, if the trace includes
-    /// it (see [`trace_line`]). After [`RecordWriter::finish`] events are ignored.
+    /// it (see [`trace_line`]). After [`LineWriter::finish`] events are ignored.
     pub fn record(&self, event: Arc<Event>, content: Option<Arc<str>>) {
         // Fails only if the thread has ended, which `finish` reports.
         let _ = self.messages.send(Message::Record { event, content });
     }
 }
 
-impl RecordWriter {
+impl LineWriter {
     pub(crate) fn start(folder: &Path, trace: Trace) -> Result<Self, ReportError> {
         let failure = Arc::new(OnceLock::new());
         let files = Files {
@@ -72,20 +72,20 @@ impl RecordWriter {
         let thread = thread::Builder::new()
             .name("record-writer".into())
             .spawn(move || files.write_all(&inbox));
-        Ok(RecordWriter {
+        Ok(LineWriter {
             folder: folder.to_owned(),
-            sender: RecordSender { messages },
+            sender: LineSender { messages },
             thread: Some(thread.map_err(ReportError::Thread)?),
             failure,
         })
     }
 
     /// Returns a handle for another thread.
-    pub fn sender(&self) -> RecordSender {
+    pub fn sender(&self) -> LineSender {
         self.sender.clone()
     }
 
-    /// Sends an event to be written; see [`RecordSender::record`].
+    /// Sends an event to be written; see [`LineSender::record`].
     pub fn record(&self, event: Arc<Event>, content: Option<Arc<str>>) {
         self.sender.record(event, content);
     }
@@ -115,7 +115,7 @@ impl RecordWriter {
     }
 }
 
-impl Drop for RecordWriter {
+impl Drop for LineWriter {
     fn drop(&mut self) {
         // Errors cannot be reported from `drop`.
         let _ = self.stop();
