@@ -3,7 +3,7 @@
 //! A [`Source`] is the file of a scenario; [`Source::settle`] resolves it to a [`Loaded`] scenario
 //! (and [`Source::variants`] a file with several of them). From there:
 //!
-//! * [`plan`] loads the plugins and asks the target, and [`run`] carries the plan out;
+//! * [`plan`] loads the plugins and queries the target, and [`run`] executes the plan;
 //! * [`plan_simulation`] and [`simulate`] do the same in virtual time;
 //! * [`Reevaluation`] recomputes the metrics of a run folder from its record;
 //! * [`check`] validates a scenario without sending anything.

@@ -1,4 +1,4 @@
-//! The certificate of a run: how far its metrics can be trusted.
+//! The certificate of a run: the accuracy of its metrics.
 //!
 //! [`certify`] takes an [`Evaluation`](veeksha_metrics::Evaluation) and returns a [`Certificate`]:
 //! an [`ErrorBound`] for each metric that has one, [`CertFinding`]s, and the worst [`Verdict`]

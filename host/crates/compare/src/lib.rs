@@ -15,7 +15,7 @@
 //! * **Several runs per side** are repeats. Each run is one value, and the differences of the
 //!   values are the noise: Welch's test, which permits different variances of the sides. A side of
 //!   one run is assumed to vary like the other one.
-//! * **One run on each side**: only the error within the runs is known, and a remark reports that.
+//! * **One run on each side**: only the error within the runs is known, which a remark reports.
 //!   The samples of a run are correlated: a busy second affects neighboring requests alike. Errors
 //!   therefore come from a *block bootstrap over time*: the run is divided into at most 256 cells
 //!   in the order of time, blocks of cells are drawn with replacement until the run has its length
@@ -40,7 +40,7 @@
 //!   revoked in the same way if the losses differ significantly. A side that lost more and is
 //!   slower nevertheless is worse.
 //! * **Different loads** ([`Load`]): if one of them is an arrival rate, rates and counts
-//!   ([`FigureData::grows_with_load`]) reflect the request. They are shown without a verdict.
+//!   ([`FigureData::grows_with_load`]) follow the requested load and are shown without a verdict.
 //! * **Runs that agree exactly** in any other value have no noise between them; the errors of their
 //!   samples are used.
 //! * **Copies** of a run (records with one name; or all samples equal to the nanosecond, as in
@@ -63,7 +63,7 @@
 //!   and single metrics that are INVALID ([`Invalid`]). Their values are shown without a verdict.
 //! * **Sweeps** are compared cell by cell ([`compare_cell`], [`join`]).
 //!
-//! # When a comparison fails
+//! # Failure conditions
 //!
 //! [`FailIf`] is the language of `--fail-if`:
 //!
@@ -72,11 +72,10 @@
 //! all      := term ("and" term)*
 //! term     := "not" term | "(" fail-if ")" | "not_comparable" | judged | measured
 //! judged   := ("worse" | "better" | "differs") "(" ("any" | NAME | aggregate "(" METRIC ")") ")"
-//! measured := (FIGURE | aggregate "(" METRIC ")") comparison bound
+//! measured := (RUN_METRIC | aggregate "(" METRIC ")") comparison bound
 //! ```
 //!
-//! `FIGURE` is the name of a run-level value. Aggregates, comparisons and bounds are those of
-//! [`veeksha_slo`].
+//! Aggregates, comparisons and bounds are those of [`veeksha_slo`].
 //!
 //! * `worse(ttfc)`: the verdict on any statistic of `ttfc` is worse; `worse(p99(ttfc))`: the
 //!   verdict on this one; `worse(any)`: the verdict on any row.

@@ -1,9 +1,10 @@
 //! Metrics of a run in the definitions of other tools, and AIPerf's result files. Pure.
 //!
-//! No two tools mean the same by "time to first token", "inter-token latency" or "throughput". The
-//! record of a run contains every event of every answer, so each tool's numbers can be computed
+//! Tools define "time to first token", "inter-token latency" and "throughput" differently. The
+//! record of a run contains every event of every response, so each tool's numbers can be computed
 //! from it: [`View`] does so for `vllm bench serve`, sglang's `bench_serving`, GuideLLM,
-//! GenAI-Perf, inference-perf and AIPerf, and [`AiperfExport`] writes AIPerf's files.
+//! GenAI-Perf, inference-perf and AIPerf, and [`AiperfExport`] writes AIPerf's files. The
+//! definitions of each tool are in `docs/other-tools.md`.
 //!
 //! ```
 //! use veeksha_compat::{Tool, ViewOptions, View};
@@ -22,7 +23,6 @@
 //! println!("{}", report.text());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
 mod aiperf;

@@ -2,7 +2,7 @@
 //!
 //! A run is a sequence of [`Event`]s; every number is a function of them. The enum is closed: a
 //! consumer that does not handle a kind of event does not compile. The wire forms (one JSON object
-//! a line) live in this crate only, so that the types of the model need no serialisation.
+//! per line) are in this crate only, so that the types of the model need no serialization.
 #![forbid(unsafe_code)]
 
 mod event;

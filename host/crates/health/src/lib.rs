@@ -1,9 +1,9 @@
-//! Checks that a run did what its scenario asked for, computed from its events. Pure.
+//! Checks that a run followed its scenario, computed from its events. Pure.
 //!
-//! The certificate (`veeksha-certificate`) states how accurately the host measured. Health states
-//! whether the load was the one that the scenario describes: a run can be measured perfectly and
-//! still have offered half the sessions, prompts of the wrong length, or prompts that the server
-//! had cached from an earlier run.
+//! The certificate (`veeksha-certificate`) states how accurate the measurement is. Health states
+//! whether the load followed the scenario: an accurately measured run can still have half the
+//! sessions, prompts of the wrong length, or prompts that the server had cached from an earlier
+//! run.
 //!
 //! [`Health`] consumes the events of a run in the order in which threads deliver them, possibly
 //! truncated; [`Health::finish`] returns a [`HealthReport`]. The expectations are plain data,

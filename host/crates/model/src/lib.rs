@@ -1,7 +1,7 @@
-//! Ids, sessions, requests, responses: plain data that every layer above shares.
+//! Ids, sessions, requests, responses: plain data for all layers.
 //!
-//! Nothing here does IO, reads a clock or knows a serialised form: files have their wire types in
-//! `veeksha-events` and `veeksha-scenario`, the plugin boundary has its own in `veeksha-wasm`.
+//! Nothing here does IO, reads a clock or defines a serialized form: the wire types of files are in
+//! `veeksha-events` and `veeksha-scenario`, those of the plugin boundary in `veeksha-wasm`.
 //!
 //! All times are [`Nanos`]: nanoseconds on one monotonic clock, relative to the start of the run.
 #![forbid(unsafe_code)]

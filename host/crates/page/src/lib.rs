@@ -1,17 +1,16 @@
 //! The report page of a run: one self-contained HTML file, also served during the run.
 //!
 //! [`page`] turns [`PageData`] into `report.html`: markup, style, script and data in one file that
-//! opens from disk, does not access any network, and forbids itself to do so (`default-src
-//! 'none'`). [`PageData`] is plain data: the caller fills in the available parts and omits the
-//! others. Text reaches the page as text only: the data is JSON in which `<` is escaped, and the
-//! script writes it by `textContent`, so that labels, messages and server names cannot become
-//! markup.
+//! opens from disk. Its policy forbids all network access (`default-src 'none'`). [`PageData`] is
+//! plain data: the caller fills in the available parts and omits the others. Text reaches the page
+//! as text only: the data is JSON in which `<` is escaped, and the script writes it by
+//! `textContent`, so that labels, messages and server names cannot become markup.
 //!
 //! [`RequestSample`] processes the events of a run of any length and keeps the requests on the
 //! page, in bounded memory.
 //!
-//! [`Live`] serves the same page during the run, on a dedicated thread. Publishing new data costs
-//! the run the exchange of a pointer.
+//! [`Live`] serves the same page during the run, on a dedicated thread. Publishing new data only
+//! exchanges a pointer.
 #![forbid(unsafe_code)]
 
 mod chunk_times;

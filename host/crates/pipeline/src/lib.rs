@@ -1,5 +1,4 @@
-//! The shell around the pure machines: threads and queues from prefetch over dispatch and client to
-//! completion.
+//! The threads and queues of a run, from prefetch through dispatch and client to completion.
 //!
 //! ```text
 //! plugin workers ──sessions──▶ dispatcher(s) ──jobs──▶ transport ──outcomes──▶ completion threads
@@ -10,13 +9,13 @@
 //! Where requests in prefill are limited, client threads also notify the dispatchers of first
 //! chunks. A dedicated thread samples the machine about once a second ([`Plan::thread_watch`]).
 //!
-//! A dispatcher owns a [`veeksha_scheduler::Scheduler`] and does nothing but feed it the time and
-//! carry out its actions. Plugins run on the workers only; a plugin that is late shows as
-//! starvation, never as a late thread.
+//! A dispatcher owns a [`veeksha_scheduler::Scheduler`]; it only passes the time to it and executes
+//! its actions. Plugins run on the workers only, so a slow plugin causes starvation, but never
+//! delays a thread.
 //!
-//! Several processes can share a run, each with a part of its sessions ([`Plan::shard`]); recorded
-//! instants are mapped to the run's clock by a [`Schedule`]; and before the clock starts the
-//! sessions of [`Plan::warmup`] are sent, one request after the other.
+//! Several processes can share a run, each with a part of its sessions ([`Plan::shard`]). A
+//! [`Schedule`] maps recorded instants to the run's clock. The sessions of [`Plan::warmup`] are
+//! sent before the clock starts, one request after the other.
 //!
 //! [`run`] drives a real transport with the real clock. [`simulate`] drives the same scheduler and
 //! the simulator's engine with virtual time, in one thread.

@@ -1,7 +1,7 @@
-//! The traits that the pipeline needs, and nothing of how they are met.
+//! The traits that the pipeline depends on, without implementations.
 //!
 //! `veeksha-wasm` and `veeksha-lua` provide [`Workload`]s, `veeksha-transport` provides a
-//! [`Transport`]; the binary joins them. The pipeline knows only this crate.
+//! [`Transport`], and `veeksha-app` connects them. The pipeline does not depend on either.
 #![forbid(unsafe_code)]
 
 mod codec;

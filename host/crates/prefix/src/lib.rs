@@ -1,13 +1,12 @@
-//! The ideal prefix cache: how much of a prompt a server with an unbounded cache could know
-//! already.
+//! The ideal prefix cache: the part of a prompt that an unbounded cache would contain.
 //!
-//! A prompt is a sequence of [`Piece`]s, text by identity and length: which tokens two prompts have
-//! in common at their beginnings is decided without looking at a token. [`pieces_of`] gives the
-//! pieces of messages, [`answer_pieces`] those of a recorded answer, [`text_piece`] that of an
-//! answer that a server gave.
+//! A prompt is a sequence of [`Piece`]s, texts with an identity and a length, so that the common
+//! prefix of two prompts is found without comparing tokens. [`pieces_of`] returns the pieces of
+//! messages, [`answer_pieces`] those of a recorded answer, [`text_piece`] that of a server's
+//! answer.
 //!
-//! [`PrefixLedger`] answers for each prompt how many of its tokens began an earlier one.
-//! [`PrefixCensus`] counts only how many tokens a whole trace has that begin no earlier prompt, in
+//! [`PrefixLedger`] returns for each prompt the number of its tokens that began an earlier one.
+//! [`PrefixCensus`] only counts the tokens of a whole trace that begin no earlier prompt, in
 //! bounded memory.
 #![forbid(unsafe_code)]
 

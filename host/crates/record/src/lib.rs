@@ -1,22 +1,21 @@
-//! The record of a run as columns: Parquet files that hold every event, written while the run lasts
-//! and read again years later. The only user of `parquet`.
+//! The record of a run as columns: Parquet files with every event, written during the run. The only
+//! user of `parquet`.
 //!
-//! A run folder's `record/` holds two tables: `requests.parquet`, one row for each request that was
-//! sent, and `events.parquet`, one row for each other event. Both have a column `position`, the
-//! place of the event in the run's sequence, so that merging the two restores the order exactly.
-//! Every integer is `int64` (differences of unsigned columns wrap round in some readers), every
-//! time is in nanoseconds since the run's zero, and what was not observed is null.
+//! `record/` in a run folder contains two tables: `requests.parquet` with one row per request that
+//! was sent, and `events.parquet` with one row per other event. Both have a column `position`, the
+//! index of the event in the run's sequence, so that merging the two restores the order exactly.
+//! Every integer is `int64` (differences of unsigned columns wrap around in some readers), every
+//! time is in nanoseconds since the start of the run, and a value that was not observed is null.
 //!
 //! A version of the format keeps the meaning of its columns, codes and kinds of events. It may gain
-//! kinds of events, and columns at the end of a table that no row needs; a file from before is read
-//! as if they were empty there.
+//! kinds of events, and optional columns at the end of a table; in older files these read as empty.
 //!
-//! Parquet keeps its index at the end of a file, so a file that is being written is useless after a
-//! crash. While the run lasts, small complete files (*parts*) are written instead; at the end they
-//! are joined into one file per table without being decoded. Each file carries the run's name,
-//! drawn when the record is created, so that files of two runs in one folder are recognized.
-//! [`Recorder`] writes, [`Record`] reads; a record that was cut short is read as far as it goes,
-//! and [`RecordInfo`] reports it.
+//! Parquet keeps its index at the end of a file, so an unfinished file is useless after a crash.
+//! During the run, small complete files (*parts*) are written instead; at the end they are joined
+//! into one file per table without being decoded. Each file contains the run's name, drawn when the
+//! record is created, so that files of two runs in one folder are distinguished. [`Recorder`]
+//! writes, [`Record`] reads. An incomplete record is read as far as it goes, and [`RecordInfo`]
+//! reports it.
 #![forbid(unsafe_code)]
 
 mod checked_pages;

@@ -1,10 +1,9 @@
 //! Decides when each request is sent: sessions, traffic shapes, readiness, history, and the end of
 //! a run.
 //!
-//! [`Scheduler`] is a state machine. It reads no clock and does no IO: every [`Input`] comes with
-//! the time, every decision leaves as an [`Action`]. The shell of a real run drives it with the
-//! run's clock, a simulation with a virtual one, and both get the same decisions for the same
-//! inputs.
+//! [`Scheduler`] is a state machine. It reads no clock and does no IO: every [`Input`] has a time,
+//! every decision is returned as an [`Action`]. A real run drives it with the run's clock, a
+//! simulation with a virtual one, and both get the same decisions for the same inputs.
 //!
 //! * [`SchedulerConfig`] defines the offered traffic and the end of the run.
 //! * A session arrives as a [`SessionPlan`]: its nodes, their edges and think times, and a payload
@@ -12,10 +11,10 @@
 //! * Planned sessions bring their whole graph; reactive ones grow by [`Input::Step`], in answer to
 //!   [`Action::AskAgent`].
 //!
-//! Every instant is taken from the schedule, never from the moment at which the scheduler happened
-//! to be called: `intended` is the arrival that the traffic asked for, or the completion of the
-//! last parent plus the think time; of replayed traffic no earlier than the node's recorded
-//! instant. What was late stays visible as the difference between `intended` and the dispatch.
+//! Every instant is taken from the schedule, never from the time at which the scheduler is called:
+//! `intended` is the arrival defined by the traffic, or the completion of the last parent plus the
+//! think time; in replayed traffic it is no earlier than the node's recorded instant. Lateness is
+//! the difference between `intended` and the dispatch.
 //!
 //! The earlier turns that a node sends are a [`Conversation`], selected by the node's history mode.
 #![forbid(unsafe_code)]

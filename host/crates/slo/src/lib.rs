@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! objective  := quantity comparison bound
-//! quantity   := FIGURE | aggregate "(" METRIC [labels] ["," "window" "=" time] ")"
+//! quantity   := RUN_METRIC | aggregate "(" METRIC [labels] ["," "window" "=" time] ")"
 //! aggregate  := "p" PERCENT | "median" | "mean" | "avg" | "min" | "max" | "std" | "sum" | "count"
 //! labels     := "{" [label ("," label)* [","]] "}"
 //! label      := name "=" value         a word, a number, or quoted text: "eu", 'eu', "a \"b\""
@@ -17,8 +17,7 @@
 //! * Numbers may have a fraction, an exponent and, between digits, underscores: `0.05`, `1e-3`,
 //!   `10_000`. A number with a unit is read as one decimal number, so that `100ms` is exactly the
 //!   number `0.1`.
-//! * Quoted text supports the escapes `\"`, `\'`, `\\`, `
-//! `, `\r`, `\t` and `\u{1f600}`.
+//! * Quoted text supports the escapes `\"`, `\'`, `\\`, `\n`, `\r`, `\t` and `\u{1f600}`.
 //! * Aggregates, `window` and units are spelled as above; aggregates may be in upper case (`P99`).
 //!   A word that names an aggregate cannot name a run metric.
 //! * Blanks are allowed between all parts. A text is at most [`LONGEST`] bytes.

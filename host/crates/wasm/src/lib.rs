@@ -1,11 +1,11 @@
 //! The plugin engine: WebAssembly components of the contract `veeksha:plugin@0.1.0`.
 //!
-//! [`PluginEngine::load`] takes the bytes of a component, reports why it cannot be a plugin,
-//! compiles it (once: the compiled form is cached on disk, sealed with a key of the user) and
-//! returns a [`Plugin`]. [`Plugin::workload`] and [`Plugin::flavor`] bind a configuration and
-//! [`Grants`] to it; each plugin thread then opens a separate instance. [`Plugin::codec`] returns a
-//! decoder of a server's answers, with as many instances as threads call it. [`Plugin::metric`],
-//! [`Plugin::request_check`] and [`Plugin::slo_check`] return the metrics and checks of a run.
+//! [`PluginEngine::load`] validates the bytes of a component, compiles it (once: the compiled form
+//! is cached on disk, sealed with a key of the user) and returns a [`Plugin`]. [`Plugin::workload`]
+//! and [`Plugin::flavor`] bind a configuration and [`Grants`] to it; each plugin thread then opens
+//! a separate instance. [`Plugin::codec`] returns a decoder of a server's answers, with as many
+//! instances as threads call it. [`Plugin::metric`], [`Plugin::request_check`] and
+//! [`Plugin::slo_check`] return the metrics and checks of a run.
 //!
 //! A plugin can reach the interfaces of the contract and nothing else. WASI is linked, because most
 //! toolchains import it whether they use it or not, but every part of it is a deterministic
