@@ -1,7 +1,7 @@
 //! The traits that the pipeline depends on, without implementations.
 //!
 //! `veeksha-wasm` and `veeksha-lua` provide [`Workload`]s, `veeksha-transport` provides a
-//! [`Transport`], and `veeksha-app` connects them. The pipeline does not depend on either.
+//! [`Transport`], and `veeksha-app` connects them. The pipeline does not depend on them.
 #![forbid(unsafe_code)]
 
 mod codec;
