@@ -4,6 +4,8 @@
 
 mod client;
 mod late_reads;
+#[expect(dead_code, reason = "the tests of the metrics use all of it")]
+#[path = "../../../metrics/tests/metrics/sequences.rs"]
 mod sequences;
 
 use proptest::prelude::*;
