@@ -1,55 +1,66 @@
 // The run as the charts want it: one typed array for each column. Times are seconds from the start of the run; what a request does not
 // have is NaN.
 
-// LEB128 numbers of base64 text.
-function leb128(text) {
-  const bytes = atob(text);
-  const numbers = [];
-  let number = 0;
-  let place = 1;
+// The number of LEB128 numbers in a text of bytes: the last byte of each has no high bit.
+function countLeb128(bytes) {
+  let numbers = 0;
+  for (let at = 0; at < bytes.length; at += 1) if (bytes.charCodeAt(at) < 128) numbers += 1;
+  return numbers;
+}
+
+// Decodes LEB128 numbers into an array from `place` on, and returns their sum.
+function readLeb128(bytes, into, place) {
+  let [number, factor, sum, next] = [0, 1, 0, place];
   for (let at = 0; at < bytes.length; at += 1) {
     const byte = bytes.charCodeAt(at);
-    number += (byte & 127) * place;
-    if (byte & 128) place *= 128;
+    number += (byte & 127) * factor;
+    if (byte & 128) factor *= 128;
     else {
-      numbers.push(number);
-      number = 0;
-      place = 1;
+      into[next] = number;
+      sum += number;
+      next += 1;
+      [number, factor] = [0, 1];
     }
   }
-  return numbers;
+  return sum;
 }
 
 // The chunks of all requests in one row: those of request i are from start[i] to start[i + 1]. The tokens of an answer's chunks add up to
 // its output tokens, which are the server's count where it has one: what the host counts in pieces of text can be more or less.
-// An answer that broke has no count of its own, and keeps that of its chunks.
+// An answer that broke has no count of its own, and keeps that of its chunks. Numbers are decoded into their final place, because an
+// array for each answer took 1.2 s instead of 0.5 s for four million chunks.
 function decodeChunks(columns, rows, intended) {
   const coded = columns.chunks || [];
   const start = new Uint32Array(rows + 1);
-  const decoded = [];
+  const times = new Array(rows);
+  const thinned = new Uint8Array(rows);
   for (let row = 0; row < rows; row += 1) {
-    const parts = coded[row] ? coded[row].split('.') : null;
-    const times = parts ? leb128(parts[0]) : [];
-    decoded.push([times, parts && parts[1] ? leb128(parts[1]) : null, parts && parts[2] ? Number(parts[2]) : 1]);
-    start[row + 1] = start[row] + times.length;
+    const parts = coded[row] ? coded[row].split('.') : [''];
+    times[row] = atob(parts[0]);
+    thinned[row] = parts[2] && Number(parts[2]) > 1 ? 1 : 0;
+    start[row + 1] = start[row] + countLeb128(times[row]);
   }
   const at = new Float64Array(start[rows]);
   const token = new Float32Array(start[rows]);
-  const thinned = new Uint8Array(rows);
-  decoded.forEach(([times, tokens, stride], row) => {
-    let time = 0;
-    thinned[row] = stride > 1 ? 1 : 0;
-    // Where nobody counted them, each has the same.
-    const told = tokens && tokens.length === times.length && tokens.some((number) => number > 0);
-    const all = told ? tokens.reduce((sum, number) => sum + number, 0) : times.length;
-    let counted = 0;
-    times.forEach((step, index) => {
-      time += step;
-      counted += told ? tokens[index] : 1;
-      at[start[row] + index] = intended[row] + time / 1e6;
-      token[start[row] + index] = (counted / all) * (columns.output_tokens[row] || all);
-    });
-  });
+  for (let row = 0; row < rows; row += 1) {
+    const [from, to] = [start[row], start[row + 1]];
+    readLeb128(times[row], at, from);
+    const tokens = coded[row] ? atob(coded[row].split('.')[1] || '') : '';
+    // Without a count of tokens, each chunk has the same.
+    let all = tokens && countLeb128(tokens) === to - from ? readLeb128(tokens, token, from) : 0;
+    if (!all) {
+      token.fill(1, from, to);
+      all = to - from;
+    }
+    const scale = (columns.output_tokens[row] || all) / all;
+    let [time, counted] = [0, 0];
+    for (let index = from; index < to; index += 1) {
+      time += at[index];
+      counted += token[index];
+      at[index] = intended[row] + time / 1e6;
+      token[index] = counted * scale;
+    }
+  }
   return { start, at, token, thinned };
 }
 
