@@ -20,6 +20,7 @@ mod documents;
 mod endpoints;
 mod evaluate;
 mod faults;
+mod groups;
 mod guests;
 mod health;
 mod interrupts;

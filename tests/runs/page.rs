@@ -8,7 +8,7 @@ use crate::results::{json, lines};
 use crate::simulated::{labelled, simulated};
 
 /// Returns the data of the page.
-fn data(run: &Path) -> Value {
+pub(crate) fn data(run: &Path) -> Value {
     let page = std::fs::read_to_string(run.join("report.html")).expect("a page");
     let (_, after) = page.split_once("id=\"data\"").expect("an element with the data");
     let (_, text) = after.split_once('>').expect("its beginning");

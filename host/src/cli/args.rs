@@ -348,6 +348,10 @@ pub(crate) struct EvaluateArgs {
     /// Length of a time slice in seconds (0.1 to 86400). Default: `slice_seconds` of the scenario.
     #[arg(long, value_name = "SECONDS", value_parser = interval)]
     pub(crate) slice: Option<f64>,
+    /// Group results by the values of this label, for example `tier`. Can be given more than once.
+    /// Default: `group_by` of the scenario.
+    #[arg(long = "by", value_name = "LABEL")]
+    pub(crate) group_by: Vec<String>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     /// A new or empty folder for the results. Default: a dated folder in `evaluations` of the run.

@@ -23,6 +23,7 @@ pub(super) fn evaluate(args: &EvaluateArgs, interrupts: &Interrupts) -> Result<u
         slos: args.slos.clone(),
         goodput: args.goodput.clone(),
         slice: args.slice,
+        group_by: args.group_by.clone(),
         no_cache: args.no_cache,
     };
     let evaluation = Reevaluation::open(&args.run, &options)?;

@@ -62,6 +62,9 @@ pub(crate) fn describe(scenario: &Scenario, folder: &Path, config: String) -> Ru
         ("Seed", Some(scenario.seed.to_string())),
     ];
     RunDescription {
+        name: scenario.name.clone(),
+        description: scenario.description.clone(),
+        tags: scenario.tags.clone(),
         folder: folder.to_owned(),
         config,
         facts: facts
@@ -203,8 +206,10 @@ impl Analysis {
             .groups()
             .map(|(length, times)| (length, times.to_vec()))
             .collect();
+        let evaluation = self.evaluator.finish();
+        let slice = evaluation.slices.length;
         RunAnalysis {
-            evaluation: self.evaluator.finish(),
+            evaluation,
             health: self.health.finish(),
             fidelity: self.fidelity.and_then(Fidelity::finish),
             prefill_groups,
@@ -213,7 +218,7 @@ impl Analysis {
             requests: self.requests.finish(),
             chrome: self.chrome,
             views: self.views.into_iter().map(View::finish).collect(),
-            export: self.exporting.map(Exporting::finish),
+            export: self.exporting.map(|exporting| exporting.finish(slice)),
             failures: self.failures,
             started: self.started,
             about: self.about,

@@ -29,7 +29,8 @@ pub fn setup(
             prefill: nanos(performance.fluidity.prefill_deadline),
             decode: nanos(performance.fluidity.decode_deadline),
         },
-        slice: nanos(performance.slice_seconds),
+        slice: performance.slice_seconds.map(nanos),
+        group_by: performance.group_by.clone(),
         measured_anew: std::collections::BTreeSet::new(),
     })
 }
@@ -46,7 +47,7 @@ pub(crate) fn with_slice(mut scenario: Scenario, slice: f64) -> Scenario {
         }
     };
     if let Some(Evaluator::Performance(performance)) = scenario.evaluators.get_mut(index) {
-        performance.slice_seconds = slice;
+        performance.slice_seconds = Some(slice);
     }
     scenario
 }

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use veeksha_compat::{AiperfExport, AiperfInfo, GoodputThreshold, Threshold, Tool, View, ViewOptions};
 use veeksha_events::Event;
+use veeksha_model::Nanos;
 use veeksha_present::{CompatExport, RunDescription};
 use veeksha_scenario::{Document, Scenario};
 
-use crate::builtin_evaluator::performance;
 use crate::failure::Failure;
 use crate::{secrets, tokenizers};
 
@@ -103,7 +103,7 @@ impl Exporting {
             input_config: config.map_or(Value::Null, |document| document.root.to_json()),
             goodput: options.goodput(Tool::Aiperf),
             tokenizer: Some(tokenizers::describe(&scenario.client)),
-            slice: Some((performance(scenario).slice_seconds * 1e9) as u64),
+            slice: None,
         };
         Ok(Some(Exporting {
             export: AiperfExport::new(info)
@@ -119,9 +119,10 @@ impl Exporting {
         }
     }
 
-    pub(crate) fn finish(self) -> CompatExport {
+    /// Returns the files, with time slices of `slice` nanoseconds.
+    pub(crate) fn finish(self, slice: Nanos) -> CompatExport {
         CompatExport {
-            files: self.export.finish(),
+            files: self.export.with_slices(slice).finish(),
             failure: self.rows.finish(),
         }
     }

@@ -25,6 +25,9 @@ use crate::{builtin_evaluator, health_expectation, objectives, tokenizers};
 /// Hint if the results cannot be written.
 const OTHER_FOLDER: &str = "free some space or choose another folder with --to";
 
+/// Number of labels that a message lists.
+const LISTED_LABELS: usize = 20;
+
 /// Options of an evaluation, which override the scenario of the run.
 #[derive(Default)]
 pub struct EvaluateOptions {
@@ -38,6 +41,8 @@ pub struct EvaluateOptions {
     pub goodput: Vec<String>,
     /// Seconds of a time slice in place of the scenario's.
     pub slice: Option<f64>,
+    /// Labels by which results are grouped, in place of the scenario's; empty for the scenario's.
+    pub group_by: Vec<String>,
     /// Disables the cache of compiled components.
     pub no_cache: bool,
 }
@@ -53,6 +58,8 @@ pub struct Reevaluation {
     definitions: Vec<MetricDefinition>,
     objectives: Objectives,
     has_own_slos: bool,
+    /// Labels by which results are grouped; empty for the scenario's.
+    group_by: Vec<String>,
     /// True if the scenario's plugins could not be opened.
     plugins_lost: bool,
 }
@@ -118,6 +125,7 @@ impl Reevaluation {
             definitions,
             objectives,
             has_own_slos: !options.slos.is_empty(),
+            group_by: options.group_by.clone(),
             plugins_lost,
         })
     }
@@ -140,6 +148,7 @@ impl Reevaluation {
         let setup = self.setup(folder, compat)?;
         let mut replayed = self.replay(Analysis::of_a_record(setup))?;
         let results = &mut replayed.results;
+        self.check_labels(&results.evaluation)?;
         results.evaluation.end.requests_unread = self.run.requests_unread();
         if self.run.is_damaged() {
             results.evaluation.record_is_damaged();
@@ -172,8 +181,29 @@ impl Reevaluation {
         Ok(conclude(folder, finished, OTHER_FOLDER))
     }
 
+    /// Returns an error if no request has a label by which results are to be grouped.
+    fn check_labels(&self, evaluation: &Evaluation) -> Result<(), Failure> {
+        let seen = evaluation.label_names();
+        let Some(unknown) = self.group_by.iter().find(|label| !seen.contains(label.as_str())) else {
+            return Ok(());
+        };
+        let labels: Vec<&str> = seen.iter().copied().take(LISTED_LABELS).collect();
+        let hint = match seen.len().checked_sub(labels.len()) {
+            _ if labels.is_empty() => "the requests have no labels".to_owned(),
+            Some(more) if more > 0 => format!("labels: {} and {more} more", labels.join(", ")),
+            _ => format!("labels: {}", labels.join(", ")),
+        };
+        let near = veeksha_slo::nearest(unknown, seen.iter().copied());
+        let near = near.map_or_else(String::new, |near| format!("; did you mean {near:?}?"));
+        Err(Failure::usage(format!("--by: no request has the label {unknown:?}{near}")).hinted(hint))
+    }
+
     fn setup(&self, folder: Option<&RunFolder>, compat: &CompatOptions) -> Result<Setup, Failure> {
         let scenario = &self.scenario;
+        let mut metrics = builtin_evaluator::setup(scenario, self.objectives.clone(), &self.definitions)?;
+        if !self.group_by.is_empty() {
+            metrics.group_by = Some(self.group_by.clone());
+        }
         let about = describe(
             scenario,
             folder.map_or(self.folder.as_path(), RunFolder::path),
@@ -182,7 +212,7 @@ impl Reevaluation {
         Ok(Setup {
             metrics: veeksha_metrics::Setup {
                 measured_anew: self.repeated.metrics.clone(),
-                ..builtin_evaluator::setup(scenario, self.objectives.clone(), &self.definitions)?
+                ..metrics
             },
             expected: health_expectation::of(scenario),
             decode_windows: builtin_evaluator::decode_windows(scenario),

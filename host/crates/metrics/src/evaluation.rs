@@ -1,6 +1,6 @@
 //! The results of a run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -14,6 +14,7 @@ use crate::counts::Counts;
 use crate::curves::Curves;
 use crate::curves::{CurveParts, curves};
 use crate::evaluator::Evaluator;
+use crate::groups::{LabelGroups, groups};
 use crate::host_figures::HostFigures;
 use crate::json;
 use crate::objectives::{PluginVerdict, SloResults};
@@ -51,6 +52,8 @@ pub struct Evaluation {
     pub curves: Curves,
     /// The run in slices of equal length.
     pub slices: TimeSlices,
+    /// The requests grouped by the values of labels.
+    pub groups: Vec<LabelGroups>,
     /// Statistics of the host's own performance.
     pub host: HostFigures,
     /// Sessions started per second: (sessions − 1) / (last start − first start).
@@ -227,6 +230,12 @@ impl Evaluation {
             metrics: built_in(&samples),
             custom: of_plugins(&samples),
             slices: slices(&samples, setup.slice, &course),
+            groups: groups(
+                &samples,
+                setup.group_by.as_deref(),
+                good.count.is_some(),
+                throughput.window_seconds,
+            ),
             figures: samples.figures.clone(),
             samples: Arc::new(samples),
             workload: planned.digest(),
@@ -314,6 +323,11 @@ impl Evaluation {
     /// data as rows.
     pub fn time_slices(&self) -> Value {
         self.slices.json()
+    }
+
+    /// Returns the names of the labels of the measured requests and of their sessions.
+    pub fn label_names(&self) -> BTreeSet<&str> {
+        self.samples.label_names()
     }
 
     /// Returns the content of `metrics/curves.json`.

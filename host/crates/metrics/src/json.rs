@@ -9,6 +9,7 @@ use veeksha_stats::Summary;
 
 use crate::error_estimates::ErrorEstimate;
 use crate::evaluation::Evaluation;
+use crate::groups::LabelGroups;
 use crate::host_figures::HostFigures;
 use crate::refused::RefusedSamples;
 use crate::sessions::SessionFigures;
@@ -70,6 +71,10 @@ pub(crate) fn summary_stats(evaluation: &Evaluation) -> Value {
     file.insert("itl_is_tbc".into(), evaluation.samples.itl_is_tbc().into());
     file.insert("workload".into(), workload(evaluation.workload.as_ref()));
     file.insert("host".into(), host(&evaluation.host));
+    if !evaluation.groups.is_empty() {
+        let groups = evaluation.groups.iter().map(LabelGroups::json);
+        file.insert("groups".into(), groups.collect());
+    }
     file.insert("record_complete".into(), evaluation.end.complete.into());
     file.insert("interrupted".into(), evaluation.end.interrupted.into());
     Value::Object(file)

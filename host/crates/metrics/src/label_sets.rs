@@ -91,8 +91,21 @@ impl LabelSets {
     pub(crate) fn matching(&self, filter: &[Label]) -> Matching {
         let has_all = |set: &Arc<[Label]>| filter.iter().all(|label| set.contains(label));
         Matching {
-            empty: filter.is_empty(),
+            all: filter.is_empty(),
+            unlabelled: filter.is_empty(),
             sets: self.sets.iter().map(has_all).collect(),
+        }
+    }
+
+    /// Returns a filter that any of these sets passes.
+    pub(crate) fn matching_any(&self, sets: &[LabelSet]) -> Matching {
+        Matching {
+            all: false,
+            unlabelled: sets.contains(&0),
+            sets: (1..)
+                .zip(&self.sets)
+                .map(|(set, _)| sets.contains(&set))
+                .collect(),
         }
     }
 }
@@ -100,21 +113,24 @@ impl LabelSets {
 /// The sets that match a filter.
 #[derive(Debug)]
 pub(crate) struct Matching {
-    empty: bool,
+    /// True if there is no filter.
+    all: bool,
+    /// True if the empty set matches.
+    unlabelled: bool,
     sets: Vec<bool>,
 }
 
 impl Matching {
     pub(crate) fn has(&self, set: LabelSet) -> bool {
         match (set as usize).checked_sub(1) {
-            None => self.empty,
+            None => self.unlabelled,
             Some(place) => self.sets.get(place).copied().unwrap_or(false),
         }
     }
 
     /// Returns true if all sets match.
     pub(crate) fn is_all(&self) -> bool {
-        self.empty
+        self.all
     }
 }
 

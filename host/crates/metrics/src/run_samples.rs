@@ -1,6 +1,6 @@
 //! All samples of a run, for queries by metric, label and window.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use veeksha_model::{Label, Nanos};
 use veeksha_ports::{MetricStats, RunResults, WindowStats};
@@ -128,6 +128,12 @@ impl RunSamples {
         let shares: Vec<f64> = (0..points).map(|point| point as f64 / last as f64).collect();
         let values = self.set(metric, &self.matching(&[]), None).percentiles(&shares);
         shares.into_iter().zip(values).collect()
+    }
+
+    /// Returns the names of all labels of the run's requests.
+    pub(crate) fn label_names(&self) -> BTreeSet<&str> {
+        let labels = self.requests.labels.all();
+        labels.map(|(name, _)| name.as_str()).collect()
     }
 
     /// Returns true if `itl` and `tbc` are the same samples, because every chunk has one token.

@@ -9,7 +9,7 @@ use crate::fluidity::Deadlines;
 use crate::objectives::{Objectives, Slo};
 
 /// The objectives of a run and the parameters of its metrics.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Setup {
     /// The available metrics; metrics that the events define are added.
     pub catalogue: Catalogue,
@@ -17,23 +17,14 @@ pub struct Setup {
     pub objectives: Objectives,
     /// Token deadlines for `fluidity` and `fluidity_tokens`.
     pub deadlines: Deadlines,
-    /// The length of the slices of the run, in nanoseconds.
-    pub slice: Nanos,
+    /// The length of the slices of the run, in nanoseconds; `None` adapts it to the run's length.
+    pub slice: Option<Nanos>,
+    /// The labels by whose values the requests are grouped; `None` selects the labels with few
+    /// values.
+    pub group_by: Option<Vec<String>>,
     /// Metrics of plugins that measure every request of a record again: their samples are complete
     /// even if the record is not.
     pub measured_anew: BTreeSet<String>,
-}
-
-impl Default for Setup {
-    fn default() -> Self {
-        Setup {
-            catalogue: Catalogue::built_in(),
-            objectives: Objectives::default(),
-            deadlines: Deadlines::default(),
-            slice: 10_000_000_000,
-            measured_anew: BTreeSet::new(),
-        }
-    }
 }
 
 /// Uses Veeksha's objectives and defaults for the rest.

@@ -5,12 +5,18 @@ use veeksha_model::Nanos;
 
 use crate::evaluation::MetricSummary;
 use crate::json::spread;
-use crate::row::{End, Row};
+use crate::request_totals::RequestTotals;
 use crate::run_samples::RunSamples;
+use crate::summary_columns::{SUMMARY_COLUMNS, summary_cells};
 use veeksha_definitions::Metric;
 
 /// The largest number of slices. The slice length of a longer run is doubled until they fit.
-const SLICES: u64 = 2000;
+const MAX_SLICES: u64 = 2000;
+
+/// The shortest automatic length, and the largest number of slices of automatic length: enough
+/// points for a chart, and few enough for a table.
+const SHORTEST_AUTOMATIC: Nanos = 125_000_000;
+const MAX_AUTOMATIC_SLICES: u64 = 60;
 
 /// A slice that the schedule filled to less than 1/`RATED` has no rates: it is too short for them.
 const RATED: u64 = 10;
@@ -39,21 +45,9 @@ pub struct Slice {
     /// intended in it is known to have ended. Rates of other slices are of little significance.
     pub complete: bool,
     /// Requests that were intended in the slice, sent, and ended.
-    pub requests: u64,
-    /// Answered.
-    pub completed: u64,
-    /// Failed.
-    pub errored: u64,
-    /// Withdrawn in flight.
-    pub cancelled: u64,
+    pub totals: RequestTotals,
     /// Dispatched, with unknown outcome.
     pub unfinished: u64,
-    /// Good requests, if goodput is defined and known.
-    pub good: Option<u64>,
-    /// Prompt tokens (history and new messages) of answered requests.
-    pub input_tokens: u64,
-    /// Output tokens of answered requests.
-    pub output_tokens: u64,
     /// The latencies and the throughput of answered requests, for metrics with samples.
     pub metrics: Vec<MetricSummary>,
 }
@@ -65,27 +59,22 @@ impl Slice {
 
     /// Returns the answered requests per second of the slice.
     pub fn requests_per_second(&self) -> Option<f64> {
-        self.rate(self.completed)
+        self.rate(self.totals.completed)
     }
 
     /// Returns the failed requests per second of the slice.
     pub fn errored_per_second(&self) -> Option<f64> {
-        self.rate(self.errored)
+        self.rate(self.totals.errored)
     }
 
     /// Returns the prompt tokens of answered requests per second of the slice.
     pub fn input_tokens_per_second(&self) -> Option<f64> {
-        self.rate(self.input_tokens)
+        self.rate(self.totals.input_tokens)
     }
 
     /// Returns the output tokens of answered requests per second of the slice.
     pub fn output_tokens_per_second(&self) -> Option<f64> {
-        self.rate(self.output_tokens)
-    }
-
-    /// Returns failed ÷ sent; `None` if nothing was sent.
-    pub fn error_rate(&self) -> Option<f64> {
-        (self.requests > 0).then(|| self.errored as f64 / self.requests as f64)
+        self.rate(self.totals.output_tokens)
     }
 
     /// Returns the summary of a metric.
@@ -95,28 +84,13 @@ impl Slice {
             .find(|entry| entry.metric == metric)
             .map(|entry| &entry.summary)
     }
-
-    fn add(&mut self, row: &Row) {
-        self.requests += 1;
-        match row.end {
-            End::Failed => self.errored += 1,
-            End::Cancelled => self.cancelled += 1,
-            End::Answered => {
-                self.completed += 1;
-                self.input_tokens += u64::from(row.observed.total_prompt_tokens);
-                self.output_tokens += u64::from(row.observed.output_tokens);
-                if let Some(good) = &mut self.good {
-                    *good += u64::from(row.good);
-                }
-            }
-        }
-    }
 }
 
 impl TimeSlices {
     /// Returns the slices as JSON: values by snake_case name, instants in seconds.
     pub fn json(&self) -> Value {
         let slice = |slice: &Slice| {
+            let totals = &slice.totals;
             let metrics: serde_json::Map<String, Value> = slice
                 .metrics
                 .iter()
@@ -124,10 +98,10 @@ impl TimeSlices {
                 .collect();
             json!({
                 "from": slice.from as f64 / 1e9, "to": slice.to as f64 / 1e9, "complete": slice.complete,
-                "requests": slice.requests, "completed": slice.completed, "errored": slice.errored,
-                "cancelled": slice.cancelled, "unfinished": slice.unfinished, "good": slice.good,
-                "error_rate": slice.error_rate(), "input_tokens": slice.input_tokens,
-                "output_tokens": slice.output_tokens, "requests_per_second": slice.requests_per_second(),
+                "requests": totals.requests, "completed": totals.completed, "errored": totals.errored,
+                "cancelled": totals.cancelled, "unfinished": slice.unfinished, "good": totals.good,
+                "error_rate": totals.error_rate(), "input_tokens": totals.input_tokens,
+                "output_tokens": totals.output_tokens, "requests_per_second": slice.requests_per_second(),
                 "output_tokens_per_second": slice.output_tokens_per_second(), "metrics": metrics,
             })
         };
@@ -156,38 +130,31 @@ impl TimeSlices {
             "requests_per_second",
             "output_tokens_per_second",
         ];
-        const FIGURES: [&str; 5] = ["count", "mean", "p50", "p90", "p99"];
         let mut columns: Vec<String> = COUNTS.map(str::to_owned).to_vec();
         for metric in Metric::in_slices() {
-            columns.extend(FIGURES.map(|figure| format!("{}_{figure}", metric.name())));
+            columns.extend(SUMMARY_COLUMNS.map(|column| format!("{}_{column}", metric.name())));
         }
         let row = |slice: &Slice| {
             let count = |count: u64| Some(count as f64);
+            let totals = &slice.totals;
             let mut row = vec![
                 Some(slice.from as f64 / 1e9),
                 Some(slice.to as f64 / 1e9),
                 Some(f64::from(u8::from(slice.complete))),
-                count(slice.requests),
-                count(slice.completed),
-                count(slice.errored),
-                count(slice.cancelled),
+                count(totals.requests),
+                count(totals.completed),
+                count(totals.errored),
+                count(totals.cancelled),
                 count(slice.unfinished),
-                slice.good.map(|good| good as f64),
-                slice.error_rate(),
-                count(slice.input_tokens),
-                count(slice.output_tokens),
+                totals.good.map(|good| good as f64),
+                totals.error_rate(),
+                count(totals.input_tokens),
+                count(totals.output_tokens),
                 slice.requests_per_second(),
                 slice.output_tokens_per_second(),
             ];
             for metric in Metric::in_slices() {
-                let summary = slice.metric(metric);
-                row.extend([
-                    summary.map(|summary| summary.count as f64),
-                    summary.map(|summary| summary.mean),
-                    summary.map(|summary| summary.p50),
-                    summary.map(|summary| summary.p90),
-                    summary.map(|summary| summary.p99),
-                ]);
+                row.extend(summary_cells(slice.metric(metric)));
             }
             row
         };
@@ -203,18 +170,29 @@ pub(crate) struct Course<'a> {
     pub(crate) judged: bool,
 }
 
-pub(crate) fn slices(samples: &RunSamples, wanted: Nanos, course: &Course<'_>) -> TimeSlices {
+/// Returns the length of the slices of a schedule. Automatic lengths are powers of two of a second,
+/// so that runs of similar length have the same slices.
+fn slice_length(wanted: Option<Nanos>, scheduled: Nanos) -> Nanos {
+    let (mut length, most) = match wanted {
+        Some(wanted) => (wanted.max(1), MAX_SLICES),
+        None => (SHORTEST_AUTOMATIC, MAX_AUTOMATIC_SLICES),
+    };
+    while scheduled / length >= most {
+        length = length.saturating_mul(2);
+    }
+    length
+}
+
+/// Divides a run into slices of the wanted length, or of an automatic one.
+pub(crate) fn slices(samples: &RunSamples, wanted: Option<Nanos>, course: &Course<'_>) -> TimeSlices {
     let measured = || samples.requests.rows.iter().filter(|row| row.measured);
     let Some(schedule) = samples.schedule() else {
         return TimeSlices {
-            length: wanted,
+            length: slice_length(wanted, 0),
             slices: Vec::new(),
         };
     };
-    let mut length = wanted.max(1);
-    while (schedule.last - schedule.begin) / length >= SLICES {
-        length = length.saturating_mul(2);
-    }
+    let length = slice_length(wanted, schedule.last - schedule.begin);
     let number = |at: Nanos| (at.saturating_sub(schedule.begin) / length) as usize;
     let mut slices: Vec<Slice> = (0..=number(schedule.last) as u64)
         .map(|number| {
@@ -231,19 +209,13 @@ pub(crate) fn slices(samples: &RunSamples, wanted: Nanos, course: &Course<'_>) -
                 to,
                 seconds: (covered > 0 && covered >= length / RATED).then(|| covered as f64 / 1e9),
                 complete: schedule.passed(whole),
-                requests: 0,
-                completed: 0,
-                errored: 0,
-                cancelled: 0,
+                totals: RequestTotals::new(course.judged),
                 unfinished: 0,
-                good: course.judged.then_some(0),
-                input_tokens: 0,
-                output_tokens: 0,
                 metrics: Vec::new(),
             }
         })
         .collect();
-    measured().for_each(|row| slices[number(row.observed.intended)].add(row));
+    measured().for_each(|row| slices[number(row.observed.intended)].totals.add(row));
     for at in course.unfinished {
         let slice = &mut slices[number(*at)];
         slice.unfinished += 1;

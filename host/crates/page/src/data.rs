@@ -40,6 +40,12 @@ pub struct PageData {
     /// Requests that were known and never sent, by reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub never_sent: Vec<NeverSent>,
+    /// Workload plugins that failed, such as agents.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failed_plugins: Vec<FailedWorkload>,
+    /// The requests grouped by labels.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<Groups>,
     /// Statistics of time slices of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slices: Option<Slices>,
@@ -354,18 +360,54 @@ pub struct NeverSent {
     pub meaning: String,
 }
 
+/// Failures of a workload plugin. Each failure loses a session.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct FailedWorkload {
+    /// The plugin's name.
+    pub plugin: String,
+    /// The number of failures.
+    pub count: u64,
+    /// The message of the first failure.
+    pub first_message: String,
+    /// The sessions of the first failures.
+    pub sessions: Vec<u64>,
+}
+
+/// Statistics of the requests with each value of a label, as a table.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Groups {
+    /// The name of the label.
+    pub label: String,
+    /// A sentence about the groups, for example that values were merged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remark: Option<String>,
+    /// The columns.
+    pub columns: Vec<ValueColumn>,
+    /// One row for each group.
+    pub rows: Vec<GroupValues>,
+}
+
+/// A group of requests.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct GroupValues {
+    /// The value of the label.
+    pub value: String,
+    /// One value for each column.
+    pub values: Vec<Option<f64>>,
+}
+
 /// Statistics of time slices of the run, as a table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Slices {
     /// The columns.
-    pub columns: Vec<SliceColumn>,
+    pub columns: Vec<ValueColumn>,
     /// One row for each slice, in order of time.
     pub rows: Vec<Slice>,
 }
 
-/// A column of [`Slices`].
+/// A column of [`Slices`] or [`Groups`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct SliceColumn {
+pub struct ValueColumn {
     /// The display name: `TTFC P99`.
     pub label: String,
     /// The unit.

@@ -24,8 +24,9 @@ mod sample;
 
 pub use chunk_times::ChunkTimes;
 pub use data::{
-    Bound, Certificate, Check, CheckOutcome, Curves, Fact, Failures, Figure, Finding, Metric, MetricSummary,
-    NeverSent, PageData, Plugin, RunFacts, RunState, Slice, SliceColumn, Slices, Slo, Verdict, WorstWindow,
+    Bound, Certificate, Check, CheckOutcome, Curves, Fact, FailedWorkload, Failures, Figure, Finding,
+    GroupValues, Groups, Metric, MetricSummary, NeverSent, PageData, Plugin, RunFacts, RunState, Slice,
+    Slices, Slo, ValueColumn, Verdict, WorstWindow,
 };
 pub use error::PageError;
 pub use html::page;

@@ -7,6 +7,12 @@ use veeksha_ports::WorkloadInfo;
 /// Facts about a run that are known before its first event, such as its scenario and plugins.
 #[derive(Clone, Default)]
 pub struct RunDescription {
+    /// Name of the scenario.
+    pub name: Option<String>,
+    /// Description of the scenario.
+    pub description: Option<String>,
+    /// Tags of the scenario.
+    pub tags: Vec<String>,
     /// Folder of the run.
     pub folder: PathBuf,
     /// Resolved scenario as YAML.

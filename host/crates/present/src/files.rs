@@ -2,9 +2,9 @@
 
 use serde_json::json;
 use veeksha_certificate::Certificate;
-use veeksha_metrics::{Catalogue, TimeSlices};
+use veeksha_metrics::{Catalogue, LabelGroups, TimeSlices};
 use veeksha_page::PageData;
-use veeksha_report::{ReportError, RunFolder, cdf_csv};
+use veeksha_report::{ReportError, RunFolder, cdf_csv, csv_table};
 
 use crate::accuracy::AccuracyContext;
 use crate::plots;
@@ -66,6 +66,11 @@ pub fn write_files(
     tried(folder.write_json("metrics/curves.json", &evaluation.curves()));
     tried(folder.write_json("metrics/time_slices.json", &evaluation.time_slices()));
     tried(folder.write_text("metrics/time_slices.csv", &slices(&evaluation.slices)));
+    if !evaluation.groups.is_empty() {
+        let (columns, rows) = LabelGroups::table(&evaluation.groups);
+        let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+        tried(folder.write_text("metrics/groups.csv", &csv_table(&columns, rows)));
+    }
     if let Some(fidelity) = &results.fidelity {
         tried(folder.write_json("metrics/replay_fidelity.json", &fidelity.replay_fidelity()));
     }

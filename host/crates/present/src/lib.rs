@@ -14,6 +14,8 @@ mod compat_export;
 mod description;
 mod exit_code;
 mod files;
+mod group_columns;
+mod listed;
 pub mod page;
 mod plots;
 mod replay_section;

@@ -1,13 +1,13 @@
 //! The plots of a run, with their data.
 
 use serde_json::Value;
-use veeksha_metrics::{CurvePoint, Metric, RunSamples, Slice};
+use veeksha_metrics::{CurvePoint, Evaluation, Metric, RunSamples, Slice};
 use veeksha_model::Nanos;
 use veeksha_report::{
-    BoxPlotData, CdfData, ConcurrencyData, Curve, DecodeWindowData, Level, Plot, PrefillData, ReportError,
-    RunFolder, SliceData, ThroughputData, TimelineChoice, TimelineData, TimelineRequest, concurrency_plot,
-    decode_window_plot, length_groups, prefill_plot, slices_plot, throughput_plot, timeline_plot,
-    violin_plot,
+    BoxGroup, BoxPlotData, CdfData, ConcurrencyData, Curve, DecodeWindowData, Level, Plot, PrefillData,
+    ReportError, RunFolder, SliceData, ThroughputData, TimelineChoice, TimelineData, TimelineRequest,
+    concurrency_plot, decode_window_plot, length_groups, prefill_plot, slices_plot, throughput_plot,
+    timeline_plot, violin_plot,
 };
 
 use crate::run_analysis::RunAnalysis;
@@ -20,6 +20,12 @@ const LANES: usize = 60;
 
 /// Number of requests in the plot of the slowest ones, each labelled with its id.
 const SLOWEST: usize = 25;
+
+/// Maximum number of samples of a group in its plot, selected at even distances.
+const GROUP_SAMPLES: usize = 10_000;
+
+/// Maximum number of characters of a label in a file name.
+const LABEL_IN_FILE_NAME: usize = 60;
 
 type Tried<'a> = &'a mut dyn FnMut(Result<(), ReportError>);
 
@@ -69,6 +75,9 @@ pub(crate) fn others(folder: &RunFolder, results: &RunAnalysis, tried: Tried<'_>
                 groups: groups.collect(),
             }),
         );
+    }
+    for (stem, data) in by_label(evaluation) {
+        draw(&stem, violin_plot(&data));
     }
     let slices = &evaluation.slices;
     let rate = |name: &str, of: &dyn Fn(&Slice) -> Option<f64>| Curve {
@@ -147,6 +156,45 @@ pub(crate) fn others(folder: &RunFolder, results: &RunAnalysis, tried: Tried<'_>
     ] {
         draw(stem, timeline_plot(&timeline(results, choice)));
     }
+}
+
+/// Returns the plots of latencies by the groups of each label, with their file names.
+fn by_label(evaluation: &Evaluation) -> Vec<(String, BoxPlotData)> {
+    let mut plots: Vec<(String, BoxPlotData)> = Vec::new();
+    for grouped in &evaluation.groups {
+        for metric in [Metric::Ttfc, Metric::Tpot, Metric::EndToEnd] {
+            let groups = grouped.groups.iter().filter_map(|group| {
+                let samples = &evaluation.samples;
+                let values = samples.values_of_group(group, metric.name(), GROUP_SAMPLES);
+                BoxGroup::new(group.key.to_string(), values)
+            });
+            let data = BoxPlotData {
+                display: metric.display_name().to_owned(),
+                unit: metric.unit().to_owned(),
+                grouped_by: format!("label {}", grouped.label),
+                groups: groups.collect(),
+            };
+            if data.groups.is_empty() {
+                continue;
+            }
+            let stem = format!("{}_by_{}", metric.name(), file_name_part(&grouped.label));
+            let is_taken = |stem: &String| plots.iter().any(|(taken, _)| taken == stem);
+            let numbered = (2..).map(|number| format!("{stem}_{number}"));
+            let free = std::iter::once(stem.clone())
+                .chain(numbered)
+                .find(|stem| !is_taken(stem));
+            plots.extend(free.map(|stem| (stem, data)));
+        }
+    }
+    plots
+}
+
+/// Returns a label as a part of a file name: other characters than letters, digits, `-` and `_` are
+/// replaced.
+fn file_name_part(label: &str) -> String {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let kept = label.chars().map(|c| if allowed(c) { c } else { '_' });
+    kept.take(LABEL_IN_FILE_NAME).collect()
 }
 
 /// Parses the selected decode windows from their file.

@@ -12,7 +12,8 @@ pub const WIDTH: usize = 110;
 
 /// Returns the closing table of a run, followed by its views in the definitions of other tools.
 pub fn summary(results: &RunAnalysis, certificate: &Certificate, accuracy: &AccuracyContext) -> String {
-    let mut sections = table::sections(&results.evaluation, certificate, accuracy);
+    let mut sections = vec![table::scenario(&results.about)];
+    sections.extend(table::sections(&results.evaluation, certificate, accuracy));
     sections.extend(results.fidelity.as_ref().map(replay_section::section));
     sections.extend(table::health(&results.health));
     let mut text = summary_table(&sections, WIDTH, ColorMode::from_stdout());

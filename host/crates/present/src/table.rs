@@ -3,12 +3,14 @@
 use veeksha_certificate::Certificate;
 use veeksha_events::NeverSentReason;
 use veeksha_health::{HealthOutcome, HealthReport};
-use veeksha_metrics::{Evaluation, Metric, PluginVerdict, SloResult, Stated};
+use veeksha_metrics::{Evaluation, LabelGroups, Metric, PluginVerdict, SloResult, Stated};
 use veeksha_model::ErrorClass;
 use veeksha_report::{Mark, Row, Section, duration, number, share};
 use veeksha_slo::Comparison;
 
 use crate::accuracy::{AccuracyContext, Clock};
+use crate::description::RunDescription;
+use crate::group_columns::{GroupColumn, group_columns};
 use crate::rows::row;
 use crate::units::{objective_unit, verdict_unit};
 use crate::{certificate_section, terminal};
@@ -26,8 +28,9 @@ pub(crate) fn sections(
         latencies(evaluation, certificate),
         custom(evaluation),
         throughput(evaluation),
-        slos(evaluation),
     ];
+    sections.extend(evaluation.groups.iter().map(groups));
+    sections.push(slos(evaluation));
     // In virtual time nothing can be late.
     if accuracy_context.clock == Clock::Real {
         let mut accuracy = accuracy(evaluation);
@@ -150,6 +153,46 @@ fn throughput(evaluation: &Evaluation) -> Section {
         title: "Throughput".into(),
         columns: Vec::new(),
         rows: rows.collect(),
+    }
+}
+
+fn groups(grouped: &LabelGroups) -> Section {
+    let columns = group_columns(grouped);
+    let rows = grouped.groups.iter().map(|group| {
+        let cells = columns.iter().map(|column| {
+            let value = (column.value)(group);
+            // The heading has the unit of a rate.
+            let unit = if column.unit == "tokens/s" {
+                ""
+            } else {
+                column.unit
+            };
+            value.map_or_else(|| "-".to_owned(), |value| shown(value, unit))
+        });
+        row(&group.key.to_string(), cells.collect())
+    });
+    let remark = grouped.remark().map(|remark| row(&remark, Vec::new()));
+    let heading = |column: &GroupColumn| match column.unit {
+        "tokens/s" => format!("{} tok/s", column.label),
+        _ => column.label.clone(),
+    };
+    Section {
+        title: format!("By label {:?}", grouped.label),
+        columns: columns.iter().map(heading).collect(),
+        rows: rows.chain(remark).collect(),
+    }
+}
+
+/// Returns the section on the name, description and tags of the scenario; without rows if it has
+/// none of them.
+pub(crate) fn scenario(about: &RunDescription) -> Section {
+    let name = about.name.iter().map(|name| row("Name", vec![name.clone()]));
+    let tags = (!about.tags.is_empty()).then(|| row("Tags", vec![about.tags.join(", ")]));
+    let description = about.description.iter().map(|text| row(text, Vec::new()));
+    Section {
+        title: "Scenario".into(),
+        columns: Vec::new(),
+        rows: name.chain(tags).chain(description).collect(),
     }
 }
 

@@ -1,11 +1,13 @@
 //! The certificate of a run and its closing messages.
 
+use std::cmp::Reverse;
+
 use veeksha_certificate::{CertFinding, Certificate, Verdict, certify};
 use veeksha_metrics::Evaluation;
 
 use crate::accuracy::{AccuracyContext, Clock};
 use crate::run_analysis::RunAnalysis;
-use crate::{table, terminal};
+use crate::{listed, table, terminal};
 
 /// Computes the certificate of a run.
 pub fn certificate(evaluation: &Evaluation, accuracy: &AccuracyContext) -> Certificate {
@@ -18,21 +20,26 @@ pub fn certificate(evaluation: &Evaluation, accuracy: &AccuracyContext) -> Certi
 /// Returns the lines that explain the exit code of a run, for standard error: failed requests by
 /// class, `events` that ended or disturbed the run, an INVALID certificate, and missed objectives.
 pub fn messages(results: &RunAnalysis, certificate: &Certificate, events: Vec<String>) -> Vec<String> {
-    let failures = results.failures.iter().map(|(class, failed)| {
-        format!(
-            "{} failed ({class}); the first: {}",
-            terminal::counted(failed.count, "request"),
-            failed.message
-        )
-    });
+    let mut classes: Vec<_> = results.failures.iter().collect();
+    classes.sort_by_key(|(_, failed)| Reverse(failed.count));
+    let failures: Vec<String> = classes
+        .into_iter()
+        .map(|(class, failed)| {
+            format!(
+                "{} failed ({class}); the first: {}",
+                terminal::counted(failed.count, "request"),
+                failed.message
+            )
+        })
+        .collect();
+    let failures = listed::lines(&failures, "kinds of failures").into_iter();
     let explanations = explanations(&results.evaluation, certificate);
     failures.chain(events).chain(explanations).collect()
 }
 
 fn explanations(evaluation: &Evaluation, certificate: &Certificate) -> Vec<String> {
-    let mut lines: Vec<String> = evaluation
-        .refused
-        .iter()
+    let mut lines: Vec<String> = listed::lines(&evaluation.refused, "kinds of samples left out")
+        .into_iter()
         .map(|refused| format!("warning: {refused}"))
         .collect();
     if let Some(why) = evaluation.why_nothing_was_measured() {

@@ -28,8 +28,8 @@ pub use line_writer::{LineSender, LineWriter, Trace};
 pub use plots::{
     BoxGroup, BoxPlotData, BoxStats, CdfData, ConcurrencyData, Curve, DecodeWindowData, Level, Panel,
     PanelKind, Plot, PrefillData, SliceData, ThroughputData, TimelineChoice, TimelineData, TimelineRequest,
-    cdf_csv, cdf_log_plot, cdf_plot, concurrency_plot, decode_window_plot, length_groups, portrait_svg,
-    prefill_plot, slices_plot, throughput_plot, timeline_plot, violin_plot, wants_log_axis,
+    cdf_csv, cdf_log_plot, cdf_plot, concurrency_plot, csv_table, decode_window_plot, length_groups,
+    portrait_svg, prefill_plot, slices_plot, throughput_plot, timeline_plot, violin_plot, wants_log_axis,
 };
 pub use progress::{Progress, ProgressStats, stream_line};
 pub use table::{ColorMode, Mark, Row, Section, summary_table};

@@ -40,6 +40,12 @@ impl AiperfExport {
         })
     }
 
+    /// Sets the length of the time slices, in nanoseconds, which may be known only at the end.
+    pub fn with_slices(mut self, length: Nanos) -> Self {
+        self.info.slice = Some(length);
+        self
+    }
+
     /// Processes an event.
     pub fn on(&mut self, event: &Event) {
         if let Event::Finished(record) = event

@@ -1,6 +1,7 @@
 //! Curves and slices of a run, with expected values computed by hand.
 
 use crate::sequences::*;
+use proptest::prelude::*;
 use veeksha_events::{Event, SessionEnd};
 use veeksha_metrics::{Curve, CurvePoint, Metric, Setup};
 use veeksha_model::ChunkKind::Content;
@@ -210,7 +211,7 @@ fn a_long_run_is_told_in_stretches() {
 
 fn sliced(slice: u64, events: Vec<Event>) -> veeksha_metrics::TimeSlices {
     let setup = Setup {
-        slice: ms(slice),
+        slice: Some(ms(slice)),
         ..asking(&["p99(ttfc) <= 50ms"])
     };
     run_in(setup, events).slices
@@ -248,14 +249,25 @@ fn a_request_belongs_to_the_slice_in_which_it_was_intended() {
         .collect();
     assert_eq!(bounds, [(50, 150), (150, 250), (250, 350), (350, 450)]);
     let first = &seen.slices[0];
-    assert_eq!((first.requests, first.completed, first.errored), (3, 2, 1));
     assert_eq!(
-        (first.good, first.output_tokens, first.input_tokens),
+        (
+            first.totals.requests,
+            first.totals.completed,
+            first.totals.errored
+        ),
+        (3, 2, 1)
+    );
+    assert_eq!(
+        (
+            first.totals.good,
+            first.totals.output_tokens,
+            first.totals.input_tokens
+        ),
         (Some(1), 4, 60)
     );
     close(first.requests_per_second(), 20.0);
     close(first.output_tokens_per_second(), 40.0);
-    close(first.error_rate(), 1.0 / 3.0);
+    close(first.totals.error_rate(), 1.0 / 3.0);
     let ttfc = first.metric(Metric::Ttfc).unwrap();
     assert_eq!(ttfc.count, 2);
     close(Some(ttfc.p50), 0.035);
@@ -263,9 +275,15 @@ fn a_request_belongs_to_the_slice_in_which_it_was_intended() {
     // The third slice has a request that never ended, the fourth the end of the schedule.
     let complete: Vec<bool> = seen.slices.iter().map(|slice| slice.complete).collect();
     assert_eq!(complete, [true, true, false, false]);
-    assert_eq!((seen.slices[2].requests, seen.slices[2].unfinished), (0, 1));
+    assert_eq!(
+        (seen.slices[2].totals.requests, seen.slices[2].unfinished),
+        (0, 1)
+    );
     assert!(seen.slices[2].metrics.is_empty());
-    assert_eq!((seen.slices[3].completed, seen.slices[3].requests), (1, 1));
+    assert_eq!(
+        (seen.slices[3].totals.completed, seen.slices[3].totals.requests),
+        (1, 1)
+    );
     let (columns, rows) = seen.table();
     assert!(rows.iter().all(|row| row.len() == columns.len()));
     let place = columns.iter().position(|column| column == "ttfc_p50").unwrap();
@@ -327,14 +345,20 @@ fn of_a_moment_there_is_no_rate() {
     let cut = Event::TimeoutReached { at: ms(2050) };
     let seen = sliced(1000, every_100_ms(21).into_iter().chain([cut]).collect());
     let last = seen.slices.last().unwrap();
-    assert_eq!((last.from, last.to, last.completed), (ms(2000), ms(2050), 1));
+    assert_eq!(
+        (last.from, last.to, last.totals.completed),
+        (ms(2000), ms(2050), 1)
+    );
     assert_eq!(last.requests_per_second(), None);
-    assert_eq!(last.error_rate(), Some(0.0));
+    assert_eq!(last.totals.error_rate(), Some(0.0));
     // A schedule of one instant: all requests were intended at once.
     let burst = (0..5).map(|i| finished(answered(i, 0, 0, 9))).collect();
     let seen = sliced(1000, burst);
     assert_eq!(seen.slices[0].requests_per_second(), None);
-    assert_eq!((seen.slices[0].to, seen.slices[0].completed), (ms(1000), 5));
+    assert_eq!(
+        (seen.slices[0].to, seen.slices[0].totals.completed),
+        (ms(1000), 5)
+    );
     assert!(seen.json()["slices"][0]["requests_per_second"].is_null());
 }
 
@@ -347,7 +371,69 @@ fn a_long_run_has_longer_slices() {
     let seen = sliced(1, events);
     assert_eq!(seen.length, ms(8));
     assert!(seen.slices.len() <= 2000);
-    assert_eq!(seen.slices.iter().map(|slice| slice.requests).sum::<u64>(), 2);
+    assert_eq!(
+        seen.slices.iter().map(|slice| slice.totals.requests).sum::<u64>(),
+        2
+    );
+}
+
+#[test]
+fn automatic_slices_adapt_to_the_length_of_the_run() {
+    // Scheduled milliseconds, length and number of slices.
+    for (last, length, count) in [
+        (0, 125, 1),
+        (3_000, 125, 25),
+        (7_499, 125, 60),
+        (7_500, 250, 31),
+        (600_000, 16_000, 38),
+        (3_600_000, 64_000, 57),
+    ] {
+        let events = [0, last].map(|at| finished(answered(at, 0, at, at + 5)));
+        let seen = run_in(Setup::default(), events).slices;
+        assert_eq!((seen.length, seen.slices.len()), (ms(length), count), "{last}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// The rates of the slices, times their lengths, add up to the requests and tokens of the run;
+    /// only a rest that is too short for a rate is left out.
+    #[test]
+    fn rates_of_slices_integrate_to_the_totals(
+        gaps in prop::collection::vec(0u64..4_000, 1..80),
+        slice in prop::option::of(100u64..5_000),
+        stopped in prop::option::of(1u64..3_000),
+    ) {
+        let mut at = 0;
+        let mut events = Vec::new();
+        for (session, gap) in (0u64..).zip(&gaps) {
+            at += gap;
+            let chunks = [(at + 5, Content), (at + 8, Content)];
+            events.push(finished(with_chunks(answered(session, 0, at, at + 9), 2, &chunks)));
+        }
+        events.extend(stopped.map(|after| Event::TimeoutReached { at: ms(at + after) }));
+        let setup = Setup { slice: slice.map(ms), ..Setup::default() };
+        let seen = run_in(setup, events).slices;
+        prop_assert!(slice.is_some() || seen.slices.len() <= 60);
+        let (mut requests, mut tokens) = (0.0, 0.0);
+        for (place, slice) in seen.slices.iter().enumerate() {
+            let seconds = (slice.to - slice.from) as f64 / 1e9;
+            match slice.requests_per_second().zip(slice.output_tokens_per_second()) {
+                Some((request_rate, token_rate)) => {
+                    requests += request_rate * seconds;
+                    tokens += token_rate * seconds;
+                }
+                None => {
+                    prop_assert_eq!(place + 1, seen.slices.len());
+                    requests += slice.totals.completed as f64;
+                    tokens += slice.totals.output_tokens as f64;
+                }
+            }
+        }
+        prop_assert!((requests - gaps.len() as f64).abs() < 1e-6, "{}", requests);
+        prop_assert!((tokens - 2.0 * gaps.len() as f64).abs() < 1e-6, "{}", tokens);
+    }
 }
 
 #[test]

@@ -9,6 +9,7 @@
 mod course;
 mod custom;
 mod fidelity;
+mod groups;
 mod latencies;
 mod metrics;
 mod nonsense;

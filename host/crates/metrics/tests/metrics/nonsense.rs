@@ -96,7 +96,7 @@ proptest! {
     #[test]
     fn nothing_panics(events in prop::collection::vec(event(), 0..14)) {
         let setup = Setup {
-            slice: 1,
+            slice: Some(1),
             ..asking(&[
                 "p99(ttfc) <= 1s",
                 "max(itl{tier=\"free\"}) <= 1s",

@@ -142,7 +142,7 @@ fn asked() -> Setup {
     Setup {
         objectives: Objectives::check(stated.into(), Vec::new(), vec!["judge".into()], &catalogue).unwrap(),
         catalogue,
-        slice: ms(700),
+        slice: Some(ms(700)),
         ..Setup::default()
     }
 }

@@ -159,37 +159,64 @@ class RequestTable {
   }
 }
 
+// Kinds of errors that are listed at once.
+const LISTED_KINDS = 20;
+
 function showFailures(page) {
-  const { failures = [], never_sent: neverSent = [] } = page.data;
+  const { failures = [], never_sent: neverSent = [], failed_plugins: plugins = [] } = page.data;
   const { model } = page;
+  const [classes, more] = first('failure-classes', LISTED_KINDS, failures, 'kinds of failures', () => showFailures(page));
+  const [failed, morePlugins] = first('failed-plugins', LISTED_KINDS, plugins, 'plugins', () => showFailures(page));
   show('failures',
     failures.length ? table('Failures by class', [{ label: 'Failed' }, { label: 'Count', right: true }, { label: 'First message' }, { label: 'First request' }],
-      failures.map((failure) => {
+      classes.map((failure) => {
         const row = failure.first_request ? model.rowOf(failure.first_request) : -1;
         return el('tr', {}, el('th', { scope: 'row' }, el('button', { type: 'button', class: 'link', title: 'Select these requests', onclick: () => select({ failure: failure.class }) }, words(failure.class))),
           el('td', { class: 'right strong' }, count(failure.count)), el('td', { class: 'message' }, failure.first_message),
           el('td', { class: 'nowrap' }, failure.first_request ? (row >= 0
             ? el('button', { type: 'button', class: 'link', onclick: () => focusOn(row) }, failure.first_request) : failure.first_request) : '',
           isNumber(failure.first_at) ? ` at ${instant(failure.first_at, 100)}` : ''));
-      })) : null,
+      })) : null, more,
+    plugins.length ? table('Failed agents and generators', [{ label: 'Failed plugin' }, { label: 'Failures', right: true }, { label: 'First message' }, { label: 'Sessions' }],
+      failed.map((plugin) => el('tr', {}, el('th', { scope: 'row' }, plugin.plugin), el('td', { class: 'right strong' }, count(plugin.count)), el('td', { class: 'message' }, plugin.first_message),
+        el('td', {}, plugin.sessions.join(', '), plugin.count > plugin.sessions.length && plugin.sessions.length ? ` and ${count(plugin.count - plugin.sessions.length)} more` : '')))) : null, morePlugins,
     neverSent.length ? table('Never sent', [{ label: 'Never sent' }, { label: 'Count', right: true }, { label: 'Why' }],
       neverSent.map((entry) => el('tr', {}, el('th', { scope: 'row' }, words(entry.reason)), el('td', { class: 'right strong' }, count(entry.count)), el('td', {}, entry.meaning)))) : null);
+}
+
+// The unit of each column of a table of values, and the label of its heading.
+function scaledColumns(columns, rows) {
+  return columns.map((column, place) => {
+    const as = measure(column.unit, Math.max(...rows.map((row) => Math.abs(row.values[place] || 0))));
+    const unit = as.suffix && !['tokens', 'requests'].includes(as.suffix) ? `, ${as.suffix}` : '';
+    return { as, label: column.label + unit, right: true, most: Math.max(...rows.map((row) => row.values[place] || 0), 0) };
+  });
+}
+
+function showGroups(page) {
+  const { groups = [] } = page.data;
+  show('groups', groups.flatMap((group) => {
+    const columns = scaledColumns(group.columns, group.rows);
+    return [
+      table(`Groups by ${group.label}`, [{ label: group.label }, ...columns], group.rows.map((row) => el('tr', {}, el('th', { scope: 'row' }, row.value),
+        row.values.map((value, place) => el('td', { class: 'right' }, bare(value, columns[place].as))))), { class: 'groups' }),
+      group.remark ? el('p', { class: 'footnote' }, prose(group.remark)) : null,
+    ];
+  }));
 }
 
 function showSlices(page) {
   const { slices } = page.data;
   if (!slices || !slices.rows.length) return show('slices');
-  const as = slices.columns.map((column, place) =>
-    measure(column.unit, Math.max(...slices.rows.map((row) => Math.abs(row.values[place] || 0)))));
-  const most = slices.columns.map((_, place) => Math.max(...slices.rows.map((row) => row.values[place] || 0), 0));
+  const columns = scaledColumns(slices.columns, slices.rows);
   const span = page.model.span[1];
   const [rows, more] = first('slices', 24, slices.rows, 'slices', () => showSlices(page));
   return show('slices', table('Time slices', [{ label: 'From', right: true }, { label: 'To', right: true },
-    ...slices.columns.map((column, place) => ({ label: column.label + (as[place].suffix && !['tokens', 'requests'].includes(as[place].suffix) ? `, ${as[place].suffix}` : ''), right: true }))],
+    ...columns],
   rows.map((row) => el('tr', {},
     el('th', { scope: 'row', class: 'right' }, el('button', { type: 'button', class: 'link', title: 'Select this stretch of time', onclick: () => select({ time: [row.from, row.to] }) }, instant(row.from, span / 5))),
     el('td', { class: 'right' }, instant(row.to, span / 5)),
-    row.values.map((value, place) => el('td', { class: 'right heat', style: isNumber(value) && most[place] > 0 ? `--heat:${Math.round((value / most[place]) * 100)}%` : null }, bare(value, as[place]))))), { class: 'slices' }), more);
+    row.values.map((value, place) => el('td', { class: 'right heat', style: isNumber(value) && columns[place].most > 0 ? `--heat:${Math.round((value / columns[place].most) * 100)}%` : null }, bare(value, columns[place].as))))), { class: 'slices' }), more);
 }
 
 const OUTCOMES = { passed: ['✓', 'Passed'], warned: ['▲', 'Warning'], failed: ['✕', 'Failed'], skipped: ['–', 'Not applicable'] };

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use veeksha_events::{Event, RequestRecord, Status};
 use veeksha_model::Nanos;
 use veeksha_page::{
-    Bound, Certificate, Check, CheckOutcome, Fact, Failures, Figure, Finding, Metric, MetricSummary,
-    NeverSent, PageData, Plugin, RequestSample, RunFacts, Slice, SliceColumn, Slices, Slo, Verdict,
-    WorstWindow,
+    Bound, Certificate, Check, CheckOutcome, Fact, FailedWorkload, Failures, Figure, Finding, GroupValues,
+    Groups, Metric, MetricSummary, NeverSent, PageData, Plugin, RequestSample, RunFacts, Slice, Slices, Slo,
+    ValueColumn, Verdict, WorstWindow,
 };
 use veeksha_stats::Summary;
 
@@ -277,7 +277,7 @@ pub(crate) fn data(events: &[Event], limit: usize) -> PageData {
             }
         })
         .collect();
-    let column = |label: &str, unit: &str| SliceColumn {
+    let column = |label: &str, unit: &str| ValueColumn {
         label: label.into(),
         unit: unit.into(),
     };
@@ -345,6 +345,27 @@ pub(crate) fn data(events: &[Event], limit: usize) -> PageData {
         curves: None,
         requests: sample.finish(),
         failures: failures.into_values().collect(),
+        failed_plugins: vec![FailedWorkload {
+            plugin: "coder".into(),
+            count: 3,
+            first_message: "agent.lua:12: attempt to index nil with 'files'".into(),
+            sessions: vec![17, 40, 58],
+        }],
+        groups: vec![Groups {
+            label: "tier".into(),
+            remark: None,
+            columns: vec![column("sent", ""), column("output", "tokens/s"), column("TTFT P99", "s")],
+            rows: vec![
+                GroupValues {
+                    value: "free".into(),
+                    values: vec![Some(120.0), Some(410.5), Some(0.92)],
+                },
+                GroupValues {
+                    value: "gold".into(),
+                    values: vec![Some(60.0), Some(380.25), None],
+                },
+            ],
+        }],
         never_sent: vec![NeverSent {
             reason: "session_cancelled".into(),
             count: withdrawn as u64,

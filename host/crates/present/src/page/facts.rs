@@ -6,16 +6,24 @@ use veeksha_page::{Fact, Plugin, RunFacts, RunState};
 use crate::description::RunDescription;
 
 pub(super) fn facts(about: &RunDescription, state: RunState) -> RunFacts {
-    let name = about.folder.file_name().unwrap_or(about.folder.as_os_str());
+    let folder = about.folder.file_name().unwrap_or(about.folder.as_os_str());
+    let folder = folder.to_string_lossy().into_owned();
+    let mut facts: Vec<Fact> = about
+        .facts
+        .iter()
+        .map(|(name, value)| fact(name, value.as_str()))
+        .collect();
+    if !about.tags.is_empty() {
+        facts.push(fact("Tags", about.tags.join(", ")));
+    }
+    if about.name.is_some() {
+        facts.push(fact("Run", folder.as_str()));
+    }
     RunFacts {
-        name: name.to_string_lossy().into_owned(),
+        name: about.name.clone().unwrap_or(folder),
         state,
-        summary: None,
-        facts: about
-            .facts
-            .iter()
-            .map(|(name, value)| fact(name, value.as_str()))
-            .collect(),
+        summary: about.description.clone(),
+        facts,
         started_unix: None,
         elapsed: None,
         planned: about.planned,

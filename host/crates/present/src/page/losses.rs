@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use veeksha_events::NeverSentReason;
 use veeksha_metrics::Evaluation;
-use veeksha_page::{Failures, NeverSent};
+use veeksha_page::{FailedWorkload, Failures, NeverSent};
 
 use crate::run_analysis::FailureClass;
 
@@ -21,6 +21,18 @@ pub(super) fn failures(failed: &BTreeMap<&'static str, FailureClass>) -> Vec<Fai
         .collect();
     failures.sort_by_key(|failures| std::cmp::Reverse(failures.count));
     failures
+}
+
+pub(super) fn failed_plugins(evaluation: &Evaluation) -> Vec<FailedWorkload> {
+    let failures = evaluation.workload_failures.iter();
+    failures
+        .map(|failed| FailedWorkload {
+            plugin: failed.plugin.clone(),
+            count: failed.count,
+            first_message: failed.first.clone(),
+            sessions: failed.sessions.iter().map(|session| session.0).collect(),
+        })
+        .collect()
 }
 
 pub(super) fn never_sent(evaluation: &Evaluation) -> Vec<NeverSent> {

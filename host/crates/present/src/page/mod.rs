@@ -2,6 +2,7 @@
 
 mod facts;
 mod figures;
+mod groups;
 mod judged;
 mod losses;
 mod over_time;
@@ -10,16 +11,18 @@ mod time;
 use std::collections::BTreeMap;
 
 use veeksha_certificate::Certificate;
-use veeksha_metrics::Live;
+use veeksha_metrics::{LabelGroups, Live};
 use veeksha_page::{Figure, PageData, Requests, RunState};
 
 use crate::accuracy::{AccuracyContext, Clock};
 use crate::description::RunDescription;
+use crate::listed;
 use crate::run_analysis::{FailureClass, RunAnalysis};
 use facts::{fact, facts, machine, plugins, versions};
 use figures::{figures, metrics, on_the_way};
+use groups::groups;
 use judged::{check, slo, trust, verdict};
-use losses::{failures, never_sent};
+use losses::{failed_plugins, failures, never_sent};
 use over_time::{load, slices};
 use time::seconds;
 
@@ -33,15 +36,15 @@ pub fn finished(results: &RunAnalysis, certificate: &Certificate, accuracy: &Acc
     };
     let mut run = facts(&results.about, state);
     run.remarks
-        .extend(evaluation.refused.iter().map(ToString::to_string));
+        .extend(listed::lines(&evaluation.refused, "kinds of samples left out"));
+    run.remarks
+        .extend(evaluation.groups.iter().filter_map(LabelGroups::remark));
     run.remarks.extend(evaluation.failed.iter().map(|failed| {
         format!(
             "the plugin `{}` failed {}: its results cover only the requests before",
             failed.plugin, failed.message
         )
     }));
-    run.remarks
-        .extend(evaluation.workload_failures.iter().map(ToString::to_string));
     run.elapsed = evaluation.curves.window.map(|(_, to)| seconds(to));
     run.remarks.extend(
         evaluation
@@ -79,6 +82,8 @@ pub fn finished(results: &RunAnalysis, certificate: &Certificate, accuracy: &Acc
         requests: results.requests.clone(),
         failures: failures(&results.failures),
         never_sent: never_sent(evaluation),
+        failed_plugins: failed_plugins(evaluation),
+        groups: groups(&evaluation.groups),
         slices: slices(&evaluation.slices),
         health: results.health.checks.iter().map(check).collect(),
         configuration: (!results.about.config.is_empty()).then(|| results.about.config.clone()),

@@ -2,7 +2,7 @@
 
 use veeksha_metrics::{CurvePoint, Evaluation, TimeSlices};
 use veeksha_model::Nanos;
-use veeksha_page::{Curves, Slice, SliceColumn, Slices};
+use veeksha_page::{Curves, Slice, Slices, ValueColumn};
 use veeksha_stats::Summary;
 
 use super::time::seconds;
@@ -82,7 +82,7 @@ pub(super) fn slices(slices: &TimeSlices) -> Option<Slices> {
     if slices.slices.len() < 2 {
         return None;
     }
-    let column = |label: &str, unit: &str| SliceColumn {
+    let column = |label: &str, unit: &str| ValueColumn {
         label: label.to_owned(),
         unit: unit.to_owned(),
     };
@@ -94,7 +94,7 @@ pub(super) fn slices(slices: &TimeSlices) -> Option<Slices> {
             values: vec![
                 slice.requests_per_second(),
                 slice.output_tokens_per_second(),
-                slice.error_rate(),
+                slice.totals.error_rate(),
                 of(BuiltIn::Ttfc, |ttfc| ttfc.p50),
                 of(BuiltIn::Ttfc, |ttfc| ttfc.p99),
                 of(BuiltIn::Tbc, |tbc| tbc.p50),

@@ -4,7 +4,7 @@ use veeksha_stats::{duration, number};
 
 use super::Plot;
 use super::scale;
-use super::table::{cell, csv};
+use super::table::{cell, csv_table};
 use crate::drawing::{Axis, Chart, Color, Dash, Drawing, Element, Fill, Scale, Shape, Span};
 
 /// The distribution of a metric.
@@ -52,7 +52,7 @@ impl CdfData {
 /// display name. A metric without samples has only the headings; Veeksha writes 101 zeros.
 pub fn cdf_csv(data: &CdfData) -> String {
     let rows = data.points.iter().enumerate();
-    csv(
+    csv_table(
         &["", "cdf", &data.display],
         rows.map(|(index, (value, share))| [index.to_string(), cell(*share), cell(*value)]),
     )

@@ -1,7 +1,7 @@
 //! Plots over time: throughput, concurrency, percentiles by slice.
 
 use super::Plot;
-use super::table::{cell, cell_of, csv, heading};
+use super::table::{cell, cell_of, csv_table, heading};
 use crate::drawing::{Axis, Chart, Color, Dash, Drawing, Element, Fill, Scale, Shape, Span};
 
 /// A curve over time.
@@ -244,7 +244,7 @@ pub fn slices_plot(data: &SliceData) -> Plot {
         }],
     };
     let headings = NAMES.map(|name| heading(&name.to_lowercase(), &data.unit));
-    let csv = csv(
+    let csv = csv_table(
         &["time (s)", "count", &headings[0], &headings[1], &headings[2]],
         data.slices.iter().map(|(at, count, values)| {
             let [p50, p90, p99] = values.map(cell_of);
@@ -412,7 +412,7 @@ fn by_time(columns: &[(String, Vec<(f64, f64)>)]) -> String {
     }
     let mut headings = vec!["time (s)"];
     headings.extend(columns.iter().map(|(name, _)| name.as_str()));
-    csv(&headings, rows)
+    csv_table(&headings, rows)
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ pub use curves::{
 };
 pub use portrait::{Panel, PanelKind, portrait_svg};
 pub use prefill::{PrefillData, prefill_plot};
+pub use table::csv_table;
 pub use timeline::{TimelineChoice, TimelineData, TimelineRequest, timeline_plot};
 pub use violin::{BoxGroup, BoxPlotData, BoxStats, length_groups, violin_plot};
 

@@ -6,7 +6,7 @@ use veeksha_stats::percentile;
 use super::Plot;
 use super::cdf::{grouped, samples};
 use super::scale;
-use super::table::{cell, csv};
+use super::table::{cell, csv_table};
 use super::violin::select_evenly;
 use crate::drawing::{Axis, Chart, Color, Dash, Drawing, Element, Fill, Marker, Shape, Span};
 
@@ -72,7 +72,7 @@ pub fn prefill_plot(data: &PrefillData) -> Plot {
             empty: "no samples".into(),
         }],
     };
-    let csv = csv(
+    let csv = csv_table(
         &["new prompt tokens", "ttfc (s)"],
         points.iter().map(|(length, time)| [cell(*length), cell(*time)]),
     );

@@ -4,7 +4,7 @@ use veeksha_model::csv_cell;
 
 /// Returns a CSV text with these headings. Texts that spreadsheets would treat as formulas are
 /// escaped.
-pub(super) fn csv<R, C>(headings: &[&str], rows: R) -> String
+pub fn csv_table<R, C>(headings: &[&str], rows: R) -> String
 where
     R: IntoIterator<Item = C>,
     C: IntoIterator<Item = String>,
@@ -61,13 +61,13 @@ mod tests {
 
     #[test]
     fn escapes_formulas() {
-        let text = csv(&["=a", "b"], [["-1.5".to_owned(), "@x".to_owned()]]);
+        let text = csv_table(&["=a", "b"], [["-1.5".to_owned(), "@x".to_owned()]]);
         assert_eq!(text, "'=a,b\n-1.5,'@x\n");
     }
 
     #[test]
     fn quotes_names_with_commas() {
-        let text = csv(&["a, b", "c"], [["1".to_owned(), "x \"y\"".to_owned()]]);
+        let text = csv_table(&["a, b", "c"], [["1".to_owned(), "x \"y\"".to_owned()]]);
         assert_eq!(text, "\"a, b\",c\n1,\"x \"\"y\"\"\"\n");
     }
 }

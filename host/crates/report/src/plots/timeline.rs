@@ -2,7 +2,7 @@
 
 use super::Plot;
 use super::cdf::grouped;
-use super::table::{cell, cell_of, csv};
+use super::table::{cell, cell_of, csv_table};
 use crate::drawing::{Axis, Chart, Color, Drawing, Element, Marker};
 
 /// The times of a request, in seconds since the start of the run.
@@ -151,7 +151,7 @@ fn selected(data: &TimelineData) -> Vec<&TimelineRequest> {
 }
 
 fn table(shown: &[&TimelineRequest]) -> String {
-    csv(
+    csv_table(
         &[
             "request_id",
             "intended (s)",

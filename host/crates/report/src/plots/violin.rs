@@ -6,7 +6,7 @@ use super::Plot;
 use super::cdf::{grouped, samples};
 use super::density::density;
 use super::scale;
-use super::table::{cell, csv, heading};
+use super::table::{cell, csv_table, heading};
 use crate::drawing::{Axis, BoxShape, Chart, Color, Drawing, Element, Span};
 
 /// The statistics of a box by Tukey's convention: whiskers extend to the last samples within 1.5
@@ -95,6 +95,20 @@ pub struct BoxGroup {
     pub shape: Vec<f64>,
 }
 
+impl BoxGroup {
+    /// Creates a group of samples in any order; `None` without finite samples.
+    pub fn new(label: String, samples: Vec<f64>) -> Option<Self> {
+        let stats = BoxStats::of(&samples)?;
+        let mut finite: Vec<f64> = samples.into_iter().filter(|value| value.is_finite()).collect();
+        finite.sort_by(f64::total_cmp);
+        Some(BoxGroup {
+            label,
+            stats,
+            shape: select_evenly(&finite, SHAPE_SAMPLES),
+        })
+    }
+}
+
 /// Boxes of a metric.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BoxPlotData {
@@ -150,14 +164,7 @@ pub fn length_groups<'a>(by_length: impl IntoIterator<Item = (u32, &'a [f64])>) 
             } else {
                 format!("{}–{}", grouped(from.into()), grouped(to.into()))
             };
-            let stats = BoxStats::of(&samples)?;
-            let mut finite: Vec<f64> = samples.into_iter().filter(|v| v.is_finite()).collect();
-            finite.sort_by(f64::total_cmp);
-            Some(BoxGroup {
-                label,
-                stats,
-                shape: select_evenly(&finite, SHAPE_SAMPLES),
-            })
+            BoxGroup::new(label, samples)
         })
         .collect()
 }
@@ -253,7 +260,7 @@ fn table(data: &BoxPlotData) -> String {
         row.push(stats.beyond.to_string());
         row
     });
-    csv(&headings, rows)
+    csv_table(&headings, rows)
 }
 
 #[cfg(test)]

@@ -62,9 +62,15 @@ pub struct Performance {
     pub stream_metrics_interval: f64,
     /// Length of a time slice in seconds: metrics of each slice are written to
     /// `metrics/time_slices.json` and `.csv`. For a run of more than 2,000 slices the length is
-    /// doubled until there are fewer.
+    /// doubled until there are fewer. Null: the shortest of 0.125, 0.25, 0.5, 1, 2, ... with which
+    /// the run has at most 60 slices.
     #[schemars(range(min = 0.1, max = 86_400.0))]
-    pub slice_seconds: f64,
+    pub slice_seconds: Option<f64>,
+    /// Labels by whose values results are grouped: `["tier"]` gives each metric for each tier.
+    /// Null: every label with 2 to 12 values, at most four labels. Of a label with more values the
+    /// most frequent ones are shown, and the others together.
+    #[schemars(extend("uniqueItems" = true))]
+    pub group_by: Option<Vec<String>>,
     /// The deadlines of the fluidity index.
     pub fluidity: FluidityDeadlines,
     /// Measurement of text.
@@ -81,7 +87,8 @@ impl Default for Performance {
             goodput: Vec::new(),
             stream_metrics: true,
             stream_metrics_interval: 5.0,
-            slice_seconds: 10.0,
+            slice_seconds: None,
+            group_by: None,
             fluidity: FluidityDeadlines::default(),
             text_channel: TextChannel::default(),
             target_channels: vec![Channel::Text],

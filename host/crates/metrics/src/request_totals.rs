@@ -1,0 +1,53 @@
+//! Counts of a part of a run's requests: of a time slice, or of a group.
+
+use crate::row::{End, Row};
+
+/// Counts of measured requests that were sent and ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RequestTotals {
+    /// Sent and ended, with any outcome.
+    pub requests: u64,
+    /// Answered.
+    pub completed: u64,
+    /// Failed.
+    pub errored: u64,
+    /// Withdrawn in flight.
+    pub cancelled: u64,
+    /// Good requests, if goodput is defined and known.
+    pub good: Option<u64>,
+    /// Prompt tokens (history and new messages) of answered requests.
+    pub input_tokens: u64,
+    /// Output tokens of answered requests.
+    pub output_tokens: u64,
+}
+
+impl RequestTotals {
+    /// Creates empty counts. `judged` is true if goodput is defined and known.
+    pub(crate) fn new(judged: bool) -> Self {
+        RequestTotals {
+            good: judged.then_some(0),
+            ..RequestTotals::default()
+        }
+    }
+
+    pub(crate) fn add(&mut self, row: &Row) {
+        self.requests += 1;
+        match row.end {
+            End::Failed => self.errored += 1,
+            End::Cancelled => self.cancelled += 1,
+            End::Answered => {
+                self.completed += 1;
+                self.input_tokens += u64::from(row.observed.total_prompt_tokens);
+                self.output_tokens += u64::from(row.observed.output_tokens);
+                if let Some(good) = &mut self.good {
+                    *good += u64::from(row.good);
+                }
+            }
+        }
+    }
+
+    /// Returns failed ÷ sent; `None` if nothing was sent.
+    pub fn error_rate(&self) -> Option<f64> {
+        (self.requests > 0).then(|| self.errored as f64 / self.requests as f64)
+    }
+}
