@@ -324,7 +324,8 @@ fn request_group(
 }
 
 impl RunSamples {
-    /// Returns at most `most` samples of a metric in a group, ascending, selected at even distances.
+    /// Returns at most `most` samples of a metric in a group, ascending, selected at equal
+    /// distances.
     pub fn values_of_group(&self, group: &RequestGroup, metric: &str, most: usize) -> Vec<f64> {
         let matching = self.requests.labels.matching_any(&group.sets);
         let set = self.set(metric, &matching, None);

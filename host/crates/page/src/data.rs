@@ -45,7 +45,7 @@ pub struct PageData {
     pub failed_plugins: Vec<FailedWorkload>,
     /// The requests grouped by labels.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub groups: Vec<Groups>,
+    pub groups: Vec<GroupTable>,
     /// Statistics of time slices of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slices: Option<Slices>,
@@ -375,7 +375,7 @@ pub struct FailedWorkload {
 
 /// Statistics of the requests with each value of a label, as a table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Groups {
+pub struct GroupTable {
     /// The name of the label.
     pub label: String,
     /// A sentence about the groups, for example that values were merged.
@@ -405,7 +405,7 @@ pub struct Slices {
     pub rows: Vec<Slice>,
 }
 
-/// A column of [`Slices`] or [`Groups`].
+/// A column of [`Slices`] or [`GroupTable`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ValueColumn {
     /// The display name: `TTFC P99`.

@@ -100,7 +100,10 @@ mod tests {
         assert!(!html.contains("{{"), "a mark was left");
         assert_eq!(html.matches("<script").count(), 2, "the data and the script");
         assert!(html.contains("default-src 'none'"));
-        assert!(!html.contains("connect-src"), "a page from disk calls nobody");
+        assert!(
+            !html.contains("connect-src"),
+            "a page from disk makes no requests"
+        );
         assert!(live_page().contains("connect-src 'self'"));
         for scheme in ["http://", "https://"] {
             let at = html

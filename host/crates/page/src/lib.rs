@@ -25,7 +25,7 @@ mod sample;
 pub use chunk_times::ChunkTimes;
 pub use data::{
     Bound, Certificate, Check, CheckOutcome, Curves, Fact, FailedWorkload, Failures, Figure, Finding,
-    GroupValues, Groups, Metric, MetricSummary, NeverSent, PageData, Plugin, RunFacts, RunState, Slice,
+    GroupTable, GroupValues, Metric, MetricSummary, NeverSent, PageData, Plugin, RunFacts, RunState, Slice,
     Slices, Slo, ValueColumn, Verdict, WorstWindow,
 };
 pub use error::PageError;

@@ -352,6 +352,6 @@ fn columns_say_what_the_rows_say() {
         assert_eq!(json.get(key), Some(value), "{key}");
     }
     for absent in ["server", "drained", "good", "history_parent"] {
-        assert_eq!(json.get(absent), None, "{absent} says nothing here");
+        assert_eq!(json.get(absent), None, "{absent} is not in the data");
     }
 }

@@ -1,6 +1,7 @@
 //! Export of a run as AIPerf's files.
 
 use veeksha_events::Event;
+use veeksha_model::Nanos;
 
 use super::files::{self, AiperfFiles, AiperfInfo, ExportMetadata};
 use super::row;

@@ -28,7 +28,7 @@ function byId(id) {
   return document.getElementById(id);
 }
 
-// The place of a section's content, and whether the section has any.
+// The element of a section's content.
 function bodyOf(section) {
   return byId(section).querySelector('.body');
 }
@@ -39,7 +39,7 @@ function show(section, ...children) {
   byId(section).hidden = content.length === 0;
 }
 
-// Whether a part of the data is another than the last time: what is the same is left as it is, open or closed, focused or not.
+// Returns true if a part of the data differs from the last update. Unchanged parts keep their state: open or closed, focused or not.
 const shownBefore = new Map();
 
 function changed(part, ...values) {
@@ -58,7 +58,7 @@ function table(caption, columns, rows, attributes) {
       el('thead', {}, el('tr', {}, head)), el('tbody', {}, rows)));
 }
 
-// Of many rows the first ones, and a button for the others. What was opened stays open.
+// Returns the first rows, and a button that shows the others. Opened lists stay open.
 const opened = new Set();
 
 function first(part, most, items, noun, redraw) {
@@ -74,7 +74,7 @@ function first(part, most, items, noun, redraw) {
   return [items.slice(0, most), more];
 }
 
-// Prose in which backticks set off what is typed.
+// Prose with code in backticks.
 function prose(text) {
   return String(text).split('`').map((part, place, all) =>
     (place % 2 === 1 && place < all.length - 1 ? el('code', {}, part) : place % 2 === 1 ? `\`${part}` : part));
@@ -84,7 +84,7 @@ function announce(text) {
   byId('announcer').textContent = text;
 }
 
-// Calls a function once before the next frame, however often it is asked to.
+// Calls a function at most once before the next frame.
 function eachFrame(work) {
   let asked = false;
   return () => {
@@ -97,7 +97,7 @@ function eachFrame(work) {
   };
 }
 
-// What the reader chose on an earlier visit. A page from disk may have no memory.
+// A choice of an earlier visit. A page from disk may have no storage.
 function remembered(name) {
   try {
     return localStorage.getItem(name);
@@ -110,6 +110,6 @@ function remember(name, value) {
   try {
     localStorage.setItem(name, value);
   } catch (refused) {
-    // It holds for this visit.
+    // The choice applies to this visit only.
   }
 }

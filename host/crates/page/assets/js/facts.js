@@ -1,6 +1,6 @@
-// What was run with: configuration, plugins, versions, machine.
+// Configuration, plugins, versions and machine of the run.
 
-// YAML with its keys set apart: enough for the eye, and text all the same.
+// YAML with highlighted keys.
 function yaml(text) {
   return text.split('\n').flatMap((line) => {
     const match = /^(\s*(?:- )*)([A-Za-z_][\w.-]*)(:)(.*)$/.exec(line);

@@ -1,4 +1,4 @@
-// Numbers as text. A narrow no-break space stands between a number and its unit and between thousands.
+// Numbers as text. A narrow no-break space separates a number from its unit, and thousands.
 
 const THIN = '\u202f';
 const NONE = '–';
@@ -28,7 +28,7 @@ function digitsFor(value) {
   return Math.min(6, 2 - Math.floor(Math.log10(size)));
 }
 
-// How numbers of a unit near a size are written: what they are multiplied by, and what stands behind them.
+// The format of numbers of a unit near a size: the factor and the suffix.
 function measure(unit, size) {
   const near = Math.abs(isNumber(size) ? size : 0);
   if (unit === 's') {

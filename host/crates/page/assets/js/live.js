@@ -1,4 +1,4 @@
-// The page while the run goes on: the server says that there is new data, the page fetches it.
+// The page during the run: the server announces new data, and the page fetches it.
 
 function showLiveState(text, kind) {
   const state = byId('live-state');
@@ -12,7 +12,7 @@ function progressText(run) {
 }
 
 function startLive(page) {
-  // The token has become a cookie; it need not stand in the address, in the history and on screenshots.
+  // The token is now a cookie, and is not needed in the address, the history and screenshots.
   if (location.search) history.replaceState(null, '', location.pathname + location.hash);
   let fetching = false;
   let again = false;
@@ -32,7 +32,7 @@ function startLive(page) {
         over = data.run.state !== 'running';
         if (over) showLiveState(`Run ${STATES[data.run.state]}`, 'over');
         else showLiveState(progressText(data.run), 'running');
-      } else showLiveState('Waiting for the first figures', 'running');
+      } else showLiveState('Waiting for the first results', 'running');
     } catch (lost) {
       if (!over) showLiveState('Connection lost; this is the last state', 'lost');
     }

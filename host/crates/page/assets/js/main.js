@@ -1,4 +1,4 @@
-// The page: makes everything once, and shows each change of data, selection, theme and size.
+// The page: builds all parts once, and redraws them on changes of data, selection, theme and size.
 
 const KEYS = [
   ['?', 'Show these keys'], ['Esc', 'Clear the selection'], ['t', 'Light or dark'], ['g', 'To the charts'], ['r', 'To the requests'],
@@ -63,7 +63,7 @@ const page = {
     contents();
   },
 
-  // Small charts, one for each metric that the page knows of each request.
+  // Small charts, one for each metric with values per request.
   distributions() {
     const names = this.model.metrics.filter((metric) => metric.values.some((value) => value === value)).map((metric) => metric.name).filter((name) => name !== 'ttfc_from_intended' && name !== 'e2e_from_intended');
     if (names.join() !== this.cdfNames) {
@@ -99,7 +99,7 @@ function contents() {
   markSection();
 }
 
-// Which section the reader is in.
+// Marks the visible section in the table of contents.
 const markSection = eachFrame(() => {
   const links = [...byId('contents').querySelectorAll('a')];
   let current = links[0];

@@ -27,7 +27,7 @@ function readLeb128(bytes, into, place) {
 
 // The chunks of all requests in one row: those of request i are from start[i] to start[i + 1]. The tokens of an answer's chunks add up to
 // its output tokens, which are the server's count where it has one: what the host counts in pieces of text can be more or less.
-// An answer that broke has no count of its own, and keeps that of its chunks. Numbers are decoded into their final place, because an
+// A truncated answer has no count, and keeps that of its chunks. Numbers are decoded into their final place, because an
 // array for each answer took 1.2 s instead of 0.5 s for four million chunks.
 function decodeChunks(columns, rows, intended) {
   const coded = columns.chunks || [];
@@ -86,7 +86,7 @@ function buildModel(data) {
   const ok = Uint8Array.from(dispatched, (_, row) => (columns.failed && columns.failed[row] !== null ? 0 : 1));
   const output = Float64Array.from(columns.output_tokens);
   const chunks = decodeChunks(columns, rows, intended);
-  // What was sent to hold the load while the rest drained is no sample of any metric.
+  // Requests that held the load while the rest drained are not samples of any metric.
   const drained = (row) => Boolean(columns.drained && columns.drained[row]);
   // The host computes its metrics from measured, answered requests: so does every chart of values, or one metric would have two medians.
   const counts = (row) => Boolean(ok[row]) && !drained(row);
@@ -143,7 +143,7 @@ function buildModel(data) {
     metrics: present, bySession, sessions, neverSent, span: [begin > end * 0.05 && begin < end ? begin : 0, end > 0 ? end : 1],
     drained,
     counts,
-    // What was given up or broke while the run drained is no failure that counts: it is shown as drained.
+    // Requests that were cancelled or failed while the run drained do not count as failures: they are shown as drained.
     failed: (row) => !ok[row] && !drained(row),
     anyFailed: ok.some((well, row) => !well && !drained(row)),
     name: (row) => `${columns.session[row]}/${columns.node[row]}`,

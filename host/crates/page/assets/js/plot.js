@@ -263,7 +263,7 @@ class Plot {
     context.restore();
   }
 
-  // What stands at a place: told in the tip, and to those who do not see it.
+  // The values at a position: shown in the tooltip, and announced to screen readers.
   readAt(x, y, aloud) {
     const { left, right } = this.box;
     this.cursor = [x, y];
@@ -277,8 +277,8 @@ class Plot {
       this.tip.replaceChildren(...lines.map(([text, value], index) =>
         el('div', { class: index ? 'tip-line' : 'tip-head' }, el('span', {}, text), value === undefined ? null : el('b', {}, value))));
       const { offsetWidth: wide, offsetHeight: high } = this.tip;
-      const beside = x + 14 + wide > this.width ? x - wide - 14 : x + 14;
-      this.tip.style.left = `${Math.max(0, Math.min(beside, this.width - wide))}px`;
+      const left = x + 14 + wide > this.width ? x - wide - 14 : x + 14;
+      this.tip.style.left = `${Math.max(0, Math.min(left, this.width - wide))}px`;
       this.tip.style.top = `${Math.max(-6, Math.min(y + 12, this.height - high + 20))}px`;
       if (aloud) announce(lines.map((line) => line.filter((text) => text !== undefined).join(' ')).join(', '));
     }

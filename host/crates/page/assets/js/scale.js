@@ -65,7 +65,7 @@ function tickTexts(ticks, unit, log) {
 }
 
 // Whether a log axis suits sorted values: where one from 0 to the largest would press a quarter of those above 0, or more, into its
-// lowest tenth. The plots beside this page choose by the same rule.
+// lowest tenth. The plots in the run's folder choose by the same rule.
 function suitsLog(sorted, unit) {
   if (unit === 'share' || sorted.length < 10 || sorted[0] < 0) return false;
   const above = sorted.filter((value) => value > 0);

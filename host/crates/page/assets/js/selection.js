@@ -122,7 +122,7 @@ function collectGaps(model, mask, tokens) {
   return { gaps: gaps.subarray(0, size).sort(), requests };
 }
 
-// What was brushed, in words, with a way to take each part back.
+// The selection as text, with a button to remove each part.
 function showSelection() {
   const bar = byId('selection');
   const { model } = selection;

@@ -9,7 +9,7 @@ function sessionOrder(model) {
   return [...model.bySession.keys()].sort((a, b) => a - b);
 }
 
-// The session that says most at first: the one with the most requests.
+// The session that is shown first: the one with the most requests.
 function firstSession(model) {
   let best = null;
   for (const [session, rows] of model.bySession) {
@@ -18,7 +18,7 @@ function firstSession(model) {
   return best;
 }
 
-// Rows of the graph: a node continues the lane of the parent that it continues, if no sibling took it; other branches get lanes of their own.
+// Rows of the graph: a node continues the lane of the parent that it continues, if no sibling took it; other branches get separate lanes.
 function graphLanes(nodes) {
   const until = [];
   for (const node of nodes) {

@@ -1,9 +1,9 @@
-// What comes first: the verdict and why, the key figures, the objectives.
+// The top of the page: the verdict with its reasons, key values, objectives.
 
 const VERDICTS = {
-  valid: ['Valid', '●', 'The client had no more than a small part in what was measured.'],
-  degraded: ['Degraded', '▲', 'The client had a part in what was measured, or its part is not known. Read the figures with care.'],
-  invalid: ['Invalid', '■', 'The figures say more about the client than about the server.'],
+  valid: ['Valid', '●', 'The client's contribution to the results is small.'],
+  degraded: ['Degraded', '▲', 'The client contributed to the results, or its contribution is unknown. Interpret the results with care.'],
+  invalid: ['Invalid', '■', 'The results describe the client rather than the server.'],
 };
 
 const STATES = { running: 'running', ended: 'ended', interrupted: 'interrupted', cut: 'record cut short' };
@@ -33,7 +33,7 @@ function findingItem(finding) {
     el('p', {}, prose(finding.what)));
 }
 
-// Several findings often have one remedy: it stands once, below them, with those first that weigh most.
+// Findings with the same remedy are one group, with the remedy below them; the most severe come first.
 function findingList(findings) {
   const groups = [];
   for (const finding of findings) {
@@ -45,7 +45,7 @@ function findingList(findings) {
     group[0].remedy ? el('p', { class: 'remedy' }, el('span', { class: 'to-do' }, group.length > 1 ? `To do for these ${count(group.length)}` : 'To do'), prose(group[0].remedy)) : null)));
 }
 
-// What else decides about the run, in a word each.
+// Other outcomes of the run: objectives and health checks.
 function alsoSaid({ slos = [], health = [] }) {
   const link = (target, kind, text) => el('a', { href: `#${target}`, class: `also ${kind}` }, text);
   const missed = slos.filter((slo) => slo.met === false).length;
@@ -65,12 +65,12 @@ function showVerdict(page) {
   if (!certificate) {
     show('verdict', el('div', { class: 'verdict none' }, el('p', { class: 'verdict-word' }, run.state === 'running' ? 'Running' : 'Not certified'),
       el('p', { class: 'verdict-text' }, run.state === 'running'
-        ? 'The verdict comes when the run has ended. Figures so far are provisional.' : 'This run has no certificate: nothing says how far its figures can be trusted.')));
+        ? 'The verdict is known when the run has ended. Results so far are provisional.' : 'This run has no certificate: the accuracy of its results is unknown.')));
     return;
   }
   const [word, sign, text] = VERDICTS[certificate.verdict];
   const order = { invalid: 0, degraded: 1, valid: 2 };
-  // That a metric is well stands in the table of errors.
+  // Metrics without problems are in the table of errors.
   const findings = (certificate.findings || []).filter((finding) => !finding.metric || finding.verdict !== 'valid').sort((a, b) => order[a.verdict] - order[b.verdict]);
   const unit = (name) => (metrics.find((metric) => metric.name === name) || { unit: 's' }).unit;
   const bounds = certificate.bounds || [];
@@ -83,13 +83,13 @@ function showVerdict(page) {
     findings.length ? findingList(findings) : null,
     bounds.length ? el('details', { class: 'bounds', open: certificate.verdict !== 'valid' }, el('summary', {}, 'Error of each metric', basis ? `, ${basis}` : ''),
       table('Error of each metric', [{ label: 'Metric' }, { label: 'Samples', right: true }, { label: 'Mean error', right: true, title: 'Mean absolute error of a sample: it decides' },
-        { label: 'P99 error', right: true, title: '99th percentile of the absolute errors: the ± beside the figures' }, { label: 'of typical value', right: true }, { label: 'Source' }],
+        { label: 'P99 error', right: true, title: '99th percentile of the absolute errors: the ± next to the values' }, { label: 'of typical value', right: true }, { label: 'Source' }],
       bounds.map((bound) => el('tr', {}, el('th', { scope: 'row' }, bound.metric), el('td', { class: 'right' }, count(bound.count)),
         el('td', { class: 'right' }, withUnit(bound.mean_error, unit(bound.metric))), el('td', { class: 'right' }, withUnit(bound.p99_error, unit(bound.metric))),
         el('td', { class: 'right' }, isNumber(bound.relative) && bound.relative < 1e-4 ? `<${THIN}0.01${THIN}%` : withUnit(bound.relative, 'share')), el('td', {}, bound.source))))) : basis ? el('p', { class: 'basis' }, `${basis[0].toUpperCase()}${basis.slice(1)}.`) : null));
 }
 
-// The shape of a metric's values in the space of a word.
+// A small histogram of a metric's values.
 function sparkline(values, unit) {
   const sorted = values.filter((value) => value === value).sort();
   if (sorted.length < 5) return null;
@@ -120,7 +120,7 @@ function showFigures(page) {
   const rows = shown.map((metric) => {
     const { summary } = metric;
     const as = measure(metric.unit, summary.p50 || summary.p99 || summary.max);
-    // A plugin's unit may be a phrase: it stands below the name, where it has room.
+    // A plugin's unit may be a phrase: it is below the name, where there is room.
     const long = as.suffix.length > 10;
     const error = bound(metric.name);
     const own = page.model.metric(metric.name);
@@ -146,14 +146,14 @@ function showFigures(page) {
   });
   const columns = [{ label: 'Metric' }, { label: '' }, { label: '' }, { label: 'Mean', right: true }, { label: 'P50', right: true }, { label: 'P90', right: true },
     { label: 'P95', right: true }, { label: 'P99', right: true }, { label: 'Max', right: true },
-    ...(bounded ? [{ label: 'Error', right: true, title: 'How far the client may have falsified a sample: P99 of the absolute error' }] : []), { label: 'n', right: true, title: 'Samples' }];
+    ...(bounded ? [{ label: 'Error', right: true, title: 'The client's error of a sample: P99 of the absolute error' }] : []), { label: 'n', right: true, title: 'Samples' }];
   if (selecting) columns.push({ label: 'Selected n', right: true }, { label: 'P50', right: true }, { label: 'P99', right: true });
   const thin = shown.some((metric) => metric.summary.count < 100);
   show('figures', head, rows.length ? table('Metrics', columns, rows, { class: 'metrics', id: 'metrics-table' }) : null, more,
     thin ? el('p', { class: 'footnote' }, '* A P99 of fewer than 100 samples is little more than the largest one.') : null);
 }
 
-// Where what was observed stands against the bound: the bound is the mark in the middle.
+// The observed value relative to the bound, which is the mark in the middle.
 function slack(slo) {
   if (!isNumber(slo.observed) || !isNumber(slo.bound) || slo.bound <= 0 || slo.observed < 0) return null;
   const share = Math.max(0, Math.min(1, slo.observed / slo.bound / 2));
@@ -176,7 +176,7 @@ function showSlos(page) {
     slos.map((slo) => {
       const [kind, sign, text] = word(slo.met);
       const worst = slo.worst_window;
-      // Whoever wrote the bound in percent reads the rest in percent.
+      // If the bound was written in percent, all values are shown in percent.
       const unit = (slo.unit === '1' || !slo.unit) && /%\s*$/.test(slo.expression) ? 'share' : slo.unit;
       return el('tr', { class: kind }, el('td', { class: `outcome ${kind}` }, el('span', { 'aria-hidden': 'true' }, sign), ` ${text}`),
         el('th', { scope: 'row' }, slo.name ? el('span', { class: 'slo-name' }, slo.name) : null, el('code', {}, slo.expression),
@@ -184,7 +184,7 @@ function showSlos(page) {
         el('td', { class: 'right strong' }, withUnit(slo.observed, unit)), el('td', {}, slack(slo)),
         el('td', { class: 'right' }, slo.comparison ? `${slo.comparison.replace('<=', '≤').replace('>=', '≥')} ` : '', withUnit(slo.bound, unit)),
         el('td', { class: 'right', title: worst ? 'Samples of the worst window' : null }, isNumber(slo.samples) ? count(slo.samples) : ''),
-        windows ? el('td', { class: 'nowrap' }, worst ? [el('button', { type: 'button', class: 'link', title: 'Select this stretch of time', onclick: () => select({ time: [worst.from, worst.to] }) },
+        windows ? el('td', { class: 'nowrap' }, worst ? [el('button', { type: 'button', class: 'link', title: 'Select this interval', onclick: () => select({ time: [worst.from, worst.to] }) },
           `${instant(worst.from, span)} to ${instant(worst.to, span)}`), ` of ${plural(worst.of, 'window', 'windows')}`] : '') : null);
     })));
 }

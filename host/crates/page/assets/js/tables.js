@@ -95,7 +95,7 @@ class RequestTable {
     const rows = [];
     for (let row = 0; row < model.rows; row += 1) if (selection.mask[row]) rows.push(row);
     const keys = rows.map((row) => sorted.value(row));
-    // What has no value comes last in either order; what is equal keeps the order of the run.
+    // Rows without a value come last in either order; equal rows keep the order of the run.
     const order = rows.map((_, place) => place).sort((a, b) => {
       const [left, right] = [keys[a], keys[b]];
       const [noLeft, noRight] = [left !== left, right !== right];
@@ -130,7 +130,7 @@ class RequestTable {
       el('caption', { class: 'unseen' }, 'Requests'), el('thead', {}, el('tr', {}, head)),
       el('tbody', { onclick: (event) => this.click(event), onkeydown: (event) => this.key(event) }, body))));
     this.holder.firstChild.scrollLeft = scrolled;
-    // The rows are new; the reader is where they were.
+    // The rows are new elements: restore the focus.
     const again = active.name ? `tr[data-name="${CSS.escape(active.name)}"]` : active.sort ? `[data-sort="${CSS.escape(active.sort)}"]` : null;
     const target = again ? this.holder.querySelector(again) : null;
     if (target) target.focus({ preventScroll: true });
@@ -214,7 +214,7 @@ function showSlices(page) {
   return show('slices', table('Time slices', [{ label: 'From', right: true }, { label: 'To', right: true },
     ...columns],
   rows.map((row) => el('tr', {},
-    el('th', { scope: 'row', class: 'right' }, el('button', { type: 'button', class: 'link', title: 'Select this stretch of time', onclick: () => select({ time: [row.from, row.to] }) }, instant(row.from, span / 5))),
+    el('th', { scope: 'row', class: 'right' }, el('button', { type: 'button', class: 'link', title: 'Select this interval', onclick: () => select({ time: [row.from, row.to] }) }, instant(row.from, span / 5))),
     el('td', { class: 'right' }, instant(row.to, span / 5)),
     row.values.map((value, place) => el('td', { class: 'right heat', style: isNumber(value) && columns[place].most > 0 ? `--heat:${Math.round((value / columns[place].most) * 100)}%` : null }, bare(value, columns[place].as))))), { class: 'slices' }), more);
 }

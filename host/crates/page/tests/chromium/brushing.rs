@@ -24,7 +24,7 @@ fn brushing_a_time_range_changes_tables_and_charts() {
     assert_ne!(
         browser.text("#metrics-table"),
         metrics,
-        "figures of the selection stand beside those of the run"
+        "values of the selection are next to those of the run"
     );
     assert!(browser.text("#selection-count").contains(&some.to_string()));
     // The displayed count equals the count computed from the data.

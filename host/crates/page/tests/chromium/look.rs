@@ -143,7 +143,7 @@ fn findings_with_one_remedy_share_it() {
     assert_eq!(
         browser.eval("document.documentElement.scrollWidth"),
         json!(400),
-        "nothing stands out at the side"
+        "nothing overflows horizontally"
     );
     let heads = browser.text("#requests-table thead");
     assert!(heads.contains("Prompt with history"), "{heads}");
@@ -197,7 +197,7 @@ fn light_and_dark_and_small() {
     assert_eq!(
         browser.eval("document.documentElement.scrollWidth"),
         json!(420),
-        "nothing stands out at the side"
+        "nothing overflows horizontally"
     );
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }

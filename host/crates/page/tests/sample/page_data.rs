@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use veeksha_events::{Event, RequestRecord, Status};
 use veeksha_model::Nanos;
 use veeksha_page::{
-    Bound, Certificate, Check, CheckOutcome, Fact, FailedWorkload, Failures, Figure, Finding, GroupValues,
-    Groups, Metric, MetricSummary, NeverSent, PageData, Plugin, RequestSample, RunFacts, Slice, Slices, Slo,
-    ValueColumn, Verdict, WorstWindow,
+    Bound, Certificate, Check, CheckOutcome, Fact, FailedWorkload, Failures, Figure, Finding, GroupTable,
+    GroupValues, Metric, MetricSummary, NeverSent, PageData, Plugin, RequestSample, RunFacts, Slice, Slices,
+    Slo, ValueColumn, Verdict, WorstWindow,
 };
 use veeksha_stats::Summary;
 
@@ -351,7 +351,7 @@ pub(crate) fn data(events: &[Event], limit: usize) -> PageData {
             first_message: "agent.lua:12: attempt to index nil with 'files'".into(),
             sessions: vec![17, 40, 58],
         }],
-        groups: vec![Groups {
+        groups: vec![GroupTable {
             label: "tier".into(),
             remark: None,
             columns: vec![column("sent", ""), column("output", "tokens/s"), column("TTFT P99", "s")],

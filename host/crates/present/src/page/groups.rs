@@ -1,14 +1,14 @@
-//! Groups of requests by labels.
+//! GroupTable of requests by labels.
 
 use veeksha_metrics::LabelGroups;
-use veeksha_page::{GroupValues, Groups, ValueColumn};
+use veeksha_page::{GroupTable, GroupValues, ValueColumn};
 
 use crate::group_columns::group_columns;
 
-pub(super) fn groups(groups: &[LabelGroups]) -> Vec<Groups> {
+pub(super) fn groups(groups: &[LabelGroups]) -> Vec<GroupTable> {
     let grouped = groups.iter().map(|grouped| {
         let columns = group_columns(grouped);
-        Groups {
+        GroupTable {
             label: grouped.label.clone(),
             remark: grouped.remark(),
             columns: columns

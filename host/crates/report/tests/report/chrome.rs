@@ -176,7 +176,7 @@ fn slices_of_a_lane_are_contiguous() {
         let before = ends.insert(slice["tid"].as_u64().unwrap(), begin + length);
         assert!(begin >= before.unwrap_or(0) && length >= 0, "{slice}");
     }
-    assert_eq!(ends.len(), 40, "each request has a lane of its own");
+    assert_eq!(ends.len(), 40, "each request has a separate lane");
 }
 
 #[test]
