@@ -44,11 +44,13 @@ impl LateRead {
 ///
 /// The chunks of such a read may have arrived at the stream's pace (its mean gap, which bunching
 /// does not change), but not before the preceding chunk or request. If the whole answer came from
-/// one read, its pace is unknown and estimated as twice the read's lag, because the lag of a late
-/// read is uniform between 0 and one gap.
+/// one read, its pace is unknown, and the chunks may have arrived at any time since the request.
+/// The lag of the read does not bound this: it is the age of the last chunk, less than one gap,
+/// however long the first one had waited.
 ///
-/// For the same reason a late read whose lag is below the threshold is not detected. The detected
-/// ones are scaled up by gap / (gap − threshold), at most by a factor of two.
+/// The lag of a late read is uniform between 0 and one gap, so one whose lag is below the threshold
+/// is not detected. The detected ones are scaled up by gap / (gap − threshold), at most by a factor
+/// of two.
 pub(crate) fn late_reads(record: &RequestRecord) -> Vec<LateRead> {
     // Nearly every answer has no late read, so nothing is computed before one is found.
     if record.stamps != StampSource::Kernel || !record.chunks.iter().any(|chunk| chunk.merged) {
@@ -68,7 +70,7 @@ pub(crate) fn late_reads(record: &RequestRecord) -> Vec<LateRead> {
         if chunks > 1 && f64::from(last.lag) >= threshold {
             let room = last.at.saturating_sub(earliest) as f64 / chunks as f64;
             let unseen = pace.map_or(1.0, |pace| pace / (pace - threshold));
-            let gap = pace.unwrap_or(2.0 * f64::from(last.lag)).min(room);
+            let gap = pace.map_or(room, |pace| pace.min(room));
             late.push(LateRead {
                 chunks,
                 flagged: generated().filter(|chunk| chunk.merged).count() as u64,
@@ -175,18 +177,31 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_out_of_one_late_read_has_twice_its_lag_but_no_more_than_there_was_time() {
+    fn an_answer_from_one_late_read_may_have_arrived_since_the_request() {
         use ChunkKind::Content;
         let read = |at, lag| {
             let chunks = vec![chunk(at, lag, false, Content), chunk(at, lag, true, Content)];
             late_reads(&record(StampSource::Kernel, chunks))
         };
-        // Sent at 0, so at 40 ms two chunks had 20 ms each.
-        assert_eq!(
-            (read(40 * MS, 3_000_000)[0].gap, read(40 * MS, 3_000_000)[0].first),
-            (6 * MS, true)
-        );
+        // Sent at 0, so each of two chunks had half of the time, whatever the lag.
+        for lag in [1_000_000, 3_000_000, 30_000_000] {
+            assert_eq!(
+                (read(40 * MS, lag)[0].gap, read(40 * MS, lag)[0].first),
+                (20 * MS, true)
+            );
+        }
         assert_eq!(read(10 * MS, 3_000_000)[0].gap, 5 * MS);
         assert_eq!(read(40 * MS, 999_999), []);
+    }
+
+    /// Sixteen chunks, one every 4 ms from 12.6 ms on. The client slept until 75 ms and read them
+    /// at once, 2.4 ms after the last one: the first is stamped 60 ms late.
+    #[test]
+    fn the_shift_of_an_answer_from_one_late_read_is_not_less_than_the_truth() {
+        let at = 72_600_000;
+        let chunks = (0..16).map(|place| chunk(at, 2_400_000, place > 0, ChunkKind::Content));
+        let late = late_reads(&record(StampSource::Kernel, chunks.collect()));
+        assert!(late[0].shift() >= at - 12_600_000, "{late:?}");
+        assert!(late[0].shift() < at, "{late:?}");
     }
 }
