@@ -48,24 +48,35 @@ impl Api {
     /// If it contains a parameter that would invalidate the measurement. The message names the
     /// parameter.
     pub fn check_sampling(&self) -> Result<(), String> {
-        check_choices(&self.endpoint, self.sampling.get("n"))
+        check_choices(&self.endpoint, |name| self.sampling.get(name).cloned())
     }
 }
 
-/// Refuses several choices per request. Only the first one's chunks are measured, while some
-/// servers count the tokens of all of them (vLLM): every per-token metric would be wrong by a
-/// factor of `n`.
-pub(crate) fn check_choices(endpoint: &EndpointKind, n: Option<&Value>) -> Result<(), String> {
-    let has_choices = matches!(
-        endpoint,
-        EndpointKind::ChatCompletions | EndpointKind::Completions
-    );
-    match n.filter(|n| has_choices && !n.is_null() && n.as_f64() != Some(1.0)) {
-        Some(n) => Err(format!(
-            "`n` = {n} is not supported: only one choice per request is measured; remove `n` and send more requests"
-        )),
-        None => Ok(()),
+/// Refuses several choices per request: `n`, and `best_of`, which has the server generate choices
+/// that it does not return. Only one choice's chunks are measured, while some servers count the
+/// tokens of all of them (vLLM): every per-token metric would be wrong by that factor. `parameter`
+/// returns the value of a parameter of the request.
+pub(crate) fn check_choices(
+    endpoint: &EndpointKind,
+    parameter: impl Fn(&str) -> Option<Value>,
+) -> Result<(), String> {
+    let names: &[&str] = match endpoint {
+        EndpointKind::ChatCompletions | EndpointKind::Completions => &["n", "best_of"],
+        EndpointKind::TgiGenerateStream => &["best_of"],
+        // The names may have another meaning.
+        EndpointKind::Responses | EndpointKind::AnthropicMessages | EndpointKind::Template(_) => &[],
+    };
+    for name in names {
+        match parameter(name) {
+            Some(value) if !value.is_null() && value.as_f64() != Some(1.0) => {
+                return Err(format!(
+                    "`{name}` = {value} is not supported: only one choice per request is measured; remove `{name}` and send more requests"
+                ));
+            }
+            _ => {}
+        }
     }
+    Ok(())
 }
 
 impl Default for Api {

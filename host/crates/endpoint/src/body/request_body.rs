@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde_json::Value;
 use serde_json::value::RawValue;
 use veeksha_model::{ErrorClass, History, Prepared};
 
@@ -29,14 +30,18 @@ pub fn request_body(
     history: &Option<Arc<History<Prepared>>>,
 ) -> Result<Vec<u8>, Failure> {
     let own = own_fields(request)?;
-    let n = match own.get("n") {
-        // The server refuses a value that is not a number.
-        Some(n) => serde_json::from_str(n.get()).ok(),
-        None => api.sampling.get("n").cloned(),
-    };
-    check_choices(&api.endpoint, n.as_ref())
-        .map_err(|message| Failure::new(ErrorClass::Protocol, message))?;
     let nested = matches!(api.endpoint, EndpointKind::TgiGenerateStream);
+    // A request's own `parameters` replace the configured ones.
+    let own_parameters = own.get("parameters").filter(|_| nested);
+    let parameter = |name: &str| match (own_parameters, own.get(name)) {
+        // The server refuses values of other types.
+        (Some(parameters), _) => serde_json::from_str::<Value>(parameters.get())
+            .ok()
+            .and_then(|mut parameters| parameters.get_mut(name).map(Value::take)),
+        (None, Some(value)) if !nested => serde_json::from_str(value.get()).ok(),
+        _ => api.sampling.get(name).cloned(),
+    };
+    check_choices(&api.endpoint, parameter).map_err(|message| Failure::new(ErrorClass::Protocol, message))?;
     let taken = |name: &str| own.contains_key(name) || (!nested && api.sampling.contains_key(name));
     let before = History::turns(history);
     let conversation = Conversation::new(&before, request);

@@ -505,6 +505,33 @@ fn several_choices_are_refused() {
         let job = job_of(vec![message(Role::User, "x")], |_| ());
         assert_eq!(written(&configured, &job).unwrap_err().message, refused);
     }
+    // `best_of` has the server generate several choices, and count them.
+    let refused = "`best_of` = 3 is not supported: only one choice per request is measured; remove `best_of` and send more requests";
+    let sampling = json!({"best_of": 3}).as_object().unwrap().clone();
+    let tgi = || Api {
+        endpoint: EndpointKind::TgiGenerateStream,
+        ..chat()
+    };
+    for api in [chat(), completions(), tgi()] {
+        let configured = Api {
+            sampling: sampling.clone(),
+            ..api
+        };
+        assert_eq!(configured.check_sampling().unwrap_err(), refused);
+    }
+    let own = |api: &Api, body: &str| {
+        let job = job_of(vec![message(Role::User, "x")], |request| {
+            request.request.body = Some(body.into());
+        });
+        written(api, &job)
+    };
+    assert_eq!(
+        own(&completions(), r#"{"best_of": 3}"#).unwrap_err().message,
+        refused
+    );
+    let nested = r#"{"parameters": {"best_of": 3}}"#;
+    assert_eq!(own(&tgi(), nested).unwrap_err().message, refused);
+    assert!(own(&tgi(), r#"{"parameters": {"best_of": 1}}"#).is_ok());
     // `n` of another API may have another meaning.
     let template = Api {
         endpoint: EndpointKind::Responses,
