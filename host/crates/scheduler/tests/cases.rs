@@ -348,6 +348,34 @@ fn bounded_grace_holds_the_load_and_then_ends() {
     );
 }
 
+/// Session 3 was due at 3 S, when the run was over, although the calls came later.
+#[test]
+fn late_calls_do_not_move_the_timeout_or_the_end_of_grace() {
+    let mut s = timed(Grace::Bounded(S));
+    let late = on(&mut s, 2 * S + 500, Input::Tick);
+    assert_eq!(late[0], "timeout at 2000000000");
+    assert_eq!(
+        on(&mut s, 3 * S + 400, Input::Tick),
+        [
+            "cancel",
+            "never 0/1 run_ended at 3000000400",
+            "never 1/1 run_ended at 3000000400",
+            "never 2/1 run_ended at 3000000400"
+        ]
+    );
+    // Session 2 was due at the timeout, session 3 after it, and neither was missed.
+    let mut s = timed(Grace::Bounded(0));
+    assert_eq!(
+        on(&mut s, 3 * S + 400, Input::Tick),
+        [
+            "timeout at 2000000000",
+            "cancel",
+            "never 0/1 run_ended at 3000000400",
+            "never 1/1 run_ended at 3000000400"
+        ]
+    );
+}
+
 #[test]
 fn unbounded_grace_waits_for_every_measured_request_and_for_no_other() {
     let mut s = timed(Grace::Unbounded);
