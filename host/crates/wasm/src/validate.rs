@@ -36,7 +36,11 @@ pub(crate) fn requests(requests: &[Request], known: &HashSet<NodeId>) -> Result<
 fn request(request: &Request) -> Result<(), String> {
     time("wait-after-ready", request.wait_after_ready)?;
     labels(&request.labels)?;
-    synthetic(request.messages.iter().flat_map(|message| &message.content))?;
+    let segments = || request.messages.iter().flat_map(|message| &message.content);
+    if segments().any(|segment| matches!(segment, Segment::Synthetic { tokens: 0, .. })) {
+        return Err("synthetic text of 0 tokens: leave the segment out, or ask for at least 1".into());
+    }
+    synthetic(segments())?;
     if let Some(replay) = &request.replay {
         self::replay(replay)?;
     }
@@ -233,6 +237,22 @@ mod tests {
         assert_eq!(requests(std::slice::from_ref(&request), &HashSet::new()), Ok(()));
         request.messages[0].content.push(half);
         assert!(refusal(request).starts_with("node 3: 25,165,824 tokens of synthetic text"));
+    }
+
+    #[test]
+    fn synthetic_text_has_at_least_one_token() {
+        let mut request = plain();
+        let segment = |tokens| Segment::Synthetic {
+            seed: Seed { high: 0, low: 1 },
+            tokens,
+        };
+        request.messages[0].content = vec![segment(1)];
+        assert_eq!(requests(std::slice::from_ref(&request), &HashSet::new()), Ok(()));
+        request.messages[0].content.push(segment(0));
+        assert_eq!(
+            refusal(request),
+            "node 3: synthetic text of 0 tokens: leave the segment out, or ask for at least 1"
+        );
     }
 
     #[test]
