@@ -4,7 +4,7 @@
 //! thread is abandoned; it ends with the process, which has nothing left to do without the plugin.
 
 use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
@@ -55,9 +55,24 @@ pub(crate) fn component(
             let _ = sender.send(Component::from_binary(&compiler, &copy));
         })
         .map_err(CompileError::Thread)?;
+    wait(&receiver, bytes.len(), deadline, REPORT_EVERY, |taken| {
+        if let Some(progress) = progress {
+            progress(name, bytes.len(), taken);
+        }
+    })
+}
+
+/// Waits for the compiler, and calls `progress` with the time taken so far after every interval.
+fn wait<T>(
+    receiver: &Receiver<wasmtime::Result<T>>,
+    bytes: usize,
+    deadline: Duration,
+    interval: Duration,
+    progress: impl Fn(Duration),
+) -> Result<T, CompileError> {
     let mut taken = Duration::ZERO;
     while taken < deadline {
-        let wait = REPORT_EVERY.min(deadline - taken);
+        let wait = interval.min(deadline - taken);
         match receiver.recv_timeout(wait) {
             Ok(compiled) => {
                 return compiled.map_err(|error| CompileError::Invalid(format!("{error:#}")));
@@ -67,14 +82,42 @@ pub(crate) fn component(
             }
             Err(RecvTimeoutError::Timeout) => {
                 taken += wait;
-                if let Some(progress) = progress {
-                    progress(name, bytes.len(), taken);
-                }
+                progress(taken);
             }
         }
     }
     Err(CompileError::Deadline {
-        bytes: bytes.len(),
+        bytes,
         allowed_ms: u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    const TICK: Duration = Duration::from_millis(5);
+
+    #[test]
+    fn reports_progress_at_every_interval_until_the_deadline() {
+        let (_sender, receiver) = channel::<wasmtime::Result<()>>();
+        let reports = RefCell::new(Vec::new());
+        let result = wait(&receiver, 7, TICK * 3, TICK, |taken| {
+            reports.borrow_mut().push(taken)
+        });
+        assert!(matches!(result, Err(CompileError::Deadline { bytes: 7, .. })));
+        assert_eq!(reports.into_inner(), [TICK, TICK * 2, TICK * 3]);
+    }
+
+    #[test]
+    fn reports_no_progress_if_the_result_is_there() {
+        let (sender, receiver) = channel();
+        sender.send(Ok(5)).unwrap();
+        let result = wait(&receiver, 7, TICK, TICK, |taken| {
+            panic!("reported after {taken:?}")
+        });
+        assert!(matches!(result, Ok(5)));
+    }
 }
