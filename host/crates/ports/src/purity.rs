@@ -1,15 +1,20 @@
 //! A check that the sessions of a workload do not depend on the instance that makes them.
 
-use veeksha_model::{Session, SessionId};
+use std::collections::VecDeque;
+
+use veeksha_model::{NodeId, Response, Session, SessionId};
 
 use crate::plugin_failure::{PluginFailure, PluginFailureKind};
 use crate::workload::{AgentSource, AgentStep, SessionSource, Workload, WorkloadFactory};
 
 /// Sessions that are made twice.
 const SAMPLE: u32 = 4;
+/// Answers that each agent of the sample receives.
+const ANSWERS: usize = 3;
 
 /// Makes the first sessions of a workload with two instances, in different order and in batches of
-/// different size, and compares them. Detects a static counter, the order of a hash map, and the
+/// different size, and compares them. Agents receive a few answers, those of one instance in turn,
+/// those of the other one after another. Detects a static counter, the order of a hash map, and the
 /// random generator of a language; each would make the sessions depend on the number of threads.
 ///
 /// A failure of the workload is not reported here: it occurs again where the session is needed.
@@ -24,9 +29,11 @@ pub fn check_purity(factory: &dyn WorkloadFactory) -> Result<(), PluginFailure> 
         (Workload::Planned(first), Workload::Planned(second)) => {
             ("workload.sessions", differing_session(first, second))
         }
-        (Workload::Reactive(first), Workload::Reactive(second)) => {
-            ("agent.start", differing_agent(first, second))
-        }
+        (Workload::Reactive(first), Workload::Reactive(second)) => match differing_agent(first, second) {
+            Some((session, 0)) => ("agent.start", Some(session)),
+            Some((session, _)) => ("agent.answered", Some(session)),
+            None => return Ok(()),
+        },
         _ => return Ok(()),
     };
     let Some(session) = differs else {
@@ -61,21 +68,74 @@ fn differing_session(mut first: Box<dyn SessionSource>, mut second: Box<dyn Sess
         .map(|(index, _)| index)
 }
 
-/// Returns the first agent whose first step differs: started in order against started in reverse.
-fn differing_agent(mut first: Box<dyn AgentSource>, mut second: Box<dyn AgentSource>) -> Option<u64> {
+/// Returns the first agent with a step that differs, and the index of the step.
+fn differing_agent(
+    mut first: Box<dyn AgentSource>,
+    mut second: Box<dyn AgentSource>,
+) -> Option<(u64, usize)> {
     let length = first.length().ok()?.unwrap_or(u64::MAX).min(u64::from(SAMPLE));
-    let steps: Vec<Option<AgentStep>> = (0..length)
-        .map(|index| first.start(SessionId(index)).ok())
-        .collect();
-    let mut again: Vec<Option<AgentStep>> = (0..length)
-        .rev()
-        .map(|index| second.start(SessionId(index)).ok())
-        .collect();
-    again.reverse();
-    (0..)
-        .zip(steps.iter().zip(&again))
-        .find(|(_, pair)| matches!(pair, (Some(one), Some(other)) if one != other))
-        .map(|(index, _)| index)
+    let agents = || (0..length).map(SampledAgent::new).collect::<Vec<_>>();
+    let (mut in_turn, mut one_by_one) = (agents(), agents());
+    for _ in 0..=ANSWERS {
+        in_turn.iter_mut().for_each(|agent| agent.advance(first.as_mut()));
+    }
+    for agent in one_by_one.iter_mut().rev() {
+        (0..=ANSWERS).for_each(|_| agent.advance(second.as_mut()));
+    }
+    in_turn.iter().zip(&one_by_one).find_map(|(one, other)| {
+        let mut pairs = one.steps.iter().zip(&other.steps);
+        let step = pairs.position(|(one, other)| one != other)?;
+        Some((one.session.0, step))
+    })
+}
+
+/// An agent of the sample, and its steps so far.
+struct SampledAgent {
+    session: SessionId,
+    steps: Vec<AgentStep>,
+    /// Nodes without an answer.
+    open: VecDeque<NodeId>,
+    is_over: bool,
+}
+
+impl SampledAgent {
+    fn new(session: u64) -> Self {
+        SampledAgent {
+            session: SessionId(session),
+            steps: Vec::new(),
+            open: VecDeque::new(),
+            is_over: false,
+        }
+    }
+
+    /// Starts the agent, or answers its oldest request. A failure ends it.
+    fn advance(&mut self, source: &mut dyn AgentSource) {
+        if self.is_over {
+            return;
+        }
+        let step = if self.steps.is_empty() {
+            source.start(self.session).ok()
+        } else {
+            self.open.pop_front().and_then(|node| {
+                let response = Response {
+                    text: "an answer".into(),
+                    finish_reason: "stop".into(),
+                    output_tokens: 2,
+                    ..Response::default()
+                };
+                let completed_at = self.steps.len() as u64 * 1_000_000_000;
+                source.answered(self.session, node, &response, completed_at).ok()
+            })
+        };
+        match step {
+            Some(step) => {
+                self.open.extend(step.requests.iter().map(|request| request.node));
+                self.is_over = step.done && self.open.is_empty();
+                self.steps.push(step);
+            }
+            None => self.is_over = true,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -120,16 +180,20 @@ mod tests {
         }
     }
 
+    fn info(name: &str) -> WorkloadInfo {
+        WorkloadInfo {
+            name: name.into(),
+            version: String::new(),
+            summary: String::new(),
+            engine: "wasm",
+            digest: String::new(),
+            granted: Vec::new(),
+        }
+    }
+
     fn check(label: fn(u64) -> String) -> Result<(), PluginFailure> {
         check_purity(&Labelled {
-            info: WorkloadInfo {
-                name: "labelled".into(),
-                version: String::new(),
-                summary: String::new(),
-                engine: "wasm",
-                digest: String::new(),
-                granted: Vec::new(),
-            },
+            info: info("labelled"),
             label,
         })
     }
@@ -154,6 +218,101 @@ mod tests {
         assert_eq!(failure.kind, PluginFailureKind::Result);
         assert!(
             failure.message.starts_with("session 1 came out differently"),
+            "{failure}"
+        );
+    }
+
+    /// An agent of three requests. Each is labelled with the answers that its instance received:
+    /// of the agent's own session, or of all sessions.
+    struct Agents {
+        is_pure: bool,
+        answered: Vec<u64>,
+    }
+
+    impl Agents {
+        fn step(&self, node: u32, label: usize) -> AgentStep {
+            AgentStep {
+                requests: vec![veeksha_model::Request {
+                    node: NodeId(node),
+                    parents: Vec::new(),
+                    history_parent: None,
+                    wait_after_ready: 0,
+                    messages: Vec::new(),
+                    output: veeksha_model::OutputSpec::default(),
+                    body: None,
+                    labels: vec![Label::from(("answers".to_owned(), label.to_string()))],
+                    replay: None,
+                }],
+                done: false,
+            }
+        }
+    }
+
+    impl AgentSource for Agents {
+        fn length(&mut self) -> Result<Option<u64>, PluginFailure> {
+            Ok(None)
+        }
+
+        fn start(&mut self, _: SessionId) -> Result<AgentStep, PluginFailure> {
+            Ok(self.step(0, 0))
+        }
+
+        fn answered(
+            &mut self,
+            session: SessionId,
+            node: NodeId,
+            _: &Response,
+            _: veeksha_model::Nanos,
+        ) -> Result<AgentStep, PluginFailure> {
+            self.answered.push(session.0);
+            let answers = self.answered.iter();
+            let label = answers.filter(|of| !self.is_pure || **of == session.0).count();
+            Ok(self.step(node.0 + 1, label))
+        }
+
+        fn failed(
+            &mut self,
+            _: SessionId,
+            _: &veeksha_model::FailureReason,
+        ) -> Result<AgentStep, PluginFailure> {
+            Ok(AgentStep::default())
+        }
+
+        fn finish(&mut self, _: SessionId) {}
+    }
+
+    struct AgentFactory {
+        info: WorkloadInfo,
+        is_pure: bool,
+    }
+
+    impl WorkloadFactory for AgentFactory {
+        fn info(&self) -> &WorkloadInfo {
+            &self.info
+        }
+
+        fn open(&self) -> Result<Workload, PluginFailure> {
+            Ok(Workload::Reactive(Box::new(Agents {
+                is_pure: self.is_pure,
+                answered: Vec::new(),
+            })))
+        }
+    }
+
+    /// The first step of every agent is the same.
+    #[test]
+    fn reports_agents_whose_later_steps_depend_on_other_sessions() {
+        let check = |is_pure| {
+            check_purity(&AgentFactory {
+                info: info("agents"),
+                is_pure,
+            })
+        };
+        assert_eq!(check(true), Ok(()));
+        let failure = check(false).unwrap_err();
+        assert_eq!(failure.function, "agent.answered");
+        assert!(
+            failure.message.starts_with("session 0 came out differently"),
             "{failure}"
         );
     }
