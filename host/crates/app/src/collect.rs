@@ -328,7 +328,8 @@ fn collect(
         if !disk_failure_reported && let Some(failure) = collector.disk_failure() {
             disk_failure_reported = true;
             progress.print_line(&format!(
-                "warning: {failure}; the run continues, its record is incomplete"
+                "warning: {failure}; the run continues, and the refused part of the record is kept in memory \
+                 and written later"
             ));
         }
     }
