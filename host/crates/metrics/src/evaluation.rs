@@ -316,7 +316,8 @@ impl Evaluation {
     /// Returns the content of `metrics/slo_results.json`.
     pub fn slo_results(&self) -> Value {
         let failed = |failed: &&FailedPlugin| failed.part != PluginRole::Metric;
-        self.slos.json(self.failed.iter().filter(failed))
+        self.slos
+            .json(self.failed.iter().filter(failed), &self.workload_failures)
     }
 
     /// Returns the content of `metrics/time_slices.json`. [`TimeSlices::table`] returns the same

@@ -16,6 +16,7 @@ use crate::objectives::unknown::Unknown;
 use crate::run_metric::RunMetric;
 use crate::run_samples::RunSamples;
 use crate::windows::Span;
+use crate::workload_failures::WorkloadFailures;
 use veeksha_definitions::Metric;
 
 /// The result of one objective.
@@ -106,8 +107,13 @@ impl SloResults {
     /// Returns the content of `metrics/slo_results.json`.
     ///
     /// The verdicts of plugins that `failed` while they judged are unknown: then it is also unknown
-    /// if all objectives are met.
-    pub(crate) fn json<'a>(&self, failed: impl Iterator<Item = &'a FailedPlugin>) -> Value {
+    /// if all objectives are met. Failures of the workload are listed as well, but the objectives
+    /// are about the requests that were sent.
+    pub(crate) fn json<'a>(
+        &self,
+        failed: impl Iterator<Item = &'a FailedPlugin>,
+        of_workload: &[WorkloadFailures],
+    ) -> Value {
         let failed: Vec<Value> = failed.map(shapes::failed_plugin).collect();
         let some_missed = self
             .results
@@ -130,11 +136,12 @@ impl SloResults {
             .collect();
         let results = self.results.iter().map(SloResult::json);
         let verdicts = self.verdicts.iter().map(PluginVerdict::json);
+        let of_workload = of_workload.iter().map(WorkloadFailures::json);
         json!({
             "all_slos_met": all_met,
             "results": results.chain(verdicts).collect::<Vec<_>>(),
             "remarks": remarks,
-            "failed_plugins": failed,
+            "failed_plugins": failed.into_iter().chain(of_workload).collect::<Vec<_>>(),
         })
     }
 }

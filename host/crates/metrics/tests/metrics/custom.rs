@@ -476,6 +476,7 @@ fn failures_of_the_workload_are_summarized() {
         "the plugin `agents` failed 300 times; the first, session 7: in `agent.answered`: boom in 7"
     );
     assert_eq!(seen.slo_results()["all_slos_met"], true);
+    assert_eq!(seen.slo_results()["failed_plugins"], summary["Failed Plugins"]);
 }
 
 #[test]
