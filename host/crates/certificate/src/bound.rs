@@ -1,10 +1,9 @@
 //! The error bound of each metric, and the resulting finding.
 
-use veeksha_metrics::{AnswerTokens, ErrorEstimate, ErrorPart, Metric};
+use veeksha_metrics::{ErrorEstimate, ErrorPart, Metric};
 use veeksha_stats::{Summary, duration, share};
 
 use crate::self_test::SelfTest;
-use crate::tokens::disagreement;
 use crate::verdict::{CertFinding, Thresholds, Verdict};
 
 /// The minimum number of samples for a metric to be certified.
@@ -59,15 +58,12 @@ pub struct ErrorBound {
     pub relative_to_p50: Option<f64>,
     /// Samples whose error is partly unknown and excluded.
     pub unknown: u64,
-    /// The relative difference of the two token counts behind the metric, if it is above 1 %.
-    pub token_disagreement: Option<f64>,
 }
 
 /// Returns the bound of a metric and its finding.
 pub(crate) fn of_metric(
     estimate: &ErrorEstimate,
     summary: &Summary,
-    tokens: &AnswerTokens,
     thresholds: &Thresholds,
     self_test: Option<&SelfTest>,
 ) -> (ErrorBound, CertFinding) {
@@ -89,7 +85,6 @@ pub(crate) fn of_metric(
         relative_to_p50: (reference > 0.0).then(|| error / reference),
         // A self-test measures the whole error, including the part that is unknown in the run.
         unknown: if measured.is_some() { 0 } else { estimate.unknown },
-        token_disagreement: disagreement(metric, tokens),
     };
     let decided_by = from_test.map_or(ErrorSource::Estimated, |_| ErrorSource::SelfTest);
     let mut finding = judged(&bound, decided_by, estimate.main, in_bursts, thresholds);

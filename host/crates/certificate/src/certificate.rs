@@ -42,6 +42,7 @@ use crate::bound::{self, ErrorBound};
 use crate::findings::{failed, findings_of_run, nothing_answered, of_record};
 use crate::json;
 use crate::self_test::SelfTest;
+use crate::tokens::disagreement;
 use crate::verdict::{CertFinding, Thresholds, Verdict};
 
 /// The evidence behind a certificate.
@@ -77,6 +78,9 @@ pub struct Certificate {
     pub findings: Vec<CertFinding>,
     /// In the order of [`Metric::all`]; without metrics that have no samples.
     pub bounds: Vec<ErrorBound>,
+    /// The relative difference of the token counts of host and server, if it is above 1 %. It
+    /// affects the metrics with [`uses_token_counts`](veeksha_metrics::Definition).
+    pub token_disagreement: Option<f64>,
     /// The limits that were applied.
     pub thresholds: Thresholds,
     /// The host's statistics, from which the bounds follow.
@@ -101,8 +105,7 @@ pub fn certify(
         let Some(summary) = evaluation.metric(estimate.metric) else {
             continue;
         };
-        let tokens = evaluation.samples.answer_tokens();
-        let (bound, finding) = bound::of_metric(estimate, summary, &tokens, thresholds, self_test);
+        let (bound, finding) = bound::of_metric(estimate, summary, thresholds, self_test);
         bounds.push(bound);
         findings.push(finding);
     }
@@ -112,6 +115,7 @@ pub fn certify(
         basis: self_test.map_or(Basis::Record, |_| Basis::SelfTest),
         findings,
         bounds,
+        token_disagreement: disagreement(&evaluation.samples.answer_tokens()),
         thresholds: *thresholds,
         host: evaluation.host.clone(),
         self_test: self_test.copied(),
@@ -147,6 +151,8 @@ impl Certificate {
             basis: Basis::Simulated,
             findings,
             bounds: Vec::new(),
+            // The simulated server's counts are the model's.
+            token_disagreement: None,
             thresholds: *thresholds,
             host: evaluation.host.clone(),
             self_test: None,
@@ -156,6 +162,12 @@ impl Certificate {
     /// Returns the bound of a metric, if it has one.
     pub fn bound(&self, metric: Metric) -> Option<&ErrorBound> {
         self.bounds.iter().find(|bound| bound.metric == metric)
+    }
+
+    /// Returns the relative difference of the token counts behind a metric, if it is above 1 %.
+    pub fn token_disagreement(&self, metric: Metric) -> Option<f64> {
+        self.token_disagreement
+            .filter(|_| metric.definition_of().uses_token_counts)
     }
 
     /// Returns the content of `certificate.json`.

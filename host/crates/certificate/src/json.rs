@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::bound::ErrorBound;
 use crate::certificate::Certificate;
 use crate::self_test::{ErrorFigures, SelfTest};
+use crate::tokens::affected;
 use crate::verdict::CertFinding;
 
 pub(crate) fn certificate(certificate: &Certificate) -> Value {
@@ -12,13 +13,18 @@ pub(crate) fn certificate(certificate: &Certificate) -> Value {
     let bounds: serde_json::Map<String, Value> = certificate
         .bounds
         .iter()
-        .map(|entry| (entry.metric.name().to_owned(), bound(entry)))
+        .map(|entry| (entry.metric.name().to_owned(), bound(certificate, entry)))
         .collect();
+    let token_disagreement = certificate.token_disagreement.map(|share| {
+        let metrics: Vec<&str> = affected().map(|metric| metric.name()).collect();
+        json!({ "share": share, "metrics": metrics })
+    });
     json!({
         "verdict": certificate.verdict.to_string(),
         "basis": certificate.basis.name(),
         "findings": certificate.findings.iter().map(finding).collect::<Vec<_>>(),
         "bounds": bounds,
+        "token_disagreement": token_disagreement,
         "thresholds": {
             "degraded": thresholds.degraded,
             "invalid": thresholds.invalid,
@@ -41,7 +47,7 @@ fn finding(finding: &CertFinding) -> Value {
     })
 }
 
-fn bound(bound: &ErrorBound) -> Value {
+fn bound(certificate: &Certificate, bound: &ErrorBound) -> Value {
     json!({
         "count": bound.count,
         "mean_error": bound.mean_error,
@@ -50,7 +56,7 @@ fn bound(bound: &ErrorBound) -> Value {
         "reference": bound.reference,
         "relative_to_p50": bound.relative_to_p50,
         "unknown": bound.unknown,
-        "token_disagreement": bound.token_disagreement,
+        "token_disagreement": certificate.token_disagreement(bound.metric),
     })
 }
 

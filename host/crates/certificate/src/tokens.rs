@@ -1,5 +1,5 @@
-//! Disagreement between independent token counts. It affects the value of TPOT and ITL, but does
-//! not appear in timing errors.
+//! Disagreement between independent token counts. It affects the metrics that are computed from
+//! counts, but does not appear in timing errors.
 
 use veeksha_metrics::{AnswerTokens, Metric};
 use veeksha_stats::share;
@@ -13,24 +13,28 @@ const DISAGREE: f64 = 0.01;
 /// by more, one of them is wrong.
 const WRONG: f64 = 0.25;
 
-/// Returns the disagreement of the token counts behind a metric, if it is above 1 %.
-pub(crate) fn disagreement(metric: Metric, tokens: &AnswerTokens) -> Option<f64> {
-    let is_per_token = matches!(metric, Metric::Tpot | Metric::Itl);
-    tokens
-        .disagreement_share()
-        .filter(|share| is_per_token && *share > DISAGREE)
+/// Returns the disagreement of the run's token counts, if it is above 1 %.
+pub(crate) fn disagreement(tokens: &AnswerTokens) -> Option<f64> {
+    tokens.disagreement_share().filter(|share| *share > DISAGREE)
+}
+
+/// Returns the metrics that are computed from token counts.
+pub(crate) fn affected() -> impl Iterator<Item = Metric> {
+    Metric::all().filter(|metric| metric.definition_of().uses_token_counts)
 }
 
 /// Returns a finding for each pair of token counts that contradict each other.
 pub(crate) fn token_findings(tokens: &AnswerTokens) -> Vec<CertFinding> {
     let mut findings = Vec::new();
-    if let Some(differ) = disagreement(Metric::Tpot, tokens) {
+    if let Some(differ) = disagreement(tokens) {
+        let names: Vec<&str> = affected().map(Metric::short_name).collect();
         let what = format!(
-            "TPOT and ITL: token counts differ by {}: the host's tokenizer counts {} in the chunks of answers that have {} by the \
-             server's usage. The metrics go by usage",
+            "token counts differ by {}: the host's tokenizer counts {} in the chunks of answers that have {} by the \
+             server's usage. Metrics that depend on them use the server's counts: {}",
             share(differ),
             tokens.by_host,
-            tokens.by_server
+            tokens.by_server,
+            names.join(", ")
         );
         findings.push(CertFinding {
             metric: (differ > WRONG).then_some(Metric::Tpot),

@@ -105,6 +105,9 @@ pub struct Definition {
     pub of_failed: bool,
     /// The method by which the client's error is certified.
     pub certification: Certification,
+    /// True if the value depends on the number of an answer's output tokens. Where independent
+    /// counts disagree, such metrics are marked.
+    pub uses_token_counts: bool,
     /// True if the metric starts at the scheduled instant. Where traffic has no schedule, the
     /// certificate does not rate such metrics.
     pub from_schedule: bool,
@@ -138,6 +141,7 @@ pub(crate) const LATENCY: Definition = Definition {
     samples: Samples::Session,
     of_failed: false,
     certification: Certification::Exempt,
+    uses_token_counts: false,
     from_schedule: false,
     needs: Needs::Nothing,
     not_comparable: None,

@@ -54,6 +54,7 @@ metrics! {
         definition: "tokens generated, as the server reports them, else by the host's tokenizer",
         source: "Veeksha, which always counts with its own tokenizer",
         samples: Samples::Request(Observation::output_tokens),
+        uses_token_counts: true,
         rank: Some(8),
         charted: true,
         ..TOKENS
@@ -67,6 +68,7 @@ metrics! {
         definition: "tokens of history, new messages and output",
         source: "Veeksha",
         samples: Samples::Request(Observation::total_tokens),
+        uses_token_counts: true,
         ..TOKENS
     },
     /// `num_reasoning_tokens`
@@ -112,6 +114,7 @@ metrics! {
         source: "the formula of vLLM's benchmark, for servers that send several tokens in a chunk; an \
             answer without a second token, or with a single chunk or read, has none instead of 0",
         samples: Samples::Request(Observation::tpot),
+        uses_token_counts: true,
         certification: Certification::Own,
         needs: Needs::TwoTokens,
         rank: Some(4),
@@ -215,6 +218,7 @@ metrics! {
             carries one token",
         source: "genai-perf divides the gap in the same way, and counts each chunk once",
         samples: Samples::TokenGaps,
+        uses_token_counts: true,
         certification: Certification::As(Metric::Tbc),
         needs: Needs::TwoTokens,
         ..LATENCY
@@ -264,6 +268,7 @@ metrics! {
         definition: "end to end latency / output tokens",
         source: "Veeksha; the normalised latency of the Orca paper (OSDI '22)",
         samples: Samples::Request(Observation::normalized_end_to_end),
+        uses_token_counts: true,
         certification: Certification::As(Metric::EndToEnd),
         ..LATENCY
     },
@@ -278,6 +283,7 @@ metrics! {
         definition: "output tokens / end to end latency, of one request",
         source: "Veeksha",
         samples: Samples::Request(Observation::output_throughput),
+        uses_token_counts: true,
         certification: Certification::As(Metric::EndToEnd),
         in_slices: true,
         charted: true,
@@ -327,6 +333,7 @@ metrics! {
             where the tokens of the chunks are not known",
         source: "etalon's code (`get_request_level_deadline_miss_rate`)",
         samples: Samples::Request(Observation::fluidity),
+        uses_token_counts: true,
         certification: Certification::As(Metric::Tbc),
         ..LATENCY
     },
@@ -343,6 +350,7 @@ metrics! {
             token counts once, however late it is",
         source: "etalon's documentation, which differs from its code",
         samples: Samples::Request(Observation::fluidity_tokens),
+        uses_token_counts: true,
         certification: Certification::As(Metric::Tbc),
         ..LATENCY
     },

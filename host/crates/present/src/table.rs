@@ -120,8 +120,7 @@ fn latencies(evaluation: &Evaluation, certificate: &Certificate) -> Section {
         }
         let thin = summary.p99_is_thin().then(|| format!("P99 of {}", summary.count));
         let disagreement = certificate
-            .bound(metric)
-            .and_then(|bound| bound.token_disagreement)
+            .token_disagreement(metric)
             .map(|differ| format!("token counts differ by {}", share(differ)));
         let notes: Vec<String> = thin.into_iter().chain(disagreement).collect();
         let note = (!notes.is_empty()).then(|| notes.join("; "));

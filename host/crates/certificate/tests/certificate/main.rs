@@ -143,18 +143,33 @@ fn counted_as(tokens: u32) -> Certificate {
 }
 
 #[test]
-fn marks_tpot_where_token_counts_disagree() {
-    assert_eq!(
-        counted_as(4).bound(Metric::Tpot).unwrap().token_disagreement,
-        None
-    );
+fn marks_every_metric_of_tokens_where_token_counts_disagree() {
+    assert_eq!(counted_as(4).token_disagreement, None);
+    assert_eq!(counted_as(4).json()["token_disagreement"], Value::Null);
     let other_tokenizer = counted_as(5);
-    let bound = other_tokenizer.bound(Metric::Tpot).unwrap();
-    assert_eq!(bound.token_disagreement, Some(0.25));
+    let marked: Vec<&str> = Metric::all()
+        .filter(|metric| other_tokenizer.token_disagreement(*metric) == Some(0.25))
+        .map(Metric::name)
+        .collect();
     assert_eq!(
-        other_tokenizer.bound(Metric::Ttfc).unwrap().token_disagreement,
-        None
+        marked,
+        [
+            "num_output_tokens",
+            "num_total_tokens",
+            "tpot",
+            "itl",
+            "normalized_end_to_end_latency",
+            "output_throughput",
+            "fluidity",
+            "fluidity_tokens",
+        ]
     );
+    let file = other_tokenizer.json();
+    assert_eq!(
+        file["token_disagreement"],
+        serde_json::json!({ "share": 0.25, "metrics": marked })
+    );
+    assert_eq!(file["bounds"]["ttfc"]["token_disagreement"], Value::Null);
     let finding = saying(&other_tokenizer, "token counts differ by 25 %");
     assert_eq!((finding.metric, finding.verdict), (None, Verdict::Valid));
     assert!(
@@ -620,6 +635,7 @@ fn the_file_is_strict_and_has_its_keys() {
             "host",
             "self_test",
             "thresholds",
+            "token_disagreement",
             "verdict"
         ]
     );
