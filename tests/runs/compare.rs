@@ -327,7 +327,7 @@ fn what_is_looked_at_can_be_chosen() {
     assert_eq!(names(&comparison), ["tbc", "ttfc"].map(String::from).into());
     let remarks = comparison["candidates"][0]["remarks"].to_string();
     // Four statistics of each, except the P99 of 160 times to first chunk, which needs 500.
-    assert!(remarks.contains("7 figures with a better side"), "{remarks}");
+    assert!(remarks.contains("7 values with a better side"), "{remarks}");
     let gated = [
         "--metrics",
         "ttfc, error_rate",

@@ -9,8 +9,8 @@ mod wanted;
 
 use serde_json::Value;
 use veeksha_compare::{
-    CandidateDecision, Comparison, Decision, FailIf, Invalid, Known, KnownKind, Options, Side, compare_cell,
-    join,
+    CandidateDecision, CompareOptions, CompareSide, Comparison, Decision, FailIf, Invalid, KnownKind,
+    KnownName, compare_cell, join,
 };
 use veeksha_metrics::Catalogue;
 use veeksha_model::{alters_display, printable};
@@ -36,7 +36,9 @@ pub(super) fn compare(args: &CompareArgs) -> Result<u8, Failure> {
         show::show(&comparison, args);
     }
     let decided = decision.as_ref();
-    files::write(args.json.as_deref(), || pretty(&comparison.json(decided)))?;
+    files::write(args.json.as_deref(), || {
+        pretty(&comparison.json(decided).map_err(Failure::internal)?)
+    })?;
     files::write(args.html.as_deref(), || Ok(comparison.html(decided)))?;
     files::write(args.junit.as_deref(), || {
         comparison.junit(decided).map_err(Failure::internal)
@@ -76,7 +78,7 @@ fn candidate_name(candidate: &CandidateDecision) -> String {
 fn compared(cells: &[Cell], fail_if: &mut Option<FailIf>, args: &CompareArgs) -> Result<Comparison, Failure> {
     let judged = fail_if.as_ref().map_or_else(Vec::new, FailIf::names);
     let mut wanted = Wanted::new(&args.metrics, &judged);
-    let options = Options {
+    let options = CompareOptions {
         confidence: args.confidence,
         seed: args.seed,
         smallest: (args.ignore_below > 0.0).then_some(args.ignore_below),
@@ -85,7 +87,7 @@ fn compared(cells: &[Cell], fail_if: &mut Option<FailIf>, args: &CompareArgs) ->
         } else {
             Invalid::NotComparable
         },
-        ..Options::default()
+        ..CompareOptions::default()
     };
     let mut comparisons = Vec::new();
     let mut is_checked = false;
@@ -117,10 +119,10 @@ fn compared(cells: &[Cell], fail_if: &mut Option<FailIf>, args: &CompareArgs) ->
     join(comparisons).ok_or_else(|| Failure::usage("the sweeps contain no run with a record"))
 }
 
-fn read_all(cell: &Cell, wanted: &mut Wanted) -> Result<Vec<Side>, Failure> {
+fn read_all(cell: &Cell, wanted: &mut Wanted) -> Result<Vec<CompareSide>, Failure> {
     let mut sides = Vec::new();
     for folders in &cell.sides {
-        let mut side = Side {
+        let mut side = CompareSide {
             label: folders.label.clone(),
             runs: Vec::new(),
         };
@@ -153,9 +155,9 @@ fn pretty(value: &Value) -> Result<String, Failure> {
 
 /// Returns the names that an expression may use: all built-in metrics, including those that these
 /// runs lack, and all metrics of the runs.
-fn known(sides: &[Side]) -> Vec<Known> {
+fn known(sides: &[CompareSide]) -> Vec<KnownName> {
     let catalogue = Catalogue::built_in();
-    let metrics = catalogue.iter().map(|info| Known {
+    let metrics = catalogue.iter().map(|info| KnownName {
         name: info.name.clone(),
         aliases: info
             .metric
@@ -167,15 +169,15 @@ fn known(sides: &[Side]) -> Vec<Known> {
         kind: KnownKind::Metric,
         range: info.range(),
     });
-    let figures = catalogue.figures().map(|figure| Known {
+    let figures = catalogue.figures().map(|figure| KnownName {
         name: figure.name.to_owned(),
         aliases: Vec::new(),
         unit: figure.unit.to_owned(),
-        kind: KnownKind::Figure,
+        kind: KnownKind::RunMetric,
         range: figure.metric.range(),
     });
-    let mut known: Vec<Known> = metrics.chain(figures).collect();
-    for seen in Known::of(sides) {
+    let mut known: Vec<KnownName> = metrics.chain(figures).collect();
+    for seen in KnownName::of(sides) {
         if !known.iter().any(|known| known.name == seen.name) {
             known.push(seen);
         }

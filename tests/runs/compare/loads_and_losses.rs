@@ -80,7 +80,7 @@ fn a_run_that_lost_its_slow_requests_is_not_better() {
         figure(&comparison, "goodput")["candidate"]["whole"]
     );
     assert!(
-        first_remark(&comparison).contains("are those of the survivors"),
+        first_remark(&comparison).contains("cover the survivors only"),
         "{}",
         first_remark(&comparison)
     );
@@ -102,7 +102,7 @@ fn rates_that_were_asked_for_are_no_merit() {
     assert_eq!(comparison["fail_if"]["candidates"][0]["outcome"], "undecided");
     assert_eq!(
         first_remark(&comparison),
-        "rate 60 was asked for 60 sessions/s and rate 30 for 30 sessions/s: how much there is of something in a second is what was asked for, so rates and counts are shown and not judged; latencies are those under these loads"
+        "the requested load of rate 60 is 60 sessions/s, that of rate 30 30 sessions/s: rates and counts follow the requested load and are not judged; latencies are those under these loads"
     );
     for name in [
         "requests_per_second",
@@ -130,7 +130,7 @@ fn rates_that_were_asked_for_are_no_merit() {
     assert_eq!(verdicts(&comparison, "requests_per_second"), ["better"]);
     assert_eq!(
         first_remark(&comparison),
-        "2 sessions was asked for 2 sessions at a time and 8 sessions for 8 sessions at a time: rates and latencies are those under these loads"
+        "the requested load of 2 sessions is 2 sessions at a time, that of 8 sessions 8 sessions at a time: rates and latencies are those under these loads"
     );
 }
 

@@ -6,10 +6,10 @@
 use veeksha_model::{printable, printable_lines};
 
 use crate::comparison::Comparison;
-use crate::fail_if::{Decision, Outcome};
+use crate::fail_if::{Decision, FailOutcome};
 use crate::junit::sentence;
-use crate::text::figure_text;
-use crate::verdict::Verdict;
+use crate::text::row_name;
+use crate::verdict::DifferenceVerdict;
 
 /// GitHub shows ten annotations of a kind per step; the table has the rest.
 const MOST: usize = 10;
@@ -31,9 +31,9 @@ impl Comparison {
                         &candidate.obstacles.join("\n"),
                     );
                 }
-                Some((decision, of)) if of.outcome != Outcome::Passes => {
+                Some((decision, of)) if of.outcome != FailOutcome::Passes => {
                     let what = match of.outcome {
-                        Outcome::Undecided => "cannot be decided",
+                        FailOutcome::Undecided => "is undecided",
                         _ => "fails",
                     };
                     let text = format!("{}\n{}", decision.expression, of.reasons.join("\n"));
@@ -41,22 +41,29 @@ impl Comparison {
                 }
                 _ => {}
             }
-            let worse = || candidate.rows.iter().filter(|row| row.verdict == Verdict::Worse);
+            let worse = || {
+                candidate
+                    .rows
+                    .iter()
+                    .filter(|row| row.verdict == DifferenceVerdict::Worse)
+            };
             for row in worse().take(MOST) {
-                let title = format!("{pair}: {} is worse", figure_text(row));
+                let title = format!("{pair}: {} is worse", row_name(row));
                 lines += &command("warning", &title, &sentence(row));
             }
-            let count = |verdict: Verdict| candidate.rows.iter().filter(|row| row.verdict == verdict).count();
+            let count = |verdict: DifferenceVerdict| {
+                candidate.rows.iter().filter(|row| row.verdict == verdict).count()
+            };
             let summary = if candidate.obstacles.is_empty() {
-                let survivors = match count(Verdict::SurvivorsOnly) {
+                let survivors = match count(DifferenceVerdict::SurvivorsOnly) {
                     0 => String::new(),
-                    survivors => format!("{survivors} known of the survivors only, "),
+                    survivors => format!("{survivors} known for the survivors only, "),
                 };
                 format!(
-                    "{} worse, {} better, {survivors}{} without a difference, of {} figures",
+                    "{} worse, {} better, {survivors}{} without a difference, of {} values",
                     worse().count(),
-                    count(Verdict::Better),
-                    count(Verdict::NoDifference),
+                    count(DifferenceVerdict::Better),
+                    count(DifferenceVerdict::NoDifference),
                     candidate.rows.len()
                 )
             } else {
@@ -93,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_in_a_text_is_taken_for_a_command() {
+    fn escapes_workflow_commands() {
         let line = command("error", "a:b,c%\n::x\u{1b}[m", "50%: a,\n::error::no\u{202e}");
         assert_eq!(
             line,

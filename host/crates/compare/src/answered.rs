@@ -12,13 +12,14 @@ use veeksha_stats::share;
 
 use crate::effect::Variance;
 use crate::input::RunData;
-use crate::measured::Subject;
-use crate::options::Options;
-use crate::row::Row;
+use crate::measured::Population;
+use crate::options::CompareOptions;
+use crate::remark::{LostRequests, Remark};
+use crate::request_share::RequestShare;
+use crate::row::ComparisonRow;
 use crate::statistic::Statistic;
 use crate::student::two_sided;
-use crate::verdict::Verdict;
-use crate::whole_run::Counted;
+use crate::verdict::DifferenceVerdict;
 
 /// Answered shares that differ by no more than this are equal, unless a metric covers fewer
 /// requests.
@@ -35,17 +36,17 @@ const ROUNDING: f64 = 1e-9;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answered {
     /// Counts of the baseline.
-    pub baseline: Counted,
+    pub baseline: RequestShare,
     /// Counts of the candidate.
-    pub candidate: Counted,
+    pub candidate: RequestShare,
 }
 
 impl Answered {
     /// Returns the counts; `None` if a run lacks them or had no requests.
     pub(crate) fn of(baseline: &[&RunData], candidate: &[&RunData]) -> Option<Answered> {
-        let of_side = |runs: &[&RunData]| -> Option<Counted> {
-            let counts: Option<Vec<Counted>> = runs.iter().map(|run| run.answered).collect();
-            let all = counts?.into_iter().reduce(Counted::and);
+        let of_side = |runs: &[&RunData]| -> Option<RequestShare> {
+            let counts: Option<Vec<RequestShare>> = runs.iter().map(|run| run.answered).collect();
+            let all = counts?.into_iter().reduce(RequestShare::and);
             all.filter(|all| all.whole > 0)
         };
         Some(Answered {
@@ -77,7 +78,7 @@ impl Answered {
 
     /// Returns true if the lost shares differ significantly, like two shares of independent
     /// requests.
-    fn differ_by_more_than_chance(&self, options: &Options) -> bool {
+    fn differ_by_more_than_chance(&self, options: &CompareOptions) -> bool {
         let error = self.baseline.variance().zip(self.candidate.variance());
         error.is_some_and(|(one, other)| {
             let Variance { variance, freedom } = one.with(other);
@@ -90,32 +91,38 @@ impl Answered {
     /// A verdict in favor of the side that lost more is doubted for any relevant difference of the
     /// losses. "No difference" is doubted only if the losses differ significantly: otherwise it
     /// would be doubted wherever one request in a hundred fails on both sides.
-    pub(crate) fn doubt(&self, row: &Row, subject: Subject, verdict: Verdict, options: &Options) -> bool {
-        let is_of_answers = subject == Subject::Answers && row.better != Better::Neither;
+    pub(crate) fn doubt(
+        &self,
+        row: &ComparisonRow,
+        subject: Population,
+        verdict: DifferenceVerdict,
+        options: &CompareOptions,
+    ) -> bool {
+        let is_of_answers = subject == Population::Answers && row.better != Better::Neither;
         if !is_of_answers || !self.differ_for(row.statistic) {
             return false;
         }
         match verdict {
-            Verdict::Better | Verdict::Worse | Verdict::TooFewRuns => {
+            DifferenceVerdict::Better | DifferenceVerdict::Worse | DifferenceVerdict::TooFewRuns => {
                 let looks_better = match verdict {
-                    Verdict::TooFewRuns => row.tends(Verdict::Better),
-                    judged => judged == Verdict::Better,
+                    DifferenceVerdict::TooFewRuns => row.tends(DifferenceVerdict::Better),
+                    judged => judged == DifferenceVerdict::Better,
                 };
                 looks_better == self.candidate_lost_more()
             }
-            Verdict::NoDifference | Verdict::TooSmall | Verdict::WithinClientError => {
-                self.differ_by_more_than_chance(options)
-            }
+            DifferenceVerdict::NoDifference
+            | DifferenceVerdict::TooSmall
+            | DifferenceVerdict::WithinClientError => self.differ_by_more_than_chance(options),
             _ => false,
         }
     }
 
     /// Returns true if a metric of the survivors may truly have this verdict. The side that lost
     /// less cannot be worse unless it looks worse.
-    pub(crate) fn may_be(&self, verdict: Verdict, row: &Row) -> bool {
+    pub(crate) fn may_be(&self, verdict: DifferenceVerdict, row: &ComparisonRow) -> bool {
         match verdict {
-            Verdict::Worse => self.candidate_lost_more() || row.tends(verdict),
-            Verdict::Better => !self.candidate_lost_more() || row.tends(verdict),
+            DifferenceVerdict::Worse => self.candidate_lost_more() || row.tends(verdict),
+            DifferenceVerdict::Better => !self.candidate_lost_more() || row.tends(verdict),
             _ => false,
         }
     }
@@ -130,22 +137,23 @@ impl Answered {
     }
 
     /// Returns the remark on sides with different shares of lost requests.
-    pub(crate) fn remark(&self, baseline: &str, candidate: &str, rows: &[Row]) -> Option<String> {
-        let is_doubted = rows.iter().any(|row| row.verdict == Verdict::SurvivorsOnly);
+    pub(crate) fn remark(&self, baseline: &str, candidate: &str, rows: &[ComparisonRow]) -> Option<Remark> {
+        let is_doubted = rows
+            .iter()
+            .any(|row| row.verdict == DifferenceVerdict::SurvivorsOnly);
         if !is_doubted && !self.differ_for(Statistic::Value) {
             return None;
         }
-        let [of_baseline, of_candidate] = [self.baseline, self.candidate]
-            .map(|of| format!("{} of {} ({})", of.part, of.whole, share(of.share())));
         let loser = if self.candidate_lost_more() {
             candidate
         } else {
             baseline
         };
-        Some(format!(
-            "of the requests that were due {baseline} answered {of_baseline} and {candidate} {of_candidate}: latencies, and whatever else is known of answered requests only, \
-             are those of the survivors, and the slowest requests may be among the lost; so {loser} is not called better by them"
-        ))
+        Some(Remark::LostRequests(LostRequests {
+            baseline: (baseline.to_owned(), self.baseline),
+            candidate: (candidate.to_owned(), self.candidate),
+            loser: loser.to_owned(),
+        }))
     }
 }
 
@@ -154,7 +162,7 @@ mod tests {
     use super::*;
 
     fn of(baseline: (u64, u64), candidate: (u64, u64)) -> Answered {
-        let counted = |(part, whole)| Counted { part, whole };
+        let counted = |(part, whole)| RequestShare { part, whole };
         Answered {
             baseline: counted(baseline),
             candidate: counted(candidate),
@@ -164,7 +172,7 @@ mod tests {
     /// The limit is a point, or half of the samples beyond the percentile if that is less: 5 % for
     /// P90 and 0.5 % for P99, so that the point applies to P90.
     #[test]
-    fn losses_matter_from_a_point_on_or_half_of_what_lies_beyond() {
+    fn losses_matter_above_a_point_or_half_of_the_samples_beyond_a_percentile() {
         let percentile = |percent| Statistic::OfSamples(Aggregate::Percentile(percent));
         let mean = Statistic::OfSamples(Aggregate::Mean);
         let lost = |lost: u64| of((1000, 1000), (1000 - lost, 1000));
@@ -187,7 +195,7 @@ mod tests {
     /// 0.0381, so that 4/60 are 1.75 errors (p = 0.08), and 5/60 are 2.04 of 0.0408 (p = 0.04).
     #[test]
     fn few_losses_may_be_chance() {
-        let options = Options::default();
+        let options = CompareOptions::default();
         assert!(!of((60, 60), (56, 60)).differ_by_more_than_chance(&options));
         assert!(of((60, 60), (55, 60)).differ_by_more_than_chance(&options));
         assert!(of((55, 60), (60, 60)).differ_by_more_than_chance(&options));

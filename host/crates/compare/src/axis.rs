@@ -1,6 +1,6 @@
 //! Axis of a forest plot: positions of changes, and ticks.
 
-use crate::effect::Scale;
+use crate::effect::ComparisonScale;
 use crate::text::{points_text, relative_text};
 
 /// Maximum extent of the axis beyond the furthest estimates, in logarithms and in shares; longer
@@ -16,15 +16,15 @@ const FACTORS: [f64; 11] = [2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1e3
 /// Mapping from changes to positions from 0 to 1. Ratios are placed by their logarithms: factors 2
 /// and 1/2 are equally far from no change.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Axis {
-    scale: Scale,
+pub(crate) struct ForestAxis {
+    scale: ComparisonScale,
     low: f64,
     high: f64,
 }
 
 /// A tick.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Tick {
+pub(crate) struct AxisTick {
     /// Position, from 0 to 1.
     pub(crate) at: f64,
     pub(crate) label: String,
@@ -32,13 +32,13 @@ pub(crate) struct Tick {
     pub(crate) is_zero: bool,
 }
 
-impl Axis {
+impl ForestAxis {
     /// Creates an axis for changes with their intervals: relative ones (0.1 is 10 % more), or
     /// differences of shares.
-    pub(crate) fn new(scale: Scale, changes: &[(f64, (f64, f64))]) -> Axis {
+    pub(crate) fn new(scale: ComparisonScale, changes: &[(f64, (f64, f64))]) -> ForestAxis {
         let beyond = match scale {
-            Scale::Ratio => BEYOND[0],
-            Scale::Difference => BEYOND[1],
+            ComparisonScale::Ratio => BEYOND[0],
+            ComparisonScale::Difference => BEYOND[1],
         };
         let place = |change: f64| along(scale, change);
         let estimates = || changes.iter().map(|(change, _)| place(*change)).chain([0.0]);
@@ -54,7 +54,7 @@ impl Axis {
             .fold(0.02, f64::max);
         let (low, high) = (low.max(nearest), high.min(furthest));
         let margin = 0.04 * (high - low);
-        Axis {
+        ForestAxis {
             scale,
             low: low - margin,
             high: high + margin,
@@ -76,8 +76,9 @@ impl Axis {
     }
 
     /// Returns ticks at round numbers including no change, from left to right.
-    pub(crate) fn ticks(&self) -> Vec<Tick> {
-        let is_wide = self.scale == Scale::Ratio && self.high.max(-self.low) > std::f64::consts::LN_2;
+    pub(crate) fn ticks(&self) -> Vec<AxisTick> {
+        let is_wide =
+            self.scale == ComparisonScale::Ratio && self.high.max(-self.low) > std::f64::consts::LN_2;
         let changes = if is_wide { factors() } else { self.steps() };
         let mut ticks = vec![self.tick(0.0)];
         // From the middle outwards, so that ticks near no change survive in a narrow plot.
@@ -92,15 +93,17 @@ impl Axis {
         ticks
     }
 
-    fn tick(&self, change: f64) -> Tick {
+    fn tick(&self, change: f64) -> AxisTick {
         let label = match self.scale {
             _ if change == 0.0 => "no change".to_owned(),
-            Scale::Difference => points_text(change),
-            Scale::Ratio if change >= 1.0 => format!("×{}", veeksha_stats::number(1.0 + change)),
-            Scale::Ratio if change <= -0.5 => format!("÷{}", veeksha_stats::number(1.0 / (1.0 + change))),
-            Scale::Ratio => relative_text(change),
+            ComparisonScale::Difference => points_text(change),
+            ComparisonScale::Ratio if change >= 1.0 => format!("×{}", veeksha_stats::number(1.0 + change)),
+            ComparisonScale::Ratio if change <= -0.5 => {
+                format!("÷{}", veeksha_stats::number(1.0 / (1.0 + change)))
+            }
+            ComparisonScale::Ratio => relative_text(change),
         };
-        Tick {
+        AxisTick {
             at: self.at(change),
             label,
             is_zero: change == 0.0,
@@ -129,10 +132,10 @@ fn factors() -> Vec<f64> {
         .collect()
 }
 
-fn along(scale: Scale, change: f64) -> f64 {
+fn along(scale: ComparisonScale, change: f64) -> f64 {
     match scale {
-        Scale::Ratio => change.max(-1.0 + 1e-12).ln_1p(),
-        Scale::Difference => change,
+        ComparisonScale::Ratio => change.max(-1.0 + 1e-12).ln_1p(),
+        ComparisonScale::Difference => change,
     }
 }
 
@@ -140,13 +143,16 @@ fn along(scale: Scale, change: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn labels(axis: &Axis) -> Vec<String> {
+    fn labels(axis: &ForestAxis) -> Vec<String> {
         axis.ticks().into_iter().map(|tick| tick.label).collect()
     }
 
     #[test]
     fn small_changes_have_ticks_in_percent() {
-        let axis = Axis::new(Scale::Ratio, &[(0.1, (0.05, 0.15)), (-0.08, (-0.12, -0.02))]);
+        let axis = ForestAxis::new(
+            ComparisonScale::Ratio,
+            &[(0.1, (0.05, 0.15)), (-0.08, (-0.12, -0.02))],
+        );
         assert_eq!(
             labels(&axis),
             ["-10 %", "-5 %", "no change", "+5 %", "+10 %", "+15 %"]
@@ -154,8 +160,11 @@ mod tests {
     }
 
     #[test]
-    fn twice_and_half_are_equally_far() {
-        let axis = Axis::new(Scale::Ratio, &[(3.0, (2.0, 9.0)), (-0.75, (-0.9, -0.6))]);
+    fn axis_is_symmetric_for_twice_and_half() {
+        let axis = ForestAxis::new(
+            ComparisonScale::Ratio,
+            &[(3.0, (2.0, 9.0)), (-0.75, (-0.9, -0.6))],
+        );
         let (zero, twice, half) = (axis.at(0.0), axis.at(1.0), axis.at(-0.5));
         assert!((twice - zero - (zero - half)).abs() < 1e-12);
         let labels = labels(&axis);
@@ -165,8 +174,11 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_without_end_does_not_squeeze_the_others() {
-        let axis = Axis::new(Scale::Ratio, &[(0.1, (0.05, 0.15)), (0.5, (-0.9, 1e30))]);
+    fn infinite_interval_does_not_dominate_the_axis() {
+        let axis = ForestAxis::new(
+            ComparisonScale::Ratio,
+            &[(0.1, (0.05, 0.15)), (0.5, (-0.9, 1e30))],
+        );
         assert!(axis.cuts(1e30) && !axis.cuts(0.5) && axis.at(1e30) == 1.0);
         assert!(axis.at(0.15) - axis.at(0.05) > 0.01);
         assert!(axis.ticks().iter().all(|tick| (0.0..=1.0).contains(&tick.at)));
@@ -174,7 +186,7 @@ mod tests {
 
     #[test]
     fn shares_have_ticks_in_points() {
-        let axis = Axis::new(Scale::Difference, &[(0.03, (0.01, 0.05))]);
+        let axis = ForestAxis::new(ComparisonScale::Difference, &[(0.03, (0.01, 0.05))]);
         assert!(
             labels(&axis).contains(&"+2 points".to_owned()),
             "{:?}",

@@ -2,8 +2,8 @@
 
 use veeksha_model::Nanos;
 
-use crate::series::{Entry, Series};
-use crate::timed_samples::Sample;
+use crate::sample::TimedSample;
+use crate::series::{Series, SeriesEntry};
 
 /// Maximum number of cells.
 const CELLS: usize = 256;
@@ -49,7 +49,7 @@ pub(crate) struct Binned {
     origins: u64,
     /// Key of the last sample.
     last: Option<u64>,
-    cells: Vec<Cell>,
+    cells: Vec<TimeCell>,
 }
 
 /// Dimension along which cells are formed.
@@ -63,7 +63,7 @@ enum Along {
 
 /// An interval of time.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Cell {
+struct TimeCell {
     /// Weight per column; columns beyond the end are empty.
     weights: Vec<f64>,
     /// Weighted sum of values.
@@ -72,7 +72,7 @@ struct Cell {
 
 impl Binned {
     /// Creates the storage; `first` determines the dimension.
-    pub(crate) fn new(first: &[Sample]) -> Self {
+    pub(crate) fn new(first: &[TimedSample]) -> Self {
         let along = along(first);
         Binned {
             along,
@@ -90,8 +90,8 @@ impl Binned {
         }
     }
 
-    pub(crate) fn push(&mut self, sample: Sample) {
-        let Sample {
+    pub(crate) fn push(&mut self, sample: TimedSample) {
+        let TimedSample {
             at,
             value,
             weight,
@@ -115,7 +115,7 @@ impl Binned {
         }
         let place = (way >> self.length) as usize;
         if place >= self.cells.len() {
-            self.cells.resize_with(place + 1, Cell::default);
+            self.cells.resize_with(place + 1, TimeCell::default);
         }
         let columns = self.page_count << self.fineness;
         let cell = &mut self.cells[place];
@@ -184,7 +184,7 @@ impl Binned {
         for (place, cell) in cells.iter().enumerate() {
             for (column, weight) in cell.weights.iter().enumerate() {
                 if *weight > 0.0 {
-                    entries.push(Entry {
+                    entries.push(SeriesEntry {
                         value: self.sums[column] / totals[column],
                         weight: *weight,
                         cell: place as u32,
@@ -205,7 +205,7 @@ impl Binned {
 }
 
 /// Chooses time, unless nearly all samples have one instant or a few.
-fn along(first: &[Sample]) -> Along {
+fn along(first: &[TimedSample]) -> Along {
     let instants = || first.iter().map(|sample| sample.at);
     let (from, to) = (instants().min().unwrap_or(0), instants().max().unwrap_or(0));
     let width = (to - from) / CELLS as u64 + 1;
@@ -218,8 +218,8 @@ fn along(first: &[Sample]) -> Along {
     }
 }
 
-impl Cell {
-    fn merge(&mut self, other: Cell) {
+impl TimeCell {
+    fn merge(&mut self, other: TimeCell) {
         if other.weights.len() > self.weights.len() {
             self.weights.resize(other.weights.len(), 0.0);
         }
@@ -239,8 +239,8 @@ fn within_page(bits: u64, fineness: u32) -> u64 {
 mod tests {
     use super::*;
 
-    fn sample(at: u64, value: f64, weight: f64) -> Sample {
-        Sample {
+    fn sample(at: u64, value: f64, weight: f64) -> TimedSample {
+        TimedSample {
             at,
             value,
             weight,
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn cells_double_their_length_with_the_run() {
         // Ten seconds: 2^20 ns × 256 = 0.27 s, doubled six times gives 17 s.
-        let samples: Vec<Sample> = (0..1000)
+        let samples: Vec<TimedSample> = (0..1000)
             .map(|i| sample(5_000_000_000 + i * 10_000_000, 1.0, 1.0))
             .collect();
         let mut binned = Binned::new(&samples);
@@ -267,8 +267,8 @@ mod tests {
     }
 
     #[test]
-    fn samples_of_one_instant_go_into_cells_as_they_come() {
-        let samples: Vec<Sample> = (0..1000).map(|i| sample(7, f64::from(i), 1.0)).collect();
+    fn samples_of_one_instant_fill_cells_in_order() {
+        let samples: Vec<TimedSample> = (0..1000).map(|i| sample(7, f64::from(i), 1.0)).collect();
         let mut binned = Binned::new(&samples);
         samples.into_iter().for_each(|sample| binned.push(sample));
         // Four to a cell.
@@ -277,9 +277,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_of_one_request_lies_in_one_cell() {
+    fn samples_of_one_request_share_a_cell() {
         // 500 requests of one instant, each of 3 samples.
-        let of = |i: u64| Sample {
+        let of = |i: u64| TimedSample {
             key: Some(i / 3),
             ..sample(7, (i / 3) as f64, 1.0)
         };
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn wider_columns_keep_every_weight_and_every_sum() {
+    fn wider_columns_preserve_weights_and_sums() {
         let mut binned = Binned::new(&[]);
         // 40 octaves do not fit at the finest: 32 pages of 512 columns are 16,384.
         for octave in 0..40 {

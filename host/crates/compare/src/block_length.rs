@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_depend_on_time_gets_short_blocks() {
+    fn independent_samples_get_short_blocks() {
         let lengths: usize = (0..20)
             .map(|seed| block_length(&autoregressive(0.0, 256, seed)))
             .sum();

@@ -2,8 +2,8 @@
 
 use veeksha_stats::RandomStream;
 
-use crate::effect::{Scale, Variance};
-use crate::resample::{Blocks, Drawn, Moments, influence};
+use crate::effect::{ComparisonScale, Variance};
+use crate::resample::{Blocks, DrawnStatistic, RunningVariance, influence};
 use crate::series::Series;
 use crate::statistic::Resampled;
 
@@ -20,10 +20,10 @@ pub(crate) struct Chance {
 
 impl Chance {
     /// Returns the variance on a scale.
-    pub(crate) fn on(&self, scale: Scale) -> Option<Variance> {
+    pub(crate) fn on(&self, scale: ComparisonScale) -> Option<Variance> {
         let variance = match scale {
-            Scale::Difference => Some(self.variance),
-            Scale::Ratio => self.of_logarithm,
+            ComparisonScale::Difference => Some(self.variance),
+            ComparisonScale::Ratio => self.of_logarithm,
         };
         variance.map(|variance| Variance {
             variance,
@@ -45,11 +45,11 @@ pub(crate) fn chance(
     resamples: usize,
     stream: RandomStream,
 ) -> Option<Chance> {
-    let statistic = Drawn::new(series, of)?;
+    let statistic = DrawnStatistic::new(series, of)?;
     let blocks = Blocks::new(&influence(series, of))?;
     let mut draws = stream.draws();
     let mut times = Vec::new();
-    let (mut moments, mut logarithms) = (Moments::default(), Moments::default());
+    let (mut moments, mut logarithms) = (RunningVariance::default(), RunningVariance::default());
     let mut has_logarithms = true;
     for _ in 0..resamples {
         blocks.draw(&mut draws, &mut times);
@@ -72,11 +72,11 @@ pub(crate) fn chance(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sample::TimedSample;
     use crate::student::reach;
-    use crate::timed_samples::Sample;
 
     fn series(values: impl Iterator<Item = f64>) -> Series {
-        let sample = |(place, value): (usize, f64)| Sample {
+        let sample = |(place, value): (usize, f64)| TimedSample {
             at: place as u64,
             value,
             weight: 1.0,
@@ -92,7 +92,7 @@ mod tests {
     /// Independent samples: the variance of a mean is that of a sample ÷ n; for normal samples,
     /// that of a median is π/2 times as large.
     #[test]
-    fn independent_samples_have_the_variances_of_the_book() {
+    fn independent_samples_have_the_textbook_variance() {
         let mut draws = RandomStream::new(1, 0, "normal").draws();
         let n = 20_000;
         let values: Vec<f64> = (0..n).map(|_| 10.0 + draws.normal()).collect();
@@ -116,16 +116,16 @@ mod tests {
             let Chance {
                 variance, freedom, ..
             } = chance(series, of, 150, stream()).unwrap();
-            let value = Drawn::new(series, of).unwrap().value;
+            let value = DrawnStatistic::new(series, of).unwrap().value;
             (value - truth).abs() <= reach(0.95, freedom) * variance.sqrt()
         };
         let (mut in_time, mut shuffled) = (0, 0);
         for seed in 0..seeds {
             let mut draws = RandomStream::new(seed, 0, "coverage").draws();
             let mut value = draws.normal();
-            let mut samples: Vec<Sample> = (0..1500)
+            let mut samples: Vec<TimedSample> = (0..1500)
                 .map(|at| {
-                    let sample = Sample {
+                    let sample = TimedSample {
                         at,
                         value,
                         weight: 1.0,
@@ -148,14 +148,14 @@ mod tests {
     /// Φ(1.96 / 3) - 1 = 49 %. Blocks in time contain it in about 95 %: for 300 series, three
     /// binomial standard errors are 3.8 %.
     #[test]
-    fn blocks_in_time_hold_the_truth_and_single_samples_do_not() {
+    fn block_bootstrap_covers_the_truth_of_correlated_samples() {
         let (blocks, singly) = coverage(0.8, Resampled::Mean, 0.0, 300);
         assert!((0.912..=0.988).contains(&blocks), "{blocks}");
         assert!((singly - 0.487).abs() < 0.09, "{singly}");
     }
 
     #[test]
-    fn a_quantile_of_series_that_depend_on_time_is_held_too() {
+    fn block_bootstrap_covers_quantiles_of_correlated_samples() {
         // The normal distribution's 90 % quantile.
         let (blocks, singly) = coverage(0.8, Resampled::Quantile(0.9), 1.2816, 200);
         assert!((0.904..=0.996).contains(&blocks), "{blocks}");
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_nothing_has_no_logarithm() {
+    fn values_that_may_be_zero_have_no_logarithm() {
         let mostly_nothing = series((0..1000).map(|place| if place % 100 == 0 { 1.0 } else { 0.0 }));
         let median = chance(&mostly_nothing, Resampled::Quantile(0.5), 100, stream()).unwrap();
         assert_eq!(median.of_logarithm, None);

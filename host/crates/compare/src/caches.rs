@@ -1,17 +1,16 @@
 //! Remark on different states of the server's prefix cache: such runs are not repeats, even with
 //! the same requests.
 
-use veeksha_stats::share;
-
-use crate::input::{RunData, Side};
+use crate::input::{CompareSide, RunData};
+use crate::remark::Remark;
 
 /// Cached shares of prompt tokens that differ by no more than this are equal, because of evicted
 /// blocks and requests that overtake one another.
 const ALIKE: f64 = 0.01;
 
 /// Returns the remark on runs with different shares of cached prompt tokens.
-pub(crate) fn remark(baseline: &Side, candidate: &Side) -> Option<String> {
-    let ends = |side: &Side| {
+pub(crate) fn remark(baseline: &CompareSide, candidate: &CompareSide) -> Option<Remark> {
+    let ends = |side: &CompareSide| {
         let shares = || side.runs.iter().filter_map(cached);
         Some((shares().reduce(f64::min)?, shares().reduce(f64::max)?))
     };
@@ -22,20 +21,10 @@ pub(crate) fn remark(baseline: &Side, candidate: &Side) -> Option<String> {
     if most - least <= ALIKE {
         return None;
     }
-    let of = |side: &Side, ends: Option<(f64, f64)>| {
-        let shares = match ends {
-            None => "an unknown share".to_owned(),
-            Some((least, most)) if least == most => share(most),
-            Some((least, most)) => format!("{} to {}", share(least), share(most)),
-        };
-        format!("{shares} of the prompt tokens of {}", side.label)
-    };
-    Some(format!(
-        "the server had {} and {} in its prefix cache: what is cached costs next to no prefill, so a run that finds the cache warm is no repeat of one that finds it cold; \
-         empty the cache before each run, or restart the server",
-        of(baseline, a),
-        of(candidate, b)
-    ))
+    Some(Remark::CacheStates([
+        (baseline.label.clone(), a),
+        (candidate.label.clone(), b),
+    ]))
 }
 
 fn cached(run: &RunData) -> Option<f64> {
@@ -46,29 +35,31 @@ fn cached(run: &RunData) -> Option<f64> {
 mod tests {
     use super::*;
 
-    fn side(label: &str, shares: &[Option<f64>]) -> Side {
+    fn side(label: &str, shares: &[Option<f64>]) -> CompareSide {
         let run = |share: &Option<f64>| RunData {
             cached_share: *share,
             ..RunData::default()
         };
-        Side {
+        CompareSide {
             label: label.into(),
             runs: shares.iter().map(run).collect(),
         }
     }
 
     #[test]
-    fn caches_in_different_states_are_told_between_and_within_sides() {
-        let said = |a: &[Option<f64>], b: &[Option<f64>]| remark(&side("A", a), &side("B", b));
+    fn different_cache_states_are_reported_between_and_within_sides() {
+        let text = |a: &[Option<f64>], b: &[Option<f64>]| {
+            remark(&side("A", a), &side("B", b)).map(|remark| remark.to_string())
+        };
         let cold = Some(0.02);
-        let between = said(&[cold], &[Some(0.945)]).unwrap_or_default();
+        let between = text(&[cold], &[Some(0.945)]).unwrap_or_default();
         assert!(
             between.starts_with(
                 "the server had 2 % of the prompt tokens of A and 94.5 % of the prompt tokens of B in its prefix cache: "
             ),
             "{between}"
         );
-        let within = said(&[cold, Some(0.9), Some(0.95)], &[None]).unwrap_or_default();
+        let within = text(&[cold, Some(0.9), Some(0.95)], &[None]).unwrap_or_default();
         assert!(
             within.contains(
                 "2 % to 95 % of the prompt tokens of A and an unknown share of the prompt tokens of B"
@@ -76,8 +67,8 @@ mod tests {
             "{within}"
         );
         // One percentage point, not one percent of the share.
-        assert_eq!(said(&[Some(0.02), Some(0.029)], &[Some(0.025)]), None);
-        assert_eq!(said(&[Some(0.9)], &[None]), None);
-        assert_eq!(said(&[None], &[None]), None);
+        assert_eq!(text(&[Some(0.02), Some(0.029)], &[Some(0.025)]), None);
+        assert_eq!(text(&[Some(0.9)], &[None]), None);
+        assert_eq!(text(&[None], &[None]), None);
     }
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use veeksha_model::Nanos;
 
-use crate::input::{MetricData, RunData, Side, Trust, Validity};
+use crate::input::{CompareSide, MetricData, RunData, Trust, Validity};
 use crate::options::Invalid;
+use crate::remark::{Remark, first_sessions};
 use crate::{caches, copies};
 
 /// A setting that differs between the sides.
@@ -20,12 +21,12 @@ pub struct SettingDifference {
 }
 
 /// Findings about two sides, independent of their metrics.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Comparability {
     /// Reasons why the sides are not comparable.
     pub(crate) obstacles: Vec<String>,
     /// Remarks for the reader.
-    pub(crate) remarks: Vec<String>,
+    pub(crate) remarks: Vec<Remark>,
     /// Findings of certificates about single metrics of each run, with reasons.
     pub(crate) details: Vec<String>,
     /// True if all runs are known to have done the same work, as far as they overlap.
@@ -35,7 +36,11 @@ pub(crate) struct Comparability {
 /// Relative difference of windows above which a remark is made.
 const SIMILAR: f64 = 0.1;
 
-pub(crate) fn comparability(baseline: &Side, candidate: &Side, invalid: Invalid) -> Comparability {
+pub(crate) fn comparability(
+    baseline: &CompareSide,
+    candidate: &CompareSide,
+    invalid: Invalid,
+) -> Comparability {
     let mut found = Comparability {
         same_work: true,
         ..Comparability::default()
@@ -44,23 +49,20 @@ pub(crate) fn comparability(baseline: &Side, candidate: &Side, invalid: Invalid)
     let others = || baseline.runs.iter().skip(1).chain(&candidate.runs);
     for run in others() {
         let work = same_work(reference, run);
-        found.same_work &= matches!(work, Work::Same { .. });
+        found.same_work &= matches!(work, WorkComparison::Same { .. });
         match work {
-            Work::Same { sessions, more } => {
+            WorkComparison::Same { sessions, more } => {
                 if let Some(more) = more {
-                    found.remarks.push(format!(
-                        "{} and {} want the same of {}; {more} goes on after that",
-                        reference.label,
-                        run.label,
-                        first_of("their", sessions)
-                    ));
+                    found.remarks.push(Remark::LongerWorkload {
+                        runs: [reference.label.clone(), run.label.clone()],
+                        sessions,
+                        longer: more,
+                    });
                 }
             }
-            Work::Different(why) => found.obstacles.push(why),
-            Work::Unknown(whose) => {
-                let remark = format!(
-                    "whether the runs did the same work is not known: {whose} has no workload digest"
-                );
+            WorkComparison::Different(why) => found.obstacles.push(why),
+            WorkComparison::Unknown(whose) => {
+                let remark = Remark::UnknownWorkload { run: whose };
                 if !found.remarks.contains(&remark) {
                     found.remarks.push(remark);
                 }
@@ -72,10 +74,10 @@ pub(crate) fn comparability(baseline: &Side, candidate: &Side, invalid: Invalid)
         trust(run, invalid, &mut found);
         let dropped: u64 = run.metrics.iter().map(|metric| metric.samples.dropped()).sum();
         if dropped > 0 {
-            found.remarks.push(format!(
-                "values of {} that are no numbers were left out: {dropped}",
-                run.label
-            ));
+            found.remarks.push(Remark::DroppedValues {
+                run: run.label.clone(),
+                count: dropped,
+            });
         }
     }
     certificates(baseline, candidate, &mut found);
@@ -85,8 +87,8 @@ pub(crate) fn comparability(baseline: &Side, candidate: &Side, invalid: Invalid)
 }
 
 /// Returns the remark on runs of different length.
-fn lengths(baseline: &Side, candidate: &Side) -> Option<String> {
-    let ends = |side: &Side| -> Option<(Nanos, Nanos)> {
+fn lengths(baseline: &CompareSide, candidate: &CompareSide) -> Option<Remark> {
+    let ends = |side: &CompareSide| -> Option<(Nanos, Nanos)> {
         let lengths = || side.runs.iter().filter_map(length);
         Some((lengths().min()?, lengths().max()?))
     };
@@ -95,27 +97,16 @@ fn lengths(baseline: &Side, candidate: &Side) -> Option<String> {
     if (longest - shortest) as f64 <= SIMILAR * longest as f64 {
         return None;
     }
-    let text = |(shortest, longest): (Nanos, Nanos)| {
-        let [shortest, longest] =
-            [shortest, longest].map(|nanos| veeksha_stats::duration(nanos as f64 / 1e9));
-        if shortest == longest {
-            longest
-        } else {
-            format!("{shortest} to {longest}")
-        }
+    let seconds = |nanos: Nanos| nanos as f64 / 1e9;
+    let of = |side: &CompareSide, (shortest, longest): (Nanos, Nanos)| {
+        (side.label.clone(), seconds(shortest), seconds(longest))
     };
-    Some(format!(
-        "from the first request to the end of the last answer {} lasted {}, {} {}",
-        baseline.label,
-        text(a),
-        candidate.label,
-        text(b)
-    ))
+    Some(Remark::DifferentLengths([of(baseline, a), of(candidate, b)]))
 }
 
 /// Collects the findings of certificates about single metrics: one remark per metric, and the runs
 /// in the details.
-fn certificates(baseline: &Side, candidate: &Side, found: &mut Comparability) {
+fn certificates(baseline: &CompareSide, candidate: &CompareSide, found: &mut Comparability) {
     let sides = [baseline, candidate];
     let mut called: Vec<(&str, Validity)> = Vec::new();
     for metric in sides
@@ -130,26 +121,29 @@ fn certificates(baseline: &Side, candidate: &Side, found: &mut Comparability) {
     }
     for (name, validity) in called {
         let is_meant = |metric: &&MetricData| metric.name == name && metric.trust.validity == validity;
-        let of_side = |side: &Side| -> Vec<String> {
+        let of_side = |side: &CompareSide| -> Vec<String> {
             let finding = |run: &RunData| {
                 let metric = run.metrics.iter().find(is_meant)?;
-                let said = format!("{name} of {} is {}", run.label, validity.name());
-                Some(said + &because(&metric.trust))
+                let text = format!("{name} of {} is {}", run.label, validity.name());
+                Some(text + &because(&metric.trust))
             };
             side.runs.iter().filter_map(finding).collect()
         };
         let of_sides = sides.map(of_side);
-        let in_side = |(side, findings): (&&Side, &Vec<String>)| match (findings.len(), side.runs.len()) {
-            (0, _) => None,
-            (1, 1) => Some(side.label.clone()),
-            (count, runs) => Some(format!("{count} of {runs} runs of {}", side.label)),
-        };
+        let in_side =
+            |(side, findings): (&&CompareSide, &Vec<String>)| match (findings.len(), side.runs.len()) {
+                (0, _) => None,
+                (1, 1) => Some(side.label.clone()),
+                (count, runs) => Some(format!("{count} of {runs} runs of {}", side.label)),
+            };
         let places: Vec<String> = sides.iter().zip(&of_sides).filter_map(in_side).collect();
         let findings = of_sides.concat();
-        found.remarks.push(match findings.as_slice() {
-            [only] => only.clone(),
-            _ => format!("{name} is {} in {}", validity.name(), places.join(" and in ")),
-        });
+        found
+            .remarks
+            .push(Remark::MetricValidity(match findings.as_slice() {
+                [only] => only.clone(),
+                _ => format!("{name} is {} in {}", validity.name(), places.join(" and in ")),
+            }));
         found.details.extend(findings);
     }
 }
@@ -169,13 +163,16 @@ fn trust(run: &RunData, invalid: Invalid, found: &mut Comparability) {
     let why = because(&run.trust);
     match (run.trust.validity, invalid) {
         (Validity::Valid, _) => {}
-        (Validity::Degraded, _) => found.remarks.push(format!("{label} is DEGRADED{why}")),
+        (Validity::Degraded, _) | (Validity::Invalid, Invalid::Judged) => {
+            found.remarks.push(Remark::RunValidity {
+                run: label.clone(),
+                validity: run.trust.validity,
+                why,
+            });
+        }
         (Validity::Invalid, Invalid::NotComparable) => found.obstacles.push(format!(
-            "{label} is INVALID{why}; --allow-invalid judges it all the same"
+            "{label} is INVALID{why}; --allow-invalid judges it nevertheless"
         )),
-        (Validity::Invalid, Invalid::Judged) => found
-            .remarks
-            .push(format!("{label} is INVALID, and judged as if it were not{why}")),
     }
 }
 
@@ -185,7 +182,7 @@ fn length(run: &RunData) -> Option<Nanos> {
 
 /// Result of comparing the work of two runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Work {
+enum WorkComparison {
     /// Equal as far as both go; `more` is the label of the longer one.
     Same { sessions: u64, more: Option<String> },
     /// Different; carries the explanation.
@@ -194,11 +191,11 @@ enum Work {
     Unknown(String),
 }
 
-fn same_work(one: &RunData, other: &RunData) -> Work {
+fn same_work(one: &RunData, other: &RunData) -> WorkComparison {
     let (first, second) = match (&one.workload, &other.workload) {
         (Some(first), Some(second)) => (first, second),
-        (None, _) => return Work::Unknown(one.label.clone()),
-        (_, None) => return Work::Unknown(other.label.clone()),
+        (None, _) => return WorkComparison::Unknown(one.label.clone()),
+        (_, None) => return WorkComparison::Unknown(other.label.clone()),
     };
     let find = |sessions: u64| second.iter().find(|(count, _)| *count == sessions);
     let common: Vec<(u64, bool)> = first
@@ -207,8 +204,8 @@ fn same_work(one: &RunData, other: &RunData) -> Work {
         .collect();
     let pair = format!("{} and {}", one.label, other.label);
     let Some((longest, same)) = common.iter().max_by_key(|(sessions, _)| *sessions) else {
-        return Work::Different(format!(
-            "{pair} have no digest of the same number of sessions: whether they did the same work cannot be told"
+        return WorkComparison::Different(format!(
+            "{pair} have no digest of the same number of sessions: cannot check that they did the same work"
         ));
     };
     if *same {
@@ -218,7 +215,7 @@ fn same_work(one: &RunData, other: &RunData) -> Work {
             std::cmp::Ordering::Greater => Some(one.label.clone()),
             std::cmp::Ordering::Less => Some(other.label.clone()),
         };
-        return Work::Same {
+        return WorkComparison::Same {
             sessions: *longest,
             more,
         };
@@ -229,22 +226,14 @@ fn same_work(one: &RunData, other: &RunData) -> Work {
         .map(|(sessions, _)| *sessions)
         .min()
         .unwrap_or(*longest);
-    Work::Different(format!(
-        "the workloads of {pair} differ within {}",
-        first_of("the", differs)
+    WorkComparison::Different(format!(
+        "the workloads of {pair} differ within the {}",
+        first_sessions(differs)
     ))
 }
 
-/// `the first session`, `the first 8 sessions`.
-fn first_of(whose: &str, sessions: u64) -> String {
-    match sessions {
-        1 => format!("{whose} first session"),
-        _ => format!("{whose} first {sessions} sessions"),
-    }
-}
-
 /// Returns the settings in which two sides differ, by name.
-pub(crate) fn settings(baseline: &Side, candidate: &Side) -> Vec<SettingDifference> {
+pub(crate) fn settings(baseline: &CompareSide, candidate: &CompareSide) -> Vec<SettingDifference> {
     let (one, other) = (settings_of(baseline), settings_of(candidate));
     let mut names: Vec<&str> = one.keys().chain(other.keys()).copied().collect();
     names.sort_unstable();
@@ -260,7 +249,7 @@ pub(crate) fn settings(baseline: &Side, candidate: &Side) -> Vec<SettingDifferen
 }
 
 /// Returns the distinct values of each setting among the runs of a side.
-fn settings_of(side: &Side) -> BTreeMap<&str, Vec<&str>> {
+fn settings_of(side: &CompareSide) -> BTreeMap<&str, Vec<&str>> {
     let mut values: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (name, value) in side.runs.iter().flat_map(|run| &run.settings) {
         let known = values.entry(name).or_default();
@@ -290,12 +279,12 @@ mod tests {
     }
 
     #[test]
-    fn work_is_the_same_as_far_as_both_go() {
+    fn work_is_compared_as_far_as_both_runs_go() {
         let one = run("A", &[(1, "a"), (2, "b"), (4, "c"), (6, "d")]);
         let longer = run("B", &[(1, "a"), (2, "b"), (4, "c"), (8, "e")]);
         assert_eq!(
             same_work(&one, &longer),
-            Work::Same {
+            WorkComparison::Same {
                 sessions: 4,
                 more: Some("B".into())
             }
@@ -303,7 +292,7 @@ mod tests {
         let same = run("B", &[(6, "d")]);
         assert_eq!(
             same_work(&one, &same),
-            Work::Same {
+            WorkComparison::Same {
                 sessions: 6,
                 more: None
             }
@@ -311,26 +300,27 @@ mod tests {
     }
 
     #[test]
-    fn other_work_is_told_by_where_it_differs() {
+    fn reports_where_the_work_differs() {
         let one = run("A", &[(1, "a"), (2, "b"), (4, "c")]);
-        let Work::Different(why) = same_work(&one, &run("B", &[(1, "a"), (2, "x"), (4, "y")])) else {
+        let WorkComparison::Different(why) = same_work(&one, &run("B", &[(1, "a"), (2, "x"), (4, "y")]))
+        else {
             panic!("not different");
         };
         insta::assert_snapshot!(why, @"the workloads of A and B differ within the first 2 sessions");
-        let Work::Different(why) = same_work(&one, &run("B", &[(3, "x")])) else {
+        let WorkComparison::Different(why) = same_work(&one, &run("B", &[(3, "x")])) else {
             panic!("not different");
         };
-        insta::assert_snapshot!(why, @"A and B have no digest of the same number of sessions: whether they did the same work cannot be told");
+        insta::assert_snapshot!(why, @"A and B have no digest of the same number of sessions: cannot check that they did the same work");
         let unknown = RunData {
             label: "B".into(),
             ..RunData::default()
         };
-        assert_eq!(same_work(&one, &unknown), Work::Unknown("B".into()));
+        assert_eq!(same_work(&one, &unknown), WorkComparison::Unknown("B".into()));
     }
 
     #[test]
-    fn the_first_session_is_called_by_its_name() {
-        let Work::Different(why) = same_work(&run("A", &[(1, "a")]), &run("B", &[(1, "b")])) else {
+    fn reports_a_difference_in_the_first_session() {
+        let WorkComparison::Different(why) = same_work(&run("A", &[(1, "a")]), &run("B", &[(1, "b")])) else {
             panic!("not different");
         };
         insta::assert_snapshot!(why, @"the workloads of A and B differ within the first session");
@@ -338,7 +328,7 @@ mod tests {
 
     #[test]
     fn settings_that_differ_are_listed() {
-        let side = |label: &str, runs: &[&[(&str, &str)]]| Side {
+        let side = |label: &str, runs: &[&[(&str, &str)]]| CompareSide {
             label: label.into(),
             runs: runs
                 .iter()

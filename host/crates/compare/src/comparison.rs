@@ -4,12 +4,13 @@ use crate::answered::Answered;
 use crate::comparable::{SettingDifference, comparability, settings};
 use crate::copies;
 use crate::error::CompareError;
-use crate::input::Side;
-use crate::judge::{Sides, judge};
-use crate::load::Loads;
-use crate::measured::{Measured, measure};
-use crate::options::Options;
-use crate::row::Row;
+use crate::input::{CompareSide, ScenarioLabel};
+use crate::judge::{JudgedSides, judge};
+use crate::loads::Loads;
+use crate::measured::{SideMeasurement, measure};
+use crate::options::CompareOptions;
+use crate::remark::{DifferentLoads, Remark};
+use crate::row::ComparisonRow;
 use crate::statistic::Statistic;
 use crate::untrusted::Untrusted;
 
@@ -19,11 +20,11 @@ pub struct Comparison {
     /// The side that the others are compared with.
     pub baseline: SideLabels,
     /// Every other side compared with the baseline, in the given order.
-    pub candidates: Vec<Candidate>,
+    pub candidates: Vec<ComparedSide>,
     /// Remarks about all of them.
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Remark>,
     /// Options of the comparison.
-    pub options: Options,
+    pub options: CompareOptions,
 }
 
 /// Labels of a side.
@@ -33,11 +34,13 @@ pub struct SideLabels {
     pub label: String,
     /// Labels of its runs.
     pub runs: Vec<String>,
+    /// Distinct names, descriptions and tags of their scenarios, as far as they have any.
+    pub scenarios: Vec<ScenarioLabel>,
 }
 
 /// A side compared with the baseline.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Candidate {
+pub struct ComparedSide {
     /// Cell of a sweep, if the sides are sweeps: `traffic.rate = 2`.
     pub cell: Option<String>,
     /// The baseline, with its runs of this cell.
@@ -48,7 +51,7 @@ pub struct Candidate {
     /// case.
     pub obstacles: Vec<String>,
     /// Remarks for the reader.
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Remark>,
     /// Metrics of this side that are invalid even by themselves.
     pub untrusted: Vec<Untrusted>,
     /// Answered requests of both sides; `None` if unknown.
@@ -59,10 +62,22 @@ pub struct Candidate {
     /// Settings that differ.
     pub settings: Vec<SettingDifference>,
     /// Metrics by statistic, followed by values of the whole run.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ComparisonRow>,
 }
 
-impl Candidate {
+impl Comparison {
+    /// Returns the texts of the remarks about all candidates.
+    pub fn remark_texts(&self) -> Vec<String> {
+        self.remarks.iter().map(Remark::to_string).collect()
+    }
+}
+
+impl ComparedSide {
+    /// Returns the texts of the remarks.
+    pub fn remark_texts(&self) -> Vec<String> {
+        self.remarks.iter().map(Remark::to_string).collect()
+    }
+
     /// Returns `B against A`, with the cell.
     pub fn title(&self) -> String {
         let pair = format!("{} against {}", self.side.label, self.baseline.label);
@@ -78,9 +93,9 @@ impl Candidate {
 /// `asked` are statistics in addition to the default ones (mean, P50, P90 and P99 of each metric):
 /// those of [`crate::FailIf::statistics`].
 pub fn compare(
-    sides: &[Side],
+    sides: &[CompareSide],
     asked: &[(String, Statistic)],
-    options: &Options,
+    options: &CompareOptions,
 ) -> Result<Comparison, CompareError> {
     if let Some(side) = sides.iter().find(|side| side.runs.is_empty()) {
         return Err(CompareError::NoRuns(side.label.clone()));
@@ -91,9 +106,9 @@ pub fn compare(
 /// Compares the runs of one cell of a sweep. A side without runs of it is not comparable there.
 pub fn compare_cell(
     cell: Option<&str>,
-    sides: &[Side],
+    sides: &[CompareSide],
     asked: &[(String, Statistic)],
-    options: &Options,
+    options: &CompareOptions,
 ) -> Result<Comparison, CompareError> {
     options.check()?;
     let (baseline, others) = match sides {
@@ -106,7 +121,7 @@ pub fn compare_cell(
         }
     }
     let measured = measure(&copies::distinct(baseline), asked, options);
-    let candidate = |side: &Side| Candidate {
+    let candidate = |side: &CompareSide| ComparedSide {
         cell: cell.map(str::to_owned),
         ..against(baseline, &measured, side, asked, options)
     };
@@ -129,23 +144,23 @@ pub fn join(cells: Vec<Comparison>) -> Option<Comparison> {
     })?;
     if count > 1 {
         let chance = 1.0 - joined.options.confidence;
-        joined.remarks.push(format!(
-            "{count} cells, each compared by itself: verdicts allow for the figures of a cell, not for the number of cells; of as many that do not differ, about {} would have a figure that is called better or worse",
-            veeksha_stats::number(count as f64 * chance)
-        ));
+        joined.remarks.push(Remark::Cells {
+            count,
+            false_cells: count as f64 * chance,
+        });
     }
     Some(joined)
 }
 
 /// Compares one side with the baseline.
 fn against(
-    baseline: &Side,
-    measured: &[Measured],
-    side: &Side,
+    baseline: &CompareSide,
+    measured: &[SideMeasurement],
+    side: &CompareSide,
     asked: &[(String, Statistic)],
-    options: &Options,
-) -> Candidate {
-    let mut candidate = Candidate {
+    options: &CompareOptions,
+) -> ComparedSide {
+    let mut candidate = ComparedSide {
         cell: None,
         baseline: labels(baseline),
         side: labels(side),
@@ -157,19 +172,19 @@ fn against(
         settings: Vec::new(),
         rows: Vec::new(),
     };
-    let without: Vec<&Side> = [baseline, side]
+    let without: Vec<&CompareSide> = [baseline, side]
         .into_iter()
         .filter(|side| side.runs.is_empty())
         .collect();
     if !without.is_empty() {
-        let lacking = |side: &&Side| format!("{} has no run of this cell", side.label);
+        let lacking = |side: &&CompareSide| format!("{} has no run of this cell", side.label);
         candidate.obstacles = without.iter().map(lacking).collect();
         return candidate;
     }
     let found = comparability(baseline, side, options.invalid);
     let (of_baseline, of_side) = (copies::distinct(baseline), copies::distinct(side));
     let loads = Loads::that_differ(&of_baseline, &of_side);
-    let sides = Sides {
+    let sides = JudgedSides {
         baseline: &of_baseline,
         candidate: &of_side,
         same_work: found.same_work,
@@ -184,56 +199,49 @@ fn against(
         .answered
         .and_then(|answered| answered.remark(&baseline.label, &side.label, &rows));
     candidate.remarks.extend(lost);
-    candidate
-        .remarks
-        .extend(loads.map(|loads| loads.remark(baseline, side)));
+    candidate.remarks.extend(loads.map(|loads| {
+        Remark::DifferentLoads(DifferentLoads {
+            loads,
+            labels: [baseline.label.clone(), side.label.clone()],
+        })
+    }));
     candidate.remarks.extend(found.remarks);
     candidate.certificates = found.details;
     candidate
         .remarks
         .extend([baseline, side].into_iter().filter_map(copies::remark));
+    candidate.remarks.push(Remark::Noise([
+        (baseline.label.clone(), of_baseline.len()),
+        (side.label.clone(), of_side.len()),
+    ]));
     candidate
         .remarks
-        .push(noise((baseline, of_baseline.len()), (side, of_side.len())));
-    candidate.remarks.extend(spreads(&rows));
+        .extend(has_spread(&rows).then_some(Remark::Spread));
     candidate.remarks.extend(of_rows);
     candidate.settings = settings(baseline, side);
     candidate.rows = rows;
     candidate
 }
 
-fn labels(side: &Side) -> SideLabels {
+fn labels(side: &CompareSide) -> SideLabels {
+    let mut scenarios: Vec<ScenarioLabel> = Vec::new();
+    for run in &side.runs {
+        if run.scenario != ScenarioLabel::default() && !scenarios.contains(&run.scenario) {
+            scenarios.push(run.scenario.clone());
+        }
+    }
     SideLabels {
+        scenarios,
         label: side.label.clone(),
         runs: side.runs.iter().map(|run| run.label.clone()).collect(),
     }
 }
 
-/// Explains the ± sign, if a row has one.
-fn spreads(rows: &[Row]) -> Option<String> {
-    let sides = rows.iter().flat_map(|row| [row.baseline, row.candidate]);
-    let is_told = sides.flatten().any(|side| side.spread.is_some());
-    is_told.then(|| {
-        "a value with ± is that of several runs and how far single ones lie from it (their standard deviation): it is no interval; that of the difference is in its own column"
-            .into()
-    })
-}
-
-/// Returns the remark on the noise between runs, by their number on each side.
-fn noise((baseline, first): (&Side, usize), (candidate, second): (&Side, usize)) -> String {
-    let borrowed = |from: &Side, runs: usize, to: &Side| {
-        format!(
-            "the noise between runs is known of {} only ({runs} runs), and taken for {} too",
-            from.label, to.label
-        )
-    };
-    match (first, second) {
-        (1, 1) => "one run on each side: how much such runs differ by themselves is not known; run each side several times to know it".into(),
-        (_, 1) => borrowed(baseline, first, candidate),
-        (1, _) => borrowed(candidate, second, baseline),
-        _ => format!(
-            "{} has {first} runs and {} {second}: each run is one value, and what they differ by is the noise (Welch's test)",
-            baseline.label, candidate.label
-        ),
-    }
+/// Returns true if a row has a ± sign.
+fn has_spread(rows: &[ComparisonRow]) -> bool {
+    let mut sides = rows
+        .iter()
+        .flat_map(|row| [row.baseline, row.candidate])
+        .flatten();
+    sides.any(|side| side.spread.is_some())
 }

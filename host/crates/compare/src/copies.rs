@@ -1,9 +1,10 @@
 //! Detection of runs that are copies of one another, which count as one.
 
-use crate::input::{RunData, Side};
+use crate::input::{CompareSide, RunData};
+use crate::remark::Remark;
 
 /// Returns the distinct runs of a side.
-pub(crate) fn distinct(side: &Side) -> Vec<&RunData> {
+pub(crate) fn distinct(side: &CompareSide) -> Vec<&RunData> {
     let mut kept: Vec<&RunData> = Vec::new();
     for run in &side.runs {
         if !kept.iter().any(|other| is_copy(run, other)) {
@@ -14,46 +15,26 @@ pub(crate) fn distinct(side: &Side) -> Vec<&RunData> {
 }
 
 /// Returns the remark on copies within a side.
-pub(crate) fn remark(side: &Side) -> Option<String> {
-    let (runs, kept) = (side.runs.len(), distinct(side).len());
-    let label = &side.label;
-    const WHY: &str = "as simulated runs of one seed are";
-    match (runs - kept, kept) {
-        (0, _) => None,
-        (_, 1) => Some(format!(
-            "the {runs} runs of {label} are copies of one another, {WHY}: they count as one"
-        )),
-        (copies, _) => Some(format!(
-            "{copies} of the {runs} runs of {label} are copies of others, {WHY}, and do not count"
-        )),
-    }
+pub(crate) fn remark(side: &CompareSide) -> Option<Remark> {
+    let distinct = distinct(side).len();
+    (distinct < side.runs.len()).then(|| Remark::Copies {
+        side: side.label.clone(),
+        runs: side.runs.len(),
+        distinct,
+    })
 }
 
 /// Returns the remarks on runs that are on both sides, or equal to one of the other side.
-pub(crate) fn on_both_sides(baseline: &Side, candidate: &Side) -> Vec<String> {
-    let mut said = Vec::new();
-    for run in &candidate.runs {
-        let same = baseline.runs.iter().find(|other| is_same(run, other));
-        let twin = || baseline.runs.iter().find(|other| agree(run, other));
-        if let Some(same) = same {
-            let (one, other) = (place(same), place(run));
-            let what = if one == other {
-                format!("{one} is")
-            } else {
-                format!("{one} and {other} are copies of one run, which is")
-            };
-            said.push(format!(
-                "{what} on both sides: a run does not differ from itself, and that says nothing of another one"
-            ));
-        } else if let Some(twin) = twin() {
-            said.push(format!(
-                "{} and {} agree in every sample, as copies and simulated runs of one seed do: that says nothing of another run",
-                place(twin),
-                place(run)
-            ));
-        }
-    }
-    said
+pub(crate) fn on_both_sides(baseline: &CompareSide, candidate: &CompareSide) -> Vec<Remark> {
+    let remark = |run: &RunData| {
+        let find = |is_meant: fn(&RunData, &RunData) -> bool| {
+            let other = baseline.runs.iter().find(|other| is_meant(run, other))?;
+            Some([place(other).to_owned(), place(run).to_owned()])
+        };
+        let same = find(is_same).map(Remark::SameRun);
+        same.or_else(|| find(agree).map(Remark::SameSamples))
+    };
+    candidate.runs.iter().filter_map(remark).collect()
 }
 
 fn place(run: &RunData) -> &str {

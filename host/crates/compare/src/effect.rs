@@ -11,7 +11,7 @@ const ROUNDING: f64 = 1e-12;
 /// Scale on which two values are compared. Estimate, interval and probability of a row use this one
 /// scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Scale {
+pub enum ComparisonScale {
     /// Candidate ÷ baseline, by logarithms. For positive values whose changes and noise are
     /// proportional to them.
     Ratio,
@@ -20,26 +20,26 @@ pub enum Scale {
     Difference,
 }
 
-impl Scale {
+impl ComparisonScale {
     /// Returns the scale for values of this unit.
-    pub(crate) fn of(unit: &str, values: impl Iterator<Item = f64>) -> Scale {
+    pub(crate) fn of(unit: &str, values: impl Iterator<Item = f64>) -> ComparisonScale {
         let (mut all_positive, mut all_shares) = (true, matches!(unit, "1" | ""));
         for value in values {
             all_positive &= value > 0.0;
             all_shares &= (0.0..=1.0).contains(&value);
         }
         if all_positive && !all_shares {
-            Scale::Ratio
+            ComparisonScale::Ratio
         } else {
-            Scale::Difference
+            ComparisonScale::Difference
         }
     }
 
     /// Returns the snake-case name used in files.
     pub fn name(self) -> &'static str {
         match self {
-            Scale::Ratio => "ratio",
-            Scale::Difference => "difference",
+            ComparisonScale::Ratio => "ratio",
+            ComparisonScale::Difference => "difference",
         }
     }
 
@@ -49,8 +49,8 @@ impl Scale {
             return 0.0;
         }
         match self {
-            Scale::Ratio => (to / from).ln(),
-            Scale::Difference => to - from,
+            ComparisonScale::Ratio => (to / from).ln(),
+            ComparisonScale::Difference => to - from,
         }
     }
 
@@ -62,8 +62,8 @@ impl Scale {
         };
         let step = mean(&self.steps(values));
         match self {
-            Scale::Ratio => first * step.exp(),
-            Scale::Difference => first + step,
+            ComparisonScale::Ratio => first * step.exp(),
+            ComparisonScale::Difference => first + step,
         }
     }
 
@@ -76,7 +76,7 @@ impl Scale {
 
 /// Variation of a statistic between the runs of a side.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Spread {
+pub struct RunSpread {
     /// Number of runs that have it.
     pub runs: usize,
     /// Smallest value.
@@ -88,9 +88,9 @@ pub struct Spread {
 }
 
 /// Returns the spread between runs; `None` for a single one.
-pub(crate) fn spread(values: &[f64]) -> Option<Spread> {
-    let steps = Scale::Difference.steps(values);
-    Some(Spread {
+pub(crate) fn spread(values: &[f64]) -> Option<RunSpread> {
+    let steps = ComparisonScale::Difference.steps(values);
+    Some(RunSpread {
         runs: values.len(),
         min: values.iter().copied().fold(f64::INFINITY, f64::min),
         max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
@@ -126,7 +126,7 @@ impl Variance {
 /// A difference with its error, on one scale.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Effect {
-    pub(crate) scale: Scale,
+    pub(crate) scale: ComparisonScale,
     /// B − A, or the logarithm of B ÷ A.
     pub(crate) estimate: f64,
     /// Error of the estimate; `None` if unknown.
@@ -164,7 +164,7 @@ pub(crate) enum Floor {
 impl Noise<'_> {
     /// Returns the error of the mean of several runs from their differences; `None` for a single
     /// run.
-    fn between(&self, scale: Scale) -> Option<Variance> {
+    fn between(&self, scale: ComparisonScale) -> Option<Variance> {
         let runs = self.values.len() as f64;
         variance(&scale.steps(self.values)).map(|variance| Variance {
             variance: variance / runs,
@@ -194,7 +194,12 @@ impl Noise<'_> {
 /// between runs would give more degrees of freedom. But with 2 or 3 runs the remainder is often
 /// almost 0 by chance, and equal sides would be called different far more often than the confidence
 /// permits.
-pub(crate) fn effect(a: &Noise<'_>, b: &Noise<'_>, scale: Scale, paired: Option<Variance>) -> Effect {
+pub(crate) fn effect(
+    a: &Noise<'_>,
+    b: &Noise<'_>,
+    scale: ComparisonScale,
+    paired: Option<Variance>,
+) -> Effect {
     let (Some(first_a), Some(first_b)) = (a.values.first(), b.values.first()) else {
         return Effect {
             scale,
@@ -262,8 +267,8 @@ impl Effect {
         };
         let (low, high) = (self.estimate - half, self.estimate + half);
         Some(match self.scale {
-            Scale::Difference => (low, high),
-            Scale::Ratio => (low.exp_m1(), high.min(LARGEST_LOGARITHM).exp_m1()),
+            ComparisonScale::Difference => (low, high),
+            ComparisonScale::Ratio => (low.exp_m1(), high.min(LARGEST_LOGARITHM).exp_m1()),
         })
     }
 
@@ -339,7 +344,7 @@ mod tests {
     }
 
     /// Computes the effect with the variance known within both sides together.
-    fn effect(a: &[f64], b: &[f64], scale: Scale, paired: Option<Variance>) -> Effect {
+    fn effect(a: &[f64], b: &[f64], scale: ComparisonScale, paired: Option<Variance>) -> Effect {
         let side = |values| runs(values, None, Floor::WhereRunsAgree);
         super::effect(&side(a), &side(b), scale, paired)
     }
@@ -361,7 +366,7 @@ mod tests {
         };
         let within = of(3.0).with(of(1.0));
         near(within.freedom, 16.0);
-        let seen = effect(&[100.0], &[110.0], Scale::Difference, Some(within));
+        let seen = effect(&[100.0], &[110.0], ComparisonScale::Difference, Some(within));
         let (low, high) = seen.interval(0.95).unwrap();
         near(low, 10.0 - 4.240);
         near(high, 10.0 + 4.240);
@@ -377,13 +382,13 @@ mod tests {
     fn welch_by_hand() {
         let a = [1f64, 2.0, 3.0].map(f64::exp);
         let b = [4f64, 8.0].map(f64::exp);
-        let seen = effect(&a, &b, Scale::Ratio, None);
+        let seen = effect(&a, &b, ComparisonScale::Ratio, None);
         near(seen.estimate, 4.0);
         let error = seen.error.unwrap();
         near(error.variance, 13.0 / 3.0);
         near(error.freedom, 1.1696);
         assert_eq!(seen.fewest_runs, Some(2));
-        near(Scale::Ratio.centre(&a), 2f64.exp());
+        near(ComparisonScale::Ratio.centre(&a), 2f64.exp());
         // At 1 degree the probability is 1 - 2/π atan(1.9215) = 0.306, at 2 degrees 1 - t/√(2 + t²)
         // = 0.195 (closed forms).
         let p = seen.p().unwrap();
@@ -395,12 +400,12 @@ mod tests {
     /// Student's t test of 9, 10, 11 against a single 14: standard deviation 1, so the single run's
     /// is 1 too: √(1 + 1/3) with 2 degrees.
     #[test]
-    fn a_single_run_is_taken_to_vary_as_the_others_do() {
+    fn single_run_is_assumed_to_vary_like_the_others() {
         for (a, b, sign) in [
             (&[9.0, 10.0, 11.0][..], &[14.0][..], 1.0),
             (&[14.0], &[9.0, 10.0, 11.0], -1.0),
         ] {
-            let seen = effect(a, b, Scale::Difference, None);
+            let seen = effect(a, b, ComparisonScale::Difference, None);
             near(seen.estimate, sign * 4.0);
             assert_eq!(seen.error.map(|error| error.freedom), Some(2.0));
             near(seen.error.unwrap().variance, 4.0 / 3.0);
@@ -413,7 +418,7 @@ mod tests {
     /// error is the one within them. Its variances are 1 and 8 with 10 degrees each: 5 / 3 errors
     /// at 81 / (1/10 + 64/10) = 12.46 degrees.
     #[test]
-    fn runs_that_agree_vary_as_they_tell_by_themselves() {
+    fn equal_runs_use_their_internal_errors() {
         let of = |variance| {
             Some(Variance {
                 variance,
@@ -422,12 +427,12 @@ mod tests {
         };
         for floor in [Floor::Always, Floor::WhereRunsAgree] {
             let (a, b) = (runs(&[0.0; 3], of(1.0), floor), runs(&[5.0; 3], of(8.0), floor));
-            let seen = super::effect(&a, &b, Scale::Difference, None);
+            let seen = super::effect(&a, &b, ComparisonScale::Difference, None);
             near(seen.error.unwrap().variance, 9.0);
             near(seen.error.unwrap().freedom, 12.4615);
             // One run of B: the error is again that within B, because that of A is 0.
             let b = runs(&[5.0], of(8.0), floor);
-            let seen = super::effect(&a, &b, Scale::Difference, None);
+            let seen = super::effect(&a, &b, ComparisonScale::Difference, None);
             near(seen.error.unwrap().variance, 9.0);
         }
         // -1, 0, 1: the variance of the mean is 1/3, which is less than 1. The floor applies to
@@ -437,7 +442,7 @@ mod tests {
                 runs(&[-1.0, 0.0, 1.0], of(1.0), floor),
                 runs(&[5.0; 3], of(8.0), floor),
             );
-            let seen = super::effect(&a, &b, Scale::Difference, None);
+            let seen = super::effect(&a, &b, ComparisonScale::Difference, None);
             seen.error.unwrap().variance
         };
         near(seen(Floor::Always), 9.0);
@@ -446,7 +451,7 @@ mod tests {
 
     #[test]
     fn swapping_the_sides_mirrors_everything() {
-        for scale in [Scale::Ratio, Scale::Difference] {
+        for scale in [ComparisonScale::Ratio, ComparisonScale::Difference] {
             let (a, b) = ([3.0, 4.0], [5.0, 7.0, 6.5]);
             let (there, back) = (effect(&a, &b, scale, None), effect(&b, &a, scale, None));
             near(there.estimate, -back.estimate);
@@ -455,51 +460,51 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_vary_differs_or_does_not() {
+    fn constant_values_differ_or_are_equal() {
         let none = Variance {
             variance: 0.0,
             freedom: 100.0,
         };
         let seen = |a: f64, b: f64, scale| effect(&[a], &[b], scale, Some(none));
-        assert_eq!(seen(0.1, 0.1, Scale::Ratio).p(), Some(1.0));
-        let differs = seen(2.0, 3.0, Scale::Difference);
+        assert_eq!(seen(0.1, 0.1, ComparisonScale::Ratio).p(), Some(1.0));
+        let differs = seen(2.0, 3.0, ComparisonScale::Difference);
         assert_eq!(
             (differs.p(), differs.interval(0.95)),
             (Some(0.0), Some((1.0, 1.0)))
         );
         // A difference from rounding counts as 0, however small the error.
         assert_eq!(
-            seen(0.663, 0.663_000_000_000_000_1, Scale::Difference).p(),
+            seen(0.663, 0.663_000_000_000_000_1, ComparisonScale::Difference).p(),
             Some(1.0)
         );
         assert_eq!(
             spread(&[0.663, 0.663_000_000_000_000_1]).map(|spread| spread.std),
             Some(0.0)
         );
-        let equal = effect(&[0.1; 3], &[0.1], Scale::Ratio, None);
+        let equal = effect(&[0.1; 3], &[0.1], ComparisonScale::Ratio, None);
         assert_eq!((equal.estimate, equal.p()), (0.0, Some(1.0)));
     }
 
     #[test]
-    fn shares_and_what_can_be_nothing_are_subtracted() {
-        let of = |unit: &str, values: &[f64]| Scale::of(unit, values.iter().copied());
-        assert_eq!(of("s", &[0.1, 0.2]), Scale::Ratio);
-        assert_eq!(of("s", &[0.0, 0.2]), Scale::Difference);
-        assert_eq!(of("s", &[-1.0]), Scale::Difference);
-        assert_eq!(of("1", &[0.1, 0.2]), Scale::Difference);
-        assert_eq!(of("1", &[0.9, 1.7]), Scale::Ratio);
+    fn shares_and_values_that_may_be_zero_are_subtracted() {
+        let of = |unit: &str, values: &[f64]| ComparisonScale::of(unit, values.iter().copied());
+        assert_eq!(of("s", &[0.1, 0.2]), ComparisonScale::Ratio);
+        assert_eq!(of("s", &[0.0, 0.2]), ComparisonScale::Difference);
+        assert_eq!(of("s", &[-1.0]), ComparisonScale::Difference);
+        assert_eq!(of("1", &[0.1, 0.2]), ComparisonScale::Difference);
+        assert_eq!(of("1", &[0.9, 1.7]), ComparisonScale::Ratio);
     }
 
     /// Four standard errors with one degree are p = 1 - 2/π atan 4 = 0.156, and by the normal
     /// distribution 0.00006.
     #[test]
-    fn how_many_runs_would_tell_is_said() {
+    fn estimates_the_number_of_runs_needed() {
         let error = Variance {
             variance: 1.0,
             freedom: 1.0,
         };
         let seen = Effect {
-            scale: Scale::Ratio,
+            scale: ComparisonScale::Ratio,
             estimate: 4.0,
             error: Some(error),
             fewest_runs: Some(2),

@@ -10,8 +10,8 @@ const MORE: usize = 4;
 /// exactly one.
 pub(crate) fn ends_text((low, high): (f64, f64), text: impl Fn(f64, usize) -> String) -> String {
     let ends = |more| (text(low, more), text(high, more));
-    let told_apart = (0..=MORE).map(ends).find(|(low, high)| low != high);
-    match told_apart {
+    let distinct = (0..=MORE).map(ends).find(|(low, high)| low != high);
+    match distinct {
         Some((low, high)) => format!("{low} … {high}"),
         None if low == high => format!("exactly {}", text(low, 0)),
         None => format!("almost exactly {}", text(low, 0)),
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percents_have_the_digits_that_matter() {
+    fn percents_have_significant_digits() {
         for (value, expected) in [
             (0.0, "0"),
             (5.123, "5.12"),
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_are_told_apart_as_far_as_that_can_be_done() {
+    fn ends_have_the_digits_that_distinguish_them() {
         let text = |value: f64, more| format!("{} %", percent(value, more));
         for (ends, expected) in [
             ((-12.34, 4.1), "-12.3 % … 4.1 %"),

@@ -4,12 +4,12 @@ use std::fmt::Write;
 
 use veeksha_model::Better;
 
-use crate::axis::Axis;
-use crate::effect::Scale;
-use crate::html::escaped;
-use crate::row::Row;
-use crate::text::{change_text, figure_text, interval_text};
-use crate::verdict::Verdict;
+use crate::axis::ForestAxis;
+use crate::effect::ComparisonScale;
+use crate::markup::escaped;
+use crate::row::ComparisonRow;
+use crate::text::{change_text, interval_text, row_name};
+use crate::verdict::DifferenceVerdict;
 
 /// Units of the drawing, about pixels.
 const WIDTH: f64 = 900.0;
@@ -25,37 +25,41 @@ const MOST: usize = 40;
 /// Draws the plots: one of ratios, and one of differences of shares. Metrics keep their order,
 /// those with less as better first; all of a plot share one axis. Empty if no metric has an
 /// interval.
-pub(crate) fn forests(rows: &[&Row], title: &str) -> String {
-    let of_scale = |scale: Scale| -> Vec<Drawn<'_>> {
-        let is_meant = |row: &&&Row| {
-            row.scale == scale && (scale == Scale::Ratio || matches!(row.unit.as_str(), "1" | ""))
+pub(crate) fn forests(rows: &[&ComparisonRow], title: &str) -> String {
+    let of_scale = |scale: ComparisonScale| -> Vec<ForestRow<'_>> {
+        let is_meant = |row: &&&ComparisonRow| {
+            row.scale == scale && (scale == ComparisonScale::Ratio || matches!(row.unit.as_str(), "1" | ""))
         };
         rows.iter()
             .filter(is_meant)
-            .filter_map(|row| Drawn::of(row))
+            .filter_map(|row| ForestRow::of(row))
             .take(MOST)
             .collect()
     };
-    let ratios = forest(&of_scale(Scale::Ratio), Scale::Ratio, title);
-    let shares = forest(&of_scale(Scale::Difference), Scale::Difference, title);
+    let ratios = forest(&of_scale(ComparisonScale::Ratio), ComparisonScale::Ratio, title);
+    let shares = forest(
+        &of_scale(ComparisonScale::Difference),
+        ComparisonScale::Difference,
+        title,
+    );
     ratios + &shares
 }
 
 /// A metric to draw.
 #[derive(Clone, Copy)]
-struct Drawn<'a> {
-    row: &'a Row,
+struct ForestRow<'a> {
+    row: &'a ComparisonRow,
     change: f64,
     interval: (f64, f64),
 }
 
-impl<'a> Drawn<'a> {
-    fn of(row: &'a Row) -> Option<Self> {
+impl<'a> ForestRow<'a> {
+    fn of(row: &'a ComparisonRow) -> Option<Self> {
         let (change, interval) = match row.scale {
-            Scale::Ratio => (row.relative, row.relative_interval),
-            Scale::Difference => (row.difference, row.interval),
+            ComparisonScale::Ratio => (row.relative, row.relative_interval),
+            ComparisonScale::Difference => (row.difference, row.interval),
         };
-        Some(Drawn {
+        Some(ForestRow {
             row,
             change: change?,
             interval: interval?,
@@ -63,13 +67,13 @@ impl<'a> Drawn<'a> {
     }
 }
 
-fn forest(drawn: &[Drawn<'_>], scale: Scale, title: &str) -> String {
+fn forest(drawn: &[ForestRow<'_>], scale: ComparisonScale, title: &str) -> String {
     if drawn.is_empty() {
         return String::new();
     }
     let changes: Vec<(f64, (f64, f64))> = drawn.iter().map(|drawn| (drawn.change, drawn.interval)).collect();
-    let axis = Axis::new(scale, &changes);
-    let groups: Vec<(Better, Vec<&Drawn<'_>>)> = [Better::Less, Better::Higher, Better::Neither]
+    let axis = ForestAxis::new(scale, &changes);
+    let groups: Vec<(Better, Vec<&ForestRow<'_>>)> = [Better::Less, Better::Higher, Better::Neither]
         .into_iter()
         .map(|better| {
             (
@@ -88,8 +92,8 @@ fn forest(drawn: &[Drawn<'_>], scale: Scale, title: &str) -> String {
     );
     draw_axis(&mut svg, &axis, bottom);
     let said = match scale {
-        Scale::Ratio => "candidate ÷ baseline, logarithmic",
-        Scale::Difference => "candidate less baseline, in percentage points",
+        ComparisonScale::Ratio => "candidate ÷ baseline, logarithmic",
+        ComparisonScale::Difference => "candidate less baseline, in percentage points",
     };
     let middle = (LEFT + WIDTH - RIGHT) / 2.0;
     text(&mut svg, "tick", (middle, height - 8.0), "middle", said);
@@ -106,12 +110,12 @@ fn forest(drawn: &[Drawn<'_>], scale: Scale, title: &str) -> String {
     svg
 }
 
-fn x(axis: &Axis, change: f64) -> f64 {
+fn x(axis: &ForestAxis, change: f64) -> f64 {
     LEFT + axis.at(change) * (WIDTH - LEFT - RIGHT)
 }
 
 /// Draws ticks above and below, so that they are visible from all lines.
-fn draw_axis(svg: &mut String, axis: &Axis, bottom: f64) {
+fn draw_axis(svg: &mut String, axis: &ForestAxis, bottom: f64) {
     for tick in axis.ticks() {
         let x = LEFT + tick.at * (WIDTH - LEFT - RIGHT);
         let class = if tick.is_zero { "zero" } else { "grid" };
@@ -123,7 +127,7 @@ fn draw_axis(svg: &mut String, axis: &Axis, bottom: f64) {
 }
 
 /// Draws the heading of a group, which shows the better side.
-fn draw_heading(svg: &mut String, axis: &Axis, better: Better, y: f64) {
+fn draw_heading(svg: &mut String, axis: &ForestAxis, better: Better, y: f64) {
     let (name, sides) = match better {
         Better::Less => ("less is better", Some(("← better", "worse →"))),
         Better::Higher => ("more is better", Some(("← worse", "better →"))),
@@ -142,27 +146,27 @@ fn draw_heading(svg: &mut String, axis: &Axis, better: Better, y: f64) {
     }
 }
 
-fn draw_row(svg: &mut String, axis: &Axis, drawn: &Drawn<'_>, y: f64) {
-    let Drawn {
+fn draw_row(svg: &mut String, axis: &ForestAxis, drawn: &ForestRow<'_>, y: f64) {
+    let ForestRow {
         row,
         change,
         interval: (low, high),
     } = drawn;
     let class = match row.verdict {
-        Verdict::Better => "better",
-        Verdict::Worse => "worse",
-        Verdict::TooFewRuns | Verdict::SurvivorsOnly => "unsure",
+        DifferenceVerdict::Better => "better",
+        DifferenceVerdict::Worse => "worse",
+        DifferenceVerdict::TooFewRuns | DifferenceVerdict::SurvivorsOnly => "unsure",
         _ => "other",
     };
     let said = format!(
         "{}: {}, {}, {}",
-        figure_text(row),
+        row_name(row),
         change_text(row),
         interval_text(row),
         row.verdict
     );
     let _ = writeln!(svg, "<g class=\"{class}\"><title>{}</title>", escaped(&said));
-    text(svg, "name", (LEFT - 12.0, y + 4.0), "end", &figure_text(row));
+    text(svg, "name", (LEFT - 12.0, y + 4.0), "end", &row_name(row));
     line(svg, "reach", (x(axis, *low), y), (x(axis, *high), y));
     for (end, to) in [(low, -6.0), (high, 6.0)] {
         if axis.cuts(*end) {
@@ -177,8 +181,8 @@ fn draw_row(svg: &mut String, axis: &Axis, drawn: &Drawn<'_>, y: f64) {
     let (x, h) = (x(axis, *change), HALF_MARK);
     // Shapes distinguish verdicts where colors do not.
     let mark = match row.verdict {
-        Verdict::Better => format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{h}\"/>"),
-        Verdict::Worse => format!("<path d=\"M{x:.1} {:.1}l{h} {h}l-{h} {h}l-{h} -{h}z\"/>", y - h),
+        DifferenceVerdict::Better => format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{h}\"/>"),
+        DifferenceVerdict::Worse => format!("<path d=\"M{x:.1} {:.1}l{h} {h}l-{h} {h}l-{h} -{h}z\"/>", y - h),
         _ => format!(
             "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{2}\" height=\"{2}\"/>",
             x - h + 1.0,

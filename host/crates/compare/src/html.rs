@@ -2,15 +2,14 @@
 
 use std::fmt::Write;
 
-use veeksha_model::alters_display;
-
 use crate::comparison::SideLabels;
-use crate::comparison::{Candidate, Comparison};
-use crate::fail_if::{Decision, Outcome};
+use crate::comparison::{ComparedSide, Comparison};
+use crate::fail_if::{Decision, FailOutcome};
 use crate::forest::forests;
-use crate::row::Row;
-use crate::table::{Table, TableRow, setting_text};
-use crate::verdict::Verdict;
+use crate::markup::escaped;
+use crate::row::ComparisonRow;
+use crate::table::{ComparisonTable, TableRow, setting_text};
+use crate::verdict::DifferenceVerdict;
 
 const STYLE: &str = include_str!("page.css");
 
@@ -43,7 +42,7 @@ impl Comparison {
             );
             page += &summary(candidate);
             if let Some((decision, of)) = of {
-                let class = if of.outcome == Outcome::Passes {
+                let class = if of.outcome == FailOutcome::Passes {
                     "verdict"
                 } else {
                     "verdict bad"
@@ -53,9 +52,9 @@ impl Comparison {
                     "<p class=\"{class}\"><code>--fail-if {}</code> {}</p>",
                     escaped(&decision.expression),
                     match of.outcome {
-                        Outcome::Passes => "passes",
-                        Outcome::Fails => "fails",
-                        Outcome::Undecided => "cannot be decided, which counts as a failure",
+                        FailOutcome::Passes => "passes",
+                        FailOutcome::Fails => "fails",
+                        FailOutcome::Undecided => "is undecided, which counts as a failure",
                     }
                 );
                 page += &list(&of.reasons);
@@ -63,22 +62,23 @@ impl Comparison {
             page += &body(candidate, &table);
             page += &settings(candidate);
             if !candidate.remarks.is_empty() {
-                page += "<h3>What to know</h3>\n";
-                page += &list(&candidate.remarks);
+                page += "<h3>Remarks</h3>\n";
+                page += &list(&candidate.remark_texts());
             }
             if !candidate.certificates.is_empty() {
-                page += "<details><summary>What the certificates find of each run</summary>\n";
+                page += "<details><summary>Findings of the certificates for each run</summary>\n";
                 page += &list(&candidate.certificates);
                 page += "</details>\n";
             }
             page += "</section>\n";
         }
-        page += &list(&self.remarks);
+        page += &list(&self.remark_texts());
         let _ = writeln!(
             page,
-            "<p class=\"faint\">Intervals hold the true change with {} confidence, each figure by itself. Where a side has several runs, errors are those \
-             of the runs' values (Welch), and of shares at least those of so many requests; with one run on each side, and where runs agree exactly, those of a \
-             bootstrap of blocks in time ({} resamples, seed {}), which knows nothing of the noise between runs. The change is candidate ÷ baseline − 1; shares are subtracted.</p>",
+            "<p class=\"faint\">Intervals contain the true change with {} confidence, each value by itself. If a side has several runs, errors are those of the \
+             runs' values (Welch), and of shares at least those of as many independent requests. With one run on each side, and where runs agree exactly, errors are \
+             those of a bootstrap of blocks in time ({} resamples, seed {}), which does not include the noise between runs. The change is candidate ÷ baseline − 1; \
+             shares are subtracted.</p>",
             veeksha_stats::share(self.options.confidence),
             self.options.resamples,
             self.options.seed
@@ -95,33 +95,35 @@ fn side(side: &SideLabels) -> String {
         .filter(|run| **run != side.label)
         .map(|run| escaped(run))
         .collect();
-    let label = format!("<strong>{}</strong>", escaped(&side.label));
-    if runs.is_empty() {
-        label
-    } else {
-        format!("{label} ({})", runs.join(", "))
+    let mut html = format!("<strong>{}</strong>", escaped(&side.label));
+    if !runs.is_empty() {
+        let _ = write!(html, " ({})", runs.join(", "));
     }
+    for scenario in &side.scenarios {
+        let _ = write!(html, ", scenario {}", escaped(&scenario.to_string()));
+    }
+    html
 }
 
 /// Writes the rows that differ, worse first; the forest plot; and all rows without a difference.
-fn body(candidate: &Candidate, table: &Table) -> String {
+fn body(candidate: &ComparedSide, table: &ComparisonTable) -> String {
     // Within a verdict the largest changes come first; metrics without a difference keep their
     // order.
-    let size = |row: &Row| match row.relative {
+    let size = |row: &ComparisonRow| match row.relative {
         Some(relative) if row.verdict.stands_out() => -relative.ln_1p().abs(),
         _ => 0.0,
     };
-    let mut rows: Vec<(&Row, &TableRow)> = candidate.rows.iter().zip(&table.rows).collect();
+    let mut rows: Vec<(&ComparisonRow, &TableRow)> = candidate.rows.iter().zip(&table.rows).collect();
     rows.sort_by(|(one, _), (other, _)| {
         let by_verdict = one.verdict.rank().cmp(&other.verdict.rank());
         by_verdict.then(size(one).total_cmp(&size(other)))
     });
-    let drawn: Vec<&Row> = rows.iter().map(|(row, _)| *row).collect();
+    let drawn: Vec<&ComparisonRow> = rows.iter().map(|(row, _)| *row).collect();
     let (seen, others): (Vec<_>, Vec<_>) = rows.into_iter().partition(|(row, _)| row.verdict.stands_out());
     let mut html = String::new();
     if !seen.is_empty() {
-        html += "<h3>What differs</h3>\n";
-        html += &figures(table, &seen);
+        html += "<h3>Differences</h3>\n";
+        html += &values_table(table, &seen);
     }
     let label = format!("{}: changes with their intervals", table.title);
     let plots = forests(&drawn, &label);
@@ -133,50 +135,50 @@ fn body(candidate: &Candidate, table: &Table) -> String {
         let open = if seen.is_empty() { " open" } else { "" };
         let _ = writeln!(
             html,
-            "<details{open}><summary>{} without a difference that was told</summary>",
+            "<details{open}><summary>{} without a verdict of a difference</summary>",
             match others.len() {
-                1 => "1 figure".to_owned(),
-                count => format!("{count} figures"),
+                1 => "1 value".to_owned(),
+                count => format!("{count} values"),
             }
         );
-        html += &figures(table, &others);
+        html += &values_table(table, &others);
         html += "</details>\n";
     }
     html
 }
 
 /// Returns the first sentence of a candidate's section.
-fn summary(candidate: &Candidate) -> String {
+fn summary(candidate: &ComparedSide) -> String {
     if !candidate.obstacles.is_empty() {
         let list = list(&candidate.obstacles);
         return format!(
-            "<p class=\"verdict bad\">Not comparable. The figures are shown all the same.</p>\n{list}"
+            "<p class=\"verdict bad\">Not comparable. The values are shown nevertheless.</p>\n{list}"
         );
     }
     let count = |verdict| candidate.rows.iter().filter(|row| row.verdict == verdict).count();
-    let mut unsure = match count(Verdict::TooFewRuns) {
+    let mut unsure = match count(DifferenceVerdict::TooFewRuns) {
         0 => String::new(),
-        unsure => format!("{unsure} that more runs would have to tell, "),
+        unsure => format!("{unsure} undecided for lack of runs, "),
     };
-    match count(Verdict::SurvivorsOnly) {
+    match count(DifferenceVerdict::SurvivorsOnly) {
         0 => {}
-        survivors => unsure += &format!("{survivors} known of the survivors only, "),
+        survivors => unsure += &format!("{survivors} known for the survivors only, "),
     }
     format!(
-        "<p class=\"verdict\">{} worse, {} better, {unsure}{} without a difference that is more than chance, of {} figures.</p>\n",
-        count(Verdict::Worse),
-        count(Verdict::Better),
-        count(Verdict::NoDifference),
+        "<p class=\"verdict\">{} worse, {} better, {unsure}{} without a significant difference, of {} values.</p>\n",
+        count(DifferenceVerdict::Worse),
+        count(DifferenceVerdict::Better),
+        count(DifferenceVerdict::NoDifference),
         candidate.rows.len()
     )
 }
 
 /// Writes the metrics; the verdict is next to the name, so that it is visible on a narrow screen
 /// too.
-fn figures(table: &Table, rows: &[(&Row, &TableRow)]) -> String {
+fn values_table(table: &ComparisonTable, rows: &[(&ComparisonRow, &TableRow)]) -> String {
     let verdict_last = table.columns.len().saturating_sub(1);
     let mut html = String::from(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"figures\"><table>\n<thead><tr><th scope=\"col\">figure</th><th scope=\"col\">verdict</th>",
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"values\"><table>\n<thead><tr><th scope=\"col\">value</th><th scope=\"col\">verdict</th>",
     );
     for column in &table.columns[..verdict_last] {
         let _ = write!(
@@ -187,13 +189,13 @@ fn figures(table: &Table, rows: &[(&Row, &TableRow)]) -> String {
     }
     html += "</tr></thead>\n<tbody>\n";
     for (_, row) in rows {
-        html += &figure(row);
+        html += &value_row(row);
     }
     html += "</tbody></table></div>\n";
     html
 }
 
-fn figure(row: &TableRow) -> String {
+fn value_row(row: &TableRow) -> String {
     let mut html = format!(
         "<tr class=\"{}\"><th scope=\"row\">{}</th>",
         row.verdict.name(),
@@ -204,7 +206,7 @@ fn figure(row: &TableRow) -> String {
     });
     let _ = write!(
         html,
-        "<td class=\"said\">{}{note}</td>",
+        "<td class=\"verdict\">{}{note}</td>",
         escaped(&row.verdict.to_string())
     );
     let values = row.cells.len().saturating_sub(1);
@@ -224,7 +226,7 @@ fn breakable(cell: &str) -> String {
     })
 }
 
-fn settings(candidate: &Candidate) -> String {
+fn settings(candidate: &ComparedSide) -> String {
     if candidate.settings.is_empty() {
         return String::new();
     }
@@ -246,22 +248,4 @@ fn list(items: &[String]) -> String {
         .map(|item| format!("<li>{}</li>\n", escaped(item)))
         .collect();
     format!("<ul>\n{items}</ul>\n")
-}
-
-/// Escapes text for elements and quoted attributes, and removes characters that change its
-/// direction.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => safe += "&amp;",
-            '<' => safe += "&lt;",
-            '>' => safe += "&gt;",
-            '"' => safe += "&quot;",
-            '\'' => safe += "&#39;",
-            c if alters_display(c) => safe.push('\u{fffd}'),
-            c => safe.push(c),
-        }
-    }
-    safe
 }

@@ -1,14 +1,16 @@
 //! Input of a comparison.
 
+use std::fmt;
+
 use veeksha_model::{Better, Nanos};
 
-use crate::load::Load;
+use crate::load::RequestedLoad;
+use crate::request_share::RequestShare;
 use crate::timed_samples::TimedSamples;
-use crate::whole_run::Counted;
 
 /// One side of a comparison: runs of the same thing.
 #[derive(Clone, Debug)]
-pub struct Side {
+pub struct CompareSide {
     /// Display name: `A`, `v0.11`, a folder.
     pub label: String,
     /// At least one run. Several runs show the noise between runs.
@@ -20,6 +22,8 @@ pub struct Side {
 pub struct RunData {
     /// Display name.
     pub label: String,
+    /// Name, description and tags of its scenario.
+    pub scenario: ScenarioLabel,
     /// Digests of the planned work: of the first `n` sessions, for several `n`, ascending. `None`
     /// if unknown.
     pub workload: Option<Vec<(u64, String)>>,
@@ -35,15 +39,44 @@ pub struct RunData {
     /// it is not reported.
     pub cached_share: Option<f64>,
     /// Answered requests, out of those that the schedule intended. `None` if unknown.
-    pub answered: Option<Counted>,
+    pub answered: Option<RequestShare>,
     /// Requested load. `None` if unknown.
-    pub load: Option<Load>,
+    pub load: Option<RequestedLoad>,
     /// Certificate's verdict on the whole run.
     pub trust: Trust,
     /// Values of the whole run.
-    pub figures: Vec<FigureData>,
+    pub figures: Vec<RunValueData>,
     /// Metrics with their samples.
     pub metrics: Vec<MetricData>,
+}
+
+/// Name, description and tags of a scenario, all optional.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScenarioLabel {
+    /// Name.
+    pub name: Option<String>,
+    /// Description.
+    pub description: Option<String>,
+    /// Tags.
+    pub tags: Vec<String>,
+}
+
+/// `nightly: chat with a warm cache (tags: chat, cache)`.
+impl fmt::Display for ScenarioLabel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let texts: Vec<&str> = self
+            .name
+            .iter()
+            .chain(&self.description)
+            .map(String::as_str)
+            .collect();
+        f.write_str(&texts.join(": "))?;
+        if self.tags.is_empty() {
+            return Ok(());
+        }
+        let space = if texts.is_empty() { "" } else { " " };
+        write!(f, "{space}(tags: {})", self.tags.join(", "))
+    }
 }
 
 /// A certificate's verdict on a whole run or on one metric.
@@ -80,7 +113,7 @@ impl Validity {
 
 /// A value of the whole run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct FigureData {
+pub struct RunValueData {
     /// Name, such as `error_rate`.
     pub name: String,
     /// Unit; `1` for a share.
@@ -90,16 +123,16 @@ pub struct FigureData {
     /// Value; omitted if it is not finite.
     pub value: f64,
     /// Contributions of the requests; `None`: the error within the run is unknown.
-    pub parts: Option<Parts>,
+    pub parts: Option<ValueParts>,
     /// True if it grows with the requested load, like rates and counts: it is judged only between
     /// runs with the same load.
     pub grows_with_load: bool,
 }
 
-impl FigureData {
+impl RunValueData {
     /// Creates a value without contributions.
     pub fn new(name: &str, unit: &str, better: Better, value: f64) -> Self {
-        FigureData {
+        RunValueData {
             name: name.to_owned(),
             unit: unit.to_owned(),
             better,
@@ -112,7 +145,7 @@ impl FigureData {
 
 /// Contributions to a value of the whole run.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Parts {
+pub enum ValueParts {
     /// It is a share of requests: 1 for each that counts, 0 for each other.
     Outcomes(TimedSamples),
     /// It is the weighted mean of these samples.
@@ -127,11 +160,13 @@ pub enum Parts {
     },
 }
 
-impl Parts {
+impl ValueParts {
     /// Returns the samples, whatever their meaning.
     pub(crate) fn samples(&self) -> &TimedSamples {
         match self {
-            Parts::Outcomes(samples) | Parts::Mean(samples) | Parts::Amounts { samples, .. } => samples,
+            ValueParts::Outcomes(samples)
+            | ValueParts::Mean(samples)
+            | ValueParts::Amounts { samples, .. } => samples,
         }
     }
 }

@@ -5,13 +5,14 @@ use veeksha_model::Better;
 use crate::answered::Answered;
 use crate::effect::Effect;
 use crate::input::RunData;
-use crate::load::Loads;
-use crate::measured::{Measured, Subject};
-use crate::options::{Correction, Invalid, Options};
+use crate::loads::Loads;
+use crate::measured::{Population, SideMeasurement};
+use crate::options::{CompareOptions, Correction, Invalid};
 use crate::paired::Paired;
-use crate::row::{Draft, Found, Row, draft};
+use crate::remark::Remark;
+use crate::row::{ComparisonRow, RowDraft, RowSides, draft};
 use crate::statistic::Statistic;
-use crate::verdict::Verdict;
+use crate::verdict::DifferenceVerdict;
 use crate::verdict::holm;
 
 /// Factor from which a change is large: such a change is mentioned if only the number of runs
@@ -19,10 +20,10 @@ use crate::verdict::holm;
 const LARGE: f64 = 2.0;
 
 /// Explanation for many requests whose times belong to few events.
-const TOGETHER: &str = "by the number of requests more than chance, but they came together in time, as one event makes them; several runs would tell how often that happens";
+const TOGETHER: &str = "significant by the number of requests, but they are concentrated in time and may be one event; several runs show how often that happens";
 
 /// The runs of both sides, without copies.
-pub(crate) struct Sides<'a> {
+pub(crate) struct JudgedSides<'a> {
     pub(crate) baseline: &'a [&'a RunData],
     pub(crate) candidate: &'a [&'a RunData],
     /// True if all runs did the same work.
@@ -35,11 +36,11 @@ pub(crate) struct Sides<'a> {
     pub(crate) loads: Option<&'a Loads>,
 }
 
-impl Sides<'_> {
+impl JudgedSides<'_> {
     /// Returns the samples of a metric paired by request, if the requests are the same and each
     /// side has one run. With several runs the differences of the values show the error, and the
     /// common properties of all runs already cancel in them.
-    fn paired(&self, of: &Measured) -> Option<Paired> {
+    fn paired(&self, of: &SideMeasurement) -> Option<Paired> {
         match (self.baseline, self.candidate) {
             ([a], [b]) if self.same_work && of.statistic != Statistic::Value => Paired::new(&of.name, a, b),
             _ => None,
@@ -49,11 +50,11 @@ impl Sides<'_> {
 
 /// Returns the rows of a candidate with their verdicts, and the resulting remarks.
 pub(crate) fn judge(
-    a: &[Measured],
-    b: &[Measured],
-    sides: &Sides<'_>,
-    options: &Options,
-) -> (Vec<Row>, Vec<String>) {
+    a: &[SideMeasurement],
+    b: &[SideMeasurement],
+    sides: &JudgedSides<'_>,
+    options: &CompareOptions,
+) -> (Vec<ComparisonRow>, Vec<Remark>) {
     let mut drafts = drafts(a, b, sides, options);
     for draft in &mut drafts {
         set_aside(draft, sides, options);
@@ -68,7 +69,7 @@ pub(crate) fn judge(
         decide(draft, judged, options);
         doubt(draft, sides, options);
     }
-    let rows: Vec<Row> = drafts.into_iter().map(|draft| draft.row).collect();
+    let rows: Vec<ComparisonRow> = drafts.into_iter().map(|draft| draft.row).collect();
     let remarks = if sides.comparable {
         remarks(&rows, directed, options)
     } else {
@@ -78,8 +79,13 @@ pub(crate) fn judge(
 }
 
 /// Returns all rows without verdicts: metrics by statistic, then run-level values.
-fn drafts(a: &[Measured], b: &[Measured], sides: &Sides<'_>, options: &Options) -> Vec<Draft> {
-    let mut drafts: Vec<Draft> = Vec::new();
+fn drafts(
+    a: &[SideMeasurement],
+    b: &[SideMeasurement],
+    sides: &JudgedSides<'_>,
+    options: &CompareOptions,
+) -> Vec<RowDraft> {
+    let mut drafts: Vec<RowDraft> = Vec::new();
     // The statistics of a metric are adjacent.
     let mut pairs: Option<(&str, Option<Paired>)> = None;
     for one in a {
@@ -87,8 +93,8 @@ fn drafts(a: &[Measured], b: &[Measured], sides: &Sides<'_>, options: &Options) 
             pairs = Some((&one.name, sides.paired(one)));
         }
         let found = match b.iter().find(|other| other.is(&one.name, one.statistic)) {
-            Some(other) => Found::Both(one, other),
-            None => Found::Baseline(one),
+            Some(other) => RowSides::Both(one, other),
+            None => RowSides::Baseline(one),
         };
         let paired = pairs.as_ref().and_then(|(_, paired)| paired.as_ref());
         drafts.push(draft(found, paired, options));
@@ -96,7 +102,7 @@ fn drafts(a: &[Measured], b: &[Measured], sides: &Sides<'_>, options: &Options) 
     let only_in_b = b
         .iter()
         .filter(|other| !a.iter().any(|one| one.is(&other.name, other.statistic)));
-    drafts.extend(only_in_b.map(|other| draft(Found::Candidate(other), None, options)));
+    drafts.extend(only_in_b.map(|other| draft(RowSides::ComparedSide(other), None, options)));
     // The order is kept even if one side lacks some of them.
     drafts.sort_by_key(|draft| {
         let first = a
@@ -109,16 +115,16 @@ fn drafts(a: &[Measured], b: &[Measured], sides: &Sides<'_>, options: &Options) 
 }
 
 /// Excludes rows that are not judged from the count.
-fn set_aside(draft: &mut Draft, sides: &Sides<'_>, options: &Options) {
+fn set_aside(draft: &mut RowDraft, sides: &JudgedSides<'_>, options: &CompareOptions) {
     let invalid = (!draft.invalid_in.is_empty()).then(|| draft.invalid_in.join(", "));
-    let loads = sides.loads.filter(|_| draft.subject == Subject::Amount);
+    let loads = sides.loads.filter(|_| draft.subject == Population::Amount);
     let not_judged = draft.not_judged.clone();
     let not_judged = not_judged.or_else(|| loads?.why_not(&draft.row));
     let why = match (not_judged, invalid, options.invalid) {
         _ if !sides.comparable => None,
         (Some(why), _, _) => Some(why),
         (None, Some(runs), Invalid::NotComparable) => Some(format!(
-            "INVALID by the certificate of {runs}; --allow-invalid judges it all the same"
+            "INVALID by the certificate of {runs}; --allow-invalid judges it nevertheless"
         )),
         (None, Some(runs), Invalid::Judged) => {
             draft.row.remark.get_or_insert(format!(
@@ -130,15 +136,16 @@ fn set_aside(draft: &mut Draft, sides: &Sides<'_>, options: &Options) {
     };
     draft.effect = None;
     draft.row.p = None;
-    draft.row.verdict = Verdict::NotComparable;
+    draft.row.verdict = DifferenceVerdict::NotComparable;
     draft.row.remark = why.or(draft.row.remark.take());
 }
 
 /// Adjusts the probabilities of a family of rows, and returns its size. Rows without a better side
 /// are a separate family: they describe the load, and must not reduce the power for the others.
-fn adjust(drafts: &mut [Draft], is_directed: bool, options: &Options) -> usize {
-    let is_meant = |row: &&mut Row| row.p.is_some() && (row.better != Better::Neither) == is_directed;
-    let family: Vec<&mut Row> = drafts
+fn adjust(drafts: &mut [RowDraft], is_directed: bool, options: &CompareOptions) -> usize {
+    let is_meant =
+        |row: &&mut ComparisonRow| row.p.is_some() && (row.better != Better::Neither) == is_directed;
+    let family: Vec<&mut ComparisonRow> = drafts
         .iter_mut()
         .map(|draft| &mut draft.row)
         .filter(is_meant)
@@ -156,7 +163,7 @@ fn adjust(drafts: &mut [Draft], is_directed: bool, options: &Options) -> usize {
 }
 
 /// Decides the verdict of a judged row, given their number.
-fn decide(draft: &mut Draft, judged: usize, options: &Options) {
+fn decide(draft: &mut RowDraft, judged: usize, options: &CompareOptions) {
     let row = &mut draft.row;
     let (Some(effect), Some(p), Some(adjusted), Some(difference)) =
         (&draft.effect, row.p, row.p_adjusted, row.difference)
@@ -167,43 +174,43 @@ fn decide(draft: &mut Draft, judged: usize, options: &Options) {
     let (verdict, remark) = if adjusted > chance {
         let by_itself = (p <= chance).then(|| {
             format!(
-                "by itself more than chance (p = {}), but not as one of {judged} figures (Holm: {}); --metrics names fewer of them",
+                "significant by itself (p = {}), but not as one of {judged} values (Holm: {}); select fewer with --metrics",
                 veeksha_stats::number(p),
                 veeksha_stats::number(adjusted)
             )
         });
         if !is_large(row) {
-            (Verdict::NoDifference, by_itself)
+            (DifferenceVerdict::NoDifference, by_itself)
         } else if effect.lacks_only_runs(chance) {
             let remark = too_few_runs(effect, by_itself, judged, options);
-            (Verdict::TooFewRuns, Some(remark))
+            (DifferenceVerdict::TooFewRuns, Some(remark))
         } else if effect.hangs_together(chance_of_one(judged, options)) {
-            (Verdict::TooFewRuns, Some(TOGETHER.into()))
+            (DifferenceVerdict::TooFewRuns, Some(TOGETHER.into()))
         } else {
-            (Verdict::NoDifference, by_itself)
+            (DifferenceVerdict::NoDifference, by_itself)
         }
     } else if row.client_error.is_some_and(|error| difference.abs() <= error) {
-        (Verdict::WithinClientError, None)
+        (DifferenceVerdict::WithinClientError, None)
     } else if is_too_small(row, options) {
-        (Verdict::TooSmall, None)
+        (DifferenceVerdict::TooSmall, None)
     } else {
-        (Verdict::of_direction(effect.estimate, row.better), None)
+        (DifferenceVerdict::of_direction(effect.estimate, row.better), None)
     };
     row.verdict = verdict;
     row.remark = remark.or(row.remark.take());
 }
 
 /// Revokes a verdict that holds for the survivors only.
-fn doubt(draft: &mut Draft, sides: &Sides<'_>, options: &Options) {
+fn doubt(draft: &mut RowDraft, sides: &JudgedSides<'_>, options: &CompareOptions) {
     let row = &mut draft.row;
     let is_doubted = |answered: &Answered| answered.doubt(row, draft.subject, row.verdict, options);
     if sides.answered.as_ref().is_some_and(is_doubted) {
-        row.verdict = Verdict::SurvivorsOnly;
+        row.verdict = DifferenceVerdict::SurvivorsOnly;
     }
 }
 
 /// Returns the probability below which a difference is reported whatever the other rows are.
-fn chance_of_one(judged: usize, options: &Options) -> f64 {
+fn chance_of_one(judged: usize, options: &CompareOptions) -> f64 {
     let chance = 1.0 - options.confidence;
     match options.correction {
         Correction::Holm => chance / judged.max(1) as f64,
@@ -212,15 +219,20 @@ fn chance_of_one(judged: usize, options: &Options) -> f64 {
 }
 
 /// Explains a change that few runs cannot distinguish from chance, and the remedy.
-fn too_few_runs(effect: &Effect, by_itself: Option<String>, judged: usize, options: &Options) -> String {
+fn too_few_runs(
+    effect: &Effect,
+    by_itself: Option<String>,
+    judged: usize,
+    options: &CompareOptions,
+) -> String {
     let freedom = effect.error.map_or(f64::INFINITY, |error| error.freedom);
     let runs = match effect.runs_that_would_tell(chance_of_one(judged, options)) {
-        Some(runs) => format!("about {runs} runs a side would tell"),
-        None => "even 30 runs a side would not tell".into(),
+        Some(runs) => format!("about {runs} runs per side would decide"),
+        None => "even 30 runs per side would not decide".into(),
     };
     let why = by_itself.unwrap_or_else(|| {
         format!(
-            "the runs lie far apart and leave {} degrees of freedom: this may be their noise",
+            "the runs differ widely and leave {} degrees of freedom: this may be noise",
             veeksha_stats::number((freedom * 10.0).round() / 10.0)
         )
     });
@@ -228,7 +240,7 @@ fn too_few_runs(effect: &Effect, by_itself: Option<String>, judged: usize, optio
 }
 
 /// Returns true if the candidate is at least twice or at most half of the baseline.
-fn is_large(row: &Row) -> bool {
+fn is_large(row: &ComparisonRow) -> bool {
     match (row.baseline, row.candidate) {
         (Some(a), Some(b)) => {
             let (a, b) = (a.value.abs(), b.value.abs());
@@ -245,34 +257,27 @@ fn symmetric_change(relative: f64) -> f64 {
     relative.abs().min(reverse.abs())
 }
 
-fn is_too_small(row: &Row, options: &Options) -> bool {
+fn is_too_small(row: &ComparisonRow, options: &CompareOptions) -> bool {
     match (options.smallest, row.relative) {
         (Some(smallest), Some(relative)) => symmetric_change(relative) < smallest,
         _ => false,
     }
 }
 
-fn remarks(rows: &[Row], judged: usize, options: &Options) -> Vec<String> {
-    let paired = rows.iter().any(|row| row.paired).then(|| {
-        "both sides did the same work: their requests were compared one by one where that could be done, so that what they have in common is no noise"
-            .into()
-    });
-    let figures = match judged {
-        0 => "no figure with a better side could be judged".to_owned(),
-        1 => "1 figure with a better side was judged".to_owned(),
-        _ => format!("{judged} figures with a better side were judged"),
+fn remarks(rows: &[ComparisonRow], judged: usize, options: &CompareOptions) -> Vec<Remark> {
+    let is_paired = rows.iter().any(|row| row.paired);
+    let counted = Remark::JudgedValues {
+        count: judged,
+        false_verdicts: match options.correction {
+            Correction::Holm => None,
+            Correction::Each => Some(judged as f64 * (1.0 - options.confidence)),
+        },
     };
-    let counted = match options.correction {
-        _ if judged <= 1 => figures,
-        Correction::Holm => format!(
-            "{figures}; verdicts allow for their number (Holm), intervals are those of each figure by itself"
-        ),
-        Correction::Each => format!(
-            "{figures}, each by itself: about {} of as many that do not differ would be called better or worse",
-            veeksha_stats::number(judged as f64 * (1.0 - options.confidence))
-        ),
-    };
-    paired.into_iter().chain([counted]).collect()
+    is_paired
+        .then_some(Remark::Paired)
+        .into_iter()
+        .chain([counted])
+        .collect()
 }
 
 #[cfg(test)]

@@ -3,11 +3,11 @@
 use quick_junit::{NonSuccessKind, Report, SerializeError, TestCase, TestCaseStatus, TestSuite};
 use veeksha_model::printable;
 
-use crate::comparison::{Candidate, Comparison};
-use crate::fail_if::{Decision, Outcome};
-use crate::row::{Row, SideValue};
-use crate::text::{change_text, figure_text, interval_text, value_text};
-use crate::verdict::Verdict;
+use crate::comparison::{ComparedSide, Comparison};
+use crate::fail_if::{Decision, FailOutcome};
+use crate::row::{ComparisonRow, SideValue};
+use crate::text::{change_text, interval_text, row_name, value_text};
+use crate::verdict::DifferenceVerdict;
 
 impl Comparison {
     /// Returns a suite for each candidate: a case for comparability, one for each metric, and one
@@ -22,7 +22,7 @@ impl Comparison {
             let mut suite = TestSuite::new(printable(&candidate.title()));
             suite.add_test_case(comparable(candidate, decision));
             for row in &candidate.rows {
-                suite.add_test_case(figure(row, decision));
+                suite.add_test_case(value_case(row, decision));
             }
             if let Some(decision) = decision {
                 suite.add_test_case(gate(decision, place));
@@ -45,7 +45,7 @@ fn skipped(message: &str) -> TestCaseStatus {
     status
 }
 
-fn comparable(candidate: &Candidate, decision: Option<&Decision>) -> TestCase {
+fn comparable(candidate: &ComparedSide, decision: Option<&Decision>) -> TestCase {
     let status = if candidate.obstacles.is_empty() {
         TestCaseStatus::success()
     } else if decision.is_some() {
@@ -56,29 +56,30 @@ fn comparable(candidate: &Candidate, decision: Option<&Decision>) -> TestCase {
     let mut case = TestCase::new("the runs can be compared", status);
     case.set_classname("compare");
     let settings = candidate.settings.iter().map(crate::table::setting_text);
-    let said = candidate.remarks.iter().cloned().chain(settings);
-    let lines: Vec<String> = said.map(|said| printable(&said)).collect();
+    let texts = candidate.remark_texts().into_iter().chain(settings);
+    let lines: Vec<String> = texts.map(|text| printable(&text)).collect();
     case.set_system_out(lines.join("\n"));
     case
 }
 
-fn figure(row: &Row, decision: Option<&Decision>) -> TestCase {
-    let said = sentence(row);
+fn value_case(row: &ComparisonRow, decision: Option<&Decision>) -> TestCase {
+    let text = sentence(row);
     let status = match row.verdict {
-        Verdict::Worse if decision.is_none() => failed(NonSuccessKind::Failure, said.clone()),
-        Verdict::NotEnoughData | Verdict::TooFewRuns | Verdict::SurvivorsOnly | Verdict::NotComparable => {
-            skipped(&said)
-        }
+        DifferenceVerdict::Worse if decision.is_none() => failed(NonSuccessKind::Failure, text.clone()),
+        DifferenceVerdict::NotEnoughData
+        | DifferenceVerdict::TooFewRuns
+        | DifferenceVerdict::SurvivorsOnly
+        | DifferenceVerdict::NotComparable => skipped(&text),
         _ => TestCaseStatus::success(),
     };
-    let mut case = TestCase::new(printable(&figure_text(row)), status);
+    let mut case = TestCase::new(printable(&row_name(row)), status);
     case.set_classname(printable(&format!("compare.{}", row.name)));
-    case.set_system_out(printable(&said));
+    case.set_system_out(printable(&text));
     case
 }
 
 /// Formats a row: `worse: 100 ms → 110 ms, +10 ms (+10 %), +8 % … +12 %`.
-pub(crate) fn sentence(row: &Row) -> String {
+pub(crate) fn sentence(row: &ComparisonRow) -> String {
     let side = |side: &Option<SideValue>| {
         side.map_or_else(|| "none".to_owned(), |side| value_text(side.value, &row.unit))
     };
@@ -102,9 +103,9 @@ fn gate(decision: &Decision, place: usize) -> TestCase {
     let candidate = decision.candidates.get(place);
     let reasons = candidate.map_or_else(String::new, |candidate| candidate.reasons.join("; "));
     let status = match candidate.map(|candidate| candidate.outcome) {
-        None | Some(Outcome::Passes) => TestCaseStatus::success(),
-        Some(Outcome::Fails) => failed(NonSuccessKind::Failure, reasons),
-        Some(Outcome::Undecided) => failed(NonSuccessKind::Error, format!("cannot be decided: {reasons}")),
+        None | Some(FailOutcome::Passes) => TestCaseStatus::success(),
+        Some(FailOutcome::Fails) => failed(NonSuccessKind::Failure, reasons),
+        Some(FailOutcome::Undecided) => failed(NonSuccessKind::Error, format!("undecided: {reasons}")),
     };
     let mut case = TestCase::new(format!("fail-if {}", decision.expression), status);
     case.set_classname("compare");

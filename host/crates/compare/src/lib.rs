@@ -3,15 +3,15 @@
 //!
 //! # Method
 //!
-//! [`compare`] takes the runs of two or more sides as plain data ([`Side`], [`RunData`]) and
+//! [`compare`] takes the runs of two or more sides as plain data ([`CompareSide`], [`RunData`]) and
 //! compares every further side with the first one: mean, P50, P90 and P99 of each metric, other
 //! statistics on request, and the values of the whole run.
 //!
-//! * **One scale per row** ([`Scale`]). Estimate, interval, probability and verdict of a row come
-//!   from one statistic. It is the logarithm of candidate ÷ baseline, because changes and noise of
-//!   a latency or a rate are proportional to it. For shares, and where a value is 0 or negative, it
-//!   is candidate − baseline. An interval therefore excludes "no change" exactly where the
-//!   difference, judged by itself, is significant.
+//! * **One scale per row** ([`ComparisonScale`]). Estimate, interval, probability and verdict of a
+//!   row come from one statistic. It is the logarithm of candidate ÷ baseline, because changes and
+//!   noise of a latency or a rate are proportional to it. For shares, and where a value is 0 or
+//!   negative, it is candidate − baseline. An interval therefore excludes "no change" exactly where
+//!   the difference, judged by itself, is significant.
 //! * **Several runs per side** are repeats. Each run is one value, and the differences of the
 //!   values are the noise: Welch's test, which permits different variances of the sides. A side of
 //!   one run is assumed to vary like the other one.
@@ -27,38 +27,38 @@
 //!   are drawn together, so that their common properties, above all the length of an answer, cancel
 //!   in the error of the difference. Otherwise runs are treated as independent, which is
 //!   conservative if they are not.
-//! * **Shares of requests** ([`Parts::Outcomes`]: `error_rate`, `goodput`) are also judged by the
-//!   number of requests: their error is that of the bootstrap, or for several runs the one between
-//!   them, and never less than that of as many independent requests (Agresti and Caffo 2000). Runs
-//!   that agree exactly, 0 of 120 and 0 of 120, therefore count as strong evidence. A difference
-//!   that is large by the number of requests, all of which failed within a short time, has
-//!   [`Verdict::TooFewRuns`], because they may be one event.
+//! * **Shares of requests** ([`ValueParts::Outcomes`]: `error_rate`, `goodput`) are also judged by
+//!   the number of requests: their error is that of the bootstrap, or for several runs the one
+//!   between them, and never less than that of as many independent requests (Agresti and Caffo
+//!   2000). Runs that agree exactly, 0 of 120 and 0 of 120, therefore count as strong evidence. A
+//!   difference that is large by the number of requests, all of which failed within a short time,
+//!   has [`DifferenceVerdict::TooFewRuns`], because they may be one event.
 //! * **Requests without an answer** have no samples. They rank behind the slowest answer, so that
 //!   for metrics of answers (and means over them) the side that lost more requests is not called
-//!   better, but has [`Verdict::SurvivorsOnly`] ([`Answered`]): if the answered shares differ by a
-//!   point or, for percentiles, by more than half of the samples beyond them. "No difference" is
-//!   revoked in the same way if the losses differ significantly. A side that lost more and is
-//!   slower nevertheless is worse.
-//! * **Different loads** ([`Load`]): if one of them is an arrival rate, rates and counts
-//!   ([`FigureData::grows_with_load`]) follow the requested load and are shown without a verdict.
+//!   better, but has [`DifferenceVerdict::SurvivorsOnly`] ([`Answered`]): if the answered shares
+//!   differ by a point or, for percentiles, by more than half of the samples beyond them. "No
+//!   difference" is revoked in the same way if the losses differ significantly. A side that lost
+//!   more and is slower nevertheless is worse.
+//! * **Different loads** ([`RequestedLoad`]): if one of them is an arrival rate, rates and counts
+//!   ([`RunValueData::grows_with_load`]) follow it. They are shown without a verdict.
 //! * **Runs that agree exactly** in any other value have no noise between them; the errors of their
 //!   samples are used.
 //! * **Copies** of a run (records with one name; or all samples equal to the nanosecond, as in
 //!   simulated runs with one seed) count as one run.
 //! * **Intervals** are Student's, from these standard errors, with degrees of freedom by
 //!   Satterthwaite; 95 % by default; each row by itself.
-//! * **Verdicts** ([`Verdict`]) allow for the number of rows (Holm's procedure over all rows of a
-//!   candidate that have a better side; see [`Correction`]). A significant difference is not called
-//!   better or worse if it is within the measurement error of both clients (from the certificates),
-//!   or smaller than what matters ([`Options::smallest`]). A candidate at twice or half of the
-//!   baseline, for which only the number of runs prevents a verdict, has [`Verdict::TooFewRuns`],
-//!   not [`Verdict::NoDifference`].
+//! * **Verdicts** ([`DifferenceVerdict`]) allow for the number of rows (Holm's procedure over all
+//!   rows of a candidate that have a better side; see [`Correction`]). A significant difference is
+//!   not called better or worse if it is within the measurement error of both clients (from the
+//!   certificates), or smaller than what matters ([`CompareOptions::smallest`]). A candidate at
+//!   twice or half of the baseline, for which only the number of runs prevents a verdict, has
+//!   [`DifferenceVerdict::TooFewRuns`], not [`DifferenceVerdict::NoDifference`].
 //! * **Whole requests**: the samples of a request (the gaps of its answer) are never divided: they
 //!   are in one cell and are drawn together.
 //! * **Enough data** of single runs are 20 samples of 20 requests, because all samples of a request
 //!   share its fate. A percentile needs as many samples as leave 5 beyond it: 500 for a P99. Rates
-//!   are judged by the distribution of their amounts over the run ([`Parts::Amounts`]). A run-level
-//!   value without contributions has an error from several runs only.
+//!   are judged by the distribution of their amounts over the run ([`ValueParts::Amounts`]). A
+//!   run-level value without contributions has an error from several runs only.
 //! * **Not comparable** are runs whose workload digests differ, runs that are INVALID as a whole,
 //!   and single metrics that are INVALID ([`Invalid`]). Their values are shown without a verdict.
 //! * **Sweeps** are compared cell by cell ([`compare_cell`], [`join`]).
@@ -102,7 +102,7 @@
 //!
 //! ```
 //! use veeksha_compare::{
-//!     FailIf, Known, MetricData, Options, RunData, Side, TimedSamples, Verdict, compare,
+//!     FailIf, KnownName, MetricData, CompareOptions, RunData, CompareSide, TimedSamples, DifferenceVerdict, compare,
 //! };
 //! use veeksha_model::Better;
 //!
@@ -112,16 +112,16 @@
 //!         samples.push(i * 10_000_000, slower * (0.3 + 0.001 * (i * 37 % 100) as f64));
 //!     }
 //!     let ttfc = MetricData::new("ttfc", "s", Better::Less, samples);
-//!     Side {
+//!     CompareSide {
 //!         label: label.into(),
 //!         runs: vec![RunData { label: label.into(), metrics: vec![ttfc], ..RunData::default() }],
 //!     }
 //! };
 //! let sides = [side("A", 1.0), side("B", 1.2)];
 //! let mut fail_if = FailIf::parse("worse(ttfc) and mean(ttfc) > +5%")?;
-//! fail_if.check(&Known::of(&sides))?;
-//! let comparison = compare(&sides, &fail_if.statistics(), &Options::default())?;
-//! assert_eq!(comparison.candidates[0].rows[0].verdict, Verdict::Worse);
+//! fail_if.check(&KnownName::of(&sides))?;
+//! let comparison = compare(&sides, &fail_if.statistics(), &CompareOptions::default())?;
+//! assert_eq!(comparison.candidates[0].rows[0].verdict, DifferenceVerdict::Worse);
 //! assert!(fail_if.decide(&comparison).fails());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -147,12 +147,18 @@ mod input;
 mod json;
 mod judge;
 mod junit;
+mod lack;
 mod load;
+mod loads;
+mod markup;
 mod measured;
 mod options;
 mod paired;
+mod remark;
+mod request_share;
 mod resample;
 mod row;
+mod sample;
 mod series;
 mod statistic;
 mod student;
@@ -165,17 +171,20 @@ mod whole_run;
 
 pub use answered::Answered;
 pub use comparable::SettingDifference;
-pub use comparison::{Candidate, Comparison, SideLabels, compare, compare_cell, join};
-pub use effect::{Scale, Spread};
+pub use comparison::{ComparedSide, Comparison, SideLabels, compare, compare_cell, join};
+pub use effect::{ComparisonScale, RunSpread};
 pub use error::CompareError;
-pub use fail_if::{CandidateDecision, Decision, FailIf, Known, KnownKind, Outcome};
-pub use input::{ClientError, FigureData, MetricData, Parts, RunData, Side, Trust, Validity};
-pub use load::Load;
-pub use options::{Correction, Invalid, Options};
-pub use row::{Row, SideValue};
+pub use fail_if::{CandidateDecision, Decision, FailIf, FailOutcome, KnownKind, KnownName};
+pub use input::{
+    ClientError, CompareSide, MetricData, RunData, RunValueData, ScenarioLabel, Trust, Validity, ValueParts,
+};
+pub use load::RequestedLoad;
+pub use options::{CompareOptions, Correction, Invalid};
+pub use remark::{DifferentLoads, LostRequests, REMARK_KINDS, Remark, RemarkKind};
+pub use request_share::RequestShare;
+pub use row::{ComparisonRow, SideValue};
 pub use statistic::Statistic;
-pub use table::{Table, TableRow};
+pub use table::{ComparisonTable, TableRow};
 pub use timed_samples::{EXACT_SAMPLES, TimedSamples};
 pub use untrusted::Untrusted;
-pub use verdict::Verdict;
-pub use whole_run::Counted;
+pub use verdict::DifferenceVerdict;

@@ -5,16 +5,18 @@ use veeksha_slo::Aggregate;
 use veeksha_stats::RandomStream;
 
 use crate::bootstrap::{Chance, chance};
-use crate::effect::{Floor, Noise, Scale, Variance};
-use crate::input::{ClientError, FigureData, MetricData, Parts, RunData, Validity};
-use crate::options::Options;
+use crate::effect::{ComparisonScale, Floor, Noise, Variance};
+use crate::input::{ClientError, MetricData, RunData, RunValueData, Validity, ValueParts};
+use crate::lack::Lack;
+use crate::options::CompareOptions;
+use crate::request_share::RequestShare;
 use crate::series::Series;
 use crate::statistic::{ENOUGH, Statistic, USUAL, enough, resampled, value_of};
-use crate::whole_run::{Counted, chance_of, counted};
+use crate::whole_run::{chance_of, counted};
 
 /// Population that a value covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Subject {
+pub(crate) enum Population {
     /// Answered requests only.
     Answers,
     /// An amount, which grows with the requested load.
@@ -23,24 +25,24 @@ pub(crate) enum Subject {
     Run,
 }
 
-impl Subject {
-    fn of(figure: &FigureData) -> Subject {
+impl Population {
+    fn of(figure: &RunValueData) -> Population {
         match figure.parts {
-            _ if figure.grows_with_load => Subject::Amount,
-            Some(Parts::Mean(_)) => Subject::Answers,
-            _ => Subject::Run,
+            _ if figure.grows_with_load => Population::Amount,
+            Some(ValueParts::Mean(_)) => Population::Answers,
+            _ => Population::Run,
         }
     }
 }
 
 /// A value of one side.
 #[derive(Clone, Debug)]
-pub(crate) struct Measured {
+pub(crate) struct SideMeasurement {
     pub(crate) name: String,
     pub(crate) statistic: Statistic,
     pub(crate) unit: String,
     pub(crate) better: Better,
-    pub(crate) subject: Subject,
+    pub(crate) subject: Population,
     /// One value for each run that has it.
     pub(crate) values: Vec<f64>,
     /// Samples over all runs; for a run-level value, the number of runs.
@@ -51,34 +53,17 @@ pub(crate) struct Measured {
     /// values, whose differences show it; shares of requests always have it.
     pub(crate) own: Vec<Result<Chance, Lack>>,
     /// For a share of requests: counts over all runs.
-    pub(crate) counted: Option<Counted>,
+    pub(crate) counted: Option<RequestShare>,
     /// Runs whose certificates call the metric INVALID.
     pub(crate) invalid_in: Vec<String>,
     /// Reason why the value is not judged.
     pub(crate) not_judged: Option<String>,
 }
 
-/// Reason why the error within a run is unknown.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Lack {
-    /// Too few samples.
-    Samples { has: u64, needs: u64 },
-    /// Enough samples, but of too few requests.
-    Requests { samples: u64, has: u64, needs: u64 },
-    /// The samples depend on one another for so long that they are nearly one.
-    Blocks,
-    /// The statistic has no known error.
-    NoError,
-    /// A single value without contributions.
-    OneValue,
-    /// Several runs, whose differences show it.
-    Several,
-}
-
-impl Measured {
+impl SideMeasurement {
     /// Returns the random stream of this value: the same for every run, so that A against B mirrors
     /// B against A.
-    pub(crate) fn stream(&self, options: &Options) -> RandomStream {
+    pub(crate) fn stream(&self, options: &CompareOptions) -> RandomStream {
         RandomStream::new(
             options.seed,
             0,
@@ -87,7 +72,7 @@ impl Measured {
     }
 
     /// Returns the error of the mean of all runs, estimated within them.
-    pub(crate) fn within(&self, scale: Scale) -> Result<Variance, Lack> {
+    pub(crate) fn within(&self, scale: ComparisonScale) -> Result<Variance, Lack> {
         let runs = self.own.len() as f64;
         let mut sum: Option<Variance> = None;
         let mut lack = (runs == 0.0).then_some(Lack::Several);
@@ -102,7 +87,7 @@ impl Measured {
             ..sum
         };
         let resampled = sum.filter(|_| lack.is_none()).map(of_mean);
-        let least = self.counted.and_then(Counted::variance);
+        let least = self.counted.and_then(RequestShare::variance);
         match (least, resampled) {
             (Some(least), Some(resampled)) if resampled.variance > least.variance => Ok(resampled),
             (Some(least), _) => Ok(least),
@@ -111,7 +96,7 @@ impl Measured {
     }
 
     /// Returns the sources of the error of the side's value.
-    pub(crate) fn noise(&self, scale: Scale) -> Noise<'_> {
+    pub(crate) fn noise(&self, scale: ComparisonScale) -> Noise<'_> {
         Noise {
             values: &self.values,
             within: self.within(scale).ok(),
@@ -119,12 +104,12 @@ impl Measured {
                 Some(_) => Floor::Always,
                 None => Floor::WhereRunsAgree,
             },
-            singly: self.counted.and_then(Counted::variance),
+            singly: self.counted.and_then(RequestShare::variance),
         }
     }
 
     /// Returns true if the errors of its runs exist on a scale.
-    pub(crate) fn has(&self, scale: Scale) -> bool {
+    pub(crate) fn has(&self, scale: ComparisonScale) -> bool {
         let mut known = self.own.iter().flatten();
         known.all(|own| own.on(scale).is_some())
     }
@@ -133,7 +118,7 @@ impl Measured {
     fn agrees(&self) -> bool {
         let first = self.values.first().copied().unwrap_or_default();
         let mut others = self.values.iter();
-        others.all(|value| Scale::Difference.step(first, *value) == 0.0)
+        others.all(|value| ComparisonScale::Difference.step(first, *value) == 0.0)
     }
 
     pub(crate) fn is(&self, name: &str, statistic: Statistic) -> bool {
@@ -143,7 +128,11 @@ impl Measured {
 
 /// Returns all values of the runs of a side: metrics first, in the given order. `asked` are
 /// additional statistics.
-pub(crate) fn measure(runs: &[&RunData], asked: &[(String, Statistic)], options: &Options) -> Vec<Measured> {
+pub(crate) fn measure(
+    runs: &[&RunData],
+    asked: &[(String, Statistic)],
+    options: &CompareOptions,
+) -> Vec<SideMeasurement> {
     let mut all = Vec::new();
     for (name, first) in metrics(runs) {
         let of_this = asked.iter().filter(|(metric, _)| *metric == name);
@@ -157,14 +146,14 @@ pub(crate) fn measure(runs: &[&RunData], asked: &[(String, Statistic)], options:
         }
         all.extend(measure_metric(runs, first, &statistics, options));
     }
-    all.extend(measure_figures(runs, options));
+    all.extend(measure_run_values(runs, options));
     all
 }
 
 /// Returns the values of whole runs.
-fn measure_figures(runs: &[&RunData], options: &Options) -> Vec<Measured> {
-    let mut figures: Vec<Measured> = Vec::new();
-    let mut parts: Vec<Vec<&FigureData>> = Vec::new();
+fn measure_run_values(runs: &[&RunData], options: &CompareOptions) -> Vec<SideMeasurement> {
+    let mut figures: Vec<SideMeasurement> = Vec::new();
+    let mut parts: Vec<Vec<&RunValueData>> = Vec::new();
     for figure in runs.iter().flat_map(|run| &run.figures) {
         if !figure.value.is_finite() {
             continue;
@@ -175,12 +164,12 @@ fn measure_figures(runs: &[&RunData], options: &Options) -> Vec<Measured> {
                 parts[place].push(figure);
             }
             None => {
-                figures.push(Measured {
+                figures.push(SideMeasurement {
                     name: figure.name.clone(),
                     statistic: Statistic::Value,
                     unit: figure.unit.clone(),
                     better: figure.better,
-                    subject: Subject::of(figure),
+                    subject: Population::of(figure),
                     values: vec![figure.value],
                     samples: 0,
                     approximate: false,
@@ -195,24 +184,24 @@ fn measure_figures(runs: &[&RunData], options: &Options) -> Vec<Measured> {
         }
     }
     for (measured, of_runs) in figures.iter_mut().zip(&parts) {
-        tell_own(measured, of_runs, options);
+        add_own_errors(measured, of_runs, options);
     }
     figures
 }
 
 /// Derives the error of a run-level value from its contributions.
-fn tell_own(measured: &mut Measured, of_runs: &[&FigureData], options: &Options) {
-    let counts: Option<Vec<Counted>> = of_runs
+fn add_own_errors(measured: &mut SideMeasurement, of_runs: &[&RunValueData], options: &CompareOptions) {
+    let counts: Option<Vec<RequestShare>> = of_runs
         .iter()
         .map(|figure| figure.parts.as_ref().and_then(counted))
         .collect();
-    measured.counted = counts.and_then(|counts| counts.into_iter().reduce(Counted::and));
+    measured.counted = counts.and_then(|counts| counts.into_iter().reduce(RequestShare::and));
     measured.samples = measured
         .counted
         .map_or(of_runs.len() as u64, |counted| counted.whole);
     if measured.counted.is_some() || measured.agrees() {
         let stream = measured.stream(options);
-        let own = |figure: &&FigureData| chance_of(figure.parts.as_ref(), options.resamples, stream);
+        let own = |figure: &&RunValueData| chance_of(figure.parts.as_ref(), options.resamples, stream);
         measured.own = of_runs.iter().map(own).collect();
     }
 }
@@ -232,14 +221,14 @@ fn measure_metric(
     runs: &[&RunData],
     first: &MetricData,
     statistics: &[Aggregate],
-    options: &Options,
-) -> Vec<Measured> {
-    let blank = |aggregate: &Aggregate| Measured {
+    options: &CompareOptions,
+) -> Vec<SideMeasurement> {
+    let blank = |aggregate: &Aggregate| SideMeasurement {
         name: first.name.clone(),
         statistic: Statistic::OfSamples(*aggregate),
         unit: first.unit.clone(),
         better: first.better,
-        subject: Subject::Answers,
+        subject: Population::Answers,
         values: Vec::new(),
         samples: 0,
         approximate: false,
@@ -249,7 +238,7 @@ fn measure_metric(
         invalid_in: Vec::new(),
         not_judged: first.not_judged.clone(),
     };
-    let mut all: Vec<Measured> = statistics.iter().map(blank).collect();
+    let mut all: Vec<SideMeasurement> = statistics.iter().map(blank).collect();
     let mut of_this: Vec<&MetricData> = Vec::new();
     for run in runs {
         let Some(metric) = run.metrics.iter().find(|metric| metric.name == first.name) else {
@@ -273,7 +262,7 @@ fn measure_metric(
     all.retain(|measured| !measured.values.is_empty());
     // Values that differ show their noise; for a single value, or values that agree, the samples
     // do.
-    if all.iter().any(Measured::agrees) {
+    if all.iter().any(SideMeasurement::agrees) {
         for samples in of_this.iter().map(|metric| &metric.samples) {
             let series = samples.series();
             let agreeing = all.iter_mut().filter(|measured| measured.agrees());
@@ -289,10 +278,10 @@ fn measure_metric(
 /// Returns the error of a statistic of a run's samples, given the number of their requests; `None`
 /// without samples.
 fn own_of(
-    measured: &Measured,
+    measured: &SideMeasurement,
     requests: u64,
     series: &Series,
-    options: &Options,
+    options: &CompareOptions,
 ) -> Option<Result<Chance, Lack>> {
     let Statistic::OfSamples(aggregate) = measured.statistic else {
         return None;

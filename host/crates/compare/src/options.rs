@@ -4,7 +4,7 @@ use crate::error::CompareError;
 
 /// Options of a comparison.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Options {
+pub struct CompareOptions {
     /// Confidence of intervals and verdicts: 0.95.
     pub confidence: f64,
     /// Resamples of each run and statistic: 1000, which gives the standard error to about 2 %.
@@ -42,9 +42,9 @@ pub enum Correction {
     Each,
 }
 
-impl Default for Options {
+impl Default for CompareOptions {
     fn default() -> Self {
-        Options {
+        CompareOptions {
             confidence: 0.95,
             resamples: 1000,
             seed: 0,
@@ -55,7 +55,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl CompareOptions {
     pub(crate) fn check(&self) -> Result<(), CompareError> {
         if !(self.confidence > 0.0 && self.confidence < 1.0) {
             return Err(CompareError::Confidence(self.confidence));

@@ -6,12 +6,12 @@ use std::collections::HashMap;
 use veeksha_model::Nanos;
 use veeksha_stats::RandomStream;
 
-use crate::effect::{Scale, Variance};
+use crate::effect::{ComparisonScale, Variance};
 use crate::input::RunData;
-use crate::resample::{Blocks, Drawn, Moments, influence};
+use crate::resample::{Blocks, DrawnStatistic, RunningVariance, influence};
+use crate::sample::TimedSample;
 use crate::series::{CELLS, Series, in_order};
 use crate::statistic::Resampled;
-use crate::timed_samples::Sample;
 
 /// Maximum share of samples without a partner; with more, the runs are treated as independent.
 const STRANGERS: f64 = 0.1;
@@ -42,20 +42,23 @@ impl Paired {
     pub(crate) fn within(
         &self,
         of: Resampled,
-        scale: Scale,
+        scale: ComparisonScale,
         resamples: usize,
         stream: RandomStream,
     ) -> Option<Variance> {
-        let (a, b) = (Drawn::new(&self.a, of)?, Drawn::new(&self.b, of)?);
+        let (a, b) = (
+            DrawnStatistic::new(&self.a, of)?,
+            DrawnStatistic::new(&self.b, of)?,
+        );
         let blocks = Blocks::new(&self.influence(of))?;
-        let step = |run: &Drawn<'_>, times: &[f64]| {
+        let step = |run: &DrawnStatistic<'_>, times: &[f64]| {
             let deviation = run.deviation(times)?;
             Some(match scale {
-                Scale::Difference => deviation,
-                Scale::Ratio => (deviation / run.value).ln_1p(),
+                ComparisonScale::Difference => deviation,
+                ComparisonScale::Ratio => (deviation / run.value).ln_1p(),
             })
         };
-        let mut difference = Moments::default();
+        let mut difference = RunningVariance::default();
         let mut draws = stream.draws();
         let mut times = Vec::new();
         for _ in 0..resamples {
@@ -80,14 +83,14 @@ impl Paired {
 }
 
 /// Returns the samples of a run; `None` if it has none, or some without keys.
-fn samples_of<'a>(metric: &str, run: &'a RunData) -> Option<&'a [Sample]> {
+fn samples_of<'a>(metric: &str, run: &'a RunData) -> Option<&'a [TimedSample]> {
     let mut named = run.metrics.iter().filter(|data| data.name == metric);
     named.next().and_then(|data| data.samples.keyed())
 }
 
 /// Returns the common keys, ordered by the mean of their positions in both runs, which does not
 /// depend on the order of the arguments.
-fn common_order(one: &[Sample], other: &[Sample]) -> Vec<u64> {
+fn common_order(one: &[TimedSample], other: &[TimedSample]) -> Vec<u64> {
     let (first, second) = (first_instants(one), first_instants(other));
     let mut common: Vec<(Nanos, u64)> = first
         .into_iter()
@@ -97,7 +100,7 @@ fn common_order(one: &[Sample], other: &[Sample]) -> Vec<u64> {
     common.into_iter().map(|(_, key)| key).collect()
 }
 
-fn first_instants(samples: &[Sample]) -> HashMap<u64, Nanos> {
+fn first_instants(samples: &[TimedSample]) -> HashMap<u64, Nanos> {
     let mut first: HashMap<u64, Nanos> = HashMap::new();
     for sample in samples {
         if let Some(key) = sample.key {
@@ -110,8 +113,8 @@ fn first_instants(samples: &[Sample]) -> HashMap<u64, Nanos> {
 
 /// Assigns each sample to its key's cell, and one without a partner to the preceding sample's;
 /// `None` if there are too many of them.
-fn in_cells(samples: &[Sample], cell_of: &HashMap<u64, usize>, cells: usize) -> Option<Series> {
-    let known = |sample: &Sample| sample.key.and_then(|key| cell_of.get(&key).copied());
+fn in_cells(samples: &[TimedSample], cell_of: &HashMap<u64, usize>, cells: usize) -> Option<Series> {
+    let known = |sample: &TimedSample| sample.key.and_then(|key| cell_of.get(&key).copied());
     let strangers = samples.iter().filter(|sample| known(sample).is_none()).count();
     if cells == 0 || strangers as f64 > STRANGERS * samples.len() as f64 {
         return None;
@@ -149,7 +152,7 @@ mod tests {
     /// The rest varies by 0.1 in each: the variance of the difference of means of n requests is 2 ·
     /// 0.01 ÷ n instead of 2 · 1.01 ÷ n.
     #[test]
-    fn pairing_removes_what_requests_have_in_common() {
+    fn pairing_removes_common_properties_of_requests() {
         let n = 4000u64;
         let mut draws = RandomStream::new(3, 0, "requests").draws();
         let lengths: Vec<f64> = (0..n).map(|_| draws.normal()).collect();
@@ -162,16 +165,16 @@ mod tests {
         };
         let paired = Paired::new("m", &run(), &run()).unwrap();
         let variance = |of, scale| paired.within(of, scale, 500, stream()).unwrap().variance;
-        let difference = variance(Resampled::Mean, Scale::Difference);
+        let difference = variance(Resampled::Mean, ComparisonScale::Difference);
         let expected = 2.0 * 0.01 / n as f64;
         assert!(
             (difference / expected - 1.0).abs() < 0.35,
             "{difference} is not {expected}"
         );
         // 10 on both sides: errors of logarithms are a tenth.
-        let ratio = variance(Resampled::Mean, Scale::Ratio);
+        let ratio = variance(Resampled::Mean, ComparisonScale::Ratio);
         assert!((ratio * 100.0 / difference - 1.0).abs() < 0.05);
-        let median = variance(Resampled::Quantile(0.5), Scale::Difference);
+        let median = variance(Resampled::Quantile(0.5), ComparisonScale::Difference);
         assert!(median < 0.2 * 2.0 * 1.01 * 1.57 / n as f64, "{median}");
     }
 

@@ -3,7 +3,7 @@
 use veeksha_stats::Draws;
 
 use crate::block_length::block_length;
-use crate::series::{Anchor, Series};
+use crate::series::{QuantileAnchor, Series};
 use crate::statistic::Resampled;
 
 /// The scheme by which cells are drawn.
@@ -56,30 +56,30 @@ impl Blocks {
 
 /// A statistic of a series, prepared for resampling.
 #[derive(Debug)]
-pub(crate) struct Drawn<'a> {
+pub(crate) struct DrawnStatistic<'a> {
     pub(crate) value: f64,
-    kind: Kind<'a>,
+    kind: DrawnKind<'a>,
 }
 
 #[derive(Debug)]
-enum Kind<'a> {
+enum DrawnKind<'a> {
     Mean(&'a Series),
-    Quantile(f64, Anchor<'a>),
+    Quantile(f64, QuantileAnchor<'a>),
 }
 
-impl<'a> Drawn<'a> {
+impl<'a> DrawnStatistic<'a> {
     /// Prepares the statistic; `None` without samples.
     pub(crate) fn new(series: &'a Series, of: Resampled) -> Option<Self> {
         Some(match of {
-            Resampled::Mean => Drawn {
+            Resampled::Mean => DrawnStatistic {
                 value: series.mean()?,
-                kind: Kind::Mean(series),
+                kind: DrawnKind::Mean(series),
             },
             Resampled::Quantile(p) => {
                 let value = series.quantile(p)?;
-                Drawn {
+                DrawnStatistic {
                     value,
-                    kind: Kind::Quantile(p, series.anchor(series.place_of(value))),
+                    kind: DrawnKind::Quantile(p, series.anchor(series.place_of(value))),
                 }
             }
         })
@@ -89,8 +89,8 @@ impl<'a> Drawn<'a> {
     /// cells without samples were drawn.
     pub(crate) fn deviation(&self, times: &[f64]) -> Option<f64> {
         let drawn = match &self.kind {
-            Kind::Mean(series) => series.mean_of(times),
-            Kind::Quantile(p, anchor) => anchor.quantile(*p, times),
+            DrawnKind::Mean(series) => series.mean_of(times),
+            DrawnKind::Quantile(p, anchor) => anchor.quantile(*p, times),
         };
         Some(drawn? - self.value)
     }
@@ -106,13 +106,13 @@ pub(crate) fn influence(series: &Series, of: Resampled) -> Vec<f64> {
 
 /// Running variance (Welford).
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Moments {
+pub(crate) struct RunningVariance {
     count: f64,
     mean: f64,
     squares: f64,
 }
 
-impl Moments {
+impl RunningVariance {
     pub(crate) fn push(&mut self, value: f64) {
         self.count += 1.0;
         let step = value - self.mean;

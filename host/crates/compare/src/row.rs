@@ -3,19 +3,20 @@
 use veeksha_model::Better;
 use veeksha_slo::Aggregate;
 
+use crate::effect::{ComparisonScale, RunSpread};
 use crate::effect::{Effect, effect, spread};
-use crate::effect::{Scale, Spread};
-use crate::measured::{Lack, Measured, Subject};
-use crate::options::Options;
+use crate::lack::Lack;
+use crate::measured::{Population, SideMeasurement};
+use crate::options::CompareOptions;
 use crate::paired::Paired;
+use crate::request_share::RequestShare;
 use crate::statistic::Statistic;
 use crate::statistic::{Resampled, resampled};
-use crate::verdict::Verdict;
-use crate::whole_run::Counted;
+use crate::verdict::DifferenceVerdict;
 
 /// One statistic on both sides.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct ComparisonRow {
     /// Name of the metric or run-level value.
     pub name: String,
     /// Compared statistic.
@@ -33,11 +34,11 @@ pub struct Row {
     /// Candidate ÷ baseline − 1, if both are positive.
     pub relative: Option<f64>,
     /// Scale of interval and probability.
-    pub scale: Scale,
+    pub scale: ComparisonScale,
     /// Confidence interval of the difference, for this row by itself; only on
-    /// [`Scale::Difference`].
+    /// [`ComparisonScale::Difference`].
     pub interval: Option<(f64, f64)>,
-    /// Confidence interval of the relative change; only on [`Scale::Ratio`].
+    /// Confidence interval of the relative change; only on [`ComparisonScale::Ratio`].
     pub relative_interval: Option<(f64, f64)>,
     /// True if the sides' requests were paired because they are the same.
     pub paired: bool,
@@ -45,21 +46,21 @@ pub struct Row {
     pub p: Option<f64>,
     /// The same probability, corrected for the number of rows.
     pub p_adjusted: Option<f64>,
-    /// Degrees of freedom of the error; `None` also if there are so many that they do not matter.
+    /// Degrees of freedom of the error; `None` also if they are too many to matter.
     pub freedom: Option<f64>,
     /// Bound on the clients' error of the difference: both sides together.
     pub client_error: Option<f64>,
     /// Verdict on the row.
-    pub verdict: Verdict,
+    pub verdict: DifferenceVerdict,
     /// Remark for the reader.
     pub remark: Option<String>,
 }
 
-impl Row {
+impl ComparisonRow {
     /// Returns true if the numerical change would give this verdict if it were significant.
-    pub(crate) fn tends(&self, verdict: Verdict) -> bool {
+    pub(crate) fn tends(&self, verdict: DifferenceVerdict) -> bool {
         let change = self.difference.filter(|difference| *difference != 0.0);
-        change.is_some_and(|change| Verdict::of_direction(change, self.better) == verdict)
+        change.is_some_and(|change| DifferenceVerdict::of_direction(change, self.better) == verdict)
     }
 }
 
@@ -71,22 +72,22 @@ pub struct SideValue {
     /// Samples over all runs; requests for a share of requests; runs for another run-level value.
     pub samples: u64,
     /// For a share of requests: counts over all runs.
-    pub counted: Option<Counted>,
+    pub counted: Option<RequestShare>,
     /// Variation between runs, if there are several.
-    pub spread: Option<Spread>,
+    pub spread: Option<RunSpread>,
     /// True if it was read from a histogram, which is accurate within 0.2 %.
     pub approximate: bool,
 }
 
 /// Remark on a row whose runs agree.
 pub(crate) const AGREE: &str =
-    "the runs of each side agree exactly, and nothing within them tells how much others would vary";
+    "the runs of each side agree exactly, so the variation of other runs is unknown";
 
 /// A row before its verdict, with the inputs of the verdict.
-pub(crate) struct Draft {
-    pub(crate) row: Row,
+pub(crate) struct RowDraft {
+    pub(crate) row: ComparisonRow,
     /// Population that it covers.
-    pub(crate) subject: Subject,
+    pub(crate) subject: Population,
     /// Effect; `None` if it cannot be judged, with the reason in the row's remark.
     pub(crate) effect: Option<Effect>,
     /// Runs whose certificates call the metric INVALID.
@@ -97,60 +98,60 @@ pub(crate) struct Draft {
 
 /// A value that at least one side has.
 #[derive(Clone, Copy)]
-pub(crate) enum Found<'a> {
-    Both(&'a Measured, &'a Measured),
-    Baseline(&'a Measured),
-    Candidate(&'a Measured),
+pub(crate) enum RowSides<'a> {
+    Both(&'a SideMeasurement, &'a SideMeasurement),
+    Baseline(&'a SideMeasurement),
+    ComparedSide(&'a SideMeasurement),
 }
 
-impl<'a> Found<'a> {
-    fn of_baseline(self) -> Option<&'a Measured> {
+impl<'a> RowSides<'a> {
+    fn of_baseline(self) -> Option<&'a SideMeasurement> {
         match self {
-            Found::Both(a, _) | Found::Baseline(a) => Some(a),
-            Found::Candidate(_) => None,
+            RowSides::Both(a, _) | RowSides::Baseline(a) => Some(a),
+            RowSides::ComparedSide(_) => None,
         }
     }
 
-    fn of_candidate(self) -> Option<&'a Measured> {
+    fn of_candidate(self) -> Option<&'a SideMeasurement> {
         match self {
-            Found::Both(_, b) | Found::Candidate(b) => Some(b),
-            Found::Baseline(_) => None,
+            RowSides::Both(_, b) | RowSides::ComparedSide(b) => Some(b),
+            RowSides::Baseline(_) => None,
         }
     }
 
-    fn either(self) -> &'a Measured {
+    fn either(self) -> &'a SideMeasurement {
         match self {
-            Found::Both(known, _) | Found::Baseline(known) | Found::Candidate(known) => known,
+            RowSides::Both(known, _) | RowSides::Baseline(known) | RowSides::ComparedSide(known) => known,
         }
     }
 }
 
 /// Creates a row before its verdict. `pairs` are the samples of both sides by request, if they can
 /// be paired.
-pub(crate) fn draft(found: Found<'_>, pairs: Option<&Paired>, options: &Options) -> Draft {
+pub(crate) fn draft(found: RowSides<'_>, pairs: Option<&Paired>, options: &CompareOptions) -> RowDraft {
     let (a, b) = (found.of_baseline(), found.of_candidate());
     let known = found.either();
-    let same_unit = |one: &&Measured| one.unit == known.unit;
+    let same_unit = |one: &&SideMeasurement| one.unit == known.unit;
     let b = b.filter(same_unit);
     let values = || {
         a.into_iter()
             .chain(b)
             .flat_map(|side| side.values.iter().copied())
     };
-    let mut scale = Scale::of(&known.unit, values());
+    let mut scale = ComparisonScale::of(&known.unit, values());
     // If a resample has no value on the scale, differences are used.
     if a.into_iter().chain(b).any(|side| !side.has(scale)) {
-        scale = Scale::Difference;
+        scale = ComparisonScale::Difference;
     }
-    let side = |measured: &Measured| SideValue {
+    let side = |measured: &SideMeasurement| SideValue {
         value: scale.centre(&measured.values),
         samples: measured.samples,
         counted: measured.counted,
         spread: spread(&measured.values),
         approximate: measured.approximate,
     };
-    let mut draft = Draft {
-        row: Row {
+    let mut draft = RowDraft {
+        row: ComparisonRow {
             name: known.name.clone(),
             statistic: known.statistic,
             unit: known.unit.clone(),
@@ -167,7 +168,7 @@ pub(crate) fn draft(found: Found<'_>, pairs: Option<&Paired>, options: &Options)
             p_adjusted: None,
             freedom: None,
             client_error: None,
-            verdict: Verdict::NotEnoughData,
+            verdict: DifferenceVerdict::NotEnoughData,
             remark: None,
         },
         subject: known.subject,
@@ -181,24 +182,24 @@ pub(crate) fn draft(found: Found<'_>, pairs: Option<&Paired>, options: &Options)
     };
     let row = &mut draft.row;
     let (a, b) = match (found, b) {
-        (Found::Both(a, _), Some(b)) => (a, b),
-        (Found::Both(a, b), None) => {
+        (RowSides::Both(a, _), Some(b)) => (a, b),
+        (RowSides::Both(a, b), None) => {
             row.remark = Some(format!("the units differ: `{}` and `{}`", a.unit, b.unit));
             return draft;
         }
-        (Found::Candidate(_), _) => {
-            row.remark = Some("the baseline has none".into());
+        (RowSides::ComparedSide(_), _) => {
+            row.remark = Some("missing in the baseline".into());
             return draft;
         }
-        (Found::Baseline(_), _) => {
-            row.remark = Some("the candidate has none".into());
+        (RowSides::Baseline(_), _) => {
+            row.remark = Some("missing in the candidate".into());
             return draft;
         }
     };
     if let (Some(one), Some(other)) = (row.baseline, row.candidate) {
-        row.difference = Some(Scale::Difference.step(one.value, other.value));
+        row.difference = Some(ComparisonScale::Difference.step(one.value, other.value));
         let positive = one.value > 0.0 && other.value > 0.0;
-        row.relative = positive.then(|| Scale::Ratio.step(one.value, other.value).exp_m1());
+        row.relative = positive.then(|| ComparisonScale::Ratio.step(one.value, other.value).exp_m1());
     }
     row.client_error = client_error(known.statistic, a, b);
     let paired = pairs.and_then(|pairs| {
@@ -212,8 +213,8 @@ pub(crate) fn draft(found: Found<'_>, pairs: Option<&Paired>, options: &Options)
         None => {
             let interval = seen.interval(options.confidence);
             match scale {
-                Scale::Difference => row.interval = interval,
-                Scale::Ratio => row.relative_interval = interval,
+                ComparisonScale::Difference => row.interval = interval,
+                ComparisonScale::Ratio => row.relative_interval = interval,
             }
             row.p = seen.p();
             row.freedom = seen
@@ -235,10 +236,11 @@ fn resampled_of(statistic: Statistic) -> Option<Resampled> {
 }
 
 /// Explains why a difference cannot be judged, if it cannot.
-fn why_not(a: &Measured, b: &Measured, seen: &Effect) -> Option<String> {
+fn why_not(a: &SideMeasurement, b: &SideMeasurement, seen: &Effect) -> Option<String> {
     let lacks = || {
         let sides = [("baseline", a), ("candidate", b)];
-        let lack = |(name, side): (&'static str, &Measured)| Some((name, side.within(seen.scale).err()?));
+        let lack =
+            |(name, side): (&'static str, &SideMeasurement)| Some((name, side.within(seen.scale).err()?));
         sides.into_iter().find_map(lack)
     };
     let Some(error) = seen.error else {
@@ -248,23 +250,23 @@ fn why_not(a: &Measured, b: &Measured, seen: &Effect) -> Option<String> {
                     Statistic::Value => (a.name.clone(), "requests"),
                     statistic => (statistic.to_string(), "samples"),
                 };
-                format!("{statistic} takes {needs} {samples} a run; the {side} has {has}")
+                format!("{statistic} needs {needs} {samples} per run; the {side} has {has}")
             }
             Some((side, Lack::Requests { samples, has, needs })) => {
                 let (statistic, requests) = (a.statistic, if has == 1 { "request" } else { "requests" });
                 format!(
-                    "{statistic} takes samples of {needs} requests a run; the {samples} of the {side} are of {has} {requests}, and those of one request hang together"
+                    "{statistic} needs samples of {needs} requests per run; the {samples} of the {side} are of {has} {requests}, and samples of one request depend on each other"
                 )
             }
             Some((side, Lack::Blocks)) => {
-                format!("the samples of the {side} hang together over the whole run")
+                format!("the samples of the {side} depend on each other over the whole run")
             }
             Some((_, Lack::OneValue)) => {
-                "one value on each side; several runs would tell how much it varies".into()
+                "one value on each side; several runs show how much it varies".into()
             }
             Some((_, Lack::NoError | Lack::Several)) | None => {
                 format!(
-                    "one run does not tell the error of {}; several would",
+                    "the error of {} is unknown with one run; it needs several",
                     of_what(b.statistic)
                 )
             }
@@ -280,18 +282,18 @@ fn of_what(statistic: Statistic) -> &'static str {
     match statistic {
         Statistic::OfSamples(Aggregate::Min | Aggregate::Percentile(0.0)) => "the smallest of many samples",
         Statistic::OfSamples(Aggregate::Max | Aggregate::Percentile(_)) => "the largest of many samples",
-        _ => "this figure",
+        _ => "this value",
     }
 }
 
 /// Returns the bound on the error of both clients together.
-fn client_error(statistic: Statistic, a: &Measured, b: &Measured) -> Option<f64> {
+fn client_error(statistic: Statistic, a: &SideMeasurement, b: &SideMeasurement) -> Option<f64> {
     let typical = match statistic {
         Statistic::OfSamples(Aggregate::Mean) => true,
         Statistic::OfSamples(Aggregate::Percentile(percent)) => percent <= 50.0,
         _ => false,
     };
-    let of = |side: &Measured| {
+    let of = |side: &SideMeasurement| {
         side.client_error
             .map(|error| if typical { error.mean } else { error.p99 })
     };

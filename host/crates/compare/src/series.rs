@@ -4,14 +4,14 @@ use std::collections::HashMap;
 
 use veeksha_stats::weighted_percentile;
 
-use crate::timed_samples::Sample;
+use crate::sample::TimedSample;
 
 /// Maximum number of cells for samples that are kept individually.
 pub(crate) const CELLS: usize = 256;
 
 /// A value of some samples in one cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Entry {
+pub(crate) struct SeriesEntry {
     pub(crate) value: f64,
     pub(crate) weight: f64,
     pub(crate) cell: u32,
@@ -21,7 +21,7 @@ pub(crate) struct Entry {
 #[derive(Clone, Debug)]
 pub(crate) struct Series {
     /// Ascending by value.
-    entries: Vec<Entry>,
+    entries: Vec<SeriesEntry>,
     /// Weight and weighted sum of values of each cell, in order of time.
     weights: Vec<f64>,
     sums: Vec<f64>,
@@ -36,7 +36,7 @@ impl Series {
     /// Creates a series of individual samples. Cells are intervals of time with equal numbers of
     /// requests. All samples of a request are in one cell, because they are drawn together. A
     /// sample without a key is a separate request.
-    pub(crate) fn of_samples(mut samples: Vec<Sample>) -> Series {
+    pub(crate) fn of_samples(mut samples: Vec<TimedSample>) -> Series {
         in_order(&mut samples);
         let mut known: HashMap<u64, usize> = HashMap::new();
         let mut count = 0;
@@ -44,7 +44,7 @@ impl Series {
             count += 1;
             count - 1
         };
-        let origin_of = |sample: &Sample| match sample.key {
+        let origin_of = |sample: &TimedSample| match sample.key {
             Some(key) => *known.entry(key).or_insert_with(&mut next),
             None => next(),
         };
@@ -56,17 +56,17 @@ impl Series {
     /// Creates a series of samples in order of time, with their cells given by `cell_of` from
     /// position and sample.
     pub(crate) fn placed(
-        mut samples: Vec<Sample>,
+        mut samples: Vec<TimedSample>,
         cells: usize,
-        mut cell_of: impl FnMut(usize, &Sample) -> usize,
+        mut cell_of: impl FnMut(usize, &TimedSample) -> usize,
     ) -> Series {
         let scale = level(&mut samples);
         let count = samples.len() as u64;
         let mut sums = vec![0.0; cells];
-        let entry = |(place, sample): (usize, Sample)| {
+        let entry = |(place, sample): (usize, TimedSample)| {
             let cell = cell_of(place, &sample);
             sums[cell] += sample.value * sample.weight;
-            Entry {
+            SeriesEntry {
                 value: sample.value,
                 weight: sample.weight,
                 cell: cell as u32,
@@ -80,7 +80,7 @@ impl Series {
     }
 
     /// Creates a series of samples with known cells and the exact sum of values of each cell.
-    pub(crate) fn of_cells(mut entries: Vec<Entry>, sums: Vec<f64>, count: u64) -> Series {
+    pub(crate) fn of_cells(mut entries: Vec<SeriesEntry>, sums: Vec<f64>, count: u64) -> Series {
         entries.sort_by(|a, b| a.value.total_cmp(&b.value));
         let mut weights = vec![0.0; sums.len()];
         for entry in &entries {
@@ -162,12 +162,12 @@ impl Series {
     }
 
     /// Returns an anchor in the order of values near which quantiles are searched.
-    pub(crate) fn anchor(&self, place: usize) -> Anchor<'_> {
+    pub(crate) fn anchor(&self, place: usize) -> QuantileAnchor<'_> {
         let mut below = vec![0.0; self.cells()];
         for entry in &self.entries[..place] {
             below[entry.cell as usize] += entry.weight;
         }
-        Anchor {
+        QuantileAnchor {
             series: self,
             place,
             below,
@@ -203,14 +203,14 @@ impl Series {
 /// A position in the order of values. The quantile of a resample is near that of the samples, so
 /// its search begins there.
 #[derive(Debug)]
-pub(crate) struct Anchor<'a> {
+pub(crate) struct QuantileAnchor<'a> {
     series: &'a Series,
     place: usize,
     /// Weight of each cell before that position.
     below: Vec<f64>,
 }
 
-impl Anchor<'_> {
+impl QuantileAnchor<'_> {
     /// Returns the `p`-quantile if cell `c` counts `times[c]` times; `None` if nothing counts.
     pub(crate) fn quantile(&self, p: f64, times: &[f64]) -> Option<f64> {
         let entries = &self.series.entries;
@@ -252,13 +252,13 @@ impl Anchor<'_> {
 
 /// Sorts by instant. Samples of one instant stay grouped by key, and otherwise in order: the gaps
 /// of an answer in sequence.
-pub(crate) fn in_order(samples: &mut [Sample]) {
+pub(crate) fn in_order(samples: &mut [TimedSample]) {
     samples.sort_by_key(|sample| (sample.at, sample.key));
 }
 
 /// Scales weights to a mean of 1 and returns the factor: weights are relative and do not increase
 /// the number of samples.
-fn level(samples: &mut [Sample]) -> f64 {
+fn level(samples: &mut [TimedSample]) -> f64 {
     let Some(first) = samples.first().map(|sample| sample.weight) else {
         return 1.0;
     };
@@ -287,7 +287,7 @@ mod tests {
     use super::*;
 
     fn series(values: &[(f64, f64)]) -> Series {
-        let sample = |(place, (value, weight)): (usize, &(f64, f64))| Sample {
+        let sample = |(place, (value, weight)): (usize, &(f64, f64))| TimedSample {
             at: place as u64,
             value: *value,
             weight: *weight,
@@ -311,17 +311,17 @@ mod tests {
     }
 
     #[test]
-    fn nothing_comes_from_nothing() {
+    fn empty_series_has_no_statistics() {
         let none = series(&[]);
         assert_eq!((none.mean(), none.quantile(0.5), none.std()), (None, None, None));
     }
 
     /// 40 answers of 1 to 7 gaps, some of them at the same instant: a cell is an answer.
     #[test]
-    fn an_answer_is_never_cut() {
+    fn samples_of_an_answer_stay_in_one_cell() {
         let gaps = |answer: u64| answer % 7 + 1;
         let of = |answer: u64| {
-            (0..gaps(answer)).map(move |_| Sample {
+            (0..gaps(answer)).map(move |_| TimedSample {
                 at: answer / 4,
                 value: answer as f64,
                 weight: 1.0,
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn influences_sum_to_nothing() {
+    fn influences_sum_to_zero() {
         let values: Vec<(f64, f64)> = (0..1000).map(|i| (f64::from(i * 7919 % 1000), 1.0)).collect();
         let series = series(&values);
         assert!(series.influence_on_mean().iter().sum::<f64>().abs() < 1e-6);

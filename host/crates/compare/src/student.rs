@@ -39,7 +39,7 @@ mod tests {
 
     /// Abramowitz and Stegun, table 26.10, and the normal quantile.
     #[test]
-    fn values_of_the_tables() {
+    fn quantiles_match_published_tables() {
         for (freedom, expected) in [
             (1.0, 12.706),
             (2.0, 4.303),

@@ -1,13 +1,13 @@
 //! Comparison as the rows of a table.
 
-use crate::comparison::{Candidate, Comparison};
-use crate::row::{Row, SideValue};
-use crate::text::{change_text, figure_text, interval_text, spread_text, value_text};
-use crate::verdict::Verdict;
+use crate::comparison::{ComparedSide, Comparison};
+use crate::row::{ComparisonRow, SideValue};
+use crate::text::{change_text, interval_text, row_name, spread_text, value_text};
+use crate::verdict::DifferenceVerdict;
 
 /// Table of one candidate against the baseline.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Table {
+pub struct ComparisonTable {
     /// `B against A`.
     pub title: String,
     /// Headings of the cells.
@@ -32,19 +32,19 @@ pub struct TableRow {
     /// Remark on the row.
     pub note: Option<String>,
     /// Verdict, which decides the highlighting.
-    pub verdict: Verdict,
+    pub verdict: DifferenceVerdict,
 }
 
 impl Comparison {
     /// Returns one table per candidate.
-    pub fn tables(&self) -> Vec<Table> {
+    pub fn tables(&self) -> Vec<ComparisonTable> {
         self.candidates
             .iter()
             .map(|candidate| self.table(candidate))
             .collect()
     }
 
-    fn table(&self, candidate: &Candidate) -> Table {
+    fn table(&self, candidate: &ComparedSide) -> ComparisonTable {
         let confidence = format!("{} interval", veeksha_stats::share(self.options.confidence));
         let columns = [
             candidate.baseline.label.clone(),
@@ -53,21 +53,21 @@ impl Comparison {
             confidence,
             "verdict".into(),
         ];
-        Table {
+        ComparisonTable {
             title: candidate.title(),
             columns: columns.to_vec(),
             rows: candidate.rows.iter().map(table_row).collect(),
             obstacles: candidate.obstacles.clone(),
-            remarks: candidate.remarks.clone(),
+            remarks: candidate.remark_texts(),
             settings: candidate.settings.iter().map(setting_text).collect(),
         }
     }
 }
 
-fn table_row(row: &Row) -> TableRow {
+fn table_row(row: &ComparisonRow) -> TableRow {
     let side = |side: Option<SideValue>| side.map_or_else(String::new, |side| side_text(&side, &row.unit));
     TableRow {
-        name: figure_text(row),
+        name: row_name(row),
         cells: vec![
             side(row.baseline),
             side(row.candidate),

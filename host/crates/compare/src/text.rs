@@ -2,9 +2,9 @@
 
 use veeksha_stats::{duration, number, share};
 
-use crate::effect::Scale;
+use crate::effect::ComparisonScale;
 use crate::ends::{ends_text, percent, plain, seconds};
-use crate::row::Row;
+use crate::row::ComparisonRow;
 use crate::statistic::Statistic;
 
 /// Formats a value with its unit: `12.3 ms`, `98.2 %`, `120 tokens`.
@@ -38,14 +38,14 @@ fn points_to(difference: f64, more: usize) -> String {
 
 /// Formats a row's difference with sign and unit, with additional digits: `+1.2 ms`, shares in
 /// points.
-fn row_difference_to(row: &Row, difference: f64, more: usize) -> String {
+fn row_difference_to(row: &ComparisonRow, difference: f64, more: usize) -> String {
     match (row.scale, row.unit.as_str()) {
-        (Scale::Difference, "1" | "") if is_share(row) => points_to(difference, more),
+        (ComparisonScale::Difference, "1" | "") if is_share(row) => points_to(difference, more),
         (_, unit) => difference_to(difference, unit, more),
     }
 }
 
-fn is_share(row: &Row) -> bool {
+fn is_share(row: &ComparisonRow) -> bool {
     let sides = row.baseline.into_iter().chain(row.candidate);
     sides
         .map(|side| side.value)
@@ -88,7 +88,7 @@ fn signed(value: f64, text: String) -> String {
 }
 
 /// Formats `+12.3 ms (+5.1 %)`; empty without a difference.
-pub(crate) fn change_text(row: &Row) -> String {
+pub(crate) fn change_text(row: &ComparisonRow) -> String {
     match (row.difference, row.relative) {
         (Some(difference), Some(relative)) => {
             format!(
@@ -103,7 +103,7 @@ pub(crate) fn change_text(row: &Row) -> String {
 }
 
 /// Formats `+2.1 % … +8 %`, or an interval in the unit of the row if it has no relative change.
-pub(crate) fn interval_text(row: &Row) -> String {
+pub(crate) fn interval_text(row: &ComparisonRow) -> String {
     match (row.relative_interval, row.interval) {
         (Some(ends), _) => ends_text(ends, relative_to),
         (None, Some(ends)) => ends_text(ends, |end, more| row_difference_to(row, end, more)),
@@ -112,7 +112,7 @@ pub(crate) fn interval_text(row: &Row) -> String {
 }
 
 /// Formats `ttfc p99`, or `error_rate`.
-pub(crate) fn figure_text(row: &Row) -> String {
+pub(crate) fn row_name(row: &ComparisonRow) -> String {
     match row.statistic {
         Statistic::OfSamples(aggregate) => format!("{} {aggregate}", row.name),
         Statistic::Value => row.name.clone(),
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_have_their_units_and_changes_their_signs() {
+    fn values_have_units_and_changes_have_signs() {
         assert_eq!(value_text(0.0123, "s"), "12.3 ms");
         assert_eq!(value_text(0.982, "1"), "98.2 %");
         assert_eq!(value_text(3.4, "1"), "3.4");

@@ -3,6 +3,7 @@
 use veeksha_model::Nanos;
 
 use crate::binned::Binned;
+use crate::sample::TimedSample;
 use crate::series::Series;
 use crate::statistic::ENOUGH;
 
@@ -20,7 +21,7 @@ pub const EXACT_SAMPLES: usize = 1 << 17;
 /// due at once, cells have equal numbers of samples in their order.)
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TimedSamples {
-    exact: Vec<Sample>,
+    exact: Vec<TimedSample>,
     binned: Option<Box<Binned>>,
     origins: Origins,
     count: u64,
@@ -44,16 +45,6 @@ impl Origins {
             Some(_) => {}
         }
     }
-}
-
-/// One sample.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Sample {
-    pub(crate) at: Nanos,
-    pub(crate) value: f64,
-    pub(crate) weight: f64,
-    /// Key of the sample, if given.
-    pub(crate) key: Option<u64>,
 }
 
 impl TimedSamples {
@@ -93,7 +84,7 @@ impl TimedSamples {
         self.origins.push(key);
         // Normalizes -0.0 to 0.0.
         let value = value + 0.0;
-        let sample = Sample {
+        let sample = TimedSample {
             at,
             value,
             weight,
@@ -130,7 +121,7 @@ impl TimedSamples {
     }
 
     /// Returns the samples if there are any, all were kept, and all have keys.
-    pub(crate) fn keyed(&self) -> Option<&[Sample]> {
+    pub(crate) fn keyed(&self) -> Option<&[TimedSample]> {
         let all = !self.exact.is_empty() && self.exact.iter().all(|sample| sample.key.is_some());
         all.then_some(&self.exact)
     }
@@ -175,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn many_samples_keep_their_figures_within_a_fifth_of_a_percent() {
+    fn many_samples_have_statistics_within_a_fifth_of_a_percent() {
         // A prime, so that the products visit every residue once.
         let count = 300_007;
         let samples = many(count);
@@ -193,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_whatever_comes() {
+    fn memory_is_bounded() {
         let mut samples = TimedSamples::new();
         // Every octave of doubles, both signs, and instants up to a century.
         for i in 0..400_000u64 {
@@ -208,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_no_sample() {
+    fn values_that_are_not_finite_are_dropped() {
         let mut samples = TimedSamples::new();
         for (value, weight) in [
             (f64::NAN, 1.0),

@@ -1,7 +1,7 @@
 //! INVALID metrics of a side, which prove nothing even without a comparison.
 
 use crate::comparable::because;
-use crate::input::{Side, Validity};
+use crate::input::{CompareSide, Validity};
 use crate::options::Invalid;
 
 /// INVALID metrics of a side.
@@ -15,7 +15,7 @@ pub struct Untrusted {
 
 impl Untrusted {
     /// Returns those of a side, unless they are to be judged anyway.
-    pub(crate) fn of(side: &Side, invalid: Invalid) -> Vec<Untrusted> {
+    pub(crate) fn of(side: &CompareSide, invalid: Invalid) -> Vec<Untrusted> {
         if invalid == Invalid::Judged {
             return Vec::new();
         }

@@ -6,7 +6,7 @@ use veeksha_model::Better;
 
 /// Verdict on a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Verdict {
+pub enum DifferenceVerdict {
     /// The candidate is better.
     Better,
     /// The candidate is worse.
@@ -31,29 +31,29 @@ pub enum Verdict {
     NotComparable,
 }
 
-impl Verdict {
+impl DifferenceVerdict {
     /// Returns the snake-case name used in files.
     pub fn name(self) -> &'static str {
         match self {
-            Verdict::Better => "better",
-            Verdict::Worse => "worse",
-            Verdict::Differs => "differs",
-            Verdict::NoDifference => "no_difference_seen",
-            Verdict::WithinClientError => "within_client_error",
-            Verdict::TooSmall => "too_small",
-            Verdict::TooFewRuns => "too_few_runs",
-            Verdict::SurvivorsOnly => "survivors_only",
-            Verdict::NotEnoughData => "not_enough_data",
-            Verdict::NotComparable => "not_comparable",
+            DifferenceVerdict::Better => "better",
+            DifferenceVerdict::Worse => "worse",
+            DifferenceVerdict::Differs => "differs",
+            DifferenceVerdict::NoDifference => "no_difference_seen",
+            DifferenceVerdict::WithinClientError => "within_client_error",
+            DifferenceVerdict::TooSmall => "too_small",
+            DifferenceVerdict::TooFewRuns => "too_few_runs",
+            DifferenceVerdict::SurvivorsOnly => "survivors_only",
+            DifferenceVerdict::NotEnoughData => "not_enough_data",
+            DifferenceVerdict::NotComparable => "not_comparable",
         }
     }
 
     /// Returns the verdict on a significant difference.
-    pub(crate) fn of_direction(difference: f64, better: Better) -> Verdict {
+    pub(crate) fn of_direction(difference: f64, better: Better) -> DifferenceVerdict {
         match (better, difference > 0.0) {
-            (Better::Neither, _) => Verdict::Differs,
-            (Better::Higher, true) | (Better::Less, false) => Verdict::Better,
-            _ => Verdict::Worse,
+            (Better::Neither, _) => DifferenceVerdict::Differs,
+            (Better::Higher, true) | (Better::Less, false) => DifferenceVerdict::Better,
+            _ => DifferenceVerdict::Worse,
         }
     }
 
@@ -61,48 +61,48 @@ impl Verdict {
     /// difference.
     pub fn rank(self) -> u8 {
         match self {
-            Verdict::Worse => 0,
-            Verdict::TooFewRuns => 1,
-            Verdict::SurvivorsOnly => 2,
-            Verdict::Better => 3,
-            Verdict::Differs => 4,
-            Verdict::WithinClientError => 5,
-            Verdict::TooSmall => 6,
-            Verdict::NoDifference => 7,
-            Verdict::NotEnoughData => 8,
-            Verdict::NotComparable => 9,
+            DifferenceVerdict::Worse => 0,
+            DifferenceVerdict::TooFewRuns => 1,
+            DifferenceVerdict::SurvivorsOnly => 2,
+            DifferenceVerdict::Better => 3,
+            DifferenceVerdict::Differs => 4,
+            DifferenceVerdict::WithinClientError => 5,
+            DifferenceVerdict::TooSmall => 6,
+            DifferenceVerdict::NoDifference => 7,
+            DifferenceVerdict::NotEnoughData => 8,
+            DifferenceVerdict::NotComparable => 9,
         }
     }
 
     /// Returns true for a verdict that deserves attention.
     pub fn stands_out(self) -> bool {
-        self.rank() <= Verdict::Differs.rank()
+        self.rank() <= DifferenceVerdict::Differs.rank()
     }
 
     /// Returns the verdict with the sides exchanged: worse becomes better.
-    pub fn mirrored(self) -> Verdict {
+    pub fn mirrored(self) -> DifferenceVerdict {
         match self {
-            Verdict::Better => Verdict::Worse,
-            Verdict::Worse => Verdict::Better,
+            DifferenceVerdict::Better => DifferenceVerdict::Worse,
+            DifferenceVerdict::Worse => DifferenceVerdict::Better,
             other => other,
         }
     }
 }
 
 /// Text for the terminal.
-impl fmt::Display for Verdict {
+impl fmt::Display for DifferenceVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Verdict::Better => "better",
-            Verdict::Worse => "worse",
-            Verdict::Differs => "differs",
-            Verdict::NoDifference => "no difference seen",
-            Verdict::WithinClientError => "within the clients' error",
-            Verdict::TooSmall => "too small to matter",
-            Verdict::TooFewRuns => "too few runs to tell",
-            Verdict::SurvivorsOnly => "survivors only",
-            Verdict::NotEnoughData => "not enough data",
-            Verdict::NotComparable => "not comparable",
+            DifferenceVerdict::Better => "better",
+            DifferenceVerdict::Worse => "worse",
+            DifferenceVerdict::Differs => "differs",
+            DifferenceVerdict::NoDifference => "no difference seen",
+            DifferenceVerdict::WithinClientError => "within the clients' error",
+            DifferenceVerdict::TooSmall => "too small to matter",
+            DifferenceVerdict::TooFewRuns => "too few runs to tell",
+            DifferenceVerdict::SurvivorsOnly => "survivors only",
+            DifferenceVerdict::NotEnoughData => "not enough data",
+            DifferenceVerdict::NotComparable => "not comparable",
         })
     }
 }

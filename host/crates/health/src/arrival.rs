@@ -12,7 +12,7 @@ pub(crate) const NAME: &str = "Intra-Session Request Arrival";
 /// Dispatch instants compared with the last parent's completion plus the think time. A request of
 /// replayed traffic is also not due before its recorded instant. Time spent waiting for a limit
 /// does not count as lateness.
-pub(crate) struct Arrival {
+pub(crate) struct ArrivalCheck {
     late: Nanos,
     late_share: f64,
     early: Nanos,
@@ -23,9 +23,9 @@ pub(crate) struct Arrival {
     too_early: Violations,
 }
 
-impl Arrival {
+impl ArrivalCheck {
     pub(crate) fn new(expected: &Expected) -> Self {
-        Arrival {
+        ArrivalCheck {
             late: expected.late,
             late_share: expected.late_share,
             early: expected.early,

@@ -11,7 +11,7 @@ pub(crate) const NAME: &str = "Cold Cache";
 
 /// Cached prompt tokens reported by the server, compared with an unbounded cache that was empty at
 /// the start of the run.
-pub(crate) struct Cache {
+pub(crate) struct CacheCheck {
     cold: Option<crate::expected::ColdCache>,
     reporting: u64,
     prompt_tokens: u64,
@@ -26,9 +26,9 @@ pub(crate) struct Cache {
     violations: Violations,
 }
 
-impl Cache {
+impl CacheCheck {
     pub(crate) fn new(expected: &Expected) -> Self {
-        Cache {
+        CacheCheck {
             cold: expected.cold_cache,
             reporting: 0,
             prompt_tokens: 0,

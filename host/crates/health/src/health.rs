@@ -2,35 +2,35 @@
 
 use veeksha_events::Event;
 
-use crate::cache::Cache;
+use crate::cache::CacheCheck;
 use crate::expected::Expected;
-use crate::lengths::Lengths;
+use crate::lengths::LengthChecks;
 use crate::lifecycle::Lifecycle;
 use crate::report::HealthReport;
 use crate::saturation::Saturation;
-use crate::sent::Sent;
-use crate::sessions::Sessions;
+use crate::sent::SentCheck;
+use crate::sessions::SessionChecks;
 
 /// Health checks of a run in progress.
 pub struct Health {
-    sessions: Sessions,
-    sent: Sent,
-    lengths: Lengths,
+    sessions: SessionChecks,
+    sent: SentCheck,
+    lengths: LengthChecks,
     lifecycle: Lifecycle,
     saturation: Saturation,
-    cache: Cache,
+    cache: CacheCheck,
 }
 
 impl Health {
     /// Creates the checks before the first event.
     pub fn new(expected: Expected) -> Health {
         Health {
-            sessions: Sessions::new(&expected),
-            sent: Sent::default(),
-            lengths: Lengths::new(&expected),
+            sessions: SessionChecks::new(&expected),
+            sent: SentCheck::default(),
+            lengths: LengthChecks::new(&expected),
             lifecycle: Lifecycle::default(),
             saturation: Saturation::new(&expected),
-            cache: Cache::new(&expected),
+            cache: CacheCheck::new(&expected),
         }
     }
 

@@ -12,15 +12,15 @@ pub(crate) const PROMPT: &str = "Prompt Length";
 pub(crate) const OUTPUT: &str = "Output Length";
 
 /// Prompt and answer lengths of all measured requests.
-pub(crate) struct Lengths {
-    prompt: Length,
-    output: Length,
+pub(crate) struct LengthChecks {
+    prompt: LengthCheck,
+    output: LengthCheck,
     /// The server is made to honor exact output lengths.
     enforces_exact_output: bool,
 }
 
 /// One kind of length compared with its target.
-struct Length {
+struct LengthCheck {
     name: &'static str,
     tolerance: Tolerance,
     /// Share of the requests with an exact target that may be too short.
@@ -36,15 +36,15 @@ struct Length {
     relative: (f64, f64),
 }
 
-impl Lengths {
+impl LengthChecks {
     pub(crate) fn new(expected: &Expected) -> Self {
         let (tolerance, enforces_exact_output) = match expected.output {
             OutputLength::Exact(tolerance) => (tolerance, true),
             OutputLength::AtMost(tolerance) => (tolerance, false),
         };
-        Lengths {
-            prompt: Length::new(PROMPT, expected.prompt, 0.0),
-            output: Length::new(OUTPUT, tolerance, expected.short_share),
+        LengthChecks {
+            prompt: LengthCheck::new(PROMPT, expected.prompt, 0.0),
+            output: LengthCheck::new(OUTPUT, tolerance, expected.short_share),
             enforces_exact_output,
         }
     }
@@ -71,9 +71,9 @@ impl Lengths {
     }
 }
 
-impl Length {
+impl LengthCheck {
     fn new(name: &'static str, tolerance: Tolerance, short_share: f64) -> Self {
-        Length {
+        LengthCheck {
             name,
             tolerance,
             short_share,

@@ -14,7 +14,7 @@ const WAITING: usize = 1024;
 
 /// Surplus or deficit of cached tokens of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Waiting {
+struct WaitingRequests {
     dispatched: Nanos,
     completed: Nanos,
     tokens: u32,
@@ -34,8 +34,8 @@ pub(crate) struct CacheSurplus {
 /// Requests whose cached tokens differ from those of the order of dispatch, oldest first.
 #[derive(Default)]
 pub(crate) struct Overtaken {
-    more: VecDeque<Waiting>,
-    less: VecDeque<Waiting>,
+    more: VecDeque<WaitingRequests>,
+    less: VecDeque<WaitingRequests>,
 }
 
 impl Overtaken {
@@ -52,7 +52,7 @@ impl Overtaken {
             0 => (&mut self.more, &mut self.less, less),
             _ => (&mut self.less, &mut self.more, more),
         };
-        let mut one = Waiting {
+        let mut one = WaitingRequests {
             dispatched: record.dispatched_at,
             completed: record.completed_at,
             tokens,

@@ -11,7 +11,7 @@ pub(crate) const NAME: &str = "Session Dispatch Rate";
 
 /// Mean gap between the first dispatches of sessions, compared with the requested gap and with the
 /// gap between the drawn or recorded arrivals.
-pub(crate) struct Rate {
+pub(crate) struct RateCheck {
     traffic: ExpectedTraffic,
     tolerance: f64,
     late: Nanos,
@@ -22,9 +22,9 @@ pub(crate) struct Rate {
     missed: u64,
 }
 
-impl Rate {
+impl RateCheck {
     pub(crate) fn new(expected: &Expected) -> Self {
-        Rate {
+        RateCheck {
             traffic: expected.traffic,
             tolerance: expected.rate_tolerance,
             late: expected.late,

@@ -20,7 +20,7 @@ pub(crate) struct Saturation {
     busy: f64,
     late: Nanos,
     late_share: f64,
-    threads: BTreeMap<String, Thread>,
+    threads: BTreeMap<String, ThreadLoad>,
     starved: Times,
     starvations: Violations,
     requests: u64,
@@ -28,7 +28,7 @@ pub(crate) struct Saturation {
 }
 
 #[derive(Default)]
-struct Thread {
+struct ThreadLoad {
     span: Nanos,
     busy: Nanos,
     waiting: Nanos,
@@ -67,7 +67,7 @@ impl Saturation {
     fn on_sample(&mut self, sample: &ThreadSample) {
         // Clone the name only for the first sample of a thread.
         if !self.threads.contains_key(&sample.thread) {
-            self.threads.insert(sample.thread.clone(), Thread::default());
+            self.threads.insert(sample.thread.clone(), ThreadLoad::default());
         }
         if let Some(thread) = self.threads.get_mut(&sample.thread) {
             thread.add(sample);
@@ -127,7 +127,7 @@ impl Saturation {
     }
 }
 
-impl Thread {
+impl ThreadLoad {
     fn add(&mut self, sample: &ThreadSample) {
         self.span = self.span.saturating_add(sample.span);
         self.busy = self.busy.saturating_add(sample.busy);

@@ -13,7 +13,7 @@ const ALLOWED: f64 = 0.01;
 /// Due requests and their outcome. Requests that were cut off by the end of the run or held back by
 /// a limit of the scenario were not due.
 #[derive(Default)]
-pub(crate) struct Sent {
+pub(crate) struct SentCheck {
     finished: u64,
     failed: u64,
     withdrawn: u64,
@@ -23,7 +23,7 @@ pub(crate) struct Sent {
     lost_sessions: u64,
 }
 
-impl Sent {
+impl SentCheck {
     pub(crate) fn on(&mut self, event: &Event) {
         match event {
             Event::Finished(record) if record.measured => {

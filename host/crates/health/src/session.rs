@@ -6,7 +6,7 @@ use veeksha_model::{Nanos, NodeId};
 
 /// A session that is not completely accounted for yet.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct SessionState {
+pub(crate) struct SessionProgress {
     pub(crate) started_at: Option<Nanos>,
     pub(crate) finished_at: Option<Nanos>,
     /// Number of requests known at its start.
@@ -48,7 +48,7 @@ pub(crate) struct DispatchTimes {
     pub(crate) at: Nanos,
 }
 
-impl SessionState {
+impl SessionProgress {
     /// Returns the number of requests whose outcome is known.
     pub(crate) fn resolved(&self) -> u32 {
         let resolved = self

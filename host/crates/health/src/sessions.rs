@@ -8,18 +8,18 @@ use std::collections::{BTreeMap, HashMap};
 use veeksha_events::Event;
 use veeksha_model::{Nanos, RequestId, RequestRecord, SessionId};
 
-use crate::arrival::Arrival;
+use crate::arrival::ArrivalCheck;
 use crate::concurrency::Concurrency;
 use crate::expected::Expected;
-use crate::rate::Rate;
+use crate::rate::RateCheck;
 use crate::report::{HealthCheck, ValueUnit, Violations, count};
-use crate::session::{DispatchTimes, SessionState, WaitingRequest};
+use crate::session::{DispatchTimes, SessionProgress, WaitingRequest};
 
 pub(crate) const NAME: &str = "Request Accounting";
 
 /// All sessions of a run, with the checks that need whole sessions.
-pub(crate) struct Sessions {
-    open: HashMap<SessionId, SessionState>,
+pub(crate) struct SessionChecks {
+    open: HashMap<SessionId, SessionProgress>,
     closed: Ranges,
     ended: Option<Nanos>,
     last: Nanos,
@@ -27,14 +27,14 @@ pub(crate) struct Sessions {
     dispatched_twice: Violations,
     both: Violations,
     requests: u64,
-    pub(crate) arrival: Arrival,
-    pub(crate) rate: Rate,
+    pub(crate) arrival: ArrivalCheck,
+    pub(crate) rate: RateCheck,
     pub(crate) concurrency: Concurrency,
 }
 
-impl Sessions {
+impl SessionChecks {
     pub(crate) fn new(expected: &Expected) -> Self {
-        Sessions {
+        SessionChecks {
             open: HashMap::new(),
             closed: Ranges::default(),
             ended: None,
@@ -43,8 +43,8 @@ impl Sessions {
             dispatched_twice: Violations::default(),
             both: Violations::default(),
             requests: 0,
-            arrival: Arrival::new(expected),
-            rate: Rate::new(expected),
+            arrival: ArrivalCheck::new(expected),
+            rate: RateCheck::new(expected),
             concurrency: Concurrency::new(expected),
         }
     }
@@ -101,7 +101,7 @@ impl Sessions {
     }
 
     /// Returns the state of a session; `None` if it is closed.
-    fn session(&mut self, id: SessionId, at: Nanos) -> Option<&mut SessionState> {
+    fn session(&mut self, id: SessionId, at: Nanos) -> Option<&mut SessionProgress> {
         self.last = self.last.max(at);
         if self.closed.contains(id.0) {
             return None;
@@ -175,7 +175,7 @@ impl Sessions {
 
     /// Closes a session if no further event is expected.
     fn settle(&mut self, id: SessionId) {
-        if self.open.get(&id).is_some_and(SessionState::is_accounted_for)
+        if self.open.get(&id).is_some_and(SessionProgress::is_accounted_for)
             && let Some(session) = self.open.remove(&id)
         {
             self.closed.insert(id.0);
@@ -183,7 +183,7 @@ impl Sessions {
         }
     }
 
-    fn pass_on(&mut self, session: &SessionState) {
+    fn pass_on(&mut self, session: &SessionProgress) {
         if let Some(first) = session.first_dispatch {
             self.rate.add(first);
         }
@@ -195,7 +195,7 @@ impl Sessions {
     /// Returns the checks of sessions: dispatch rate, intra-session arrival, concurrency,
     /// accounting.
     pub(crate) fn finish(mut self) -> [HealthCheck; 4] {
-        let mut left: Vec<(SessionId, SessionState)> = self.open.drain().collect();
+        let mut left: Vec<(SessionId, SessionProgress)> = self.open.drain().collect();
         left.sort_unstable_by_key(|(id, _)| *id);
         for (_, session) in &left {
             self.pass_on(session);
@@ -210,7 +210,7 @@ impl Sessions {
         ]
     }
 
-    fn accounting(&self, left: &[(SessionId, SessionState)]) -> HealthCheck {
+    fn accounting(&self, left: &[(SessionId, SessionProgress)]) -> HealthCheck {
         let mut check = HealthCheck::new(NAME);
         let twice = [
             (&self.finished_twice, "finished more than once"),

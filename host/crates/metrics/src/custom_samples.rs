@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use veeksha_model::{MetricSample, Nanos, RequestId};
-use veeksha_stats::Weighted;
+use veeksha_stats::WeightedSample;
 
 use crate::label_sets::{LabelSet, Matching};
 use crate::refused::{Refused, SampleFault};
@@ -136,8 +136,8 @@ impl Resolved {
     }
 
     /// Returns the samples of each row that has any.
-    pub(crate) fn by_row(&self) -> BTreeMap<u32, Vec<Weighted>> {
-        let mut rows: BTreeMap<u32, Vec<Weighted>> = BTreeMap::new();
+    pub(crate) fn by_row(&self) -> BTreeMap<u32, Vec<WeightedSample>> {
+        let mut rows: BTreeMap<u32, Vec<WeightedSample>> = BTreeMap::new();
         for sample in self.samples.iter().filter(|sample| sample.row != NO_ROW) {
             rows.entry(sample.row)
                 .or_default()

@@ -6,7 +6,7 @@ use veeksha_health::{HealthOutcome, HealthReport};
 use veeksha_metrics::{Evaluation, LabelGroups, Metric, PluginVerdict, SloResult, Stated};
 use veeksha_model::ErrorClass;
 use veeksha_report::{Mark, Row, Section, duration, number, share};
-use veeksha_slo::Comparison;
+use veeksha_slo::ComparisonOperator;
 
 use crate::accuracy::{AccuracyContext, Clock};
 use crate::description::RunDescription;
@@ -286,12 +286,12 @@ fn slo(result: &SloResult) -> Row {
     }
 }
 
-fn side(comparison: Comparison) -> &'static str {
+fn side(comparison: ComparisonOperator) -> &'static str {
     match comparison {
-        Comparison::Below => "<",
-        Comparison::AtMost => "≤",
-        Comparison::Above => ">",
-        Comparison::AtLeast => "≥",
+        ComparisonOperator::Below => "<",
+        ComparisonOperator::AtMost => "≤",
+        ComparisonOperator::Above => ">",
+        ComparisonOperator::AtLeast => "≥",
     }
 }
 

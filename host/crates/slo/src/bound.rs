@@ -3,14 +3,14 @@
 use crate::decimal::decimal;
 use crate::error::ParseError;
 use crate::lexer::TokenKind;
-use crate::objective::{Bound, BoundUnit, Comparison};
-use crate::reader::Reader;
+use crate::objective::{BoundUnit, ComparisonOperator, SloBound};
+use crate::reader::SloReader;
 
 /// A bound, and its explicit sign.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WrittenBound {
     /// The bound, sign included.
-    pub bound: Bound,
+    pub bound: SloBound,
     /// `+` or `-`, if present.
     pub sign: Option<char>,
 }
@@ -58,9 +58,9 @@ const UNIT_ALIASES: [(&str, &str); 17] = [
 
 const COMPARISONS: &str = "a comparison (<, <=, >, >=)";
 
-impl Reader<'_> {
+impl SloReader<'_> {
     /// Reads a comparison. `since` is the start of the compared quantity.
-    pub fn comparison(&mut self, since: usize) -> Result<Comparison, ParseError> {
+    pub fn comparison(&mut self, since: usize) -> Result<ComparisonOperator, ParseError> {
         let invalid = |reader: &Self, hint: &str| {
             let problem = format!("`{}` is not a comparison; {hint}", reader.peek_text());
             Err(reader.error(reader.peek().place.clone(), problem))
@@ -69,10 +69,10 @@ impl Reader<'_> {
             return Err(self.unexpected(COMPARISONS, since));
         }
         let comparison = match self.peek_text() {
-            "<" => Comparison::Below,
-            "<=" | "≤" => Comparison::AtMost,
-            ">" => Comparison::Above,
-            ">=" | "≥" => Comparison::AtLeast,
+            "<" => ComparisonOperator::Below,
+            "<=" | "≤" => ComparisonOperator::AtMost,
+            ">" => ComparisonOperator::Above,
+            ">=" | "≥" => ComparisonOperator::AtLeast,
             "=<" => return invalid(self, "did you mean `<=`?"),
             "=>" => return invalid(self, "did you mean `>=`?"),
             "=" | "==" | "!=" => {
@@ -89,7 +89,7 @@ impl Reader<'_> {
     pub fn bound(&mut self, since: usize) -> Result<WrittenBound, ParseError> {
         let ParsedNumber { value, unit, sign } = self.number(since, 0)?;
         Ok(WrittenBound {
-            bound: Bound { value, unit },
+            bound: SloBound { value, unit },
             sign,
         })
     }

@@ -2,8 +2,8 @@
 
 use crate::display::Named;
 use crate::error::ParseError;
-use crate::objective::{Aggregate, Comparison, Objective, Quantity};
-use crate::reader::Reader;
+use crate::objective::{Aggregate, ComparisonOperator, Objective, Quantity};
+use crate::reader::SloReader;
 
 impl Objective {
     /// Reads a condition on each request, such as `ttfc <= 500ms`: a metric without an aggregate,
@@ -14,7 +14,7 @@ impl Objective {
     /// An explicit aggregate is over the samples of one request: `p99(tbc) <= 50ms`. A window is
     /// refused.
     pub fn parse_condition(text: &str) -> Result<Objective, ParseError> {
-        let mut reader = Reader::new(text)?;
+        let mut reader = SloReader::new(text)?;
         if reader.at_word() && reader.peek_second_text() == "(" {
             return aggregated(&mut reader);
         }
@@ -57,14 +57,14 @@ impl Objective {
 }
 
 /// Every sample meets an upper bound if the largest does, and a lower bound if the smallest does.
-fn implied(comparison: Comparison) -> Aggregate {
+fn implied(comparison: ComparisonOperator) -> Aggregate {
     match comparison {
-        Comparison::Below | Comparison::AtMost => Aggregate::Max,
-        Comparison::Above | Comparison::AtLeast => Aggregate::Min,
+        ComparisonOperator::Below | ComparisonOperator::AtMost => Aggregate::Max,
+        ComparisonOperator::Above | ComparisonOperator::AtLeast => Aggregate::Min,
     }
 }
 
-fn aggregated(reader: &mut Reader<'_>) -> Result<Objective, ParseError> {
+fn aggregated(reader: &mut SloReader<'_>) -> Result<Objective, ParseError> {
     let quantity = reader.quantity()?;
     if let Quantity::Samples { window: Some(_), .. } = quantity {
         let problem = "a condition applies to each request separately and cannot have a window";

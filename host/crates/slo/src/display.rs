@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter, Write};
 use std::time::Duration;
 
 use crate::decimal::decimal_text;
-use crate::objective::{Aggregate, Bound, BoundUnit, Comparison, Objective, Quantity};
+use crate::objective::{Aggregate, BoundUnit, ComparisonOperator, Objective, Quantity, SloBound};
 
 /// The objective without its name.
 impl Display for Objective {
@@ -123,20 +123,20 @@ impl Display for Aggregate {
     }
 }
 
-impl Display for Comparison {
+impl Display for ComparisonOperator {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Comparison::Below => "<",
-            Comparison::AtMost => "<=",
-            Comparison::Above => ">",
-            Comparison::AtLeast => ">=",
+            ComparisonOperator::Below => "<",
+            ComparisonOperator::AtMost => "<=",
+            ComparisonOperator::Above => ">",
+            ComparisonOperator::AtLeast => ">=",
         })
     }
 }
 
 /// The bound with its unit: `500ms`, `1%`, `0.05`. A time is in the largest unit up to seconds in
 /// which it is at least 1.
-impl Display for Bound {
+impl Display for SloBound {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let (shift, unit) = match self.unit {
             BoundUnit::None => (0, ""),

@@ -7,7 +7,7 @@ use crate::bound::ParsedNumber;
 use crate::error::ParseError;
 use crate::lexer::TokenKind;
 use crate::objective::{Aggregate, BoundUnit, Objective, Quantity};
-use crate::reader::Reader;
+use crate::reader::SloReader;
 
 /// Words that may precede a parenthesis.
 const AGGREGATES: [&str; 11] = [
@@ -40,13 +40,13 @@ const LONGEST_WINDOW: Duration = Duration::from_hours(2400);
 impl Objective {
     /// Reads an objective, such as `p99(ttfc{tier="gold"}, window = 10s) <= 500ms`. It has no name.
     pub fn parse(text: &str) -> Result<Objective, ParseError> {
-        let mut reader = Reader::new(text)?;
+        let mut reader = SloReader::new(text)?;
         let quantity = reader.quantity()?;
         reader.objective_of(quantity)
     }
 }
 
-impl Reader<'_> {
+impl SloReader<'_> {
     /// Reads the rest of an objective on this quantity, to the end of the text.
     pub(crate) fn objective_of(&mut self, quantity: Quantity) -> Result<Objective, ParseError> {
         let comparison = self.comparison(0)?;
@@ -205,7 +205,7 @@ impl Reader<'_> {
             self.advance();
             let value = self.label_text("a label's value", since)?;
             if labels.iter().any(|(other, _)| *other == name) {
-                return Err(self.error(place, format!("the label `{name}` stands twice")));
+                return Err(self.error(place, format!("duplicate label `{name}`")));
             }
             labels.push((name, value));
             if !self.at_symbol("}") && !self.take_symbol(",") {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// A token of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Token {
+pub struct SloToken {
     /// The kind of the token.
     pub kind: TokenKind,
     /// Its bytes in the text.
@@ -36,14 +36,14 @@ const SYMBOLS: [&str; 25] = [
 ];
 
 /// Returns the tokens of a text; the last one is its end, or the first invalid token.
-pub(crate) fn tokens(text: &str) -> Vec<Token> {
+pub(crate) fn tokens(text: &str) -> Vec<SloToken> {
     let mut tokens = Vec::new();
     let mut at = 0;
     loop {
         at += text[at..].len() - text[at..].trim_start().len();
         let (kind, length) = token(&text[at..]);
         let last = matches!(kind, TokenKind::End | TokenKind::Bad(_));
-        tokens.push(Token {
+        tokens.push(SloToken {
             kind,
             place: at..at + length,
         });
@@ -147,7 +147,7 @@ fn quoted(rest: &str, quote: char) -> (TokenKind, usize) {
     (TokenKind::Bad(problem), 1)
 }
 
-/// Returns the character that an escape stands for; `None` if it is not an escape.
+/// Returns the character of an escape; `None` if it is not an escape.
 fn escaped(chars: &mut impl Iterator<Item = (usize, char)>) -> Option<char> {
     match chars.next()?.1 {
         'n' => Some('\n'),

@@ -29,7 +29,7 @@
 //!
 //! [`Objective::parse_condition`] reads a condition on each request.
 //!
-//! Related languages (`--fail-if` of the comparison) are read with the [`Reader`] of this crate.
+//! Related languages (`--fail-if` of the comparison) are read with the [`SloReader`] of this crate.
 #![forbid(unsafe_code)]
 
 mod bound;
@@ -48,9 +48,9 @@ mod units;
 pub use bound::WrittenBound;
 pub use display::LabelText;
 pub use error::ParseError;
-pub use lexer::{Token, TokenKind};
+pub use lexer::{SloToken, TokenKind};
 pub use nearest::nearest;
-pub use objective::{Aggregate, Bound, BoundUnit, Comparison, Objective, Quantity};
+pub use objective::{Aggregate, BoundUnit, ComparisonOperator, Objective, Quantity, SloBound};
 pub use range::{Range, UninformativeBound};
-pub use reader::{LONGEST, Reader};
+pub use reader::{LONGEST, SloReader};
 pub use units::UnitMismatch;

@@ -10,9 +10,9 @@ pub struct Objective {
     /// The bounded quantity.
     pub quantity: Quantity,
     /// The side of the bound that meets the objective.
-    pub comparison: Comparison,
+    pub comparison: ComparisonOperator,
     /// The bound.
-    pub bound: Bound,
+    pub bound: SloBound,
 }
 
 /// The quantity that an objective bounds.
@@ -54,7 +54,7 @@ pub enum Aggregate {
 
 /// The side of a bound that meets an objective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Comparison {
+pub enum ComparisonOperator {
     /// `<`
     Below,
     /// `<=`, `≤`
@@ -67,7 +67,7 @@ pub enum Comparison {
 
 /// A bound as it was written.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bound {
+pub struct SloBound {
     /// Seconds for a time, a share (0.01) for a percentage, else the number itself.
     pub value: f64,
     /// The unit as written.
@@ -91,8 +91,8 @@ const RELATIVE_EQUALITY: f64 = 1e-9;
 
 impl Objective {
     /// Returns true if an observed value meets the bound. The value is in the bound's unit: seconds
-    /// or a share, else the quantity's unit (if that differs: [`Bound::in_unit`] and
-    /// [`Comparison::holds`]).
+    /// or a share, else the quantity's unit (if that differs: [`SloBound::in_unit`] and
+    /// [`ComparisonOperator::holds`]).
     pub fn is_met_by(&self, observed: f64) -> bool {
         self.comparison.holds(observed, self.bound.value)
     }
@@ -109,7 +109,7 @@ impl Aggregate {
     }
 }
 
-impl Comparison {
+impl ComparisonOperator {
     /// Returns true if `observed` is on this side of `bound`. Values within a relative error of
     /// 1e-9 are equal: they meet `<=` and `>=`, but not `<` and `>`. NaN meets no bound.
     pub fn holds(self, observed: f64, bound: f64) -> bool {
@@ -117,10 +117,10 @@ impl Comparison {
         let equal =
             observed == bound || (scale.is_finite() && (observed - bound).abs() <= RELATIVE_EQUALITY * scale);
         match self {
-            Comparison::Below => !equal && observed < bound,
-            Comparison::AtMost => equal || observed < bound,
-            Comparison::Above => !equal && observed > bound,
-            Comparison::AtLeast => equal || observed > bound,
+            ComparisonOperator::Below => !equal && observed < bound,
+            ComparisonOperator::AtMost => equal || observed < bound,
+            ComparisonOperator::Above => !equal && observed > bound,
+            ComparisonOperator::AtLeast => equal || observed > bound,
         }
     }
 }
@@ -137,27 +137,27 @@ mod tests {
             (0.3 * (1.0 + 0.9e-9), true),
             (0.3 * (1.0 + 1.1e-9), false),
         ] {
-            assert_eq!(Comparison::AtMost.holds(observed, 0.3), at, "{observed}");
-            assert_eq!(Comparison::Above.holds(observed, 0.3), !at, "{observed}");
-            assert!(!Comparison::Below.holds(observed, 0.3), "{observed}");
-            assert!(Comparison::AtLeast.holds(observed, 0.3), "{observed}");
+            assert_eq!(ComparisonOperator::AtMost.holds(observed, 0.3), at, "{observed}");
+            assert_eq!(ComparisonOperator::Above.holds(observed, 0.3), !at, "{observed}");
+            assert!(!ComparisonOperator::Below.holds(observed, 0.3), "{observed}");
+            assert!(ComparisonOperator::AtLeast.holds(observed, 0.3), "{observed}");
         }
-        assert!(Comparison::AtMost.holds(0.0, 0.0) && !Comparison::Below.holds(0.0, 0.0));
-        assert!(Comparison::AtLeast.holds(-1.0, -1.0) && Comparison::Below.holds(-2.0, -1.0));
+        assert!(ComparisonOperator::AtMost.holds(0.0, 0.0) && !ComparisonOperator::Below.holds(0.0, 0.0));
+        assert!(ComparisonOperator::AtLeast.holds(-1.0, -1.0) && ComparisonOperator::Below.holds(-2.0, -1.0));
     }
 
     #[test]
     fn nan_meets_no_bound() {
         let all = [
-            Comparison::Below,
-            Comparison::AtMost,
-            Comparison::Above,
-            Comparison::AtLeast,
+            ComparisonOperator::Below,
+            ComparisonOperator::AtMost,
+            ComparisonOperator::Above,
+            ComparisonOperator::AtLeast,
         ];
         for comparison in all {
             assert!(!comparison.holds(f64::NAN, 1.0));
         }
-        assert!(!Comparison::AtMost.holds(f64::INFINITY, 1.0));
-        assert!(Comparison::AtLeast.holds(f64::INFINITY, 1.0));
+        assert!(!ComparisonOperator::AtMost.holds(f64::INFINITY, 1.0));
+        assert!(ComparisonOperator::AtLeast.holds(f64::INFINITY, 1.0));
     }
 }

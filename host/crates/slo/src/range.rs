@@ -1,6 +1,6 @@
 //! Ranges of quantities, and bounds that are always or never met.
 
-use crate::objective::{Aggregate, Bound, BoundUnit, Comparison, Objective, Quantity};
+use crate::objective::{Aggregate, BoundUnit, ComparisonOperator, Objective, Quantity, SloBound};
 
 /// The range of a quantity's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,8 +54,8 @@ impl Range {
     pub fn fits(
         self,
         quantity: &Quantity,
-        comparison: Comparison,
-        bound: Bound,
+        comparison: ComparisonOperator,
+        bound: SloBound,
         value: f64,
     ) -> Result<(), UninformativeBound> {
         let (least, most) = match self {
@@ -80,15 +80,15 @@ impl Range {
     }
 }
 
-impl Comparison {
+impl ComparisonOperator {
     /// Returns the clause that states that nothing or everything from `least` to `most` meets this
     /// bound; `None` if only some of it does.
     pub fn uninformative(self, bound: f64, least: f64, most: f64) -> Option<&'static str> {
         let (never, always) = match self {
-            Comparison::Below => (bound <= least, bound > most),
-            Comparison::AtMost => (bound < least, bound >= most),
-            Comparison::Above => (bound >= most, bound < least),
-            Comparison::AtLeast => (bound > most, bound <= least),
+            ComparisonOperator::Below => (bound <= least, bound > most),
+            ComparisonOperator::AtMost => (bound < least, bound >= most),
+            ComparisonOperator::Above => (bound >= most, bound < least),
+            ComparisonOperator::AtLeast => (bound > most, bound <= least),
         };
         match (never, always) {
             (true, _) => Some("no value can meet it"),
@@ -99,13 +99,13 @@ impl Comparison {
 }
 
 /// Returns the likely intention: 95 usually means 95%.
-fn remedy(quantity: &Quantity, comparison: Comparison, bound: Bound) -> String {
+fn remedy(quantity: &Quantity, comparison: ComparisonOperator, bound: SloBound) -> String {
     if bound.unit == BoundUnit::None && bound.value > 1.0 && bound.value < 100.0 {
         let meant = Objective {
             name: None,
             quantity: quantity.clone(),
             comparison,
-            bound: Bound {
+            bound: SloBound {
                 value: bound.value / 100.0,
                 unit: BoundUnit::Percent,
             },
@@ -113,8 +113,8 @@ fn remedy(quantity: &Quantity, comparison: Comparison, bound: Bound) -> String {
         return format!("did you mean `{meant}`?");
     }
     match comparison {
-        Comparison::Below | Comparison::AtLeast => "give a bound above 0%, up to 100%",
-        Comparison::AtMost | Comparison::Above => "give a bound from 0%, below 100%",
+        ComparisonOperator::Below | ComparisonOperator::AtLeast => "give a bound above 0%, up to 100%",
+        ComparisonOperator::AtMost | ComparisonOperator::Above => "give a bound from 0%, below 100%",
     }
     .to_owned()
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::error::ParseError;
-use crate::lexer::{Token, TokenKind, tokens};
+use crate::lexer::{SloToken, TokenKind, tokens};
 use crate::nearest;
 
 /// Maximum length of a text in bytes.
@@ -11,20 +11,20 @@ pub const LONGEST: usize = 4096;
 
 /// Reads a text from left to right.
 #[derive(Clone, Debug)]
-pub struct Reader<'a> {
+pub struct SloReader<'a> {
     text: &'a str,
-    tokens: Vec<Token>,
+    tokens: Vec<SloToken>,
     next: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> SloReader<'a> {
     /// Starts at the beginning of a text of at most [`LONGEST`] bytes.
     pub fn new(text: &'a str) -> Result<Self, ParseError> {
         if text.len() > LONGEST {
             let problem = format!("{} bytes are too many; at most {LONGEST} are read", text.len());
             return Err(ParseError::new(text, 0..1, problem));
         }
-        Ok(Reader {
+        Ok(SloReader {
             text,
             tokens: tokens(text),
             next: 0,
@@ -32,13 +32,13 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the next token.
-    pub fn peek(&self) -> &Token {
+    pub fn peek(&self) -> &SloToken {
         // The last token is an end or a bad one, and the reader never moves past it.
         &self.tokens[self.next.min(self.tokens.len() - 1)]
     }
 
     /// Returns the token after the next one.
-    pub fn peek_second(&self) -> &Token {
+    pub fn peek_second(&self) -> &SloToken {
         &self.tokens[(self.next + 1).min(self.tokens.len() - 1)]
     }
 

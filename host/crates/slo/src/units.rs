@@ -1,6 +1,6 @@
 //! Conversion of bounds to the unit of the bounded quantity.
 
-use crate::objective::{Bound, BoundUnit};
+use crate::objective::{BoundUnit, SloBound};
 
 /// A bound whose unit does not match the bounded quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -55,7 +55,7 @@ fn per_whole(unit: &str) -> Option<f64> {
     }
 }
 
-impl Bound {
+impl SloBound {
     /// Converts the bound to the unit of the bounded quantity: `500ms` is 0.5 in `s` and 500 in
     /// `ms`; `1%` is 0.01 in `1` and 1 in `%`. A bound on a time must have a unit, unless it is 0;
     /// any other bound without a unit is already in that of the quantity. Units of time are `s`,
@@ -99,8 +99,8 @@ impl Bound {
 mod tests {
     use super::*;
 
-    fn bound(value: f64, unit: BoundUnit) -> Bound {
-        Bound { value, unit }
+    fn bound(value: f64, unit: BoundUnit) -> SloBound {
+        SloBound { value, unit }
     }
 
     #[test]
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn refuses_bounds_of_another_dimension() {
-        let text = |bound: Bound, unit| bound.in_unit(unit).unwrap_err().to_string();
+        let text = |bound: SloBound, unit| bound.in_unit(unit).unwrap_err().to_string();
         insta::assert_snapshot!(text(bound(0.5, BoundUnit::Time), "tokens"), @"`500ms` is a time, but the metric's unit is `tokens`; leave `ms` out, or bound another metric");
         insta::assert_snapshot!(text(bound(0.5, BoundUnit::Time), "1"), @"`500ms` is a time, but the metric's unit is a plain ratio; leave `ms` out, or bound another metric");
         insta::assert_snapshot!(text(bound(500.0, BoundUnit::None), "s"), @"`500` has no unit, and the metric is a time; write `500ms` or `500s`");

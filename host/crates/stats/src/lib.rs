@@ -17,4 +17,4 @@ pub use quantity::{duration, number, share};
 pub use random::{Draws, RandomStream};
 pub use step_curve::{CurveSummary, Over, StepCurve};
 pub use summary::Summary;
-pub use weighted::{Weighted, weighted_percentile, weighted_summary};
+pub use weighted::{WeightedSample, weighted_percentile, weighted_summary};

@@ -4,7 +4,7 @@ use crate::percentile;
 use crate::summary::Summary;
 
 /// A value and its weight; both finite, the weight positive.
-pub type Weighted = (f64, f64);
+pub type WeightedSample = (f64, f64);
 
 /// The `p`-quantile (`0.0..=1.0`) of weighted values in ascending order, by linear interpolation.
 ///
@@ -12,7 +12,7 @@ pub type Weighted = (f64, f64);
 /// ends at `(n − 1) (w₁ + … + wₙ)`, and the quantile is interpolated at `p` times that length. With
 /// equal weights this is exactly [`percentile`]: weights are relative and do not change the number
 /// of values.
-pub fn weighted_percentile(sorted: &[Weighted], p: f64) -> Option<f64> {
+pub fn weighted_percentile(sorted: &[WeightedSample], p: f64) -> Option<f64> {
     let (first, last) = (sorted.first()?, sorted.last()?);
     if !(0.0..=1.0).contains(&p) {
         return None;
@@ -52,7 +52,7 @@ pub fn weighted_percentile(sorted: &[Weighted], p: f64) -> Option<f64> {
 /// are weighted, percentiles are by [`weighted_percentile`]. Values that are not finite, and
 /// weights that are not finite and positive, are removed. With equal weights it is exactly
 /// [`Summary::of`].
-pub fn weighted_summary(values: &mut Vec<Weighted>) -> Option<Summary> {
+pub fn weighted_summary(values: &mut Vec<WeightedSample>) -> Option<Summary> {
     values.retain(|(value, weight)| value.is_finite() && weight.is_finite() && *weight > 0.0);
     values.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
     let first = *values.first()?;
@@ -134,7 +134,7 @@ mod tests {
             weight in 0.001..1000.0f64,
             p in 0.0..=1.0f64,
         ) {
-            let mut weighted: Vec<Weighted> = values.iter().map(|value| (*value, weight)).collect();
+            let mut weighted: Vec<WeightedSample> = values.iter().map(|value| (*value, weight)).collect();
             let mut plain = values.clone();
             prop_assert_eq!(weighted_summary(&mut weighted), Summary::of(&mut plain));
             prop_assert_eq!(weighted_percentile(&weighted, p), percentile(&plain, p));

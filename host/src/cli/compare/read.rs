@@ -5,7 +5,8 @@ use std::path::Path;
 use serde_json::Value;
 use veeksha_certificate::{Certificate, Verdict, certify};
 use veeksha_compare::{
-    ClientError, Counted, FigureData, Load, MetricData, Parts, RunData, TimedSamples, Trust, Validity,
+    ClientError, MetricData, RequestShare, RequestedLoad, RunData, RunValueData, ScenarioLabel, TimedSamples,
+    Trust, Validity, ValueParts,
 };
 use veeksha_metrics::{Certification, Evaluation, Evaluator, Metric, RunMetric};
 use veeksha_model::printable;
@@ -58,6 +59,11 @@ pub(super) fn read(path: &Path, wanted: &mut Wanted) -> Result<RunData, Failure>
     wanted.look_in(evaluation.samples.catalogue());
     Ok(RunData {
         label: super::sides::label(path),
+        scenario: ScenarioLabel {
+            name: scenario.name.clone(),
+            description: scenario.description.clone(),
+            tags: scenario.tags.clone(),
+        },
         workload: evaluation
             .workload
             .as_ref()
@@ -69,7 +75,7 @@ pub(super) fn read(path: &Path, wanted: &mut Wanted) -> Result<RunData, Failure>
             .figures
             .iter()
             .find_map(|(figure, value)| (*figure == RunMetric::OverallCachedTokenShare).then_some(*value)),
-        answered: Some(Counted {
+        answered: Some(RequestShare {
             part: counts.completed.saturating_sub(counts.empty_answers),
             whole: counts.intended(),
         }),
@@ -82,15 +88,15 @@ pub(super) fn read(path: &Path, wanted: &mut Wanted) -> Result<RunData, Failure>
 }
 
 /// Returns the requested load.
-fn load(traffic: &Traffic) -> Load {
+fn load(traffic: &Traffic) -> RequestedLoad {
     match traffic {
-        Traffic::Rate(rate) => Load::Arrivals {
+        Traffic::Rate(rate) => RequestedLoad::Arrivals {
             per_second: rate.interval_generator.mean_rate(),
         },
-        Traffic::Concurrent(concurrent) => Load::Sessions {
+        Traffic::Concurrent(concurrent) => RequestedLoad::Sessions {
             at_a_time: concurrent.target_concurrent_sessions,
         },
-        Traffic::FixedSchedule(schedule) => Load::Recorded {
+        Traffic::FixedSchedule(schedule) => RequestedLoad::Recorded {
             speedup: schedule.speedup,
         },
     }
@@ -131,15 +137,15 @@ fn not_judged(metric: Metric) -> Option<String> {
     metric.definition_of().not_comparable.map(str::to_owned)
 }
 
-fn figures(evaluation: &Evaluation, wanted: &Wanted) -> Vec<FigureData> {
+fn figures(evaluation: &Evaluation, wanted: &Wanted) -> Vec<RunValueData> {
     let figures = evaluation.figures.iter();
     let wanted = figures.filter(|(figure, _)| wanted.has(figure.info().name));
     let data = wanted.map(|(figure, value)| {
         let info = figure.info();
-        FigureData {
+        RunValueData {
             parts: parts(evaluation, *figure, *value),
             grows_with_load: grows_with_load(*figure),
-            ..FigureData::new(info.name, info.unit, info.better, *value)
+            ..RunValueData::new(info.name, info.unit, info.better, *value)
         }
     });
     data.collect()
@@ -172,7 +178,7 @@ fn grows_with_load(figure: RunMetric) -> bool {
 }
 
 /// Returns the contributions of the requests to a run-level value.
-fn parts(evaluation: &Evaluation, figure: RunMetric, value: f64) -> Option<Parts> {
+fn parts(evaluation: &Evaluation, figure: RunMetric, value: f64) -> Option<ValueParts> {
     let mut samples = TimedSamples::new();
     evaluation.samples.each_part(figure, |at, value, weight| {
         samples.push_weighted(at, value, weight);
@@ -190,17 +196,17 @@ fn parts(evaluation: &Evaluation, figure: RunMetric, value: f64) -> Option<Parts
                 _ => 0,
             };
             (0..unsent).for_each(|place| samples.push(at, f64::from(u8::from(place < withheld))));
-            Some(Parts::Outcomes(samples))
+            Some(ValueParts::Outcomes(samples))
         }
         RunMetric::ErrorRate | RunMetric::CancellationRate | RunMetric::EmptyAnswerShare => {
-            Some(Parts::Outcomes(samples))
+            Some(ValueParts::Outcomes(samples))
         }
-        RunMetric::OverallCachedTokenShare => Some(Parts::Mean(samples)),
+        RunMetric::OverallCachedTokenShare => Some(ValueParts::Mean(samples)),
         RunMetric::GoodRequestsPerSecond
         | RunMetric::RequestsPerSecond
         | RunMetric::InputTokensPerSecond
         | RunMetric::OutputTokensPerSecond
-        | RunMetric::TotalTokensPerSecond => Some(Parts::Amounts {
+        | RunMetric::TotalTokensPerSecond => Some(ValueParts::Amounts {
             samples,
             window: window?,
         }),

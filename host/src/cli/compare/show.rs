@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-use veeksha_compare::{Comparison, SideLabels, Table, TableRow, Verdict};
+use veeksha_compare::{Comparison, ComparisonTable, DifferenceVerdict, SideLabels, TableRow};
 use veeksha_metrics::Catalogue;
 use veeksha_model::printable;
 use veeksha_report::{ColorMode, Mark, Row, Section, summary_table};
@@ -44,10 +44,10 @@ pub(super) fn show(comparison: &Comparison, args: &CompareArgs) {
             let width = width(&section);
             terminal::out(summary_table(&[section], width, ColorMode::from_stdout()));
         }
-        lines("Settings that differ", &table.settings);
+        lines("Different settings", &table.settings);
         lines("Remarks", &table.remarks);
     }
-    lines("Of all cells", &comparison.remarks);
+    lines("All cells", &comparison.remark_texts());
 }
 
 /// Returns the width of the table: that of `COLUMNS`, but outside of a terminal at least the full
@@ -89,9 +89,9 @@ fn lines(title: &str, texts: &[String]) {
     terminal::out("");
 }
 
-/// `baseline: v0.11 (3 runs: one, two, three)`.
+/// `baseline: v0.11 (3 runs: one, two, three), scenario nightly: warm cache (tags: chat)`.
 fn side_line(role: &str, side: &SideLabels) -> String {
-    match side.runs.as_slice() {
+    let mut line = match side.runs.as_slice() {
         [] => format!("{role}: {}", side.label),
         [run] if *run == side.label => format!("{role}: {run}"),
         [run] => format!("{role}: {} (run {run})", side.label),
@@ -101,7 +101,11 @@ fn side_line(role: &str, side: &SideLabels) -> String {
             runs.len(),
             runs.join(", ")
         ),
+    };
+    for scenario in &side.scenarios {
+        line += &format!(", scenario {scenario}");
     }
+    line
 }
 
 /// Returns true if a row is shown by default.
@@ -110,13 +114,17 @@ fn stands_out(row: &TableRow, built_in: &Catalogue) -> bool {
     let known = built_in.get(name).is_some() || built_in.figure(name).is_some();
     let judged = matches!(
         row.verdict,
-        Verdict::Better | Verdict::Worse | Verdict::Differs | Verdict::TooFewRuns | Verdict::SurvivorsOnly
+        DifferenceVerdict::Better
+            | DifferenceVerdict::Worse
+            | DifferenceVerdict::Differs
+            | DifferenceVerdict::TooFewRuns
+            | DifferenceVerdict::SurvivorsOnly
     );
     judged || SHOWN.contains(&name) || !known
 }
 
 /// Returns the table with fixed headings, because folder names may be too long for columns.
-fn section_of(table: &Table, args: &CompareArgs) -> Section {
+fn section_of(table: &ComparisonTable, args: &CompareArgs) -> Section {
     let built_in = Catalogue::built_in();
     let everything = args.all || !args.metrics.is_empty();
     let (shown, left): (Vec<&TableRow>, Vec<&TableRow>) = table
@@ -130,15 +138,17 @@ fn section_of(table: &Table, args: &CompareArgs) -> Section {
             cells: row.cells.clone(),
             note: row.note.clone(),
             mark: match row.verdict {
-                Verdict::Worse => Mark::Bad,
-                Verdict::Better => Mark::Good,
-                Verdict::Differs | Verdict::TooFewRuns | Verdict::SurvivorsOnly => Mark::Warning,
+                DifferenceVerdict::Worse => Mark::Bad,
+                DifferenceVerdict::Better => Mark::Good,
+                DifferenceVerdict::Differs
+                | DifferenceVerdict::TooFewRuns
+                | DifferenceVerdict::SurvivorsOnly => Mark::Warning,
                 _ => Mark::Plain,
             },
         })
         .collect();
     if !left.is_empty() {
-        let further = terminal::counted(left.len() as u64, "further figure");
+        let further = terminal::counted(left.len() as u64, "further value");
         rows.push(Row {
             name: format!("{further} without a difference: --all shows them"),
             ..Row::default()

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use veeksha_compare::Remark;
 use veeksha_model::printable;
 
 use veeksha_app::Failure;
@@ -32,13 +33,8 @@ pub(super) struct Folders {
 
 impl Cell {
     /// Returns the remark on settings whose values are redacted, if there are any.
-    pub(super) fn redaction_remark(&self) -> Option<String> {
-        (!self.redacted.is_empty()).then(|| {
-            format!(
-                "{} is redacted in sweep manifests: whether both sides have the same value is unknown",
-                self.redacted.join(" and ")
-            )
-        })
+    pub(super) fn redaction_remark(&self) -> Option<Remark> {
+        (!self.redacted.is_empty()).then(|| Remark::RedactedSettings(self.redacted.clone()))
     }
 }
 

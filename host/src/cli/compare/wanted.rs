@@ -67,7 +67,7 @@ impl Wanted {
         let mut runs: Vec<String> = runs.iter().map(|run| super::path::shown(run)).collect();
         runs.dedup();
         let failure = Failure::usage(format!(
-            "--metrics: there is no metric or figure `{written}` in {}",
+            "--metrics: there is no metric or run metric `{written}` in {}",
             runs.join(" or ")
         ));
         Err(match meant {

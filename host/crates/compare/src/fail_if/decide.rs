@@ -2,12 +2,12 @@
 
 use veeksha_slo::Aggregate;
 
-use super::{Condition, FailIf, Judged, Measured, What};
-use crate::comparison::{Candidate, Comparison};
-use crate::row::Row;
+use super::condition::{FailCondition, FailIf, Judged, MeasuredChange, MeasuredTerm};
+use crate::comparison::{ComparedSide, Comparison};
+use crate::row::ComparisonRow;
 use crate::statistic::Statistic;
-use crate::text::{change_text, difference_text, figure_text, relative_text, value_text};
-use crate::verdict::Verdict;
+use crate::text::{change_text, difference_text, relative_text, row_name, value_text};
+use crate::verdict::DifferenceVerdict;
 
 /// Decision on the failure of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,14 +26,14 @@ pub struct CandidateDecision {
     /// Cell of a sweep.
     pub cell: Option<String>,
     /// Outcome.
-    pub outcome: Outcome,
+    pub outcome: FailOutcome,
     /// Reasons, unless it passes.
     pub reasons: Vec<String>,
 }
 
 /// Outcome of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum FailOutcome {
     /// It is false.
     Passes,
     /// It is true.
@@ -43,13 +43,13 @@ pub enum Outcome {
     Undecided,
 }
 
-impl Outcome {
+impl FailOutcome {
     /// Returns the snake-case name used in files.
     pub fn name(self) -> &'static str {
         match self {
-            Outcome::Passes => "passes",
-            Outcome::Fails => "fails",
-            Outcome::Undecided => "undecided",
+            FailOutcome::Passes => "passes",
+            FailOutcome::Fails => "fails",
+            FailOutcome::Undecided => "undecided",
         }
     }
 }
@@ -60,18 +60,18 @@ impl Decision {
     pub fn fails(&self) -> bool {
         self.candidates
             .iter()
-            .any(|candidate| candidate.outcome != Outcome::Passes)
+            .any(|candidate| candidate.outcome != FailOutcome::Passes)
     }
 }
 
 impl FailIf {
     /// Decides the expression. The comparison must have been made with [`FailIf::statistics`].
     pub fn decide(&self, comparison: &Comparison) -> Decision {
-        let decide = |candidate: &Candidate| {
+        let decide = |candidate: &ComparedSide| {
             let (outcome, reasons) = match self.truth(&self.condition, candidate) {
-                Truth::False => (Outcome::Passes, Vec::new()),
-                Truth::True(why) => (Outcome::Fails, why),
-                Truth::Unknown(why) => (Outcome::Undecided, why),
+                Truth::False => (FailOutcome::Passes, Vec::new()),
+                Truth::True(why) => (FailOutcome::Fails, why),
+                Truth::Unknown(why) => (FailOutcome::Undecided, why),
             };
             CandidateDecision {
                 label: candidate.side.label.clone(),
@@ -86,11 +86,11 @@ impl FailIf {
         }
     }
 
-    fn truth(&self, condition: &Condition, candidate: &Candidate) -> Truth {
+    fn truth(&self, condition: &FailCondition, candidate: &ComparedSide) -> Truth {
         match condition {
-            Condition::Any(parts) => any(parts.iter().map(|part| self.truth(part, candidate))),
-            Condition::All(parts) => all(parts.iter().map(|part| self.truth(part, candidate))),
-            Condition::Not { within, place } => match self.truth(within, candidate) {
+            FailCondition::Any(parts) => any(parts.iter().map(|part| self.truth(part, candidate))),
+            FailCondition::All(parts) => all(parts.iter().map(|part| self.truth(part, candidate))),
+            FailCondition::Not { within, place } => match self.truth(within, candidate) {
                 Truth::True(_) => Truth::False,
                 Truth::False => {
                     let term = self.text.get(place.clone()).unwrap_or_default();
@@ -98,18 +98,18 @@ impl FailIf {
                 }
                 unknown => unknown,
             },
-            Condition::NotComparable if candidate.obstacles.is_empty() => Truth::False,
-            Condition::NotComparable => Truth::True(candidate.obstacles.clone()),
-            Condition::Judged { verdict, of } => judged(*verdict, of, candidate),
-            Condition::Measured(measured) => self.measured(measured, candidate),
+            FailCondition::NotComparable if candidate.obstacles.is_empty() => Truth::False,
+            FailCondition::NotComparable => Truth::True(candidate.obstacles.clone()),
+            FailCondition::Judged { verdict, of } => judged(*verdict, of, candidate),
+            FailCondition::MeasuredTerm(measured) => self.measured(measured, candidate),
         }
     }
 
-    fn measured(&self, measured: &Measured, candidate: &Candidate) -> Truth {
+    fn measured(&self, measured: &MeasuredTerm, candidate: &ComparedSide) -> Truth {
         let name = &measured.name.name;
         let term = self.text.get(measured.place.clone()).unwrap_or_default();
         let statistic = measured.aggregate.map_or(Statistic::Value, Statistic::OfSamples);
-        let what = of_figure(name, measured.aggregate);
+        let what = value_name(name, measured.aggregate);
         let found = candidate
             .rows
             .iter()
@@ -117,27 +117,27 @@ impl FailIf {
         let Some(row) = found else {
             return unknown(format!("{what} is in none of the runs"));
         };
-        if measured.what != What::Value && !candidate.obstacles.is_empty() {
+        if measured.what != MeasuredChange::Value && !candidate.obstacles.is_empty() {
             return not_comparable(candidate);
         }
-        if measured.what != What::Value && row.verdict == Verdict::NotComparable {
+        if measured.what != MeasuredChange::Value && row.verdict == DifferenceVerdict::NotComparable {
             return unknown(format!("{what} is not comparable{}", because(row)));
         }
         let seen = match measured.what {
-            What::Value => row.candidate.map(|side| side.value),
-            What::Difference => row.difference,
-            What::Relative => relative(row),
+            MeasuredChange::Value => row.candidate.map(|side| side.value),
+            MeasuredChange::Difference => row.difference,
+            MeasuredChange::Relative => relative(row),
         };
         let Some(seen) = seen else {
             return unknown(match measured.what {
-                What::Relative if row.difference.is_some() => {
+                MeasuredChange::Relative if row.difference.is_some() => {
                     format!("{what} has no relative change: its values are not positive")
                 }
                 _ => format!("{what} is not in all of the runs"),
             });
         };
         let bound = match measured.what {
-            What::Relative => measured.bound.value,
+            MeasuredChange::Relative => measured.bound.value,
             _ => match measured.bound.in_unit(
                 measured
                     .aggregate
@@ -147,38 +147,38 @@ impl FailIf {
                 Err(mismatch) => return unknown(mismatch.to_string()),
             },
         };
-        if measured.what == What::Value
+        if measured.what == MeasuredChange::Value
             && let Some(why) = untrusted(name, candidate)
         {
             let seen = value_text(seen, &row.unit);
-            return unknown(format!("{what} is {seen}, and that proves nothing: {why}"));
+            return unknown(format!("{what} is {seen}, which is not reliable: {why}"));
         }
         if !measured.comparison.holds(seen, bound) {
-            let is_of_both = measured.what != What::Value;
-            return if is_of_both && is_doubted(Verdict::Worse, row, candidate) {
+            let is_change = measured.what != MeasuredChange::Value;
+            return if is_change && is_doubted(DifferenceVerdict::Worse, row, candidate) {
                 doubted(&[row], candidate)
             } else {
                 Truth::False
             };
         }
-        let said = match measured.what {
-            What::Value => format!("is {}", value_text(seen, &row.unit)),
-            What::Difference => format!("changed by {}", difference_text(seen, &row.unit)),
-            What::Relative => format!("changed by {}", relative_text(seen)),
+        let text = match measured.what {
+            MeasuredChange::Value => format!("is {}", value_text(seen, &row.unit)),
+            MeasuredChange::Difference => format!("changed by {}", difference_text(seen, &row.unit)),
+            MeasuredChange::Relative => format!("changed by {}", relative_text(seen)),
         };
-        Truth::True(vec![format!("{what} {said} ({term})")])
+        Truth::True(vec![format!("{what} {text} ({term})")])
     }
 }
 
 /// Explains why the candidate's own metrics of this name are invalid.
-fn untrusted(name: &str, candidate: &Candidate) -> Option<String> {
-    let meant = candidate.untrusted.iter().filter(|figures| figures.has(name));
-    let why: Vec<&str> = meant.map(|figures| figures.why.as_str()).collect();
-    (!why.is_empty()).then(|| format!("{}; --allow-invalid judges it all the same", why.join("; ")))
+fn untrusted(name: &str, candidate: &ComparedSide) -> Option<String> {
+    let meant = candidate.untrusted.iter().filter(|untrusted| untrusted.has(name));
+    let why: Vec<&str> = meant.map(|untrusted| untrusted.why.as_str()).collect();
+    (!why.is_empty()).then(|| format!("{}; --allow-invalid judges it nevertheless", why.join("; ")))
 }
 
 /// Returns candidate ÷ baseline − 1, also from and to 0.
-fn relative(row: &Row) -> Option<f64> {
+fn relative(row: &ComparisonRow) -> Option<f64> {
     let difference = row.difference?;
     match row.baseline.map(|side| side.value) {
         _ if row.relative.is_some() => row.relative,
@@ -189,27 +189,27 @@ fn relative(row: &Row) -> Option<f64> {
     }
 }
 
-fn judged(verdict: Verdict, of: &Judged, candidate: &Candidate) -> Truth {
+fn judged(verdict: DifferenceVerdict, of: &Judged, candidate: &ComparedSide) -> Truth {
     if !candidate.obstacles.is_empty() {
         return not_comparable(candidate);
     }
     let what = match of {
-        Judged::Any => "any figure".to_owned(),
+        Judged::Any => "any value".to_owned(),
         Judged::Name(name) => name.name.clone(),
-        Judged::Statistic(aggregate, name) => of_figure(&name.name, Some(*aggregate)),
+        Judged::Statistic(aggregate, name) => value_name(&name.name, Some(*aggregate)),
     };
-    let is_meant = |row: &&Row| match of {
+    let is_meant = |row: &&ComparisonRow| match of {
         Judged::Any => true,
         Judged::Name(name) => row.name == name.name,
         Judged::Statistic(aggregate, name) => {
             row.name == name.name && row.statistic == Statistic::OfSamples(*aggregate)
         }
     };
-    let rows: Vec<&Row> = candidate.rows.iter().filter(is_meant).collect();
-    let said = |row: &Row| {
+    let rows: Vec<&ComparisonRow> = candidate.rows.iter().filter(is_meant).collect();
+    let text = |row: &ComparisonRow| {
         let figure = match row.statistic {
-            Statistic::OfSamples(aggregate) => of_figure(&row.name, Some(aggregate)),
-            Statistic::Value => of_figure(&row.name, None),
+            Statistic::OfSamples(aggregate) => value_name(&row.name, Some(aggregate)),
+            Statistic::Value => value_name(&row.name, None),
         };
         let change = match (row.relative, row.difference) {
             (Some(relative), _) => format!(" ({})", relative_text(relative)),
@@ -221,7 +221,7 @@ fn judged(verdict: Verdict, of: &Judged, candidate: &Candidate) -> Truth {
     let reasons: Vec<String> = rows
         .iter()
         .filter(|row| row.verdict == verdict)
-        .map(|row| said(row))
+        .map(|row| text(row))
         .collect();
     if !reasons.is_empty() {
         return Truth::True(reasons);
@@ -229,16 +229,16 @@ fn judged(verdict: Verdict, of: &Judged, candidate: &Candidate) -> Truth {
     // A large difference without enough runs must not pass as no difference.
     let too_few_runs = rows
         .iter()
-        .filter(|row| row.verdict == Verdict::TooFewRuns && row.tends(verdict));
+        .filter(|row| row.verdict == DifferenceVerdict::TooFewRuns && row.tends(verdict));
     let too_few_runs: Vec<String> = too_few_runs
-        .map(|row| format!("{}: {}{}", figure_text(row), row.verdict, because(row)))
+        .map(|row| format!("{}: {}{}", row_name(row), row.verdict, because(row)))
         .collect();
     if !too_few_runs.is_empty() {
         return Truth::Unknown(too_few_runs);
     }
     // A fast answer must not pass either, if the slow ones may be among the unanswered requests.
     let survivors = rows.iter().filter(|row| is_doubted(verdict, row, candidate));
-    let survivors: Vec<&Row> = survivors.copied().collect();
+    let survivors: Vec<&ComparisonRow> = survivors.copied().collect();
     if !survivors.is_empty() {
         return doubted(&survivors, candidate);
     }
@@ -249,8 +249,8 @@ fn judged(verdict: Verdict, of: &Judged, candidate: &Candidate) -> Truth {
         .map(|row| {
             let change = change_text(row);
             format!(
-                "{} changed ({change}), and that could not be judged{}",
-                figure_text(row),
+                "{} changed ({change}), but could not be judged{}",
+                row_name(row),
                 because(row)
             )
         })
@@ -258,54 +258,62 @@ fn judged(verdict: Verdict, of: &Judged, candidate: &Candidate) -> Truth {
     if !unjudged.is_empty() {
         return Truth::Unknown(unjudged);
     }
-    let cannot_tell = |row: &&Row| matches!(row.verdict, Verdict::NotEnoughData | Verdict::NotComparable);
-    match rows.iter().find(|row| row.verdict == Verdict::NotComparable) {
+    let cannot_tell = |row: &&ComparisonRow| {
+        matches!(
+            row.verdict,
+            DifferenceVerdict::NotEnoughData | DifferenceVerdict::NotComparable
+        )
+    };
+    match rows
+        .iter()
+        .find(|row| row.verdict == DifferenceVerdict::NotComparable)
+    {
         _ if !rows.iter().all(cannot_tell) => Truth::False,
         Some(row) => unknown(format!("{what} is not comparable{}", because(row))),
-        None => unknown(format!("there is not enough data to judge {what}")),
+        None => unknown(format!("not enough data to judge {what}")),
     }
 }
 
 /// Returns true for a share of the whole run (`error_rate`, `goodput`) that could not be judged and
 /// has numerically changed this way.
-fn seems(verdict: Verdict, row: &Row) -> bool {
+fn seems(verdict: DifferenceVerdict, row: &ComparisonRow) -> bool {
     let is_share = row.statistic == Statistic::Value && matches!(row.unit.as_str(), "1" | "");
-    is_share && row.verdict == Verdict::NotEnoughData && row.tends(verdict)
+    is_share && row.verdict == DifferenceVerdict::NotEnoughData && row.tends(verdict)
 }
 
 /// Returns true for a metric of the survivors that might have this verdict if all requests had been
 /// answered.
-fn is_doubted(verdict: Verdict, row: &Row, candidate: &Candidate) -> bool {
+fn is_doubted(verdict: DifferenceVerdict, row: &ComparisonRow, candidate: &ComparedSide) -> bool {
     let may_be = || {
         candidate
             .answered
             .is_some_and(|answered| answered.may_be(verdict, row))
     };
-    row.verdict == Verdict::SurvivorsOnly && may_be()
+    row.verdict == DifferenceVerdict::SurvivorsOnly && may_be()
 }
 
 /// Returns the undecided truth of metrics of the survivors.
-fn doubted(rows: &[&Row], candidate: &Candidate) -> Truth {
-    let names: Vec<String> = rows.iter().map(|row| figure_text(row)).collect();
+fn doubted(rows: &[&ComparisonRow], candidate: &ComparedSide) -> Truth {
+    let names: Vec<String> = rows.iter().map(|row| row_name(row)).collect();
     let why = candidate
         .answered
         .map(|answered| format!(" ({})", answered.why()));
     unknown(format!(
         "{}: {}{}",
         names.join(", "),
-        Verdict::SurvivorsOnly,
+        DifferenceVerdict::SurvivorsOnly,
         why.unwrap_or_default()
     ))
 }
 
 /// Formats a row as a reason.
-fn because(row: &Row) -> String {
+fn because(row: &ComparisonRow) -> String {
     row.remark
         .as_ref()
         .map_or_else(String::new, |remark| format!(" ({remark})"))
 }
 
-fn of_figure(name: &str, aggregate: Option<Aggregate>) -> String {
+fn value_name(name: &str, aggregate: Option<Aggregate>) -> String {
     match aggregate {
         Some(aggregate) => format!("{aggregate}({name})"),
         None => name.to_owned(),
@@ -323,7 +331,7 @@ fn unknown(why: String) -> Truth {
     Truth::Unknown(vec![why])
 }
 
-fn not_comparable(candidate: &Candidate) -> Truth {
+fn not_comparable(candidate: &ComparedSide) -> Truth {
     Truth::Unknown(
         candidate
             .obstacles

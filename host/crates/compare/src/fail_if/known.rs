@@ -1,14 +1,14 @@
 //! Validation of the names and bounds of an expression.
 
-use veeksha_slo::{ParseError, Range, Reader, UnitMismatch};
+use veeksha_slo::{ParseError, Range, SloReader, UnitMismatch};
 
-use crate::input::Side;
+use crate::input::CompareSide;
 
-use super::{Condition, FailIf, Judged, Measured, Name, What};
+use super::condition::{FailCondition, FailIf, Judged, MeasuredChange, MeasuredTerm, Name};
 
 /// An existing metric or run-level value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct KnownName {
     /// Canonical name.
     pub name: String,
     /// Aliases.
@@ -27,17 +27,17 @@ pub enum KnownKind {
     /// A metric, with samples.
     Metric,
     /// A value of the whole run.
-    Figure,
+    RunMetric,
 }
 
-impl Known {
+impl KnownName {
     /// Returns the distinct metrics and values of the runs. Some may come from plugins, so their
     /// ranges are unknown.
-    pub fn of(sides: &[Side]) -> Vec<Known> {
-        let mut known: Vec<Known> = Vec::new();
+    pub fn of(sides: &[CompareSide]) -> Vec<KnownName> {
+        let mut known: Vec<KnownName> = Vec::new();
         let mut add = |name: &str, unit: &str, kind| {
             if !known.iter().any(|known| known.name == name) {
-                known.push(Known {
+                known.push(KnownName {
                     name: name.to_owned(),
                     aliases: Vec::new(),
                     unit: unit.to_owned(),
@@ -51,7 +51,7 @@ impl Known {
                 add(&metric.name, &metric.unit, KnownKind::Metric);
             }
             for figure in &run.figures {
-                add(&figure.name, &figure.unit, KnownKind::Figure);
+                add(&figure.name, &figure.unit, KnownKind::RunMetric);
             }
         }
         known
@@ -64,38 +64,38 @@ impl FailIf {
     ///
     /// # Errors
     /// Returns the position and the nearest name.
-    pub fn check(&mut self, known: &[Known]) -> Result<(), ParseError> {
-        let reader = Reader::new(&self.text)?;
-        let checker = Checker { reader, known };
+    pub fn check(&mut self, known: &[KnownName]) -> Result<(), ParseError> {
+        let reader = SloReader::new(&self.text)?;
+        let checker = NameChecker { reader, known };
         checker.condition(&mut self.condition)
     }
 }
 
-struct Checker<'a> {
-    reader: Reader<'a>,
-    known: &'a [Known],
+struct NameChecker<'a> {
+    reader: SloReader<'a>,
+    known: &'a [KnownName],
 }
 
-impl Checker<'_> {
-    fn condition(&self, condition: &mut Condition) -> Result<(), ParseError> {
+impl NameChecker<'_> {
+    fn condition(&self, condition: &mut FailCondition) -> Result<(), ParseError> {
         match condition {
-            Condition::Any(parts) | Condition::All(parts) => {
+            FailCondition::Any(parts) | FailCondition::All(parts) => {
                 parts.iter_mut().try_for_each(|part| self.condition(part))
             }
-            Condition::Not { within, .. } => self.condition(within),
-            Condition::NotComparable => Ok(()),
-            Condition::Judged { of, .. } => match of {
+            FailCondition::Not { within, .. } => self.condition(within),
+            FailCondition::NotComparable => Ok(()),
+            FailCondition::Judged { of, .. } => match of {
                 Judged::Any => Ok(()),
                 Judged::Name(name) => self.name(name, None).map(|_| ()),
                 Judged::Statistic(_, name) => self.name(name, Some(KnownKind::Metric)).map(|_| ()),
             },
-            Condition::Measured(measured) => self.measured(measured),
+            FailCondition::MeasuredTerm(measured) => self.measured(measured),
         }
     }
 
     /// Resolves `name` to a metric or run-level value of `kind`, replacing an alias.
-    fn name(&self, name: &mut Name, kind: Option<KnownKind>) -> Result<&Known, ParseError> {
-        let called = |known: &&Known| known.name == name.name || known.aliases.contains(&name.name);
+    fn name(&self, name: &mut Name, kind: Option<KnownKind>) -> Result<&KnownName, ParseError> {
+        let called = |known: &&KnownName| known.name == name.name || known.aliases.contains(&name.name);
         let Some(found) = self.known.iter().find(called) else {
             let names = self
                 .known
@@ -105,21 +105,21 @@ impl Checker<'_> {
                 .map(String::as_str);
             let what = match kind {
                 Some(KnownKind::Metric) => "metric",
-                Some(KnownKind::Figure) => "figure of the whole run",
-                None => "metric or figure",
+                Some(KnownKind::RunMetric) => "run metric",
+                None => "metric or run metric",
             };
             return Err(self.reader.unknown(name.place.clone(), what, names));
         };
         let problem = match (kind, found.kind) {
-            (Some(KnownKind::Figure), KnownKind::Metric) => {
+            (Some(KnownKind::RunMetric), KnownKind::Metric) => {
                 format!(
-                    "`{0}` is a metric; say which figure of it, such as p99({0})",
+                    "`{0}` is a metric: choose a statistic, such as p99({0})",
                     name.name
                 )
             }
-            (Some(KnownKind::Metric), KnownKind::Figure) => {
+            (Some(KnownKind::Metric), KnownKind::RunMetric) => {
                 format!(
-                    "`{0}` is a figure of the whole run and stands alone: {0}",
+                    "`{0}` is a run metric and has no statistics: write {0}",
                     name.name
                 )
             }
@@ -131,10 +131,10 @@ impl Checker<'_> {
         Err(self.reader.error(name.place.clone(), problem))
     }
 
-    fn measured(&self, measured: &mut Measured) -> Result<(), ParseError> {
+    fn measured(&self, measured: &mut MeasuredTerm) -> Result<(), ParseError> {
         let kind = match measured.aggregate {
             Some(_) => KnownKind::Metric,
-            None => KnownKind::Figure,
+            None => KnownKind::RunMetric,
         };
         let found = self.name(&mut measured.name, Some(kind))?;
         let range = match measured.aggregate {
@@ -145,7 +145,7 @@ impl Checker<'_> {
             .aggregate
             .map_or(found.unit.as_str(), |aggregate| aggregate.unit(&found.unit));
         let bound = match (measured.what, measured.bound.in_unit(unit)) {
-            (What::Relative, _) => measured.bound.value,
+            (MeasuredChange::Relative, _) => measured.bound.value,
             (_, Ok(bound)) => bound,
             (_, Err(UnitMismatch::Percent { bound, unit })) => {
                 let problem = format!(
@@ -168,27 +168,27 @@ impl Checker<'_> {
 }
 
 /// Returns the problem of a bound that every or no value meets: such a gate never or always fails.
-fn uninformative(measured: &Measured, range: Range, bound: f64) -> Option<String> {
+fn uninformative(measured: &MeasuredTerm, range: Range, bound: f64) -> Option<String> {
     let quantity = measured.quantity();
     let change = |least: f64, most: f64, why: &str| {
         let verdict = measured.comparison.uninformative(bound, least, most)?;
         Some(format!("{verdict}: `{quantity}` {why}"))
     };
     match (measured.what, range) {
-        (What::Value, _) => range
+        (MeasuredChange::Value, _) => range
             .fits(&quantity, measured.comparison, measured.bound, bound)
             .err()
             .map(|error| error.to_string()),
-        (_, Range::Any) | (What::Difference, Range::NotNegative) => None,
-        (What::Difference, Range::Share) => change(
+        (_, Range::Any) | (MeasuredChange::Difference, Range::NotNegative) => None,
+        (MeasuredChange::Difference, Range::Share) => change(
             -1.0,
             1.0,
-            "is a share, and changes by 1 at most; a percentage point is 0.01",
+            "is a share and changes by at most 1; a percentage point is 0.01",
         ),
-        (What::Relative, _) => change(
+        (MeasuredChange::Relative, _) => change(
             -1.0,
             f64::INFINITY,
-            "is never below 0, and falls by 100 % at most; give a bound above -100%",
+            "is never below 0 and falls by at most 100 %; give a bound above -100%",
         ),
     }
 }

@@ -1,9 +1,9 @@
 //! Parser of fail-if expressions.
 
-use veeksha_slo::{BoundUnit, ParseError, Quantity, Reader, TokenKind};
+use veeksha_slo::{BoundUnit, ParseError, Quantity, SloReader, TokenKind};
 
-use super::{Condition, FailIf, Judged, Measured, Name, What};
-use crate::verdict::Verdict;
+use super::condition::{FailCondition, FailIf, Judged, MeasuredChange, MeasuredTerm, Name};
+use crate::verdict::DifferenceVerdict;
 
 /// Maximum nesting of parentheses and `not`.
 const DEEPEST: usize = 32;
@@ -14,16 +14,16 @@ const TERM: &str = "a condition such as worse(ttfc), p99(ttfc) > +5%, error_rate
 /// Words before a parenthesis that are aggregates rather than verdicts.
 const AGGREGATES: [&str; 8] = ["median", "mean", "avg", "min", "max", "std", "sum", "count"];
 
-const VERDICTS: [(&str, Verdict); 3] = [
-    ("worse", Verdict::Worse),
-    ("better", Verdict::Better),
-    ("differs", Verdict::Differs),
+const VERDICTS: [(&str, DifferenceVerdict); 3] = [
+    ("worse", DifferenceVerdict::Worse),
+    ("better", DifferenceVerdict::Better),
+    ("differs", DifferenceVerdict::Differs),
 ];
 
 impl FailIf {
     /// Parses an expression. [`FailIf::check`] verifies that its names exist.
     pub fn parse(text: &str) -> Result<FailIf, ParseError> {
-        let mut reader = Reader::new(text)?;
+        let mut reader = SloReader::new(text)?;
         let condition = any(&mut reader, 0)?;
         match reader.peek_text() {
             "&&" => return Err(reader.error(reader.peek().place.clone(), "`&&` is written `and` here")),
@@ -39,22 +39,22 @@ impl FailIf {
     }
 }
 
-fn any(reader: &mut Reader<'_>, depth: usize) -> Result<Condition, ParseError> {
-    joined(reader, depth, "or", all, Condition::Any)
+fn any(reader: &mut SloReader<'_>, depth: usize) -> Result<FailCondition, ParseError> {
+    joined(reader, depth, "or", all, FailCondition::Any)
 }
 
-fn all(reader: &mut Reader<'_>, depth: usize) -> Result<Condition, ParseError> {
-    joined(reader, depth, "and", term, Condition::All)
+fn all(reader: &mut SloReader<'_>, depth: usize) -> Result<FailCondition, ParseError> {
+    joined(reader, depth, "and", term, FailCondition::All)
 }
 
 /// Parses one or more parts with a word between them.
 fn joined(
-    reader: &mut Reader<'_>,
+    reader: &mut SloReader<'_>,
     depth: usize,
     word: &str,
-    part: fn(&mut Reader<'_>, usize) -> Result<Condition, ParseError>,
-    of: fn(Vec<Condition>) -> Condition,
-) -> Result<Condition, ParseError> {
+    part: fn(&mut SloReader<'_>, usize) -> Result<FailCondition, ParseError>,
+    of: fn(Vec<FailCondition>) -> FailCondition,
+) -> Result<FailCondition, ParseError> {
     let first = part(reader, depth)?;
     if !reader.at_keyword(word) {
         return Ok(first);
@@ -66,7 +66,7 @@ fn joined(
     Ok(of(parts))
 }
 
-fn term(reader: &mut Reader<'_>, depth: usize) -> Result<Condition, ParseError> {
+fn term(reader: &mut SloReader<'_>, depth: usize) -> Result<FailCondition, ParseError> {
     if depth > DEEPEST {
         let problem = format!("more than {DEEPEST} parentheses within one another");
         return Err(reader.error(reader.peek().place.clone(), problem));
@@ -75,7 +75,7 @@ fn term(reader: &mut Reader<'_>, depth: usize) -> Result<Condition, ParseError> 
     if reader.take_keyword("not") {
         let within = Box::new(term(reader, depth + 1)?);
         let place = since..since + reader.consumed(since).len();
-        return Ok(Condition::Not { within, place });
+        return Ok(FailCondition::Not { within, place });
     }
     if reader.take_symbol("(") {
         let within = any(reader, depth + 1)?;
@@ -83,7 +83,7 @@ fn term(reader: &mut Reader<'_>, depth: usize) -> Result<Condition, ParseError> 
         return Ok(within);
     }
     if reader.take_keyword("not_comparable") {
-        return Ok(Condition::NotComparable);
+        return Ok(FailCondition::NotComparable);
     }
     if !reader.at_word() || reader.at_keyword("and") || reader.at_keyword("or") {
         return Err(reader.unexpected(TERM, 0));
@@ -93,13 +93,13 @@ fn term(reader: &mut Reader<'_>, depth: usize) -> Result<Condition, ParseError> 
         Some((_, verdict)) => judged(reader, *verdict),
         None => {
             no_other_verdict(reader)?;
-            measured(reader).map(Condition::Measured)
+            measured(reader).map(FailCondition::MeasuredTerm)
         }
     }
 }
 
 /// Returns an error if the next word looks like an unknown verdict.
-fn no_other_verdict(reader: &Reader<'_>) -> Result<(), ParseError> {
+fn no_other_verdict(reader: &SloReader<'_>) -> Result<(), ParseError> {
     let word = reader.peek_text();
     let names = VERDICTS.iter().map(|(name, _)| *name);
     match veeksha_slo::nearest(word, names.chain(AGGREGATES)) {
@@ -112,7 +112,7 @@ fn no_other_verdict(reader: &Reader<'_>) -> Result<(), ParseError> {
 }
 
 /// Parses `worse(…)`.
-fn judged(reader: &mut Reader<'_>, verdict: Verdict) -> Result<Condition, ParseError> {
+fn judged(reader: &mut SloReader<'_>, verdict: DifferenceVerdict) -> Result<FailCondition, ParseError> {
     let since = reader.advance().start;
     reader.expect_symbol("(", since)?;
     let of = if reader.take_keyword("any") {
@@ -134,23 +134,23 @@ fn judged(reader: &mut Reader<'_>, verdict: Verdict) -> Result<Condition, ParseE
         }
     };
     reader.expect_symbol(")", since)?;
-    Ok(Condition::Judged { verdict, of })
+    Ok(FailCondition::Judged { verdict, of })
 }
 
 /// Parses `quantity comparison bound`.
-fn measured(reader: &mut Reader<'_>) -> Result<Measured, ParseError> {
+fn measured(reader: &mut SloReader<'_>) -> Result<MeasuredTerm, ParseError> {
     let since = reader.at();
     let (quantity, name) = quantity(reader)?;
     let comparison = reader.comparison(since)?;
     let bound_begins = reader.at();
     let written = reader.bound(since)?;
     let what = match (written.sign, written.bound.unit) {
-        (None, _) => What::Value,
-        (Some(_), BoundUnit::Percent) => What::Relative,
-        (Some(_), _) => What::Difference,
+        (None, _) => MeasuredChange::Value,
+        (Some(_), BoundUnit::Percent) => MeasuredChange::Relative,
+        (Some(_), _) => MeasuredChange::Difference,
     };
     let length = |from: usize| from..from + reader.consumed(from).len();
-    Ok(Measured {
+    Ok(MeasuredTerm {
         aggregate: match quantity {
             Quantity::Samples { aggregate, .. } => Some(aggregate),
             Quantity::RunMetric(_) => None,
@@ -165,7 +165,7 @@ fn measured(reader: &mut Reader<'_>) -> Result<Measured, ParseError> {
 }
 
 /// Parses a quantity without labels and windows; returns it with its name and position.
-fn quantity(reader: &mut Reader<'_>) -> Result<(Quantity, Name), ParseError> {
+fn quantity(reader: &mut SloReader<'_>) -> Result<(Quantity, Name), ParseError> {
     let since = reader.at();
     // The name is the word itself, or the one after the parenthesis.
     let mut ahead = reader.clone();

@@ -1,19 +1,19 @@
 //! Error rates of verdicts: real differences are detected, and equal sides are not called
 //! different.
 
-use veeksha_compare::{Comparison, Options, Row, Statistic, Verdict, compare};
+use veeksha_compare::{CompareOptions, Comparison, ComparisonRow, DifferenceVerdict, Statistic, compare};
 use veeksha_slo::Aggregate;
 
 use crate::synthetic::{autoregressive, draws, side};
 
-fn options() -> Options {
-    Options {
+fn options() -> CompareOptions {
+    CompareOptions {
         resamples: 100,
-        ..Options::default()
+        ..CompareOptions::default()
     }
 }
 
-fn row(comparison: &Comparison, aggregate: Aggregate) -> &Row {
+fn row(comparison: &Comparison, aggregate: Aggregate) -> &ComparisonRow {
     let wanted = Statistic::OfSamples(aggregate);
     let rows = &comparison.candidates[0].rows;
     let place = rows.iter().position(|row| row.statistic == wanted);
@@ -33,7 +33,7 @@ fn latencies(count: usize, scale: f64, purpose: &str, number: u64) -> Vec<f64> {
 /// The same server twice: none of 4 rows is called better or worse in at least 95 % of the cases
 /// (Holm). For 150 binomial cases with 0.95: at least 93 % minus two standard errors of 1.8 %.
 #[test]
-fn the_same_twice_shows_no_difference() {
+fn equal_runs_show_no_difference() {
     let seeds = 150;
     let quiet = (0..seeds)
         .filter(|seed| {
@@ -43,7 +43,7 @@ fn the_same_twice_shows_no_difference() {
             comparison.candidates[0]
                 .rows
                 .iter()
-                .all(|row| row.verdict == Verdict::NoDifference)
+                .all(|row| row.verdict == DifferenceVerdict::NoDifference)
         })
         .count();
     assert!(quiet as f64 / seeds as f64 >= 0.93, "{quiet} of {seeds}");
@@ -52,14 +52,14 @@ fn the_same_twice_shows_no_difference() {
 /// 10 % slower at n = 2000. The standard error of the mean's relative difference is about sqrt(2 ·
 /// 0.26² · 3 / 2000) = 1.4 %, so 10 % are seven standard errors: practically never missed.
 #[test]
-fn a_tenth_slower_is_seen() {
+fn detects_a_slowdown_of_a_tenth() {
     for seed in 0..30 {
         let a = side("A", latencies(2000, 1.0, "power A", seed));
         let b = side("B", latencies(2000, 1.1, "power B", seed));
         let comparison = compare(&[a, b], &[], &options()).unwrap();
         for aggregate in [Aggregate::Mean, Aggregate::Percentile(50.0)] {
             let row = row(&comparison, aggregate);
-            assert_eq!(row.verdict, Verdict::Worse, "{seed}: {row:?}");
+            assert_eq!(row.verdict, DifferenceVerdict::Worse, "{seed}: {row:?}");
             let relative = row.relative.unwrap();
             assert!((relative - 0.1).abs() < 0.06, "{relative}");
         }
@@ -70,7 +70,7 @@ fn a_tenth_slower_is_seen() {
 /// noise of each gap. The levels of answers vary by 20 %, so the mean of 40 of them has an error of
 /// 3 %, and the difference of two sides 4.5 %; gap by gap it would seem to be 0.7 %.
 #[test]
-fn the_gaps_of_an_answer_are_not_taken_one_by_one() {
+fn gaps_of_an_answer_are_not_independent_samples() {
     let of = |label: &str, seed: u64| {
         let mut draws = draws(label, seed);
         let mut side = side(label, std::iter::empty());

@@ -2,16 +2,16 @@
 
 use proptest::prelude::*;
 use veeksha_compare::{
-    Comparison, Decision, FailIf, FigureData, Invalid, Known, KnownKind, Options, Outcome, Side, Statistic,
-    Trust, Validity, compare,
+    CompareOptions, CompareSide, Comparison, Decision, FailIf, FailOutcome, Invalid, KnownKind, KnownName,
+    RunValueData, Statistic, Trust, Validity, compare,
 };
 use veeksha_model::Better;
 use veeksha_slo::{Aggregate, ParseError, Range};
 
 use crate::synthetic::{even, metric, run, side};
 
-fn known() -> Vec<Known> {
-    let of = |name: &str, aliases: &[&str], unit: &str, kind| Known {
+fn known() -> Vec<KnownName> {
+    let of = |name: &str, aliases: &[&str], unit: &str, kind| KnownName {
         name: name.into(),
         aliases: aliases.iter().map(|alias| (*alias).to_owned()).collect(),
         unit: unit.into(),
@@ -26,8 +26,8 @@ fn known() -> Vec<Known> {
         of("tbc", &[], "s", KnownKind::Metric),
         of("end_to_end_latency", &["e2e"], "s", KnownKind::Metric),
         of("output_throughput", &[], "tokens/s", KnownKind::Metric),
-        of("error_rate", &[], "1", KnownKind::Figure),
-        of("goodput", &[], "1", KnownKind::Figure),
+        of("error_rate", &[], "1", KnownKind::RunMetric),
+        of("goodput", &[], "1", KnownKind::RunMetric),
     ]
 }
 
@@ -39,15 +39,19 @@ fn read(text: &str) -> Result<FailIf, ParseError> {
 
 /// Returns a comparison: A has a ttfc of 1 s, B of 1.1 s; tbc and e2e are equal, errors rise from 1
 /// % to 3 %; B has too few samples of output_throughput.
-fn comparison(expression: &FailIf, change: impl FnOnce(&mut Side)) -> Comparison {
-    let options = Options {
+fn comparison(expression: &FailIf, change: impl FnOnce(&mut CompareSide)) -> Comparison {
+    let options = CompareOptions {
         resamples: 100,
-        ..Options::default()
+        ..CompareOptions::default()
     };
     comparison_by(expression, &options, change)
 }
 
-fn comparison_by(expression: &FailIf, options: &Options, change: impl FnOnce(&mut Side)) -> Comparison {
+fn comparison_by(
+    expression: &FailIf,
+    options: &CompareOptions,
+    change: impl FnOnce(&mut CompareSide),
+) -> Comparison {
     let of = |label: &str, ttfc: f64, errors: f64| {
         let metrics = vec![
             metric("ttfc", Better::Less, even(ttfc)),
@@ -56,9 +60,9 @@ fn comparison_by(expression: &FailIf, options: &Options, change: impl FnOnce(&mu
             metric("output_throughput", Better::Higher, even(50.0).take(10)),
         ];
         let mut run = run(label, metrics);
-        let figure = |name: &str, value| FigureData::new(name, "1", Better::Less, value);
+        let figure = |name: &str, value| RunValueData::new(name, "1", Better::Less, value);
         run.figures = vec![figure("error_rate", errors), figure("goodput", 0.0)];
-        Side {
+        CompareSide {
             label: label.into(),
             runs: vec![run],
         }
@@ -68,18 +72,18 @@ fn comparison_by(expression: &FailIf, options: &Options, change: impl FnOnce(&mu
     compare(&[of("A", 1.0, 0.01), b], &expression.statistics(), options).unwrap()
 }
 
-fn decide(text: &str, change: impl FnOnce(&mut Side)) -> Decision {
+fn decide(text: &str, change: impl FnOnce(&mut CompareSide)) -> Decision {
     let expression = read(text).unwrap();
     expression.decide(&comparison(&expression, change))
 }
 
-fn outcome(text: &str) -> Outcome {
+fn outcome(text: &str) -> FailOutcome {
     decide(text, |_| {}).candidates[0].outcome
 }
 
 #[test]
-fn expressions_hold_or_do_not() {
-    use Outcome::{Fails, Passes, Undecided};
+fn evaluates_expressions() {
+    use FailOutcome::{Fails, Passes, Undecided};
     let cases = [
         ("worse(ttfc)", Fails),
         ("worse(p99(ttfc))", Fails),
@@ -127,7 +131,7 @@ fn expressions_hold_or_do_not() {
 }
 
 #[test]
-fn reasons_say_what_was_seen() {
+fn reasons_contain_the_observed_values() {
     let reasons = |text: &str| decide(text, |_| {}).candidates[0].reasons.join("\n");
     insta::assert_snapshot!(reasons("worse(ttfc) or error_rate > 1%"), @r"
     mean(ttfc) is worse (+10 %)
@@ -140,19 +144,22 @@ fn reasons_say_what_was_seen() {
     p99(ttfc) changed by +10 % (p99(ttfc) > +5%)
     mean(ttfc) changed by +100 ms (mean(ttfc) > +20ms)
     ");
-    insta::assert_snapshot!(reasons("worse(output_throughput)"), @"there is not enough data to judge output_throughput");
+    insta::assert_snapshot!(reasons("worse(output_throughput)"), @"not enough data to judge output_throughput");
     insta::assert_snapshot!(reasons("not worse(tbc)"), @"`not worse(tbc)` holds");
 }
 
 #[test]
-fn what_cannot_be_compared_does_not_pass() {
-    let other_work = |side: &mut Side| side.runs[0].workload = Some(vec![(2, "x".into())]);
+fn sides_that_are_not_comparable_do_not_pass() {
+    let other_work = |side: &mut CompareSide| side.runs[0].workload = Some(vec![(2, "x".into())]);
     let of = |text: &str| decide(text, other_work);
-    assert_eq!(of("not_comparable").candidates[0].outcome, Outcome::Fails);
+    assert_eq!(of("not_comparable").candidates[0].outcome, FailOutcome::Fails);
     let undecided = of("worse(ttfc)");
-    assert_eq!(undecided.candidates[0].outcome, Outcome::Undecided);
+    assert_eq!(undecided.candidates[0].outcome, FailOutcome::Undecided);
     assert!(undecided.fails());
-    assert_eq!(of("p99(ttfc) > +5%").candidates[0].outcome, Outcome::Undecided);
+    assert_eq!(
+        of("p99(ttfc) > +5%").candidates[0].outcome,
+        FailOutcome::Undecided
+    );
     // A bound on the candidate alone needs no comparison.
     assert!(!of("p99(ttfc) > 2s").fails());
     insta::assert_snapshot!(undecided.candidates[0].reasons.join("\n"), @"not comparable: the workloads of A and B differ within the first 2 sessions");
@@ -161,8 +168,8 @@ fn what_cannot_be_compared_does_not_pass() {
 /// The metrics of a damaged record describe its remaining part: a bound on them is undecided, met
 /// or not, and so is its negation.
 #[test]
-fn a_bound_on_a_run_that_is_invalid_is_not_told() {
-    let invalid = |side: &mut Side| {
+fn bound_on_an_invalid_run_is_undecided() {
+    let invalid = |side: &mut CompareSide| {
         side.runs[0].trust = Trust {
             validity: Validity::Invalid,
             why: vec!["the record is damaged".into()],
@@ -179,29 +186,29 @@ fn a_bound_on_a_run_that_is_invalid_is_not_told() {
     ] {
         assert_eq!(
             decide(text, invalid).candidates[0].outcome,
-            Outcome::Undecided,
+            FailOutcome::Undecided,
             "{text}"
         );
     }
     let reasons = decide("error_rate > 5%", invalid).candidates[0]
         .reasons
         .join("\n");
-    insta::assert_snapshot!(reasons, @"error_rate is 3 %, and that proves nothing: B is INVALID: the record is damaged; --allow-invalid judges it all the same");
+    insta::assert_snapshot!(reasons, @"error_rate is 3 %, which is not reliable: B is INVALID: the record is damaged; --allow-invalid judges it nevertheless");
     // An expression that includes `not_comparable` has the better reason.
     assert_eq!(
         decide("error_rate > 5% or not_comparable", invalid).candidates[0].outcome,
-        Outcome::Fails
+        FailOutcome::Fails
     );
     assert!(!decide("error_rate > 5% and not not_comparable", invalid).fails());
     // With `Invalid::Judged` the bounds are decided.
-    let trusting = Options {
+    let trusting = CompareOptions {
         resamples: 100,
         invalid: Invalid::Judged,
-        ..Options::default()
+        ..CompareOptions::default()
     };
     for (text, expected) in [
-        ("error_rate > 5%", Outcome::Passes),
-        ("error_rate > 1%", Outcome::Fails),
+        ("error_rate > 5%", FailOutcome::Passes),
+        ("error_rate > 1%", FailOutcome::Fails),
     ] {
         let expression = read(text).unwrap();
         let compared = comparison_by(&expression, &trusting, invalid);
@@ -216,35 +223,35 @@ fn a_bound_on_a_run_that_is_invalid_is_not_told() {
 /// A bound on the candidate does not involve the baseline, and an INVALID metric does not affect
 /// the others.
 #[test]
-fn only_what_is_invalid_is_not_told() {
+fn only_invalid_metrics_are_undecided() {
     let of = |name: &'static str| {
-        move |side: &mut Side| {
+        move |side: &mut CompareSide| {
             let metrics = &mut side.runs[0].metrics;
             let metric = metrics.iter_mut().find(|metric| metric.name == name).unwrap();
             metric.trust.validity = Validity::Invalid;
         }
     };
     let outcome = |text: &str| decide(text, of("tbc")).candidates[0].outcome;
-    assert_eq!(outcome("p99(tbc) > 1s"), Outcome::Undecided);
-    assert_eq!(outcome("p99(ttfc) > 2s"), Outcome::Passes);
-    assert_eq!(outcome("error_rate > 5%"), Outcome::Passes);
+    assert_eq!(outcome("p99(tbc) > 1s"), FailOutcome::Undecided);
+    assert_eq!(outcome("p99(ttfc) > 2s"), FailOutcome::Passes);
+    assert_eq!(outcome("error_rate > 5%"), FailOutcome::Passes);
     let expression = read("error_rate > 5%").unwrap();
     let mut sides = [side("A", even(1.0)), side("B", even(1.0))];
     sides[0].runs[0].trust.validity = Validity::Invalid;
     for side in &mut sides {
-        side.runs[0].figures = vec![FigureData::new("error_rate", "1", Better::Less, 0.01)];
+        side.runs[0].figures = vec![RunValueData::new("error_rate", "1", Better::Less, 0.01)];
     }
-    let compared = compare(&sides, &[], &Options::default()).unwrap();
+    let compared = compare(&sides, &[], &CompareOptions::default()).unwrap();
     assert!(!compared.candidates[0].obstacles.is_empty());
     assert_eq!(
         expression.decide(&compared).candidates[0].outcome,
-        Outcome::Passes
+        FailOutcome::Passes
     );
 }
 
 #[test]
-fn a_rise_from_nothing_is_more_than_any_bound() {
-    let set = |value| move |side: &mut Side| side.runs[0].figures[1].value = value;
+fn rise_from_zero_exceeds_every_bound() {
+    let set = |value| move |side: &mut CompareSide| side.runs[0].figures[1].value = value;
     assert!(decide("goodput > +1000%", set(0.1)).fails());
     assert!(!decide("goodput > +1000%", set(0.0)).fails());
     assert!(!decide("goodput < -1%", set(0.1)).fails());
@@ -254,19 +261,19 @@ fn a_rise_from_nothing_is_more_than_any_bound() {
 fn every_candidate_is_decided() {
     let expression = read("worse(ttfc)").unwrap();
     let sides = [side("A", even(1.0)), side("B", even(1.0)), side("C", even(1.2))];
-    let comparison = compare(&sides, &[], &Options::default()).unwrap();
+    let comparison = compare(&sides, &[], &CompareOptions::default()).unwrap();
     let decision = expression.decide(&comparison);
-    let outcomes: Vec<Outcome> = decision
+    let outcomes: Vec<FailOutcome> = decision
         .candidates
         .iter()
         .map(|candidate| candidate.outcome)
         .collect();
-    assert_eq!(outcomes, [Outcome::Passes, Outcome::Fails]);
+    assert_eq!(outcomes, [FailOutcome::Passes, FailOutcome::Fails]);
     assert!(decision.fails());
 }
 
 #[test]
-fn statistics_beyond_the_usual_are_asked_for() {
+fn lists_statistics_beyond_the_default_ones() {
     let expression = read("p95(ttfc) > +5% or worse(p99.9(tbc)) or worse(any) or error_rate > 1%").unwrap();
     assert_eq!(
         expression.statistics(),
@@ -289,7 +296,7 @@ fn statistics_beyond_the_usual_are_asked_for() {
 }
 
 #[test]
-fn what_is_wrong_is_pointed_at() {
+fn errors_have_positions() {
     let texts = [
         "",
         "worse",
@@ -313,16 +320,16 @@ fn what_is_wrong_is_pointed_at() {
         "worse(p99(ttfc, window = 1s))",
         "worse(error_rate) and (not_comparable",
     ];
-    let said = texts.map(|text| match read(text) {
+    let text = texts.map(|text| match read(text) {
         Err(error) => format!("{error}\n"),
         Ok(expression) => format!("read as {expression:?}\n"),
     });
-    insta::assert_snapshot!(said.concat());
+    insta::assert_snapshot!(text.concat());
 }
 
 /// A gate that never or always fails is uninformative, so the bound must be a mistake.
 #[test]
-fn bounds_that_tell_nothing_are_refused() {
+fn rejects_uninformative_bounds() {
     for (text, problem) in [
         (
             "error_rate > 5",
@@ -330,7 +337,7 @@ fn bounds_that_tell_nothing_are_refused() {
         ),
         (
             "worse(ttfc) or goodput < -1",
-            "no value can meet it: `goodput` is a share, and changes by 1 at most; a percentage point is 0.01",
+            "no value can meet it: `goodput` is a share and changes by at most 1; a percentage point is 0.01",
         ),
         (
             "goodput < 0%",
@@ -350,15 +357,15 @@ fn bounds_that_tell_nothing_are_refused() {
         ),
         (
             "error_rate > +5",
-            "no value can meet it: `error_rate` is a share, and changes by 1 at most; a percentage point is 0.01",
+            "no value can meet it: `error_rate` is a share and changes by at most 1; a percentage point is 0.01",
         ),
         (
             "p99(ttfc) < -150%",
-            "no value can meet it: `p99(ttfc)` is never below 0, and falls by 100 % at most; give a bound above -100%",
+            "no value can meet it: `p99(ttfc)` is never below 0 and falls by at most 100 %; give a bound above -100%",
         ),
     ] {
-        let said = read(text).unwrap_err().to_string();
-        assert!(said.contains(problem), "{text}: {said}");
+        let error = read(text).unwrap_err().to_string();
+        assert!(error.contains(problem), "{text}: {error}");
     }
     for text in [
         "error_rate > 99%",
@@ -376,7 +383,7 @@ fn bounds_that_tell_nothing_are_refused() {
     }
     // The range of a plugin's metric is unknown.
     let mut expression = FailIf::parse("mean(score) < -1").unwrap();
-    let score = Known {
+    let score = KnownName {
         name: "score".into(),
         aliases: Vec::new(),
         unit: "1".into(),
@@ -387,7 +394,7 @@ fn bounds_that_tell_nothing_are_refused() {
 }
 
 #[test]
-fn depth_is_bounded() {
+fn nesting_depth_is_bounded() {
     let nested = |depth: usize| format!("{}not_comparable{}", "(".repeat(depth), ")".repeat(depth));
     assert!(FailIf::parse(&nested(32)).is_ok());
     assert!(FailIf::parse(&nested(33)).is_err());

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod coverage;
+mod documentation;
 mod fail_if;
 mod loads;
 mod mirror;

@@ -1,12 +1,14 @@
 //! Comparing A with B mirrors comparing B with A.
 
 use proptest::prelude::*;
-use veeksha_compare::{ClientError, Counted, MetricData, Options, RunData, Side, TimedSamples, compare};
+use veeksha_compare::{
+    ClientError, CompareOptions, CompareSide, MetricData, RequestShare, RunData, TimedSamples, compare,
+};
 use veeksha_model::Better;
 
 use crate::synthetic::run;
 
-fn side(label: &'static str) -> impl Strategy<Value = Side> {
+fn side(label: &'static str) -> impl Strategy<Value = CompareSide> {
     let sample = || (0u64..10_000_000_000, -0.2..3.0f64);
     // Often equal counts, so that requests have partners.
     let samples = prop_oneof![
@@ -15,10 +17,10 @@ fn side(label: &'static str) -> impl Strategy<Value = Side> {
     ];
     let keyed = any::<bool>();
     let error = prop::option::of(0.0..0.5f64);
-    let answered = prop::option::of((0..=120u64).prop_map(|part| Counted { part, whole: 120 }));
+    let answered = prop::option::of((0..=120u64).prop_map(|part| RequestShare { part, whole: 120 }));
     let runs = prop::collection::vec((samples, error, answered), 1..4);
     (runs, keyed).prop_map(move |(runs, keyed)| {
-        let of = |(samples, error, answered): (Vec<(u64, f64)>, Option<f64>, Option<Counted>)| {
+        let of = |(samples, error, answered): (Vec<(u64, f64)>, Option<f64>, Option<RequestShare>)| {
             let mut collected = TimedSamples::new();
             for (place, (at, value)) in samples.into_iter().enumerate() {
                 if keyed {
@@ -40,7 +42,7 @@ fn side(label: &'static str) -> impl Strategy<Value = Side> {
                 ..run(label, vec![metric])
             }
         };
-        Side {
+        CompareSide {
             label: label.into(),
             runs: runs.into_iter().map(of).collect(),
         }
@@ -64,7 +66,7 @@ proptest! {
 
     #[test]
     fn swapping_sides_mirrors_the_result(a in side("A"), b in side("B"), smallest in prop::option::of(0.0..0.5f64)) {
-        let options = Options { resamples: 100, smallest, ..Options::default() };
+        let options = CompareOptions { resamples: 100, smallest, ..CompareOptions::default() };
         let there = compare(&[a.clone(), b.clone()], &[], &options).unwrap();
         let back = compare(&[b, a], &[], &options).unwrap();
         let (there, back) = (&there.candidates[0].rows, &back.candidates[0].rows);
@@ -102,12 +104,12 @@ proptest! {
             let mut collected = TimedSamples::new();
             samples.iter().for_each(|(at, value)| collected.push(*at, *value));
             let metric = MetricData::new("m", "s", Better::Less, collected);
-            Side { label: label.into(), runs: vec![run(label, vec![metric])] }
+            CompareSide { label: label.into(), runs: vec![run(label, vec![metric])] }
         };
         let samples: Vec<(u64, f64)> = (0..).step_by(1000).zip(values).collect();
         let mut turned = samples.clone();
         turned.rotate_left(rotation % samples.len());
-        let options = Options { resamples: 100, ..Options::default() };
+        let options = CompareOptions { resamples: 100, ..CompareOptions::default() };
         let other = of("B", &[(0, 1.0); 50]);
         let one = compare(&[of("A", &samples), other.clone()], &[], &options).unwrap();
         let two = compare(&[of("A", &turned), other], &[], &options).unwrap();

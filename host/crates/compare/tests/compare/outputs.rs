@@ -1,6 +1,8 @@
 //! Outputs for machines and readers.
 
-use veeksha_compare::{Comparison, FailIf, FigureData, Options, Side, compare};
+use veeksha_compare::{
+    CompareOptions, CompareSide, Comparison, FailIf, RunData, RunValueData, ScenarioLabel, compare,
+};
 use veeksha_model::Better;
 
 use crate::synthetic::{even, metric, run};
@@ -17,15 +19,15 @@ fn comparison(label: &str, evil: &str) -> Comparison {
         ];
         let mut run = run(label, metrics);
         run.settings = vec![("traffic.rate".into(), rate.into()), (evil.into(), rate.into())];
-        run.figures = vec![FigureData::new("error_rate", "1", Better::Less, 0.01)];
-        Side {
+        run.figures = vec![RunValueData::new("error_rate", "1", Better::Less, 0.01)];
+        CompareSide {
             label: label.into(),
             runs: vec![run],
         }
     };
-    let options = Options {
+    let options = CompareOptions {
         resamples: 100,
-        ..Options::default()
+        ..CompareOptions::default()
     };
     compare(
         &[of("A", 1.0, 2.0, "10"), of(label, 1.1, 2.2, "20")],
@@ -65,30 +67,30 @@ fn every_format_has_the_remarks() {
             cached_share: Some(cached),
             ..run(label, vec![metric("ttfc", Better::Less, even(centre))])
         };
-        Side {
+        CompareSide {
             label: label.into(),
             runs: vec![run(1.0), run(1.1)],
         }
     };
-    let comparison = compare(&[of("A", 0.0), of("B", 0.9)], &[], &Options::default()).unwrap();
+    let comparison = compare(&[of("A", 0.0), of("B", 0.9)], &[], &CompareOptions::default()).unwrap();
     let table = &comparison.tables()[0];
     assert!(table.rows[0].cells[0].contains('±'), "{table:?}");
     let formats = [
         table.remarks.join("\n"),
-        comparison.json(None).to_string(),
+        comparison.json(None).unwrap().to_string(),
         comparison.html(None),
         comparison.junit(None).unwrap(),
     ];
     for text in &formats {
-        for said in [
-            "a value with ± is that of several runs",
+        for remark in [
+            "± is the standard deviation between the runs of a side",
             "are copies of one run, which is on both sides",
             "in its prefix cache",
         ] {
             assert_eq!(
-                text.matches(said).count(),
-                if said.starts_with("are") { 2 } else { 1 },
-                "{said}: {text}"
+                text.matches(remark).count(),
+                if remark.starts_with("are") { 2 } else { 1 },
+                "{remark}: {text}"
             );
         }
     }
@@ -116,14 +118,14 @@ fn json() {
     expression.check(&known()).unwrap();
     let comparison = comparison("B", "odd");
     let decision = expression.decide(&comparison);
-    let json = comparison.json(Some(&decision));
+    let json = comparison.json(Some(&decision)).unwrap();
     insta::assert_snapshot!(shortened(serde_json::to_string_pretty(&json).unwrap()));
 }
 
-fn known() -> Vec<veeksha_compare::Known> {
-    use veeksha_compare::{Known, KnownKind};
+fn known() -> Vec<veeksha_compare::KnownName> {
+    use veeksha_compare::{KnownKind, KnownName};
     use veeksha_slo::Range;
-    let of = |name: &str, unit: &str, kind| Known {
+    let of = |name: &str, unit: &str, kind| KnownName {
         name: name.into(),
         aliases: Vec::new(),
         unit: unit.into(),
@@ -135,7 +137,7 @@ fn known() -> Vec<veeksha_compare::Known> {
     };
     vec![
         of("ttfc", "s", KnownKind::Metric),
-        of("error_rate", "1", KnownKind::Figure),
+        of("error_rate", "1", KnownKind::RunMetric),
     ]
 }
 
@@ -173,7 +175,7 @@ fn annotations() {
 }
 
 #[test]
-fn a_page_is_whole_and_nothing_in_it_is_taken_for_markup() {
+fn page_is_complete_and_escapes_markup() {
     let comparison = comparison(EVIL, EVIL);
     let decision = FailIf::parse("worse(ttfc)").unwrap().decide(&comparison);
     let html = comparison.html(Some(&decision));
@@ -228,18 +230,18 @@ fn assert_balanced(html: &str) {
 
 #[test]
 fn runs_that_cannot_be_compared_are_marked() {
-    let mut b = Side {
+    let mut b = CompareSide {
         label: "B".into(),
         runs: vec![run("B", vec![metric("ttfc", Better::Less, even(1.2))])],
     };
     b.runs[0].workload = Some(vec![(2, "x".into())]);
-    let a = Side {
+    let a = CompareSide {
         label: "A".into(),
         runs: vec![run("A", vec![metric("ttfc", Better::Less, even(1.0))])],
     };
-    let options = Options {
+    let options = CompareOptions {
         resamples: 100,
-        ..Options::default()
+        ..CompareOptions::default()
     };
     let comparison = compare(&[a, b], &[], &options).unwrap();
     insta::assert_snapshot!(comparison.annotations(None), @r"
@@ -248,8 +250,43 @@ fn runs_that_cannot_be_compared_are_marked() {
     ");
     assert!(comparison.html(None).contains("Not comparable."));
     assert!(comparison.junit(None).unwrap().contains("<error message="));
-    assert_eq!(comparison.json(None)["candidates"][0]["comparable"], false);
+    assert_eq!(
+        comparison.json(None).unwrap()["candidates"][0]["comparable"],
+        false
+    );
     let table = &comparison.tables()[0];
     assert_eq!(table.rows[0].cells[4], "not comparable");
     assert_eq!(table.rows[0].cells[1], "1.2 s");
+}
+
+/// A scenario's name, description and tags are in JSON and on the page; without any of them nothing
+/// is shown.
+#[test]
+fn scenario_labels_are_shown() {
+    let side = |label: &str, name: &str| {
+        let mut side = CompareSide {
+            label: label.into(),
+            runs: vec![RunData::default()],
+        };
+        side.runs[0].scenario = ScenarioLabel {
+            name: Some(name.into()),
+            description: Some("warm <cache>".into()),
+            tags: vec!["chat".into(), "nightly".into()],
+        };
+        side
+    };
+    let sides = [side("A", "old"), side("B", "new")];
+    let comparison = compare(&sides, &[], &CompareOptions::default()).unwrap();
+    let json = comparison.json(None).unwrap();
+    assert_eq!(json["baseline"]["scenarios"][0]["name"], "old");
+    let scenario = &json["candidates"][0]["scenarios"][0];
+    assert_eq!(scenario["description"], "warm <cache>");
+    assert_eq!(scenario["tags"][1], "nightly");
+    let page = comparison.html(None);
+    assert!(
+        page.contains("scenario new: warm &lt;cache&gt; (tags: chat, nightly)"),
+        "{page}"
+    );
+    let label = comparison.candidates[0].side.scenarios[0].to_string();
+    assert_eq!(label, "new: warm <cache> (tags: chat, nightly)");
 }

@@ -1,6 +1,9 @@
 //! Runs of the same workload, compared request by request.
 
-use veeksha_compare::{Comparison, MetricData, Options, Row, Side, TimedSamples, Verdict, compare};
+use veeksha_compare::{
+    CompareOptions, CompareSide, Comparison, ComparisonRow, DifferenceVerdict, MetricData, TimedSamples,
+    compare,
+};
 use veeksha_model::Better;
 
 use crate::synthetic::{draws, run};
@@ -9,7 +12,7 @@ const REQUESTS: u64 = 600;
 
 /// Creates a side with answer lengths that vary by a factor of about three in each direction, equal
 /// in every run; the server's own noise is 2 %.
-fn side(label: &str, scale: f64, keys: Keys, number: u64) -> Side {
+fn side(label: &str, scale: f64, keys: Keys, number: u64) -> CompareSide {
     let mut lengths = draws("lengths", number);
     let mut noise = draws(label, number);
     let mut samples = TimedSamples::new();
@@ -23,7 +26,7 @@ fn side(label: &str, scale: f64, keys: Keys, number: u64) -> Side {
         }
     }
     let metric = MetricData::new("e2e", "s", Better::Less, samples);
-    Side {
+    CompareSide {
         label: label.into(),
         runs: vec![run(label, vec![metric])],
     }
@@ -35,22 +38,22 @@ enum Keys {
     NotGiven,
 }
 
-fn compared(a: Side, b: Side) -> Comparison {
-    let options = Options {
+fn compared(a: CompareSide, b: CompareSide) -> Comparison {
+    let options = CompareOptions {
         resamples: 100,
-        ..Options::default()
+        ..CompareOptions::default()
     };
     compare(&[a, b], &[], &options).unwrap()
 }
 
-fn mean(comparison: &Comparison) -> &Row {
+fn mean(comparison: &Comparison) -> &ComparisonRow {
     &comparison.candidates[0].rows[0]
 }
 
 /// 2 % slower: the lengths give a mean of 600 an error of 0.66 ÷ √600 = 2.7 % per side, too much
 /// for independent sides; request by request the error is 0.02 √2 · √(1 + 0.66²) ÷ √600 = 0.14 %.
 #[test]
-fn what_lengths_hide_is_seen_request_by_request() {
+fn pairing_reveals_differences_hidden_by_lengths() {
     for number in 0..20 {
         let keyed = compared(
             side("A", 1.0, Keys::Given, number),
@@ -58,7 +61,7 @@ fn what_lengths_hide_is_seen_request_by_request() {
         );
         let row = mean(&keyed);
         assert!(row.paired);
-        assert_eq!(row.verdict, Verdict::Worse, "{number}: {row:?}");
+        assert_eq!(row.verdict, DifferenceVerdict::Worse, "{number}: {row:?}");
         let (low, high) = row.relative_interval.unwrap();
         assert!(
             low < 0.026 && high > 0.014 && high - low < 0.012,
@@ -69,14 +72,14 @@ fn what_lengths_hide_is_seen_request_by_request() {
             side("B", 1.02, Keys::NotGiven, number),
         );
         assert!(!mean(&plain).paired);
-        assert_eq!(mean(&plain).verdict, Verdict::NoDifference);
+        assert_eq!(mean(&plain).verdict, DifferenceVerdict::NoDifference);
     }
 }
 
 /// Of 150 pairs without a difference, about 5 % are called different, each judged by itself: three
 /// binomial standard errors are 5.3 %.
 #[test]
-fn the_same_twice_shows_no_difference() {
+fn equal_runs_show_no_difference() {
     let seeds = 150;
     let quiet = (0..seeds)
         .filter(|number| {
@@ -92,17 +95,17 @@ fn the_same_twice_shows_no_difference() {
 }
 
 #[test]
-fn other_work_is_not_compared_request_by_request() {
+fn different_work_is_not_paired() {
     for workload in [None, Some(vec![(2, "other".to_owned())])] {
         let mut b = side("B", 1.0, Keys::Given, 1);
         b.runs[0].workload = workload;
         let comparison = compared(side("A", 1.0, Keys::Given, 1), b);
         assert!(!mean(&comparison).paired);
     }
-    let said = compared(side("A", 1.0, Keys::Given, 1), side("B", 1.0, Keys::Given, 1));
+    let text = compared(side("A", 1.0, Keys::Given, 1), side("B", 1.0, Keys::Given, 1));
     assert!(
-        said.candidates[0]
-            .remarks
+        text.candidates[0]
+            .remark_texts()
             .iter()
             .any(|remark| remark.contains("requests were compared one by one"))
     );

@@ -1,20 +1,22 @@
 //! Noise between runs.
 
 use proptest::prelude::*;
-use veeksha_compare::{FailIf, FigureData, Options, Outcome, RunData, Side, Verdict, compare};
+use veeksha_compare::{
+    CompareOptions, CompareSide, DifferenceVerdict, FailIf, FailOutcome, RunData, RunValueData, compare,
+};
 use veeksha_model::Better;
 
 use crate::synthetic::{draws, metric, run};
 
-fn options() -> Options {
-    Options {
+fn options() -> CompareOptions {
+    CompareOptions {
         resamples: 100,
-        ..Options::default()
+        ..CompareOptions::default()
     }
 }
 
 /// Creates runs whose level varies between runs by `between`, with samples that vary by 10 %.
-fn noisy(label: &str, runs: u64, scale: f64, between: f64, purpose: &str, number: u64) -> Side {
+fn noisy(label: &str, runs: u64, scale: f64, between: f64, purpose: &str, number: u64) -> CompareSide {
     let mut draws = draws(purpose, number);
     let mut next = |place: u64| {
         let level = scale * (1.0 + between * draws.normal());
@@ -24,7 +26,7 @@ fn noisy(label: &str, runs: u64, scale: f64, between: f64, purpose: &str, number
             vec![metric("ttfc", Better::Less, values)],
         )
     };
-    Side {
+    CompareSide {
         label: label.into(),
         runs: (0..runs).map(&mut next).collect(),
     }
@@ -50,7 +52,7 @@ fn quiet(runs_of_a: u64, runs_of_b: u64, between: f64) -> f64 {
 /// different: the difference is √(5² + 1²) ÷ 1 = 5.1 times the error known from single runs, and is
 /// within 1.96 of it with probability 2 Φ(1.96 / 5.1) - 1 = 30 %.
 #[test]
-fn noise_between_runs_is_not_taken_for_a_difference() {
+fn noise_between_runs_is_not_a_difference() {
     let unknown = quiet(1, 1, 0.05);
     assert!((unknown - 0.30).abs() < 0.1, "{unknown}");
     // 95 % minus three binomial standard errors of 1.5 %.
@@ -63,20 +65,20 @@ fn noise_between_runs_is_not_taken_for_a_difference() {
 /// Without noise between runs, five runs per side detect a difference of 10 %, ten standard errors
 /// of one run: t = 0.1 / (0.01 √(2/5)) = 16 with 8 degrees.
 #[test]
-fn several_quiet_runs_see_what_is_there() {
+fn several_quiet_runs_detect_a_difference() {
     for seed in 0..20 {
         let a = noisy("A", 5, 1.0, 0.0, "quiet A", seed);
         let b = noisy("B", 5, 1.1, 0.0, "quiet B", seed);
         let comparison = compare(&[a, b], &[], &options()).unwrap();
         let row = &comparison.candidates[0].rows[0];
-        assert_eq!(row.verdict, Verdict::Worse, "{row:?}");
+        assert_eq!(row.verdict, DifferenceVerdict::Worse, "{row:?}");
         assert_eq!(row.baseline.unwrap().spread.unwrap().runs, 5);
     }
 }
 
 /// Returns the verdict on a single value whose logarithm varies between runs by `spread`: B is
 /// `factor` times A.
-fn verdict_of(runs: (usize, usize), spread: (f64, f64), factor: f64, seed: u64) -> (Verdict, f64) {
+fn verdict_of(runs: (usize, usize), spread: (f64, f64), factor: f64, seed: u64) -> (DifferenceVerdict, f64) {
     let mut draws = draws(&format!("{runs:?} {spread:?} {factor}"), seed);
     let mut side = |label: &str, runs: usize, centre: f64, spread: f64| {
         let values: Vec<f64> = (0..runs)
@@ -99,7 +101,7 @@ fn verdict_of(runs: (usize, usize), spread: (f64, f64), factor: f64, seed: u64) 
 /// side has only two runs, which agree by chance, it adds more to small probabilities; two runs are
 /// therefore few.
 #[test]
-fn what_does_not_differ_is_called_different_as_often_as_asked() {
+fn false_differences_have_the_requested_rate() {
     for runs in [(2, 2), (3, 3), (5, 5), (2, 5), (5, 2)] {
         for spread in [(0.05, 0.05), (0.02, 0.3)] {
             let seen: Vec<f64> = (0..2000)
@@ -129,14 +131,18 @@ fn what_does_not_differ_is_called_different_as_often_as_asked() {
 ///
 /// A missed difference is not called "no difference": the remark recommends more runs.
 #[test]
-fn regressions_are_seen_or_more_runs_are_asked_for() {
+fn regressions_are_detected_or_need_more_runs() {
     let counted = |runs: usize, factor: f64| {
-        let verdicts: Vec<Verdict> = (0..300)
+        let verdicts: Vec<DifferenceVerdict> = (0..300)
             .map(|seed| verdict_of((runs, runs), (0.03, 0.3), factor, seed).0)
             .collect();
-        let share =
-            |verdict: Verdict| verdicts.iter().filter(|seen| **seen == verdict).count() as f64 / 300.0;
-        (share(Verdict::Worse), share(Verdict::TooFewRuns))
+        let share = |verdict: DifferenceVerdict| {
+            verdicts.iter().filter(|seen| **seen == verdict).count() as f64 / 300.0
+        };
+        (
+            share(DifferenceVerdict::Worse),
+            share(DifferenceVerdict::TooFewRuns),
+        )
     };
     let (worse, few) = counted(5, 2.0);
     assert!(worse >= 0.9, "2x, 5 runs: {worse} {few}");
@@ -160,7 +166,7 @@ fn regressions_are_seen_or_more_runs_are_asked_for() {
 /// 0.006 and 0.52, so 4.8 errors with 2 degrees (p = 4 %). As the only row it is worse; among 30
 /// rows without a difference it is not, and the verdict is not "no difference" either.
 #[test]
-fn what_only_more_runs_can_tell_is_said_and_fails_a_gate() {
+fn too_few_runs_are_reported_and_fail_a_gate() {
     let of = |label: &str, ttfc: [f64; 3]| {
         let mut side = latencies(label, &ttfc);
         for (place, run) in side.runs.iter_mut().enumerate() {
@@ -176,17 +182,21 @@ fn what_only_more_runs_can_tell_is_said_and_fails_a_gate() {
     let sides = [of("A", [0.01, 0.0101, 0.0099]), of("B", [0.05, 0.3, 0.12])];
     let comparison = compare(&sides, &[], &options()).unwrap();
     let row = &comparison.candidates[0].rows[0];
-    assert_eq!(row.verdict, Verdict::TooFewRuns, "{row:?}");
+    assert_eq!(row.verdict, DifferenceVerdict::TooFewRuns, "{row:?}");
     assert!((row.relative.unwrap() - 11.16).abs() < 0.05, "{row:?}");
     assert!((row.freedom.unwrap() - 2.0).abs() < 0.01);
     let remark = row.remark.as_deref().unwrap_or_default();
     assert!(
-        remark.contains("runs a side would tell") && remark.contains("Holm"),
+        remark.contains("runs per side would decide") && remark.contains("Holm"),
         "{remark}"
     );
     let decide = |text: &str| FailIf::parse(text).unwrap().decide(&comparison);
     for text in ["worse(latency)", "worse(any)"] {
-        assert_eq!(decide(text).candidates[0].outcome, Outcome::Undecided, "{text}");
+        assert_eq!(
+            decide(text).candidates[0].outcome,
+            FailOutcome::Undecided,
+            "{text}"
+        );
         assert!(decide(text).fails());
     }
     assert!(!decide("worse(other_1)").fails());
@@ -194,13 +204,13 @@ fn what_only_more_runs_can_tell_is_said_and_fails_a_gate() {
     let alone = |ttfc: [f64; 3]| latencies(if ttfc[0] < 0.02 { "A" } else { "B" }, &ttfc);
     let sides = [alone([0.01, 0.0101, 0.0099]), alone([0.05, 0.3, 0.12])];
     let comparison = compare(&sides, &[], &options()).unwrap();
-    assert_eq!(comparison.candidates[0].rows[0].verdict, Verdict::Worse);
+    assert_eq!(comparison.candidates[0].rows[0].verdict, DifferenceVerdict::Worse);
 }
 
 /// Shares can be 0, and are compared by their difference: 0, 0, 0 against 2, 3, 4 % is 3 ± 4.303 ·
 /// 1 / √3 = 3 ± 2.484 points (2 degrees).
 #[test]
-fn shares_that_rise_from_nothing_are_judged() {
+fn shares_that_rise_from_zero_are_judged() {
     let sides = [
         with_figure("A", &[0.0, 0.0, 0.0]),
         with_figure("B", &[0.02, 0.03, 0.04]),
@@ -212,7 +222,10 @@ fn shares_that_rise_from_nothing_are_judged() {
         (low - 0.00516).abs() < 1e-5 && (high - 0.05484).abs() < 1e-5,
         "{low} {high}"
     );
-    assert_eq!((row.relative_interval, row.verdict), (None, Verdict::Better));
+    assert_eq!(
+        (row.relative_interval, row.verdict),
+        (None, DifferenceVerdict::Better)
+    );
 }
 
 proptest! {
@@ -243,7 +256,7 @@ proptest! {
             }
             side
         };
-        let options = Options { confidence, ..options() };
+        let options = CompareOptions { confidence, ..options() };
         let comparison = compare(&[of("A", &a), of("B", &b)], &[], &options).unwrap();
         for row in &comparison.candidates[0].rows {
             let Some(p) = row.p else { continue };
@@ -254,7 +267,7 @@ proptest! {
             if low.abs() > 1e-9 && high.abs() > 1e-9 {
                 prop_assert_eq!(leaves_out, p <= 1.0 - confidence, "{:?}", row);
             }
-            let differs = matches!(row.verdict, Verdict::Better | Verdict::Worse);
+            let differs = matches!(row.verdict, DifferenceVerdict::Better | DifferenceVerdict::Worse);
             let holm = row.remark.as_deref().is_some_and(|remark| remark.contains("Holm"));
             prop_assert!(!differs || leaves_out);
             if leaves_out && !differs {
@@ -265,7 +278,7 @@ proptest! {
 }
 
 /// Creates a side with a run-level value in seconds, where less is better.
-fn latencies(label: &str, values: &[f64]) -> Side {
+fn latencies(label: &str, values: &[f64]) -> CompareSide {
     let mut side = with_figure(label, values);
     for figure in side.runs.iter_mut().flat_map(|run| &mut run.figures) {
         figure.name = "latency".into();
@@ -275,13 +288,13 @@ fn latencies(label: &str, values: &[f64]) -> Side {
     side
 }
 
-fn with_figure(label: &str, values: &[f64]) -> Side {
+fn with_figure(label: &str, values: &[f64]) -> CompareSide {
     let of = |(place, value): (usize, &f64)| RunData {
         label: format!("{label}{place}"),
-        figures: vec![FigureData::new("goodput", "1", Better::Higher, *value)],
+        figures: vec![RunValueData::new("goodput", "1", Better::Higher, *value)],
         ..RunData::default()
     };
-    Side {
+    CompareSide {
         label: label.into(),
         runs: values.iter().enumerate().map(of).collect(),
     }
@@ -290,7 +303,7 @@ fn with_figure(label: &str, values: &[f64]) -> Side {
 /// Student's t test of 0.90, 0.91, 0.92 against 0.80: standard deviation 0.01, error 0.01 √(1 +
 /// 1/3) = 0.011547 with 2 degrees, whose 97.5 % quantile is 4.3027 (tables): 0.11 ± 0.04968.
 #[test]
-fn figures_of_several_runs_are_judged_by_their_spread() {
+fn values_of_several_runs_are_judged_by_their_spread() {
     let a = with_figure("A", &[0.90, 0.91, 0.92]);
     let comparison = compare(&[a.clone(), with_figure("B", &[0.80])], &[], &options()).unwrap();
     let row = &comparison.candidates[0].rows[0];
@@ -299,16 +312,19 @@ fn figures_of_several_runs_are_judged_by_their_spread() {
         (low - (-0.11 - 0.04968)).abs() < 1e-5 && (high - (-0.11 + 0.04968)).abs() < 1e-5,
         "{low} … {high}"
     );
-    assert_eq!(row.verdict, Verdict::Worse);
+    assert_eq!(row.verdict, DifferenceVerdict::Worse);
     assert!(
         comparison.candidates[0]
-            .remarks
+            .remark_texts()
             .iter()
-            .any(|remark| remark == "the noise between runs is known of A only (3 runs), and taken for B too")
+            .any(|remark| remark == "the noise between runs is known for A only (3 runs) and assumed for B")
     );
 
     let alike = compare(&[a, with_figure("B", &[0.90])], &[], &options()).unwrap();
-    assert_eq!(alike.candidates[0].rows[0].verdict, Verdict::NoDifference);
+    assert_eq!(
+        alike.candidates[0].rows[0].verdict,
+        DifferenceVerdict::NoDifference
+    );
 
     // Two runs that agree exactly do not prove that every run would.
     let exact = compare(
@@ -317,5 +333,8 @@ fn figures_of_several_runs_are_judged_by_their_spread() {
         &options(),
     )
     .unwrap();
-    assert_eq!(exact.candidates[0].rows[0].verdict, Verdict::NotEnoughData);
+    assert_eq!(
+        exact.candidates[0].rows[0].verdict,
+        DifferenceVerdict::NotEnoughData
+    );
 }

@@ -1,17 +1,17 @@
 //! Shares of requests, which are judged by the number of requests, and rates of a single run.
 
 use veeksha_compare::{
-    Comparison, FailIf, FigureData, Options, Outcome, Parts, Row, RunData, Side, TimedSamples, Verdict,
-    compare,
+    CompareOptions, CompareSide, Comparison, ComparisonRow, DifferenceVerdict, FailIf, FailOutcome, RunData,
+    RunValueData, TimedSamples, ValueParts, compare,
 };
 use veeksha_model::Better;
 
 use crate::synthetic::{draws, metric};
 
-fn options() -> Options {
-    Options {
+fn options() -> CompareOptions {
+    CompareOptions {
         resamples: 200,
-        ..Options::default()
+        ..CompareOptions::default()
     }
 }
 
@@ -27,29 +27,29 @@ fn run(number: u64, requests: u64, fails: impl Fn(u64) -> bool) -> RunData {
     }
     RunData {
         label: format!("run {number}"),
-        figures: vec![FigureData {
-            parts: Some(Parts::Outcomes(samples)),
-            ..FigureData::new("error_rate", "1", Better::Less, failed as f64 / requests as f64)
+        figures: vec![RunValueData {
+            parts: Some(ValueParts::Outcomes(samples)),
+            ..RunValueData::new("error_rate", "1", Better::Less, failed as f64 / requests as f64)
         }],
         ..RunData::default()
     }
 }
 
 /// Creates a side whose runs have equal numbers of failed requests, spread over the run.
-fn side(label: &str, numbers: std::ops::Range<u64>, failed: u64, requests: u64) -> Side {
+fn side(label: &str, numbers: std::ops::Range<u64>, failed: u64, requests: u64) -> CompareSide {
     let fails = |place: u64| (place * 49) % requests < failed;
-    Side {
+    CompareSide {
         label: label.into(),
         runs: numbers.map(|number| run(number, requests, fails)).collect(),
     }
 }
 
-fn row(comparison: &Comparison) -> &Row {
+fn row(comparison: &Comparison) -> &ComparisonRow {
     let rows = &comparison.candidates[0].rows;
     rows.iter().find(|row| row.name == "error_rate").unwrap()
 }
 
-fn outcome(expression: &str, comparison: &Comparison) -> Outcome {
+fn outcome(expression: &str, comparison: &Comparison) -> FailOutcome {
     let decision = FailIf::parse(expression).unwrap().decide(comparison);
     decision.candidates[0].outcome
 }
@@ -62,17 +62,17 @@ fn a_third_of_the_requests_failing_is_worse_with_any_number_of_runs() {
         let sides = [side("A", 0..a, 0, 120), side("B", 10..10 + b, 40, 120)];
         let comparison = compare(&sides, &[], &options()).unwrap();
         let row = row(&comparison);
-        assert_eq!(row.verdict, Verdict::Worse, "{a} and {b}: {row:?}");
+        assert_eq!(row.verdict, DifferenceVerdict::Worse, "{a} and {b}: {row:?}");
         let (low, high) = row.interval.unwrap();
         assert!(low > 0.2 && low < 1.0 / 3.0 && high > 1.0 / 3.0, "{low} … {high}");
-        assert_eq!(outcome("worse(any)", &comparison), Outcome::Fails);
+        assert_eq!(outcome("worse(any)", &comparison), FailOutcome::Fails);
         let counted = row.candidate.unwrap().counted.unwrap();
         assert_eq!((counted.part, counted.whole), (40 * b, 120 * b));
         assert_eq!(row.candidate.unwrap().samples, 120 * b);
 
         let back = compare(&[sides[1].clone(), sides[0].clone()], &[], &options()).unwrap();
-        assert_eq!(self::row(&back).verdict, Verdict::Better);
-        assert_eq!(outcome("worse(any)", &back), Outcome::Passes);
+        assert_eq!(self::row(&back).verdict, DifferenceVerdict::Better);
+        assert_eq!(outcome("worse(any)", &back), FailOutcome::Passes);
     }
 }
 
@@ -82,18 +82,18 @@ fn a_single_failure_is_no_difference() {
     for runs in [1, 3] {
         let sides = [side("A", 0..runs, 0, 120), side("B", 10..10 + runs, 1, 120)];
         let comparison = compare(&sides, &[], &options()).unwrap();
-        assert_eq!(row(&comparison).verdict, Verdict::NoDifference);
-        assert_eq!(outcome("worse(any)", &comparison), Outcome::Passes);
+        assert_eq!(row(&comparison).verdict, DifferenceVerdict::NoDifference);
+        assert_eq!(outcome("worse(any)", &comparison), FailOutcome::Passes);
     }
 }
 
 /// Requests that fail independently with the same probability are called different in at most about
 /// 5 % of the cases: for 600 cases, two binomial standard errors are 1.8 %.
 #[test]
-fn shares_that_do_not_differ_are_rarely_called_different() {
+fn equal_shares_rarely_get_a_false_difference() {
     for (runs, share) in [(1, 0.02), (1, 0.3), (3, 0.05)] {
         let mut draws = draws("shares", runs);
-        let mut side = |label: &str, first: u64| Side {
+        let mut side = |label: &str, first: u64| CompareSide {
             label: label.into(),
             runs: (first..first + runs)
                 .map(|number| {
@@ -102,9 +102,9 @@ fn shares_that_do_not_differ_are_rarely_called_different() {
                 })
                 .collect(),
         };
-        let quick = Options {
+        let quick = CompareOptions {
             resamples: 100,
-            ..Options::default()
+            ..CompareOptions::default()
         };
         let differs = (0..600).filter(|_| {
             let sides = [side("A", 0), side("B", 10)];
@@ -119,9 +119,9 @@ fn shares_that_do_not_differ_are_rarely_called_different() {
 /// Failures in one burst of 10 s are one event and not 40: their errors are larger than those of
 /// the same number spread over the run.
 #[test]
-fn failures_in_a_burst_tell_less_than_as_many_over_the_run() {
+fn failures_in_a_burst_are_weaker_evidence() {
     let width = |fails: fn(u64) -> bool| {
-        let b = Side {
+        let b = CompareSide {
             label: "B".into(),
             runs: vec![run(9, 1000, fails)],
         };
@@ -138,29 +138,29 @@ fn failures_in_a_burst_tell_less_than_as_many_over_the_run() {
 /// events: significant by their number, and not by their times. That is not "no difference", and no
 /// gate passes it.
 #[test]
-fn a_burst_asks_for_more_runs() {
-    let b = Side {
+fn burst_of_failures_needs_more_runs() {
+    let b = CompareSide {
         label: "B".into(),
         runs: vec![run(9, 120, |place| (40..80).contains(&place))],
     };
     let comparison = compare(&[side("A", 0..1, 0, 120), b], &[], &options()).unwrap();
     let row = row(&comparison);
-    assert_eq!(row.verdict, Verdict::TooFewRuns, "{row:?}");
+    assert_eq!(row.verdict, DifferenceVerdict::TooFewRuns, "{row:?}");
     assert!(
         row.remark
             .as_deref()
-            .is_some_and(|remark| remark.contains("came together"))
+            .is_some_and(|remark| remark.contains("concentrated in time"))
     );
-    assert_eq!(outcome("worse(any)", &comparison), Outcome::Undecided);
+    assert_eq!(outcome("worse(any)", &comparison), FailOutcome::Undecided);
     // It may or may not be better, but it is not worse.
-    assert_eq!(outcome("better(any)", &comparison), Outcome::Passes);
+    assert_eq!(outcome("better(any)", &comparison), FailOutcome::Passes);
 }
 
 /// 0 of 10 against 5 of 10: too few requests for a verdict, which is not "not worse".
 #[test]
-fn failures_that_cannot_be_judged_do_not_pass() {
+fn failures_without_a_verdict_do_not_pass() {
     let sides = |a, b| {
-        let with_metric = |mut side: Side, seed| {
+        let with_metric = |mut side: CompareSide, seed| {
             let mut draws = draws("all else is well", seed);
             let values = (0..100).map(|_| 1.0 + 0.1 * draws.unit());
             side.runs[0].metrics = vec![metric("ttfc", Better::Less, values)];
@@ -172,25 +172,25 @@ fn failures_that_cannot_be_judged_do_not_pass() {
         ]
     };
     let comparison = compare(&sides(0, 5), &[], &options()).unwrap();
-    assert_eq!(row(&comparison).verdict, Verdict::NotEnoughData);
+    assert_eq!(row(&comparison).verdict, DifferenceVerdict::NotEnoughData);
     assert_eq!(
         row(&comparison).remark.as_deref(),
-        Some("error_rate takes 20 requests a run; the baseline has 10")
+        Some("error_rate needs 20 requests per run; the baseline has 10")
     );
-    assert_eq!(outcome("worse(any)", &comparison), Outcome::Undecided);
-    assert_eq!(outcome("better(any)", &comparison), Outcome::Passes);
-    assert_eq!(outcome("worse(ttfc)", &comparison), Outcome::Passes);
+    assert_eq!(outcome("worse(any)", &comparison), FailOutcome::Undecided);
+    assert_eq!(outcome("better(any)", &comparison), FailOutcome::Passes);
+    assert_eq!(outcome("worse(ttfc)", &comparison), FailOutcome::Passes);
     // A share that is equal or better does not fail.
     for (a, b) in [(2, 2), (5, 0)] {
         let comparison = compare(&sides(a, b), &[], &options()).unwrap();
-        assert_eq!(outcome("worse(any)", &comparison), Outcome::Passes);
+        assert_eq!(outcome("worse(any)", &comparison), FailOutcome::Passes);
     }
 }
 
 /// Four copies of a run count as one run.
 #[test]
 fn copies_of_a_run_count_as_one() {
-    let copies = |label: &str, failed| Side {
+    let copies = |label: &str, failed| CompareSide {
         label: label.into(),
         runs: (0..4).flat_map(|_| side(label, 5..6, failed, 120).runs).collect(),
     };
@@ -198,14 +198,14 @@ fn copies_of_a_run_count_as_one() {
     let of_copies = compare(&[copies("A", 0), copies("B", 40)], &[], &options()).unwrap();
     let of_one = compare(&[one("A", 0), one("B", 40)], &[], &options()).unwrap();
     assert_eq!(of_copies.candidates[0].rows, of_one.candidates[0].rows);
-    assert_eq!(row(&of_copies).verdict, Verdict::Worse);
+    assert_eq!(row(&of_copies).verdict, DifferenceVerdict::Worse);
     assert_eq!(of_copies.candidates[0].side.runs.len(), 4);
-    let remarks = &of_copies.candidates[0].remarks;
+    let remarks = of_copies.candidates[0].remark_texts();
     for label in ["A", "B"] {
-        let said = format!(
-            "the 4 runs of {label} are copies of one another, as simulated runs of one seed are: they count as one"
+        let text = format!(
+            "the 4 runs of {label} are copies of one another, as simulated runs with one seed are: they count as one"
         );
-        assert!(remarks.contains(&said), "{remarks:?}");
+        assert!(remarks.contains(&text), "{remarks:?}");
     }
     assert!(
         remarks
@@ -217,7 +217,7 @@ fn copies_of_a_run_count_as_one() {
     two.runs.push(two.runs[0].clone());
     let comparison = compare(&[two, copies("B", 40)], &[], &options()).unwrap();
     assert_eq!(row(&comparison).baseline.unwrap().spread.unwrap().runs, 2);
-    let remarks = &comparison.candidates[0].remarks;
+    let remarks = comparison.candidates[0].remark_texts();
     assert!(
         remarks
             .iter()
@@ -229,7 +229,7 @@ fn copies_of_a_run_count_as_one() {
 /// are available.
 #[test]
 fn runs_of_a_metric_that_agree_exactly_are_judged_by_their_samples() {
-    let of = |label: &str, centre: f64| Side {
+    let of = |label: &str, centre: f64| CompareSide {
         label: label.into(),
         runs: (0..3usize)
             .map(|turn| {
@@ -242,32 +242,32 @@ fn runs_of_a_metric_that_agree_exactly_are_judged_by_their_samples() {
     let comparison = compare(&[of("A", 1.0), of("B", 1.1)], &[], &options()).unwrap();
     for row in &comparison.candidates[0].rows[1..] {
         assert_eq!(row.baseline.unwrap().spread.unwrap().std, 0.0);
-        assert_eq!(row.verdict, Verdict::Worse, "{row:?}");
+        assert_eq!(row.verdict, DifferenceVerdict::Worse, "{row:?}");
     }
     let comparison = compare(&[of("A", 1.0), of("B", 1.001)], &[], &options()).unwrap();
     let row = &comparison.candidates[0].rows[1];
-    assert_eq!(row.verdict, Verdict::NoDifference, "{row:?}");
+    assert_eq!(row.verdict, DifferenceVerdict::NoDifference, "{row:?}");
 }
 
 /// Creates a side of one run with this number of answers in a minute, each after a random time.
-fn answering(label: &str, answers: u64, seed: u64) -> Side {
+fn answering(label: &str, answers: u64, seed: u64) -> CompareSide {
     let mut draws = draws("rates", seed);
     let mut samples = TimedSamples::new();
     for _ in 0..answers {
         samples.push((draws.unit() * 6e10) as u64, 1.0);
     }
-    let parts = Parts::Amounts {
+    let parts = ValueParts::Amounts {
         samples,
         window: (0, 60_000_000_000),
     };
     let rate = answers as f64 / 60.0;
-    Side {
+    CompareSide {
         label: label.into(),
         runs: vec![RunData {
             label: label.into(),
-            figures: vec![FigureData {
+            figures: vec![RunValueData {
                 parts: Some(parts),
-                ..FigureData::new("requests_per_second", "requests/s", Better::Higher, rate)
+                ..RunValueData::new("requests_per_second", "requests/s", Better::Higher, rate)
             }],
             ..RunData::default()
         }],
@@ -277,19 +277,19 @@ fn answering(label: &str, answers: u64, seed: u64) -> Side {
 /// The number of independent answers varies by its root: 3000 against 2700 is -10 % with an error
 /// of √(1/3000 + 1/2700) = 2.65 %, 3000 against 2940 is -2 % with 2.6 %.
 #[test]
-fn rates_of_one_run_are_judged_by_when_answers_came() {
+fn rates_of_one_run_are_judged_by_answer_times() {
     let of = |answers| {
         let sides = [answering("A", 3000, 1), answering("B", answers, 2)];
         compare(&sides, &[], &options()).unwrap().candidates[0].rows[0].clone()
     };
     let row = of(2700);
-    assert_eq!(row.verdict, Verdict::Worse, "{row:?}");
+    assert_eq!(row.verdict, DifferenceVerdict::Worse, "{row:?}");
     let (low, high) = row.relative_interval.unwrap();
     let width = (high - low) / (2.0 * 1.96 * 0.0265 * 0.9);
     assert!((width - 1.0).abs() < 0.35, "{low} … {high}");
-    assert_eq!(of(2940).verdict, Verdict::NoDifference);
+    assert_eq!(of(2940).verdict, DifferenceVerdict::NoDifference);
     // More than are kept individually.
     let many = [answering("A", 140_000, 1), answering("B", 126_000, 2)];
     let comparison = compare(&many, &[], &options()).unwrap();
-    assert_eq!(comparison.candidates[0].rows[0].verdict, Verdict::Worse);
+    assert_eq!(comparison.candidates[0].rows[0].verdict, DifferenceVerdict::Worse);
 }

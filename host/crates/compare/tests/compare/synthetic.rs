@@ -1,6 +1,6 @@
 //! Synthetic runs from processes with known true values.
 
-use veeksha_compare::{MetricData, RunData, Side, TimedSamples};
+use veeksha_compare::{CompareSide, MetricData, RunData, TimedSamples};
 use veeksha_model::Better;
 use veeksha_stats::{Draws, RandomStream};
 
@@ -41,8 +41,8 @@ pub(crate) fn run(label: &str, metrics: Vec<MetricData>) -> RunData {
 }
 
 /// Creates a side of one run with one metric, where less is better.
-pub(crate) fn side(label: &str, values: impl IntoIterator<Item = f64>) -> Side {
-    Side {
+pub(crate) fn side(label: &str, values: impl IntoIterator<Item = f64>) -> CompareSide {
+    CompareSide {
         label: label.into(),
         runs: vec![run(label, vec![metric("ttfc", Better::Less, values)])],
     }

@@ -4,29 +4,30 @@ mod remarks;
 mod unjudged;
 
 use veeksha_compare::{
-    ClientError, CompareError, Comparison, Correction, FigureData, Invalid, MetricData, Options, Row,
-    RunData, Side, Statistic, TimedSamples, Validity, Verdict, compare,
+    ClientError, CompareError, CompareOptions, CompareSide, Comparison, ComparisonRow, Correction,
+    DifferenceVerdict, Invalid, MetricData, RunData, RunValueData, Statistic, TimedSamples, Validity,
+    compare,
 };
 use veeksha_model::Better;
 use veeksha_slo::Aggregate;
 
 use crate::synthetic::{even, metric, run, side};
 
-fn options() -> Options {
-    Options {
+fn options() -> CompareOptions {
+    CompareOptions {
         resamples: 200,
-        ..Options::default()
+        ..CompareOptions::default()
     }
 }
 
-fn one(comparison: &Comparison, aggregate: Aggregate) -> &Row {
+fn one(comparison: &Comparison, aggregate: Aggregate) -> &ComparisonRow {
     let wanted = Statistic::OfSamples(aggregate);
     let rows = &comparison.candidates[0].rows;
     let place = rows.iter().position(|row| row.statistic == wanted);
     &rows[place.unwrap_or(rows.len())]
 }
 
-fn mean(comparison: &Comparison) -> &Row {
+fn mean(comparison: &Comparison) -> &ComparisonRow {
     one(comparison, Aggregate::Mean)
 }
 
@@ -51,7 +52,7 @@ fn effects_by_hand() {
         near(row.relative.unwrap(), 0.5);
         let (low, high) = row.relative_interval.unwrap();
         assert!(low < 0.5 && 0.5 < high && high - low < 0.03, "{low} … {high}");
-        assert_eq!(row.verdict, Verdict::Worse);
+        assert_eq!(row.verdict, DifferenceVerdict::Worse);
         assert_eq!(row.baseline.unwrap().samples, 1000);
     }
     // The spread of each is 0.1 / √12 of its center. For means of 1000, relative errors are 0.0289
@@ -66,13 +67,13 @@ fn effects_by_hand() {
 }
 
 #[test]
-fn which_way_is_good_decides() {
+fn better_direction_decides_the_verdict() {
     for (better, verdict) in [
-        (Better::Less, Verdict::Worse),
-        (Better::Higher, Verdict::Better),
-        (Better::Neither, Verdict::Differs),
+        (Better::Less, DifferenceVerdict::Worse),
+        (Better::Higher, DifferenceVerdict::Better),
+        (Better::Neither, DifferenceVerdict::Differs),
     ] {
-        let of = |label: &str, centre| Side {
+        let of = |label: &str, centre| CompareSide {
             label: label.into(),
             runs: vec![run(label, vec![metric("m", better, even(centre))])],
         };
@@ -82,7 +83,7 @@ fn which_way_is_good_decides() {
 }
 
 #[test]
-fn what_the_clients_may_be_wrong_by_is_no_difference_between_servers() {
+fn differences_within_client_error_are_not_judged() {
     let of = |label: &str, centre, error| {
         let mut side = side(label, even(centre));
         side.runs[0].metrics[0].client_error = Some(ClientError {
@@ -93,67 +94,67 @@ fn what_the_clients_may_be_wrong_by_is_no_difference_between_servers() {
     };
     // 20 ms more; the errors of both clients are 30 ms in the mean and 2 ms in the tail.
     let comparison = compare(&[of("A", 1.0, 0.015), of("B", 1.02, 0.015)], &[], &options()).unwrap();
-    assert_eq!(mean(&comparison).verdict, Verdict::WithinClientError);
+    assert_eq!(mean(&comparison).verdict, DifferenceVerdict::WithinClientError);
     near(mean(&comparison).client_error.unwrap(), 0.03);
     let p90 = one(&comparison, Aggregate::Percentile(90.0));
-    assert_eq!(p90.verdict, Verdict::Worse);
+    assert_eq!(p90.verdict, DifferenceVerdict::Worse);
     near(p90.client_error.unwrap(), 0.002);
     // An error of 18 ms leaves a difference of 20 ms significant.
     let comparison = compare(&[of("A", 1.0, 0.009), of("B", 1.02, 0.009)], &[], &options()).unwrap();
-    assert_eq!(mean(&comparison).verdict, Verdict::Worse);
+    assert_eq!(mean(&comparison).verdict, DifferenceVerdict::Worse);
 }
 
 #[test]
-fn what_is_smaller_than_matters_is_not_called_worse() {
+fn changes_below_the_threshold_are_too_small() {
     let of = |smallest| {
-        let options = Options {
+        let options = CompareOptions {
             smallest,
             ..options()
         };
         let comparison = compare(&[side("A", even(1.0)), side("B", even(1.02))], &[], &options).unwrap();
         mean(&comparison).verdict
     };
-    assert_eq!(of(None), Verdict::Worse);
-    assert_eq!(of(Some(0.05)), Verdict::TooSmall);
-    assert_eq!(of(Some(0.01)), Verdict::Worse);
+    assert_eq!(of(None), DifferenceVerdict::Worse);
+    assert_eq!(of(Some(0.05)), DifferenceVerdict::TooSmall);
+    assert_eq!(of(Some(0.01)), DifferenceVerdict::Worse);
 }
 
 #[test]
-fn few_samples_are_not_judged_and_are_shown() {
+fn few_samples_are_shown_but_not_judged() {
     let few = || even(1.0).take(120);
     let comparison = compare(&[side("A", few()), side("B", even(1.5))], &[], &options()).unwrap();
     let p99 = one(&comparison, Aggregate::Percentile(99.0));
     assert_eq!(
         (p99.verdict, p99.interval, p99.p),
-        (Verdict::NotEnoughData, None, None)
+        (DifferenceVerdict::NotEnoughData, None, None)
     );
     assert!(p99.relative.is_some());
-    insta::assert_snapshot!(p99.remark.as_deref().unwrap_or_default(), @"p99 takes 500 samples a run; the baseline has 120");
-    assert_eq!(mean(&comparison).verdict, Verdict::Worse);
+    insta::assert_snapshot!(p99.remark.as_deref().unwrap_or_default(), @"p99 needs 500 samples per run; the baseline has 120");
+    assert_eq!(mean(&comparison).verdict, DifferenceVerdict::Worse);
 
     let empty = side("B", std::iter::empty());
     let comparison = compare(&[side("A", even(1.0)), empty], &[], &options()).unwrap();
-    assert_eq!(mean(&comparison).verdict, Verdict::NotEnoughData);
+    assert_eq!(mean(&comparison).verdict, DifferenceVerdict::NotEnoughData);
     assert_eq!(
         mean(&comparison).remark.as_deref(),
-        Some("the candidate has none")
+        Some("missing in the candidate")
     );
 }
 
 #[test]
-fn a_constant_differs_from_another_one() {
+fn different_constants_differ() {
     let of = |label: &str, value: f64| side(label, std::iter::repeat_n(value, 200));
     let comparison = compare(&[of("A", 128.0), of("B", 127.0)], &[], &options()).unwrap();
-    assert_eq!(mean(&comparison).verdict, Verdict::Better);
+    assert_eq!(mean(&comparison).verdict, DifferenceVerdict::Better);
     let (low, high) = mean(&comparison).relative_interval.unwrap();
     near(low, -1.0 / 128.0);
     near(high, -1.0 / 128.0);
     let comparison = compare(&[of("A", 128.0), of("B", 128.0)], &[], &options()).unwrap();
-    assert_eq!(mean(&comparison).verdict, Verdict::NoDifference);
+    assert_eq!(mean(&comparison).verdict, DifferenceVerdict::NoDifference);
 }
 
 #[test]
-fn many_figures_need_clearer_differences() {
+fn many_values_need_clearer_differences() {
     // Twenty equal metrics, and one that differs by about 2.4 standard errors: significant by
     // itself, but not among 21 × 4 rows.
     let shifted = |label: &str, shift: f64| {
@@ -166,13 +167,13 @@ fn many_figures_need_clearer_differences() {
             Better::Less,
             even(1.0).map(move |value| value + shift * error),
         ));
-        Side {
+        CompareSide {
             label: label.into(),
             runs: vec![run(label, metrics)],
         }
     };
     let verdict = |correction| {
-        let options = Options {
+        let options = CompareOptions {
             correction,
             ..options()
         };
@@ -181,18 +182,18 @@ fn many_figures_need_clearer_differences() {
         let row = rows.iter().find(|row| row.name == "shifted").unwrap();
         (row.verdict, row.remark.clone())
     };
-    assert_eq!(verdict(Correction::Each), (Verdict::Worse, None));
+    assert_eq!(verdict(Correction::Each), (DifferenceVerdict::Worse, None));
     let (holm, remark) = verdict(Correction::Holm);
-    assert_eq!(holm, Verdict::NoDifference);
+    assert_eq!(holm, DifferenceVerdict::NoDifference);
     let remark = remark.unwrap();
     assert!(
-        remark.contains("by itself more than chance") && remark.contains("one of 84 figures (Holm"),
+        remark.contains("significant by itself") && remark.contains("one of 84 values (Holm"),
         "{remark}"
     );
 }
 
 #[test]
-fn figures_asked_for_are_added() {
+fn requested_statistics_are_added() {
     let asked = [
         (
             "ttfc".to_owned(),
@@ -205,14 +206,17 @@ fn figures_asked_for_are_added() {
     assert_eq!(comparison.candidates[0].rows.len(), 6);
     let p95 = one(&comparison, Aggregate::Percentile(95.0));
     near(p95.baseline.unwrap().value, 1.045);
-    assert_eq!(p95.verdict, Verdict::Worse);
+    assert_eq!(p95.verdict, DifferenceVerdict::Worse);
     let max = one(&comparison, Aggregate::Max);
     near(max.candidate.unwrap().value, 1.575);
-    assert_eq!((max.verdict, max.interval), (Verdict::NotEnoughData, None));
+    assert_eq!(
+        (max.verdict, max.interval),
+        (DifferenceVerdict::NotEnoughData, None)
+    );
 }
 
 #[test]
-fn more_samples_than_are_kept_are_compared_too() {
+fn compares_more_samples_than_are_kept_individually() {
     let of = |label: &str, factor: f64| {
         let mut samples = TimedSamples::new();
         let count = 150_001u64;
@@ -222,7 +226,7 @@ fn more_samples_than_are_kept_are_compared_too() {
                 factor * (1.0 + (i * 7919 % count) as f64 / count as f64),
             );
         }
-        Side {
+        CompareSide {
             label: label.into(),
             runs: vec![run(
                 label,
@@ -235,5 +239,5 @@ fn more_samples_than_are_kept_are_compared_too() {
     assert!(row.baseline.unwrap().approximate);
     let relative = row.relative.unwrap();
     assert!((relative - 0.01).abs() < 0.002, "{relative}");
-    assert_eq!(mean(&comparison).verdict, Verdict::Worse);
+    assert_eq!(mean(&comparison).verdict, DifferenceVerdict::Worse);
 }

@@ -1,6 +1,8 @@
 //! The gaps of one answer depend on one another: requests are drawn and counted, not gaps.
 
-use veeksha_compare::{MetricData, Options, Row, RunData, Side, TimedSamples, Verdict, compare};
+use veeksha_compare::{
+    CompareOptions, CompareSide, ComparisonRow, DifferenceVerdict, MetricData, RunData, TimedSamples, compare,
+};
 use veeksha_model::Better;
 
 use crate::synthetic::{draws, run};
@@ -8,10 +10,10 @@ use crate::synthetic::{draws, run};
 /// Gaps per answer.
 const GAPS: u64 = 20;
 
-fn options() -> Options {
-    Options {
+fn options() -> CompareOptions {
+    CompareOptions {
         resamples: 200,
-        ..Options::default()
+        ..CompareOptions::default()
     }
 }
 
@@ -31,20 +33,20 @@ fn answers(label: &str, requests: u64, centre: f64, (first, apart): (u64, u64), 
     run(label, vec![MetricData::new("tbc", "s", Better::Less, samples)])
 }
 
-fn side(runs: Vec<RunData>) -> Side {
-    Side {
+fn side(runs: Vec<RunData>) -> CompareSide {
+    CompareSide {
         label: runs[0].label.clone(),
         runs,
     }
 }
 
-fn mean(a: Side, b: Side) -> Row {
+fn mean(a: CompareSide, b: CompareSide) -> ComparisonRow {
     let comparison = compare(&[a, b], &[], &options()).unwrap();
     comparison.candidates[0].rows[0].clone()
 }
 
 #[test]
-fn one_answer_is_not_enough_however_many_gaps_it_has() {
+fn gaps_of_one_answer_are_not_enough() {
     let many = || side(vec![answers("A", 200, 1.0, (0, 10_000_000), 1)]);
     let of = |requests| {
         mean(
@@ -55,25 +57,25 @@ fn one_answer_is_not_enough_however_many_gaps_it_has() {
     let row = of(1);
     assert_eq!(
         (row.verdict, row.p, row.relative_interval),
-        (Verdict::NotEnoughData, None, None)
+        (DifferenceVerdict::NotEnoughData, None, None)
     );
     // The measured values are shown nevertheless.
     assert_eq!(row.candidate.unwrap().samples, GAPS);
-    insta::assert_snapshot!(row.remark.unwrap(), @"mean takes samples of 20 requests a run; the 20 of the candidate are of 1 request, and those of one request hang together");
+    insta::assert_snapshot!(row.remark.unwrap(), @"mean needs samples of 20 requests per run; the 20 of the candidate are of 1 request, and samples of one request depend on each other");
     let row = of(19);
-    assert_eq!(row.verdict, Verdict::NotEnoughData);
+    assert_eq!(row.verdict, DifferenceVerdict::NotEnoughData);
     assert!(
         row.remark
             .unwrap()
             .contains("the 380 of the candidate are of 19 requests")
     );
-    assert_eq!(of(20).verdict, Verdict::Worse);
+    assert_eq!(of(20).verdict, DifferenceVerdict::Worse);
 }
 
 /// Runs of one request each have little data within a run, but their values show the difference
 /// between runs; only if these agree to the last digit is a verdict impossible.
 #[test]
-fn several_runs_of_one_answer_are_values_and_tell_nothing_by_themselves() {
+fn several_runs_of_one_answer_are_single_values() {
     let several = |label: &str, centre: f64, seeds: [u64; 5]| {
         side(seeds.map(|seed| answers(label, 1, centre, (0, 1), seed)).to_vec())
     };
@@ -81,7 +83,7 @@ fn several_runs_of_one_answer_are_values_and_tell_nothing_by_themselves() {
         several("A", 1.0, [1, 2, 3, 4, 5]),
         several("B", 3.0, [6, 7, 8, 9, 10]),
     );
-    assert_eq!(row.verdict, Verdict::Worse);
+    assert_eq!(row.verdict, DifferenceVerdict::Worse);
     // The same values, with one sample that distinguishes them from copies.
     let agreeing = |label: &str, centre: f64| {
         let mut side = several(label, centre, [1; 5]);
@@ -94,14 +96,14 @@ fn several_runs_of_one_answer_are_values_and_tell_nothing_by_themselves() {
         side
     };
     let row = mean(agreeing("A", 1.0), agreeing("B", 3.0));
-    assert_eq!(row.verdict, Verdict::NotEnoughData, "{row:?}");
+    assert_eq!(row.verdict, DifferenceVerdict::NotEnoughData, "{row:?}");
 }
 
 /// 40 requests whose levels vary by 20 %: 800 gaps without a difference. Of 150 pairs, 5 % have p ≤
 /// 5 %, within three binomial errors (5.3 %) and the excess of Student's approximation for a
 /// bootstrap of 40. Gaps drawn individually would have errors of a quarter (√20).
 #[test]
-fn answers_that_do_not_differ_are_called_different_as_often_as_asked() {
+fn equal_answers_get_false_differences_at_the_requested_rate() {
     let pair = |seed: u64| {
         let a = answers("A", 40, 1.0, (0, 10_000_000), 2 * seed);
         // Different requests: they are not compared one by one.

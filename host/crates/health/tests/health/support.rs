@@ -100,7 +100,7 @@ pub(crate) fn check<'a>(report: &'a HealthReport, name: &str) -> &'a HealthCheck
 pub(crate) fn figure(check: &HealthCheck, name: &str) -> f64 {
     let figure = check.figures.iter().find(|figure| figure.name == name);
     figure
-        .unwrap_or_else(|| panic!("no figure {name} in {check:?}"))
+        .unwrap_or_else(|| panic!("`{name}` is missing in {check:?}"))
         .value
 }
 

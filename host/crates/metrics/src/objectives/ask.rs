@@ -1,7 +1,7 @@
 //! A single query of a sample set, and the comparison of its result with a bound.
 
 use veeksha_model::Label;
-use veeksha_slo::{Aggregate, Comparison};
+use veeksha_slo::{Aggregate, ComparisonOperator};
 use veeksha_stats::Summary;
 
 use crate::run_samples::fraction;
@@ -117,7 +117,7 @@ pub(crate) struct Samples {
 /// A bound in the unit of the bounded value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Limit {
-    pub(crate) comparison: Comparison,
+    pub(crate) comparison: ComparisonOperator,
     pub(crate) value: f64,
 }
 
@@ -126,16 +126,19 @@ impl Limit {
         let close =
             || (observed - self.value).abs() <= RELATIVE_EQUALITY * observed.abs().max(self.value.abs());
         match self.comparison {
-            Comparison::Below => observed < self.value,
-            Comparison::AtMost => observed < self.value || close(),
-            Comparison::Above => observed > self.value,
-            Comparison::AtLeast => observed > self.value || close(),
+            ComparisonOperator::Below => observed < self.value,
+            ComparisonOperator::AtMost => observed < self.value || close(),
+            ComparisonOperator::Above => observed > self.value,
+            ComparisonOperator::AtLeast => observed > self.value || close(),
         }
     }
 
     /// Returns true if smaller values are better.
     pub(crate) fn is_upper(self) -> bool {
-        matches!(self.comparison, Comparison::Below | Comparison::AtMost)
+        matches!(
+            self.comparison,
+            ComparisonOperator::Below | ComparisonOperator::AtMost
+        )
     }
 
     /// Returns true if the first of two observed values is worse.
@@ -158,15 +161,19 @@ mod tests {
             comparison,
             value: 0.3,
         };
-        let at_most = of(Comparison::AtMost);
+        let at_most = of(ComparisonOperator::AtMost);
         assert!(at_most.is_kept_by(0.1 + 0.2));
         assert!(at_most.is_kept_by(0.3 * (1.0 + 0.9e-9)));
         assert!(!at_most.is_kept_by(0.3 * (1.0 + 1.1e-9)));
         assert!(at_most.is_kept_by(0.0));
-        assert!(of(Comparison::AtLeast).is_kept_by(0.3 * (1.0 - 0.9e-9)));
-        assert!(!of(Comparison::AtLeast).is_kept_by(0.29));
-        assert!(!of(Comparison::Below).is_kept_by(0.3) && of(Comparison::Below).is_kept_by(0.29));
-        assert!(!of(Comparison::Above).is_kept_by(0.3) && of(Comparison::Above).is_kept_by(0.31));
+        assert!(of(ComparisonOperator::AtLeast).is_kept_by(0.3 * (1.0 - 0.9e-9)));
+        assert!(!of(ComparisonOperator::AtLeast).is_kept_by(0.29));
+        assert!(
+            !of(ComparisonOperator::Below).is_kept_by(0.3) && of(ComparisonOperator::Below).is_kept_by(0.29)
+        );
+        assert!(
+            !of(ComparisonOperator::Above).is_kept_by(0.3) && of(ComparisonOperator::Above).is_kept_by(0.31)
+        );
     }
 
     #[test]

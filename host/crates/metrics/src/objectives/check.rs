@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use veeksha_model::Nanos;
-use veeksha_slo::{Aggregate, Bound, BoundUnit, Comparison, Objective, Quantity};
+use veeksha_slo::{Aggregate, BoundUnit, ComparisonOperator, Objective, Quantity, SloBound};
 
 use super::ask::{Limit, Of, Samples};
 use super::error::{ObjectiveError, ObjectiveProblem as Problem};
@@ -169,11 +169,11 @@ fn as_objective(slo: &Slo) -> Objective {
             window: None,
         },
         comparison: if upper {
-            Comparison::AtMost
+            ComparisonOperator::AtMost
         } else {
-            Comparison::AtLeast
+            ComparisonOperator::AtLeast
         },
-        bound: Bound {
+        bound: SloBound {
             value: slo.value,
             unit: BoundUnit::None,
         },

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use veeksha_stats::Weighted;
+use veeksha_stats::WeightedSample;
 
 use super::check::Condition;
 use super::judge::SortedJudgements;
@@ -89,7 +89,7 @@ struct Asked<'a> {
     matching: Matching,
     metric: Option<Metric>,
     /// Samples of a plugin metric.
-    by_row: BTreeMap<u32, Vec<Weighted>>,
+    by_row: BTreeMap<u32, Vec<WeightedSample>>,
 }
 
 impl<'a> Asked<'a> {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use veeksha_events::FailedPlugin;
 use veeksha_model::Nanos;
-use veeksha_slo::{Comparison, Quantity};
+use veeksha_slo::{ComparisonOperator, Quantity};
 
 use super::ask::{Limit, Of, Samples};
 use super::check::{Checked, Target, percent, text};
@@ -34,7 +34,7 @@ pub struct SloResult {
     /// `0.0..=1.0`, if a percentile is bounded, as stated.
     pub percentile: Option<f64>,
     /// The direction of the bound.
-    pub comparison: Comparison,
+    pub comparison: ComparisonOperator,
     /// The bound, in `unit`.
     pub threshold: f64,
     /// The unit of bound and observed value.
@@ -168,7 +168,7 @@ impl SloResult {
             "percentile": self.percentile,
             "metric": self.metric,
             "name": self.name(),
-            "lower_is_better": matches!(self.comparison, Comparison::Below | Comparison::AtMost),
+            "lower_is_better": matches!(self.comparison, ComparisonOperator::Below | ComparisonOperator::AtMost),
             "sample_count": self.sample_count,
             "objective": self.objective,
             "unit": self.unit,

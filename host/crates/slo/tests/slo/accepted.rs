@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use veeksha_slo::{Aggregate, Bound, BoundUnit, Comparison, Objective, Quantity};
+use veeksha_slo::{Aggregate, BoundUnit, ComparisonOperator, Objective, Quantity, SloBound};
 
 fn samples(
     aggregate: Aggregate,
@@ -19,12 +19,12 @@ fn samples(
     }
 }
 
-fn objective(quantity: Quantity, comparison: Comparison, value: f64, unit: BoundUnit) -> Objective {
+fn objective(quantity: Quantity, comparison: ComparisonOperator, value: f64, unit: BoundUnit) -> Objective {
     Objective {
         name: None,
         quantity,
         comparison,
-        bound: Bound { value, unit },
+        bound: SloBound { value, unit },
     }
 }
 
@@ -36,7 +36,7 @@ fn figure(name: &str) -> Quantity {
 fn parses_objectives() {
     use Aggregate::{Count, Max, Mean, Min, Percentile, Std, Sum};
     use BoundUnit::{None as Bare, Percent, Time};
-    use Comparison::{Above, AtLeast, AtMost, Below};
+    use ComparisonOperator::{Above, AtLeast, AtMost, Below};
     let plain = |aggregate, metric| samples(aggregate, metric, &[], None);
     let cases = [
         (

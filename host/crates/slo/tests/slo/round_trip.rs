@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use veeksha_slo::{Aggregate, Bound, BoundUnit, Comparison, Objective, Quantity};
+use veeksha_slo::{Aggregate, BoundUnit, ComparisonOperator, Objective, Quantity, SloBound};
 
 fn aggregate() -> impl Strategy<Value = Aggregate> {
     prop_oneof![
@@ -38,10 +38,10 @@ fn quantity() -> impl Strategy<Value = Quantity> {
 
 fn objective() -> impl Strategy<Value = Objective> {
     let comparison = prop::sample::select(vec![
-        Comparison::Below,
-        Comparison::AtMost,
-        Comparison::Above,
-        Comparison::AtLeast,
+        ComparisonOperator::Below,
+        ComparisonOperator::AtMost,
+        ComparisonOperator::Above,
+        ComparisonOperator::AtLeast,
     ]);
     let unit = prop::sample::select(vec![BoundUnit::None, BoundUnit::Time, BoundUnit::Percent]);
     // Every finite double down to where a nanosecond's part of it would vanish.
@@ -54,7 +54,7 @@ fn objective() -> impl Strategy<Value = Objective> {
         name: None,
         quantity,
         comparison,
-        bound: Bound { value, unit },
+        bound: SloBound { value, unit },
     })
 }
 

@@ -3,14 +3,14 @@
 use super::*;
 
 #[test]
-fn a_run_against_itself_is_told() {
+fn reports_a_run_on_both_sides() {
     let of = |label: &str| {
         let mut side = side(label, even(1.0));
         side.runs[0].place = Some("/runs/one".into());
         side
     };
     let comparison = compare(&[of("A"), of("B")], &[], &options()).unwrap();
-    let remarks = &comparison.candidates[0].remarks;
+    let remarks = comparison.candidates[0].remark_texts();
     assert!(
         remarks
             .iter()
@@ -22,30 +22,30 @@ fn a_run_against_itself_is_told() {
 /// A copy has another location and the recorded name of its original; other parts of it may be
 /// lost.
 #[test]
-fn a_copy_of_a_run_is_told() {
+fn reports_copies_of_a_run() {
     let of = |label: &str, name: &str, centre: f64| {
         let mut side = side(label, even(centre));
         side.runs[0].place = Some(format!("/runs/{label}"));
         side.runs[0].recorded_as = Some(name.into());
         side
     };
-    let said = |b: Side| {
+    let text = |b: CompareSide| {
         let comparison = compare(&[of("A", "one", 1.0), b], &[], &options()).unwrap();
-        comparison.candidates[0].remarks.join("\n")
+        comparison.candidates[0].remark_texts().join("\n")
     };
-    let copy = said(of("B", "one", 1.0));
+    let copy = text(of("B", "one", 1.0));
     assert!(
         copy.contains("/runs/A and /runs/B are copies of one run, which is on both sides: "),
         "{copy}"
     );
-    let cut = said(of("B", "one", 1.01));
+    let cut = text(of("B", "one", 1.01));
     assert!(cut.contains("is on both sides"), "{cut}");
-    let twin = said(of("B", "two", 1.0));
+    let twin = text(of("B", "two", 1.0));
     assert!(
         twin.contains("/runs/A and /runs/B agree in every sample"),
         "{twin}"
     );
-    let other = said(of("B", "two", 1.01));
+    let other = text(of("B", "two", 1.01));
     assert!(
         !other.contains("both sides: ") && !other.contains("agree"),
         "{other}"
@@ -55,7 +55,7 @@ fn a_copy_of_a_run_is_told() {
     let mut twice = of("A", "one", 1.0);
     twice.runs.push(of("B", "one", 1.01).runs[0].clone());
     let comparison = compare(&[twice, of("C", "two", 1.2)], &[], &options()).unwrap();
-    let remarks = comparison.candidates[0].remarks.join("\n");
+    let remarks = comparison.candidates[0].remark_texts().join("\n");
     assert!(
         remarks.contains("the 2 runs of A are copies of one another"),
         "{remarks}"
@@ -63,7 +63,7 @@ fn a_copy_of_a_run_is_told() {
 }
 
 #[test]
-fn what_the_reader_should_know_is_said() {
+fn reports_remarks_in_order() {
     let mut a = side("A", even(1.0));
     let mut b = side("B", even(1.0));
     a.runs[0].window = Some((0, 60_000_000_000));
@@ -71,19 +71,19 @@ fn what_the_reader_should_know_is_said() {
     b.runs[0].workload = None;
     b.runs[0].metrics[0].samples.push(0, f64::NAN);
     let comparison = compare(&[a, b], &[], &options()).unwrap();
-    insta::assert_snapshot!(comparison.candidates[0].remarks.join("\n"), @r"
-    whether the runs did the same work is not known: B has no workload digest
-    values of B that are no numbers were left out: 1
-    from the first request to the end of the last answer A lasted 60 s, B 30 s
-    one run on each side: how much such runs differ by themselves is not known; run each side several times to know it
-    4 figures with a better side were judged; verdicts allow for their number (Holm), intervals are those of each figure by itself
+    insta::assert_snapshot!(comparison.candidates[0].remark_texts().join("\n"), @r"
+    cannot check that the runs did the same work: B has no workload digest
+    B: 1 value was left out because not a finite number
+    from the first request to the end of the last answer, A lasted 60 s and B lasted 30 s
+    one run on each side: the noise between runs is unknown; run each side several times to measure it
+    4 values with a better side were judged; verdicts allow for their number (Holm), intervals do not
     ");
 }
 
 /// The findings of 8 runs about two metrics are one line per metric; the reasons are in the files.
 #[test]
-fn what_certificates_say_of_many_runs_is_summed_up() {
-    let side_of = |label: &str, degraded: usize| Side {
+fn summarizes_certificates_of_many_runs() {
+    let side_of = |label: &str, degraded: usize| CompareSide {
         label: label.into(),
         runs: (0..4)
             .map(|number| {
@@ -101,9 +101,9 @@ fn what_certificates_say_of_many_runs_is_summed_up() {
     };
     let comparison = compare(&[side_of("A", 3), side_of("B", 4)], &[], &options()).unwrap();
     let candidate = &comparison.candidates[0];
-    let about: Vec<&String> = candidate
-        .remarks
-        .iter()
+    let about: Vec<String> = candidate
+        .remark_texts()
+        .into_iter()
         .filter(|remark| remark.contains("DEGRADED"))
         .collect();
     assert_eq!(
@@ -116,18 +116,18 @@ fn what_certificates_say_of_many_runs_is_summed_up() {
     let one = "tbc of B3 is DEGRADED: late reads: 3".to_owned();
     assert!(candidate.certificates.len() == 14 && candidate.certificates.contains(&one));
     assert!(comparison.html(None).contains(&one));
-    let json = comparison.json(None);
+    let json = comparison.json(None).unwrap();
     assert_eq!(
         json["candidates"][0]["certificates"].as_array().map(Vec::len),
         Some(14)
     );
     // One run of each side.
-    let single = |label| Side {
+    let single = |label| CompareSide {
         runs: side_of(label, 4).runs[..1].to_vec(),
         ..side_of(label, 4)
     };
     let comparison = compare(&[single("A"), single("B")], &[], &options()).unwrap();
-    let remarks = &comparison.candidates[0].remarks;
+    let remarks = comparison.candidates[0].remark_texts();
     assert!(
         remarks.contains(&"tbc is DEGRADED in A and in B".to_owned()),
         "{remarks:?}"
@@ -137,8 +137,8 @@ fn what_certificates_say_of_many_runs_is_summed_up() {
 /// Among several runs the shortest and the longest are mentioned once; similar lengths are not
 /// mentioned.
 #[test]
-fn how_long_runs_lasted_is_said_once() {
-    let side_of = |label: &str, seconds: &[u64]| Side {
+fn reports_different_lengths_once() {
+    let side_of = |label: &str, seconds: &[u64]| CompareSide {
         label: label.into(),
         runs: seconds
             .iter()
@@ -148,19 +148,18 @@ fn how_long_runs_lasted_is_said_once() {
             })
             .collect(),
     };
-    let told = |a: &[u64], b: &[u64]| -> Vec<String> {
+    let text = |a: &[u64], b: &[u64]| -> Vec<String> {
         let comparison = compare(&[side_of("A", a), side_of("B", b)], &[], &options()).unwrap();
-        let remarks = comparison.candidates[0].remarks.iter();
-        remarks
-            .filter(|remark| remark.contains("last"))
-            .cloned()
-            .collect()
+        let remarks = comparison.candidates[0].remark_texts().into_iter();
+        remarks.filter(|remark| remark.contains("last")).collect()
     };
     assert_eq!(
-        told(&[6, 7, 6], &[47, 48, 47]),
-        ["from the first request to the end of the last answer A lasted 6 s to 7 s, B 47 s to 48 s"]
+        text(&[6, 7, 6], &[47, 48, 47]),
+        [
+            "from the first request to the end of the last answer, A lasted 6 s to 7 s and B lasted 47 s to 48 s"
+        ]
     );
-    assert!(told(&[100, 105], &[108, 101]).is_empty());
+    assert!(text(&[100, 105], &[108, 101]).is_empty());
 }
 
 #[test]
