@@ -102,7 +102,8 @@
 //!
 //! ```
 //! use veeksha_compare::{
-//!     FailIf, KnownName, MetricData, CompareOptions, RunData, CompareSide, TimedSamples, DifferenceVerdict, compare,
+//!     CompareOptions, CompareSide, DifferenceVerdict, FailIf, KnownName, MetricData, RunData,
+//!     TimedSamples, compare,
 //! };
 //! use veeksha_model::Better;
 //!
