@@ -70,9 +70,9 @@ fn table(load: &ExpectedLoad, facts: &Facts, findings: &[Finding]) -> String {
         (0, 0) => "This machine is ready.".to_owned(),
         (0, advice) => format!(
             "This machine is ready; {} could be better (·).",
-            terminal::counted(advice, "setting")
+            veeksha_stats::counted(advice, "setting")
         ),
-        (bad, _) => format!("{} found (✗).", terminal::counted(bad, "problem")),
+        (bad, _) => format!("{} found (✗).", veeksha_stats::counted(bad, "problem")),
     });
     lines.join("\n")
 }
@@ -84,7 +84,7 @@ fn heading(facts: &Facts) -> String {
             .clone()
             .unwrap_or_else(|| "processor unknown".into()),
     ];
-    parts.push(terminal::counted(facts.cores as u64, "core"));
+    parts.push(veeksha_stats::counted(facts.cores as u64, "core"));
     parts.extend(
         facts
             .memory

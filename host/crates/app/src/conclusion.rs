@@ -7,7 +7,7 @@ use veeksha_page::PageData;
 use veeksha_pipeline::RunEnd;
 use veeksha_ports::PluginFailure;
 use veeksha_present::{
-    AccuracyContext, RunAnalysis, certificate, exit_code, messages, page, summary, terminal, write_files,
+    AccuracyContext, RunAnalysis, certificate, exit_code, messages, page, summary, write_files,
 };
 use veeksha_report::RunFolder;
 
@@ -121,7 +121,7 @@ fn end_messages(end: &RunEnd) -> Vec<String> {
             .to_owned()
     });
     let warmup = end.first_warmup_failure.iter().map(|first| {
-        let failed = terminal::counted(u64::from(end.warmup_failures), "request");
+        let failed = veeksha_stats::counted(u64::from(end.warmup_failures), "request");
         format!("{failed} of the warm-up failed; the first: {first}")
     });
     lost.into_iter().chain(warmup).collect()

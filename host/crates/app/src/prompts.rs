@@ -63,7 +63,7 @@ pub(crate) fn report(materializer: &Materializer) {
         if count > 0 {
             terminal::err(format!(
                 "warning: {} {what}; the first: {}",
-                terminal::counted(count, "request"),
+                veeksha_stats::counted(count, "request"),
                 notes.first.as_deref().unwrap_or("unknown")
             ));
         }

@@ -151,7 +151,7 @@ pub(crate) fn measure(
     };
     terminal::err(format!(
         "self-test: {} at {:.1} per second against a reference server on this machine",
-        terminal::counted(like.requests, "request"),
+        veeksha_stats::counted(like.requests, "request"),
         like.rate
     ));
     let folder = tempfile::tempdir().map_err(failed)?;

@@ -6,7 +6,6 @@ use serde_json::Value;
 use veeksha_model::printable;
 
 use crate::failure::Failure;
-use veeksha_present::terminal;
 
 /// File with the runs of a sweep.
 const MANIFEST: &str = "sweep_manifest.json";
@@ -96,7 +95,7 @@ pub fn not_a_run(sweep: &Path) -> Failure {
     let first = runs.iter().take(NAMED).cloned().collect::<Vec<_>>().join("\n");
     refused.hinted(format!(
         "choose one of its {}:\n{first}{more}",
-        terminal::counted(runs.len() as u64, "run")
+        veeksha_stats::counted(runs.len() as u64, "run")
     ))
 }
 

@@ -13,7 +13,6 @@ use crate::failure::Failure;
 use crate::mode::Mode;
 use crate::source::Loaded;
 use crate::{flavors, validated_flavor};
-use veeksha_present::terminal;
 
 /// Maximum number of skipped rows that are listed.
 const LISTED: usize = 5;
@@ -33,7 +32,7 @@ pub fn open(
     if skipped.total > 0 {
         let mut note = format!(
             "{} of the trace skipped (on_bad_row is `skip`):",
-            terminal::counted(skipped.total, "row")
+            veeksha_stats::counted(skipped.total, "row")
         );
         for row in skipped.listed.iter().take(LISTED) {
             note.push_str(&format!("\n  {row}"));

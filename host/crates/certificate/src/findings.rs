@@ -2,12 +2,12 @@
 
 use veeksha_events::NeverSentReason;
 use veeksha_metrics::{Counts, Evaluation, HostFigures, Metric, RunEnd, ThreadFigures, WorkloadFailures};
-use veeksha_stats::{duration, share};
+use veeksha_stats::{counted, duration, share};
 
 use crate::bound::{DOCTOR, ENOUGH, ErrorBound};
 use crate::self_test::SelfTest;
 use crate::tokens::token_findings;
-use crate::verdict::{CertFinding, Thresholds, Verdict, counted};
+use crate::verdict::{CertFinding, Thresholds, Verdict};
 
 /// A client thread that is on a processor for this share of a second has no reserve. If there is
 /// also lag, the run is invalid.

@@ -122,12 +122,3 @@ impl CertFinding {
         }
     }
 }
-
-/// Returns the count with its noun, in the plural if needed.
-pub(crate) fn counted(count: u64, noun: &str) -> String {
-    if count == 1 {
-        format!("1 {noun}")
-    } else {
-        format!("{count} {noun}s")
-    }
-}

@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 
-use veeksha_model::{ErrorClass, Label, Nanos, Recorded, RequestRecord, StampSource, Status, Usage};
+use veeksha_model::{ErrorClass, Label, Nanos, Recorded, RequestRecord, StampSource, Status, Usage, seconds};
 
 use crate::chunks::gaps;
 use crate::observation::Observation;
@@ -121,10 +121,6 @@ impl<'a> FinishedRequest<'a> {
             Status::Failed { class, message } => Some((*class, message)),
         }
     }
-}
-
-fn seconds(nanos: Nanos) -> f64 {
-    nanos as f64 / 1e9
 }
 
 fn time<'a>(nanos: Nanos) -> FieldValue<'a> {

@@ -4,7 +4,7 @@ use veeksha_model::{Nanos, RequestId, SessionId};
 use veeksha_stats::{duration, share};
 
 use crate::expected::{Expected, ExpectedTraffic};
-use crate::report::{HealthCheck, Times, ValueUnit, Violations, count, difference};
+use crate::report::{HealthCheck, Times, ValueUnit, Violations, difference};
 use crate::session::WaitingRequest;
 
 pub(crate) const NAME: &str = "Intra-Session Request Arrival";
@@ -75,7 +75,7 @@ impl ArrivalCheck {
         if self.too_early.count > 0 {
             check.fail(format!(
                 "{} dispatched before their parents were complete: {}",
-                count(self.too_early.count, "request"),
+                veeksha_stats::counted(self.too_early.count, "request"),
                 self.too_early.names()
             ));
         }
@@ -83,7 +83,7 @@ impl ArrivalCheck {
             let what = format!(
                 "{} of {} ({}) dispatched more than {} late: {}",
                 self.too_late.count,
-                count(self.measured, "request"),
+                veeksha_stats::counted(self.measured, "request"),
                 share(late_share),
                 seconds(self.late),
                 self.too_late.names()

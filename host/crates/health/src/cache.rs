@@ -5,7 +5,7 @@ use veeksha_stats::share;
 
 use crate::expected::Expected;
 use crate::overtaken::{CacheSurplus, Overtaken};
-use crate::report::{HealthCheck, ValueUnit, Violations, count};
+use crate::report::{HealthCheck, ValueUnit, Violations};
 
 pub(crate) const NAME: &str = "Cold Cache";
 
@@ -106,7 +106,7 @@ impl CacheCheck {
                 cold.slack,
                 share(cold.allowed_share),
                 self.violations.count,
-                count(self.reporting, "request"),
+                veeksha_stats::counted(self.reporting, "request"),
                 self.violations.names()
             );
             if of_prompts > cold.allowed_share {

@@ -6,7 +6,7 @@ use veeksha_model::{RequestId, RequestRecord};
 use veeksha_stats::{Summary, number};
 
 use crate::expected::{Expected, OutputLength, Tolerance};
-use crate::report::{HealthCheck, ValueUnit, Violations, count};
+use crate::report::{HealthCheck, ValueUnit, Violations};
 
 pub(crate) const PROMPT: &str = "Prompt Length";
 pub(crate) const OUTPUT: &str = "Output Length";
@@ -115,7 +115,7 @@ impl LengthCheck {
         let allowed = format!(
             "{} % of the target and {}",
             number(self.tolerance.relative * 100.0),
-            count(u64::from(self.tolerance.tokens), "token")
+            veeksha_stats::counted(u64::from(self.tolerance.tokens), "token")
         );
         for (violations, what, share, requests) in [
             (&self.too_long, "longer", 0.0, self.requests),
@@ -127,7 +127,7 @@ impl LengthCheck {
             let found = format!(
                 "{} of {} {what} than requested by more than the larger of {allowed}: {}",
                 violations.count,
-                count(requests, "request"),
+                veeksha_stats::counted(requests, "request"),
                 violations.names()
             );
             if violations.count as f64 <= share * requests as f64 {

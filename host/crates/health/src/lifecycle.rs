@@ -2,7 +2,7 @@
 
 use veeksha_model::RequestRecord;
 
-use crate::report::{HealthCheck, Times, ValueUnit, Violations, count};
+use crate::report::{HealthCheck, Times, ValueUnit, Violations};
 
 pub(crate) const NAME: &str = "Lifecycle Timing Delays";
 
@@ -53,14 +53,14 @@ impl Lifecycle {
         }
         let mut check = HealthCheck::new(NAME);
         if self.early.count > 0 {
-            let early = count(self.early.count, "request");
+            let early = veeksha_stats::counted(self.early.count, "request");
             check.fail(format!(
                 "{early} dispatched before they were due: {}",
                 self.early.names()
             ));
         }
         if self.disordered.count > 0 {
-            let disordered = count(self.disordered.count, "request");
+            let disordered = veeksha_stats::counted(self.disordered.count, "request");
             let names = self.disordered.names();
             check.fail(format!(
                 "{disordered} whose stages are out of order (was the system clock changed?): {names}"

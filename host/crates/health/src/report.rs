@@ -152,14 +152,6 @@ impl HealthCheck {
     }
 }
 
-/// Formats a count with its noun: `1 request`, `2 requests`.
-pub(crate) fn count(number: u64, what: &str) -> String {
-    match number {
-        1 => format!("1 {what}"),
-        _ => format!("{number} {what}s"),
-    }
-}
-
 /// Lists at most five of many, for a finding: `3/0, 3/1, 7/0 and 12 more`.
 pub(crate) fn some(first: &[String], all: u64) -> String {
     let named = &first[..first.len().min(SHOWN)];

@@ -3,7 +3,7 @@
 use veeksha_events::{Event, NeverSentReason, PluginRole};
 use veeksha_stats::share;
 
-use crate::report::{HealthCheck, ValueUnit, count};
+use crate::report::{HealthCheck, ValueUnit};
 
 pub(crate) const NAME: &str = "Requests Sent";
 
@@ -52,7 +52,7 @@ impl SentCheck {
         if self.lost_sessions > 0 {
             check.fail(format!(
                 "{} ended early, because the workload's plugin failed",
-                count(self.lost_sessions, "session")
+                veeksha_stats::counted(self.lost_sessions, "session")
             ));
         }
         if never > 0 {
@@ -68,7 +68,7 @@ impl SentCheck {
                 .collect();
             let what = format!(
                 "{never} of {} that were due ({}) were never sent ({} is allowed): {}",
-                count(due, "request"),
+                veeksha_stats::counted(due, "request"),
                 share(of_due),
                 share(ALLOWED),
                 reasons.join(", ")
@@ -83,7 +83,7 @@ impl SentCheck {
             check.note(format!(
                 "{} of {} that were sent failed",
                 self.failed,
-                count(self.finished, "request")
+                veeksha_stats::counted(self.finished, "request")
             ));
         }
         check.figure("requests due", ValueUnit::Count, due as f64);

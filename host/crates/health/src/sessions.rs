@@ -12,7 +12,7 @@ use crate::arrival::ArrivalCheck;
 use crate::concurrency::Concurrency;
 use crate::expected::Expected;
 use crate::rate::RateCheck;
-use crate::report::{HealthCheck, ValueUnit, Violations, count};
+use crate::report::{HealthCheck, ValueUnit, Violations};
 use crate::session::{DispatchTimes, SessionProgress, WaitingRequest};
 
 pub(crate) const NAME: &str = "Request Accounting";
@@ -221,7 +221,7 @@ impl SessionChecks {
             if violations.count > 0 {
                 check.fail(format!(
                     "{} {what}: {}",
-                    count(violations.count, "request"),
+                    veeksha_stats::counted(violations.count, "request"),
                     violations.names()
                 ));
             }
@@ -269,7 +269,7 @@ impl SessionChecks {
             let what = "dispatched and neither answered nor failed when the run ended";
             check.fail(format!(
                 "{} {what}: {}",
-                count(unanswered.count, "request"),
+                veeksha_stats::counted(unanswered.count, "request"),
                 unanswered.names()
             ));
         }
@@ -277,7 +277,7 @@ impl SessionChecks {
             let what = "planned but reported neither as sent nor as never sent";
             check.fail(format!(
                 "{} {what}: {}",
-                count(lost, "request"),
+                veeksha_stats::counted(lost, "request"),
                 unresolved.names()
             ));
         }
@@ -285,7 +285,7 @@ impl SessionChecks {
             let what = "finished without having been dispatched";
             check.fail(format!(
                 "{} {what}: {}",
-                count(unsent.count, "request"),
+                veeksha_stats::counted(unsent.count, "request"),
                 unsent.names()
             ));
         }

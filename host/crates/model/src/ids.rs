@@ -6,6 +6,11 @@ use std::fmt;
 /// every guest language can carry it.
 pub type Nanos = u64;
 
+/// Converts nanoseconds to seconds.
+pub fn seconds(nanos: Nanos) -> f64 {
+    nanos as f64 / 1e9
+}
+
 /// The index of a session in its workload: session *i* is a pure function of (plugin, config, seed,
 /// *i*).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

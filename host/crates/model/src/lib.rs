@@ -22,7 +22,7 @@ mod session;
 pub use csv_cell::csv_cell;
 pub use graph::{GraphError, check_session};
 pub use held::Held;
-pub use ids::{Nanos, NodeId, RequestId, Seed, SessionId};
+pub use ids::{Nanos, NodeId, RequestId, Seed, SessionId, seconds};
 pub use measure::{Better, MetricDefinition, MetricSample};
 pub use printable::{alters_display, printable, printable_lines};
 pub use prompt::{History, Prepared, PreparedMessage};

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use veeksha_metrics::{CurvePoint, Evaluation, Metric, RunSamples, Slice};
-use veeksha_model::Nanos;
+use veeksha_model::seconds;
 use veeksha_report::{
     BoxGroup, BoxPlotData, CdfData, ConcurrencyData, Curve, DecodeWindowData, Level, Plot, PrefillData,
     ReportError, RunFolder, SliceData, ThroughputData, TimelineChoice, TimelineData, TimelineRequest,
@@ -55,7 +55,6 @@ pub(crate) fn others(folder: &RunFolder, results: &RunAnalysis, tried: Tried<'_>
     if evaluation.counts.requests == 0 {
         return;
     }
-    let seconds = |at: Nanos| at as f64 / 1e9;
     let mut draw = |stem: &str, plot: Plot| tried(folder.write_plot(&format!("metrics/{stem}"), &plot));
     let groups = || results.prefill_groups.iter();
     if groups().next().is_some() {
@@ -216,7 +215,6 @@ fn decode_windows(file: &Value, in_decode: Level) -> DecodeWindowData {
 
 fn timeline(results: &RunAnalysis, choice: TimelineChoice) -> TimelineData {
     let requests = &results.requests;
-    let seconds = |at: Nanos| at as f64 / 1e9;
     let measured = requests.total.saturating_sub(results.evaluation.counts.drained);
     let (total, most) = match choice {
         TimelineChoice::First => (requests.total, LANES),

@@ -9,11 +9,11 @@ use veeksha_report::{Mark, Row, Section, duration, number, share};
 use veeksha_slo::ComparisonOperator;
 
 use crate::accuracy::{AccuracyContext, Clock};
+use crate::certificate_section;
 use crate::description::RunDescription;
 use crate::group_columns::{GroupColumn, group_columns};
 use crate::rows::row;
 use crate::units::{objective_unit, verdict_unit};
-use crate::{certificate_section, terminal};
 
 /// Share of merged chunks above which the gaps describe the client's reads rather than the server.
 const MANY_MERGED: f64 = 0.05;
@@ -259,7 +259,7 @@ fn slo(result: &SloResult) -> Row {
     if let Some(worst) = &result.worst_window {
         notes.push(format!(
             "worst of {}: {} to {}",
-            terminal::counted(worst.windows, "window"),
+            veeksha_stats::counted(worst.windows, "window"),
             duration(worst.from as f64 / 1e9),
             duration(worst.to as f64 / 1e9)
         ));
@@ -267,7 +267,7 @@ fn slo(result: &SloResult) -> Row {
     if result.thin
         && let Some(samples) = result.sample_count.filter(|samples| *samples > 0)
     {
-        notes.push(format!("of only {}", terminal::counted(samples, "sample")));
+        notes.push(format!("of only {}", veeksha_stats::counted(samples, "sample")));
     }
     Row {
         mark: match (result.met, &result.unknown) {
@@ -450,7 +450,7 @@ fn accuracy(evaluation: &Evaluation) -> Section {
         );
     }
     if host.connections_opened > 0 {
-        let opened = terminal::counted(host.connections_opened, "connection");
+        let opened = veeksha_stats::counted(host.connections_opened, "connection");
         let inside = match host.ttfc_with_opening {
             0 => String::new(),
             count => format!("; included in {count} times to first chunk"),

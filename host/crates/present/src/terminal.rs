@@ -51,12 +51,3 @@ pub fn note(note: &str) {
         err(format!("note: {note}"));
     }
 }
-
-/// Formats a count with its noun: `1 request`, `2 requests`.
-pub fn counted(count: u64, thing: &str) -> String {
-    if count == 1 {
-        format!("1 {thing}")
-    } else {
-        format!("{count} {thing}s")
-    }
-}

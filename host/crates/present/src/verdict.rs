@@ -7,7 +7,7 @@ use veeksha_metrics::Evaluation;
 
 use crate::accuracy::{AccuracyContext, Clock};
 use crate::run_analysis::RunAnalysis;
-use crate::{listed, table, terminal};
+use crate::{listed, table};
 
 /// Computes the certificate of a run.
 pub fn certificate(evaluation: &Evaluation, accuracy: &AccuracyContext) -> Certificate {
@@ -27,7 +27,7 @@ pub fn messages(results: &RunAnalysis, certificate: &Certificate, events: Vec<St
         .map(|(class, failed)| {
             format!(
                 "{} failed ({class}); the first: {}",
-                terminal::counted(failed.count, "request"),
+                veeksha_stats::counted(failed.count, "request"),
                 failed.message
             )
         })

@@ -22,7 +22,6 @@ mod error;
 mod expand;
 mod flags;
 mod include;
-mod nearest;
 mod path;
 mod plan;
 mod problem;

@@ -12,7 +12,6 @@ use saphyr_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
 use crate::error::ScenarioError;
 use crate::include::{Includes, Refusal};
-use crate::nearest::nearest;
 use crate::tree::{Node, Place, Value};
 
 const MAX_TEXT_BYTES: usize = 10 * 1024 * 1024;
@@ -417,7 +416,7 @@ impl<'r, 'f> Reader<'r, 'f> {
         let message = match name.as_str() {
             "!expand" => "`!expand` takes a list of values: `!expand [1, 2, 4]`".to_owned(),
             "!include" => "`!include` takes the name of a file: `!include other.yml`".to_owned(),
-            _ => match nearest(&name, TAGS) {
+            _ => match veeksha_slo::nearest(&name, TAGS) {
                 Some(meant) => format!("the tag `{name}` is unknown; did you mean `{meant}`?"),
                 None => format!("the tag `{name}` is unknown; remove it"),
             },

@@ -40,6 +40,13 @@ mod tests {
         assert_eq!(nearest("TTFC", names), Some("ttfc"));
         assert_eq!(nearest("ttcf", names), Some("ttfc"));
         assert_eq!(nearest("latency", names), Some("end_to_end_latency"));
+        let keys = ["arrival_rate", "cv", "type", "max_sessions", "seed"];
+        assert_eq!(nearest("arival_rate", keys), Some("arrival_rate"));
+        assert_eq!(nearest("arrival-rate", keys), Some("arrival_rate"));
+        assert_eq!(nearest("Type", keys), Some("type"));
+        assert_eq!(nearest("tpye", keys), Some("type"));
+        assert_eq!(nearest("rate", keys), Some("arrival_rate"));
+        assert_eq!(nearest("maxsessions", keys), Some("max_sessions"));
         assert_eq!(nearest("colour", names), None);
         assert_eq!(nearest("", names), None);
         assert_eq!(nearest(&"t".repeat(500), names), None);

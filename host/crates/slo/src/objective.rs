@@ -85,18 +85,9 @@ pub enum BoundUnit {
     Percent,
 }
 
-/// Values within this relative error of each other are equal, so that rounding does not decide
-/// about a value that is exactly at its bound.
+/// Values within this relative error of each other are equal, as in Veeksha, so that rounding does
+/// not decide about a value that is exactly at its bound.
 const RELATIVE_EQUALITY: f64 = 1e-9;
-
-impl Objective {
-    /// Returns true if an observed value meets the bound. The value is in the bound's unit: seconds
-    /// or a share, else the quantity's unit (if that differs: [`SloBound::in_unit`] and
-    /// [`ComparisonOperator::holds`]).
-    pub fn is_met_by(&self, observed: f64) -> bool {
-        self.comparison.holds(observed, self.bound.value)
-    }
-}
 
 impl Aggregate {
     /// Returns the unit of the aggregate of a metric with this unit: a count of times is not a

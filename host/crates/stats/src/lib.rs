@@ -13,7 +13,7 @@ mod weighted;
 
 pub use histogram::LiveHistogram;
 pub use percentile::{interpolate, percentile};
-pub use quantity::{duration, number, share};
+pub use quantity::{counted, duration, number, share};
 pub use random::{Draws, RandomStream};
 pub use step_curve::{CurveSummary, Over, StepCurve};
 pub use summary::Summary;

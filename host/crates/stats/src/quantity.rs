@@ -37,6 +37,15 @@ pub fn number(value: f64) -> String {
     }
 }
 
+/// A count with its noun: `1 request`, `2 requests`.
+pub fn counted(count: u64, noun: &str) -> String {
+    if count == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{count} {noun}s")
+    }
+}
+
 /// A share (`0.0..=1.0`) in percent: `99.2 %`. Only a whole is `100 %`, and only nothing is `0 %`.
 pub fn share(share: f64) -> String {
     let percent = share * 100.0;

@@ -9,7 +9,6 @@ use veeksha_scenario::{FixedSchedule, IntervalGenerator, Scenario, Traffic};
 use super::duration::RunDuration;
 use veeksha_app::Failure;
 use veeksha_app::Wired;
-use veeksha_present::terminal;
 
 /// Number of sessions that are generated to estimate the size of the workload.
 const SAMPLE: u32 = 100;
@@ -124,7 +123,7 @@ fn workload(wired: &Wired, scenario: &Scenario) -> Result<(Section, Option<u64>)
     }
     let title = format!(
         "Workload (means of {})",
-        terminal::counted(sample.sessions, "session")
+        veeksha_stats::counted(sample.sessions, "session")
     );
     let section = Section {
         title,

@@ -148,7 +148,7 @@ fn section_of(table: &ComparisonTable, args: &CompareArgs) -> Section {
         })
         .collect();
     if !left.is_empty() {
-        let further = terminal::counted(left.len() as u64, "further value");
+        let further = veeksha_stats::counted(left.len() as u64, "further value");
         rows.push(Row {
             name: format!("{further} without a difference: --all shows them"),
             ..Row::default()

@@ -11,7 +11,6 @@ use veeksha_app::Failure;
 use veeksha_app::RecordedRun;
 use veeksha_app::secrets::is_redacted;
 use veeksha_app::sweep_manifest::{self, SweptRun, is_run, is_sweep};
-use veeksha_present::terminal;
 
 /// A cell of a sweep, or the whole comparison, with the folders of the runs of each side.
 #[derive(Debug, PartialEq, Eq)]
@@ -151,7 +150,7 @@ fn mixed(path: &Path, swept: &[SweptRun], other: &str) -> Failure {
     ))
     .hinted(format!(
         "compare it with another sweep, or choose one of its {}:\n{}",
-        terminal::counted(folders.len() as u64, "run"),
+        veeksha_stats::counted(folders.len() as u64, "run"),
         folders.join("\n")
     ))
 }

@@ -37,7 +37,7 @@ pub(super) fn convert(args: &ConvertArgs, interrupts: &Interrupts) -> Result<u8,
         Ok(ControlFlow::Continue(()))
     })?;
     out.finish()?;
-    terminal::err(format!("{} as `{to}`", terminal::counted(written, "row")));
+    terminal::err(format!("{} as `{to}`", veeksha_stats::counted(written, "row")));
     for loss in converter.losses() {
         terminal::err(format!("not kept: {} ({})", loss.what, loss.count));
     }

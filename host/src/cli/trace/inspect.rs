@@ -45,7 +45,7 @@ pub(super) fn inspect(args: &InspectArgs) -> Result<u8, Failure> {
             subject.path.display(),
             subject.trace.bytes(),
             subject.flavor,
-            terminal::counted(subject.trace.facts().rows, "row"),
+            veeksha_stats::counted(subject.trace.facts().rows, "row"),
         ));
         terminal::out(report.text().trim_end());
     }

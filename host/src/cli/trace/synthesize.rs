@@ -40,9 +40,9 @@ pub(super) fn synthesize(args: &SynthesizeArgs, interrupts: &Interrupts) -> Resu
     out.finish()?;
     terminal::err(format!(
         "{} as `mooncake` with block_size {}, like the {} of {}",
-        terminal::counted(rows, "row"),
+        veeksha_stats::counted(rows, "row"),
         model.block_size(),
-        terminal::counted(model.sessions(), "session"),
+        veeksha_stats::counted(model.sessions(), "session"),
         subject.path.display(),
     ));
     Ok(veeksha_exit::DONE)

@@ -5,12 +5,5 @@ mod request_line;
 mod sample;
 mod trace_line;
 
-use veeksha_model::Nanos;
-
 pub use request_line::request_line;
 pub use trace_line::trace_line;
-
-/// Nanoseconds as seconds.
-fn seconds(nanos: Nanos) -> f64 {
-    nanos as f64 / 1e9
-}

@@ -48,7 +48,7 @@ impl Serialize for Json<'_> {
                 map.end()
             }
             FieldValue::Recorded(recorded) => {
-                let seconds = |nanos: Option<u64>| nanos.map(super::seconds);
+                let seconds = |nanos: Option<u64>| nanos.map(veeksha_model::seconds);
                 let mut map = serializer.serialize_map(None)?;
                 map.serialize_entry("at", &seconds(recorded.at))?;
                 map.serialize_entry("latency", &seconds(recorded.latency))?;

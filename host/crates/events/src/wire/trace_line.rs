@@ -1,8 +1,8 @@
 //! The lines of `traces/trace.jsonl`.
 
 use serde::Serialize;
+use veeksha_model::seconds;
 
-use super::seconds;
 use crate::event::Event;
 
 /// An event as a JSON object; `event` is its kind.

@@ -7,10 +7,6 @@ use veeksha_stats::Summary;
 use crate::run_samples::fraction;
 use crate::sample_set::SampleSet;
 
-/// Values that are equal within this relative error satisfy `<=` and `>=`, as in Veeksha: a bound
-/// that is met exactly must not fail due to rounding.
-const RELATIVE_EQUALITY: f64 = 1e-9;
-
 /// A percentile with fewer samples than this beyond it is nearly the extreme value: for example, a
 /// P99 of fewer than 100 samples.
 const BEYOND: f64 = 1.0 - 1e-9;
@@ -123,14 +119,7 @@ pub(crate) struct Limit {
 
 impl Limit {
     pub(crate) fn is_kept_by(self, observed: f64) -> bool {
-        let close =
-            || (observed - self.value).abs() <= RELATIVE_EQUALITY * observed.abs().max(self.value.abs());
-        match self.comparison {
-            ComparisonOperator::Below => observed < self.value,
-            ComparisonOperator::AtMost => observed < self.value || close(),
-            ComparisonOperator::Above => observed > self.value,
-            ComparisonOperator::AtLeast => observed > self.value || close(),
-        }
+        self.comparison.holds(observed, self.value)
     }
 
     /// Returns true if smaller values are better.

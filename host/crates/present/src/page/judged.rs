@@ -3,9 +3,9 @@
 use veeksha_certificate::{Basis, Certificate, ErrorSource, Verdict};
 use veeksha_health::{HealthCheck, HealthOutcome};
 use veeksha_metrics::{PluginVerdict, SloResult};
+use veeksha_model::seconds;
 use veeksha_page::{Bound, CheckOutcome, Finding, Slo, WorstWindow};
 
-use super::time::seconds;
 use crate::units::{objective_unit, verdict_unit};
 
 pub(super) fn trust(certificate: &Certificate) -> veeksha_page::Certificate {

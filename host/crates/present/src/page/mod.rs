@@ -6,12 +6,12 @@ mod groups;
 mod judged;
 mod losses;
 mod over_time;
-mod time;
 
 use std::collections::BTreeMap;
 
 use veeksha_certificate::Certificate;
 use veeksha_metrics::{LabelGroups, Live};
+use veeksha_model::seconds;
 use veeksha_page::{Figure, PageData, Requests, RunState};
 
 use crate::accuracy::{AccuracyContext, Clock};
@@ -24,7 +24,6 @@ use groups::groups;
 use judged::{check, slo, trust, verdict};
 use losses::{failed_plugins, failures, never_sent};
 use over_time::{load, slices};
-use time::seconds;
 
 /// Returns the page of a finished run.
 pub fn finished(results: &RunAnalysis, certificate: &Certificate, accuracy: &AccuracyContext) -> PageData {

@@ -1,11 +1,9 @@
 //! Curves and time slices.
 
 use veeksha_metrics::{CurvePoint, Evaluation, TimeSlices};
-use veeksha_model::Nanos;
+use veeksha_model::{Nanos, seconds};
 use veeksha_page::{Curves, Slice, Slices, ValueColumn};
 use veeksha_stats::Summary;
-
-use super::time::seconds;
 
 /// Number of steps in the curves of a run whose requests do not fit on its page.
 const STEPS: usize = 600;

@@ -4,7 +4,6 @@ use serde_json::Value as Json;
 
 use super::kind::{chosen, either, follow, is_unset, name, shown, types};
 use super::variant::{Choice, choose, text, variant_tag};
-use crate::nearest::nearest;
 use crate::problem::Problem;
 use crate::tree::shortened;
 use crate::tree::{Node, Value};
@@ -179,7 +178,7 @@ impl<'s> Checker<'s> {
                         self.report(given, &path, message);
                     }
                     Some(text) => {
-                        let nearest = nearest(text, known);
+                        let nearest = veeksha_slo::nearest(text, known).map(str::to_owned);
                         let message = format!("unknown {tag} `{}`; it must be {list}", shortened(text));
                         self.report_near(given, &path, message, nearest);
                     }
@@ -225,8 +224,10 @@ impl<'s> Checker<'s> {
             return;
         }
         let list = either(&values.iter().map(|value| shown(value)).collect::<Vec<_>>());
-        let near =
-            text(node).and_then(|typed| nearest(typed, values.iter().filter_map(|value| value.as_str())));
+        let near = text(node).and_then(|typed| {
+            let names = values.iter().filter_map(|value| value.as_str());
+            veeksha_slo::nearest(typed, names).map(str::to_owned)
+        });
         self.report_near(node, path, format!("expected {list}, got {}", node.value), near);
     }
 
@@ -395,7 +396,7 @@ impl<'s> Checker<'s> {
                     let names = names
                         .filter(|(_, of)| of.get("x-not-supported-yet").is_none())
                         .map(|(name, _)| name.as_str());
-                    let near = nearest(key, names);
+                    let near = veeksha_slo::nearest(key, names).map(str::to_owned);
                     self.report_near(value, &below, unknown_key(schema, near.is_some()), near);
                 }
                 None => self.check(others, value, &below, level.key(key)),

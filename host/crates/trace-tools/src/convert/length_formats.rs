@@ -2,11 +2,11 @@
 //! a session.
 
 use serde::Serialize;
-use veeksha_model::HistoryMode;
+use veeksha_model::{HistoryMode, seconds};
 use veeksha_prefix::Piece;
 
 use super::losses;
-use super::{Chain, Converter, Source, as_pieces, seconds};
+use super::{Chain, Converter, Source, as_pieces};
 use crate::blocks::blocks;
 use crate::conversation::length;
 use crate::convert::error::ConvertError;

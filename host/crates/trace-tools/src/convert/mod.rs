@@ -224,11 +224,6 @@ enum Chain {
     OfTurns,
 }
 
-/// Converts nanoseconds to seconds.
-fn seconds(nanos: Nanos) -> f64 {
-    nanos as f64 / 1e9
-}
-
 /// Converts nanoseconds to milliseconds, as an integer if exact.
 fn milliseconds(nanos: Nanos) -> serde_json::Number {
     match nanos % 1_000_000 {
