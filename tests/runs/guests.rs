@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Output;
 
-use crate::results::{latest, lines};
+use crate::results::{json, latest, lines};
 use crate::support::{assert_code, root, scenario, stderr, veeksha};
 
 fn run(component: &str, config: &str, more: &[&str]) -> (Output, tempfile::TempDir) {
@@ -108,6 +108,121 @@ fn an_error_of_the_plugin_s_own_comes_with_its_hint() {
     let (output, _folder) = run("hostile-sessions.wasm", "{ behaviour: refuse }", &[]);
     assert_code(&output, 2);
     assert!(stderr(&output).contains("hint:"), "{}", stderr(&output));
+}
+
+/// `command` is `check` or `run`.
+fn component(command: &str, file: &str, config: &str) -> Output {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = root().join("tests/guests/dist").join(file);
+    let text = format!(
+        "session_generator: {{ type: wasm, path: {path:?}, config: {config} }}\n\
+         client: {{ api_base: 'sim://fast' }}\n\
+         runtime: {{ max_sessions: 3, benchmark_timeout: 30 }}\n"
+    );
+    let file = scenario(folder.path(), "guest.yml", &text);
+    let output_dir = format!("output_dir={}", folder.path().display());
+    veeksha([command, &file, "--set", &output_dir])
+}
+
+#[test]
+fn check_refuses_components_whose_sessions_depend_on_earlier_calls() {
+    for (file, config) in [
+        ("hostile-sessions.wasm", "{ mode: static-counter }"),
+        ("hostile-agent.wasm", "{}"),
+    ] {
+        let output = component("check", file, config);
+        assert_code(&output, 4);
+        let message = stderr(&output);
+        assert!(message.contains("came out differently"), "{file}: {message}");
+    }
+    assert_code(&component("check", "planned.wasm", "{}"), 0);
+}
+
+#[test]
+fn agents_that_refuse_their_configuration_are_usage_errors() {
+    for command in ["check", "run"] {
+        let output = component(command, "sdk-agent.wasm", "{ steps: 0 }");
+        assert_code(&output, 2);
+        let message = stderr(&output);
+        assert!(message.contains("at least one step"), "{command}: {message}");
+        assert!(
+            message.contains("set `steps` to 1 or more"),
+            "{command}: {message}"
+        );
+    }
+}
+
+#[test]
+fn flavors_that_refuse_their_configuration_are_usage_errors() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = root().join("scenarios/traces/mooncake.jsonl");
+    let text = format!(
+        "session_generator: {{ type: trace, trace_file: {trace:?}, flavor: {{ type: mooncake, block_size: 0 }} }}\n\
+         client: {{ api_base: 'sim://fast' }}\n"
+    );
+    let file = scenario(folder.path(), "flavor.yml", &text);
+    let output = veeksha(["check", &file]);
+    assert_code(&output, 2);
+    assert!(
+        stderr(&output).contains("a block has at least one token"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+/// An agent that fails in each of thirty sessions, after its first answer.
+#[test]
+fn failing_agents_are_in_every_result() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = r#"
+return {
+  session_generator = { type = "lua", agent = function(session)
+    session:request { user = synthetic(20), output = 4 }
+    error("there is no plan")
+  end },
+  traffic_scheduler = { type = "concurrent", target_concurrent_sessions = 4, rampup_seconds = 0 },
+  client = { api_base = "sim://fast" },
+  runtime = { max_sessions = 30, benchmark_timeout = 0 },
+}
+"#;
+    let file = scenario(folder.path(), "agents.lua", text);
+    let output_dir = folder.path().join("out");
+    let output = veeksha(["run", &file, "--output_dir", output_dir.to_str().expect("UTF-8")]);
+    assert_code(&output, 4);
+    let message = stderr(&output);
+    assert!(message.contains("there is no plan"), "{message}");
+    assert!(message.contains("and 10 more plugin failures"), "{message}");
+
+    let run = latest(&output_dir);
+    let in_summary = &json(&run, "metrics/summary_stats.json")["Failed Plugins"][0];
+    assert_eq!(
+        (&in_summary["part"], &in_summary["failures"]),
+        (&"workload".into(), &30.into())
+    );
+    let in_slos = &json(&run, "metrics/slo_results.json")["failed_plugins"][0];
+    assert_eq!(in_slos, in_summary);
+    let certificate = json(&run, "certificate.json");
+    let findings = certificate["findings"].as_array().expect("findings");
+    let lost = findings
+        .iter()
+        .find(|finding| {
+            finding["what"]
+                .as_str()
+                .is_some_and(|what| what.contains("failed 30 times"))
+        })
+        .unwrap_or_else(|| panic!("{findings:#?}"));
+    assert_eq!(lost["verdict"], "DEGRADED");
+    let page = std::fs::read_to_string(run.join("report.html")).expect("a page");
+    assert!(page.contains("failed 30 times"));
+    let failed: Vec<_> = lines(&run, "traces/trace.jsonl")
+        .into_iter()
+        .filter(|line| line["event"] == "plugin_failed")
+        .collect();
+    assert_eq!(failed.len(), 30);
+    assert!(
+        failed.iter().all(|line| line["session_id"].is_u64()),
+        "{failed:?}"
+    );
 }
 
 #[test]

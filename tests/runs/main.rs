@@ -48,3 +48,4 @@ mod traces;
 mod truth;
 mod veeksha_script;
 mod virtual_time;
+mod whole_answers;

@@ -16,7 +16,7 @@ pub(crate) fn data(run: &Path) -> Value {
     serde_json::from_str(text).expect("JSON")
 }
 
-fn named<'a>(list: &'a Value, name: &str) -> &'a Value {
+pub(crate) fn named<'a>(list: &'a Value, name: &str) -> &'a Value {
     let list = list.as_array().expect("a list");
     list.iter()
         .find(|entry| entry["name"] == name)

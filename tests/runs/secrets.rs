@@ -1,5 +1,7 @@
 //! Secrets are absent from all files of a run folder and from the terminal.
 
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
 use crate::results::latest;
@@ -97,4 +99,61 @@ trace_recorder: {{ include_content: true }}
         }
     }
     sim.stop();
+}
+
+/// A server that repeats a rejected key in the part of its answer where the excerpt is cut: neither
+/// the key nor its beginning is printed or written.
+#[test]
+fn a_key_at_the_cut_of_an_excerpt_is_in_no_file_and_on_no_terminal() {
+    const KEY: &str = "canary8d1f6b2e-0123456789-abcdefghij-0123456789-klmnopqrst";
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    // Excerpts have 200 characters, so the cut is within the key.
+    let body = format!("{}{KEY} and more", "x".repeat(170));
+    let answer = format!(
+        "HTTP/1.1 401 Unauthorized\r\ncontent-type: text/plain\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    );
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let answer = answer.clone();
+            std::thread::spawn(move || {
+                let mut request = [0; 65_536];
+                let _ = stream.read(&mut request);
+                let _ = stream.write_all(answer.as_bytes());
+            });
+        }
+    });
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = format!(
+        r#"
+session_generator:
+  type: synthetic
+  session_graph: {{ type: single_request }}
+  channels: [ {{ type: text, body_length_generator: {{ type: fixed, value: 20 }} }} ]
+  output_spec: {{ text: {{ output_length_generator: {{ type: fixed, value: 4 }} }} }}
+traffic_scheduler: {{ type: concurrent, target_concurrent_sessions: 2, rampup_seconds: 0 }}
+client: {{ api_base: "http://{address}/v1", api_key: {KEY}, model: m }}
+runtime: {{ max_sessions: 2, benchmark_timeout: 10 }}
+"#
+    );
+    let file = scenario(folder.path(), "cut.yml", &text);
+    let out = folder.path().join("out");
+    let mut command = program();
+    command
+        .args(["run", &file, "--output_dir", path(&out)])
+        .args(UNJUDGED);
+    let output = command.output().expect("the program runs");
+    assert_eq!(output.status.code(), Some(5));
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("401"), "{stderr}");
+    assert!(!holds(&output.stdout) && !holds(&output.stderr), "{stderr}");
+    let mut files = Vec::new();
+    files_below(&latest(&out), &mut files);
+    assert!(files.len() > 5, "{files:?}");
+    for file in files {
+        let bytes = std::fs::read(&file).unwrap_or_default();
+        assert!(!holds(&bytes), "{}", file.display());
+    }
 }

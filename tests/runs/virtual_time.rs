@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::results::{json, latest, lines};
-use crate::support::{assert_code, scenario, veeksha};
+use crate::support::{assert_code, program, scenario, veeksha};
 
 fn simulate(folder: &Path, scenario: &str, more: &[&str]) -> std::path::PathBuf {
     let output_dir = folder.to_str().expect("UTF-8");
@@ -37,6 +37,42 @@ fn two_simulations_are_the_same_to_the_last_bit() {
             assert_eq!(first, second, "{file}: {result} differs");
         }
     }
+}
+
+/// A path on the command line is relative to the working directory, not to the scenario's folder.
+#[test]
+fn profile_on_the_command_line_is_relative_to_the_working_directory() {
+    let (work, scenarios) = (
+        tempfile::tempdir().expect("a folder"),
+        tempfile::tempdir().expect("a folder"),
+    );
+    let text = r#"
+session_generator:
+  type: synthetic
+  session_graph: { type: single_request }
+  channels: [ { type: text, body_length_generator: { type: fixed, value: 10 } } ]
+  output_spec: { text: { output_length_generator: { type: fixed, value: 4 } } }
+client: { api_base: "sim://fast" }
+runtime: { max_sessions: 3 }
+"#;
+    let file = scenario(scenarios.path(), "plain.yml", text);
+    scenario(work.path(), "slow.yml", "prefill_base_ms: 1000\n");
+    // A file of the same name that must not be read.
+    scenario(scenarios.path(), "slow.yml", "no_such_key: 1\n");
+    let mut command = program();
+    command.current_dir(work.path());
+    command.args(["simulate", &file, "--profile", "slow.yml", "--output_dir", "out"]);
+    assert_code(&command.output().expect("the program starts"), 0);
+    let rows = lines(
+        &latest(&work.path().join("out")),
+        "metrics/request_level_metrics.jsonl",
+    );
+    assert_eq!(rows.len(), 3);
+    // Computing a prompt takes a second, give or take the noise.
+    assert!(
+        rows.iter().all(|row| row["ttfc"].as_f64() > Some(0.5)),
+        "{rows:?}"
+    );
 }
 
 #[test]

@@ -81,6 +81,15 @@ const TARGETS: &str = "client: {targets: [{api_base: 'http://a:1/v1', api_key: s
                        'http://u:p@proxy:3128'}, {api_base: 'https://b:2/v1', tls: {client_certificate: c.pem, client_key: k.pem}}], \
                        balance: least_in_flight, connections: per_session, connect_timeout: 3, source_addresses: [127.0.0.2, '::1']}";
 
+/// A server that does not answer the handshake must not hold a request for `request_timeout`.
+#[test]
+fn connecting_is_limited_unless_the_limit_is_removed() {
+    let timeout = |text: &str| good(text).client.connect_timeout;
+    assert_eq!(timeout("client: {api_base: 'http://a:1/v1'}"), Some(30.0));
+    assert_eq!(timeout("client: {connect_timeout: 3}"), Some(3.0));
+    assert_eq!(timeout("client: {connect_timeout: null}"), None);
+}
+
 #[test]
 fn accepts_api_description() {
     let scenario = good(TEMPLATE);

@@ -1,5 +1,8 @@
 //! Findings on the client's threads and the host.
 
+use veeksha_events::{FailedPlugin, PluginRole};
+use veeksha_model::SessionId;
+
 use super::*;
 
 #[test]
@@ -108,5 +111,25 @@ fn sessions_that_were_not_made_in_time_were_due() {
     saying(
         &certificate,
         "10 of 100 requests that were due (10 %) were never sent: 10 because the plugin had not made",
+    );
+}
+
+#[test]
+fn sessions_lost_to_a_plugin_degrade_the_run() {
+    let mut events = requests(40, QUIET);
+    events.extend((40..43).map(|session| {
+        Event::PluginFailed(FailedPlugin {
+            plugin: "agents".into(),
+            part: PluginRole::Workload,
+            message: "in `agent.answered`: boom".into(),
+            session: Some(SessionId(session)),
+            at: Some(1),
+        })
+    }));
+    let certificate = judge(events);
+    assert_eq!(certificate.verdict, Verdict::Degraded);
+    assert_eq!(
+        saying(&certificate, "the load was lower than asked").what,
+        "the plugin `agents` failed 3 times; the first, session 40: in `agent.answered`: boom; the load was lower than asked"
     );
 }
