@@ -214,7 +214,7 @@ fn late_reads(host: &HostFigures) -> Option<CertFinding> {
 fn lag(host: &HostFigures) -> Option<CertFinding> {
     let lag = host.client_lag.filter(|lag| lag.p99 >= LONG_LAG)?;
     Some(CertFinding::remark(format!(
-        "the client read chunks up to {} (P99) after the kernel had them; the kernel's own times were used, so by itself that is no error",
+        "reads returned up to {} (P99) after the kernel had received their last segment; the kernel's times were used, so this is an error only for chunks that shared such a read",
         duration(lag.p99)
     )))
 }

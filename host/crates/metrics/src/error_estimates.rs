@@ -284,14 +284,14 @@ impl ErrorSamples {
     }
 }
 
-/// Adds the gaps of an answer. In a late read of n chunks, n − 1 gaps are recorded as 0 and may
-/// have been `gap`; the gap before them is too long by the sum.
+/// Adds the gaps of an answer. In a late read of n bundles, n − 1 gaps are recorded as 0 and may
+/// have been the gap between bundles; the gap before them is too long by the sum.
 fn add_gaps(tbc: &mut Errors, gaps: u64, lost: &[crate::reads::LateRead], source: StampSource) {
     let mut exact = gaps;
     for read in lost {
-        let within = (read.chunks - 1).min(exact);
-        tbc.late_reads += within * read.gap;
-        tbc.add_samples(within, read.gap, STAMP_UNIT, source);
+        let within = read.lost_gaps().min(exact);
+        tbc.late_reads += within * read.between();
+        tbc.add_samples(within, read.between(), STAMP_UNIT, source);
         exact -= within;
         if !read.first && exact > 0 {
             tbc.late_reads += read.shift();

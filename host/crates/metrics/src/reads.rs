@@ -28,14 +28,27 @@ pub(crate) struct LateRead {
     pub(crate) flagged: u64,
     /// True if the answer's first generated chunk is among them.
     pub(crate) first: bool,
-    /// The possible gap between each of its chunks and the next.
+    /// The possible time per chunk.
     pub(crate) gap: Nanos,
+    /// The number of chunks that the server sends together: the mean of the answer's timely reads.
+    pub(crate) bundle: u64,
 }
 
 impl LateRead {
+    /// Returns the number of gaps in it that are recorded as 0 and may have been
+    /// [`between`](Self::between).
+    pub(crate) fn lost_gaps(&self) -> u64 {
+        self.chunks.div_ceil(self.bundle) - 1
+    }
+
+    /// Returns the possible gap between two bundles.
+    pub(crate) fn between(&self) -> Nanos {
+        self.bundle * self.gap
+    }
+
     /// Returns how much earlier than its stamp the first of its chunks may have arrived.
     pub(crate) fn shift(&self) -> Nanos {
-        (self.chunks - 1) * self.gap
+        self.lost_gaps() * self.between()
     }
 }
 
@@ -58,6 +71,7 @@ pub(crate) fn late_reads(record: &RequestRecord) -> Vec<LateRead> {
     }
     let pace = pace(record);
     let threshold = pace.map_or(LATE_AT_MOST as f64, |pace| (pace / 2.0).min(LATE_AT_MOST as f64));
+    let bundle = bundle(record, threshold);
     let mut before: Option<Nanos> = None;
     let mut late = Vec::new();
     for read in reads(&record.chunks) {
@@ -76,6 +90,7 @@ pub(crate) fn late_reads(record: &RequestRecord) -> Vec<LateRead> {
                 flagged: generated().filter(|chunk| chunk.merged).count() as u64,
                 first: before.is_none(),
                 gap: (gap * unseen).round() as Nanos,
+                bundle,
             });
         }
         before = Some(last.at);
@@ -83,15 +98,37 @@ pub(crate) fn late_reads(record: &RequestRecord) -> Vec<LateRead> {
     late
 }
 
+/// Returns the mean number of generated chunks in the reads of an answer that were not late; 1 if
+/// there are none.
+fn bundle(record: &RequestRecord, threshold: f64) -> u64 {
+    let (mut timely, mut chunks) = (0u64, 0u64);
+    for read in reads(&record.chunks) {
+        let generated = read.iter().filter(|chunk| chunk.kind.is_generated()).count() as u64;
+        let is_timely = read.last().is_some_and(|last| f64::from(last.lag) < threshold);
+        if generated > 0 && is_timely {
+            (timely, chunks) = (timely + 1, chunks + generated);
+        }
+    }
+    if timely == 0 {
+        return 1;
+    }
+    (chunks + timely / 2) / timely
+}
+
 /// Returns the mean gap of a stream, in nanoseconds; `None` if all chunks arrived at once.
+///
+/// The gaps are those after the first read: if it was late, its earlier chunks arrived before its
+/// stamp, and their gaps are not part of the time from the stamp to the last chunk.
 fn pace(record: &RequestRecord) -> Option<f64> {
-    let (mut times, mut count) = (record.generated_at(), 1u64);
+    let mut times = record.generated_at();
     let first = times.next()?;
     let mut last = first;
+    let mut count = 0u64;
     for at in times {
-        (last, count) = (at, count + 1);
+        count += u64::from(at > first);
+        last = at;
     }
-    (last > first).then(|| (last - first) as f64 / (count - 1) as f64)
+    (count > 0).then(|| (last - first) as f64 / count as f64)
 }
 
 #[cfg(test)]
@@ -174,6 +211,24 @@ mod tests {
         let late = late_reads(&record(StampSource::Kernel, at(100_000)));
         // 200 µs each, doubled for the undetected ones.
         assert_eq!(late[0].gap, 400_000);
+    }
+
+    #[test]
+    fn a_late_read_of_bundles_loses_the_gaps_between_bundles() {
+        use ChunkKind::Content;
+        // Bundles of two, each 20 ms after the one before; the third and fourth came from one read.
+        let read = |at, lag, count| (0..count).map(move |place| chunk(at, lag, place > 0, Content));
+        let chunks = read(20 * MS, 0, 2)
+            .chain(read(40 * MS, 0, 2))
+            .chain(read(80 * MS, 5_000_000, 4))
+            .chain(read(100 * MS, 5_000_000, 2));
+        let late = late_reads(&record(StampSource::Kernel, chunks.collect()));
+        // Mean gap 80 / 8 ms, scaled up by the undetected reads: 10 * 10 / (10 - 1).
+        let gap = 11_111_111;
+        assert_eq!((late[0].gap, late[0].bundle), (gap, 2));
+        assert_eq!((late[0].lost_gaps(), late[0].between()), (1, 2 * gap));
+        // A late read of one bundle lost nothing.
+        assert_eq!((late[1].lost_gaps(), late[1].shift()), (0, 0));
     }
 
     #[test]

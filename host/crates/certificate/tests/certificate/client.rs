@@ -54,7 +54,7 @@ fn a_client_thread_without_time_to_spare_degrades_and_with_lag_invalidates() {
     saying(&saturated, "the client was the bottleneck");
     saying(
         &saturated,
-        "the client read chunks up to 1.5 ms (P99) after the kernel had them",
+        "reads returned up to 1.5 ms (P99) after the kernel had received their last segment",
     );
 }
 

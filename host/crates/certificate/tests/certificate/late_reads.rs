@@ -75,11 +75,11 @@ fn a_late_read_of_the_first_chunk_falsifies_the_time_to_it() {
         record
     };
     let certificate = judge((0..40).map(|number| finished(first(number))).collect());
-    // A pace of 30 / 4 = 7.5 ms, of which 1 ms is undetected: the first may have arrived 7.5 * 7.5
-    // / 6.5 = 8.654 ms earlier.
+    // A pace of 30 / 3 = 10 ms, of which 1 ms is undetected: the first may have arrived 10 * 10 / 9
+    // = 11.111 ms earlier.
     let bound = certificate.bound(Metric::Ttfc).unwrap();
     assert!(
-        (bound.mean_error * 1e6 - (58.0 + 8_653.846)).abs() < 0.001,
+        (bound.mean_error * 1e6 - (58.0 + 11_111.111)).abs() < 0.001,
         "{bound:?}"
     );
     assert_eq!(certificate.host.errors[1].main, ErrorPart::LateReads);
