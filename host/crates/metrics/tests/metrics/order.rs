@@ -72,7 +72,8 @@ impl Course {
     }
 
     fn first(&self, session: u64) -> Vec<Event> {
-        let mut at = self.begin;
+        // Dispatched a millisecond after the scheduled instant, and answered after that.
+        let mut at = self.begin + 1;
         let mut chunks = Vec::new();
         for (step, kind) in &self.steps {
             at += step;

@@ -137,6 +137,7 @@ fn tool_call_and_unstreamed_answer_end_with_the_finish_event() {
     }
     tool_call.chunks.push(finish(190));
     let mut unstreamed = answered(1, 0, &[]);
+    unstreamed.output_tokens = 5;
     unstreamed.chunks = vec![finish(170)];
     let events = written(
         ChromeTraceLimits::default(),

@@ -178,11 +178,13 @@ fn failed_write_names_the_file_and_leaves_no_temporary() {
     assert!(error.to_string().starts_with(&expected), "{error}");
     assert_eq!(fs::read_dir(folder.path().join("metrics")).unwrap().count(), 1);
 
+    // A file in place of the parent folder.
+    fs::write(folder.path().join("parent"), "").unwrap();
     let error = folder
-        .write_text("missing/file.txt", "text")
+        .write_text("parent/file.txt", "text")
         .unwrap_err()
         .to_string();
-    assert!(error.contains("missing/file.txt"), "{error}");
+    assert!(error.contains("parent"), "{error}");
 }
 
 #[test]
