@@ -3,8 +3,8 @@
 use veeksha_definitions::{Metric, Observation, gaps};
 use veeksha_events::RequestRecord;
 
-/// The latencies of one request in seconds, as defined by `veeksha-definitions`; `None` if they do not
-/// exist.
+/// The latencies of one request in seconds, as defined by `veeksha-definitions`; `None` if they do
+/// not exist.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Latencies {
     /// First generated chunk − dispatched.

@@ -4,8 +4,8 @@ use veeksha_events::RequestRecord;
 use veeksha_model::Nanos;
 
 /// Returns the instant of each arrival of output and its share of the output tokens, in `parts` of
-/// a token. A response that was not streamed arrives at once. The shares add up to the request's output tokens, so that sums over time equal the totals
-/// of the run.
+/// a token. A response that was not streamed arrives at once. The shares add up to the request's
+/// output tokens, so that sums over time equal the totals of the run.
 ///
 /// Chunks are weighted by the host's tokenizer if it counted them, otherwise equally. The weights
 /// are only relative: the server's count includes tokens without text (the end of the answer, for

@@ -2,11 +2,12 @@
 //! `chrome://tracing` show.
 //!
 //! An array of events in Chrome's trace event format, times in microseconds since the start of the
-//! run. Process 1 has a thread per request, named like Veeksha's `tid`: `R<i> / <session> / <prompt
-//! tokens>-><output tokens>`, with the slices `Prefill` (dispatch to first generated chunk, so that
-//! its length is the metric), `T1`, `T2`, ... (chunk to chunk) or one `Decode`, and `Finish` (last
-//! chunk to finish event, where the end-to-end latency ends with that). An answer that was not
-//! streamed has one slice, `Answer`. Process 2 has a thread per session, process 3 one per plugin thread, process 4 the instants of the whole run.
+//! run. Process 1 has a thread per request, named like Veeksha's `tid`:
+//! `R<i> / <session> / <prompt tokens>-><output tokens>`, with the slices `Prefill` (dispatch to
+//! first generated chunk, so that its length is the metric), `T1`, `T2`, ... (chunk to chunk) or
+//! one `Decode`, and `Finish` (last chunk to finish event, where the end-to-end latency ends with
+//! that). An answer that was not streamed has one slice, `Answer`. Process 2 has a thread per
+//! session, process 3 one per plugin thread, process 4 the instants of the whole run.
 
 mod write;
 
