@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use veeksha_model::{Better, RequestRecord};
 
-use crate::definition::{Definition, Samples, Scope};
+use crate::definition::{Certification, Definition, Samples, Scope};
 use crate::observation::Observation;
 use crate::table::Metric;
 
@@ -18,8 +18,7 @@ impl Metric {
     /// Returns the metrics whose client error is bounded by the certificate, in the order of
     /// [`Metric::all`].
     pub fn certified() -> impl Iterator<Item = Metric> {
-        Metric::all()
-            .filter(|metric| matches!(metric.definition_of().certification, crate::Certification::Own))
+        Metric::all().filter(|metric| matches!(metric.definition_of().certification, Certification::Own))
     }
 
     /// Returns the metrics that match a condition, ranked ones first.

@@ -86,7 +86,8 @@ pub use fluidity::Deadlines;
 pub use groups::{GroupKey, LabelGroups, RequestGroup};
 pub use host_figures::{HeldFigures, HostFigures, LagFigures};
 pub use latencies::{Latencies, latencies};
-pub use live::{Live, LiveFigures, LiveSecond};
+pub use live::{Live, LiveFigures};
+pub use live_seconds::LiveSecond;
 pub use objectives::{
     ObjectiveError, ObjectiveProblem, Objectives, PluginVerdict, Slo, SloResult, SloResults, Stated,
     WorstWindow,

@@ -7,7 +7,7 @@ use veeksha_events::{RequestRecord, Status};
 use veeksha_model::{ErrorClass, Nanos};
 use veeksha_stats::LiveHistogram;
 
-use crate::live_seconds::{SECOND, Seconds};
+use crate::live_seconds::{LiveSecond, SECOND, Seconds};
 use crate::row::Row;
 use crate::token_times::token_times;
 
@@ -77,29 +77,6 @@ pub struct LiveFigures {
     pub p99: f64,
     /// Largest.
     pub max: f64,
-}
-
-/// One second of the run. Facts that are known only when a request ends (tokens, phases) are added
-/// to the seconds in which they happened, so the latest seconds still grow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LiveSecond {
-    /// The start of the second.
-    pub at: Nanos,
-    /// Requests dispatched during the second.
-    pub dispatched: u64,
-    /// Answers completed during the second.
-    pub completed: u64,
-    /// Failures and withdrawals during the second.
-    pub failed: u64,
-    /// Requests in flight at the end of the second.
-    pub in_flight: u64,
-    /// Tokens that arrived during the second, of requests that have ended.
-    pub output_tokens: u64,
-    /// Requests between sending and first chunk at the end of the second, of requests that have
-    /// ended.
-    pub in_prefill: u64,
-    /// Requests between first and last chunk at the end of the second, of requests that have ended.
-    pub in_decode: u64,
 }
 
 /// The state from which [`Live`] is computed.

@@ -4,13 +4,34 @@ use std::collections::VecDeque;
 
 use veeksha_model::Nanos;
 
-use crate::live::LiveSecond;
-
 /// The number of seconds that are kept: five minutes.
 pub(crate) const SHOWN: usize = 300;
 /// The number of seconds over which current rates are computed.
 const RECENT: u64 = 10;
 pub(crate) const SECOND: Nanos = 1_000_000_000;
+
+/// One second of the run. Facts that are known only when a request ends (tokens, phases) are added
+/// to the seconds in which they happened, so the latest seconds still grow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LiveSecond {
+    /// The start of the second.
+    pub at: Nanos,
+    /// Requests dispatched during the second.
+    pub dispatched: u64,
+    /// Answers completed during the second.
+    pub completed: u64,
+    /// Failures and withdrawals during the second.
+    pub failed: u64,
+    /// Requests in flight at the end of the second.
+    pub in_flight: u64,
+    /// Tokens that arrived during the second, of requests that have ended.
+    pub output_tokens: u64,
+    /// Requests between sending and first chunk at the end of the second, of requests that have
+    /// ended.
+    pub in_prefill: u64,
+    /// Requests between first and last chunk at the end of the second, of requests that have ended.
+    pub in_decode: u64,
+}
 
 /// The last seconds, oldest first. A dropped second is not updated.
 #[derive(Clone, Debug, Default)]

@@ -2,7 +2,7 @@
 //! names of their members twenty thousand times.
 //!
 //! `intended` holds differences, each to the previous row, in microseconds. All other times are
-//! microseconds after the row's `intended` (`completed` after its `dispatched`). Texts are indices
+//! microseconds after the row's `intended` (`completed` after its `dispatched`). TextIndex are indices
 //! into `texts`. A column that has the default value in every row is omitted. `custom` has, for
 //! each metric, the rows that have a sample and their values.
 
@@ -16,9 +16,9 @@ use veeksha_model::{Label, Nanos};
 use crate::request::{Outcome, PageRequest, Requests};
 
 /// Serializes the items of an iterator as a list, without collecting them.
-struct List<F>(F);
+struct SerializedList<F>(F);
 
-impl<I, F> Serialize for List<F>
+impl<I, F> Serialize for SerializedList<F>
 where
     F: Fn() -> I,
     I: Iterator,
@@ -84,12 +84,12 @@ impl Serialize for Digits {
 }
 
 #[derive(Default)]
-struct Texts<'a> {
+struct TextIndex<'a> {
     known: HashMap<&'a str, u32>,
     list: Vec<&'a str>,
 }
 
-impl<'a> Texts<'a> {
+impl<'a> TextIndex<'a> {
     fn index(&mut self, text: &'a str) -> u32 {
         let list = &mut self.list;
         *self.known.entry(text).or_insert_with(|| {
@@ -99,7 +99,7 @@ impl<'a> Texts<'a> {
     }
 }
 
-fn labels_of<'a>(texts: &mut Texts<'a>, labels: &'a [Label]) -> Vec<u32> {
+fn labels_of<'a>(texts: &mut TextIndex<'a>, labels: &'a [Label]) -> Vec<u32> {
     labels
         .iter()
         .flat_map(|(name, value)| [texts.index(name), texts.index(value)])
@@ -109,7 +109,7 @@ fn labels_of<'a>(texts: &mut Texts<'a>, labels: &'a [Label]) -> Vec<u32> {
 impl Serialize for Requests {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let rows = &self.rows;
-        let mut texts = Texts::default();
+        let mut texts = TextIndex::default();
         let outcomes: Vec<(u32, Option<u32>)> = rows
             .iter()
             .map(|row| match &row.outcome {
@@ -126,7 +126,7 @@ impl Serialize for Requests {
         map.serialize_entry("total", &self.total)?;
         map.serialize_entry("shown", &rows.len())?;
         map.serialize_entry("texts", &texts.list)?;
-        let mut columns = Columns { map: &mut map, rows };
+        let mut columns = RequestColumns { map: &mut map, rows };
         columns.always("session", |row| row.id.session.0)?;
         columns.always("node", |row| row.id.node.0)?;
         let mut before = 0;
@@ -164,9 +164,12 @@ impl Serialize for Requests {
         columns.unless_default("drained", |row| u8::from(!row.measured))?;
         columns.unless_none("good", |row| row.good.map(u8::from))?;
         columns.unless_none("chunks", |row| row.chunks.as_ref())?;
-        map.serialize_entry("said", &List(|| outcomes.iter().map(|(said, _)| said)))?;
+        map.serialize_entry("said", &SerializedList(|| outcomes.iter().map(|(said, _)| said)))?;
         if outcomes.iter().any(|(_, failed)| failed.is_some()) {
-            map.serialize_entry("failed", &List(|| outcomes.iter().map(|(_, failed)| failed)))?;
+            map.serialize_entry(
+                "failed",
+                &SerializedList(|| outcomes.iter().map(|(_, failed)| failed)),
+            )?;
         }
         if labels.iter().any(|labels| !labels.is_empty()) {
             map.serialize_entry("labels", &labels)?;
@@ -184,7 +187,7 @@ impl Serialize for Requests {
                 )
             })
         };
-        map.serialize_entry("sessions", &List(sessions))?;
+        map.serialize_entry("sessions", &SerializedList(sessions))?;
         let never_sent = || {
             self.never_sent.iter().map(|node| {
                 (
@@ -195,7 +198,7 @@ impl Serialize for Requests {
                 )
             })
         };
-        map.serialize_entry("never_sent", &List(never_sent))?;
+        map.serialize_entry("never_sent", &SerializedList(never_sent))?;
         map.end()
     }
 }
@@ -246,19 +249,20 @@ impl Requests {
     }
 }
 
-struct Columns<'a, M> {
+struct RequestColumns<'a, M> {
     map: &'a mut M,
     rows: &'a [PageRequest],
 }
 
-impl<'a, M: SerializeMap> Columns<'a, M> {
+impl<'a, M: SerializeMap> RequestColumns<'a, M> {
     fn always<T: Serialize>(
         &mut self,
         name: &'static str,
         of: impl Fn(&'a PageRequest) -> T,
     ) -> Result<(), M::Error> {
         let rows = self.rows;
-        self.map.serialize_entry(name, &List(|| rows.iter().map(&of)))
+        self.map
+            .serialize_entry(name, &SerializedList(|| rows.iter().map(&of)))
     }
 
     fn unless_none<T: Serialize>(

@@ -47,20 +47,20 @@ fn join(mode: &str, policy: &str, json: &str) -> String {
     // The markup is trusted: each placeholder occurs once, in this order. Inserted text is not
     // searched for placeholders.
     for (mark, put) in [
-        ("{{mode}}", Part::Text(mode)),
-        ("{{policy}}", Part::Text(policy)),
-        ("{{style}}", Part::Text(STYLE)),
-        ("{{data}}", Part::Json(json)),
-        ("{{script}}", Part::Script),
+        ("{{mode}}", PagePart::Text(mode)),
+        ("{{policy}}", PagePart::Text(policy)),
+        ("{{style}}", PagePart::Text(STYLE)),
+        ("{{data}}", PagePart::Json(json)),
+        ("{{script}}", PagePart::Script),
     ] {
         let Some((before, after)) = rest.split_once(mark) else {
             continue;
         };
         html.push_str(before);
         match put {
-            Part::Text(text) => html.push_str(text),
-            Part::Json(json) => push_json(&mut html, json),
-            Part::Script => {
+            PagePart::Text(text) => html.push_str(text),
+            PagePart::Json(json) => push_json(&mut html, json),
+            PagePart::Script => {
                 html.push_str("(function () {\n'use strict';\n");
                 SCRIPT.iter().for_each(|part| html.push_str(part));
                 html.push_str("}());\n");
@@ -72,7 +72,7 @@ fn join(mode: &str, policy: &str, json: &str) -> String {
     html
 }
 
-enum Part<'a> {
+enum PagePart<'a> {
     Text(&'a str),
     Json(&'a str),
     Script,

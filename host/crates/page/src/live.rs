@@ -13,7 +13,9 @@
 mod access;
 mod answers;
 mod connections;
+mod events;
 mod patient;
+mod server;
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -23,14 +25,8 @@ use tokio::sync::{oneshot, watch};
 
 use crate::error::PageError;
 use access::Access;
-use connections::Server;
-
-/// The latest data of the page, and its version.
-#[derive(Clone)]
-struct Published {
-    version: u64,
-    data: Arc<str>,
-}
+use connections::serve;
+use server::{LiveServer, Published};
 
 /// The server of the live page. Dropping it stops it too.
 pub struct Live {
@@ -66,11 +62,11 @@ impl Live {
             data: Arc::from("null"),
         });
         let (stop, stopped) = oneshot::channel();
-        let server = Arc::new(Server::new(access.at(address.port()), reader));
+        let server = Arc::new(LiveServer::new(access.at(address.port()), reader));
         let thread = std::thread::Builder::new()
             .name("live-page".into())
             .spawn(move || {
-                runtime.block_on(server.serve(listener, stopped));
+                runtime.block_on(serve(server, listener, stopped));
                 // Drops the connections that are still open.
                 runtime.shutdown_background();
             })

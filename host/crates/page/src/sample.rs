@@ -35,9 +35,9 @@ pub struct RequestSample {
     chunk_bytes: usize,
     held_chunk_bytes: usize,
     total: u64,
-    kept: HashMap<RequestId, Kept>,
-    lots: [Lot; 4],
-    early: BTreeMap<(Hash, RequestId), Said>,
+    kept: HashMap<RequestId, KeptRequest>,
+    lots: [RequestLot; 4],
+    early: BTreeMap<(Hash, RequestId), PluginResults>,
     metrics: Vec<String>,
     sessions: BTreeMap<(u64, u64), PageSession>,
     never_sent: BTreeMap<(Hash, RequestId), NodeNeverSent>,
@@ -47,16 +47,16 @@ pub struct RequestSample {
 type Hash = (u64, u64);
 
 #[derive(Clone, Debug)]
-struct Kept {
+struct KeptRequest {
     request: PageRequest,
-    said: Said,
+    results: PluginResults,
     /// The lots that hold the request, one bit each.
     claims: u8,
 }
 
 /// Plugins' results for a request.
 #[derive(Clone, Debug, Default)]
-struct Said {
+struct PluginResults {
     good: Option<bool>,
     /// Metric, sum of weight × value, sum of weights.
     custom: Vec<(u32, f64, f64)>,
@@ -64,15 +64,15 @@ struct Said {
 
 /// A bounded set of the requests with the smallest keys.
 #[derive(Clone, Debug)]
-struct Lot {
+struct RequestLot {
     room: usize,
     /// A max-heap: the largest key is evicted next.
     heap: BinaryHeap<(u64, Hash, RequestId)>,
 }
 
-impl Lot {
-    fn new(room: usize) -> Lot {
-        Lot {
+impl RequestLot {
+    fn new(room: usize) -> RequestLot {
+        RequestLot {
             room,
             heap: BinaryHeap::new(),
         }
@@ -92,7 +92,7 @@ impl Lot {
     }
 }
 
-/// The bit of [`Kept::claims`] for the first lot, that of the smallest hashes. The others: slow to
+/// The bit of [`KeptRequest::claims`] for the first lot, that of the smallest hashes. The others: slow to
 /// the first chunk, slow overall, failed.
 const BY_HASH: u8 = 1;
 
@@ -106,10 +106,10 @@ impl RequestSample {
             total: 0,
             kept: HashMap::new(),
             lots: [
-                Lot::new(limit),
-                Lot::new(limit.div_ceil(20)),
-                Lot::new(limit.div_ceil(20)),
-                Lot::new(limit.div_ceil(5)),
+                RequestLot::new(limit),
+                RequestLot::new(limit.div_ceil(20)),
+                RequestLot::new(limit.div_ceil(20)),
+                RequestLot::new(limit.div_ceil(5)),
             ],
             early: BTreeMap::new(),
             metrics: Vec::new(),
@@ -127,8 +127,8 @@ impl RequestSample {
     pub fn on(&mut self, event: &Event) {
         match event {
             Event::Finished(record) => self.finished(record),
-            Event::Judged { request, good, .. } => self.said(*request, |said| {
-                said.good = Some(said.good.unwrap_or(true) && *good);
+            Event::Judged { request, good, .. } => self.with_results(*request, |results| {
+                results.good = Some(results.good.unwrap_or(true) && *good);
             }),
             Event::Sampled(sample) => self.sampled(sample),
             Event::SessionStarted {
@@ -183,7 +183,7 @@ impl RequestSample {
     /// Returns at most `most` requests so far, for a page that is updated repeatedly during the
     /// run.
     pub fn snapshot_of(&self, most: usize) -> Requests {
-        let mut chosen: Vec<&Kept> = self.kept.values().collect();
+        let mut chosen: Vec<&KeptRequest> = self.kept.values().collect();
         let most = most.min(self.limit);
         if chosen.len() > most {
             // Slow and failed requests have precedence: the same number of others is dropped.
@@ -191,7 +191,7 @@ impl RequestSample {
             chosen.truncate(most);
         }
         chosen.sort_unstable_by_key(|kept| (kept.request.intended, kept.request.id));
-        let rows: Vec<PageRequest> = chosen.into_iter().map(Kept::row).collect();
+        let rows: Vec<PageRequest> = chosen.into_iter().map(KeptRequest::row).collect();
         let shown: std::collections::HashSet<u64> = rows.iter().map(|row| row.id.session.0).collect();
         let of_shown = |session: u64| shown.contains(&session);
         Requests {
@@ -243,9 +243,9 @@ impl RequestSample {
             }
         }
         if claims != 0 {
-            let kept = Kept {
+            let kept = KeptRequest {
                 request: PageRequest::of(record),
-                said: early.unwrap_or_default(),
+                results: early.unwrap_or_default(),
                 claims,
             };
             self.held_chunk_bytes += kept.chunk_bytes();
@@ -309,10 +309,10 @@ impl RequestSample {
         };
         let metric = metric as u32;
         let (value, weight) = (sample.value, sample.weight);
-        self.said(request, |said| {
-            match said.custom.iter_mut().find(|(known, _, _)| *known == metric) {
+        self.with_results(request, |results| {
+            match results.custom.iter_mut().find(|(known, _, _)| *known == metric) {
                 Some((_, sum, weights)) => (*sum, *weights) = (*sum + weight * value, *weights + weight),
-                None => said.custom.push((metric, weight * value, weight)),
+                None => results.custom.push((metric, weight * value, weight)),
             }
         });
     }
@@ -320,9 +320,9 @@ impl RequestSample {
     /// Records a plugin's result for a request, also before the request itself arrives. Results of
     /// early requests are kept for the smallest hashes, up to the size of the sample, so that the
     /// sample by hash is always complete.
-    fn said(&mut self, id: RequestId, change: impl FnOnce(&mut Said)) {
+    fn with_results(&mut self, id: RequestId, change: impl FnOnce(&mut PluginResults)) {
         if let Some(kept) = self.kept.get_mut(&id) {
-            return change(&mut kept.said);
+            return change(&mut kept.results);
         }
         let key = (hash(id), id);
         change(self.early.entry(key).or_default());
@@ -349,7 +349,7 @@ impl RequestSample {
 /// Less interesting requests have larger ranks.
 type Rank = (bool, Hash);
 
-impl Kept {
+impl KeptRequest {
     fn rank(&self) -> Rank {
         let special = self.claims & !BY_HASH != 0;
         (!special, hash(self.request.id))
@@ -365,9 +365,9 @@ impl Kept {
     /// Returns the request with the plugins' results. A request that is not measured has no samples
     /// of plugin metrics, as it has none of built-in ones.
     fn row(&self) -> PageRequest {
-        let custom = self.said.custom.iter().filter(|_| self.request.measured);
+        let custom = self.results.custom.iter().filter(|_| self.request.measured);
         PageRequest {
-            good: self.said.good,
+            good: self.results.good,
             custom: custom
                 .map(|&(metric, sum, weights)| (metric, sum / weights))
                 .collect(),

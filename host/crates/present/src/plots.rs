@@ -27,6 +27,9 @@ const GROUP_SAMPLES: usize = 10_000;
 /// Maximum number of characters of a label in a file name.
 const LABEL_IN_FILE_NAME: usize = 60;
 
+/// Draws a plot into the file with this stem.
+type Draw<'a> = &'a mut dyn FnMut(&str, Plot);
+
 type Tried<'a> = &'a mut dyn FnMut(Result<(), ReportError>);
 
 /// Returns the distribution of a metric; `None` if it does not exist.
@@ -56,6 +59,44 @@ pub(crate) fn others(folder: &RunFolder, results: &RunAnalysis, tried: Tried<'_>
         return;
     }
     let mut draw = |stem: &str, plot: Plot| tried(folder.write_plot(&format!("metrics/{stem}"), &plot));
+    by_length(results, &mut draw);
+    for (stem, data) in by_label(evaluation) {
+        draw(&stem, violin_plot(&data));
+    }
+    over_time(evaluation, &mut draw);
+    if let Some(windows) = &results.decode_windows {
+        draw(
+            "decode_window_plot",
+            decode_window_plot(&decode_windows(
+                windows,
+                level("in decode", &evaluation.curves.in_decode.points),
+            )),
+        );
+    }
+    for (stem, choice) in [
+        ("request_timeline", TimelineChoice::First),
+        ("slowest_requests", TimelineChoice::Slowest),
+    ] {
+        draw(stem, timeline_plot(&timeline(results, choice)));
+    }
+}
+
+fn seconds(at: Nanos) -> f64 {
+    at as f64 / 1e9
+}
+
+fn level(name: &str, points: &[CurvePoint]) -> Level {
+    Level {
+        name: name.to_owned(),
+        points: points
+            .iter()
+            .map(|point| (seconds(point.at), point.value, point.max))
+            .collect(),
+    }
+}
+
+/// Draws the time to first chunk by prompt length.
+fn by_length(results: &RunAnalysis, draw: Draw<'_>) {
     let groups = || results.prefill_groups.iter();
     if groups().next().is_some() {
         draw(
@@ -75,9 +116,10 @@ pub(crate) fn others(folder: &RunFolder, results: &RunAnalysis, tried: Tried<'_>
             }),
         );
     }
-    for (stem, data) in by_label(evaluation) {
-        draw(&stem, violin_plot(&data));
-    }
+}
+
+/// Draws rates, concurrency and latencies over time.
+fn over_time(evaluation: &Evaluation, draw: Draw<'_>) {
     let slices = &evaluation.slices;
     let rate = |name: &str, of: &dyn Fn(&Slice) -> Option<f64>| Curve {
         name: name.to_owned(),
@@ -104,13 +146,6 @@ pub(crate) fn others(folder: &RunFolder, results: &RunAnalysis, tried: Tried<'_>
         }),
     );
     let curves = &evaluation.curves;
-    let level = |name: &str, points: &[CurvePoint]| Level {
-        name: name.to_owned(),
-        points: points
-            .iter()
-            .map(|point| (seconds(point.at), point.value, point.max))
-            .collect(),
-    };
     draw(
         "concurrency_over_time",
         concurrency_plot(&ConcurrencyData {
@@ -140,21 +175,6 @@ pub(crate) fn others(folder: &RunFolder, results: &RunAnalysis, tried: Tried<'_>
                 .collect(),
         }),
     );
-    if let Some(windows) = &results.decode_windows {
-        draw(
-            "decode_window_plot",
-            decode_window_plot(&decode_windows(
-                windows,
-                level("in decode", &curves.in_decode.points),
-            )),
-        );
-    }
-    for (stem, choice) in [
-        ("request_timeline", TimelineChoice::First),
-        ("slowest_requests", TimelineChoice::Slowest),
-    ] {
-        draw(stem, timeline_plot(&timeline(results, choice)));
-    }
 }
 
 /// Returns the plots of latencies by the groups of each label, with their file names.

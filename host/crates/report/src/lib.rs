@@ -21,7 +21,10 @@ mod progress;
 mod table;
 
 pub use chrome::{ChromeTrace, ChromeTraceLimits};
-pub use drawing::{Axis, BoxShape, Chart, Color, Dash, Drawing, Element, Fill, Marker, Scale, Shape, Span};
+pub use drawing::{
+    AreaFill, AxisScale, AxisSpan, BoxShape, Chart, Color, Dash, Drawing, LineShape, Marker, PlotAxis,
+    PlotElement,
+};
 pub use error::ReportError;
 pub use folder::{RunFolder, write_named};
 pub use line_writer::{LineSender, LineWriter, Trace};

@@ -30,7 +30,7 @@ pub(crate) struct Access {
 
 /// The decision on a request.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Admission {
+pub(crate) enum AccessDecision {
     /// The request is admitted.
     Admitted,
     /// The request is admitted, and receives the cookie that replaces the token.
@@ -74,22 +74,22 @@ impl Access {
         }
     }
 
-    pub(crate) fn admit(&self, uri: &Uri, headers: &HeaderMap) -> Admission {
+    pub(crate) fn admit(&self, uri: &Uri, headers: &HeaderMap) -> AccessDecision {
         let Some(host) = single(headers, HOST.as_str()) else {
-            return Admission::Refused(StatusCode::BAD_REQUEST, "one Host header is needed\n");
+            return AccessDecision::Refused(StatusCode::BAD_REQUEST, "one Host header is needed\n");
         };
         if self.loopback && !is_loopback_name(host) {
-            return Admission::Refused(
+            return AccessDecision::Refused(
                 StatusCode::MISDIRECTED_REQUEST,
                 "this page answers to localhost, 127.0.0.1 and [::1] only\n",
             );
         }
         let Some(token) = &self.token else {
-            return Admission::Admitted;
+            return AccessDecision::Admitted;
         };
         if let Some(given) = uri.query().and_then(token_of_query) {
             return if same(&given, token.as_bytes()) {
-                Admission::AdmittedWithCookie(format!(
+                AccessDecision::AdmittedWithCookie(format!(
                     "{}={}; Path=/; HttpOnly; SameSite=Strict",
                     self.cookie_name, self.cookie
                 ))
@@ -111,14 +111,14 @@ impl Access {
             .filter_map(|pair| pair.trim().split_once('='))
             .any(|(name, value)| name == self.cookie_name && same(value.as_bytes(), self.cookie.as_bytes()));
         if by_bearer || by_cookie {
-            Admission::Admitted
+            AccessDecision::Admitted
         } else {
             REFUSED
         }
     }
 }
 
-const REFUSED: Admission = Admission::Refused(
+const REFUSED: AccessDecision = AccessDecision::Refused(
     StatusCode::UNAUTHORIZED,
     "the token of this page is needed: add ?token=... to its address, or send Authorization: Bearer ...\n",
 );
@@ -200,7 +200,7 @@ mod tests {
 
     const TOKEN: &str = "a+token&with=16%chars";
 
-    fn admit(access: &Access, uri: &str, headers: &[(&str, &str)]) -> Admission {
+    fn admit(access: &Access, uri: &str, headers: &[(&str, &str)]) -> AccessDecision {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             let name: hyper::header::HeaderName = name.parse().unwrap();
@@ -255,7 +255,7 @@ mod tests {
         ] {
             assert_eq!(
                 admit(&access, "/", &[("host", host)]),
-                Admission::Admitted,
+                AccessDecision::Admitted,
                 "{host}"
             );
         }
@@ -274,14 +274,20 @@ mod tests {
         ] {
             let refused = admit(&access, "/", &[("host", host)]);
             assert!(
-                matches!(refused, Admission::Refused(StatusCode::MISDIRECTED_REQUEST, _)),
+                matches!(
+                    refused,
+                    AccessDecision::Refused(StatusCode::MISDIRECTED_REQUEST, _)
+                ),
                 "{host}"
             );
         }
         let two = [("host", "localhost"), ("host", "evil.example")];
         for headers in [&two[..], &[]] {
             let refused = admit(&access, "/", headers);
-            assert!(matches!(refused, Admission::Refused(StatusCode::BAD_REQUEST, _)));
+            assert!(matches!(
+                refused,
+                AccessDecision::Refused(StatusCode::BAD_REQUEST, _)
+            ));
         }
     }
 
@@ -290,7 +296,7 @@ mod tests {
         let access = access("0.0.0.0:80", Some(TOKEN));
         let host = ("host", "bench.example");
         assert_eq!(admit(&access, "/", &[host]), REFUSED);
-        let Admission::AdmittedWithCookie(cookie) =
+        let AccessDecision::AdmittedWithCookie(cookie) =
             admit(&access, "/?a=b&token=a%2Btoken%26with=16%25chars", &[host])
         else {
             panic!("the token in the address was refused");
@@ -303,12 +309,12 @@ mod tests {
         let pair = cookie.split(';').next().unwrap();
         assert_eq!(
             admit(&access, "/data", &[host, ("cookie", &format!("x=y; {pair}"))]),
-            Admission::Admitted
+            AccessDecision::Admitted
         );
         let bearer = format!("bearer {TOKEN}");
         assert_eq!(
             admit(&access, "/data", &[host, ("authorization", &bearer)]),
-            Admission::Admitted
+            AccessDecision::Admitted
         );
     }
 
@@ -351,7 +357,7 @@ mod tests {
         );
         assert!(matches!(
             foreign,
-            Admission::Refused(StatusCode::MISDIRECTED_REQUEST, _)
+            AccessDecision::Refused(StatusCode::MISDIRECTED_REQUEST, _)
         ));
     }
 

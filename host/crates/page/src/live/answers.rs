@@ -1,65 +1,38 @@
 //! Responses of the live page.
 
-use std::convert::Infallible;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body_util::{Either, Empty, Full};
-use hyper::body::{Body, Frame};
 use hyper::header::{
     ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, REFERRER_POLICY,
     SET_COOKIE, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use hyper::{Method, Request, Response, StatusCode};
-use tokio::sync::mpsc;
 
-use super::access::Admission;
-use super::connections::Server;
+use super::access::AccessDecision;
+use super::events::EventStream;
+use super::server::LiveServer;
 use crate::html::LIVE_POLICY;
 
 /// A fixed body, or a stream of events.
-pub(crate) type AnswerBody = Either<Full<Bytes>, Either<Events, Empty<Bytes>>>;
-
-/// Server-sent events from a channel.
-pub(crate) struct Events(mpsc::Receiver<Bytes>);
-
-impl Events {
-    pub(crate) fn new(receiver: mpsc::Receiver<Bytes>) -> Events {
-        Events(receiver)
-    }
-}
-
-impl Body for Events {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        self.0
-            .poll_recv(context)
-            .map(|event| event.map(|bytes| Ok(Frame::data(bytes))))
-    }
-}
+pub(crate) type AnswerBody = Either<Full<Bytes>, Either<EventStream, Empty<Bytes>>>;
 
 /// JSON shared with other readers.
-struct Shared(Arc<str>);
+struct SharedJson(Arc<str>);
 
-impl AsRef<[u8]> for Shared {
+impl AsRef<[u8]> for SharedJson {
     fn as_ref(&self) -> &[u8] {
         self.0.as_bytes()
     }
 }
 
 /// Responds to one request.
-pub(crate) fn answer<B>(server: &Arc<Server>, request: &Request<B>) -> Response<AnswerBody> {
+pub(crate) fn answer<B>(server: &Arc<LiveServer>, request: &Request<B>) -> Response<AnswerBody> {
     let cookie = match server.access.admit(request.uri(), request.headers()) {
-        Admission::Refused(status, why) => return text(status, why),
-        Admission::Admitted => None,
-        Admission::AdmittedWithCookie(cookie) => Some(cookie),
+        AccessDecision::Refused(status, why) => return text(status, why),
+        AccessDecision::Admitted => None,
+        AccessDecision::AdmittedWithCookie(cookie) => Some(cookie),
     };
     let reads_head = request.method() == Method::HEAD;
     if !reads_head && request.method() != Method::GET {
@@ -73,7 +46,7 @@ pub(crate) fn answer<B>(server: &Arc<Server>, request: &Request<B>) -> Response<
         "/" => known("text/html; charset=utf-8", server.page.clone()),
         "/data" => {
             let data = server.data(!reads_head);
-            known("application/json", Bytes::from_owner(Shared(data)))
+            known("application/json", Bytes::from_owner(SharedJson(data)))
         }
         "/events" if reads_head => known("text/event-stream", Bytes::new()),
         "/events" => plain("text/event-stream", Either::Right(Either::Left(server.events()))),

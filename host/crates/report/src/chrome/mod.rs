@@ -12,7 +12,6 @@
 mod write;
 
 use std::collections::{HashMap, HashSet};
-use std::io;
 
 use veeksha_definitions::{Metric, Observation};
 use veeksha_events::{Event, NeverSentReason, PluginCall, RequestRecord, SessionEnd, Status};
@@ -207,14 +206,6 @@ impl ChromeTrace {
             Event::Interrupted { at } => self.mark(*at, "interrupted".into(), None),
             Event::RunEnded { at } => self.mark(*at, "run ended".into(), None),
         }
-    }
-
-    /// Writes the file. Open entries end, marked as open, at the last known instant.
-    ///
-    /// # Errors
-    /// Errors of the writer.
-    pub fn write(&self, writer: &mut dyn io::Write) -> io::Result<()> {
-        write::write(self, writer)
     }
 
     /// Returns the lanes of sessions by their start, including those that are still open.

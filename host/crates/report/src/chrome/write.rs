@@ -10,6 +10,16 @@ use veeksha_model::Nanos;
 
 use super::{ChromeTrace, Lane, SessionLane};
 
+impl ChromeTrace {
+    /// Writes the file. Open entries end, marked as open, at the last known instant.
+    ///
+    /// # Errors
+    /// Errors of the writer.
+    pub fn write(&self, writer: &mut dyn io::Write) -> io::Result<()> {
+        write(self, writer)
+    }
+}
+
 const REQUESTS: u32 = 1;
 const SESSIONS: u32 = 2;
 const PLUGINS: u32 = 3;
@@ -21,14 +31,14 @@ const FIRST_THREAD: u32 = 100;
 /// A line of slices in the viewer. The format identifies threads by unique numbers, which metadata
 /// maps to names.
 #[derive(Clone, Copy)]
-struct Thread {
+struct TraceThread {
     pid: u32,
     tid: u32,
 }
 
 /// A complete event (`X`).
 #[derive(Serialize)]
-struct Slice<'a> {
+struct TraceSlice<'a> {
     name: &'a str,
     cat: &'a str,
     ph: &'a str,
@@ -89,13 +99,13 @@ struct Array<'a> {
     writer: &'a mut dyn io::Write,
     begun: bool,
     lines: String,
-    threads: HashMap<(u32, String), Thread>,
+    threads: HashMap<(u32, String), TraceThread>,
 }
 
 impl Array<'_> {
     /// Returns the thread of this name; its first use writes its name and its sort index, in order
     /// of use.
-    fn thread(&mut self, pid: u32, name: &str) -> io::Result<Thread> {
+    fn thread(&mut self, pid: u32, name: &str) -> io::Result<TraceThread> {
         if let Some(known) = self.threads.get(&(pid, name.to_owned())) {
             return Ok(*known);
         }
@@ -106,7 +116,7 @@ impl Array<'_> {
         self.push(
             &json!({"name": "thread_sort_index", "ph": "M", "pid": pid, "tid": tid, "args": {"sort_index": tid}}),
         )?;
-        let thread = Thread { pid, tid };
+        let thread = TraceThread { pid, tid };
         self.threads.insert((pid, name.to_owned()), thread);
         Ok(thread)
     }
@@ -122,10 +132,10 @@ impl Array<'_> {
         name: &str,
         cat: &str,
         (from, to): (Nanos, Nanos),
-        Thread { pid, tid }: Thread,
+        TraceThread { pid, tid }: TraceThread,
         args: Option<Value>,
     ) -> io::Result<()> {
-        self.push(&Slice {
+        self.push(&TraceSlice {
             name,
             cat,
             ph: "X",
@@ -139,7 +149,12 @@ impl Array<'_> {
 
     /// `T1`, `T2`, ...: a slice from each chunk to the next. They are most of a file, so their
     /// common part is formatted once per lane.
-    fn chunks(&mut self, first: Nanos, later: &[Nanos], Thread { pid, tid }: Thread) -> io::Result<()> {
+    fn chunks(
+        &mut self,
+        first: Nanos,
+        later: &[Nanos],
+        TraceThread { pid, tid }: TraceThread,
+    ) -> io::Result<()> {
         let same = format!(r#""cat":"decode","ph":"X","pid":{pid},"tid":{tid}}}"#);
         self.lines.clear();
         let mut from = first;
@@ -162,7 +177,13 @@ impl Array<'_> {
         self.writer.write_all(self.lines.as_bytes())
     }
 
-    fn instant(&mut self, name: &str, at: Nanos, scope: &str, Thread { pid, tid }: Thread) -> io::Result<()> {
+    fn instant(
+        &mut self,
+        name: &str,
+        at: Nanos,
+        scope: &str,
+        TraceThread { pid, tid }: TraceThread,
+    ) -> io::Result<()> {
         self.push(&Instant {
             name,
             cat: "mark",

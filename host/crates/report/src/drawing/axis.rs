@@ -4,23 +4,25 @@ use veeksha_stats::{duration, number};
 
 /// An axis.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Axis {
+pub struct PlotAxis {
     /// Its title, without the unit.
     pub label: String,
     /// The unit of the values: `s` and `s/...` are shown in a suitable unit of time, `1` in
     /// percent, any other unit unchanged.
     pub unit: String,
     /// Linear or logarithmic.
-    pub scale: Scale,
+    pub scale: AxisScale,
     /// Its range.
-    pub span: Span,
+    pub span: AxisSpan,
     /// Names at 0, 1, 2, ... in place of numbers; empty for numbers.
     pub names: Vec<String>,
+    /// True if the values are counts: labels are whole numbers.
+    pub counts: bool,
 }
 
 /// The scale of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scale {
+pub enum AxisScale {
     /// Equal differences have equal lengths.
     Linear,
     /// Equal ratios have equal lengths. Values at or below 0 are drawn at the lower end.
@@ -29,7 +31,7 @@ pub enum Scale {
 
 /// The range of an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Span {
+pub enum AxisSpan {
     /// The values and a margin.
     Values,
     /// The values and 0.
@@ -38,32 +40,38 @@ pub enum Span {
     Fixed(f64, f64),
 }
 
-impl Axis {
+impl PlotAxis {
     /// Creates a linear axis that spans its values.
     pub fn new(label: impl Into<String>, unit: impl Into<String>) -> Self {
-        Axis {
+        PlotAxis {
             label: label.into(),
             unit: unit.into(),
-            scale: Scale::Linear,
-            span: Span::Values,
+            scale: AxisScale::Linear,
+            span: AxisSpan::Values,
             names: Vec::new(),
+            counts: false,
         }
     }
 
+    /// Labels only whole numbers.
+    pub fn counting(self) -> Self {
+        PlotAxis { counts: true, ..self }
+    }
+
     /// Sets the scale.
-    pub fn scaled(self, scale: Scale) -> Self {
-        Axis { scale, ..self }
+    pub fn scaled(self, scale: AxisScale) -> Self {
+        PlotAxis { scale, ..self }
     }
 
     /// Sets the range.
-    pub fn spanning(self, span: Span) -> Self {
-        Axis { span, ..self }
+    pub fn spanning(self, span: AxisSpan) -> Self {
+        PlotAxis { span, ..self }
     }
 
     /// Sets names at 0, 1, 2, ...
     pub fn named(self, names: Vec<String>) -> Self {
-        let span = Span::Fixed(-0.5, names.len() as f64 - 0.5);
-        Axis { names, span, ..self }
+        let span = AxisSpan::Fixed(-0.5, names.len() as f64 - 0.5);
+        PlotAxis { names, span, ..self }
     }
 }
 
@@ -72,7 +80,7 @@ impl Axis {
 pub(super) struct Fitted {
     low: f64,
     high: f64,
-    scale: Scale,
+    scale: AxisScale,
     /// Title with unit.
     pub(super) label: String,
     /// Values with their labels, ascending.
@@ -84,12 +92,12 @@ pub(super) struct Fitted {
 impl Fitted {
     /// Fits the axis to finite values, with at most about `room` labels; `None` if there are no
     /// values.
-    pub(super) fn new(axis: &Axis, values: impl Iterator<Item = f64> + Clone, room: f64) -> Option<Self> {
+    pub(super) fn new(axis: &PlotAxis, values: impl Iterator<Item = f64> + Clone, room: f64) -> Option<Self> {
         let (low, high) = ends(axis, values).filter(|(low, high)| (high - low).is_finite())?;
         let (label, ticks, minor) = match (axis.names.is_empty(), axis.scale) {
             (false, _) => (axis.label.clone(), named(&axis.names), Vec::new()),
-            (true, Scale::Linear) => linear(axis, (low, high), room),
-            (true, Scale::Log) => logarithmic(axis, low, high),
+            (true, AxisScale::Linear) => linear(axis, (low, high), room),
+            (true, AxisScale::Log) => logarithmic(axis, low, high),
         };
         Some(Fitted {
             low,
@@ -105,9 +113,9 @@ impl Fitted {
     /// are clamped.
     pub(super) fn place(&self, value: f64) -> f64 {
         let place = match self.scale {
-            Scale::Linear => (value - self.low) / (self.high - self.low),
-            Scale::Log if value <= 0.0 => 0.0,
-            Scale::Log => (value / self.low).ln() / (self.high / self.low).ln(),
+            AxisScale::Linear => (value - self.low) / (self.high - self.low),
+            AxisScale::Log if value <= 0.0 => 0.0,
+            AxisScale::Log => (value / self.low).ln() / (self.high / self.low).ln(),
         };
         place.clamp(0.0, 1.0)
     }
@@ -118,13 +126,13 @@ impl Fitted {
     }
 }
 
-fn ends(axis: &Axis, values: impl Iterator<Item = f64> + Clone) -> Option<(f64, f64)> {
+fn ends(axis: &PlotAxis, values: impl Iterator<Item = f64> + Clone) -> Option<(f64, f64)> {
     let least = values.clone().reduce(f64::min)?;
     let most = values.clone().reduce(f64::max)?;
-    if let Span::Fixed(low, high) = axis.span {
+    if let AxisSpan::Fixed(low, high) = axis.span {
         return Some((low, high));
     }
-    if axis.scale == Scale::Log {
+    if axis.scale == AxisScale::Log {
         let positive = values.filter(|value| *value > 0.0).reduce(f64::min);
         // A value at or below 0 is drawn at the lower end, apart from the smallest positive value.
         let low = match positive {
@@ -139,7 +147,7 @@ fn ends(axis: &Axis, values: impl Iterator<Item = f64> + Clone) -> Option<(f64, 
         let room = (high / low).powf(0.03);
         return Some((low / room, high * room));
     }
-    let zero = axis.span == Span::FromZero;
+    let zero = axis.span == AxisSpan::FromZero;
     let (low, high) = if zero {
         (least.min(0.0), most.max(0.0))
     } else {
@@ -168,12 +176,13 @@ fn named(names: &[String]) -> Vec<(f64, String)> {
         .collect()
 }
 
-type Ticks = (String, Vec<(f64, String)>, Vec<f64>);
+type AxisTicks = (String, Vec<(f64, String)>, Vec<f64>);
 
-fn linear(axis: &Axis, (low, high): (f64, f64), room: f64) -> Ticks {
+fn linear(axis: &PlotAxis, (low, high): (f64, f64), room: f64) -> AxisTicks {
     let (factor, unit) = shown_unit(&axis.unit, low.abs().max(high.abs()));
     let (from, to) = (low * factor, high * factor);
     let step = nice_step((to - from) / room.max(2.0));
+    let step = if axis.counts { step.max(1.0) } else { step };
     let first = (from / step).ceil() as i64;
     let last = (to / step).floor() as i64;
     let largest = from.abs().max(to.abs());
@@ -187,7 +196,7 @@ fn linear(axis: &Axis, (low, high): (f64, f64), room: f64) -> Ticks {
     (with_unit(&axis.label, &unit), ticks, Vec::new())
 }
 
-fn logarithmic(axis: &Axis, low: f64, high: f64) -> Ticks {
+fn logarithmic(axis: &PlotAxis, low: f64, high: f64) -> AxisTicks {
     let decades = (high / low).log10();
     let every = (decades / 9.0).ceil().max(1.0) as i32;
     let within = |value: f64| value >= low && value <= high;
@@ -307,7 +316,7 @@ fn short(value: f64) -> String {
 mod tests {
     use super::*;
 
-    fn fitted(axis: &Axis, values: &[f64]) -> Fitted {
+    fn fitted(axis: &PlotAxis, values: &[f64]) -> Fitted {
         Fitted::new(axis, values.iter().copied(), 6.0).unwrap()
     }
 
@@ -327,40 +336,53 @@ mod tests {
             (50_000.0, "h"),
         ];
         for (most, unit) in cases {
-            let axis = Axis::new("wait", "s").spanning(Span::FromZero);
+            let axis = PlotAxis::new("wait", "s").spanning(AxisSpan::FromZero);
             assert_eq!(fitted(&axis, &[most]).label, format!("wait ({unit})"), "{most}");
         }
-        let axis = Axis::new("wait", "s/token").spanning(Span::FromZero);
+        let axis = PlotAxis::new("wait", "s/token").spanning(AxisSpan::FromZero);
         assert_eq!(fitted(&axis, &[0.4]).label, "wait (ms/token)");
-        assert_eq!(fitted(&Axis::new("load", ""), &[1.0, 2.0]).label, "load");
-        let axis = Axis::new("Number of Output Tokens", "tokens");
+        assert_eq!(fitted(&PlotAxis::new("load", ""), &[1.0, 2.0]).label, "load");
+        let axis = PlotAxis::new("Number of Output Tokens", "tokens");
         assert_eq!(fitted(&axis, &[1.0, 2.0]).label, "Number of Output Tokens");
     }
 
     #[test]
     fn ticks_are_round_and_evenly_spaced() {
-        let axis = Axis::new("t", "s").spanning(Span::FromZero);
+        let axis = PlotAxis::new("t", "s").spanning(AxisSpan::FromZero);
         // 0 to 0.26 s is 0 to 260 ms (and 4 % more): steps of 50.
         let seen = fitted(&axis, &[0.26]);
         assert_eq!(labels(&seen), ["0", "50", "100", "150", "200", "250"]);
         assert!((seen.ticks[5].0 - 0.25).abs() < 1e-12);
-        let axis = Axis::new("n", "tokens");
+        let axis = PlotAxis::new("n", "tokens");
         let seen = fitted(&axis, &[10_000.0, 12_000.0]);
         assert_eq!(labels(&seen), ["10.0k", "10.5k", "11.0k", "11.5k", "12.0k"]);
-        let seen = fitted(&Axis::new("share", "1").spanning(Span::Fixed(0.0, 1.0)), &[0.5]);
+        let seen = fitted(
+            &PlotAxis::new("share", "1").spanning(AxisSpan::Fixed(0.0, 1.0)),
+            &[0.5],
+        );
         assert_eq!(labels(&seen), ["0", "20", "40", "60", "80", "100"]);
         assert_eq!(seen.label, "share (%)");
     }
 
     #[test]
+    fn counts_have_whole_ticks() {
+        let axis = PlotAxis::new("requests", "").spanning(AxisSpan::FromZero);
+        assert_eq!(labels(&fitted(&axis, &[2.0])), ["0", "0.5", "1.0", "1.5", "2.0"]);
+        assert_eq!(labels(&fitted(&axis.counting(), &[2.0])), ["0", "1", "2"]);
+    }
+
+    #[test]
     fn log_axis_has_ticks_at_powers_of_ten() {
-        let axis = Axis::new("t", "s").scaled(Scale::Log);
+        let axis = PlotAxis::new("t", "s").scaled(AxisScale::Log);
         let seen = fitted(&axis, &[0.000_9, 11.0]);
         assert_eq!(labels(&seen), ["1 ms", "10 ms", "100 ms", "1 s", "10 s"]);
         assert_eq!(seen.label, "t (log scale)");
         assert!(seen.minor.iter().any(|value| (value - 0.002).abs() < 1e-12));
         // The middle of 1 and 100 by ratio is 10.
-        let seen = fitted(&Axis::new("n", "tokens").scaled(Scale::Log), &[1.0, 100.0]);
+        let seen = fitted(
+            &PlotAxis::new("n", "tokens").scaled(AxisScale::Log),
+            &[1.0, 100.0],
+        );
         assert!((seen.place(10.0) - 0.5).abs() < 1e-12);
         assert_eq!(labels(&seen), ["1", "2", "5", "10", "20", "50", "100"]);
         assert_eq!(seen.label, "n (tokens, log scale)");
@@ -372,10 +394,10 @@ mod tests {
 
     #[test]
     fn fits_an_axis_to_any_values() {
-        assert_eq!(Fitted::new(&Axis::new("", ""), std::iter::empty(), 6.0), None);
+        assert_eq!(Fitted::new(&PlotAxis::new("", ""), std::iter::empty(), 6.0), None);
         // There are no representable numbers above these.
         assert_eq!(
-            Fitted::new(&Axis::new("", ""), [0.0, f64::MAX].into_iter(), 6.0),
+            Fitted::new(&PlotAxis::new("", ""), [0.0, f64::MAX].into_iter(), 6.0),
             None
         );
         for values in [
@@ -386,9 +408,9 @@ mod tests {
             vec![-1e-9, 1e12],
             vec![0.1 + 0.2, 0.3],
         ] {
-            for scale in [Scale::Linear, Scale::Log] {
-                for span in [Span::Values, Span::FromZero] {
-                    let axis = Axis::new("", "s").scaled(scale).spanning(span);
+            for scale in [AxisScale::Linear, AxisScale::Log] {
+                for span in [AxisSpan::Values, AxisSpan::FromZero] {
+                    let axis = PlotAxis::new("", "s").scaled(scale).spanning(span);
                     let seen = fitted(&axis, &values);
                     assert!(
                         seen.low < seen.high && seen.low.is_finite(),
@@ -412,7 +434,7 @@ mod tests {
 
     #[test]
     fn puts_names_at_integers() {
-        let axis = Axis::new("group", "").named(vec!["a".into(), "b".into()]);
+        let axis = PlotAxis::new("group", "").named(vec!["a".into(), "b".into()]);
         let seen = fitted(&axis, &[0.0]);
         assert_eq!(labels(&seen), ["a", "b"]);
         assert_eq!((seen.place(0.0), seen.place(1.0)), (0.25, 0.75));

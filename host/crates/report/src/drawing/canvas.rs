@@ -24,7 +24,7 @@ pub(super) const FINE: u32 = 2;
 
 /// The position of a text relative to its point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Anchor {
+pub(super) enum TextAnchor {
     /// The text begins at the point.
     Left,
     /// The text is centered at the point.
@@ -189,7 +189,7 @@ impl<'a, B: DrawingBackend> Canvas<'a, B> {
         text: &str,
         at: Point,
         size: f64,
-        anchor: Anchor,
+        anchor: TextAnchor,
         color: &RGBColor,
     ) -> Result<(), ReportError> {
         self.words(text, at, size, anchor, color, FontTransform::None)
@@ -203,7 +203,14 @@ impl<'a, B: DrawingBackend> Canvas<'a, B> {
         size: f64,
         color: &RGBColor,
     ) -> Result<(), ReportError> {
-        self.words(text, at, size, Anchor::Middle, color, FontTransform::Rotate270)
+        self.words(
+            text,
+            at,
+            size,
+            TextAnchor::Middle,
+            color,
+            FontTransform::Rotate270,
+        )
     }
 
     fn words(
@@ -211,16 +218,16 @@ impl<'a, B: DrawingBackend> Canvas<'a, B> {
         text: &str,
         (x, y): Point,
         size: f64,
-        anchor: Anchor,
+        anchor: TextAnchor,
         color: &RGBColor,
         turn: FontTransform,
     ) -> Result<(), ReportError> {
         let upwards = matches!(turn, FontTransform::Rotate270);
         if self.medium == Medium::Vector {
             let across = match anchor {
-                Anchor::Left => HPos::Left,
-                Anchor::Middle => HPos::Center,
-                Anchor::Right => HPos::Right,
+                TextAnchor::Left => HPos::Left,
+                TextAnchor::Middle => HPos::Center,
+                TextAnchor::Right => HPos::Right,
             };
             // The library's lines are 1.24 em high, and it puts the middle of lower-case letters at
             // the point.
@@ -235,9 +242,9 @@ impl<'a, B: DrawingBackend> Canvas<'a, B> {
         }
         let width = self.letters.width(text, size);
         let before = match anchor {
-            Anchor::Left => 0.0,
-            Anchor::Middle => width / 2.0,
-            Anchor::Right => width,
+            TextAnchor::Left => 0.0,
+            TextAnchor::Middle => width / 2.0,
+            TextAnchor::Right => width,
         };
         let base = size * HALF_CAPITAL;
         let start = if upwards {

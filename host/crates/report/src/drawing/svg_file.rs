@@ -3,7 +3,8 @@
 use plotters::prelude::*;
 
 use super::canvas::{Canvas, FINE, Medium};
-use super::{Drawing, draw};
+use super::draw;
+use super::elements::Drawing;
 use crate::error::ReportError;
 
 impl Drawing {

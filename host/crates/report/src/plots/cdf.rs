@@ -2,10 +2,12 @@
 
 use veeksha_stats::{duration, number};
 
-use super::Plot;
+use super::plot::Plot;
 use super::scale;
 use super::table::{cell, csv_table};
-use crate::drawing::{Axis, Chart, Color, Dash, Drawing, Element, Fill, Scale, Shape, Span};
+use crate::drawing::{
+    AreaFill, AxisScale, AxisSpan, Chart, Color, Dash, Drawing, LineShape, PlotAxis, PlotElement,
+};
 
 /// The distribution of a metric.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -64,27 +66,27 @@ pub fn cdf_csv(data: &CdfData) -> String {
 /// less than a second; here the unit decides.
 pub fn wants_log_axis(data: &CdfData) -> bool {
     let values: Vec<f64> = data.points.iter().map(|point| point.0).collect();
-    data.unit != "1" && scale::scale_for(data.count, &values) == Scale::Log
+    data.unit != "1" && scale::scale_for(data.count, &values) == AxisScale::Log
 }
 
 /// Returns the plot `metrics/<metric>.png`.
 pub fn cdf_plot(data: &CdfData) -> Plot {
-    plot(data, Scale::Linear)
+    plot(data, AxisScale::Linear)
 }
 
 /// Returns the plot `metrics/<metric>_log_x.png`, for metrics with [`wants_log_axis`].
 pub fn cdf_log_plot(data: &CdfData) -> Plot {
-    plot(data, Scale::Log)
+    plot(data, AxisScale::Log)
 }
 
-fn plot(data: &CdfData, scale: Scale) -> Plot {
-    let line = Element::Line {
+fn plot(data: &CdfData, scale: AxisScale) -> Plot {
+    let line = PlotElement::Line {
         name: String::new(),
         points: data.points.clone(),
         color: Color::Blue,
         dash: Dash::Whole,
-        shape: Shape::Straight,
-        fill: Fill::None,
+        shape: LineShape::Straight,
+        fill: AreaFill::None,
     };
     let quantiles: Vec<(f64, f64)> = [0.5, 0.9, 0.99]
         .into_iter()
@@ -94,13 +96,13 @@ fn plot(data: &CdfData, scale: Scale) -> Plot {
     for ((value, _), name) in quantiles.iter().zip(["P50", "P90", "P99"]) {
         subtitle.push(format!("{name} {}", data.shown(*value)));
     }
-    let dots = Element::Dots {
+    let dots = PlotElement::Dots {
         name: String::new(),
         points: quantiles.clone(),
         color: Color::Vermillion,
         marker: crate::drawing::Marker::Disc,
     };
-    let words = Element::Texts {
+    let words = PlotElement::Texts {
         words: quantiles
             .into_iter()
             .zip(["P50", "P90", "P99"])
@@ -112,7 +114,7 @@ fn plot(data: &CdfData, scale: Scale) -> Plot {
         subtitle: subtitle.join(" · "),
         charts: vec![Chart {
             x: axis(data).scaled(scale),
-            y: Axis::new("share of samples", "1").spanning(Span::Fixed(0.0, 1.0)),
+            y: PlotAxis::new("share of samples", "1").spanning(AxisSpan::Fixed(0.0, 1.0)),
             marks: vec![line, dots, words],
             empty: "no samples".into(),
         }],
@@ -144,17 +146,17 @@ pub(super) fn grouped(count: u64) -> String {
 
 /// From zero, unless that would squeeze the samples at the right; shares that are all equal have
 /// the full range.
-fn axis(data: &CdfData) -> Axis {
+fn axis(data: &CdfData) -> PlotAxis {
     let least = data.points.first().map_or(0.0, |point| point.0);
     let most = data.points.last().map_or(0.0, |point| point.0);
     let span = if data.unit == "1" && least == most && (0.0..=1.0).contains(&least) {
-        Span::Fixed(0.0, 1.0)
+        AxisSpan::Fixed(0.0, 1.0)
     } else if least >= 0.0 && least <= most / 2.0 {
-        Span::FromZero
+        AxisSpan::FromZero
     } else {
-        Span::Values
+        AxisSpan::Values
     };
-    Axis::new(&data.display, &data.unit).spanning(span)
+    PlotAxis::new(&data.display, &data.unit).spanning(span)
 }
 
 #[cfg(test)]
@@ -214,12 +216,12 @@ mod tests {
     #[test]
     fn axes_span_the_samples() {
         let span = |unit, values: &[f64]| axis(&data(unit, values)).span;
-        assert_eq!(span("s", &[1.0, 2.0, 9.0]), Span::FromZero);
-        assert_eq!(span("s", &[7.0, 8.0, 9.0]), Span::Values);
+        assert_eq!(span("s", &[1.0, 2.0, 9.0]), AxisSpan::FromZero);
+        assert_eq!(span("s", &[7.0, 8.0, 9.0]), AxisSpan::Values);
         // A share cannot be 150 %.
-        assert_eq!(span("1", &[1.0, 1.0, 1.0]), Span::Fixed(0.0, 1.0));
-        assert_eq!(span("1", &[0.9, 0.95, 1.0]), Span::Values);
-        assert_eq!(span("", &[3.0, 3.0]), Span::Values);
+        assert_eq!(span("1", &[1.0, 1.0, 1.0]), AxisSpan::Fixed(0.0, 1.0));
+        assert_eq!(span("1", &[0.9, 0.95, 1.0]), AxisSpan::Values);
+        assert_eq!(span("", &[3.0, 3.0]), AxisSpan::Values);
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! Plots over time: throughput, concurrency, percentiles by slice.
 
-use super::Plot;
+use super::plot::Plot;
 use super::table::{cell, cell_of, csv_table, heading};
-use crate::drawing::{Axis, Chart, Color, Dash, Drawing, Element, Fill, Scale, Shape, Span};
+use crate::drawing::{
+    AreaFill, AxisScale, AxisSpan, Chart, Color, Dash, Drawing, LineShape, PlotAxis, PlotElement,
+};
 
 /// A curve over time.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -70,8 +72,8 @@ const STRETCHES: usize = 200;
 pub fn throughput_plot(data: &ThroughputData) -> Plot {
     let chart = |label: &str, unit: &str, curves: &[Curve]| Chart {
         x: time_axis(),
-        y: Axis::new(label, unit).spanning(Span::FromZero),
-        marks: lines(curves, data.end, Fill::None),
+        y: PlotAxis::new(label, unit).spanning(AxisSpan::FromZero),
+        marks: lines(curves, data.end, AreaFill::None),
         empty: format!("no {label}"),
     };
     let drawing = Drawing {
@@ -123,7 +125,7 @@ pub fn concurrency_plot(data: &ConcurrencyData) -> Plot {
                 points: means(level),
             })
             .collect();
-        lines(&curves, 0.0, Fill::Below)
+        lines(&curves, 0.0, AreaFill::Below)
     } else {
         subtitle.push_str(" · lines: means, bands: extremes");
         means_and_extremes(levels)
@@ -133,7 +135,9 @@ pub fn concurrency_plot(data: &ConcurrencyData) -> Plot {
         subtitle,
         charts: vec![Chart {
             x: time_axis(),
-            y: Axis::new("requests", "").spanning(Span::FromZero),
+            y: PlotAxis::new("requests", "")
+                .counting()
+                .spanning(AxisSpan::FromZero),
             marks,
             empty: "no requests".into(),
         }],
@@ -177,7 +181,7 @@ pub fn decode_window_plot(data: &DecodeWindowData) -> Plot {
         .iter()
         .map(|point| point.2)
         .fold(0.0, f64::max);
-    let shades = data.windows.iter().map(|(from, to)| Element::Band {
+    let shades = data.windows.iter().map(|(from, to)| PlotElement::Band {
         stretches: vec![(*from, 0.0, most), (*to, 0.0, most)],
         color: Color::Orange,
     });
@@ -210,7 +214,7 @@ pub fn slices_plot(data: &SliceData) -> Plot {
     let marks = NAMES
         .iter()
         .enumerate()
-        .map(|(number, name)| Element::Line {
+        .map(|(number, name)| PlotElement::Line {
             name: (*name).into(),
             points: data
                 .slices
@@ -219,26 +223,26 @@ pub fn slices_plot(data: &SliceData) -> Plot {
                 .collect(),
             color: Color::nth(number),
             dash: Dash::nth(number),
-            shape: Shape::Straight,
-            fill: Fill::None,
+            shape: LineShape::Straight,
+            fill: AreaFill::None,
         })
         .collect();
     let values = || data.slices.iter().flat_map(|slice| slice.2).flatten();
     let least = values().fold(f64::INFINITY, f64::min);
     let most = values().fold(0.0, f64::max);
     let scale = if least > 0.0 && most >= LOG_RATIO * least {
-        Scale::Log
+        AxisScale::Log
     } else {
-        Scale::Linear
+        AxisScale::Linear
     };
     let drawing = Drawing {
         title: format!("{} over time", data.display),
         subtitle: format!("slices of {}", veeksha_stats::duration(data.slice_seconds)),
         charts: vec![Chart {
             x: time_axis(),
-            y: Axis::new(&data.display, &data.unit)
+            y: PlotAxis::new(&data.display, &data.unit)
                 .scaled(scale)
-                .spanning(Span::FromZero),
+                .spanning(AxisSpan::FromZero),
             marks,
             empty: "no samples".into(),
         }],
@@ -254,13 +258,13 @@ pub fn slices_plot(data: &SliceData) -> Plot {
     Plot { drawing, csv }
 }
 
-fn time_axis() -> Axis {
-    Axis::new("time since the start of the run", "s").spanning(Span::FromZero)
+fn time_axis() -> PlotAxis {
+    PlotAxis::new("time since the start of the run", "s").spanning(AxisSpan::FromZero)
 }
 
 /// Returns step lines with different colors and dashes; only the first one has an area below it.
 /// The last point is extended to `end`.
-fn lines(curves: &[Curve], end: f64, first_fill: Fill) -> Vec<Element> {
+fn lines(curves: &[Curve], end: f64, first_fill: AreaFill) -> Vec<PlotElement> {
     curves
         .iter()
         .enumerate()
@@ -271,13 +275,13 @@ fn lines(curves: &[Curve], end: f64, first_fill: Fill) -> Vec<Element> {
             {
                 points.push((end, value));
             }
-            Element::Line {
+            PlotElement::Line {
                 name: curve.name.clone(),
                 points,
                 color: Color::nth(number),
                 dash: Dash::nth(number),
-                shape: Shape::Steps,
-                fill: if number == 0 { first_fill } else { Fill::None },
+                shape: LineShape::Steps,
+                fill: if number == 0 { first_fill } else { AreaFill::None },
             }
         })
         .collect()
@@ -285,7 +289,7 @@ fn lines(curves: &[Curve], end: f64, first_fill: Fill) -> Vec<Element> {
 
 /// Returns for each curve the time-weighted mean of stretches of equal length, over the band
 /// between its minimum and maximum.
-fn means_and_extremes(levels: &[Level]) -> Vec<Element> {
+fn means_and_extremes(levels: &[Level]) -> Vec<PlotElement> {
     let ends = || levels.iter().flat_map(|level| &level.points).map(|point| point.0);
     let from = ends().fold(f64::INFINITY, f64::min);
     let to = ends().fold(f64::NEG_INFINITY, f64::max);
@@ -294,14 +298,14 @@ fn means_and_extremes(levels: &[Level]) -> Vec<Element> {
     for (number, level) in levels.iter().enumerate() {
         let color = Color::nth(number);
         let stretches = stretches(&level.points, (from, to), STRETCHES);
-        bands.push(Element::Band {
+        bands.push(PlotElement::Band {
             stretches: stretches
                 .iter()
                 .map(|stretch| (stretch.middle, stretch.least, stretch.most))
                 .collect(),
             color,
         });
-        means.push(Element::Line {
+        means.push(PlotElement::Line {
             name: level.name.clone(),
             points: stretches
                 .iter()
@@ -309,8 +313,8 @@ fn means_and_extremes(levels: &[Level]) -> Vec<Element> {
                 .collect(),
             color,
             dash: Dash::nth(number),
-            shape: Shape::Straight,
-            fill: Fill::None,
+            shape: LineShape::Straight,
+            fill: AreaFill::None,
         });
     }
     bands.extend(means);
@@ -319,7 +323,7 @@ fn means_and_extremes(levels: &[Level]) -> Vec<Element> {
 
 /// A level over a stretch of time.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Stretch {
+struct LevelInterval {
     middle: f64,
     mean: f64,
     least: f64,
@@ -327,7 +331,7 @@ struct Stretch {
 }
 
 /// Returns the stretches of a level; before its first point it has none.
-fn stretches(points: &[(f64, f64, f64)], (from, to): (f64, f64), count: usize) -> Vec<Stretch> {
+fn stretches(points: &[(f64, f64, f64)], (from, to): (f64, f64), count: usize) -> Vec<LevelInterval> {
     let length = (to - from) / count as f64;
     if !length.is_finite() || length <= 0.0 {
         return Vec::new();
@@ -355,7 +359,7 @@ fn stretches(points: &[(f64, f64, f64)], (from, to): (f64, f64), count: usize) -
         }
         hold(level, end - at);
         if known > 0.0 {
-            found.push(Stretch {
+            found.push(LevelInterval {
                 middle: begin + length / 2.0,
                 mean: area / known,
                 least,
@@ -442,7 +446,7 @@ mod tests {
             (4.0, 7.0, 7.0),
         ];
         let seen = stretches(&points, (0.0, 4.0), 2);
-        let of = |middle, mean, least, most| Stretch {
+        let of = |middle, mean, least, most| LevelInterval {
             middle,
             mean,
             least,

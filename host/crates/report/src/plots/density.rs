@@ -1,6 +1,6 @@
 //! Kernel density estimates, the outlines of violins.
 
-use crate::drawing::Scale;
+use crate::drawing::AxisScale;
 
 /// Points of an outline.
 const POINTS: usize = 64;
@@ -11,10 +11,10 @@ const POINTS: usize = 64;
 /// A Gaussian kernel with Silverman's bandwidth, 0.9 · min(σ, IQR / 1.34) · n^(−1/5) (Density
 /// Estimation, 1986, eq. 3.31). For a log axis it is the density of the logarithms, so that the
 /// drawn shape has the drawn proportions; samples at or below 0 are skipped then.
-pub(super) fn density(ascending: &[f64], scale: Scale) -> Vec<(f64, f64)> {
+pub(super) fn density(ascending: &[f64], scale: AxisScale) -> Vec<(f64, f64)> {
     let values: Vec<f64> = match scale {
-        Scale::Linear => ascending.to_vec(),
-        Scale::Log => ascending
+        AxisScale::Linear => ascending.to_vec(),
+        AxisScale::Log => ascending
             .iter()
             .filter(|value| **value > 0.0)
             .map(|value| value.ln())
@@ -37,8 +37,8 @@ pub(super) fn density(ascending: &[f64], scale: Scale) -> Vec<(f64, f64)> {
         .collect();
     let most = outline.iter().map(|(_, density)| *density).fold(0.0, f64::max);
     let value_at = |at: f64| match scale {
-        Scale::Linear => at,
-        Scale::Log => at.exp(),
+        AxisScale::Linear => at,
+        AxisScale::Log => at.exp(),
     };
     outline
         .into_iter()
@@ -70,7 +70,7 @@ mod tests {
         let mut samples: Vec<f64> = (0..100).map(|k| 1.0 + f64::from(k) / 1000.0).collect();
         samples.extend((0..100).map(|k| 2.0 + f64::from(k) / 1000.0));
         // A box plot of these is the same as one of evenly spread samples.
-        let outline = density(&samples, Scale::Linear);
+        let outline = density(&samples, AxisScale::Linear);
         let near = |at: f64| {
             let distance = |point: &&(f64, f64)| (point.0 - at).abs();
             outline
@@ -89,7 +89,7 @@ mod tests {
         let samples: Vec<f64> = (-500i32..=500)
             .map(|k| f64::from(k.signum()) * (1.0 - (1.0 - f64::from(k.abs()) / 500.0).sqrt()))
             .collect();
-        let outline = density(&samples, Scale::Linear);
+        let outline = density(&samples, AxisScale::Linear);
         assert_eq!(outline.len(), POINTS);
         for k in 0..POINTS / 2 {
             let (left, right) = (outline[k].1, outline[POINTS - 1 - k].1);
@@ -101,17 +101,17 @@ mod tests {
     #[test]
     fn log_scale_estimates_the_density_of_logarithms() {
         let samples: Vec<f64> = (0..=100).map(|k| 10f64.powf(f64::from(k) / 50.0 - 1.0)).collect();
-        let outline = density(&samples, Scale::Log);
+        let outline = density(&samples, AxisScale::Log);
         assert!((outline[0].0 - 0.1).abs() < 1e-9 && (outline[POINTS - 1].0 - 10.0).abs() < 1e-9);
         // Logarithms are uniform: the middle half is flat.
         assert!(outline[16..48].iter().all(|(_, density)| *density > 0.9));
-        assert!(density(&[0.0, 0.0], Scale::Log).is_empty());
+        assert!(density(&[0.0, 0.0], AxisScale::Log).is_empty());
     }
 
     #[test]
     fn equal_samples_have_no_outline() {
-        assert!(density(&[], Scale::Linear).is_empty());
-        assert!(density(&[1.0], Scale::Linear).is_empty());
-        assert!(density(&[1.0; 20], Scale::Linear).is_empty());
+        assert!(density(&[], AxisScale::Linear).is_empty());
+        assert!(density(&[1.0], AxisScale::Linear).is_empty());
+        assert!(density(&[1.0; 20], AxisScale::Linear).is_empty());
     }
 }

@@ -3,6 +3,7 @@
 mod cdf;
 mod curves;
 mod density;
+mod plot;
 mod portrait;
 mod prefill;
 mod scale;
@@ -15,19 +16,9 @@ pub use curves::{
     ConcurrencyData, Curve, DecodeWindowData, Level, SliceData, ThroughputData, concurrency_plot,
     decode_window_plot, slices_plot, throughput_plot,
 };
+pub use plot::Plot;
 pub use portrait::{Panel, PanelKind, portrait_svg};
 pub use prefill::{PrefillData, prefill_plot};
 pub use table::csv_table;
 pub use timeline::{TimelineChoice, TimelineData, TimelineRequest, timeline_plot};
 pub use violin::{BoxGroup, BoxPlotData, BoxStats, length_groups, violin_plot};
-
-use crate::drawing::Drawing;
-
-/// A drawing and its data.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Plot {
-    /// The drawing.
-    pub drawing: Drawing,
-    /// Its data as CSV, with units in the headings; all values, even if the drawing shows fewer.
-    pub csv: String,
-}

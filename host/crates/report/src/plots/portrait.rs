@@ -1,6 +1,8 @@
 //! A portrait: a grid of small plots in one SVG.
 
-use crate::drawing::{self, Axis, Chart, Color, Dash, Drawing, Element, Fill, Scale, Shape, Span};
+use crate::drawing::{
+    self, AreaFill, AxisScale, AxisSpan, Chart, Color, Dash, Drawing, LineShape, PlotAxis, PlotElement,
+};
 use crate::error::ReportError;
 
 /// One plot of the grid.
@@ -55,26 +57,32 @@ fn drawing(panel: &Panel) -> Drawing {
     let marks = series.into_iter().enumerate().map(|(number, (name, points))| {
         let (name, color) = (name.clone(), Color::nth(number));
         let points = match panel.kind {
-            PanelKind::Histogram => return Element::Bars { name, points, color },
+            PanelKind::Histogram => return PlotElement::Bars { name, points, color },
             PanelKind::Cdf => cumulative(points, right),
             PanelKind::Line => points,
         };
-        Element::Line {
+        PlotElement::Line {
             name,
             points,
             color,
             dash: Dash::nth(number),
             shape: match panel.kind {
-                PanelKind::Cdf => Shape::Steps,
-                PanelKind::Histogram | PanelKind::Line => Shape::Straight,
+                PanelKind::Cdf => LineShape::Steps,
+                PanelKind::Histogram | PanelKind::Line => LineShape::Straight,
             },
-            fill: Fill::None,
+            fill: AreaFill::None,
         }
     });
-    let x = Axis::new(&panel.x_label, "").scaled(if panel.log_x { Scale::Log } else { Scale::Linear });
+    let x = PlotAxis::new(&panel.x_label, "").scaled(if panel.log_x {
+        AxisScale::Log
+    } else {
+        AxisScale::Linear
+    });
     let y = match panel.kind {
-        PanelKind::Cdf => Axis::new(&panel.y_label, "1").spanning(Span::Fixed(0.0, 1.0)),
-        PanelKind::Histogram | PanelKind::Line => Axis::new(&panel.y_label, "").spanning(Span::FromZero),
+        PanelKind::Cdf => PlotAxis::new(&panel.y_label, "1").spanning(AxisSpan::Fixed(0.0, 1.0)),
+        PanelKind::Histogram | PanelKind::Line => {
+            PlotAxis::new(&panel.y_label, "").spanning(AxisSpan::FromZero)
+        }
     };
     Drawing {
         title: panel.title.clone(),

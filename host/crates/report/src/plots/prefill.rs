@@ -3,12 +3,14 @@
 
 use veeksha_stats::percentile;
 
-use super::Plot;
 use super::cdf::{grouped, samples};
+use super::plot::Plot;
 use super::scale;
 use super::table::{cell, csv_table};
 use super::violin::select_evenly;
-use crate::drawing::{Axis, Chart, Color, Dash, Drawing, Element, Fill, Marker, Shape, Span};
+use crate::drawing::{
+    AreaFill, AxisSpan, Chart, Color, Dash, Drawing, LineShape, Marker, PlotAxis, PlotElement,
+};
 
 /// Times to first chunk by the tokens of new messages.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -42,26 +44,26 @@ pub fn prefill_plot(data: &PrefillData) -> Plot {
         values.sort_unstable_by(f64::total_cmp);
         scale::scale_for(count as u64, &values)
     };
-    let median_line = Element::Line {
+    let median_line = PlotElement::Line {
         name: "median".into(),
         points: medians(&points),
         color: Color::Vermillion,
         dash: Dash::Whole,
-        shape: Shape::Straight,
-        fill: Fill::None,
+        shape: LineShape::Straight,
+        fill: AreaFill::None,
     };
     let drawing = Drawing {
         title: "Time to First Chunk by new prompt tokens".into(),
         subtitle,
         charts: vec![Chart {
-            x: Axis::new("new prompt tokens (without history)", "")
+            x: PlotAxis::new("new prompt tokens (without history)", "")
                 .scaled(scale_of(|point| point.0))
-                .spanning(Span::FromZero),
-            y: Axis::new("Time to First Chunk", "s")
+                .spanning(AxisSpan::FromZero),
+            y: PlotAxis::new("Time to First Chunk", "s")
                 .scaled(scale_of(|point| point.1))
-                .spanning(Span::FromZero),
+                .spanning(AxisSpan::FromZero),
             marks: vec![
-                Element::Dots {
+                PlotElement::Dots {
                     name: "request".into(),
                     points: drawn,
                     color: Color::Blue,

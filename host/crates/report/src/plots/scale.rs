@@ -2,7 +2,7 @@
 
 use veeksha_stats::percentile;
 
-use crate::drawing::Scale;
+use crate::drawing::AxisScale;
 
 /// Fewer samples get a linear axis: a quarter of them is too few.
 const SAMPLES: u64 = 10;
@@ -14,23 +14,23 @@ const RATIO: f64 = 10.0;
 /// distances, in ascending order: logarithmic if an axis from 0 to the largest would squeeze at
 /// least a quarter of the samples above 0 into its lowest tenth. One slow answer suffices, which
 /// ratios of inner percentiles do not detect. Samples below 0 cannot be shown on a log axis.
-pub(super) fn scale_for(count: u64, ascending: &[f64]) -> Scale {
+pub(super) fn scale_for(count: u64, ascending: &[f64]) -> AxisScale {
     let above = &ascending[ascending.partition_point(|value| *value <= 0.0)..];
     let quartile = percentile(above, 0.25);
     match (ascending.first(), quartile, above.last()) {
         (Some(least), Some(quartile), Some(largest)) if *least >= 0.0 => {
             scale_for_quartile(count, quartile, *largest)
         }
-        _ => Scale::Linear,
+        _ => AxisScale::Linear,
     }
 }
 
 /// The same for samples of which only the lower quartile and the largest are known.
-pub(super) fn scale_for_quartile(count: u64, lower_quartile: f64, largest: f64) -> Scale {
+pub(super) fn scale_for_quartile(count: u64, lower_quartile: f64, largest: f64) -> AxisScale {
     if count >= SAMPLES && lower_quartile > 0.0 && largest >= RATIO * lower_quartile {
-        Scale::Log
+        AxisScale::Log
     } else {
-        Scale::Linear
+        AxisScale::Linear
     }
 }
 
@@ -38,7 +38,7 @@ pub(super) fn scale_for_quartile(count: u64, lower_quartile: f64, largest: f64) 
 mod tests {
     use super::*;
 
-    fn of(values: &[f64]) -> Scale {
+    fn of(values: &[f64]) -> AxisScale {
         let mut ascending = values.to_vec();
         ascending.sort_by(f64::total_cmp);
         scale_for(values.len() as u64, &ascending)
@@ -50,9 +50,9 @@ mod tests {
         let mut times: Vec<f64> = (0..100)
             .map(|place| 0.018 + 0.000_46 * f64::from(place))
             .collect();
-        assert_eq!(of(&times), Scale::Linear);
+        assert_eq!(of(&times), AxisScale::Linear);
         times.push(0.561);
-        assert_eq!(of(&times), Scale::Log);
+        assert_eq!(of(&times), AxisScale::Log);
     }
 
     #[test]
@@ -63,28 +63,31 @@ mod tests {
             values.push(largest);
             of(&values)
         };
-        assert_eq!(with(9.9), Scale::Linear);
-        assert_eq!(with(10.0), Scale::Log);
+        assert_eq!(with(9.9), AxisScale::Linear);
+        assert_eq!(with(10.0), AxisScale::Log);
         // Three tenths of the prompts were cached.
         let mut cached = vec![0.005; 30];
         cached.extend([0.5; 70]);
-        assert_eq!(of(&cached), Scale::Log);
+        assert_eq!(of(&cached), AxisScale::Log);
         // Even from 1 to 101: the quartile is 26.
         let even: Vec<f64> = (1..=101).map(f64::from).collect();
-        assert_eq!(of(&even), Scale::Linear);
+        assert_eq!(of(&even), AxisScale::Linear);
     }
 
     #[test]
     fn few_or_nonpositive_samples_are_linear() {
-        assert_eq!(of(&[]), Scale::Linear);
-        assert_eq!(of(&[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 50.0]), Scale::Linear);
-        assert_eq!(of(&[0.0; 20]), Scale::Linear);
+        assert_eq!(of(&[]), AxisScale::Linear);
+        assert_eq!(
+            of(&[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 50.0]),
+            AxisScale::Linear
+        );
+        assert_eq!(of(&[0.0; 20]), AxisScale::Linear);
         // Gaps of 0 count for nothing: of 1, ..., 1, 50 the quartile is 1.
         let mut gaps = vec![0.0; 60];
         gaps.extend([1.0; 20]);
         gaps.push(50.0);
-        assert_eq!(of(&gaps), Scale::Log);
+        assert_eq!(of(&gaps), AxisScale::Log);
         gaps.push(-1.0);
-        assert_eq!(of(&gaps), Scale::Linear);
+        assert_eq!(of(&gaps), AxisScale::Linear);
     }
 }

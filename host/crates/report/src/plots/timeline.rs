@@ -1,9 +1,9 @@
 //! Requests below each other along time.
 
-use super::Plot;
 use super::cdf::grouped;
+use super::plot::Plot;
 use super::table::{cell, cell_of, csv_table};
-use crate::drawing::{Axis, Chart, Color, Drawing, Element, Marker};
+use crate::drawing::{Chart, Color, Drawing, Marker, PlotAxis, PlotElement};
 
 /// The times of a request, in seconds since the start of the run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -73,7 +73,7 @@ pub fn timeline_plot(data: &TimelineData) -> Plot {
             failed.push((request.completed, lane));
         }
     }
-    let spans = |name: &str, spans, color, height| Element::Spans {
+    let spans = |name: &str, spans, color, height| PlotElement::Spans {
         name: name.into(),
         spans,
         color,
@@ -84,7 +84,7 @@ pub fn timeline_plot(data: &TimelineData) -> Plot {
         spans("prefill", prefill, Color::Orange, 0.8),
         spans("decode", decode, Color::Blue, 0.8),
         spans("drained, not measured", drained, Color::Grey, 0.8),
-        Element::Dots {
+        PlotElement::Dots {
             name: "failed".into(),
             points: failed,
             color: Color::Black,
@@ -92,8 +92,8 @@ pub fn timeline_plot(data: &TimelineData) -> Plot {
         },
     ];
     marks.retain(|mark| match mark {
-        Element::Spans { spans, .. } => !spans.is_empty(),
-        Element::Dots { points, .. } => !points.is_empty(),
+        PlotElement::Spans { spans, .. } => !spans.is_empty(),
+        PlotElement::Dots { points, .. } => !points.is_empty(),
         _ => true,
     });
     let (title, which, order) = match data.choice {
@@ -114,8 +114,8 @@ pub fn timeline_plot(data: &TimelineData) -> Plot {
         title: title.into(),
         subtitle,
         charts: vec![Chart {
-            x: Axis::new("time since the start of the run", "s"),
-            y: Axis::new("request", "").named(names.collect()),
+            x: PlotAxis::new("time since the start of the run", "s"),
+            y: PlotAxis::new("request", "").named(names.collect()),
             marks,
             empty: "no requests".into(),
         }],
@@ -210,7 +210,7 @@ mod tests {
             .marks
             .iter()
             .filter_map(|mark| match mark {
-                Element::Spans { name, .. } | Element::Dots { name, .. } => Some(name.as_str()),
+                PlotElement::Spans { name, .. } | PlotElement::Dots { name, .. } => Some(name.as_str()),
                 _ => None,
             })
             .collect();

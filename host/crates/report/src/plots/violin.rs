@@ -2,12 +2,12 @@
 
 use veeksha_stats::percentile;
 
-use super::Plot;
 use super::cdf::{grouped, samples};
 use super::density::density;
+use super::plot::Plot;
 use super::scale;
 use super::table::{cell, csv_table, heading};
-use crate::drawing::{Axis, BoxShape, Chart, Color, Drawing, Element, Span};
+use crate::drawing::{AxisSpan, BoxShape, Chart, Color, Drawing, PlotAxis, PlotElement};
 
 /// The statistics of a box by Tukey's convention: whiskers extend to the last samples within 1.5
 /// times the interquartile range.
@@ -202,7 +202,7 @@ pub fn violin_plot(data: &BoxPlotData) -> Plot {
         (place as f64, shape)
     });
     let names = data.groups.iter().map(|group| group.label.clone()).collect();
-    let x = Axis::new(&data.grouped_by, "").named(names);
+    let x = PlotAxis::new(&data.grouped_by, "").named(names);
     let drawing = Drawing {
         title,
         subtitle: format!(
@@ -211,10 +211,10 @@ pub fn violin_plot(data: &BoxPlotData) -> Plot {
         ),
         charts: vec![Chart {
             x,
-            y: Axis::new(&data.display, &data.unit)
+            y: PlotAxis::new(&data.display, &data.unit)
                 .scaled(scale)
-                .spanning(Span::FromZero),
-            marks: vec![Element::Boxes {
+                .spanning(AxisSpan::FromZero),
+            marks: vec![PlotElement::Boxes {
                 boxes: boxes.collect(),
                 color: Color::Blue,
             }],

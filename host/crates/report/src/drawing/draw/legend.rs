@@ -2,20 +2,20 @@
 
 use plotters::prelude::*;
 
-use super::{Frame, Painter};
-use crate::drawing::canvas::{Anchor, Point};
+use super::painter::{Painter, PlotFrame};
+use crate::drawing::canvas::{Point, TextAnchor};
+use crate::drawing::elements::{Chart, Marker, PlotElement};
 use crate::drawing::palette::INK;
-use crate::drawing::{Chart, Element, Marker};
 use crate::error::ReportError;
 
 impl<B: DrawingBackend> Painter<'_, '_, B> {
     /// Arranges names in as many rows as they need, with the position of each.
     pub(super) fn legend_rows<'e>(
         &self,
-        entries: &[&'e Element],
-        frame: &Frame,
-    ) -> Vec<Vec<(f64, &'e Element)>> {
-        let mut rows: Vec<Vec<(f64, &Element)>> = Vec::new();
+        entries: &[&'e PlotElement],
+        frame: &PlotFrame,
+    ) -> Vec<Vec<(f64, &'e PlotElement)>> {
+        let mut rows: Vec<Vec<(f64, &PlotElement)>> = Vec::new();
         let mut x = f64::INFINITY;
         for entry in entries {
             let width = SWATCH + 6.0 + self.canvas.width_of(name_of(entry), self.style.tick) + 22.0;
@@ -32,39 +32,42 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
     }
 
     /// Draws the rows, starting at `top`.
-    pub(super) fn legend(&self, rows: &[Vec<(f64, &Element)>], top: f64) -> Result<(), ReportError> {
+    pub(super) fn legend(&self, rows: &[Vec<(f64, &PlotElement)>], top: f64) -> Result<(), ReportError> {
         let size = self.style.tick;
         for (number, row) in rows.iter().enumerate() {
             let y = top + size * (0.6 + 1.35 * number as f64);
             for (x, mark) in row {
                 self.swatch(mark, (*x, y))?;
                 let at = (x + SWATCH + 6.0, y);
-                self.canvas.text(name_of(mark), at, size, Anchor::Left, &INK)?;
+                self.canvas
+                    .text(name_of(mark), at, size, TextAnchor::Left, &INK)?;
             }
         }
         Ok(())
     }
 
-    fn swatch(&self, mark: &Element, (x, y): Point) -> Result<(), ReportError> {
+    fn swatch(&self, mark: &PlotElement, (x, y): Point) -> Result<(), ReportError> {
         let ends = [(x, y), (x + SWATCH, y)];
         let middle = (x + SWATCH / 2.0, y);
         let line = self.style.line;
         match mark {
-            Element::Line { color, dash, .. } => match dash.lengths() {
+            PlotElement::Line { color, dash, .. } => match dash.lengths() {
                 None => self.canvas.line(&ends, color.rgb().into(), line),
                 Some(lengths) => self.canvas.dashed(&ends, lengths, color.rgb().into(), line),
             },
-            Element::Dots { color, marker, .. } => match marker {
+            PlotElement::Dots { color, marker, .. } => match marker {
                 Marker::Dot | Marker::Disc => self.canvas.disc(middle, line * 1.8, color.rgb().into()),
                 Marker::Cross => self.cross(middle, *color),
             },
-            Element::Bars { color, .. } | Element::Spans { color, .. } | Element::Boxes { color, .. } => {
+            PlotElement::Bars { color, .. }
+            | PlotElement::Spans { color, .. }
+            | PlotElement::Boxes { color, .. } => {
                 let half = self.style.tick * 0.32;
                 let from = (x + 4.0, y - half);
                 self.canvas
                     .rectangle(from, (x + SWATCH - 2.0, y + half), color.rgb().into())
             }
-            Element::Texts { .. } | Element::Band { .. } => Ok(()),
+            PlotElement::Texts { .. } | PlotElement::Band { .. } => Ok(()),
         }
     }
 }
@@ -72,18 +75,18 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
 /// Width of the sample before a name in the legend.
 const SWATCH: f64 = 26.0;
 
-fn name_of(mark: &Element) -> &str {
+fn name_of(mark: &PlotElement) -> &str {
     match mark {
-        Element::Line { name, .. }
-        | Element::Dots { name, .. }
-        | Element::Bars { name, .. }
-        | Element::Spans { name, .. } => name,
-        Element::Boxes { .. } | Element::Texts { .. } | Element::Band { .. } => "",
+        PlotElement::Line { name, .. }
+        | PlotElement::Dots { name, .. }
+        | PlotElement::Bars { name, .. }
+        | PlotElement::Spans { name, .. } => name,
+        PlotElement::Boxes { .. } | PlotElement::Texts { .. } | PlotElement::Band { .. } => "",
     }
 }
 
 /// Returns the elements of the legend: the named ones, if there are several.
-pub(super) fn of(chart: &Chart) -> Vec<&Element> {
+pub(super) fn of(chart: &Chart) -> Vec<&PlotElement> {
     let named: Vec<_> = chart
         .marks
         .iter()

@@ -2,18 +2,18 @@
 
 use plotters::prelude::{Color as _, *};
 
-use super::{Frame, Painter, finite};
-use crate::drawing::canvas::{Anchor, Point};
+use super::painter::{Painter, PlotFrame, finite};
+use crate::drawing::canvas::{Point, TextAnchor};
+use crate::drawing::elements::{AreaFill, BoxShape, Dash, LineShape, Marker, PlotElement};
 use crate::drawing::palette::Color;
 use crate::drawing::palette::INK;
-use crate::drawing::{BoxShape, Dash, Element, Fill, Marker, Shape};
 use crate::error::ReportError;
 
 impl<B: DrawingBackend> Painter<'_, '_, B> {
     /// Draws an element between the axes.
-    pub(super) fn mark(&self, mark: &Element, frame: &Frame) -> Result<(), ReportError> {
+    pub(super) fn mark(&self, mark: &PlotElement, frame: &PlotFrame) -> Result<(), ReportError> {
         match mark {
-            Element::Line {
+            PlotElement::Line {
                 points,
                 color,
                 dash,
@@ -21,13 +21,13 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
                 fill,
                 ..
             } => self.line(&finite(points), *color, (*dash, *shape, *fill), frame),
-            Element::Dots {
+            PlotElement::Dots {
                 points,
                 color,
                 marker,
                 ..
             } => self.dots(&finite(points), *color, *marker, frame),
-            Element::Bars { points, color, .. } => finite(points).windows(2).try_for_each(|pair| {
+            PlotElement::Bars { points, color, .. } => finite(points).windows(2).try_for_each(|pair| {
                 let [(from, height), (to, _)] = [pair[0], pair[1]];
                 let corner = self.place((to, self.prepared.y.low().max(0.0)), frame);
                 let place = self.place((from, height), frame);
@@ -36,7 +36,7 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
                 }
                 self.canvas.rectangle(place, corner, color.rgb().mix(0.75))
             }),
-            Element::Spans {
+            PlotElement::Spans {
                 spans, color, height, ..
             } => {
                 let lane = self.place((0.0, 0.0), frame).1 - self.place((0.0, 1.0), frame).1;
@@ -47,7 +47,7 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
                         .rectangle((from.0, from.1 - half), (to.0, to.1 + half), color.rgb().into())
                 })
             }
-            Element::Boxes { boxes, color } => {
+            PlotElement::Boxes { boxes, color } => {
                 let room = frame.width() / boxes.len().max(1) as f64;
                 let half = (room * 0.3).min(60.0);
                 boxes
@@ -63,7 +63,7 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
                         self.box_with_whiskers(*at, shape, half * 0.25, *color, frame)
                     })
             }
-            Element::Band { stretches, color } => {
+            PlotElement::Band { stretches, color } => {
                 let finite = stretches
                     .iter()
                     .filter(|(at, low, high)| (at + low + high).is_finite());
@@ -75,18 +75,18 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
                 }
                 self.canvas.polygon(&around, color.rgb().mix(0.25))
             }
-            Element::Texts { words } => words
+            PlotElement::Texts { words } => words
                 .iter()
                 .filter(|((x, y), _)| x.is_finite() && y.is_finite())
                 .try_for_each(|(at, word)| self.word(*at, word, frame)),
         }
     }
 
-    fn word(&self, at: Point, word: &str, frame: &Frame) -> Result<(), ReportError> {
+    fn word(&self, at: Point, word: &str, frame: &PlotFrame) -> Result<(), ReportError> {
         let size = self.style.tick;
         let (x, y) = self.place(at, frame);
         let fits = x + 10.0 + self.canvas.width_of(word, size) < frame.right + self.style.margin;
-        let anchor = if fits { Anchor::Left } else { Anchor::Right };
+        let anchor = if fits { TextAnchor::Left } else { TextAnchor::Right };
         let aside = if fits { 10.0 } else { -10.0 };
         let below = (y + size * 0.75).min(frame.bottom - size * 0.5);
         self.canvas.text(word, (x + aside, below), size, anchor, &INK)
@@ -96,13 +96,13 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
         &self,
         points: &[Point],
         color: Color,
-        (dash, shape, fill): (Dash, Shape, Fill),
-        frame: &Frame,
+        (dash, shape, fill): (Dash, LineShape, AreaFill),
+        frame: &PlotFrame,
     ) -> Result<(), ReportError> {
         let mut way: Vec<Point> = Vec::with_capacity(2 * points.len());
         for point in points {
             let place = self.place(*point, frame);
-            if shape == Shape::Steps
+            if shape == LineShape::Steps
                 && let Some(before) = way.last().copied()
             {
                 extend_path(&mut way, (place.0, before.1));
@@ -110,7 +110,7 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
             extend_path(&mut way, place);
         }
         let rgba: RGBAColor = color.rgb().into();
-        if fill == Fill::Below
+        if fill == AreaFill::Below
             && let (Some(first), Some(last)) = (way.first(), way.last())
         {
             let mut area = way.clone();
@@ -126,7 +126,13 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
         }
     }
 
-    fn dots(&self, points: &[Point], color: Color, marker: Marker, frame: &Frame) -> Result<(), ReportError> {
+    fn dots(
+        &self,
+        points: &[Point],
+        color: Color,
+        marker: Marker,
+        frame: &PlotFrame,
+    ) -> Result<(), ReportError> {
         let line = self.style.line;
         points.iter().try_for_each(|point| {
             let (x, y) = self.place(*point, frame);
@@ -153,7 +159,7 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
         density: &[(f64, f64)],
         half: f64,
         color: Color,
-        frame: &Frame,
+        frame: &PlotFrame,
     ) -> Result<(), ReportError> {
         let side = |sign: f64| {
             density.iter().map(move |(height, width)| {
@@ -177,7 +183,7 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
         shape: &BoxShape,
         half: f64,
         color: Color,
-        frame: &Frame,
+        frame: &PlotFrame,
     ) -> Result<(), ReportError> {
         let place = |height: f64| self.place((at, height), frame);
         let [low, lower, middle, upper, high] = shape.heights.map(place);

@@ -2,71 +2,19 @@
 
 mod legend;
 mod marks;
+mod painter;
 
 use plotters::prelude::*;
 
-use super::axis::Fitted;
-use super::canvas::{Anchor, Canvas, Point};
+use super::canvas::{Canvas, Point, TextAnchor};
+use super::elements::{Chart, Drawing};
 use super::palette::{FAINT, GRID, INK, LINE, SOFT};
-use super::{Chart, Drawing, Element};
 use crate::error::ReportError;
-
-/// Size of a single drawing in pixels.
-pub(super) const SIZE: (u32, u32) = (800, 500);
-/// Size of a drawing in a grid.
-pub(super) const SMALL_SIZE: (u32, u32) = (480, 300);
-
-/// Sizes in pixels.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Style {
-    size: (u32, u32),
-    title: f64,
-    label: f64,
-    tick: f64,
-    line: f64,
-    margin: f64,
-}
-
-impl Style {
-    pub(super) const LARGE: Style = Style {
-        size: SIZE,
-        title: 27.0,
-        label: 20.0,
-        tick: 18.0,
-        line: 2.5,
-        margin: 18.0,
-    };
-    pub(super) const SMALL: Style = Style {
-        size: SMALL_SIZE,
-        title: 18.0,
-        label: 14.0,
-        tick: 13.0,
-        line: 2.0,
-        margin: 12.0,
-    };
-}
+use painter::{Painter, PlotFrame, PreparedDrawing};
+pub(super) use painter::{SIZE, SMALL_SIZE, Style};
 
 /// Minimum size of the names of lanes, as a share of the size of tick labels.
 const SMALLEST_NAME: f64 = 0.7;
-
-/// A rectangle of the drawing.
-#[derive(Clone, Copy, Debug)]
-struct Frame {
-    left: f64,
-    top: f64,
-    right: f64,
-    bottom: f64,
-}
-
-impl Frame {
-    fn height(&self) -> f64 {
-        self.bottom - self.top
-    }
-
-    fn width(&self) -> f64 {
-        self.right - self.left
-    }
-}
 
 /// Draws at the canvas's origin.
 pub(super) fn drawing<B: DrawingBackend>(
@@ -75,7 +23,7 @@ pub(super) fn drawing<B: DrawingBackend>(
     style: Style,
 ) -> Result<(), ReportError> {
     let (width, height) = (f64::from(style.size.0), f64::from(style.size.1));
-    let mut frame = Frame {
+    let mut frame = PlotFrame {
         left: style.margin,
         top: style.margin,
         right: width - style.margin,
@@ -88,7 +36,7 @@ pub(super) fn drawing<B: DrawingBackend>(
         let text = canvas.cut(text, size, frame.width());
         let middle = frame.top + size * 0.5;
         frame.top += size * 1.25;
-        canvas.text(&text, (frame.left, middle), size, Anchor::Left, color)
+        canvas.text(&text, (frame.left, middle), size, TextAnchor::Left, color)
     };
     headline(&drawing.title, style.title, &INK)?;
     headline(&drawing.subtitle, style.tick, &SOFT)?;
@@ -101,7 +49,7 @@ pub(super) fn drawing<B: DrawingBackend>(
     let fitted: Vec<_> = drawing
         .charts
         .iter()
-        .map(|chart| Prepared::of(chart, room))
+        .map(|chart| PreparedDrawing::of(chart, room))
         .collect();
     let numbers = fitted
         .iter()
@@ -111,7 +59,7 @@ pub(super) fn drawing<B: DrawingBackend>(
         .fold(0.0, f64::max);
     let numbers = numbers.min(frame.width() * 0.3);
     for (place, (chart, prepared)) in drawing.charts.iter().zip(&fitted).enumerate() {
-        let part = Frame {
+        let part = PlotFrame {
             top: frame.top + each * place as f64,
             bottom: frame.top + each * (place as f64 + 1.0),
             ..frame
@@ -125,73 +73,18 @@ pub(super) fn drawing<B: DrawingBackend>(
             .paint(chart, part, numbers)?,
             None => {
                 let middle = ((part.left + part.right) / 2.0, (part.top + part.bottom) / 2.0);
-                canvas.text(&chart.empty, middle, style.label, Anchor::Middle, &SOFT)?;
+                canvas.text(&chart.empty, middle, style.label, TextAnchor::Middle, &SOFT)?;
             }
         }
     }
     Ok(())
 }
 
-/// A chart with fitted axes.
-struct Prepared {
-    x: Fitted,
-    y: Fitted,
-}
-
-impl Prepared {
-    /// Returns `None` if there is nothing to draw. The tuple is the number of tick labels that fit
-    /// along either axis.
-    fn of(chart: &Chart, (across, up): (f64, f64)) -> Option<Self> {
-        let points: Vec<Point> = chart.marks.iter().flat_map(reach).collect();
-        Some(Prepared {
-            x: Fitted::new(&chart.x, points.iter().map(|point| point.0), across)?,
-            y: Fitted::new(&chart.y, points.iter().map(|point| point.1), up)?,
-        })
-    }
-}
-
-/// Returns the points that the axes must include for an element.
-fn reach(mark: &Element) -> Vec<Point> {
-    let points: Vec<Point> = match mark {
-        Element::Line { points, .. } | Element::Dots { points, .. } | Element::Bars { points, .. } => {
-            points.clone()
-        }
-        Element::Spans { spans, .. } => spans
-            .iter()
-            .flat_map(|(from, to, lane)| [(*from, *lane), (*to, *lane)])
-            .collect(),
-        Element::Boxes { boxes, .. } => boxes
-            .iter()
-            .flat_map(|(at, shape)| {
-                let heights = shape.heights.iter().chain(&shape.outliers);
-                heights.map(move |height| (*at, *height))
-            })
-            .collect(),
-        Element::Band { stretches, .. } => stretches
-            .iter()
-            .flat_map(|(at, low, high)| [(*at, *low), (*at, *high)])
-            .collect(),
-        Element::Texts { .. } => Vec::new(),
-    };
-    finite(&points)
-}
-
-fn finite(points: &[Point]) -> Vec<Point> {
-    let finite = points.iter().filter(|(x, y)| x.is_finite() && y.is_finite());
-    finite.copied().collect()
-}
-
-struct Painter<'a, 'b, B: DrawingBackend> {
-    canvas: &'a Canvas<'b, B>,
-    style: Style,
-    prepared: &'a Prepared,
-}
-
 impl<B: DrawingBackend> Painter<'_, '_, B> {
-    fn paint(&self, chart: &Chart, part: Frame, numbers: f64) -> Result<(), ReportError> {
+    fn paint(&self, chart: &Chart, part: PlotFrame, numbers: f64) -> Result<(), ReportError> {
         let style = self.style;
         let legend = legend::of(chart);
-        let mut frame = Frame {
+        let mut frame = PlotFrame {
             left: part.left + style.label * 1.2 + numbers + 10.0,
             top: part.top + style.tick * 0.6,
             right: part.right - style.margin * 0.4,
@@ -214,18 +107,18 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
         let label = self.canvas.cut(&self.prepared.x.label, style.label, part.width());
         let middle = ((frame.left + frame.right) / 2.0, below);
         self.canvas
-            .text(&label, middle, style.label, Anchor::Middle, &SOFT)
+            .text(&label, middle, style.label, TextAnchor::Middle, &SOFT)
     }
 
-    fn place(&self, (x, y): Point, frame: &Frame) -> Point {
+    fn place(&self, (x, y): Point, frame: &PlotFrame) -> Point {
         (
             frame.left + frame.width() * self.prepared.x.place(x),
             frame.bottom - frame.height() * self.prepared.y.place(y),
         )
     }
 
-    fn grid(&self, chart: &Chart, frame: &Frame) -> Result<(), ReportError> {
-        let Prepared { x, y } = self.prepared;
+    fn grid(&self, chart: &Chart, frame: &PlotFrame) -> Result<(), ReportError> {
+        let PreparedDrawing { x, y } = self.prepared;
         let upright = |value: f64, color: RGBColor| {
             let at = frame.left + frame.width() * x.place(value);
             self.canvas.hairline((at, frame.top), (at, frame.bottom), &color)
@@ -247,8 +140,8 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
     }
 
     /// Draws axes and their labels, without overlapping ones.
-    fn axes(&self, chart: &Chart, frame: &Frame) -> Result<(), ReportError> {
-        let Prepared { x, y } = self.prepared;
+    fn axes(&self, chart: &Chart, frame: &PlotFrame) -> Result<(), ReportError> {
+        let PreparedDrawing { x, y } = self.prepared;
         let (canvas, size) = (self.canvas, self.style.tick);
         let corner = (frame.left, frame.bottom);
         canvas.hairline((frame.left, frame.top), corner, &LINE)?;
@@ -267,7 +160,7 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
             free_from = middle + width / 2.0 + size * 0.5;
             canvas.hairline((at, frame.bottom), (at, frame.bottom + 5.0), &LINE)?;
             let below = (middle, frame.bottom + 6.0 + size * 0.55);
-            canvas.text(&label, below, size, Anchor::Middle, &SOFT)?;
+            canvas.text(&label, below, size, TextAnchor::Middle, &SOFT)?;
         }
         // Names of low lanes are shrunk a little before some of them are omitted.
         let size = match chart.y.names.len() {
@@ -284,7 +177,7 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
             free_to = at - size * 0.5;
             let label = canvas.cut(label, size, widest.min(f64::from(self.style.size.0) * 0.3));
             canvas.hairline((frame.left - 5.0, at), (frame.left, at), &LINE)?;
-            canvas.text(&label, (frame.left - 8.0, at), size, Anchor::Right, &SOFT)?;
+            canvas.text(&label, (frame.left - 8.0, at), size, TextAnchor::Right, &SOFT)?;
         }
         Ok(())
     }
