@@ -1,7 +1,7 @@
 // The top of the page: the verdict with its reasons, key values, objectives.
 
 const VERDICTS = {
-  valid: ['Valid', '●', 'The client's contribution to the results is small.'],
+  valid: ['Valid', '●', 'The contribution of the client to the results is small.'],
   degraded: ['Degraded', '▲', 'The client contributed to the results, or its contribution is unknown. Interpret the results with care.'],
   invalid: ['Invalid', '■', 'The results describe the client rather than the server.'],
 };
@@ -146,7 +146,7 @@ function showFigures(page) {
   });
   const columns = [{ label: 'Metric' }, { label: '' }, { label: '' }, { label: 'Mean', right: true }, { label: 'P50', right: true }, { label: 'P90', right: true },
     { label: 'P95', right: true }, { label: 'P99', right: true }, { label: 'Max', right: true },
-    ...(bounded ? [{ label: 'Error', right: true, title: 'The client's error of a sample: P99 of the absolute error' }] : []), { label: 'n', right: true, title: 'Samples' }];
+    ...(bounded ? [{ label: 'Error', right: true, title: 'Error of the client in a sample: P99 of the absolute error' }] : []), { label: 'n', right: true, title: 'Samples' }];
   if (selecting) columns.push({ label: 'Selected n', right: true }, { label: 'P50', right: true }, { label: 'P99', right: true });
   const thin = shown.some((metric) => metric.summary.count < 100);
   show('figures', head, rows.length ? table('Metrics', columns, rows, { class: 'metrics', id: 'metrics-table' }) : null, more,
