@@ -191,7 +191,10 @@ fn drawings_are_well_formed_and_have_their_data_beside_them() {
 #[test]
 fn metrics_of_plugins_are_drawn_and_told_as_all_others() {
     for end in ["csv", "png", "svg"] {
-        assert!(run().join(format!("metrics/mine.{end}")).exists(), "{end}");
+        assert!(
+            run().join(format!("metrics/plugins/mine.{end}")).exists(),
+            "{end}"
+        );
     }
     let summary = crate::results::json(run(), "metrics/summary_stats.json");
     assert_eq!(summary["mine (Count)"], 120);

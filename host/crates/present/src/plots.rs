@@ -81,10 +81,6 @@ pub(crate) fn others(folder: &RunFolder, results: &RunAnalysis, tried: Tried<'_>
     }
 }
 
-fn seconds(at: Nanos) -> f64 {
-    at as f64 / 1e9
-}
-
 fn level(name: &str, points: &[CurvePoint]) -> Level {
     Level {
         name: name.to_owned(),
