@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use veeksha_events::Event;
-use veeksha_model::MetricDefinition;
+use veeksha_model::{MetricDefinition, shortened};
 use veeksha_record::Record;
 use veeksha_scenario::{Document, Generator, LuaGuarantees, LuaKind, Node, Value};
 
@@ -61,7 +61,7 @@ impl RecordedRun {
                 None => "the record is incomplete: only its readable part is evaluated".to_owned(),
             });
         }
-        notes.extend(info.damaged.iter().cloned());
+        notes.extend(shortened(info.damaged.clone()));
         let is_another = |digest: &String| *digest != digest_of_config(&findings.config);
         if !findings.config.is_empty() && info.config.as_ref().is_some_and(is_another) {
             findings.about_scenario.insert(
@@ -130,9 +130,9 @@ impl RecordedRun {
         });
         self.request_seen = request_seen;
         let _whole = read.map_err(Failure::internal)?;
-        for damaged in &self.record.info().damaged {
-            if !self.notes.contains(damaged) {
-                self.notes.push(damaged.clone());
+        for damaged in shortened(self.record.info().damaged.clone()) {
+            if !self.notes.contains(&damaged) {
+                self.notes.push(damaged);
             }
         }
         Ok(())

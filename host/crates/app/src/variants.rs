@@ -1,5 +1,6 @@
 //! Scenarios of one file: their differences, and their errors.
 
+use veeksha_model::shortened;
 use veeksha_scenario::Setting;
 
 use crate::failure::Failure;
@@ -104,7 +105,7 @@ fn together(errors: Vec<(Failure, Vec<String>)>, count: usize) -> Failure {
     }
     Failure {
         hint,
-        ..Failure::new(code, texts.join("\n"))
+        ..Failure::new(code, shortened(texts).join("\n"))
     }
 }
 
@@ -179,5 +180,17 @@ mod tests {
             loaded: Err::<u64, _>(Failure::usage("no").hinted("yes")),
         };
         assert_eq!(error_of(vec![alone]), "error: no\nhint: yes");
+    }
+
+    #[test]
+    fn lists_at_most_twenty_errors() {
+        let messages: Vec<String> = (0..25).map(|seed| format!("no {seed}")).collect();
+        let all = messages
+            .iter()
+            .zip(0..)
+            .map(|(message, seed)| variant(seed, Err(message)));
+        let error = error_of(all.collect());
+        assert!(error.contains("no 19\n") && !error.contains("no 20"), "{error}");
+        assert!(error.ends_with("\nand 5 more"), "{error}");
     }
 }

@@ -18,6 +18,7 @@ mod redact;
 mod replay;
 mod response;
 mod session;
+mod shortened;
 
 pub use csv_cell::csv_cell;
 pub use graph::{GraphError, check_session};
@@ -33,3 +34,4 @@ pub use response::{
     AnswerPart, Chunk, ChunkKind, ErrorClass, FailureReason, Framing, Response, StampSource, ToolCall, Usage,
 };
 pub use session::{Label, MediaKind, Message, OutputSpec, Request, Role, Segment, Session};
+pub use shortened::shortened;

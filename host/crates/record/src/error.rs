@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use parquet::errors::ParquetError;
 use thiserror::Error;
-use veeksha_model::printable;
+use veeksha_model::{printable, shortened};
 
 /// The reason for which a record could not be written or read.
 #[derive(Debug, Error)]
@@ -78,7 +78,7 @@ pub enum RecordError {
         program: String,
     },
     /// There are files, and none can be read.
-    #[error("nothing of the record in {} can be read: {}", display(run), reasons.join("; "))]
+    #[error("nothing of the record in {} can be read: {}", display(run), shortened(reasons.clone()).join("; "))]
     Unreadable {
         /// The run's folder.
         run: PathBuf,
