@@ -2,6 +2,7 @@
 
 use parquet::{
     column::reader::ColumnReaderImpl,
+    data_type::DataType,
     errors::{ParquetError, Result},
 };
 
@@ -17,6 +18,9 @@ pub(crate) trait Column: Sized {
 
     /// Replaces the batch by the next `rows` rows.
     fn fill(&mut self, rows: usize) -> Result<()>;
+
+    /// Checks that no row is left.
+    fn finish(&mut self) -> Result<()>;
 }
 
 /// A cell in every row.
@@ -67,9 +71,22 @@ impl<E: Element> List<E> {
     }
 }
 
+/// Checks that a reader has no row left.
+fn finish<T: DataType>(reader: &mut ColumnReaderImpl<T>) -> Result<()> {
+    let (mut definition, mut repetition, mut values) = (Vec::new(), Vec::new(), Vec::new());
+    let (read, ..) = reader.read_records(1, Some(&mut definition), Some(&mut repetition), &mut values)?;
+    if read == 0 {
+        Ok(())
+    } else {
+        Err(ParquetError::General(
+            "it has more rows than its row group".into(),
+        ))
+    }
+}
+
 /// The file claims more rows than it has.
 fn short(rows: usize, read: usize) -> ParquetError {
-    ParquetError::General(format!("{rows} more rows were promised, and {read} came"))
+    ParquetError::General(format!("expected {rows} more rows, found {read}"))
 }
 
 impl<E: Element> Column for Required<E> {
@@ -88,6 +105,10 @@ impl<E: Element> Column for Required<E> {
         } else {
             Err(short(rows, read))
         }
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        finish(&mut self.reader)
     }
 }
 
@@ -124,6 +145,10 @@ impl<E: Element> Column for Optional<E> {
         } else {
             Err(short(place as usize, values))
         }
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.reader.as_mut().map_or(Ok(()), finish)
     }
 }
 
@@ -171,5 +196,95 @@ impl<E: Element> Column for List<E> {
         } else {
             Err(short(end, values))
         }
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        finish(&mut self.reader)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use bytes::Bytes;
+    use parquet::{
+        basic::{Encoding, Repetition, Type as Physical},
+        column::page::{Page, PageMetadata, PageReader},
+        schema::types::{ColumnDescriptor, ColumnPath, Type},
+    };
+
+    use super::*;
+    use crate::element::Int;
+
+    /// One page with the numbers 0, 1, 2.
+    struct ThreeNumbers(Option<Page>);
+
+    impl Iterator for ThreeNumbers {
+        type Item = Result<Page>;
+
+        fn next(&mut self) -> Option<Self::Item> {
+            self.get_next_page().transpose()
+        }
+    }
+
+    impl PageReader for ThreeNumbers {
+        fn get_next_page(&mut self) -> Result<Option<Page>> {
+            Ok(self.0.take())
+        }
+
+        fn peek_next_page(&mut self) -> Result<Option<PageMetadata>> {
+            Ok(None)
+        }
+
+        fn skip_next_page(&mut self) -> Result<()> {
+            Ok(())
+        }
+
+        fn at_record_boundary(&mut self) -> Result<bool> {
+            Ok(true)
+        }
+    }
+
+    fn column() -> Required<Int> {
+        let numbers: Vec<u8> = (0..3_i64).flat_map(i64::to_le_bytes).collect();
+        let page = Page::DataPage {
+            buf: Bytes::from(numbers),
+            num_values: 3,
+            encoding: Encoding::PLAIN,
+            def_level_encoding: Encoding::RLE,
+            rep_level_encoding: Encoding::RLE,
+            statistics: None,
+        };
+        let builder = Type::primitive_type_builder("numbers", Physical::INT64);
+        let described = builder.with_repetition(Repetition::REQUIRED).build().unwrap();
+        let path = ColumnPath::from(vec!["numbers".to_owned()]);
+        let descriptor = Arc::new(ColumnDescriptor::new(Arc::new(described), 0, 0, path));
+        Required {
+            reader: ColumnReaderImpl::new(descriptor, Box::new(ThreeNumbers(Some(page)))),
+            values: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn all_rows_of_a_column_are_read() {
+        let mut column = column();
+        column.fill(3).unwrap();
+        assert_eq!([0, 1, 2].map(|row| *column.get(row)), [0, 1, 2]);
+        column.finish().unwrap();
+    }
+
+    #[test]
+    fn rejects_a_column_with_more_rows_than_its_group() {
+        let mut column = column();
+        column.fill(2).unwrap();
+        let error = column.finish().unwrap_err().to_string();
+        assert!(error.contains("more rows than its row group"), "{error}");
+    }
+
+    #[test]
+    fn rejects_a_column_with_fewer_rows_than_its_group() {
+        let error = column().fill(4).unwrap_err().to_string();
+        assert!(error.contains("expected 4 more rows, found 3"), "{error}");
     }
 }

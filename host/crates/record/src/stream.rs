@@ -276,6 +276,9 @@ impl<R: Rows> OpenGroup<R> {
         let rows = self.left.min(BATCH);
         self.rows.fill(rows)?;
         (self.left, self.batch, self.next) = (self.left - rows, rows, 0);
+        if self.left == 0 {
+            self.rows.finish()?;
+        }
         Ok(())
     }
 }

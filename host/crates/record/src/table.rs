@@ -91,6 +91,9 @@ pub(crate) trait Rows: Sized {
     /// Replaces the batch by the next `rows` rows.
     fn fill(&mut self, rows: usize) -> Result<()>;
 
+    /// Checks that no row is left.
+    fn finish(&mut self) -> Result<()>;
+
     /// A row's place in the run's sequence of events.
     fn position(&self, row: usize) -> u64;
 }
@@ -173,6 +176,16 @@ macro_rules! table {
                 $(
                     self.$field
                         .fill(rows)
+                        .map_err(|error| $crate::table::of_column(stringify!($field), error))?;
+                )*
+                Ok(())
+            }
+
+            fn finish(&mut self) -> parquet::errors::Result<()> {
+                use $crate::read::Column;
+                $(
+                    self.$field
+                        .finish()
                         .map_err(|error| $crate::table::of_column(stringify!($field), error))?;
                 )*
                 Ok(())

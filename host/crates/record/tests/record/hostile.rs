@@ -138,8 +138,14 @@ fn flipped_byte_never_makes_an_event() {
     }
 }
 
-/// The file with other columns and no rows; its metadata are right.
+/// Rewrites the file with other columns, without rows, and with valid metadata.
 fn with_columns(path: &Path, columns: Vec<TypePtr>) {
+    rewrite(path, columns, |_| String::new());
+}
+
+/// Rewrites the file with other columns and without rows. `checksums` converts the list of
+/// checksums; the other metadata are kept.
+fn rewrite(path: &Path, columns: Vec<TypePtr>, checksums: fn(String) -> String) {
     let metadata = ParquetMetaDataReader::new()
         .parse_and_finish(&File::open(path).unwrap())
         .unwrap();
@@ -151,15 +157,35 @@ fn with_columns(path: &Path, columns: Vec<TypePtr>) {
     let properties = Arc::new(WriterProperties::builder().build());
     let mut file = SerializedFileWriter::new(File::create(path).unwrap(), schema.into(), properties).unwrap();
     for pair in metadata.key_value_metadata().unwrap() {
-        let checksums = pair.key.ends_with("xxh3_of_row_groups");
-        let value = pair.value.clone().filter(|_| !checksums).unwrap_or_default();
+        let mut value = pair.value.clone().unwrap_or_default();
+        if pair.key.ends_with("xxh3_of_row_groups") {
+            value = checksums(value);
+        }
         file.append_key_value_metadata(KeyValue::new(pair.key.clone(), value));
     }
     file.close().unwrap();
 }
 
-/// But for `threshold`, which the first files of version 1 do not have (`tests/fixtures/version_1`
-/// is such a one).
+#[test]
+fn surplus_checksums_are_rejected() {
+    for name in TABLES {
+        let run = run();
+        let path = file(&run, name);
+        let metadata = ParquetMetaDataReader::new()
+            .parse_and_finish(&File::open(&path).unwrap())
+            .unwrap();
+        let columns = metadata.file_metadata().schema().get_fields().to_vec();
+        rewrite(&path, columns, |checksums| checksums);
+        let damaged = read(run.path()).unwrap().1.damaged.join("; ");
+        assert!(
+            damaged.contains("another number of row groups than of checksums"),
+            "{name}: {damaged}"
+        );
+    }
+}
+
+/// Except the last columns, which the first files of version 1 (`tests/fixtures/version_1` is one
+/// of them) do not have.
 #[test]
 fn every_column_must_be_there_and_of_its_type() {
     for name in TABLES {
@@ -187,7 +213,7 @@ fn every_column_must_be_there_and_of_its_type() {
             };
             let cell = Type::primitive_type_builder(columns[index].name(), other);
             strange[index] = cell.build().unwrap().into();
-            let may_be_absent = ["threshold", "output_exact"].contains(&columns[index].name());
+            let may_be_absent = ["threshold", "body_digest"].contains(&columns[index].name());
             let cases = [(without, may_be_absent), (strange, false)];
             for (columns, is_sound) in cases {
                 fs::write(&path, &bytes).unwrap();
