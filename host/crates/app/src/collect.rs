@@ -260,6 +260,7 @@ impl<P: RequestPlugins> Collector<P> {
         }
         let recorded = self.recording.finish();
         let lines = self.writer.finish().map_err(|error| error.to_string());
+        analysis.evaluation.end.unrecorded = recorded.is_err();
         Collected {
             analysis,
             written: lines.and(recorded),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use veeksha_model::Nanos;
 
-use crate::input::{CompareSide, MetricData, RunData, Trust, Validity};
+use crate::input::{CompareSide, MetricData, RunData, SentSoFar, Trust, Validity};
 use crate::options::Invalid;
 use crate::remark::{Remark, first_sessions};
 use crate::{caches, copies};
@@ -68,6 +68,9 @@ pub(crate) fn comparability(
                 }
             }
         }
+    }
+    if found.same_work {
+        found.remarks.extend(different_requests(reference, others()));
     }
     found.remarks.extend(copies::on_both_sides(baseline, candidate));
     for run in baseline.runs.iter().chain(&candidate.runs) {
@@ -232,6 +235,34 @@ fn same_work(one: &RunData, other: &RunData) -> WorkComparison {
     ))
 }
 
+/// Returns the remark on runs that sent other requests than `reference` although they did the same
+/// work.
+fn different_requests<'a>(reference: &RunData, others: impl Iterator<Item = &'a RunData>) -> Option<Remark> {
+    let differ: Vec<(&str, u64)> = others
+        .filter_map(|run| Some((run.label.as_str(), first_difference(reference, run)?)))
+        .collect();
+    Some(Remark::DifferentRequests {
+        reference: reference.label.clone(),
+        others: match differ.as_slice() {
+            [(only, _)] => (*only).to_owned(),
+            several => format!("{} other runs", several.len()),
+        },
+        sessions: differ.iter().map(|(_, sessions)| *sessions).min()?,
+    })
+}
+
+/// Returns the number of leading sessions in which two runs sent equally many requests with
+/// different bodies.
+fn first_difference(one: &RunData, other: &RunData) -> Option<u64> {
+    let (first, second) = (one.sent.as_ref()?, other.sent.as_ref()?);
+    first.iter().find_map(|sent| {
+        let is_different = |other: &&SentSoFar| {
+            (other.sessions, other.requests) == (sent.sessions, sent.requests) && other.digest != sent.digest
+        };
+        second.iter().find(is_different).map(|_| sent.sessions)
+    })
+}
+
 /// Returns the settings in which two sides differ, by name.
 pub(crate) fn settings(baseline: &CompareSide, candidate: &CompareSide) -> Vec<SettingDifference> {
     let (one, other) = (settings_of(baseline), settings_of(candidate));
@@ -275,6 +306,45 @@ mod tests {
                     .collect(),
             ),
             ..RunData::default()
+        }
+    }
+
+    fn with_sent(label: &str, sent: &[(u64, u64, &str)]) -> RunData {
+        let sent = sent.iter().map(|(sessions, requests, digest)| SentSoFar {
+            sessions: *sessions,
+            requests: *requests,
+            digest: (*digest).to_owned(),
+        });
+        RunData {
+            sent: Some(sent.collect()),
+            ..run(label, &[(1, "a"), (2, "b")])
+        }
+    }
+
+    #[test]
+    fn different_bodies_of_equally_many_requests_are_remarked() {
+        let one = with_sent("A", &[(1, 1, "a"), (2, 2, "b"), (4, 4, "c")]);
+        let other = with_sent("B", &[(1, 1, "a"), (2, 2, "x"), (4, 3, "y")]);
+        let remark = different_requests(&one, [&other].into_iter()).unwrap();
+        insta::assert_snapshot!(remark, @"A and B did the same work, but sent different requests within the first 2 sessions: tokenizer, salt, model name, parameters or the answers in conversations differ");
+        let several = different_requests(&one, [&other, &one, &other].into_iter())
+            .unwrap()
+            .to_string();
+        assert!(several.starts_with("A and 2 other runs"), "{several}");
+    }
+
+    #[test]
+    fn same_or_unknown_requests_are_not_remarked() {
+        let one = with_sent("A", &[(1, 1, "a"), (2, 2, "b")]);
+        let shorter = with_sent("B", &[(1, 1, "a"), (2, 1, "x")]);
+        let unknown = run("C", &[(1, "a"), (2, "b")]);
+        for other in [&one, &shorter, &unknown] {
+            assert_eq!(
+                different_requests(&one, [other].into_iter()),
+                None,
+                "{}",
+                other.label
+            );
         }
     }
 

@@ -27,6 +27,9 @@ pub struct RunData {
     /// Digests of the planned work: of the first `n` sessions, for several `n`, ascending. `None`
     /// if unknown.
     pub workload: Option<Vec<(u64, String)>>,
+    /// The requests that were sent in the first `n` sessions, for several `n`, ascending. `None` if
+    /// unknown.
+    pub sent: Option<Vec<SentSoFar>>,
     /// Flattened configuration: `("traffic.rate", "10")`.
     pub settings: Vec<(String, String)>,
     /// First intended instant of a request, and the end of the last answer.
@@ -77,6 +80,17 @@ impl fmt::Display for ScenarioLabel {
         let space = if texts.is_empty() { "" } else { " " };
         write!(f, "{space}(tags: {})", self.tags.join(", "))
     }
+}
+
+/// The requests that a run sent in its first sessions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SentSoFar {
+    /// The number of sessions.
+    pub sessions: u64,
+    /// The number of requests.
+    pub requests: u64,
+    /// Digest of the requests' bodies.
+    pub digest: String,
 }
 
 /// A certificate's verdict on a whole run or on one metric.

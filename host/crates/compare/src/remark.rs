@@ -42,6 +42,10 @@ const UNKNOWN_WORKLOAD: RemarkKind = kind(
     "unknown_workload",
     "a record without workload digest: the runs may have done different work",
 );
+const DIFFERENT_REQUESTS: RemarkKind = kind(
+    "different_requests",
+    "runs with the same workload sent other bodies: another tokenizer, salt, model name or parameter, or conversations with other answers",
+);
 const SAME_RUN: RemarkKind = kind("same_run", "a run, or a copy of it, is on both sides");
 const SAME_SAMPLES: RemarkKind = kind(
     "same_samples",
@@ -83,12 +87,13 @@ const JUDGED_VALUES: RemarkKind = kind(
 const CELLS: RemarkKind = kind("cells", "the number of compared cells of a sweep");
 
 /// Every kind, in the order in which remarks are printed.
-pub const REMARK_KINDS: [RemarkKind; 17] = [
+pub const REMARK_KINDS: [RemarkKind; 18] = [
     REDACTED,
     LOST_REQUESTS,
     LOADS,
     LONGER_WORKLOAD,
     UNKNOWN_WORKLOAD,
+    DIFFERENT_REQUESTS,
     SAME_RUN,
     SAME_SAMPLES,
     CERTIFICATE,
@@ -125,6 +130,15 @@ pub enum Remark {
     UnknownWorkload {
         /// The run.
         run: String,
+    },
+    /// Runs did the same work and sent different requests.
+    DifferentRequests {
+        /// The run that the others are compared with.
+        reference: String,
+        /// The run that differs, or the number of several ones.
+        others: String,
+        /// Number of leading sessions that contain a difference.
+        sessions: u64,
     },
     /// Locations of a run that is on both sides; the two differ for a copy.
     SameRun([String; 2]),
@@ -208,6 +222,7 @@ impl Remark {
             Remark::DifferentLoads(_) => LOADS,
             Remark::LongerWorkload { .. } => LONGER_WORKLOAD,
             Remark::UnknownWorkload { .. } => UNKNOWN_WORKLOAD,
+            Remark::DifferentRequests { .. } => DIFFERENT_REQUESTS,
             Remark::SameRun(_) => SAME_RUN,
             Remark::SameSamples(_) => SAME_SAMPLES,
             Remark::RunValidity { .. } | Remark::MetricValidity(_) => CERTIFICATE,
@@ -246,6 +261,16 @@ impl fmt::Display for Remark {
             Remark::UnknownWorkload { run } => write!(
                 f,
                 "cannot check that the runs did the same work: {run} has no workload digest"
+            ),
+            Remark::DifferentRequests {
+                reference,
+                others,
+                sessions,
+            } => write!(
+                f,
+                "{reference} and {others} did the same work, but sent different requests within the {}: tokenizer, salt, \
+                 model name, parameters or the answers in conversations differ",
+                first_sessions(*sessions)
             ),
             Remark::SameRun([one, other]) => {
                 if one == other {

@@ -326,6 +326,8 @@ request_fields! {
     labels, _, labels:
         "labels of the workload, as a list of pairs: `[[\"tier\", \"gold\"]]`; the key is absent without labels",
         |r| FieldValue::Labels(&r.record.labels);
+    _, body_digest, _: "XXH3 (64 bits) of the request's body; null if none was built, as in virtual time",
+        |r| r.record.body_digest.map_or(FieldValue::Absent, |digest| FieldValue::Name(format!("{digest:016x}")));
     _, label_names, _: "names of the labels", |r| FieldValue::Labels(&r.record.labels);
     _, label_values, _: "values of the labels", |r| FieldValue::Labels(&r.record.labels);
     _, _, status: "`ok`, `failed` or `cancelled`",

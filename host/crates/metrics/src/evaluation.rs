@@ -23,6 +23,7 @@ use crate::refused::RefusedSamples;
 use crate::run_metric::RunMetric;
 use crate::run_samples::RunSamples;
 use crate::schedule::Schedule;
+use crate::sent_requests::SentRequests;
 use crate::session_graph;
 use crate::slices::TimeSlices;
 use crate::slices::{Course, slices};
@@ -60,6 +61,9 @@ pub struct Evaluation {
     pub session_dispatch_rate: Option<f64>,
     /// The digest of the planned workload, if the record contains it.
     pub workload: Option<WorkloadDigest>,
+    /// The digest of the requests that were sent; `None` in virtual time, and for records without
+    /// digests of bodies.
+    pub sent: Option<SentRequests>,
     /// All samples, for further queries.
     pub samples: Arc<RunSamples>,
     /// The state of the record's end.
@@ -101,6 +105,9 @@ pub struct RunEnd {
     pub complete: bool,
     /// True if parts of the record could not be read. The lost part may contain any event.
     pub damaged: bool,
+    /// True if a part of the record could not be written. The results cover all events, and a
+    /// later evaluation of the record does not.
+    pub unrecorded: bool,
     /// True if the user interrupted the run.
     pub interrupted: bool,
     /// True if the record had requests of which none could be read: their outcome is unknown.
@@ -124,6 +131,7 @@ impl Evaluation {
             failed,
             workload_failures,
             planned,
+            sent,
             tokens,
             host,
             totals,
@@ -239,6 +247,7 @@ impl Evaluation {
             figures: samples.figures.clone(),
             samples: Arc::new(samples),
             workload: planned.digest(),
+            sent: sent.digest(),
             host,
             counts,
             throughput,

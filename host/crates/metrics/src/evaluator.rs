@@ -14,6 +14,7 @@ use crate::live::Live;
 use crate::live::LiveState;
 use crate::objectives::Judgements;
 use crate::requests::Requests;
+use crate::sent_requests::SentDigests;
 use crate::sessions::Sessions;
 use crate::setup::Setup;
 use crate::throughput::Totals;
@@ -38,6 +39,7 @@ pub struct Evaluator {
     /// Failures of workload plugins.
     pub(crate) workload_failures: Vec<WorkloadFailures>,
     pub(crate) planned: PlannedSessions,
+    pub(crate) sent: SentDigests,
     pub(crate) tokens: TokenBins,
     pub(crate) host: HostSamples,
     pub(crate) totals: Totals,
@@ -82,6 +84,7 @@ impl Evaluator {
             failed: Vec::new(),
             workload_failures: Vec::new(),
             planned: PlannedSessions::default(),
+            sent: SentDigests::default(),
             tokens: TokenBins::default(),
             host: HostSamples::default(),
             totals: Totals::default(),
@@ -207,6 +210,7 @@ impl Evaluator {
     fn on_record(&mut self, record: &RequestRecord) {
         self.saw(record.completed_at);
         self.open.on_finished(record.id);
+        self.sent.add(record);
         self.tokens.add(record);
         self.sessions.on_record(record);
         let row = self.requests.add(record);

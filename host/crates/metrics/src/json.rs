@@ -12,6 +12,7 @@ use crate::evaluation::Evaluation;
 use crate::groups::LabelGroups;
 use crate::host_figures::HostFigures;
 use crate::refused::RefusedSamples;
+use crate::sent_requests::SentRequests;
 use crate::sessions::SessionFigures;
 use crate::threads::ThreadFigures;
 use crate::workload::WorkloadDigest;
@@ -70,12 +71,14 @@ pub(crate) fn summary_stats(evaluation: &Evaluation) -> Value {
     );
     file.insert("itl_is_tbc".into(), evaluation.samples.itl_is_tbc().into());
     file.insert("workload".into(), workload(evaluation.workload.as_ref()));
+    file.insert("sent_requests".into(), sent_requests(evaluation.sent.as_ref()));
     file.insert("host".into(), host(&evaluation.host));
     if !evaluation.groups.is_empty() {
         let groups = evaluation.groups.iter().map(LabelGroups::json);
         file.insert("groups".into(), groups.collect());
     }
-    file.insert("record_complete".into(), evaluation.end.complete.into());
+    let end = &evaluation.end;
+    file.insert("record_complete".into(), (end.complete && !end.unrecorded).into());
     file.insert("interrupted".into(), evaluation.end.interrupted.into());
     Value::Object(file)
 }
@@ -85,6 +88,16 @@ fn workload(digest: Option<&WorkloadDigest>) -> Value {
         Value::Null,
         |digest| json!({ "sessions": digest.sessions, "digest": digest.digest, "prefixes": digest.prefixes }),
     )
+}
+
+fn sent_requests(sent: Option<&SentRequests>) -> Value {
+    sent.map_or(Value::Null, |sent| {
+        let prefixes = sent.prefixes.iter();
+        let prefixes: Vec<Value> = prefixes
+            .map(|prefix| json!([prefix.sessions, prefix.requests, prefix.digest]))
+            .collect();
+        json!({ "requests": sent.requests, "digest": sent.digest, "prefixes": prefixes })
+    })
 }
 
 fn add_request_counts(file: &mut Map<String, Value>, evaluation: &Evaluation) {

@@ -105,6 +105,8 @@ pub struct RequestRecord {
     /// Tokens of its prompt that an unbounded prefix cache would have known when it was dispatched;
     /// filled in by whoever keeps account of the prompts of the whole run.
     pub ideal_cached_tokens: Option<u32>,
+    /// XXH3 (64 bits) of the request's body; `None` if none was built, as in virtual time.
+    pub body_digest: Option<u64>,
     /// Labels of session and request.
     pub labels: Vec<Label>,
 }
@@ -159,6 +161,7 @@ impl RequestRecord {
             history_mode: HistoryMode::Live,
             recorded: None,
             ideal_cached_tokens: None,
+            body_digest: None,
             labels: Vec::new(),
         }
     }

@@ -95,6 +95,7 @@ impl Transport for AtOnce {
             status: None,
             chunk_texts: Vec::new(),
             chunk_tokens: Vec::new(),
+            body_digest: None,
             chunks: Vec::new(),
             result: Ok(Response::default()),
             codec_failure: None,

@@ -105,6 +105,7 @@ impl Transport for AtOnce {
             status: Some(200),
             chunk_texts: Vec::new(),
             chunk_tokens: Vec::new(),
+            body_digest: None,
             chunks: (0..64).map(chunk).collect(),
             result: Ok(response),
             codec_failure: None,

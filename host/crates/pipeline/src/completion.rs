@@ -219,6 +219,7 @@ fn record(
         connection,
         status: http_status,
         chunks,
+        body_digest,
         ..
     } = outcome;
     let (status, usage, output_tokens) = match &result {
@@ -280,6 +281,7 @@ fn record(
         history_mode: request.history_mode(),
         recorded: request.replay.as_ref().map(|replay| replay.recorded),
         ideal_cached_tokens: None,
+        body_digest,
     }
 }
 
@@ -445,6 +447,7 @@ mod tests {
             status: None,
             chunk_texts: Vec::new(),
             chunk_tokens: Vec::new(),
+            body_digest: Some(5),
             chunks: [1_008, 1_009]
                 .map(|at| Chunk {
                     lag: 0,

@@ -82,6 +82,8 @@ pub struct RequestOutcome {
     /// (vLLM's `stream_options.continuous_usage_stats`); empty unless every generated chunk came
     /// with a count.
     pub chunk_tokens: Vec<u32>,
+    /// XXH3 (64 bits) of the request's body; `None` if none was built.
+    pub body_digest: Option<u64>,
     /// The answer, or why there is none.
     pub result: Result<Response, FailureReason>,
     /// If the plugin that reads the answers failed on this one: how. `result` is then a failure of

@@ -154,6 +154,7 @@ fn first() -> RequestRecord {
             reasoning: None,
         }),
         ideal_cached_tokens: Some(64),
+        body_digest: None,
         labels: vec![("tier".into(), "gold".into())],
         ..RequestRecord::answered(RequestId {
             session: SessionId(0),

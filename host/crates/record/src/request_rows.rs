@@ -77,6 +77,7 @@ impl RequestColumns {
         self.label_values
             .push(labels.iter().map(|(_, value)| ByteArray::from(value.as_str())));
         self.push_chunks(record);
+        self.body_digest.push(record.body_digest.map(time));
     }
 
     fn push_tokens(&mut self, record: &RequestRecord) {
@@ -186,6 +187,7 @@ impl RequestRows {
         let mode = text("history_mode", self.history_mode.get(row))?;
         record.history_mode = history_mode(mode).ok_or_else(|| invalid_cell("history_mode", mode))?;
         record.recorded = self.recorded(row)?;
+        record.body_digest = moment(self.body_digest.get(row));
         self.read_labels(row, &mut record.labels)?;
         self.read_chunks(row, record)
     }

@@ -8,7 +8,7 @@ use crate::table::table;
 table! {
     /// `requests.parquet`: all data of each request that was sent. Names are those of
     /// `request_level_metrics.jsonl`; times are in nanoseconds and have the suffix `_ns`.
-    RequestColumns, RequestRows of RequestRecord, "requests", 1 later:
+    RequestColumns, RequestRows of RequestRecord, "requests", 2 later:
     position: Required<Int>, Delta;
     session_id: Required<Int>, Delta;
     node_id: Required<Int>, Delta;
@@ -76,6 +76,8 @@ table! {
     /// True if the requested output tokens are exact, false if they are an upper limit. The first
     /// files of version 1 do not have this column.
     output_exact: Optional<Flag>, Plain;
+    /// XXH3 (64 bits) of the request's body. The first files of version 1 do not have this column.
+    body_digest: Optional<Digest>, Plain;
 }
 
 table! {

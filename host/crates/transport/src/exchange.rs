@@ -10,7 +10,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
-use veeksha_endpoint::{Failure, request_body};
+use veeksha_endpoint::Failure;
 use veeksha_model::ErrorClass;
 
 use crate::client_thread::Thread;
@@ -29,7 +29,7 @@ pub(crate) async fn exchange(thread: &Rc<Thread>, flight: &Rc<RefCell<Flight>>) 
     let place = &route.places[usize::from(of.server)];
     let owner = Owner::of(route.connections, of.server, of.session);
     // Built before any connection is opened: a request that cannot be written fails without one.
-    let mut request = Some(written(thread, place, flight)?);
+    let mut request = Some(written(place, flight)?);
     let pooled = owner.and_then(|owner| thread.pool.borrow_mut().take(owner));
     if let Some(mut connection) = pooled {
         flight.borrow_mut().on_carried(true);
@@ -65,7 +65,7 @@ pub(crate) async fn exchange(thread: &Rc<Thread>, flight: &Rc<RefCell<Flight>>) 
     let bytes = match request {
         Some(bytes) => bytes,
         // Rare: the previous connection was dead.
-        None => written(thread, place, flight)?,
+        None => written(place, flight)?,
     };
     converse(thread, place, flight, &mut connection, bytes).await?;
     release(thread, owner, connection);
@@ -90,12 +90,12 @@ impl Requested {
 }
 
 /// Returns the head and the body of the request.
-fn written(thread: &Thread, place: &Place, flight: &RefCell<Flight>) -> Result<[Vec<u8>; 2], Failure> {
+fn written(place: &Place, flight: &RefCell<Flight>) -> Result<[Vec<u8>; 2], Failure> {
+    let body = flight.borrow_mut().build_body()?;
     let flight = flight.borrow();
     let Some(job) = flight.job() else {
         return Ok(Default::default());
     };
-    let body = request_body(&thread.route.target.api, &job.request, &job.history)?;
     let mut head = Vec::new();
     let id = job.id.to_string();
     let own = [(REQUEST_ID.as_str(), id.as_str())];

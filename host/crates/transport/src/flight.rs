@@ -4,11 +4,11 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use veeksha_endpoint::Failure;
-use veeksha_endpoint::ReadStamp;
+use veeksha_endpoint::{Failure, ReadStamp, request_body};
 use veeksha_http1::Head;
 use veeksha_model::{ErrorClass, Nanos, StampSource};
 use veeksha_ports::{ConnectionUse, Job, Timings};
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::connecting::Step;
 use crate::figures::ThreadFigures;
@@ -66,6 +66,8 @@ pub(crate) struct Flight {
     /// Set once a connection carries the request. Before that, `opening` holds the progress.
     carried: bool,
     opening: Rc<Opening>,
+    /// XXH3 of the request's body, once it is built.
+    body_digest: Option<u64>,
     sent_at: Option<Nanos>,
     /// Start of the newest write.
     writing_at: Option<Nanos>,
@@ -100,6 +102,7 @@ impl Flight {
             picked_up_at,
             carried: false,
             opening: Rc::new(opening),
+            body_digest: None,
             sent_at: None,
             writing_at: None,
             sending: None,
@@ -133,6 +136,16 @@ impl Flight {
     /// Returns the time at which the thread took the job.
     pub(crate) fn began_at(&self) -> Nanos {
         self.picked_up_at
+    }
+
+    /// Builds the body of the request, and records its digest. A flight that has landed has none.
+    pub(crate) fn build_body(&mut self) -> Result<Vec<u8>, Failure> {
+        let Some(job) = self.job() else {
+            return Ok(Vec::new());
+        };
+        let body = request_body(&self.route.target.api, &job.request, &job.history)?;
+        self.body_digest = Some(xxh3_64(&body));
+        Ok(body)
     }
 
     /// Records that a connection carries the request.
@@ -315,7 +328,7 @@ impl Flight {
         let connection = self.opening.used.get();
         let received = std::mem::take(&mut self.received);
         let content_type = self.content_type.take();
-        let (status, newest) = (self.status, self.newest);
+        let (status, newest, body_digest) = (self.status, self.newest, self.body_digest);
         ticket.deliver(|job| {
             Box::new(Landed {
                 job,
@@ -324,6 +337,7 @@ impl Flight {
                 timings,
                 connection,
                 phase,
+                body_digest,
                 status,
                 content_type,
                 received,

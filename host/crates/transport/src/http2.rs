@@ -17,7 +17,7 @@ use hyper::header::HOST;
 use hyper::{Method, Request, Response, Version};
 use hyper_util::rt::TokioIo;
 use tokio::sync::Notify;
-use veeksha_endpoint::{Failure, one_line, request_body};
+use veeksha_endpoint::{Failure, one_line};
 use veeksha_model::ErrorClass;
 
 use crate::client_thread::Thread;
@@ -142,7 +142,7 @@ pub(crate) async fn exchange(thread: &Rc<Thread>, flight: &Rc<RefCell<Flight>>) 
     let place = &route.places[usize::from(of.server)];
     let owner = Owner::of(route.connections, of.server, of.session);
     let group = owner.map(|owner| thread.http2.borrow_mut().group(owner));
-    let request = request(thread, place, flight)?;
+    let request = request(place, flight)?;
     let stream = match &group {
         Some(group) => shared(thread, place, flight, group).await?,
         None => Stream::on(&Box::pin(open(thread, place, flight)).await?),
@@ -269,12 +269,9 @@ where
     }
 }
 
-fn request(thread: &Thread, place: &Place, flight: &RefCell<Flight>) -> Result<Request<Bytes>, Failure> {
+fn request(place: &Place, flight: &RefCell<Flight>) -> Result<Request<Bytes>, Failure> {
+    let body = flight.borrow_mut().build_body()?;
     let flight = flight.borrow();
-    let body = match flight.job() {
-        Some(job) => request_body(&thread.route.target.api, &job.request, &job.history)?,
-        None => Vec::new(),
-    };
     let mut request = Request::new(Bytes::from(body));
     *request.method_mut() = Method::POST;
     *request.version_mut() = Version::HTTP_2;

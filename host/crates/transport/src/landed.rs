@@ -26,6 +26,7 @@ pub(crate) struct Landed {
     pub(crate) timings: Timings,
     pub(crate) connection: ConnectionUse,
     pub(crate) phase: Phase,
+    pub(crate) body_digest: Option<u64>,
     pub(crate) status: Option<u16>,
     pub(crate) content_type: Option<String>,
     pub(crate) received: Received,
@@ -89,6 +90,7 @@ impl PendingOutcome for Landed {
                 ..landed.timings
             },
             connection: landed.connection,
+            body_digest: landed.body_digest,
             status: landed.status,
             chunks: verdict.chunks,
             chunk_texts: verdict.chunk_texts,

@@ -104,6 +104,7 @@ impl Drop for Ticket {
             chunks: Vec::new(),
             chunk_texts: Vec::new(),
             chunk_tokens: Vec::new(),
+            body_digest: None,
             result: Err(reason),
             codec_failure: None,
         }));
@@ -189,6 +190,7 @@ mod tests {
                 chunks: Vec::new(),
                 chunk_texts: Vec::new(),
                 chunk_tokens: Vec::new(),
+                body_digest: None,
                 result: Ok(Default::default()),
                 codec_failure: None,
             })

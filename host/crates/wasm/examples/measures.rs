@@ -85,6 +85,7 @@ fn record(index: u64, chunks: u64) -> RequestRecord {
         }),
         template_tokens: 12,
         ideal_cached_tokens: Some(400),
+        body_digest: None,
         labels: vec![
             (
                 "tier".into(),

@@ -5,8 +5,8 @@ use std::path::Path;
 use serde_json::Value;
 use veeksha_certificate::{Certificate, Verdict, certify};
 use veeksha_compare::{
-    ClientError, MetricData, RequestShare, RequestedLoad, RunData, RunValueData, ScenarioLabel, TimedSamples,
-    Trust, Validity, ValueParts,
+    ClientError, MetricData, RequestShare, RequestedLoad, RunData, RunValueData, ScenarioLabel, SentSoFar,
+    TimedSamples, Trust, Validity, ValueParts,
 };
 use veeksha_metrics::{Certification, Evaluation, Evaluator, Metric, RunMetric};
 use veeksha_model::printable;
@@ -68,6 +68,16 @@ pub(super) fn read(path: &Path, wanted: &mut Wanted) -> Result<RunData, Failure>
             .workload
             .as_ref()
             .map(|workload| workload.prefixes.clone()),
+        sent: evaluation.sent.as_ref().map(|sent| {
+            let prefixes = sent.prefixes.iter();
+            prefixes
+                .map(|prefix| SentSoFar {
+                    sessions: prefix.sessions,
+                    requests: prefix.requests,
+                    digest: prefix.digest.clone(),
+                })
+                .collect()
+        }),
         settings: settings(&run.config),
         window: evaluation.curves.window,
         place: path.canonicalize().ok().map(|path| path.display().to_string()),

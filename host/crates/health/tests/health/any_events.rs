@@ -97,6 +97,7 @@ fn record() -> impl Strategy<Value = RequestRecord> {
                     history_mode: Default::default(),
                     recorded: None,
                     ideal_cached_tokens: None,
+                    body_digest: None,
                     labels: Vec::new(),
                 }
             },

@@ -80,6 +80,7 @@ fn request(node: u32) -> RequestRecord {
             output_tokens: Some(7),
         }),
         ideal_cached_tokens: Some(20),
+        body_digest: None,
         labels: vec![
             ("tier".to_owned(), "gold".to_owned()),
             ("turn".to_owned(), "2".to_owned()),

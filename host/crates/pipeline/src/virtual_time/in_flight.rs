@@ -72,5 +72,6 @@ pub(super) fn record_of(
         tls: None,
         retried: false,
         ideal_cached_tokens: None,
+        body_digest: None,
     }
 }

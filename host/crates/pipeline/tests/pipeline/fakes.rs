@@ -283,6 +283,7 @@ impl Echo {
             status: Some(200),
             chunk_texts: Vec::new(),
             chunk_tokens: Vec::new(),
+            body_digest: None,
             chunks: vec![Chunk {
                 lag: 0,
                 at,

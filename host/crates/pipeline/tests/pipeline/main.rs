@@ -1,7 +1,7 @@
 //! The shell with a workload and a transport made for the test: what goes in comes out once, and
 //! everything ends.
 
-#![expect(clippy::unwrap_used, reason = "a test says what is wrong by panicking")]
+#![expect(clippy::unwrap_used, reason = "a test reports a failure by panicking")]
 
 mod fakes;
 mod hooks;

@@ -92,6 +92,7 @@ fn end(clock: RunClock, job: Job, fails: Option<ErrorClass>) -> Box<dyn PendingO
         status: None,
         chunk_texts: Vec::new(),
         chunk_tokens: Vec::new(),
+        body_digest: None,
         chunks: Vec::new(),
         result,
         codec_failure: None,

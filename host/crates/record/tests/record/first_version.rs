@@ -96,6 +96,7 @@ fn answered() -> RequestRecord {
             output_tokens: Some(66),
         }),
         ideal_cached_tokens: Some(1_000),
+        body_digest: None,
         // The fixture lacks the column.
         output_exact: false,
         labels: vec![("tier".into(), "gold".into()), ("leer".into(), String::new())],
@@ -126,6 +127,7 @@ fn failed() -> RequestRecord {
         history_mode: HistoryMode::Fresh,
         recorded: None,
         ideal_cached_tokens: None,
+        body_digest: None,
         labels: Vec::new(),
         ..answered()
     }

@@ -177,6 +177,7 @@ pub(crate) fn request() -> impl Strategy<Value = RequestRecord> {
             template_tokens: tokens.0[4],
             target_output_tokens: tokens.1,
             ideal_cached_tokens: tokens.2,
+            body_digest: maybe_times[4].map(u64::reverse_bits),
             usage: tokens.3,
             output_tokens_from_usage: flags[0],
             output_exact: flags[1],

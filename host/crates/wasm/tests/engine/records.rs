@@ -90,6 +90,7 @@ pub(crate) fn full() -> RequestRecord {
             reasoning: Some(129),
         }),
         ideal_cached_tokens: Some(130),
+        body_digest: None,
         connection_reused: true,
         retried: true,
         server: 131,
