@@ -5,7 +5,7 @@ use crate::support::{assert_code, program, scenario, stderr, stdout, veeksha};
 
 /// Returns the output of `check` for a scenario, without the folder's name.
 #[track_caller]
-fn says(name: &str, text: &str, more: &[&str], code: i32) -> String {
+fn printed(name: &str, text: &str, more: &[&str], code: i32) -> String {
     let folder = tempfile::tempdir().expect("a folder");
     let file = scenario(folder.path(), name, text);
     let mut arguments = vec!["check", &file];
@@ -17,53 +17,53 @@ fn says(name: &str, text: &str, more: &[&str], code: i32) -> String {
 
 #[test]
 fn yaml_scenarios() {
-    insta::assert_snapshot!("unknown-key-at-the-root", says("s.yml", "sead: 1\n", &[], 2));
+    insta::assert_snapshot!("unknown-key-at-the-root", printed("s.yml", "sead: 1\n", &[], 2));
     let deep =
         "traffic_scheduler:\n  type: rate\n  interval_generator:\n    type: poisson\n    arival_rate: 5\n";
-    insta::assert_snapshot!("unknown-key-deep", says("s.yml", deep, &[], 2));
+    insta::assert_snapshot!("unknown-key-deep", printed("s.yml", deep, &[], 2));
     let component = "session_generator:\n  type: synthetic\n  channels:\n    - type: text\n      body_lenght_generator: { type: fixed }\n";
-    insta::assert_snapshot!("unknown-key-of-a-component", says("s.yml", component, &[], 2));
+    insta::assert_snapshot!("unknown-key-of-a-component", printed("s.yml", component, &[], 2));
     insta::assert_snapshot!(
         "unknown-type",
-        says("s.yml", "client: { type: openai_chat }\n", &[], 2)
+        printed("s.yml", "client: { type: openai_chat }\n", &[], 2)
     );
     insta::assert_snapshot!(
         "wrong-type",
-        says("s.yml", "runtime:\n  max_sessions: many\n", &[], 2)
+        printed("s.yml", "runtime:\n  max_sessions: many\n", &[], 2)
     );
     let impossible = "traffic_scheduler: { type: concurrent, target_concurrent_sessions: 0 }\n";
-    insta::assert_snapshot!("impossible-value", says("s.yml", impossible, &[], 2));
-    insta::assert_snapshot!("not-yaml", says("s.yml", "a: [1, 2\n", &[], 2));
+    insta::assert_snapshot!("impossible-value", printed("s.yml", impossible, &[], 2));
+    insta::assert_snapshot!("not-yaml", printed("s.yml", "a: [1, 2\n", &[], 2));
     insta::assert_snapshot!(
         "not-supported-yet",
-        says("s.yml", "session_generator: { type: lmeval }\n", &[], 2)
+        printed("s.yml", "session_generator: { type: lmeval }\n", &[], 2)
     );
     let several = "runtime: { max_sesions: 3 }\nclient: { modle: x }\nseed: -1\n";
-    insta::assert_snapshot!("several-problems", says("s.yml", several, &[], 2));
+    insta::assert_snapshot!("several-problems", printed("s.yml", several, &[], 2));
 }
 
 #[test]
 fn lua_scenarios() {
     insta::assert_snapshot!(
         "lua-syntax",
-        says("s.lua", "return {\n  seed = = 1,\n}\n", &[], 2)
+        printed("s.lua", "return {\n  seed = = 1,\n}\n", &[], 2)
     );
     insta::assert_snapshot!(
         "lua-runtime",
-        says("s.lua", "local x = nil\nreturn { seed = x.y }\n", &[], 2)
+        printed("s.lua", "local x = nil\nreturn { seed = x.y }\n", &[], 2)
     );
-    insta::assert_snapshot!("lua-not-a-table", says("s.lua", "return 7\n", &[], 2));
+    insta::assert_snapshot!("lua-not-a-table", printed("s.lua", "return 7\n", &[], 2));
     let key = "return {\n  runtime = {\n    max_sesions = 3,\n  },\n}\n";
-    insta::assert_snapshot!("lua-unknown-key", says("s.lua", key, &[], 2));
+    insta::assert_snapshot!("lua-unknown-key", printed("s.lua", key, &[], 2));
     insta::assert_snapshot!(
         "lua-outside",
-        says("s.lua", "return require('../secret')\n", &[], 2)
+        printed("s.lua", "return require('../secret')\n", &[], 2)
     );
 }
 
 #[test]
 fn an_endless_lua_scenario_is_stopped() {
-    let said = says(
+    let said = printed(
         "s.lua",
         "local n = 0\nwhile true do n = n + 1 end\nreturn {}\n",
         &[],
@@ -76,19 +76,19 @@ fn an_endless_lua_scenario_is_stopped() {
 fn overrides() {
     insta::assert_snapshot!(
         "set-without-value",
-        says("s.yml", "seed: 1\n", &["--set", "seed"], 2)
+        printed("s.yml", "seed: 1\n", &["--set", "seed"], 2)
     );
     insta::assert_snapshot!(
         "set-unknown-key",
-        says("s.yml", "seed: 1\n", &["--set", "runtime.max_sesions=1"], 2)
+        printed("s.yml", "seed: 1\n", &["--set", "runtime.max_sesions=1"], 2)
     );
     insta::assert_snapshot!(
         "flag-unknown-key",
-        says("s.yml", "seed: 1\n", &["--runtime.max_sesions", "1"], 2)
+        printed("s.yml", "seed: 1\n", &["--runtime.max_sesions", "1"], 2)
     );
     insta::assert_snapshot!(
         "flag-without-value",
-        says("s.yml", "seed: 1\n", &["--runtime.max_sessions"], 2)
+        printed("s.yml", "seed: 1\n", &["--runtime.max_sessions"], 2)
     );
     let folder = tempfile::tempdir().expect("a folder");
     let file = scenario(
@@ -126,8 +126,36 @@ fn files_and_commands() {
     insta::assert_snapshot!("no-profile", said);
 }
 
+/// The plan is printed nevertheless: `simulate` needs no target.
 #[test]
-fn what_is_no_file_is_refused_at_once() {
+fn check_without_target_prints_the_plan_and_exits_2() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let one = scenario(folder.path(), "one.yml", "runtime: { max_sessions: 3 }\n");
+    let sweep = scenario(
+        folder.path(),
+        "sweep.yml",
+        "seed: !expand [1, 2]\nruntime: { max_sessions: 3 }\n",
+    );
+    for (file, plan) in [(&one, "Sessions per second"), (&sweep, "run 2")] {
+        let output = veeksha(["check", file]);
+        assert_code(&output, 2);
+        assert!(stdout(&output).contains(plan), "{}", stdout(&output));
+        assert!(
+            stderr(&output).contains("client.api_base: the target is missing"),
+            "{}",
+            stderr(&output)
+        );
+        let with_target = veeksha(["check", file, "--client.api_base", "sim://fast"]);
+        assert_code(&with_target, 0);
+    }
+    let out = folder.path().join("out");
+    let run = veeksha(["run", &sweep, "--output_dir", out.to_str().expect("UTF-8")]);
+    assert_code(&run, 2);
+    assert!(!out.exists(), "no run of the sweep has started");
+}
+
+#[test]
+fn rejects_devices_at_once() {
     let output = veeksha(["check", "/dev/zero"]);
     assert_code(&output, 2);
     assert!(
@@ -135,7 +163,7 @@ fn what_is_no_file_is_refused_at_once() {
         "{}",
         stderr(&output)
     );
-    let said = says(
+    let said = printed(
         "s.yml",
         "session_generator: { type: wasm, path: /dev/zero }\n",
         &[],
@@ -148,7 +176,7 @@ fn what_is_no_file_is_refused_at_once() {
 }
 
 #[test]
-fn an_argument_that_is_not_text_is_named() {
+fn argument_that_is_not_utf_8_is_named() {
     use std::os::unix::ffi::OsStrExt;
     let argument = std::ffi::OsStr::from_bytes(b"--runtime.max_\xff");
     let output = veeksha([std::ffi::OsStr::new("check"), argument]);
@@ -157,7 +185,7 @@ fn an_argument_that_is_not_text_is_named() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn closed_pipe_is_not_an_error() {
     use std::process::Stdio;
     for command in [
         &["schema"][..],
@@ -178,9 +206,9 @@ fn a_reader_that_goes_away_is_no_error() {
 }
 
 #[test]
-fn a_key_is_never_repeated() {
+fn api_key_is_redacted_everywhere() {
     for key in ["\"SECRET", "{SECRET", "[SECRET", "*SECRET"] {
-        let said = says(
+        let said = printed(
             "s.yml",
             "client: { api_base: 'sim://fast', modle: x }\n",
             &["--client.api_key", key],
@@ -192,7 +220,7 @@ fn a_key_is_never_repeated() {
 
 /// A misspelled override of a key that the scenario sets refers to that key.
 #[test]
-fn the_nearest_name_may_be_a_key_that_is_there() {
+fn nearest_name_may_be_an_existing_key() {
     let output = veeksha(["check", "scenarios/quickstart.lua", "--runtime.max_sesions", "3"]);
     assert_code(&output, 2);
     assert!(

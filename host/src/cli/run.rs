@@ -1,6 +1,6 @@
 //! `veeksha-host run`.
 
-use veeksha_app::{CompatOptions, Failure, Loaded, RunOptions, plan};
+use veeksha_app::{CompatOptions, Failure, Loaded, RunOptions, plan, require_target};
 
 use crate::cli::args::RunArgs;
 use crate::cli::output::{self, Printed};
@@ -15,6 +15,9 @@ pub(super) fn run(
 ) -> Result<u8, Failure> {
     let compat = args.output.options()?;
     let scenarios = check::sound(scenarios(&args.drive.scenario, overrides)?, interrupts)?;
+    for scenario in &scenarios {
+        require_target(&scenario.loaded.scenario, &args.drive.scenario.scenario)?;
+    }
     let options = options(args, compat)?;
     sweep::each(scenarios, interrupts, args.drive.quiet, |loaded, printed| {
         one(loaded, args, &options, interrupts, printed)

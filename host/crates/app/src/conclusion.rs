@@ -13,6 +13,10 @@ use veeksha_report::RunFolder;
 
 use crate::failure::Failure;
 
+/// The system's text for EMFILE and, with another ending, ENFILE.
+const NO_DESCRIPTOR: &str = "Too many open files";
+const MORE_DESCRIPTORS: &str = "raise the limit on open files (`ulimit -n`), which connections use too";
+
 /// A run that has ended, before its files are written.
 pub(crate) struct FinishedRun {
     /// Results that were computed from its events.
@@ -79,10 +83,14 @@ pub(crate) fn conclude(folder: Option<&RunFolder>, run: FinishedRun, hint: &str)
     let files = folder.map_or(Ok(()), |folder| {
         write_files(folder, &results, &certificate, &accuracy, &page)
     });
-    let failure = written
-        .and(files)
-        .err()
-        .map(|error| Failure::internal(format!("the results are incomplete: {error}")).hinted(hint));
+    let failure = written.and(files).err().map(|error| {
+        let hint = if error.contains(NO_DESCRIPTOR) {
+            MORE_DESCRIPTORS
+        } else {
+            hint
+        };
+        Failure::internal(format!("the results are incomplete: {error}")).hinted(hint)
+    });
     let code = if interrupted {
         veeksha_exit::INTERRUPTED
     } else if !failures.is_empty() {

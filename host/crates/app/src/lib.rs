@@ -76,6 +76,7 @@ pub use plan::{CheckedScenario, RunPlan, SimulationPlan, check, plan, plan_simul
 pub use recorded_run::RecordedRun;
 pub use run::{RunOptions, run, simulate};
 pub use source::{Loaded, Source};
+pub use target::require_target;
 pub use variants::{Variant, collect_errors};
 pub use veeksha_pipeline::Control;
 pub use wiring::Wired;

@@ -123,13 +123,7 @@ fn servers(loaded: &Loaded, path: &Path) -> Result<(Vec<Server>, Option<SimServe
         return Ok((servers.collect(), None));
     }
     let Some(api_base) = &client.api_base else {
-        return Err(Failure::usage(format!(
-            "{}: client.api_base: the target is missing",
-            path.display()
-        ))
-        .hinted(
-            "set it, or OPENAI_API_BASE, to a URL such as http://localhost:8000/v1, or to sim://default",
-        ));
+        return Err(missing_target(path));
     };
     let (api_base, simulated) = match api_base.strip_prefix("sim://") {
         None => (api_base.clone(), None),
@@ -147,6 +141,27 @@ fn servers(loaded: &Loaded, path: &Path) -> Result<(Vec<Server>, Option<SimServe
         proxy: client.proxy.clone().filter(|_| simulated.is_none()),
     };
     Ok((vec![server], simulated))
+}
+
+/// Checks that a scenario states the target that a run needs; a simulation needs none. `path` is
+/// the file of the scenario, for the message.
+///
+/// # Errors
+/// If there is no target.
+pub fn require_target(scenario: &Scenario, path: &Path) -> Result<(), Failure> {
+    let client = &scenario.client;
+    if client.targets.is_empty() && client.api_base.is_none() {
+        return Err(missing_target(path));
+    }
+    Ok(())
+}
+
+fn missing_target(path: &Path) -> Failure {
+    Failure::usage(format!(
+        "{}: client.api_base: the target is missing",
+        path.display()
+    ))
+    .hinted("set it, or OPENAI_API_BASE, to a URL such as http://localhost:8000/v1, or to sim://default")
 }
 
 fn server_of(client: &Client, target: &TargetServer, loaded: &Loaded) -> Server {

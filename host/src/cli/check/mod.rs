@@ -14,7 +14,7 @@ use crate::cli::scenarios::scenarios;
 use crate::interrupt::Interrupts;
 use duration::RunDuration;
 use sections::row;
-use veeksha_app::{Failure, Loaded, Variant, collect_errors};
+use veeksha_app::{Failure, Loaded, Variant, collect_errors, require_target};
 use veeksha_present::terminal;
 
 /// Width of the table where the width of the terminal is unknown.
@@ -40,6 +40,10 @@ pub(super) fn check(args: &ScenarioArgs, overrides: &[(String, String)]) -> Resu
     let notes: BTreeSet<&String> = cells.iter().flat_map(|cell| &cell.loaded.notes).collect();
     for note in notes {
         terminal::err(format!("note: {note}"));
+    }
+    // Last, because the plan is useful without a target: `simulate` needs none.
+    for cell in &cells {
+        require_target(&cell.loaded.scenario, &args.scenario)?;
     }
     Ok(veeksha_exit::DONE)
 }
