@@ -1,5 +1,5 @@
 #!/bin/bash
-# Sets up the Rust toolchain that builds the project's components, in a folder of its own.
+# Sets up the Rust toolchain that builds the project's components, in a separate folder.
 #
 #   xtask/guest-toolchain.sh PREFIX     # about a minute, 150 MB to download, 1.5 GB unpacked
 #   xtask/guest-toolchain.sh --pin      # prints what is pinned
@@ -61,7 +61,7 @@ wrap rustc "$PREFIX/root/usr/bin/rustc"
 wrap wasm-ld "$PREFIX/root/usr/lib/llvm-22/bin/wasm-ld"
 
 # The standard library, as the rlibs that a target has in an ordinary toolchain. The bitcode is for the components'
-# link-time optimisation; the crates it needs lie beside it in the package; the paths are mapped so that PREFIX is not in
+# link-time optimisation; the crates it needs are in the same package; the paths are mapped so that PREFIX is not in
 # them.
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT

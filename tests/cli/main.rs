@@ -1,6 +1,6 @@
 //! The command line from outside: every help text and every message, as snapshots.
 
-#![expect(clippy::expect_used, reason = "a test says what is wrong by panicking")]
+#![expect(clippy::expect_used, reason = "a test printed what is wrong by panicking")]
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -89,10 +89,10 @@ fn metrics_of_plugins_are_explained_too() {
     let json: Value = serde_json::from_str(&stdout(&json)).expect("JSON");
     assert_eq!(json["kind"], "metric");
     assert_eq!(json["plugin"], "hostile-measure");
-    for (config, says) in [("[]", "expected an object"), ("{", "not valid JSON")] {
+    for (config, printed) in [("[]", "expected an object"), ("{", "not valid JSON")] {
         let refused = veeksha([&["metrics"][..], &component, &["--plugin-config", config]].concat());
         assert_code(&refused, 2);
-        assert!(stderr(&refused).contains(says), "{}", stderr(&refused));
+        assert!(stderr(&refused).contains(printed), "{}", stderr(&refused));
     }
     let folder = tempfile::tempdir().expect("a folder");
     let file = crate::support::scenario(

@@ -36,6 +36,6 @@ fn the_annotations_in_the_sdk_are_those_of_this_program() {
     assert_eq!(
         stdout(&output),
         shipped,
-        "write it anew with `veeksha-host schema --format lua > sdk/lua/veeksha.lua`"
+        "regenerate it with `veeksha-host schema --format lua > sdk/lua/veeksha.lua`"
     );
 }

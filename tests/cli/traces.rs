@@ -30,7 +30,7 @@ const LOG: &str = "flavor: { type: request_log }";
 const GRAPH: &str = "flavor: { type: timed_synthetic_session }";
 
 #[test]
-fn rows_that_cannot_be_used() {
+fn unusable_rows_are_reported() {
     let good = r#"{"input_length": 10, "output_length": 5}"#;
     let row = |second: &str| format!("{good}\n{second}\n").into_bytes();
     let long = format!(
@@ -111,7 +111,7 @@ fn rows_that_cannot_be_used() {
 }
 
 #[test]
-fn graphs_that_cannot_be_run() {
+fn invalid_graphs_are_rejected() {
     let node = |context: &str| {
         format!(
             r#"{{"session_id": 1, "input_length": 9, "new_input_length": 9, "output_length": 5{context}}}"#
@@ -136,7 +136,7 @@ fn graphs_that_cannot_be_run() {
 }
 
 #[test]
-fn a_trace_that_is_not_there() {
+fn missing_trace_is_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = scenario(
         folder.path(),
@@ -184,7 +184,7 @@ fn bad_rows_can_be_skipped() {
 
 /// A missing image is reported with its row before anything is sent, or the row is skipped.
 #[test]
-fn media_that_cannot_be_sent() {
+fn unsendable_media_are_rejected() {
     let rows = "{\"text\": \"a\", \"output_length\": 2}\n{\"text\": \"b\", \"image\": \"gone.png\", \"output_length\": 2}\n";
     let flavor = "media_folder: ., flavor: { type: single_turn }";
     insta::assert_snapshot!(
@@ -213,7 +213,7 @@ fn media_that_cannot_be_sent() {
 
 /// A scenario that skips rows rejected by its flavor is inspected as it is replayed.
 #[test]
-fn what_is_skipped_in_a_run_is_skipped_when_looked_at() {
+fn inspect_skips_the_rows_that_a_run_skips() {
     for name in ["burstgpt", "sharegpt", "wildchat"] {
         let output = trace(&["inspect", &format!("scenarios/traces/{name}.lua")]);
         assert_code(&output, 0);
@@ -226,7 +226,7 @@ fn what_is_skipped_in_a_run_is_skipped_when_looked_at() {
 
 /// Input files are never overwritten.
 #[test]
-fn what_is_read_is_not_written_over() {
+fn inputs_are_not_overwritten() {
     let folder = tempfile::tempdir().expect("a folder");
     let copy = |name: &str| {
         let path = folder.path().join(name);
@@ -281,7 +281,7 @@ fn a_trace_is_inspected() {
 }
 
 #[test]
-fn a_portrait_is_drawn() {
+fn trace_distributions_are_plotted() {
     let folder = tempfile::tempdir().expect("a folder");
     let plot = folder.path().join("portrait.svg");
     let plot_name = plot.to_str().expect("UTF-8");
@@ -295,7 +295,7 @@ fn a_portrait_is_drawn() {
 
 /// A converted trace is readable by its target flavor and has the same lengths.
 #[test]
-fn a_converted_trace_is_read_again() {
+fn converted_trace_can_be_read() {
     let folder = tempfile::tempdir().expect("a folder");
     let means = |path: &str, more: &[&str]| {
         let output = trace(&[&["inspect", path, "--json"], more].concat());
@@ -335,7 +335,7 @@ fn a_converted_trace_is_read_again() {
 }
 
 #[test]
-fn a_synthesized_trace_is_like_its_model() {
+fn synthesized_trace_resembles_its_source() {
     let output = trace(&[
         "synthesize",
         "scenarios/traces/mooncake.lua",
@@ -374,7 +374,7 @@ fn a_synthesized_trace_is_like_its_model() {
 
 /// Each option of `synthesize` affects the new trace.
 #[test]
-fn what_is_synthesized_can_be_bent() {
+fn synthesis_multipliers_apply() {
     let rows = |more: &[&str]| -> Vec<Value> {
         let base = ["synthesize", "scenarios/traces/mooncake.lua", "--make", "60"];
         let output = trace(&[&base[..], more].concat());
@@ -409,7 +409,7 @@ fn what_is_synthesized_can_be_bent() {
 
 /// A part of a trace, and text measured with another tokenizer.
 #[test]
-fn what_is_inspected_can_be_chosen() {
+fn inspected_part_is_configurable() {
     let portrait = |more: &[&str]| -> Value {
         let output = trace(&[&["inspect", "scenarios/traces/wildchat.lua", "--json"], more].concat());
         assert_code(&output, 0);
@@ -455,13 +455,13 @@ fn what_is_inspected_can_be_chosen() {
 }
 
 #[test]
-fn wrong_uses_are_answered() {
+fn wrong_usage_is_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     let odd = folder.path().join("odd.csv");
     std::fs::write(&odd, "a,b\n1,2\n").expect("a writable folder");
     let odd = odd.to_str().expect("UTF-8");
-    for (arguments, says) in [
-        (&["inspect", odd][..], "no flavor is known by these columns: a, b"),
+    for (arguments, printed) in [
+        (&["inspect", odd][..], "no flavor has these columns: a, b"),
         (&["inspect", "scenarios/quickstart.lua"], "replays no trace"),
         (
             &["inspect", odd, "--flavor", "moonshine"],
@@ -484,7 +484,7 @@ fn wrong_uses_are_answered() {
         let output = trace(arguments);
         assert_code(&output, 2);
         assert!(
-            stderr(&output).contains(says),
+            stderr(&output).contains(printed),
             "{arguments:?}: {}",
             stderr(&output)
         );

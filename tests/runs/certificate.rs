@@ -31,7 +31,7 @@ fn number(value: &Value) -> f64 {
 }
 
 #[test]
-fn every_run_states_its_errors_beside_its_metrics() {
+fn every_run_states_the_error_of_each_metric() {
     let folder = tempfile::tempdir().expect("a folder");
     let output = run(folder.path(), "run", &[]);
     assert_code(&output, 0);
@@ -66,7 +66,7 @@ fn every_run_states_its_errors_beside_its_metrics() {
 }
 
 #[test]
-fn a_run_that_does_not_trust_itself_says_which_metric_and_ends_with_6() {
+fn invalid_run_names_the_metric_and_exits_with_6() {
     let folder = tempfile::tempdir().expect("a folder");
     // No client is accurate to a millionth of a millionth.
     let flags = [
@@ -112,7 +112,7 @@ fn a_run_that_does_not_trust_itself_says_which_metric_and_ends_with_6() {
 }
 
 #[test]
-fn an_interrupted_or_unmet_run_keeps_its_own_exit_code() {
+fn interrupted_or_unmet_run_keeps_its_exit_code() {
     let folder = tempfile::tempdir().expect("a folder");
     let slo = "evaluators=[{type: performance, slos: [{metric: ttfc, value: 1e-9}]}]";
     let output = run(folder.path(), "run", &["--set", slo]);
@@ -141,7 +141,7 @@ fn simulated_time_is_exact() {
 /// A reference server with known times is measured after the run; the client's times are compared
 /// with the server's log.
 #[test]
-fn the_self_test_measures_the_error_that_stands_beside_each_metric() {
+fn self_test_measures_the_error_of_each_metric() {
     let folder = tempfile::tempdir().expect("a folder");
     for interface in ["openai_chat_completions", "anthropic_messages"] {
         let flags = [
@@ -193,7 +193,7 @@ fn the_self_test_measures_the_error_that_stands_beside_each_metric() {
 }
 
 #[test]
-fn what_was_done_for_the_threads_is_said() {
+fn thread_settings_are_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     let flags = [
         "--runtime.spin_microseconds",
@@ -228,7 +228,7 @@ fn what_was_done_for_the_threads_is_said() {
 /// A refused request for scheduling differs from one that was not made. Where the system grants it,
 /// it takes effect.
 #[test]
-fn a_priority_is_granted_or_said_to_be_refused() {
+fn realtime_priority_is_granted_or_reported_as_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let output = run(folder.path(), "run", &["--runtime.realtime_priority", "5"]);
     assert_code(&output, 0);

@@ -7,6 +7,7 @@ mod files;
 mod gates;
 mod hostile_names;
 mod loads_and_losses;
+mod sent_requests;
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -73,7 +74,7 @@ fn verdicts<'a>(comparison: &'a Value, metric: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn the_same_twice_shows_no_difference() {
+fn equal_runs_show_no_difference() {
     let runs = runs();
     let comparison = compared(
         &[&runs.first, &runs.second],
@@ -111,7 +112,7 @@ fn the_same_twice_shows_no_difference() {
 }
 
 #[test]
-fn a_slower_engine_is_worse_and_the_other_way_round_better() {
+fn slower_engine_is_worse_and_faster_one_better() {
     let runs = runs();
     let worse = compared(&[&runs.first, &runs.slower], &["--fail-if", "worse(ttfc)"], 3);
     assert_eq!(worse["fail_if"]["fails"], true);
@@ -198,14 +199,14 @@ fn another_workload_is_not_comparable() {
 }
 
 #[test]
-fn a_folder_of_runs_is_a_side() {
+fn folder_of_runs_is_one_side() {
     let runs = runs();
     let several = runs.folder.join("same/out");
     let comparison = compared(&[&several, &runs.slower], &["--metrics", "ttfc"], 0);
     assert_eq!(
         comparison["baseline"]["runs"].as_array().map(Vec::len),
         Some(2),
-        "the link to the latest is no run"
+        "the link to the latest is not a run"
     );
     let figures = comparison["candidates"][0]["figures"]
         .as_array()
@@ -230,7 +231,7 @@ fn a_folder_of_runs_is_a_side() {
 /// A server that fails a third of the requests passes no gate, with one run per side and with
 /// several.
 #[test]
-fn a_third_of_the_requests_failing_is_worse() {
+fn failing_third_of_the_requests_is_worse() {
     let folder = tempfile::tempdir().expect("a folder");
     let profile = crate::support::scenario(
         folder.path(),
@@ -310,7 +311,7 @@ fn a_third_of_the_requests_failing_is_worse() {
 }
 
 #[test]
-fn what_is_looked_at_can_be_chosen() {
+fn compared_metrics_can_be_selected() {
     let runs = runs();
     let comparison = compared(&[&runs.first, &runs.slower], &["--metrics", "ttfc,tbc"], 0);
     assert!(!verdicts(&comparison, "ttfc").is_empty() && !verdicts(&comparison, "tbc").is_empty());
@@ -357,9 +358,9 @@ fn what_is_looked_at_can_be_chosen() {
 }
 
 #[test]
-fn what_cannot_be_compared_or_asked_is_refused() {
+fn rejects_incomparable_sides_and_unknown_names() {
     let runs = runs();
-    for (term, says) in [
+    for (term, printed) in [
         ("worse(tftc)", "ttfc"),
         ("worse(ttfc", "column"),
         ("p99(ttfc) > +5tokens", "column"),
@@ -370,7 +371,7 @@ fn what_cannot_be_compared_or_asked_is_refused() {
         let output = compare(&[&runs.first, &runs.second], &["--fail-if", term]);
         assert_eq!(output.status.code(), Some(2), "{term}: {}", stderr(&output));
         assert!(
-            stderr(&output).contains("--fail-if") && stderr(&output).contains(says),
+            stderr(&output).contains("--fail-if") && stderr(&output).contains(printed),
             "{term}: {}",
             stderr(&output)
         );
@@ -401,7 +402,7 @@ fn what_cannot_be_compared_or_asked_is_refused() {
 }
 
 #[test]
-fn a_run_against_itself_is_told_also_through_a_link() {
+fn run_compared_with_itself_is_remarked_also_through_a_link() {
     let runs = runs();
     let remarks = |comparison: &Value| comparison["candidates"][0]["remarks"].to_string();
     let comparison = compared(&[&runs.first, &runs.first], &["--metrics", "ttfc"], 0);
@@ -468,7 +469,7 @@ fn damaged(folder: &Path) -> PathBuf {
 /// A run whose record lacks a table is INVALID: it has no verdict unless `--allow-invalid` requests
 /// one.
 #[test]
-fn a_damaged_run_is_judged_only_if_that_is_asked_for() {
+fn damaged_run_is_compared_only_with_allow_invalid() {
     let runs = runs();
     let folder = tempfile::tempdir().expect("a folder");
     let damaged = damaged(folder.path());
@@ -495,7 +496,7 @@ fn a_damaged_run_is_judged_only_if_that_is_asked_for() {
 }
 
 #[test]
-fn the_help_says_how_a_gate_ends_and_what_may_be_invalid() {
+fn help_lists_exit_codes_of_gates() {
     let help = stdout(&veeksha(["compare", "--help"]));
     for text in ["Exit with code 3", "--allow-invalid", "cell by cell"] {
         assert!(help.contains(text), "{text} in {help}");

@@ -67,7 +67,7 @@ fn pooled_connections_are_opened_once_for_each_that_is_needed_at_a_time() {
 }
 
 #[test]
-fn a_session_can_have_a_connection_of_its_own_and_a_request_too() {
+fn connections_can_be_per_session_or_per_request() {
     let own = good(&[
         "--client.api_base",
         "sim://fast",
@@ -125,7 +125,7 @@ fn one_dead_server_of_two_is_named_before_anything_is_sent() {
 }
 
 #[test]
-fn connections_start_where_they_are_told() {
+fn connections_use_the_configured_source_addresses() {
     let rows = good(&[
         "--client.api_base",
         "sim://fast",
@@ -193,7 +193,7 @@ fn proxy(server: &str, asked: Arc<AtomicUsize>) -> String {
 }
 
 #[test]
-fn a_proxy_is_asked_with_its_password_which_stands_nowhere() {
+fn proxy_password_is_sent_and_redacted() {
     let sim = Sim::start(&["--profile", "fast"]);
     let server = sim.api_base.replace("http://", "").replace("/v1", "");
     let asked = Arc::new(AtomicUsize::new(0));
@@ -309,7 +309,7 @@ fn serve(config: Arc<rustls::ServerConfig>, stream: TcpStream, server: &str) {
 }
 
 #[test]
-fn a_certificate_of_ones_own_is_trusted_when_named_and_refused_otherwise() {
+fn self_signed_certificate_needs_ca_file() {
     let sim = Sim::start(&["--profile", "fast"]);
     let tls = tls_before(&sim.api_base.replace("http://", "").replace("/v1", ""));
     let folder = tempfile::tempdir().expect("a folder");

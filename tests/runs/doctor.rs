@@ -5,14 +5,14 @@ use serde_json::Value;
 use crate::support::{stdout, veeksha};
 
 #[test]
-fn every_finding_says_what_is_why_it_matters_and_what_to_do() {
+fn every_finding_has_reason_and_remedy() {
     let output = veeksha(["doctor", "--json", "--streams", "100", "--rate", "10"]);
     let report: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
     assert_eq!(report["expected"]["streams"], 100);
     let findings = report["findings"].as_array().expect("findings");
     let named = |name: &str| findings.iter().find(|finding| finding["name"] == name);
     for name in ["open files", "local ports", "real-time priority"] {
-        assert!(named(name).is_some(), "{name} is looked at: {findings:?}");
+        assert!(named(name).is_some(), "{name} is checked: {findings:?}");
     }
     let mut bad = false;
     for finding in findings {
@@ -35,7 +35,7 @@ fn every_finding_says_what_is_why_it_matters_and_what_to_do() {
 }
 
 #[test]
-fn a_load_that_the_machine_cannot_drive_is_named_with_its_remedy() {
+fn unsustainable_load_has_a_remedy() {
     // More streams than a process may have open files, or an address has ports.
     let output = veeksha(["doctor", "--streams", "4000000000", "--rate", "10"]);
     assert_eq!(output.status.code(), Some(6));
@@ -47,7 +47,7 @@ fn a_load_that_the_machine_cannot_drive_is_named_with_its_remedy() {
 }
 
 #[test]
-fn a_load_is_a_number_above_zero() {
+fn load_must_be_positive() {
     for wrong in ["0", "-1", "NaN", "inf", "x"] {
         let output = veeksha(["doctor", &format!("--rate={wrong}")]);
         assert_eq!(output.status.code(), Some(2), "{wrong}");

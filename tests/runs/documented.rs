@@ -172,7 +172,7 @@ fn every_key_and_column_is_documented() {
 /// The table of interim metrics matches real lines: each part has its position and its documented
 /// unit.
 #[test]
-fn lines_of_interim_figures_are_as_documented() {
+fn interim_lines_are_as_documented() {
     let text = std::fs::read_to_string(root().join("docs/results.md")).expect("the document");
     let (_, section) = text.split_once("## Interim lines").expect("a section");
     let section = section.split("\n## ").next().expect("its text");

@@ -124,7 +124,7 @@ fn hold_against_the_truth(name: &str, measured: &Measured) {
 }
 
 #[test]
-fn every_interface_is_measured_as_the_server_says() {
+fn every_endpoint_agrees_with_the_truth_log() {
     for interface in [
         "openai_chat_completions",
         "openai_completions",
@@ -141,7 +141,7 @@ fn every_interface_is_measured_as_the_server_says() {
 
 /// The server's completions endpoint, described by a template as for an unknown endpoint.
 #[test]
-fn a_described_interface_is_measured_as_the_server_says() {
+fn template_endpoint_agrees_with_the_truth_log() {
     let folder = tempfile::tempdir().expect("a folder");
     let flags = [
         "--client.type",
@@ -159,7 +159,7 @@ fn a_described_interface_is_measured_as_the_server_says() {
 /// The built-in simulator supports HTTP/1.1 only: the error for a server without HTTP/2 differs
 /// from that for a failing one.
 #[test]
-fn a_server_without_http_2_is_named() {
+fn server_without_http_2_is_named() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = scenario(folder.path(), "plain.yml", PLAIN);
     let output_dir = folder.path().to_str().expect("UTF-8");

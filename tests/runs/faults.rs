@@ -52,7 +52,7 @@ fn canned(answer: &'static [u8]) -> String {
 }
 
 #[test]
-fn a_dead_server_is_named_at_once() {
+fn unreachable_server_is_named_at_once() {
     let folder = tempfile::tempdir().expect("a folder");
     let output = run(folder.path(), "http://127.0.0.1:1/v1", &[]);
     assert_code(&output, 5);
@@ -60,7 +60,7 @@ fn a_dead_server_is_named_at_once() {
 }
 
 #[test]
-fn garbage_is_a_protocol_failure_with_rows() {
+fn garbage_is_a_recorded_protocol_failure() {
     let folder = tempfile::tempdir().expect("a folder");
     let output = run(folder.path(), &canned(b"SMTP ready\r\n\r\n"), &[]);
     assert_code(&output, 5);
@@ -94,7 +94,7 @@ fn an_error_inside_a_200_is_a_failure() {
 }
 
 #[test]
-fn a_stream_that_just_ends_is_truncated() {
+fn stream_without_finish_reason_is_truncated() {
     let answer = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n\
         data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hel\"}}]}\n\n";
     let folder = tempfile::tempdir().expect("a folder");
@@ -108,7 +108,7 @@ fn a_stream_that_just_ends_is_truncated() {
 }
 
 #[test]
-fn a_server_that_hangs_runs_into_the_deadline() {
+fn hanging_server_hits_the_deadline() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let api_base = format!("http://{}/v1", listener.local_addr().expect("an address"));
     std::thread::spawn(move || {
@@ -127,7 +127,7 @@ fn a_server_that_hangs_runs_into_the_deadline() {
 }
 
 #[test]
-fn a_refused_key_says_which_key_and_never_prints_it() {
+fn refused_key_is_named_without_its_value() {
     let folder = tempfile::tempdir().expect("a folder");
     let profile = scenario(folder.path(), "profile.yml", "faults: { api_key: right-key }\n");
     let sim = Sim::start(&["--profile", &profile]);
@@ -153,7 +153,7 @@ fn a_refused_key_says_which_key_and_never_prints_it() {
 }
 
 #[test]
-fn a_right_key_opens() {
+fn valid_key_is_accepted() {
     let folder = tempfile::tempdir().expect("a folder");
     let profile = scenario(folder.path(), "profile.yml", "faults: { api_key: right-key }\n");
     let sim = Sim::start(&["--profile", &profile]);
@@ -186,7 +186,7 @@ fn a_faulty_server_is_measured_and_its_failures_are_counted_by_class() {
 }
 
 #[test]
-fn a_run_that_measured_nothing_says_so() {
+fn run_without_requests_reports_it() {
     let folder = tempfile::tempdir().expect("a folder");
     // The ramp makes its first step at 10 s / 4; the run ends before.
     let more = [
@@ -221,7 +221,7 @@ fn a_secret_header_is_written_nowhere() {
 }
 
 #[test]
-fn an_output_folder_that_cannot_be_made_is_named_before_anything_is_sent() {
+fn output_folder_is_created_before_anything_is_sent() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("a-file");
     std::fs::write(&file, "").expect("a file");
@@ -243,7 +243,7 @@ fn an_output_folder_that_cannot_be_made_is_named_before_anything_is_sent() {
 /// like a full disk.
 #[cfg(unix)]
 #[test]
-fn a_limit_on_the_size_of_files_is_told_like_a_full_disk() {
+fn file_size_limit_is_reported_like_a_full_disk() {
     let folder = tempfile::tempdir().expect("a folder");
     let output = std::process::Command::new("sh")
         .args(["-c", "ulimit -f 8; exec \"$@\"", "sh"])
@@ -364,7 +364,7 @@ fn a_thousand_streams_cut_at_once_are_a_thousand_failures() {
 
 /// Fewer open files than streams: the message has the limit, and a remedy.
 #[test]
-fn a_limit_of_open_files_is_named() {
+fn open_file_limit_is_named() {
     let folder = tempfile::tempdir().expect("a folder");
     let sim = Sim::start(&["--profile", "slow"]);
     let file = scenario(folder.path(), "small.yml", SMALL);

@@ -29,11 +29,11 @@ fn run(component: &str, config: &str, more: &[&str]) -> (Output, tempfile::TempD
 }
 
 #[track_caller]
-fn fails(component: &str, mode: &str, says: &[&str]) {
+fn fails(component: &str, mode: &str, words: &[&str]) {
     let (output, _folder) = run(component, &format!("{{ mode: {mode} }}"), &[]);
     assert_code(&output, 4);
     let said = stderr(&output);
-    for part in says {
+    for part in words {
         assert!(said.contains(part), "{component} {mode}: no {part:?} in {said}");
     }
     assert!(said.len() < 4096, "a message, not a flood: {said}");
@@ -56,7 +56,7 @@ fn a_good_agent_runs() {
 }
 
 #[test]
-fn what_is_no_plugin_is_refused_by_name_and_reason() {
+fn rejects_files_that_are_not_plugins() {
     fails("kindless.wasm", "x", &["kindless", "exports none of"]);
     fails("future.wasm", "x", &["future", "0.2.0", "0.1.0"]);
     fails("stranger.wasm", "x", &["stranger"]);
@@ -97,14 +97,14 @@ fn graphs_that_cannot_run_are_named() {
 }
 
 #[test]
-fn a_billion_sessions_are_no_burden() {
+fn memory_does_not_grow_with_a_billion_sessions() {
     let (output, _folder) = run("hostile-sessions.wasm", "{ mode: billion }", &[]);
     assert_code(&output, 0);
     fails("hostile-sessions.wasm", "too-many", &["returned 20,000"]);
 }
 
 #[test]
-fn an_error_of_the_plugin_s_own_comes_with_its_hint() {
+fn plugin_error_has_its_hint() {
     let (output, _folder) = run("hostile-sessions.wasm", "{ behaviour: refuse }", &[]);
     assert_code(&output, 2);
     assert!(stderr(&output).contains("hint:"), "{}", stderr(&output));

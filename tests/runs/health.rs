@@ -48,7 +48,7 @@ fn outcome(checks: &[Value], name: &str) -> String {
 }
 
 #[test]
-fn a_run_that_did_as_asked_is_healthy() {
+fn run_that_follows_its_scenario_is_healthy() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = simulated(folder.path(), "s.yml", CLOSED, &[]);
     let output = health(&run, &["--strict"]);
@@ -83,7 +83,7 @@ fn a_run_that_did_as_asked_is_healthy() {
 /// Two runs of one Lua scenario against one server, whose prompts share a prefix: hits within the
 /// first run are expected, but the second one also hits the first one's cache.
 #[test]
-fn a_cache_that_another_run_has_warmed_is_noticed_whatever_makes_the_sessions() {
+fn cache_warmed_by_another_run_is_remarked_for_every_generator() {
     let folder = tempfile::tempdir().expect("a folder");
     let sim = crate::server::Sim::start(&[]);
     let text = r#"
@@ -120,7 +120,7 @@ return {
 /// The server receives the length of an answer in a parameter that it does not support, so that
 /// answers end at arbitrary lengths.
 #[test]
-fn answers_shorter_than_the_server_was_made_to_give_fail_the_check() {
+fn short_responses_with_exact_output_fail_the_health_check() {
     let folder = tempfile::tempdir().expect("a folder");
     let profile = scenario(folder.path(), "terse.yml", "mean_output_tokens: 4\n");
     let sim = crate::server::Sim::start(&["--profile", &profile]);
@@ -160,7 +160,7 @@ fn answers_shorter_than_the_server_was_made_to_give_fail_the_check() {
 
 /// A limit on requests in flight delays an open loop: the sent rate differs from the requested one.
 #[test]
-fn a_rate_that_was_not_kept_fails_the_check() {
+fn missed_rate_fails_the_health_check() {
     let folder = tempfile::tempdir().expect("a folder");
     let text = CLOSED.replace(
         "{ type: concurrent, target_concurrent_sessions: 4, rampup_seconds: 0 }",
@@ -173,7 +173,7 @@ fn a_rate_that_was_not_kept_fails_the_check() {
 
 /// Half of the events are missing: checks without enough data do not fail, and report it.
 #[test]
-fn a_damaged_record_is_told() {
+fn damaged_record_is_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = simulated(folder.path(), "s.yml", CLOSED, &[]);
     let events = run.join("record/events.parquet");

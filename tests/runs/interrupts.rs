@@ -36,7 +36,7 @@ fn wait_for_rows(folder: &std::path::Path) {
 }
 
 #[test]
-fn once_keeps_the_results() {
+fn first_interrupt_keeps_the_results() {
     let folder = tempfile::tempdir().expect("a folder");
     let child = start(folder.path().to_str().expect("UTF-8"));
     wait_for_rows(folder.path());
@@ -60,7 +60,7 @@ fn once_keeps_the_results() {
 }
 
 #[test]
-fn twice_ends_at_once() {
+fn second_interrupt_ends_at_once() {
     let folder = tempfile::tempdir().expect("a folder");
     let child = start(folder.path().to_str().expect("UTF-8"));
     wait_for_rows(folder.path());
@@ -104,7 +104,7 @@ fn a_simulation_that_is_stopped_keeps_its_results() {
 
 /// Commands other than runs end at once, print a message, and leave no incomplete files.
 #[test]
-fn reading_a_record_is_interrupted_without_a_trace() {
+fn interrupted_evaluation_leaves_no_files() {
     let folder = tempfile::tempdir().expect("a folder");
     let many = crate::simulated::labelled(30_000, "", "");
     let run = crate::simulated::simulated(
@@ -113,10 +113,18 @@ fn reading_a_record_is_interrupted_without_a_trace() {
         &many,
         &["-q", "--runtime.benchmark_timeout", "0"],
     );
-    let to = folder.path().join("anew/it");
-    for arguments in [&["health"][..], &["evaluate"], &["evaluate", "--to"]] {
+    let to = folder.path().join("again/it");
+    for arguments in [
+        &["health"][..],
+        &["evaluate"],
+        &["evaluate", "--to"],
+        &["compare"],
+    ] {
         let mut command = program();
         command.arg(arguments[0]).arg(&run);
+        if arguments[0] == "compare" {
+            command.arg(&run);
+        }
         if arguments.len() > 1 {
             command.arg("--to").arg(&to);
         }
@@ -131,7 +139,7 @@ fn reading_a_record_is_interrupted_without_a_trace() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(130), "{arguments:?}: {said}");
         assert_eq!(said.matches("interrupted").count(), 1, "{said}");
-        assert!(!folder.path().join("anew").exists(), "{arguments:?}");
+        assert!(!folder.path().join("again").exists(), "{arguments:?}");
         assert!(!run.join("evaluations").exists(), "{arguments:?}");
     }
 }

@@ -52,7 +52,7 @@ fn held(rows: &[Value], key: &str) -> f64 {
 }
 
 #[test]
-fn without_limits_nothing_is_held() {
+fn no_request_is_held_without_limits() {
     let rows = rows(&[]);
     assert_eq!(rows.len(), 120);
     for key in ["held_by_sessions", "held_by_in_flight", "held_by_prefill"] {

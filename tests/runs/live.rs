@@ -166,7 +166,7 @@ fn a_token_guards_the_page() {
 
 #[test]
 fn an_address_that_others_reach_needs_a_token() {
-    for (live, says) in [
+    for (live, printed) in [
         (&["--live", "0.0.0.0:0"][..], "--live-token"),
         (&["--live", "127.0.0.1:0", "--live-token", "short"], "16"),
         (&["--live", "nonsense"], "nonsense"),
@@ -178,8 +178,8 @@ fn an_address_that_others_reach_needs_a_token() {
         let output = veeksha([&["run", &file, "--output_dir", path(&out)][..], live].concat());
         assert_code(&output, 2);
         assert!(
-            stderr(&output).contains(says),
-            "no {says:?} in {}",
+            stderr(&output).contains(printed),
+            "no {printed:?} in {}",
             stderr(&output)
         );
         assert!(!out.exists(), "nothing is run");
@@ -187,7 +187,7 @@ fn an_address_that_others_reach_needs_a_token() {
 }
 
 #[test]
-fn lines_of_interim_figures_are_printed() {
+fn interim_lines_are_printed() {
     let mut run = Running::start(&["--stream-metrics", "0.2", "--quiet"], None);
     let answered = |line: &str| -> u64 {
         let (_, rest) = line.split_once("done").expect("a count");
@@ -198,7 +198,7 @@ fn lines_of_interim_figures_are_printed() {
     let later = (0..50)
         .map(|_| answered(&run.line_with("| ttfc p50 p99")))
         .find(|count| *count > first);
-    assert!(later.is_some(), "each line says what has happened since");
+    assert!(later.is_some(), "each line reports the time since the last one");
     run.stop();
     for wrong in ["0", "-1", "often"] {
         let output = veeksha([

@@ -3,7 +3,7 @@
 #![expect(
     clippy::expect_used,
     clippy::panic,
-    reason = "a test says what is wrong by panicking"
+    reason = "a test printed what is wrong by panicking"
 )]
 
 #[path = "../support/skip.rs"]

@@ -55,7 +55,7 @@ fn goodput_is_the_share_of_good_requests_among_all_intended_ones() {
 
 /// A failed request, and one that is never sent as a result, were both intended.
 #[test]
-fn failures_and_what_they_withhold_count_against_goodput() {
+fn failed_and_withheld_requests_count_against_goodput() {
     let folder = tempfile::tempdir().expect("a folder");
     let profile = scenario(
         folder.path(),
@@ -105,7 +105,7 @@ fn answers_that_come_too_late_are_not_good() {
 
 /// Without conditions a good request meets the bounds of the objectives on request metrics.
 #[test]
-fn without_conditions_objectives_on_requests_say_what_is_good() {
+fn request_objectives_define_goodput_without_conditions() {
     let folder = tempfile::tempdir().expect("a folder");
     let asked = r#"{ type = "performance", slos = { "p50(ttfc) < 30ms", "error_rate < 1%" } }"#;
     let run = simulated(folder.path(), "s.lua", &labelled(60, asked, ""), &[]);
@@ -214,7 +214,7 @@ fn the_last_time_slice_has_the_rate_of_the_time_it_covers() {
 }
 
 #[test]
-fn a_plugin_s_verdict_fails_the_run_as_an_objective_does() {
+fn plugin_verdict_fails_the_run_like_an_objective() {
     let folder = tempfile::tempdir().expect("a folder");
     let asked = |bound: &str| {
         format!(
@@ -257,7 +257,7 @@ fn a_plugin_s_verdict_fails_the_run_as_an_objective_does() {
 
 /// The JavaScript example, with a bound for each tier.
 #[test]
-fn a_component_judges_in_tiers() {
+fn component_checks_slos_by_tier() {
     let folder = tempfile::tempdir().expect("a folder");
     let component = crate::support::root().join("plugins/tiered_slo/tiered_slo.wasm");
     let asked = format!(
@@ -299,7 +299,7 @@ fn a_component_judges_in_tiers() {
 /// name yields no samples in a check, which would look like an idle run: it is reported with the
 /// nearest name, for functions and components.
 #[test]
-fn a_check_that_asks_for_what_does_not_exist_is_told() {
+fn check_that_queries_an_unknown_metric_is_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = simulated(folder.path(), "s.lua", &labelled(10, "", ""), &[]);
     let file = scenario(
@@ -314,12 +314,12 @@ fn a_check_that_asks_for_what_does_not_exist_is_told() {
 end }"#,
     );
     let component = crate::support::root().join("plugins/tiered_slo/tiered_slo.wasm");
-    let anew = folder.path().join("anew");
+    let again = folder.path().join("again");
     let config = r#"{"objectives": [{"metric": "tfc", "at_most": {"gold": 1}}]}"#;
     let slips = |more: &[&str]| {
-        let _ = std::fs::remove_dir_all(&anew);
-        let output = evaluate(&run, &[more, &["--to", path(&anew)]].concat());
-        let remarks = json(&anew, "metrics/slo_results.json")["remarks"].to_string();
+        let _ = std::fs::remove_dir_all(&again);
+        let output = evaluate(&run, &[more, &["--to", path(&again)]].concat());
+        let remarks = json(&again, "metrics/slo_results.json")["remarks"].to_string();
         (stdout(&output), remarks)
     };
     let (table, remarks) = slips(&["--plugin", &file]);
@@ -363,7 +363,7 @@ fn objectives_are_checked_before_the_run() {
         ),
         (
             r#"slos = { "goodput > 0.9" }"#,
-            "nothing says what a good request is",
+            "no condition defines a good request",
         ),
         (
             r#"goodput = { "error_rate < 1%" }"#,
@@ -381,7 +381,7 @@ fn objectives_are_checked_before_the_run() {
         ),
         (r#"goodput = { "ttfc < -1s" }"#, "`max(ttfc)` is never below 0"),
     ];
-    for (asked, says) in cases {
+    for (asked, printed) in cases {
         let asked = format!(r#"{{ type = "performance", {asked} }}"#);
         let file = scenario(folder.path(), "s.lua", &labelled(4, &asked, ""));
         let out = folder.path().join("out");
@@ -389,8 +389,8 @@ fn objectives_are_checked_before_the_run() {
             let output = veeksha([command, &file, "--output_dir", path(&out)]);
             assert_code(&output, 2);
             assert!(
-                stderr(&output).contains(says),
-                "no {says:?} in {}",
+                stderr(&output).contains(printed),
+                "no {printed:?} in {}",
                 stderr(&output)
             );
             assert!(
@@ -406,42 +406,45 @@ fn objectives_are_checked_before_the_run() {
 /// A replacement for a scenario's Lua evaluator is called; for one that failed, the record has the
 /// earlier results.
 #[test]
-fn only_functions_that_are_not_called_again_are_said_not_to_be() {
+fn only_functions_that_are_not_called_again_are_noted() {
     let folder = tempfile::tempdir().expect("a folder");
     let plugins = r#"
 { type = "lua", name = "v", metrics = { v = { unit = "1", better = "less", summary = "one", observe = function() return 1 end } } },
 { type = "lua", name = "w", metrics = { w = { unit = "1", better = "less", summary = "none", observe = function() error("no") end } } },
 "#;
     let (_, run) = ends_with(folder.path(), "s.lua", &labelled(10, plugins, ""), &[], 4);
-    let says = stderr(&evaluate(&run, &["--json"]));
+    let printed = stderr(&evaluate(&run, &["--json"]));
     let of = |name: &str| format!("the Lua functions of `{name}` are not called again");
     assert!(
-        says.contains(&format!(
+        printed.contains(&format!(
             "{}: what they measured and checked is in the record",
             of("v")
         )),
-        "{says}"
+        "{printed}"
     );
     assert!(
-        says.contains(&format!(
+        printed.contains(&format!(
             "{}: what they measured and checked until it failed is in the record",
             of("w")
         )),
-        "{says}"
+        "{printed}"
     );
     let file = scenario(
         folder.path(),
         "v.lua",
         r#"return { name = "v", metrics = { v = { unit = "1", better = "less", summary = "two", observe = function() return 2 end } } }"#,
     );
-    let says = stderr(&evaluate(&run, &["--json", "--plugin", &file]));
-    assert!(!says.contains(&of("v")) && says.contains(&of("w")), "{says}");
+    let printed = stderr(&evaluate(&run, &["--json", "--plugin", &file]));
+    assert!(
+        !printed.contains(&of("v")) && printed.contains(&of("w")),
+        "{printed}"
+    );
 }
 
 /// In some windows every request fails: a lower bound on every window is missed, and a metric
 /// without samples is reported as such.
 #[test]
-fn an_outage_misses_a_floor_and_is_told_where_nothing_can_be_judged() {
+fn outage_misses_a_lower_bound_and_leaves_windows_unjudged() {
     let folder = tempfile::tempdir().expect("a folder");
     let asked = r#"{ type = "performance", slos = {
       "count(ttfc, window = 20ms) >= 1", "sum(num_output_tokens, window = 20ms) >= 1", "p99(ttfc, window = 20ms) < 1h",

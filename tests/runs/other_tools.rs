@@ -37,11 +37,14 @@ fn each_tool_has_a_table_and_a_file() {
         assert!(!plain.join(&file).exists(), "{name}: only where it is asked for");
     }
     // The record gives the same results as the run.
-    let anew = folder.path().join("anew");
-    assert_code(&evaluate(&run, &[&asked[..], &["--to", path(&anew)]].concat()), 0);
+    let again = folder.path().join("again");
+    assert_code(
+        &evaluate(&run, &[&asked[..], &["--to", path(&again)]].concat()),
+        0,
+    );
     for (name, _) in TOOLS {
         let file = format!("metrics/dialect_{}.json", name.replace('-', "_"));
-        assert_eq!(json(&run, &file), json(&anew, &file), "{name}");
+        assert_eq!(json(&run, &file), json(&again, &file), "{name}");
     }
     // vLLM's keys, and values that do not depend on a definition.
     let vllm = json(&run, "metrics/dialect_vllm.json");
@@ -70,7 +73,7 @@ fn each_tool_has_a_table_and_a_file() {
 /// as text: the tokenizer that counted, and that the load was a rate of sessions with two requests
 /// each. The run's page and its configuration also name the tokenizer.
 #[test]
-fn what_matters_of_the_run_is_said_in_words() {
+fn important_facts_are_written_as_text() {
     let folder = tempfile::tempdir().expect("a folder");
     let asked = ["--as", "vllm", "--as", "sglang", "--compat", "aiperf"];
     let (output, run) = ends_with(folder.path(), "s.lua", &labelled(40, "", ""), &asked, 0);
@@ -116,7 +119,10 @@ fn aiperf_s_files_have_aiperf_s_keys() {
         let metric = &export[tag];
         assert!(metric["unit"].is_string(), "no unit of {tag} in {metric}");
         for figure in ["avg", "min", "max", "p50", "p90", "p99", "std"] {
-            assert!(metric[figure].is_number(), "no {figure} of {tag} in {metric}");
+            assert!(
+                metric[figure].is_number(),
+                "{figure} of {tag} is missing in {metric}"
+            );
         }
     }
     assert_eq!(export["request_count"]["avg"].as_f64(), Some(120.0));
@@ -172,15 +178,15 @@ fn requests_that_failed_are_errors_there_too() {
 }
 
 #[test]
-fn goodput_is_asked_in_the_tool_s_words() {
+fn goodput_uses_the_metric_names_of_the_tool() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = simulated(folder.path(), "s.lua", &labelled(20, "", ""), &[]);
     let view = |bound: &str| -> Value {
-        let anew = folder.path().join(bound);
+        let again = folder.path().join(bound);
         let threshold = format!("ttft:{bound}");
-        let more = ["--as", "vllm", "--as-goodput", &threshold, "--to", path(&anew)];
+        let more = ["--as", "vllm", "--as-goodput", &threshold, "--to", path(&again)];
         assert_code(&evaluate(&run, &more), 0);
-        json(&anew, "metrics/dialect_vllm.json")
+        json(&again, "metrics/dialect_vllm.json")
     };
     // Milliseconds: all requests are within an hour, none within a thousandth of a millisecond.
     let (all, none) = (view("3600000"), view("0.001"));
@@ -190,7 +196,7 @@ fn goodput_is_asked_in_the_tool_s_words() {
 }
 
 #[test]
-fn what_no_tool_is_called_is_refused_with_the_list() {
+fn unknown_tool_is_rejected_with_the_list() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = simulated(folder.path(), "s.lua", &labelled(4, "", ""), &[]);
     let output = evaluate(&run, &["--as", "vlm"]);
@@ -210,10 +216,10 @@ fn what_no_tool_is_called_is_refused_with_the_list() {
 
 /// Each tool receives its own thresholds, also for AIPerf's files.
 #[test]
-fn thresholds_go_to_the_tools_that_they_are_for() {
+fn thresholds_apply_to_their_tool() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = simulated(folder.path(), "s.lua", &labelled(20, "", ""), &[]);
-    let anew = folder.path().join("anew");
+    let again = folder.path().join("again");
     // No request meets vLLM's threshold; all meet those of inference-perf (seconds) and AIPerf
     // (milliseconds).
     let more = [
@@ -222,13 +228,13 @@ fn thresholds_go_to_the_tools_that_they_are_for() {
         "--as-goodput time_to_first_token:3600000 --to",
     ]
     .join(" ");
-    let more: Vec<&str> = more.split(' ').chain([path(&anew)]).collect();
+    let more: Vec<&str> = more.split(' ').chain([path(&again)]).collect();
     assert_code(&evaluate(&run, &more), 0);
-    let vllm = json(&anew, "metrics/dialect_vllm.json");
+    let vllm = json(&again, "metrics/dialect_vllm.json");
     assert_eq!(vllm["request_goodput"].as_f64(), Some(0.0), "{vllm}");
-    let sglang = json(&anew, "metrics/dialect_sglang.json").to_string();
-    assert!(!sglang.contains("goodput"), "nobody asked sglang: {sglang}");
-    let aiperf = json(&anew, "aiperf/profile_export_aiperf.json");
+    let sglang = json(&again, "metrics/dialect_sglang.json").to_string();
+    assert!(!sglang.contains("goodput"), "sglang was not selected: {sglang}");
+    let aiperf = json(&again, "aiperf/profile_export_aiperf.json");
     assert_eq!(
         aiperf["good_request_count"]["avg"].as_f64(),
         Some(40.0),
@@ -237,10 +243,10 @@ fn thresholds_go_to_the_tools_that_they_are_for() {
 }
 
 #[test]
-fn a_threshold_for_nobody_is_refused_before_anything_is_done() {
+fn threshold_that_no_tool_uses_is_rejected() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = simulated(folder.path(), "s.lua", &labelled(4, "", ""), &[]);
-    for (more, says) in [
+    for (more, printed) in [
         ("--as-goodput ttft:500", "--as"),
         ("--as sglang --as-goodput vllm=ttft:500", "vllm"),
         ("--as genai-perf --as-goodput ttft:500", "time_to_first_token"),
@@ -252,8 +258,8 @@ fn a_threshold_for_nobody_is_refused_before_anything_is_done() {
         let output = evaluate(&run, &more);
         assert_code(&output, 2);
         assert!(
-            stderr(&output).contains(says),
-            "no {says:?} in {}",
+            stderr(&output).contains(printed),
+            "no {printed:?} in {}",
             stderr(&output)
         );
         assert!(!run.join("evaluations").exists(), "{more:?}");

@@ -35,7 +35,7 @@ fn commands(folder: &Path) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn an_output_that_cannot_be_written_is_an_error_of_one_line() {
+fn unwritable_output_is_one_error() {
     let folder = tempfile::tempdir().expect("a folder");
     for arguments in commands(folder.path()) {
         let full = File::options()
@@ -65,7 +65,7 @@ fn an_output_that_cannot_be_written_is_an_error_of_one_line() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn closed_pipe_is_not_an_error() {
     let folder = tempfile::tempdir().expect("a folder");
     for arguments in commands(folder.path()) {
         let mut child = program()
@@ -86,7 +86,7 @@ fn a_reader_that_goes_away_is_no_error() {
 
 /// Without a table, one line still reports the missed objectives.
 #[test]
-fn quiet_commands_say_why_their_exit_code_is_what_it_is() {
+fn quiet_commands_explain_their_exit_code() {
     let folder = tempfile::tempdir().expect("a folder");
     let missed = r#"{ type = "performance", slos = { "p99(ttfc) < 1us", "error_rate < 1%" } }"#;
     let file = scenario(folder.path(), "s.lua", &labelled(6, missed, ""));

@@ -25,7 +25,7 @@ pub(crate) fn named<'a>(list: &'a Value, name: &str) -> &'a Value {
 
 /// A failed request cancels its successors, so that fewer requests are sent than were due.
 #[test]
-fn figures_name_what_they_are_of() {
+fn values_name_their_metric() {
     let folder = tempfile::tempdir().expect("a folder");
     let text = labelled(200, "", "").replace("sim://default", "sim://faulty");
     let run = simulated(folder.path(), "s.lua", &text, &[]);

@@ -85,7 +85,7 @@ fn the_quickstart_runs_and_its_files_agree() {
 }
 
 #[test]
-fn history_is_what_the_model_really_said() {
+fn history_has_the_actual_responses() {
     let folder = tempfile::tempdir().expect("a folder");
     let output_dir = folder.path().to_str().expect("UTF-8");
     let output = veeksha([

@@ -53,20 +53,20 @@ fn the_record_of_a_killed_run_is_evaluated_as_far_as_it_goes() {
     kill(child);
 
     let run = latest(&out);
-    let anew = folder.path().join("anew");
-    let output = evaluate(&run, &["--to", path(&anew)]);
+    let again = folder.path().join("again");
+    let output = evaluate(&run, &["--to", path(&again)]);
     assert_code(&output, 0);
     assert!(
         stderr(&output).contains("the record ends after"),
         "{}",
         stderr(&output)
     );
-    let summary = json(&anew, "metrics/summary_stats.json");
+    let summary = json(&again, "metrics/summary_stats.json");
     let completed = summary["Number of Completed Requests"].as_u64().expect("a count");
     assert!(completed > 0);
     assert_eq!(summary["record_complete"], false);
     // The check at the end was not called, so it is unknown if all objectives are met.
-    let slos = json(&anew, "metrics/slo_results.json");
+    let slos = json(&again, "metrics/slo_results.json");
     assert_eq!(slos["all_slos_met"], Value::Null, "{slos}");
     assert!(
         slos["remarks"]
@@ -92,14 +92,14 @@ fn the_record_of_a_killed_run_is_evaluated_as_far_as_it_goes() {
         rows.len() < completed as usize || known as u64 == completed,
         "{known} of {completed}"
     );
-    let report = std::fs::read_to_string(anew.join("report.html")).expect("a page");
-    assert!(report.contains("cut short"), "the page says so too");
+    let report = std::fs::read_to_string(again.join("report.html")).expect("a page");
+    assert!(report.contains("cut short"), "the page reports it too");
 }
 
 /// An unreadable table of requests reveals nothing about the run: neither that nothing was sent,
 /// nor the results.
 #[test]
-fn without_the_table_of_requests_nothing_can_be_told() {
+fn nothing_is_known_without_the_table_of_requests() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = simulated(folder.path(), "s.lua", &labelled(15, "", ""), &[]);
     let table = run.join("record/requests.parquet");
@@ -112,14 +112,14 @@ fn without_the_table_of_requests_nothing_can_be_told() {
             Some(bytes) => std::fs::write(&table, bytes).expect("a file"),
             None => std::fs::remove_file(&table).expect("removed"),
         }
-        let anew = tempfile::tempdir().expect("a folder");
-        let to = anew.path().join("to");
+        let again = tempfile::tempdir().expect("a folder");
+        let to = again.path().join("to");
         let output = evaluate(&run, &["--to", path(&to)]);
         assert_code(&output, 6);
         let why = "nothing can be told of the run: the record's table of requests could not be read";
-        let says = stderr(&output);
-        assert!(says.contains(&format!("warning: {why}")), "{says}");
-        assert!(!says.contains("before its first request"), "{says}");
+        let printed = stderr(&output);
+        assert!(printed.contains(&format!("warning: {why}")), "{printed}");
+        assert!(!printed.contains("before its first request"), "{printed}");
         let findings = json(&to, "certificate.json")["findings"].to_string();
         assert!(
             findings.contains(why) && !findings.contains("before its first request"),
@@ -129,7 +129,7 @@ fn without_the_table_of_requests_nothing_can_be_told() {
 }
 
 #[test]
-fn what_is_no_run_and_what_is_damaged_is_told() {
+fn rejects_non_runs_and_reports_damage() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = simulated(folder.path(), "s.lua", &labelled(10, "", ""), &[]);
 
@@ -187,7 +187,7 @@ fn what_is_no_run_and_what_is_damaged_is_told() {
     // A truncated file, and a file of another kind.
     let requests = run.join("record/requests.parquet");
     let bytes = std::fs::read(&requests).expect("the record");
-    for damaged in [&bytes[..bytes.len() / 2], b"this is no Parquet file", b""] {
+    for damaged in [&bytes[..bytes.len() / 2], b"not a Parquet file", b""] {
         std::fs::write(&requests, damaged).expect("a file");
         let output = evaluate(&run, &["--json"]);
         assert!(matches!(output.status.code(), Some(2 | 6)), "{}", stderr(&output));
@@ -199,12 +199,12 @@ fn what_is_no_run_and_what_is_damaged_is_told() {
 /// Without its scenario the missed objectives of the run are unknown: the evaluation must not
 /// report that all were met.
 #[test]
-fn without_the_scenario_it_is_not_known_whether_all_was_met() {
+fn all_slos_met_is_unknown_without_the_scenario() {
     let folder = tempfile::tempdir().expect("a folder");
     let asked = r#"{ type = "performance", slos = { "p99(ttfc) < 1us" } }"#;
     let (_, run) = ends_with(folder.path(), "s.lua", &labelled(10, asked, ""), &[], 3);
     let config = run.join("config.yml");
-    let anew = |name: &str, more: &[&str], code: i32| {
+    let again = |name: &str, more: &[&str], code: i32| {
         json(
             &evaluated(&run, &folder.path().join(name), more, code),
             "metrics/slo_results.json",
@@ -215,28 +215,28 @@ fn without_the_scenario_it_is_not_known_whether_all_was_met() {
         ("empty", "", "config.yml is empty"),
     ] {
         std::fs::write(&config, text).expect("a file");
-        let slos = anew(name, &[], 0);
+        let slos = again(name, &[], 0);
         assert_eq!(slos["all_slos_met"], Value::Null, "{slos}");
         let remark = slos["remarks"][0].as_str().expect("a remark");
         assert!(remark.contains("are unknown") && remark.contains(why), "{remark}");
     }
     std::fs::remove_file(&config).expect("removed");
-    assert_eq!(anew("gone", &[], 0)["all_slos_met"], Value::Null);
+    assert_eq!(again("gone", &[], 0)["all_slos_met"], Value::Null);
     // Goodput conditions are not objectives; those of the command line decide.
-    let conditions = anew("conditions", &["--goodput", "ttfc <= 1h"], 0);
+    let conditions = again("conditions", &["--goodput", "ttfc <= 1h"], 0);
     assert_eq!(conditions["all_slos_met"], Value::Null);
-    let decided = anew("decided", &["--slo", "p99(ttfc) < 1h"], 0);
+    let decided = again("decided", &["--slo", "p99(ttfc) < 1h"], 0);
     assert_eq!(decided["all_slos_met"], true);
     assert_eq!(decided["remarks"], Value::Array(Vec::new()));
     assert_eq!(
-        anew("missed", &["--slo", "p99(ttfc) < 1us"], 3)["all_slos_met"],
+        again("missed", &["--slo", "p99(ttfc) < 1us"], 3)["all_slos_met"],
         false
     );
 }
 
 /// The first part is written within about a second of the first event, and truncation is detected.
 #[test]
-fn a_run_that_is_killed_early_has_a_record_that_is_not_whole() {
+fn run_killed_early_has_an_incomplete_record() {
     let folder = tempfile::tempdir().expect("a folder");
     let child = start(folder.path(), &["--client.api_base", "sim://fast"]);
     let out = folder.path().join("out");
@@ -267,7 +267,7 @@ fn a_run_that_is_killed_early_has_a_record_that_is_not_whole() {
 }
 
 #[test]
-fn pipes_are_not_waited_for() {
+fn pipes_do_not_block() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = simulated(folder.path(), "s.lua", &labelled(4, "", ""), &[]);
     for file in ["record/requests.parquet", "config.yml", "record/events.parquet"] {
@@ -301,7 +301,7 @@ fn pipes_are_not_waited_for() {
 
 /// A server that accepts requests and never answers; the user interrupts the run.
 #[test]
-fn a_run_that_was_interrupted_before_any_answer_says_so() {
+fn run_interrupted_before_any_response_reports_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let base = format!("http://{}/v1", server.local_addr().expect("an address"));

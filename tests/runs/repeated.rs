@@ -114,7 +114,7 @@ fn the_copy_of_a_script_has_no_secret() {
 }
 
 #[test]
-fn a_changed_plugin_is_noted() {
+fn changed_plugin_is_noted() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = lua_scenario(folder.path());
     let output = folder.path().join("out");

@@ -60,7 +60,7 @@ fn files(end: &str) -> Vec<PathBuf> {
 }
 
 #[test]
-fn the_page_is_one_file_that_asks_nobody() {
+fn page_is_one_file_without_requests() {
     let page = std::fs::read_to_string(run().join("report.html")).expect("a page");
     let lower = page.to_lowercase();
     assert!(lower.starts_with("<!doctype html>"));
@@ -96,7 +96,7 @@ fn the_page_is_one_file_that_asks_nobody() {
 }
 
 #[test]
-fn hostile_words_stay_words() {
+fn hostile_text_is_inert() {
     let page = std::fs::read_to_string(run().join("report.html")).expect("a page");
     assert!(!page.contains("<img src=x"), "the words are markup");
     // The texts are present for the reader, in data, where they cannot end the enclosing element.
@@ -144,7 +144,7 @@ fn pictures_can_be_decoded_and_are_not_empty() {
 }
 
 #[test]
-fn drawings_are_well_formed_and_have_their_data_beside_them() {
+fn plots_are_well_formed_and_have_a_csv_file() {
     let drawings = files("svg");
     assert_eq!(
         drawings.len(),
@@ -189,7 +189,7 @@ fn drawings_are_well_formed_and_have_their_data_beside_them() {
 
 /// Every metric of the run has a plot, including those of plugins.
 #[test]
-fn metrics_of_plugins_are_drawn_and_told_as_all_others() {
+fn plugin_metrics_are_plotted_and_listed_like_built_in_ones() {
     for end in ["csv", "png", "svg"] {
         assert!(
             run().join(format!("metrics/plugins/mine.{end}")).exists(),

@@ -22,7 +22,7 @@ trace_recorder: { enabled: true }
 const QUICK: &str = "prefill_base_ms: 0.1\nprefill_ms_per_token: 0\ndecode_base_ms: 0.1\ndecode_ms_per_sequence: 0\nmax_batch: 4096\nnoise_cv: 0\n";
 
 #[test]
-fn nothing_is_lost_and_nothing_counted_twice() {
+fn no_request_is_lost_or_counted_twice() {
     let folder = tempfile::tempdir().expect("a folder");
     let profile = scenario(folder.path(), "quick.yml", QUICK);
     let file = scenario(folder.path(), "soak.yml", &SOAK.replace("PROFILE", &profile));

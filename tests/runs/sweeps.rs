@@ -225,7 +225,7 @@ fn files_are_included_and_lists_are_lists_of_scenarios() {
 
 /// Remarks that apply to every run are printed once.
 #[test]
-fn a_note_about_all_runs_is_said_once() {
+fn note_about_all_runs_is_printed_once() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = scenario(folder.path(), "s.yml", &text(CLOSED, "!expand [64, 128]"));
     let output = simulate(
@@ -277,7 +277,7 @@ return scenarios
 }
 
 #[test]
-fn one_run_that_fails_stops_no_other() {
+fn failing_run_does_not_stop_the_sweep() {
     let folder = tempfile::tempdir().expect("a folder");
     let text = text(CLOSED, "100")
         .replace(
@@ -312,7 +312,7 @@ fn one_run_that_fails_stops_no_other() {
 /// In the first run a check of the run fails: the overview and the run's own file both report the
 /// objectives as unknown.
 #[test]
-fn where_a_plugin_failed_the_overview_does_not_say_that_all_is_met() {
+fn overview_after_a_plugin_failure_does_not_report_all_met() {
     let folder = tempfile::tempdir().expect("a folder");
     let asked = r#"{ type = "lua", name = "v", check = function(results)
       if results:stats("ttfc", {}).count < 30 then error("too few") end
@@ -345,7 +345,7 @@ fn where_a_plugin_failed_the_overview_does_not_say_that_all_is_met() {
 
 /// A run that cannot be carried out also has a row.
 #[test]
-fn a_run_that_cannot_begin_is_told_and_the_next_one_follows() {
+fn sweep_continues_after_a_run_that_cannot_start() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = scenario(folder.path(), "s.yml", &text(CLOSED, "100"));
     let out = folder.path().join("out");
@@ -377,7 +377,7 @@ fn a_run_that_cannot_begin_is_told_and_the_next_one_follows() {
 }
 
 #[test]
-fn a_stopped_sweep_keeps_what_it_has() {
+fn stopped_sweep_keeps_its_results() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = scenario(
         folder.path(),
@@ -438,7 +438,7 @@ fn a_stopped_sweep_keeps_what_it_has() {
 }
 
 #[test]
-fn check_looks_at_every_run_and_says_how_long_all_take() {
+fn check_plans_every_run_of_a_sweep_with_durations() {
     let output = veeksha(["check", "scenarios/sweep.yml"]);
     assert_code(&output, 0);
     let said = stdout(&output);
@@ -479,7 +479,7 @@ fn check_looks_at_every_run_and_says_how_long_all_take() {
 /// The message of an error in one run names the run; an error in all of them is reported once. Both
 /// precede the first run.
 #[test]
-fn what_is_wrong_with_one_run_of_a_sweep_is_told_with_its_settings() {
+fn error_in_one_run_of_a_sweep_names_its_settings() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = scenario(folder.path(), "s.yml", &text(CLOSED, "!expand [64, 0, 128, -5]"));
     for command in ["check", "simulate"] {
@@ -589,7 +589,7 @@ fn a_manifest_names_keys_and_files_that_exist() {
 }
 
 #[test]
-fn no_cell_of_a_table_is_a_formula() {
+fn table_cells_are_not_formulas() {
     let folder = tempfile::tempdir().expect("a folder");
     let text = text(CLOSED, "64").replace(
         "sim://default\"",

@@ -52,7 +52,7 @@ fn history_is_recorded_live_or_absent() {
 /// cache.
 #[test]
 fn rag_warms_the_cache_before_the_run() {
-    let document = |name: &str| format!("{name} says: {}", format!("all about {name}. ").repeat(40));
+    let document = |name: &str| format!("{name}: {}", format!("all about {name}. ").repeat(40));
     let mut trace = String::new();
     for row in 0..6 {
         let doc = ["alpha", "beta", "gamma"][row % 3];
@@ -159,7 +159,7 @@ fn a_lua_scenario_sends_granted_pictures() {
 /// A template file is named and applied to the sent text; a template that changes the message is
 /// rejected.
 #[test]
-fn a_chat_template_of_ones_own_is_applied() {
+fn custom_chat_template_is_applied() {
     let replay = timed();
     let write = |text: &str| std::fs::write(replay.path().join("own.jinja"), text).expect("a file");
     write("{% for m in messages %}[{{ m.role }}] {{ m.content }}\n{% endfor %}[assistant]");
@@ -182,7 +182,7 @@ fn a_chat_template_of_ones_own_is_applied() {
     let wrapped = [&more[..], &["--client.prompt_length", "wrapped"]].concat();
     let rows = records(&replay.go("run", &wrapped));
     assert_eq!(numbers(&rows, "usage_prompt_tokens"), [20, 30, 40, 50]);
-    for (template, says) in [
+    for (template, printed) in [
         ("hello", "omits the user's message"),
         (
             "{{ messages[0].content }}{{ messages[0].content }}",
@@ -193,7 +193,11 @@ fn a_chat_template_of_ones_own_is_applied() {
         write(template);
         let output = veeksha([&["check", &replay.scenario][..], &more].concat());
         assert_code(&output, 2);
-        assert!(stderr(&output).contains(says), "{template}: {}", stderr(&output));
+        assert!(
+            stderr(&output).contains(printed),
+            "{template}: {}",
+            stderr(&output)
+        );
     }
 }
 

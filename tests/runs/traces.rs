@@ -176,7 +176,7 @@ fn small() -> Replay {
 
 /// The second epoch has the same sessions in another order, with other text and other ids.
 #[test]
-fn a_wrapped_trace_begins_anew() {
+fn wrapped_trace_starts_again() {
     let replay = small();
     let run = replay.go("run", &[]);
     let rows = records(&run);
@@ -258,7 +258,7 @@ fn shards_together_are_the_whole() {
 }
 
 #[test]
-fn a_part_that_does_not_exist_is_a_usage_error() {
+fn shard_out_of_range_is_a_usage_error() {
     let output = veeksha(["simulate", "scenarios/quickstart.lua", "--shard", "3/2"]);
     assert_code(&output, 2);
     assert!(
@@ -282,7 +282,7 @@ fn a_salt_keeps_runs_apart_and_can_be_repeated() {
     };
     let (first, run) = text("run");
     let (second, _) = text("run");
-    assert_ne!(first, second, "each run has a salt of its own");
+    assert_ne!(first, second, "each run has its own salt");
     assert_eq!(text("off").0, text("off").0);
     assert_eq!(text("7").0, text("7").0);
     assert_ne!(text("7").0, text("8").0);
@@ -334,7 +334,7 @@ fn a_trace_can_be_shuffled_from_the_start_or_never() {
 /// With `check: rows`, errors that only the flavor can find end the run when it reaches them;
 /// otherwise they are found before it.
 #[test]
-fn how_much_is_checked_can_be_chosen() {
+fn number_of_checked_rows_is_configurable() {
     let trace = "{\"input_length\": 9, \"output_length\": 2}\n{\"input_length\": 0, \"output_length\": 2}\n";
     let replay = Replay::new(
         "zero.jsonl",

@@ -25,7 +25,7 @@ pub(crate) fn seconds(nanos: &Value) -> f64 {
 }
 
 #[test]
-fn every_request_and_every_chunk_is_where_the_server_says() {
+fn requests_and_chunks_agree_with_the_truth_log() {
     let folder = tempfile::tempdir().expect("a folder");
     let truth_file = folder.path().join("truth.jsonl");
     let sim = Sim::start(&["--truth", truth_file.to_str().expect("UTF-8")]);

@@ -144,7 +144,7 @@ fn samples(metric: &str, rows: &[Value]) -> Vec<f64> {
             "tpot" => Vec::new(),
             "normalized_end_to_end_latency" => vec![whole(row) / tokens(row)],
             "output_throughput" => vec![tokens(row) / whole(row)],
-            other => panic!("{other} is no metric of requests"),
+            other => panic!("{other} is not a metric of requests"),
         })
         .collect()
 }
@@ -260,7 +260,7 @@ fn sessions_are_those_of_the_rows() {
 }
 
 #[test]
-fn each_metric_has_a_table_of_101_rows_and_a_picture() {
+fn each_metric_has_a_table_of_101_rows_and_a_plot() {
     let rows = rows();
     for (metric, display) in METRICS {
         let text = std::fs::read_to_string(run().join(format!("metrics/{metric}.csv"))).expect(metric);
@@ -458,7 +458,7 @@ fn the_chrome_trace_has_a_prefill_of_each_request() {
 }
 
 #[test]
-fn the_health_checks_are_there_in_words() {
+fn health_checks_are_written_as_text() {
     let text = std::fs::read_to_string(run().join("health_check_results.txt")).expect("the checks");
     for check in [
         "Session Dispatch Rate",

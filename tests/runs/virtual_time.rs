@@ -14,7 +14,7 @@ fn simulate(folder: &Path, scenario: &str, more: &[&str]) -> std::path::PathBuf 
 }
 
 #[test]
-fn two_simulations_are_the_same_to_the_last_bit() {
+fn simulations_are_reproducible_bit_by_bit() {
     for file in [
         "scenarios/quickstart.lua",
         "scenarios/agent.lua",

@@ -13,8 +13,8 @@ use crate::lines;
 const NAME: usize = 200;
 
 /// The component made from a core module that carries its world in a custom section, as every
-/// `wit-bindgen` does. Of what the module says about its source, the component keeps what trap
-/// reports are made of: the names of functions, and the lines of the author's own files.
+/// `wit-bindgen` does. Of the module's debug information, the component keeps what
+/// trap reports need: the names of functions, and the lines of the author's files.
 pub(crate) fn encode(module: &[u8]) -> Result<Vec<u8>> {
     ComponentEncoder::default()
         .module(&slim(module)?)
@@ -77,7 +77,7 @@ fn custom(module: &mut Module, name: &str, data: &[u8]) {
     });
 }
 
-/// The names of the functions as a report shows them; none of locals, globals and the like.
+/// Returns the names of the functions as a report shows them, without those of locals and globals.
 fn short_names(reader: wasmparser::NameSectionReader<'_>) -> Result<NameSection> {
     let mut functions = NameMap::new();
     for subsection in reader {

@@ -49,8 +49,8 @@ pub(crate) fn write(path: &Path, remarks: &[&str], digests: &Digests) -> Result<
     std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// What differs between a list and what is there, one sentence each; `there` says what the second
-/// one is.
+/// Returns the differences between a list and the found files, one sentence each; `there` describes
+/// the found files.
 pub(crate) fn differences(listed: &Digests, found: &Digests, there: &str) -> Vec<String> {
     let mut differences = Vec::new();
     for (name, digest) in listed {

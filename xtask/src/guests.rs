@@ -145,7 +145,7 @@ fn collections(repository: &Path) -> Result<Vec<Collection>> {
     Ok(collections)
 }
 
-/// The name in a manifest's `[package]`, which stands before any other `name`.
+/// Returns the name in a manifest's `[package]`, which precedes any other `name`.
 fn package(manifest: &Path) -> Result<String> {
     let text =
         std::fs::read_to_string(manifest).with_context(|| format!("cannot read {}", manifest.display()))?;

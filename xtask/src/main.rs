@@ -136,8 +136,8 @@ fn run(chore: Chore) -> Result<()> {
     }
 }
 
-/// The folder that this crate's own folder lies in: as cargo says now, else as it said when this
-/// was built.
+/// Returns the folder above this crate's folder: as cargo reports it now, else as it did at build
+/// time.
 fn repository() -> Result<PathBuf> {
     let own = std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);

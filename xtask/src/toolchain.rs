@@ -93,7 +93,7 @@ pub(crate) fn find(repository: &Path, asked: Option<&Path>) -> Result<Toolchain>
         }
         return pinned(&named, &pin)?.with_context(|| {
             format!(
-                "{} is no guest toolchain: make one with {SCRIPT} {0}",
+                "{} is not a guest toolchain: create one with {SCRIPT} {0}",
                 named.display()
             )
         });
@@ -154,7 +154,7 @@ fn pinned(folder: &Path, pin: &str) -> Result<Option<Toolchain>> {
     };
     if found.trim() != pin {
         bail!(
-            "{} holds {}, but {pin} is asked for: make it anew with {SCRIPT}",
+            "{} holds {}, but {pin} is required: recreate it with {SCRIPT}",
             folder.display(),
             found.trim()
         );

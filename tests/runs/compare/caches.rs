@@ -58,7 +58,7 @@ fn said(comparison: &Value) -> Option<String> {
 }
 
 #[test]
-fn the_same_prompts_again_find_a_warm_cache_and_that_is_told() {
+fn repeated_prompts_are_remarked_as_warm_cache() {
     let folder = tempfile::tempdir().expect("a folder");
     let scenario = scenario(folder.path(), "s.lua", &scenario_of(SYNTHETIC));
     let run = |server: &Sim, name| run_on(server, folder.path(), &scenario, name);
@@ -91,7 +91,7 @@ fn the_same_prompts_again_find_a_warm_cache_and_that_is_told() {
 
 /// The text of a trace has a separate salt in each run: the same work with different text.
 #[test]
-fn salted_traces_find_no_run_before_them_in_the_cache() {
+fn salted_traces_start_with_a_cold_cache() {
     let folder = tempfile::tempdir().expect("a folder");
     let rows: String = (0..60)
         .map(|row| {

@@ -4,7 +4,7 @@ use super::*;
 
 /// A log or a file cannot be widened: every metric has its full name, whatever `COLUMNS` is.
 #[test]
-fn a_log_has_every_figure_by_its_whole_name() {
+fn log_has_every_metric_by_its_full_name() {
     let runs = runs();
     let said = |columns: &str| {
         let mut program = crate::support::program();
@@ -126,7 +126,7 @@ fn names_are_not_cut() {
 /// An incomplete output must be recognizable as such.
 #[cfg(target_os = "linux")]
 #[test]
-fn an_output_that_cannot_be_written_is_no_success() {
+fn unwritable_output_is_not_a_success() {
     let runs = runs();
     let full = std::fs::OpenOptions::new()
         .write(true)
@@ -152,7 +152,7 @@ fn an_output_that_cannot_be_written_is_no_success() {
 /// ignored, so that a write beyond it fails like one to a full disk.
 #[cfg(unix)]
 #[test]
-fn a_file_that_cannot_be_written_whole_stays_as_it_was() {
+fn incomplete_write_keeps_the_old_file() {
     let runs = runs();
     let folder = tempfile::tempdir().expect("a folder");
     for flag in ["--json", "--html", "--junit"] {
@@ -175,7 +175,7 @@ fn a_file_that_cannot_be_written_whole_stays_as_it_was() {
         let left = std::fs::read_to_string(&file).expect("the old file");
         assert_eq!(left, "what was there", "{flag}");
         let names = std::fs::read_dir(folder.path()).expect("a folder");
-        assert_eq!(names.count(), 1, "{flag} leaves nothing beside it");
+        assert_eq!(names.count(), 1, "{flag} leaves no other file");
     }
     let nowhere = folder.path().join("missing/page.html");
     let output = compare(&[&runs.first, &runs.second], &["--html", path(&nowhere)]);
@@ -183,7 +183,7 @@ fn a_file_that_cannot_be_written_whole_stays_as_it_was() {
 }
 
 #[test]
-fn two_outputs_are_two_files() {
+fn two_outputs_need_two_files() {
     let runs = runs();
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("out");
@@ -207,7 +207,7 @@ fn two_outputs_are_two_files() {
 }
 
 #[test]
-fn each_form_is_printed_in_place_of_the_table_if_asked() {
+fn each_format_replaces_the_table_on_request() {
     let runs = runs();
     let folder = tempfile::tempdir().expect("a folder");
     let sides = [path(&runs.first), path(&runs.slower)];
@@ -234,12 +234,12 @@ fn each_form_is_printed_in_place_of_the_table_if_asked() {
         assert_eq!(printed.trim_end(), written.trim_end(), "{flag}");
         std::fs::remove_file(&file).expect("the file");
         let there = std::fs::read_dir(folder.path()).expect("the folder").count();
-        assert_eq!(there, 0, "a file beside what {flag} printed");
+        assert_eq!(there, 0, "a file in addition to what {flag} printed");
     }
 }
 
 #[test]
-fn one_form_at_most_is_printed() {
+fn at_most_one_format_is_printed() {
     let runs = runs();
     for (more, said) in [
         (

@@ -4,7 +4,7 @@ use super::*;
 
 /// A gate that can never fail is rejected, like such an objective.
 #[test]
-fn a_gate_that_nothing_can_meet_is_refused() {
+fn rejects_gates_that_can_never_hold() {
     let runs = runs();
     let sides: [&Path; 2] = [&runs.first, &runs.slower];
     for (gate, said) in [
@@ -20,7 +20,7 @@ fn a_gate_that_nothing_can_meet_is_refused() {
 
 /// The rest of a damaged record decides nothing, on either side of a bound.
 #[test]
-fn a_bound_on_a_damaged_run_is_not_met() {
+fn bound_on_a_damaged_run_is_not_met() {
     let runs = runs();
     let folder = tempfile::tempdir().expect("a folder");
     let damaged = damaged(folder.path());

@@ -24,7 +24,7 @@ fn assert_harmless(text: &str, where_: &str) {
 }
 
 #[test]
-fn names_of_folders_steer_nothing() {
+fn folder_names_cannot_control_the_terminal() {
     let runs = runs();
     // The name of a link is that of its target, so the enclosing folder has this name.
     let side = runs.folder.join("hostile").join(NAME);

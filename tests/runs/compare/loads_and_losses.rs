@@ -92,7 +92,7 @@ fn a_run_that_lost_its_slow_requests_is_not_better() {
 }
 
 #[test]
-fn rates_that_were_asked_for_are_no_merit() {
+fn rates_under_different_loads_are_not_comparable() {
     let folder = tempfile::tempdir().expect("a folder");
     let at =
         |rate: &str| labelled(80, JUDGED, "").replace("arrival_rate = 60", &format!("arrival_rate = {rate}"));

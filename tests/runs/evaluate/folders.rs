@@ -32,7 +32,7 @@ fn an_evaluation_is_kept_in_the_run_s_folder() {
 
 /// Nothing can be created below a file, not even by the superuser.
 #[test]
-fn a_folder_that_cannot_be_made_is_told_with_how_to_name_another() {
+fn folder_that_cannot_be_created_has_a_hint() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = simulated(folder.path(), "s.lua", &labelled(4, "", ""), &[]);
     let refused = |more: &[&str]| {
@@ -56,28 +56,28 @@ fn a_folder_that_cannot_be_made_is_told_with_how_to_name_another() {
 fn the_folder_that_is_named_is_the_folder_that_is_written() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = simulated(folder.path(), "s.lua", &labelled(6, "", ""), &[]);
-    let anew = folder.path().join("a/b/anew");
-    assert_code(&evaluate(&run, &["--to", path(&anew)]), 0);
+    let again = folder.path().join("a/b/again");
+    assert_code(&evaluate(&run, &["--to", path(&again)]), 0);
     for file in ["config.yml", "report.html", "metrics/summary_stats.json"] {
-        assert!(anew.join(file).is_file(), "{file}");
+        assert!(again.join(file).is_file(), "{file}");
     }
     let beside: Vec<_> = std::fs::read_dir(folder.path().join("a/b"))
         .expect("a folder")
         .map(|entry| entry.expect("an entry").file_name())
         .collect();
-    assert_eq!(beside, ["anew"], "no link, no other folder");
+    assert_eq!(beside, ["again"], "no link, no other folder");
     // An existing empty folder is accepted like a missing one.
     let empty = folder.path().join("empty");
     std::fs::create_dir(&empty).expect("a folder");
     assert_code(&evaluate(&run, &["--to", path(&empty)]), 0);
     assert!(empty.join("report.html").is_file());
 
-    let before = std::fs::read_to_string(anew.join("report.html")).expect("a page");
-    let again = evaluate(&run, &["--to", path(&anew), "--slo", "p99(ttfc) < 1h"]);
-    assert_code(&again, 2);
-    assert!(stderr(&again).contains("not empty"), "{}", stderr(&again));
+    let before = std::fs::read_to_string(again.join("report.html")).expect("a page");
+    let refused = evaluate(&run, &["--to", path(&again), "--slo", "p99(ttfc) < 1h"]);
+    assert_code(&refused, 2);
+    assert!(stderr(&refused).contains("not empty"), "{}", stderr(&refused));
     assert_eq!(
-        std::fs::read_to_string(anew.join("report.html")).expect("a page"),
+        std::fs::read_to_string(again.join("report.html")).expect("a page"),
         before
     );
     assert_code(&evaluate(&run, &["--to", path(&run)]), 2);
@@ -97,7 +97,7 @@ fn the_folder_that_is_named_is_the_folder_that_is_written() {
 /// In a run that was copied without its links, `evaluations/latest` is a folder. The evaluation is
 /// complete nevertheless, and prints its results.
 #[test]
-fn where_no_link_can_be_made_the_evaluation_is_kept_and_ends_as_it_would() {
+fn evaluation_is_kept_if_latest_cannot_be_linked() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = simulated(folder.path(), "s.lua", &labelled(6, "", ""), &[]);
     let evaluations = run.join("evaluations");

@@ -6,11 +6,11 @@ use super::*;
 fn a_simulated_run_and_its_record_give_the_same_figures() {
     let folder = tempfile::tempdir().expect("a folder");
     let (_, run) = ends_with(folder.path(), "s.lua", &labelled(60, &asked(), ""), &[], 3);
-    let anew = evaluated(&run, &folder.path().join("anew"), &[], 3);
-    assert_same_figures(&run, &anew);
-    assert!(!anew.join("traces").exists(), "no empty folder of a trace");
+    let again = evaluated(&run, &folder.path().join("again"), &[], 3);
+    assert_same_figures(&run, &again);
+    assert!(!again.join("traces").exists(), "no empty folder of a trace");
     // Results of the plugins of the run are in the record.
-    let summary = json(&anew, "metrics/summary_stats.json");
+    let summary = json(&again, "metrics/summary_stats.json");
     let answered = lines(&run, "metrics/request_level_metrics.jsonl").len();
     assert_eq!(answered, 120);
     assert_eq!(summary["longest_gap (Count)"], answered);
@@ -21,10 +21,10 @@ fn a_simulated_run_and_its_record_give_the_same_figures() {
 fn a_real_run_and_its_record_give_the_same_figures() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = real(folder.path(), "s.lua", &labelled(60, &asked(), ""), 3);
-    let anew = evaluated(&run, &folder.path().join("anew"), &[], 3);
-    assert_same_figures(&run, &anew);
+    let again = evaluated(&run, &folder.path().join("again"), &[], 3);
+    assert_same_figures(&run, &again);
     assert_eq!(
-        json(&anew, "metrics/summary_stats.json")["Number of Requests"],
+        json(&again, "metrics/summary_stats.json")["Number of Requests"],
         120
     );
 }
@@ -38,8 +38,8 @@ fn a_run_with_failures_and_its_record_give_the_same_figures() {
     let run = simulated(folder.path(), "s.lua", &labelled(300, asked, ""), &more);
     let failed = lines(&run, "metrics/request_level_metrics.jsonl");
     assert!(failed.iter().any(|row| row["success"] == false));
-    let anew = evaluated(&run, &folder.path().join("anew"), &[], 0);
-    assert_same_figures(&run, &anew);
+    let again = evaluated(&run, &folder.path().join("again"), &[], 0);
+    assert_same_figures(&run, &again);
 }
 
 /// The functions of a Lua scenario are unavailable, but not the fact that it replayed a trace, nor
@@ -85,5 +85,5 @@ return {
     let run = simulated(folder.path(), "s.lua", text, &[]);
     let fidelity = json(&run, "metrics/replay_fidelity.json");
     assert_eq!(fidelity["requests"], 12);
-    assert_same_figures(&run, &evaluated(&run, &folder.path().join("anew"), &[], 0));
+    assert_same_figures(&run, &evaluated(&run, &folder.path().join("again"), &[], 0));
 }

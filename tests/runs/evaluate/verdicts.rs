@@ -42,24 +42,27 @@ fn verdicts_of_functions_are_taken_from_the_record() {
         "{}",
         stderr(&output)
     );
-    let anew = folder.path().join("anew");
-    let output = evaluate(&run, &["--to", path(&anew)]);
+    let again = folder.path().join("again");
+    let output = evaluate(&run, &["--to", path(&again)]);
     assert_code(&output, 3);
-    let says = stderr(&output);
-    assert!(says.contains("too few (observed 120, threshold 1000)"), "{says}");
+    let printed = stderr(&output);
     assert!(
-        says.contains("the verdicts of `first` are those of the run: its check is not called again"),
-        "{says}"
+        printed.contains("too few (observed 120, threshold 1000)"),
+        "{printed}"
     );
-    assert_same_figures(&run, &anew);
-    let said = verdicts(&anew);
+    assert!(
+        printed.contains("the verdicts of `first` are those of the run: its check is not called again"),
+        "{printed}"
+    );
+    assert_same_figures(&run, &again);
+    let said = verdicts(&again);
     assert_eq!(said.first().map(|(plugin, ..)| plugin.as_str()), Some("first"));
     assert_eq!(
         said.last(),
         Some(&("last".to_owned(), "all is well".to_owned(), true))
     );
     assert_eq!(said.len(), 4, "{said:?}");
-    let page = std::fs::read_to_string(anew.join("report.html")).expect("a page");
+    let page = std::fs::read_to_string(again.join("report.html")).expect("a page");
     assert!(page.contains("a thousand at least") && page.contains("are those of the run"));
     let trace = lines(&run, "traces/trace.jsonl");
     let told = trace.iter().filter(|line| line["event"] == "run_judged").count();
@@ -95,26 +98,26 @@ fn verdicts_of_a_real_run_are_in_its_record() {
       return { { name = "never enough", met = false, observed = 1, threshold = 2 } }
     end }"#;
     let run = real(folder.path(), "s.lua", &labelled(10, asked, ""), 3);
-    let anew = evaluated(&run, &folder.path().join("anew"), &[], 3);
+    let again = evaluated(&run, &folder.path().join("again"), &[], 3);
     assert_eq!(
         verdicts(&run),
         [("strict".to_owned(), "never enough".to_owned(), false)]
     );
     assert_eq!(
         json(&run, "metrics/slo_results.json"),
-        json(&anew, "metrics/slo_results.json")
+        json(&again, "metrics/slo_results.json")
     );
 }
 
 /// A check that fails has no verdict: it is unknown if the objectives are met, in the run and in
 /// every evaluation of its record.
 #[test]
-fn a_check_that_failed_is_told_by_every_file() {
+fn failed_check_is_in_every_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let asked = r#"{ type = "lua", name = "broken", check = function() error("no <idea>") end }"#;
     let (_, run) = ends_with(folder.path(), "s.lua", &labelled(4, asked, ""), &[], 4);
-    let anew = evaluated(&run, &folder.path().join("anew"), &[], 0);
-    for results in [&run, &anew] {
+    let again = evaluated(&run, &folder.path().join("again"), &[], 0);
+    for results in [&run, &again] {
         let slos = json(results, "metrics/slo_results.json");
         assert!(slos["all_slos_met"].is_null(), "{slos}");
         let failed = &slos["failed_plugins"][0];
@@ -156,15 +159,15 @@ fn a_check_that_failed_is_told_by_every_file() {
 /// Results of a metric and of a request check from before their failure remain valid, and the
 /// failure is reported.
 #[test]
-fn a_plugin_that_fails_over_a_request_is_told_by_every_file() {
+fn plugin_failure_on_a_request_is_in_every_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let asked = r#"{ type = "lua", name = "half", metrics = { luck = { unit = "s", better = "less", summary = "of the first ten",
         observe = function(request) if request.session_id >= 10 then error("out of it") end return 1 end } },
       good = function(request) if request.session_id >= 10 then error("no more") end return true end }"#;
     let (_, run) = ends_with(folder.path(), "s.lua", &labelled(40, asked, ""), &[], 4);
-    let anew = evaluated(&run, &folder.path().join("anew"), &[], 0);
-    assert_same_figures(&run, &anew);
-    for results in [&run, &anew] {
+    let again = evaluated(&run, &folder.path().join("again"), &[], 0);
+    assert_same_figures(&run, &again);
+    for results in [&run, &again] {
         let failed = json(results, "metrics/summary_stats.json")["Failed Plugins"].clone();
         let parts: Vec<&str> = (0..2)
             .filter_map(|index| failed[index]["part"].as_str())
@@ -188,7 +191,7 @@ fn a_plugin_that_fails_over_a_request_is_told_by_every_file() {
 
 /// An objective on an unknown value is neither met nor missed.
 #[test]
-fn an_objective_on_goodput_that_nobody_knows_is_told_as_such() {
+fn objective_on_unknown_goodput_is_reported_as_unknown() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = simulated(folder.path(), "s.lua", &labelled(20, "", ""), &[]);
     let file = scenario(
@@ -196,10 +199,10 @@ fn an_objective_on_goodput_that_nobody_knows_is_told_as_such() {
         "half.lua",
         r#"return { name = "half", good = function(request) if request.session_id >= 10 then error("no more") end return true end }"#,
     );
-    let anew = folder.path().join("anew");
+    let again = folder.path().join("again");
     let output = evaluate(
         &run,
-        &["--plugin", &file, "--slo", "goodput > 40%", "--to", path(&anew)],
+        &["--plugin", &file, "--slo", "goodput > 40%", "--to", path(&again)],
     );
     assert_code(&output, 4);
     let told = stderr(&output);
@@ -209,7 +212,7 @@ fn an_objective_on_goodput_that_nobody_knows_is_told_as_such() {
         ),
         "{told}"
     );
-    let slos = json(&anew, "metrics/slo_results.json");
+    let slos = json(&again, "metrics/slo_results.json");
     assert_eq!(
         (&slos["all_slos_met"], &slos["results"][0]["met"]),
         (&Value::Null, &Value::Null),

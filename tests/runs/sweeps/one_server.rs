@@ -49,7 +49,7 @@ const SESSIONS: &str =
 /// Later runs hit the cache entries of the first run: each of them reports it with the message of a
 /// single run.
 #[test]
-fn a_sweep_tells_of_runs_that_found_a_warm_cache() {
+fn sweep_reports_runs_with_a_warm_cache() {
     let folder = tempfile::tempdir().expect("a folder");
     let sim = Sim::start(&["--profile", "fast"]);
     let file = scenario(folder.path(), "s.yml", &text(SESSIONS, "300"));
@@ -103,7 +103,7 @@ fn a_seed_for_each_run_keeps_the_cache_cold() {
 
 /// A sweep in place of a run is rejected with a list of its runs.
 #[test]
-fn what_takes_a_run_names_the_runs_of_a_sweep() {
+fn commands_for_one_run_list_the_runs_of_a_sweep() {
     let folder = tempfile::tempdir().expect("a folder");
     let traffic = SESSIONS.replace("[1, 2, 3]", "[1, 2, 3, 4, 5]");
     let file = scenario(folder.path(), "s.yml", &text(&traffic, "64"));

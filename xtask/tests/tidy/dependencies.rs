@@ -1,4 +1,5 @@
-//! Dependencies: all used, under an accepted licence, in one version unless `deny.toml` says why.
+//! Dependencies: all used, under an accepted licence, in one version unless `deny.toml` has a
+//! reason.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -28,8 +28,8 @@ Exit codes:
   3    an SLO was not met, or the gate of `compare --fail-if` fails
   4    a plugin failed
   5    the target could not be reached, or every request failed
-  6    the measurement is invalid: nothing was measured, or the certificate says INVALID;
-       a check of `health --strict` failed; `doctor` found what stands in the way
+  6    the measurement is invalid: nothing was measured, or the certificate is INVALID;
+       a check of `health --strict` failed; `doctor` found a problem
   130  interrupted (runs and simulations keep their results so far)";
 
 /// Describes why a run ended with `code`; `None` for [`DONE`].

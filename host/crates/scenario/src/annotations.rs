@@ -40,7 +40,7 @@ impl Writer<'_> {
         if !self.done.insert(name.to_owned()) {
             return;
         }
-        let mut text = comment(schema, "");
+        let mut text = comment(schema);
         let _ = writeln!(text, "---@class {name}");
         let required: Vec<&str> = schema
             .get("required")
@@ -151,7 +151,7 @@ impl Writer<'_> {
             return kinds.join("|");
         }
         if self.done.insert(name.to_owned()) {
-            let mut text = comment(schema, "");
+            let mut text = comment(schema);
             let _ = writeln!(text, "---@alias {name} {}", kinds.join("|"));
             self.classes.push(text);
         }
@@ -159,15 +159,26 @@ impl Writer<'_> {
     }
 }
 
-fn comment(schema: &Json, indent: &str) -> String {
+/// Columns at which comments are wrapped.
+const WIDTH: usize = 100;
+
+/// Returns the description of a schema as comment lines.
+fn comment(schema: &Json) -> String {
+    let description = schema.get("description").and_then(Json::as_str);
     let mut text = String::new();
-    for line in schema
-        .get("description")
-        .and_then(Json::as_str)
-        .unwrap_or_default()
-        .lines()
-    {
-        let _ = writeln!(text, "{indent}---{line}");
+    for paragraph in description.unwrap_or_default().lines() {
+        let mut line = "---".to_owned();
+        for word in paragraph.split_whitespace() {
+            let is_first = line.len() == 3;
+            if !is_first && line.chars().count() + 1 + word.chars().count() > WIDTH {
+                let _ = writeln!(text, "{line}");
+                line.truncate(3);
+            } else if !is_first {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+        let _ = writeln!(text, "{line}");
     }
     text
 }

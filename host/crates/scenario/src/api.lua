@@ -241,20 +241,20 @@ function AgentSession:sleep(time) end
 ---@field resolve? number Seconds that name resolution took, for a new connection.
 ---@field connect? number Seconds that connecting took, for a new connection.
 ---@field tls? number Seconds that the TLS handshake took, for a new connection.
----@field recorded? veeksha.Recorded What the trace says of it, if it was replayed from one.
+---@field recorded? veeksha.Recorded Data from the trace, if it was replayed from one.
 ---@field labels table<string, string> The labels of the request and its session.
 ---@field ttfc? number Seconds from dispatch to the first chunk: the metric `ttfc`; nil where the metric has no sample.
 ---@field tpot? number Seconds from the first chunk to the last, divided by the output tokens after the first chunk: the metric `tpot`; nil where the metric has no sample.
 ---@field end_to_end_latency? number Seconds from dispatch to the last chunk; after a tool call and without streaming, to the finish event: the metric `end_to_end_latency`; nil where the metric has no sample.
 
----What a trace says of a request.
+---The data of a trace about a request.
 ---@class veeksha.Recorded
 ---@field at? number When it was sent, from the earliest arrival of the trace.
 ---@field latency? number How long its answer took.
 ---@field prompt_tokens? integer
 ---@field output_tokens? integer
 
----A sample that stands for several (`weight`, 1 if it is not given).
+---A sample with a weight: `weight` is its number of occurrences (default 1).
 ---@class veeksha.Sample
 ---@field value number
 ---@field weight? number
@@ -311,7 +311,7 @@ function Results:percentile(metric, percent, filter) end
 ---@return veeksha.Window[]
 function Results:windows(metric, filter, seconds) end
 
----What a check says of one objective.
+---The verdict of a check on one objective.
 ---@class veeksha.Verdict
 ---@field name string No two verdicts have the same.
 ---@field met boolean

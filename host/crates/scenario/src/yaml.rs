@@ -285,7 +285,7 @@ impl<'r, 'f> Reader<'r, 'f> {
             return Ok(());
         }
         if let Some(first) = seen.insert(text.to_owned(), at) {
-            let message = format!("the key `{text}` stands here a second time; the first is on line {first}");
+            let message = format!("the key `{text}` is a duplicate; the first is on line {first}");
             return Err(self.form(span, &message));
         }
         *key = Some(Key::Name(text.to_owned(), at));

@@ -244,7 +244,7 @@ fn invalid_overrides_name_their_problem() {
         (
             "client.headers",
             "{a: 1, a: 2}",
-            "cannot set `client.headers` to `{a: 1, a: 2}`: the key `a` stands here a second time; the first is on line 1",
+            "cannot set `client.headers` to `{a: 1, a: 2}`: the key `a` is a duplicate; the first is on line 1",
         ),
     ] {
         let mut document = Document::from_yaml(yaml, "s.yml").unwrap();

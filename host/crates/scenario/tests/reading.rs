@@ -66,11 +66,11 @@ fn refuses_unsupported_yaml() {
     for (yaml, message) in [
         (
             "a: 1\nb: 2\na: 3",
-            "s.yml:3: the key `a` stands here a second time; the first is on line 1",
+            "s.yml:3: the key `a` is a duplicate; the first is on line 1",
         ),
         (
             "x:\n  a: 1\n  'a': 3",
-            "s.yml:3: the key `a` stands here a second time; the first is on line 2",
+            "s.yml:3: the key `a` is a duplicate; the first is on line 2",
         ),
         (
             "a: 1\n---\nb: 2",
@@ -111,7 +111,7 @@ fn invalid_yaml_names_the_line() {
         ("a: [1, 2\n", "s.yml:2: not valid YAML: "),
         ("a: 1\n b: 2", "s.yml:2: not valid YAML: "),
         ("a: 1\nb: 'x", "s.yml:2: not valid YAML: "),
-        ("a: *nobody", "s.yml:1: not valid YAML: "),
+        ("a: *nowhere", "s.yml:1: not valid YAML: "),
     ] {
         let message = refused(yaml);
         assert!(message.starts_with(start), "{message}");

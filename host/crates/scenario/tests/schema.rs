@@ -109,7 +109,7 @@ fn defaults_match_their_schema() {
         assert_eq!(problems(&part, &default), "", "{default}");
         defaults += 1;
     }
-    assert!(defaults > 40, "only {defaults} defaults were looked at");
+    assert!(defaults > 40, "only {defaults} defaults were checked");
 }
 
 #[test]

@@ -395,7 +395,7 @@ fn errors_have_their_place() {
     for (files, message) in [
         (
             &[("s.yml", "\na: !include x.yml"), ("x.yml", "\n\nb: 1\nb: 2")][..],
-            "x.yml:4: the key `b` stands here a second time; the first is on line 3",
+            "x.yml:4: the key `b` is a duplicate; the first is on line 3",
         ),
         (
             &[("s.yml", "a: !include x/y.yml"), ("x/y.yml", "b: !include z.yml")],

@@ -44,7 +44,7 @@ pub(super) fn check(args: &CompareArgs) -> Result<(), Failure> {
         let place = place(path);
         if let Some((other, _)) = taken.iter().find(|(_, known)| *known == place) {
             return Err(Failure::usage(format!(
-                "{other} and {flag} both name {}: each needs a file of its own",
+                "{other} and {flag} both name {}: each needs a separate file",
                 super::path::shown(path)
             )));
         }

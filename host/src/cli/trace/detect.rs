@@ -59,7 +59,7 @@ const SIGNS: [(&str, &[&[&str]]); 15] = [
 
 /// Result of the detection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum Detection {
     /// The flavor that reads the file.
     Flavor(&'static str),
     /// Lengths with a `timestamp`, which `request_log` reads as seconds and `mooncake` as
@@ -70,14 +70,14 @@ pub(super) enum Told {
 }
 
 /// Detects the flavor of a file from its columns.
-pub(super) fn flavor(sniffed: &Sniffed) -> Told {
+pub(super) fn flavor(sniffed: &Sniffed) -> Detection {
     let has = |name: &&str| sniffed.columns.iter().any(|column| column == name);
     let found = SIGNS
         .iter()
         .find(|(_, signs)| signs.iter().any(|columns| columns.iter().all(has)));
     match found {
-        Some(("request_log", _)) if has(&"timestamp") => Told::SecondsOrMilliseconds,
-        Some((flavor, _)) => Told::Flavor(flavor),
-        None => Told::Nothing,
+        Some(("request_log", _)) if has(&"timestamp") => Detection::SecondsOrMilliseconds,
+        Some((flavor, _)) => Detection::Flavor(flavor),
+        None => Detection::Nothing,
     }
 }

@@ -12,7 +12,7 @@ use veeksha_prompt::Tokenizer;
 use veeksha_scenario::{Document, Flavor, Generator, OnBadRow, RowCheck, Salt, SaltName, Shuffle, Traffic};
 use veeksha_trace::Trace;
 
-use super::detect::{self, Told};
+use super::detect::{self, Detection};
 use crate::cli::args::TraceArgs;
 use veeksha_app::Failure;
 use veeksha_app::{Loaded, Source};
@@ -211,14 +211,14 @@ fn keys(args: &TraceArgs) -> Vec<String> {
 fn detected(path: &Path) -> Result<String, Failure> {
     let sniffed = veeksha_trace::sniff(path).map_err(traces::failure)?;
     match detect::flavor(&sniffed) {
-        Told::Flavor(flavor) => Ok(flavor.to_owned()),
-        Told::SecondsOrMilliseconds => Err(Failure::usage(format!(
-            "{}: `timestamp` is seconds to the flavor `request_log` and milliseconds to `mooncake`, and nothing tells which is meant",
+        Detection::Flavor(flavor) => Ok(flavor.to_owned()),
+        Detection::SecondsOrMilliseconds => Err(Failure::usage(format!(
+            "{}: `timestamp` is seconds to the flavor `request_log` and milliseconds to `mooncake`, and both fit this trace",
             path.display()
         ))
         .hinted("name the flavor with --flavor")),
-        Told::Nothing => Err(Failure::usage(format!(
-            "{}: no flavor is known by these columns: {}",
+        Detection::Nothing => Err(Failure::usage(format!(
+            "{}: no flavor has these columns: {}",
             path.display(),
             sniffed.columns.join(", ")
         ))

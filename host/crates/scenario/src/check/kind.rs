@@ -85,7 +85,7 @@ pub(crate) fn chosen<'s>(node: &Node, types: &[&'s str]) -> Option<&'s str> {
     })
 }
 
-/// Returns true if the value of `key` is null and stands for an absent key: the key is optional and
+/// Returns true if the value of `key` is null and means an absent key: the key is optional and
 /// has no default. Veeksha's resolved configurations contain such nulls.
 pub(crate) fn is_unset(schema: &Json, key: &str, value: &Node) -> bool {
     let required = schema.get("required").and_then(Json::as_array);
