@@ -92,8 +92,8 @@ impl RequestLot {
     }
 }
 
-/// The bit of [`KeptRequest::claims`] for the first lot, that of the smallest hashes. The others: slow to
-/// the first chunk, slow overall, failed.
+/// The bit of [`KeptRequest::claims`] for the first lot, that of the smallest hashes. The others:
+/// slow to the first chunk, slow overall, failed.
 const BY_HASH: u8 = 1;
 
 impl RequestSample {
