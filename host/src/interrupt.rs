@@ -19,11 +19,11 @@ const SAME_SIGNAL_NANOS: u64 = 300_000_000;
 /// Current activity of the process, shared with the signal thread.
 #[derive(Clone, Default)]
 pub(crate) struct Interrupts {
-    current: Arc<Mutex<Current>>,
+    current: Arc<Mutex<CurrentActivity>>,
 }
 
 #[derive(Default)]
-struct Current {
+struct CurrentActivity {
     activity: Activity,
     interrupted: bool,
 }
@@ -103,7 +103,7 @@ impl Interrupts {
         self.lock().interrupted
     }
 
-    fn lock(&self) -> MutexGuard<'_, Current> {
+    fn lock(&self) -> MutexGuard<'_, CurrentActivity> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

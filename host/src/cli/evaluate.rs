@@ -50,12 +50,12 @@ pub(super) fn evaluate(args: &EvaluateArgs, interrupts: &Interrupts) -> Result<u
 struct Destination {
     folder: RunFolder,
     finishing: Finishing,
-    place: Place,
+    place: DestinationKind,
 }
 
 /// Selection of the folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum DestinationKind {
     /// By the user; the results go directly into it.
     Given,
     /// Named by date, in the folder of the run, where `latest` links to the newest evaluation.
@@ -67,13 +67,13 @@ impl Destination {
         let (made, above, place) = match &args.to {
             Some(to) => {
                 let above = missing_above(to);
-                (RunFolder::create_at(to, config), above, Place::Given)
+                (RunFolder::create_at(to, config), above, DestinationKind::Given)
             }
             None => {
                 let evaluations = args.run.join(EVALUATIONS);
                 let stamp = veeksha_clock::utc_stamp(veeksha_clock::wall_nanos());
                 let made = RunFolder::create_unlinked(&evaluations, config, &stamp);
-                (made, vec![evaluations], Place::Dated)
+                (made, vec![evaluations], DestinationKind::Dated)
             }
         };
         let folder = made.map_err(|error| Failure::no_folder(error, OTHER_FOLDER))?;
@@ -88,8 +88,8 @@ impl Destination {
     /// Keeps the folder. Its results are valid even if `latest` cannot link to it.
     fn keep(self) {
         let link = || match self.place {
-            Place::Given => Ok(()),
-            Place::Dated => self.folder.link_as_latest(),
+            DestinationKind::Given => Ok(()),
+            DestinationKind::Dated => self.folder.link_as_latest(),
         };
         let Ok(linked) = self.finishing.keep(|| Ok::<_, Infallible>(link()));
         if let Err(error) = linked {

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::source::Loaded;
 
 /// An endpoint described by a component.
-pub(crate) struct Known {
+pub(crate) struct OpenedCodec {
     /// Path that is appended to the servers' addresses.
     pub(crate) path: String,
     /// Headers of every request.
@@ -26,7 +26,7 @@ pub(crate) struct Known {
 }
 
 /// Loads a component and queries its endpoint.
-pub(crate) fn open(loaded: &Loaded, file: &CodecFile, tokenizer: &Tokenizer) -> Result<Known, Failure> {
+pub(crate) fn open(loaded: &Loaded, file: &CodecFile, tokenizer: &Tokenizer) -> Result<OpenedCodec, Failure> {
     let (name, bytes) = components::file(loaded, &file.path, "client.codec.path")?;
     let plugin = components::load(loaded, &name, &bytes)?;
     let config = serde_json::to_string(&file.config).map_err(Failure::internal)?;
@@ -50,7 +50,7 @@ pub(crate) fn open(loaded: &Loaded, file: &CodecFile, tokenizer: &Tokenizer) -> 
         answer: Pointers::default(),
     };
     let template = Template::of_requests(spec).map_err(|error| refuse(error.to_string()))?;
-    Ok(Known {
+    Ok(OpenedCodec {
         path: shape.path,
         headers: shape.headers,
         endpoint: EndpointKind::Template(Arc::new(template)),

@@ -73,11 +73,11 @@ impl CompatOptions {
 /// Files of another tool that are being written.
 pub(crate) struct Exporting {
     export: AiperfExport,
-    rows: Rows,
+    rows: CompatRows,
 }
 
 /// The file that grows with every request.
-struct Rows {
+struct CompatRows {
     path: PathBuf,
     file: Option<BufWriter<File>>,
     failure: Option<String>,
@@ -108,7 +108,7 @@ impl Exporting {
         Ok(Some(Exporting {
             export: AiperfExport::new(info)
                 .map_err(|error| Failure::usage(format!("--compat aiperf: {error}")))?,
-            rows: Rows::create(&about.folder.join(CompatExport::FOLDER)),
+            rows: CompatRows::create(&about.folder.join(CompatExport::FOLDER)),
         }))
     }
 
@@ -128,15 +128,15 @@ impl Exporting {
     }
 }
 
-impl Rows {
-    fn create(folder: &Path) -> Rows {
+impl CompatRows {
+    fn create(folder: &Path) -> CompatRows {
         let path = folder.join("profile_export.jsonl");
         let created = std::fs::create_dir_all(folder).and_then(|()| File::create(&path));
         let (file, failure) = match created {
             Ok(file) => (Some(BufWriter::new(file)), None),
             Err(error) => (None, Some(format!("cannot write {}: {error}", path.display()))),
         };
-        Rows { path, file, failure }
+        CompatRows { path, file, failure }
     }
 
     fn append(&mut self, line: &[u8]) {

@@ -74,7 +74,7 @@ pub(crate) fn grants(loaded: &Loaded, files: &BTreeMap<String, PathBuf>, tokeniz
             .iter()
             .map(|(name, path)| (name.clone(), loaded.folder().join(path)))
             .collect(),
-        log: Arc::new(Log),
+        log: Arc::new(ComponentLog),
     }
 }
 
@@ -120,9 +120,9 @@ impl veeksha_wasm::TokenCounter for Counter {
     }
 }
 
-struct Log;
+struct ComponentLog;
 
-impl veeksha_wasm::LogSink for Log {
+impl veeksha_wasm::LogSink for ComponentLog {
     fn line(&self, plugin: &str, level: LogLevel, line: &str) {
         let level = match level {
             LogLevel::Debug => return,

@@ -48,7 +48,7 @@ impl RecordedRun {
                 Failure::usage(error)
             }
         })?;
-        let mut findings = Findings::default();
+        let mut findings = ScenarioFindings::default();
         let loaded = scenario(folder, no_cache, &mut findings)?;
         let mut notes = Vec::new();
         let info = record.info();
@@ -141,7 +141,7 @@ impl RecordedRun {
 
 /// Findings about a scenario that is read again.
 #[derive(Default)]
-struct Findings {
+struct ScenarioFindings {
     about_scenario: Vec<String>,
     unknown: Option<String>,
     lua_evaluators: Vec<String>,
@@ -150,7 +150,7 @@ struct Findings {
     config: String,
 }
 
-impl Findings {
+impl ScenarioFindings {
     fn is_unknown(&mut self, why: String) {
         self.about_scenario.push(why.clone());
         self.unknown = Some(why);
@@ -161,7 +161,7 @@ const UNKNOWN: &str = "the scenario is unknown and defaults are used";
 
 /// Reads the scenario in `config.yml`. Unreadable parts are replaced by defaults, because a record
 /// can be evaluated without its scenario.
-fn scenario(folder: &Path, no_cache: bool, findings: &mut Findings) -> Result<Loaded, Failure> {
+fn scenario(folder: &Path, no_cache: bool, findings: &mut ScenarioFindings) -> Result<Loaded, Failure> {
     let defaults = || {
         let nothing = Document::from_yaml("", "config.yml").map_err(Failure::internal)?;
         Source::of(nothing, folder.to_owned()).settle(&[], &[], no_cache)
@@ -208,7 +208,7 @@ fn config_text(folder: &Path) -> Result<String, String> {
 }
 
 /// Removes the parts that describe Lua functions.
-fn without_functions(mut document: Document, findings: &mut Findings) -> Document {
+fn without_functions(mut document: Document, findings: &mut ScenarioFindings) -> Document {
     let Value::Map(entries) = &mut document.root.value else {
         return document;
     };

@@ -1,14 +1,14 @@
 //! Components in the binary: ordinary plugins, built from `plugins/` by `cargo xtask plugins`.
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ShippedKind {
     Generator,
     Flavor,
 }
 
 struct Component {
     name: &'static str,
-    kind: Kind,
+    kind: ShippedKind,
     bytes: &'static [u8],
     schema: &'static str,
 }
@@ -17,7 +17,7 @@ macro_rules! component {
     ($kind:ident, $name:literal) => {
         Component {
             name: $name,
-            kind: Kind::$kind,
+            kind: ShippedKind::$kind,
             bytes: include_bytes!(concat!("../../../../plugins/dist/", $name, ".wasm")),
             schema: include_str!(concat!("../../../../plugins/", $name, "/schema.json")),
         }
@@ -44,7 +44,7 @@ const SHIPPED: [Component; 17] = [
     component!(Flavor, "wildchat"),
 ];
 
-fn bytes(kind: Kind, name: &str) -> Option<&'static [u8]> {
+fn bytes(kind: ShippedKind, name: &str) -> Option<&'static [u8]> {
     SHIPPED
         .iter()
         .find(|shipped| shipped.kind == kind && shipped.name == name)
@@ -53,19 +53,19 @@ fn bytes(kind: Kind, name: &str) -> Option<&'static [u8]> {
 
 /// Returns the component of a shipped session generator.
 pub(crate) fn generator(name: &str) -> Option<&'static [u8]> {
-    bytes(Kind::Generator, name)
+    bytes(ShippedKind::Generator, name)
 }
 
 /// Returns the component of a shipped trace flavor.
 pub fn flavor(name: &str) -> Option<&'static [u8]> {
-    bytes(Kind::Flavor, name)
+    bytes(ShippedKind::Flavor, name)
 }
 
 /// Returns the names of the shipped trace flavors.
 pub fn flavors() -> impl Iterator<Item = &'static str> {
     SHIPPED
         .iter()
-        .filter(|shipped| shipped.kind == Kind::Flavor)
+        .filter(|shipped| shipped.kind == ShippedKind::Flavor)
         .map(|shipped| shipped.name)
 }
 
@@ -75,8 +75,8 @@ pub fn schemas() -> veeksha_scenario::Shipped {
     for shipped in &SHIPPED {
         let schema = serde_json::from_str(shipped.schema).unwrap_or(serde_json::Value::Bool(true));
         let of_kind = match shipped.kind {
-            Kind::Generator => &mut schemas.generators,
-            Kind::Flavor => &mut schemas.flavors,
+            ShippedKind::Generator => &mut schemas.generators,
+            ShippedKind::Flavor => &mut schemas.flavors,
         };
         of_kind.insert(shipped.name.to_owned(), schema);
     }

@@ -75,7 +75,7 @@ pub struct Source {
     lua: Option<LuaScenario>,
     folder: PathBuf,
     /// Set if the source is a run folder.
-    recorded: Option<Recorded>,
+    recorded: Option<RecordedSource>,
 }
 
 impl Source {
@@ -124,7 +124,7 @@ impl Source {
             documents: Documents::new(recorded.document.root),
             lua: recorded.lua,
             folder: folder.to_owned(),
-            recorded: Some(Recorded {
+            recorded: Some(RecordedSource {
                 index: recorded.index,
                 plugins: recorded.plugins,
             }),
@@ -240,7 +240,7 @@ fn path_of_shell<'a>(key: &str, value: &'a str) -> Cow<'a, str> {
 
 /// Data of the run that a source repeats.
 #[derive(Clone)]
-struct Recorded {
+struct RecordedSource {
     index: usize,
     plugins: Vec<PluginDigest>,
 }
@@ -251,7 +251,7 @@ fn settled(
     folder: PathBuf,
     no_cache: bool,
     index: usize,
-    recorded: Option<&Recorded>,
+    recorded: Option<&RecordedSource>,
 ) -> Result<Loaded, Failure> {
     let secrets = scenario_copy::secrets_of(&document.root);
     let evaluators = document.root.get("evaluators").cloned();

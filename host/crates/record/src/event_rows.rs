@@ -12,7 +12,7 @@ use crate::{
 
 /// The cells of a row; what an event does not have stays empty.
 #[derive(Default)]
-struct Row<'a> {
+struct EventRow<'a> {
     event: &'static str,
     at: Option<Nanos>,
     session: Option<SessionId>,
@@ -45,23 +45,23 @@ struct Row<'a> {
     threshold: Option<f64>,
 }
 
-impl Row<'_> {
+impl EventRow<'_> {
     fn new(event: &'static str) -> Self {
-        Row {
+        EventRow {
             event,
-            ..Row::default()
+            ..EventRow::default()
         }
     }
 
     fn at(event: &'static str, at: Nanos) -> Self {
-        Row {
+        EventRow {
             at: Some(at),
-            ..Row::new(event)
+            ..EventRow::new(event)
         }
     }
 
     fn of_request(self, request: RequestId) -> Self {
-        Row {
+        EventRow {
             session: Some(request.session),
             node: Some(request.node),
             ..self
@@ -70,91 +70,91 @@ impl Row<'_> {
 }
 
 /// The names are those of `traces/trace.jsonl`.
-fn row(event: &Event) -> Row<'_> {
+fn row(event: &Event) -> EventRow<'_> {
     match event {
-        Event::RunStarted(info) => Row {
+        Event::RunStarted(info) => EventRow {
             epoch_wall: Some(info.epoch_wall_nanos),
             epoch_monotonic: Some(info.epoch_monotonic_nanos),
-            ..Row::new("run_started")
+            ..EventRow::new("run_started")
         },
-        Event::SessionPlanned { session, digest } => Row {
+        Event::SessionPlanned { session, digest } => EventRow {
             session: Some(*session),
             digest: Some(*digest),
-            ..Row::new("session_planned")
+            ..EventRow::new("session_planned")
         },
-        Event::PluginCalled(call) => Row {
+        Event::PluginCalled(call) => EventRow {
             thread: Some(&call.thread),
             what: Some(&call.what),
             begin: Some(call.begin),
             until: Some(call.end),
-            ..Row::new("plugin_called")
+            ..EventRow::new("plugin_called")
         },
         Event::SessionStarted {
             session,
             at,
             requests,
-        } => Row {
+        } => EventRow {
             session: Some(*session),
             requests: Some(*requests),
-            ..Row::at("session_started", *at)
+            ..EventRow::at("session_started", *at)
         },
         Event::Dispatched {
             request,
             intended,
             at,
-        } => Row {
+        } => EventRow {
             intended: Some(*intended),
-            ..Row::at("dispatched", *at).of_request(*request)
+            ..EventRow::at("dispatched", *at).of_request(*request)
         },
         // Finished requests have a separate table.
-        Event::Finished(record) => Row::at("finished", record.completed_at).of_request(record.id),
-        Event::NeverSent { request, reason, at } => Row {
+        Event::Finished(record) => EventRow::at("finished", record.completed_at).of_request(record.id),
+        Event::NeverSent { request, reason, at } => EventRow {
             reason: Some(reason.name()),
-            ..Row::at("never_sent", *at).of_request(*request)
+            ..EventRow::at("never_sent", *at).of_request(*request)
         },
         Event::SessionFinished {
             session,
             at,
             end,
             requests,
-        } => Row {
+        } => EventRow {
             session: Some(*session),
             end: Some(end.name()),
             requests: Some(*requests),
-            ..Row::at("session_finished", *at)
+            ..EventRow::at("session_finished", *at)
         },
-        Event::MetricDefined(definition) => Row {
+        Event::MetricDefined(definition) => EventRow {
             metric: Some(&definition.name),
             unit: Some(&definition.unit),
             better: Some(definition.better.name()),
             summary: Some(&definition.summary),
             plugin: Some(&definition.plugin),
-            ..Row::new("metric_defined")
+            ..EventRow::new("metric_defined")
         },
-        Event::Sampled(sample) => Row {
+        Event::Sampled(sample) => EventRow {
             metric: Some(&sample.metric),
             value: Some(sample.value),
             weight: Some(sample.weight),
             session: sample.request.map(|request| request.session),
             node: sample.request.map(|request| request.node),
-            ..Row::new("sampled")
+            ..EventRow::new("sampled")
         },
         Event::Judged {
             plugin,
             request,
             good,
-        } => Row {
+        } => EventRow {
             plugin: Some(plugin),
             good: Some(*good),
-            ..Row::new("judged").of_request(*request)
+            ..EventRow::new("judged").of_request(*request)
         },
-        Event::PluginFailed(failed) => Row {
+        Event::PluginFailed(failed) => EventRow {
             plugin: Some(&failed.plugin),
             what: Some(failed.part.name()),
             summary: Some(&failed.message),
             session: failed.session,
             at: failed.at,
-            ..Row::new("plugin_failed")
+            ..EventRow::new("plugin_failed")
         },
         Event::RunJudged {
             plugin,
@@ -163,37 +163,37 @@ fn row(event: &Event) -> Row<'_> {
             observed,
             threshold,
             detail,
-        } => Row {
+        } => EventRow {
             plugin: Some(plugin),
             metric: Some(name),
             good: Some(*met),
             value: *observed,
             threshold: Some(*threshold),
             summary: Some(detail),
-            ..Row::new("run_judged")
+            ..EventRow::new("run_judged")
         },
-        Event::Starved { due, at } => Row {
+        Event::Starved { due, at } => EventRow {
             due: Some(*due),
-            ..Row::at("starved", *at)
+            ..EventRow::at("starved", *at)
         },
-        Event::ThreadSampled(sample) => Row {
+        Event::ThreadSampled(sample) => EventRow {
             thread: Some(&sample.thread),
             span: Some(sample.span),
             busy: Some(sample.busy),
             waiting: Some(sample.waiting),
-            ..Row::at("thread_sampled", sample.at)
+            ..EventRow::at("thread_sampled", sample.at)
         },
-        Event::ClockStepped { at, by } => Row {
+        Event::ClockStepped { at, by } => EventRow {
             by: Some(*by),
-            ..Row::at("clock_stepped", *at)
+            ..EventRow::at("clock_stepped", *at)
         },
-        Event::ArrivalsMissed { sessions, at } => Row {
+        Event::ArrivalsMissed { sessions, at } => EventRow {
             sessions: Some(*sessions),
-            ..Row::at("arrivals_missed", *at)
+            ..EventRow::at("arrivals_missed", *at)
         },
-        Event::TimeoutReached { at } => Row::at("timeout_reached", *at),
-        Event::Interrupted { at } => Row::at("interrupted", *at),
-        Event::RunEnded { at } => Row::at("run_ended", *at),
+        Event::TimeoutReached { at } => EventRow::at("timeout_reached", *at),
+        Event::Interrupted { at } => EventRow::at("interrupted", *at),
+        Event::RunEnded { at } => EventRow::at("run_ended", *at),
     }
 }
 

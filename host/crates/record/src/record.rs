@@ -12,7 +12,7 @@ use crate::error::RecordError;
 use crate::folder::{folder, parts, whole};
 use crate::info::RecordInfo;
 use crate::metadata::VERSION;
-use crate::stream::{Stream, TableFile, damage_note, name};
+use crate::stream::{TableFile, TableStream, damage_note, name};
 use crate::table::Columns;
 use crate::tables::{EventColumns, RequestColumns};
 
@@ -99,8 +99,8 @@ impl Record {
         &mut self,
         mut on: impl FnMut(&Event) -> ControlFlow<B>,
     ) -> Result<ControlFlow<B>, RecordError> {
-        let mut requests = Stream::<RequestColumns>::new(&self.requests.files);
-        let mut events = Stream::<EventColumns>::new(&self.events.files);
+        let mut requests = TableStream::<RequestColumns>::new(&self.requests.files);
+        let mut events = TableStream::<EventColumns>::new(&self.events.files);
         let mut request = Event::Finished(Box::new(empty_record()));
         let mut other = Event::RunEnded { at: 0 };
         // There are as many samples and judgements as requests, so each kind has a buffer that

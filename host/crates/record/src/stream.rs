@@ -135,7 +135,7 @@ pub(crate) fn name(path: &Path) -> String {
 }
 
 /// A place in the rows of a table.
-pub(crate) struct Stream<C: Columns> {
+pub(crate) struct TableStream<C: Columns> {
     groups: VecDeque<(Arc<GroupSource>, usize)>,
     open: Option<OpenGroup<C::Rows>>,
     /// The position of the last row.
@@ -164,7 +164,7 @@ struct OpenGroup<R> {
     group: usize,
 }
 
-impl<C: Columns> Stream<C> {
+impl<C: Columns> TableStream<C> {
     /// Before the first row of files in the order of their events.
     pub(crate) fn new(files: &[TableFile]) -> Self {
         let mut groups = VecDeque::new();
@@ -176,7 +176,7 @@ impl<C: Columns> Stream<C> {
             });
             groups.extend((0..file.metadata.num_row_groups()).map(|group| (Arc::clone(&source), group)));
         }
-        Stream {
+        TableStream {
             groups,
             open: None,
             last: None,
@@ -209,8 +209,8 @@ impl<C: Columns> Stream<C> {
         }
     }
 
-    /// Decodes the next row, found by [`Stream::peek`], and advances. If a row cannot be decoded,
-    /// notes it, skips the rest of its row group and returns `None`.
+    /// Decodes the next row, found by [`TableStream::peek`], and advances. If a row cannot be
+    /// decoded, notes it, skips the rest of its row group and returns `None`.
     pub(crate) fn take<T>(
         &mut self,
         read: impl FnOnce(&C::Rows, usize) -> parquet::errors::Result<T>,

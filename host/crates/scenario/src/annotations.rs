@@ -13,7 +13,7 @@ const API: &str = include_str!("api.lua");
 /// scenario's keys.
 pub fn lua_annotations(shipped: &crate::schema::Shipped) -> String {
     let schema = crate::schema::json_schema(shipped);
-    let mut writer = Writer {
+    let mut writer = AnnotationWriter {
         root: &schema,
         classes: Vec::new(),
         done: BTreeSet::new(),
@@ -27,14 +27,14 @@ pub fn lua_annotations(shipped: &crate::schema::Shipped) -> String {
     text
 }
 
-struct Writer<'s> {
+struct AnnotationWriter<'s> {
     root: &'s Json,
     /// Innermost first: a class is complete only after the classes that it refers to.
     classes: Vec<String>,
     done: BTreeSet<String>,
 }
 
-impl Writer<'_> {
+impl AnnotationWriter<'_> {
     /// Writes an object schema as a class.
     fn class(&mut self, name: &str, schema: &Json) {
         if !self.done.insert(name.to_owned()) {

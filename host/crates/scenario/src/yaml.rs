@@ -36,7 +36,7 @@ pub(crate) fn read(text: &str, file: &Path, includes: &mut Includes<'_>) -> Resu
         });
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut reader = Reader::new(&name, includes);
+    let mut reader = YamlReader::new(&name, includes);
     let mut documents = 0;
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|error| ScenarioError::Yaml {
@@ -64,7 +64,7 @@ pub(crate) fn read(text: &str, file: &Path, includes: &mut Includes<'_>) -> Resu
 pub(crate) fn read_value(text: &str) -> Result<Node, String> {
     let mut nothing = |_: &Path| Err("a value of the command line cannot include a file".to_owned());
     let mut includes = Includes::new(Path::new(""), &mut nothing);
-    let mut reader = Reader::new("", &mut includes);
+    let mut reader = YamlReader::new("", &mut includes);
     let mut documents = 0;
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|error| format!("not valid YAML: {}", error.info()))?;
@@ -121,7 +121,7 @@ enum Key {
     Merge,
 }
 
-struct Reader<'r, 'f> {
+struct YamlReader<'r, 'f> {
     file: Arc<str>,
     includes: &'r mut Includes<'f>,
     open: Vec<OpenCollection>,
@@ -130,9 +130,9 @@ struct Reader<'r, 'f> {
     finished: Option<Node>,
 }
 
-impl<'r, 'f> Reader<'r, 'f> {
+impl<'r, 'f> YamlReader<'r, 'f> {
     fn new(file: &str, includes: &'r mut Includes<'f>) -> Self {
-        Reader {
+        YamlReader {
             file: file.into(),
             includes,
             open: Vec::new(),

@@ -8,11 +8,11 @@ use veeksha_prefix::{Piece, PrefixCensus, PromptPath, answer_pieces, pieces_of};
 
 /// The requests of a session as turns, each after the turn that it continues.
 pub(crate) struct Conversation<'a> {
-    pub(crate) turns: Vec<Turn<'a>>,
+    pub(crate) turns: Vec<ConversationTurn<'a>>,
 }
 
 /// A request and its contribution to a conversation.
-pub(crate) struct Turn<'a> {
+pub(crate) struct ConversationTurn<'a> {
     pub(crate) request: &'a Request,
     /// Index of the turn whose conversation it continues; `None` if it sends no history.
     pub(crate) continues: Option<usize>,
@@ -34,14 +34,14 @@ impl<'a> Conversation<'a> {
             .iter()
             .any(|request| request.history_mode() == HistoryMode::Recorded);
         let mut places: HashMap<NodeId, usize> = HashMap::with_capacity(session.requests.len());
-        let mut turns: Vec<Turn<'a>> = Vec::with_capacity(session.requests.len());
+        let mut turns: Vec<ConversationTurn<'a>> = Vec::with_capacity(session.requests.len());
         for request in in_order(session) {
             let mode = request.history_mode();
             let continues = request.history_parent.filter(|_| mode != HistoryMode::Fresh);
             let answer = request.replay.as_ref().filter(|_| recorded);
             let answer = answer.and_then(|replay| replay.answer.as_ref());
             places.insert(request.node, turns.len());
-            turns.push(Turn {
+            turns.push(ConversationTurn {
                 request,
                 continues: continues.and_then(|parent| places.get(&parent).copied()),
                 mode,
@@ -135,7 +135,7 @@ struct CountedPrompt {
 }
 
 impl CountedPrompt {
-    fn beginning(turn: &Turn<'_>, census: &mut PrefixCensus) -> CountedPrompt {
+    fn beginning(turn: &ConversationTurn<'_>, census: &mut PrefixCensus) -> CountedPrompt {
         CountedPrompt {
             tokens: length(&turn.new),
             path: census.extend(PromptPath::START, &turn.new),
@@ -143,7 +143,7 @@ impl CountedPrompt {
         }
     }
 
-    fn then(self, answer: &[Piece], turn: &Turn<'_>, census: &mut PrefixCensus) -> CountedPrompt {
+    fn then(self, answer: &[Piece], turn: &ConversationTurn<'_>, census: &mut PrefixCensus) -> CountedPrompt {
         let path = census.extend(self.path, answer);
         CountedPrompt {
             tokens: self.tokens + length(answer) + length(&turn.new),
@@ -153,7 +153,7 @@ impl CountedPrompt {
     }
 }
 
-impl Turn<'_> {
+impl ConversationTurn<'_> {
     fn answer(&self, mode: HistoryMode) -> &[Piece] {
         match &self.recorded_answer {
             Some(recorded) if mode == HistoryMode::Recorded => recorded,

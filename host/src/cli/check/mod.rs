@@ -21,7 +21,7 @@ use veeksha_present::terminal;
 const WIDTH: usize = 110;
 
 /// A valid scenario.
-struct Checked {
+struct CheckedRun {
     scenario: Scenario,
     sections: Vec<Section>,
     duration: RunDuration,
@@ -71,10 +71,10 @@ pub(super) fn sound(
     collect_errors(looked_at.collect())
 }
 
-fn checked(loaded: Loaded) -> Result<Checked, Failure> {
+fn checked(loaded: Loaded) -> Result<CheckedRun, Failure> {
     let checked = veeksha_app::check(loaded)?;
     let (sections, duration) = sections::sections(&checked.scenario, &checked.wired)?;
-    Ok(Checked {
+    Ok(CheckedRun {
         scenario: checked.scenario,
         sections,
         duration,
@@ -83,7 +83,7 @@ fn checked(loaded: Loaded) -> Result<Checked, Failure> {
 }
 
 /// Returns the runs of a sweep, the keys in which they differ, and their durations.
-fn overview(cells: &[Variant<Checked>]) -> Vec<Section> {
+fn overview(cells: &[Variant<CheckedRun>]) -> Vec<Section> {
     let planned = cells
         .iter()
         .map(|cell| (&cell.loaded.scenario, cell.settings.clone()));

@@ -37,7 +37,7 @@ pub(super) fn row(name: &str, value: impl Into<String>) -> Row {
 
 /// Totals of a sample of sessions.
 #[derive(Default)]
-struct Sample {
+struct WorkloadSample {
     sessions: u64,
     requests: u64,
     prompt_tokens: u64,
@@ -45,7 +45,7 @@ struct Sample {
     open_outputs: u64,
 }
 
-impl Sample {
+impl WorkloadSample {
     fn add(&mut self, requests: &[Request], tokenizer: &Tokenizer) {
         self.sessions += 1;
         for request in requests {
@@ -76,7 +76,7 @@ impl Sample {
 
 /// Returns the section about the workload, and the number of sessions if it is finite.
 fn workload(wired: &Wired, scenario: &Scenario) -> Result<(Section, Option<u64>), Failure> {
-    let mut sample = Sample::default();
+    let mut sample = WorkloadSample::default();
     let limit = scenario.runtime.session_limit();
     let (length, kind) = match wired.factory.open()? {
         Workload::Planned(mut source) => {

@@ -19,9 +19,9 @@ pub(super) enum Written {
 }
 
 /// Standard output, or a file that is not complete yet.
-pub(super) struct Output(Sink);
+pub(super) struct Output(TraceSink);
 
-enum Sink {
+enum TraceSink {
     Terminal(BufWriter<Stdout>),
     File {
         /// Writes to `part`.
@@ -40,7 +40,7 @@ impl Output {
         interrupts: &Interrupts,
     ) -> Result<Output, Failure> {
         let Some(path) = path else {
-            return Ok(Output(Sink::Terminal(BufWriter::new(std::io::stdout()))));
+            return Ok(Output(TraceSink::Terminal(BufWriter::new(std::io::stdout()))));
         };
         subject.guard(path)?;
         if path.is_dir() {
@@ -55,7 +55,7 @@ impl Output {
         let finishing = interrupts.unfinished(&part, Vec::new());
         let file = File::create(&part)
             .map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display())))?;
-        Ok(Output(Sink::File {
+        Ok(Output(TraceSink::File {
             out: BufWriter::new(file),
             part,
             finishing,
@@ -66,8 +66,8 @@ impl Output {
     /// Writes a line.
     pub(super) fn line(&mut self, line: &str) -> Result<Written, Failure> {
         let written = match &mut self.0 {
-            Sink::Terminal(out) => writeln!(out, "{line}"),
-            Sink::File { out, .. } => writeln!(out, "{line}"),
+            TraceSink::Terminal(out) => writeln!(out, "{line}"),
+            TraceSink::File { out, .. } => writeln!(out, "{line}"),
         };
         match written {
             Ok(()) => Ok(Written::Yes),
@@ -79,11 +79,11 @@ impl Output {
     /// Completes the output. A file is renamed to its final name.
     pub(super) fn finish(self) -> Result<(), Failure> {
         match self.0 {
-            Sink::Terminal(mut out) => match out.flush() {
+            TraceSink::Terminal(mut out) => match out.flush() {
                 Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(failed("the output", &error)),
                 _ => Ok(()),
             },
-            Sink::File {
+            TraceSink::File {
                 mut out,
                 part,
                 finishing,
@@ -96,8 +96,8 @@ impl Output {
 
     fn failure(&self, error: &std::io::Error) -> Failure {
         match &self.0 {
-            Sink::Terminal(_) => failed("the output", error),
-            Sink::File { path, .. } => failed(path.display(), error),
+            TraceSink::Terminal(_) => failed("the output", error),
+            TraceSink::File { path, .. } => failed(path.display(), error),
         }
     }
 }

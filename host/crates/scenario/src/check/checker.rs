@@ -25,7 +25,7 @@ pub fn check_value(schema: &Json, node: &Node, path: &str) -> Vec<Problem> {
         steps: 0,
         exhausted: false,
     };
-    checker.check(schema, node, path, Level::default());
+    checker.check(schema, node, path, CheckLevel::default());
     let mut problems: Vec<Problem> = Vec::new();
     for problem in checker.problems {
         // The parts of one schema (`allOf`) may report the same problem.
@@ -47,29 +47,29 @@ pub fn check_value(schema: &Json, node: &Node, path: &str) -> Vec<Problem> {
 
 /// The depth of a check, and the schema's default for this value.
 #[derive(Clone, Copy, Default)]
-struct Level<'s> {
+struct CheckLevel<'s> {
     depth: u32,
     default: Option<&'s Json>,
 }
 
-impl<'s> Level<'s> {
+impl<'s> CheckLevel<'s> {
     /// The same value at the same place, checked against another schema.
     fn same(self) -> Self {
-        Level {
+        CheckLevel {
             depth: self.depth + 1,
             ..self
         }
     }
 
     fn key(self, key: &str) -> Self {
-        Level {
+        CheckLevel {
             depth: self.depth + 1,
             default: self.default.and_then(|default| default.get(key)),
         }
     }
 
     fn item(self, index: usize) -> Self {
-        Level {
+        CheckLevel {
             depth: self.depth + 1,
             default: self.default.and_then(|default| default.get(index)),
         }
@@ -98,8 +98,8 @@ impl<'s> Checker<'s> {
         });
     }
 
-    fn check(&mut self, schema: &'s Json, node: &Node, path: &str, level: Level<'s>) {
-        let level = Level {
+    fn check(&mut self, schema: &'s Json, node: &Node, path: &str, level: CheckLevel<'s>) {
+        let level = CheckLevel {
             default: schema.get("default").or(level.default),
             ..level
         };
@@ -158,7 +158,7 @@ impl<'s> Checker<'s> {
         variants: &'s [Json],
         node: &Node,
         path: &str,
-        level: Level<'s>,
+        level: CheckLevel<'s>,
     ) {
         match choose(self.root, variants, node, level.default) {
             Choice::Variant(variant) => self.check(variant, node, path, level.same()),
@@ -246,7 +246,7 @@ impl<'s> Checker<'s> {
         );
     }
 
-    fn check_kind(&mut self, schema: &'s Json, node: &Node, path: &str, level: Level<'s>) {
+    fn check_kind(&mut self, schema: &'s Json, node: &Node, path: &str, level: CheckLevel<'s>) {
         let kinds = types(schema);
         let kind = chosen(node, &kinds);
         if !kinds.is_empty() && kind.is_none() {
@@ -379,7 +379,7 @@ impl<'s> Checker<'s> {
         entries: &[(String, Node)],
         node: &Node,
         path: &str,
-        level: Level<'s>,
+        level: CheckLevel<'s>,
     ) {
         let properties = schema.get("properties").and_then(Json::as_object);
         let others = schema.get("additionalProperties").unwrap_or(&Json::Bool(true));

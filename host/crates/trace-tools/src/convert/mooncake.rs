@@ -12,7 +12,7 @@ use crate::conversation::output_tokens;
 use crate::convert::error::ConvertError;
 
 #[derive(Serialize)]
-struct Row {
+struct MooncakeRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     timestamp: Option<Number>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,7 +47,7 @@ impl Converter {
             let cut = blocks(&prompt, self.block_size);
             let waits = !request.parents.is_empty() || request.wait_after_ready > 0;
             let output_length = output_tokens(request, source.count);
-            rows.push(json(&Row {
+            rows.push(json(&MooncakeRow {
                 timestamp: source.instant(request).map(milliseconds),
                 session_id: (turns.len() > 1).then(|| source.index.to_string()),
                 request_id: graph.then(|| request.node.to_string()),

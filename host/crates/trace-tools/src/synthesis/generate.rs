@@ -91,7 +91,7 @@ const MOST_COMMON_IDS: u64 = 1 << 52;
 const MOST_TOKENS: u64 = 1 << 24;
 
 #[derive(Serialize)]
-struct Row {
+struct SynthesizedRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     timestamp: Option<Number>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -193,7 +193,7 @@ impl GeneratedRows<'_> {
         let mut own = OwnIds {
             next: self.tree.ids * u64::from(self.synthesis.root_multiplier) + index * OWN_IDS,
         };
-        let mut prompt = Prompt::default();
+        let mut prompt = SynthesizedPrompt::default();
         let mut rows = Vec::new();
         for turn in 0..turns {
             if turn == 0 {
@@ -211,7 +211,7 @@ impl GeneratedRows<'_> {
             }
             let output = self.output(turn, index, &mut draws);
             let wait = (turn > 0).then(|| model.waits.at(draws.unit()));
-            let row = Row {
+            let row = SynthesizedRow {
                 timestamp: (turn == 0 && recorded).then(|| milliseconds(self.at)),
                 session_id: (turns > 1).then(|| index.to_string()),
                 delay: wait.map(milliseconds),
@@ -227,7 +227,7 @@ impl GeneratedRows<'_> {
 
     /// Starts a prompt that continues no other one. `position` selects its common prefix, `rank`
     /// its tree.
-    fn begin(&self, position: f64, rank: u64, rest: f64, own: &mut OwnIds) -> Prompt {
+    fn begin(&self, position: f64, rank: u64, rest: f64, own: &mut OwnIds) -> SynthesizedPrompt {
         let size = u64::from(self.model.block_size);
         let node = self.tree.node(position);
         let common = self.tree.ends[node];
@@ -240,7 +240,7 @@ impl GeneratedRows<'_> {
         };
         let tokens = (common as f64 + rest).round().max(1.0) as u64;
         let tree = rank % u64::from(self.synthesis.root_multiplier);
-        let mut prompt = Prompt::default();
+        let mut prompt = SynthesizedPrompt::default();
         self.tree
             .ids_of(node, tokens.min(common), size, tree * self.tree.ids, &mut prompt);
         prompt.grow(tokens, self.model.block_size, own);
@@ -317,7 +317,7 @@ impl ScaledTree {
     }
 
     /// Returns the blocks of the first `tokens` tokens on the path to a node.
-    fn ids_of(&self, node: usize, tokens: u64, size: u64, from: u64, prompt: &mut Prompt) {
+    fn ids_of(&self, node: usize, tokens: u64, size: u64, from: u64, prompt: &mut SynthesizedPrompt) {
         let mut line = vec![node];
         while let Some(&last) = line.last()
             && last != 0
@@ -342,12 +342,12 @@ impl ScaledTree {
 }
 
 #[derive(Clone, Debug, Default)]
-struct Prompt {
+struct SynthesizedPrompt {
     tokens: u64,
     ids: Vec<u64>,
 }
 
-impl Prompt {
+impl SynthesizedPrompt {
     /// Extends the prompt with the session's own blocks. A partial block becomes another one when
     /// it is extended.
     fn grow(&mut self, tokens: u64, size: u32, own: &mut OwnIds) {
