@@ -164,7 +164,7 @@ fn flavors_that_refuse_their_configuration_are_usage_errors() {
     let output = veeksha(["check", &file]);
     assert_code(&output, 2);
     assert!(
-        stderr(&output).contains("a block has at least one token"),
+        stderr(&output).contains("flavor.block_size: must be at least 1"),
         "{}",
         stderr(&output)
     );

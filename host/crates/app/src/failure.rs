@@ -124,3 +124,28 @@ impl From<PipelineError> for Failure {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refused_configurations_are_usage_errors_and_other_errors_are_the_plugins() {
+        let code = |function: &str, path: Option<&str>| {
+            let kind = PluginFailureKind::Refused {
+                code: "config".into(),
+                hint: None,
+                path: path.map(str::to_owned),
+            };
+            Failure::from(PluginFailure::new("p", function, kind, "no")).code
+        };
+        for function in ["workload.open", "flavor.open", "metric.open"] {
+            assert_eq!(code(function, None), veeksha_exit::USAGE, "{function}");
+        }
+        assert_eq!(code("agent.start", Some("/steps")), veeksha_exit::USAGE);
+        assert_eq!(code("agent.start", None), veeksha_exit::PLUGIN);
+        assert_eq!(code("flavor.session", Some("/steps")), veeksha_exit::PLUGIN);
+        let trap = PluginFailure::new("p", "flavor.open", PluginFailureKind::Trap, "boom");
+        assert_eq!(Failure::from(trap).code, veeksha_exit::PLUGIN);
+    }
+}
