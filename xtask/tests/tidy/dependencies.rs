@@ -130,8 +130,20 @@ fn sources(package: &Package, all: &[(PathBuf, String)]) -> Vec<(PathBuf, String
             folders.extend(path.parent().map(Path::to_owned));
         }
     }
+    let is_own = |path: &Path| folders.iter().any(|folder| path.starts_with(folder));
+    // Files that tests share, as `#[path = "..."]`.
+    let shared: Vec<PathBuf> = all
+        .iter()
+        .filter(|(path, _)| is_own(path))
+        .flat_map(|(path, text)| {
+            let names = text.split("#[path = \"").skip(1);
+            let names = names.filter_map(|rest| rest.split('"').next());
+            names.filter_map(|name| path.parent()?.join(name).canonicalize().ok())
+        })
+        .collect();
+    let is_shared = |path: &Path| path.canonicalize().is_ok_and(|path| shared.contains(&path));
     all.iter()
-        .filter(|(path, _)| folders.iter().any(|folder| path.starts_with(folder)))
+        .filter(|(path, _)| is_own(path) || is_shared(path))
         .cloned()
         .collect()
 }
