@@ -1,6 +1,8 @@
 //! Self-test of the client: it measures a reference server with known timings, on this machine and
-//! at the rate of the run. The difference between the client's times and those in the server's log
-//! is the error of the client.
+//! with traffic of the run's shape ([`ReferenceLoad`]). The difference between the client's times
+//! and those in the server's log is the error of the client.
+
+mod reference_load;
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -9,124 +11,23 @@ use std::time::Duration;
 
 use crossbeam_channel::unbounded;
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::{Value, json};
 use veeksha_certificate::{SelfTest, TwinRequest, compare};
 use veeksha_events::{Event, RequestRecord};
-use veeksha_metrics::{Evaluation, Metric};
+use veeksha_metrics::Evaluation;
 use veeksha_model::Nanos;
 use veeksha_pipeline::{Control, EventEntry};
-use veeksha_scenario::{ClientKind, Document, Scenario};
+use veeksha_scenario::{Document, Scenario};
 use veeksha_simulator::TruthRecord;
 
 use crate::cores::cores;
 use crate::drive::{Refused, drive};
 use crate::failure::Failure;
 use crate::mode::{Mode, ShardSpec};
+use crate::self_test::reference_load::ReferenceLoad;
 use crate::source::Source;
 use crate::target;
 use crate::wiring;
 use veeksha_present::terminal;
-
-/// Minimum number of requests; fewer contain no information about a tail.
-const MIN_REQUESTS: f64 = 100.0;
-
-/// Maximum number of requests; more only need memory.
-const MAX_REQUESTS: f64 = 200_000.0;
-
-/// Maximum gap of the reference server in seconds: the error of the client does not grow with it,
-/// but the duration of the test does.
-const MAX_GAP: f64 = 0.1;
-const MAX_TTFC: f64 = 1.0;
-
-/// Workload and timings of the reference server, derived from the run.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Reference {
-    /// Requests per second.
-    rate: f64,
-    /// Number of requests.
-    requests: u64,
-    /// Seconds to the first chunk.
-    ttfc: f64,
-    /// Seconds between chunks.
-    gap: f64,
-    /// Tokens per prompt.
-    prompt: u64,
-    /// Tokens per answer.
-    output: u64,
-}
-
-impl Reference {
-    /// Summarizes a run for a test of this many seconds; `None` if the run has no answers.
-    fn of(evaluation: &Evaluation, seconds: f64) -> Option<Self> {
-        let p50 = |metric| evaluation.metric(metric).map(|summary| summary.p50);
-        let window = evaluation.throughput.window_seconds?;
-        let ttfc = p50(Metric::Ttfc)?;
-        let rate = evaluation.counts.requests as f64 / window.max(1e-3);
-        // A slow run would give too few requests; a higher rate can only increase the error.
-        let requests = (rate * seconds).clamp(MIN_REQUESTS, MAX_REQUESTS);
-        let gap = p50(Metric::Tbc).unwrap_or(0.01).clamp(1e-4, MAX_GAP);
-        // The last answers must not outlast the test.
-        let longest = (seconds / gap).clamp(2.0, 512.0);
-        Some(Reference {
-            rate: requests / seconds,
-            requests: requests.round() as u64,
-            ttfc: ttfc.clamp(1e-4, MAX_TTFC),
-            gap,
-            prompt: p50(Metric::PromptTokens)
-                .unwrap_or(32.0)
-                .clamp(1.0, 4096.0)
-                .round() as u64,
-            output: p50(Metric::OutputTokens)
-                .unwrap_or(32.0)
-                .clamp(2.0, longest)
-                .round() as u64,
-        })
-    }
-
-    /// Returns the scenario of the test: the run's client settings with another workload.
-    fn scenario(&self, like: &Scenario, api_base: &str, threads: usize) -> Value {
-        let (client, runtime) = (&like.client, &like.runtime);
-        let kind = match client.kind {
-            // The reference server does not support endpoints that only this scenario describes;
-            // the client reads both in the same way.
-            ClientKind::Template | ClientKind::Wasm => ClientKind::OpenaiChatCompletions,
-            known => known,
-        };
-        json!({
-            "seed": like.seed,
-            "session_generator": {
-                "type": "synthetic",
-                "session_graph": { "type": "single_request" },
-                "channels": [{ "type": "text", "body_length_generator": { "type": "fixed", "value": self.prompt } }],
-                "output_spec": { "text": { "output_length_generator": { "type": "fixed", "value": self.output } } },
-            },
-            "traffic_scheduler": {
-                "type": "rate",
-                "interval_generator": { "type": "poisson", "arrival_rate": self.rate },
-            },
-            "client": {
-                "type": kind.name(),
-                "api_base": api_base,
-                "model": "twin",
-                "tokenizer": "embedded",
-                "request_timeout": 60,
-                "connections": client.connections,
-                "http_version": client.http_version,
-            },
-            "runtime": {
-                "max_sessions": self.requests,
-                "benchmark_timeout": 0,
-                "num_client_threads": threads,
-                "num_dispatcher_threads": runtime.num_dispatcher_threads,
-                "num_completion_threads": runtime.num_completion_threads,
-                "spin_microseconds": runtime.spin_microseconds,
-                "realtime_priority": runtime.realtime_priority,
-                "dispatcher_cores": runtime.dispatcher_cores,
-                "client_cores": runtime.client_cores,
-            },
-        })
-    }
-}
 
 /// Checks before the run that a self-test is possible.
 pub(crate) fn check() -> Result<(), Failure> {
@@ -146,13 +47,13 @@ pub(crate) fn measure(
     program: Option<&Path>,
     control: &Control,
 ) -> Result<Option<SelfTest>, Failure> {
-    let Some(like) = Reference::of(evaluation, scenario.certificate.self_test_seconds) else {
+    let Some(like) = ReferenceLoad::of(scenario, evaluation) else {
         return Ok(None);
     };
     terminal::err(format!(
-        "self-test: {} at {:.1} per second against a reference server on this machine",
+        "self-test: {}, {}, against a reference server on this machine",
         veeksha_stats::counted(like.requests, "request"),
-        like.rate
+        like.arrivals
     ));
     let folder = tempfile::tempdir().map_err(failed)?;
     let truth = folder.path().join("truth.jsonl");
@@ -189,7 +90,7 @@ fn on_run_clock(record: TruthRecord, origin: Nanos) -> Option<TwinRequest> {
 
 /// Sends the workload. Returns the records, and the start of the run on the machine's clock.
 fn send(
-    like: &Reference,
+    like: &ReferenceLoad,
     scenario: &Scenario,
     api_base: &str,
     control: &Control,
@@ -241,7 +142,7 @@ struct ReferenceServer {
 }
 
 impl ReferenceServer {
-    fn start(program: &Path, like: &Reference, truth: &Path) -> Result<Self, Failure> {
+    fn start(program: &Path, like: &ReferenceLoad, truth: &Path) -> Result<Self, Failure> {
         let nanos = |seconds: f64| format!("{:.0}", seconds * 1e9);
         let mut child = Command::new(program)
             .args(["sim", "--port", "0", "--twin-ttft", &nanos(like.ttfc)])

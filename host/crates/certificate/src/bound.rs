@@ -47,8 +47,8 @@ pub struct ErrorBound {
     pub count: u64,
     /// Mean absolute error of a sample, in the metric's unit. It decides the verdict.
     pub mean_error: f64,
-    /// 99th percentile of the absolute errors, from the self-test if there is one; displayed next
-    /// to the metric.
+    /// 99th percentile of the absolute errors: the larger of the estimate from the run's record and
+    /// the self-test's. Displayed next to the metric.
     pub p99_error: f64,
     /// The origin of `p99_error`.
     pub source: ErrorSource,
@@ -71,7 +71,12 @@ pub(crate) fn of_metric(
     let measured = self_test
         .and_then(|test| test.errors_of(metric))
         .filter(|errors| errors.count as u64 >= ENOUGH);
+    // A quiet test does not excuse a disturbed run, so the larger value counts, for mean and P99
+    // alike.
     let from_test = measured.filter(|errors| errors.mean_abs > estimate.mean);
+    let p99_of_test = measured
+        .map(|errors| errors.p99_upper)
+        .filter(|p99| *p99 > estimate.p99);
     let in_bursts = metric == Metric::Tbc && summary.p50 < IN_BURSTS * summary.mean;
     let reference = if in_bursts { summary.mean } else { summary.p50 };
     let error = from_test.map_or(estimate.mean, |errors| errors.mean_abs);
@@ -79,8 +84,8 @@ pub(crate) fn of_metric(
         metric,
         count: estimate.count,
         mean_error: error,
-        p99_error: measured.map_or(estimate.p99, |errors| errors.p99),
-        source: measured.map_or(ErrorSource::Estimated, |_| ErrorSource::SelfTest),
+        p99_error: p99_of_test.unwrap_or(estimate.p99),
+        source: p99_of_test.map_or(ErrorSource::Estimated, |_| ErrorSource::SelfTest),
         reference,
         relative_to_p50: (reference > 0.0).then(|| error / reference),
         // A self-test measures the whole error, including the part that is unknown in the run.

@@ -159,6 +159,13 @@ impl RunSamples {
         rows.map(|row| (row.figures(), labels.labels(row.labels)))
     }
 
+    /// Returns the instants at which the measured requests were intended, in order.
+    pub fn intended(&self) -> impl ExactSizeIterator<Item = Nanos> {
+        let rows = &self.requests.rows;
+        let places = self.by_intended.iter();
+        places.map(|place| rows[*place as usize].observed.intended)
+    }
+
     /// Returns the interval in which the schedule requested measured requests; `None` if it
     /// requested none.
     pub(crate) fn schedule(&self) -> Option<Schedule> {
