@@ -768,7 +768,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field plugin_limits? veeksha.PluginLimits Resource limits of plugins.
 ---@field post_timeout_grace_seconds? number Seconds that requests dispatched before the timeout may take after it: -1 waits for all of them, 0 cancels them immediately. Default: `-1.0`.
 ---@field pregenerate_sessions? boolean True to make all sessions before the clock starts. Needs a positive `max_sessions`. Default: `false`.
----@field realtime_priority? integer|nil Real-time priority (`SCHED_FIFO`, 1 to 99) of the threads that dispatch, send and read. Needs permission (`veeksha-host doctor` checks it); null leaves the priority unchanged.
+---@field realtime_priority? integer|nil Real-time priority (`SCHED_FIFO`, 1 to 99) of the threads that dispatch, send and read; 0 leaves the priority unchanged. Needs permission (`veeksha-host doctor` checks it). Null uses 10 if it is permitted, otherwise the normal priority.
 ---@field spin_microseconds? number Microseconds before each arrival in which the dispatcher busy-waits: it is then about 5 us late rather than 40, and keeps a core busy for that time. 0 always sleeps. Default: `0.0`.
 
 ---Resource limits of plugins; exceeding one ends the run with an error that names the plugin.

@@ -12,7 +12,7 @@ use veeksha_scenario::Scenario;
 use crate::collect::{self, Collector, ProgressOutput, interim_lines};
 use crate::compat_output::CompatOptions;
 use crate::conclusion::{Conclusion, FinishedRun, conclude};
-use crate::drive::{Refused, drive};
+use crate::drive::{Refused, drive, realtime_priority};
 use crate::evaluator_plugins::{PluginThread, RequestEvaluator};
 use crate::failure::{Failure, OUTPUT_DIR};
 use crate::plan::{RunPlan, SimulationPlan};
@@ -81,7 +81,11 @@ pub fn run(plan: RunPlan, options: &RunOptions, control: &Control) -> Result<Con
         clock: Clock::Real,
         thresholds: thresholds(&scenario),
         self_test: test.measured,
-        threads: ThreadSettings::new(&scenario.runtime, refused.iter().cloned().collect()),
+        threads: ThreadSettings::new(
+            &scenario.runtime,
+            realtime_priority(&scenario.runtime),
+            refused.iter().cloned().collect(),
+        ),
     };
     let finished = FinishedRun {
         results: collected.analysis,

@@ -37,6 +37,6 @@ pub use facts::Facts;
 pub use finding::{ExpectedLoad, Finding, State};
 pub use machine::Machine;
 pub use open_files::{OpenFiles, raise_open_files};
-pub use priority::set_realtime;
+pub use priority::{DEFAULT_REALTIME_PRIORITY, lower_priority, realtime_is_permitted, set_realtime};
 pub use thread_watch::{ThreadSample, ThreadWatch};
 pub use wake::WakeUps;

@@ -9,8 +9,13 @@ use thread_priority::{
 use crate::error::MachineError;
 use crate::finding::{Finding, State};
 
-/// Priority that is tried when this machine is examined.
-const TRIED: u8 = 10;
+/// Real-time priority of the measuring threads if the scenario does not choose one. Low, so that
+/// the kernel's own real-time threads keep precedence.
+pub const DEFAULT_REALTIME_PRIORITY: u8 = 10;
+
+/// Niceness of threads that must not delay the measuring threads. Their share of a contended core
+/// is about a third of a normal thread's, so they still make progress.
+const BACKGROUND_NICENESS: i32 = 5;
 
 /// Sets the policy `SCHED_FIFO` with the given priority, 1 to 99, for the calling thread.
 ///
@@ -36,13 +41,25 @@ pub fn set_realtime(priority: u8) -> Result<(), MachineError> {
     })
 }
 
-/// Tries a real-time priority on a thread that ends at once.
+/// Returns true if this process is permitted to use [`DEFAULT_REALTIME_PRIORITY`].
+pub fn realtime_is_permitted() -> bool {
+    allowed().is_ok()
+}
+
+/// Lowers the priority of the calling thread below that of the measuring threads, which then
+/// preempt it when they wake up. A refusal is ignored: the thread works without it, only less
+/// considerately.
+pub fn lower_priority() {
+    let _ = rustix::process::nice(BACKGROUND_NICENESS);
+}
+
+/// Tries the default real-time priority on a thread that ends at once.
 pub(crate) fn allowed() -> Result<(), MachineError> {
     let refused = |reason: &str| MachineError::Priority {
-        priority: TRIED,
+        priority: DEFAULT_REALTIME_PRIORITY,
         reason: reason.to_owned(),
     };
-    match std::thread::Builder::new().spawn(|| set_realtime(TRIED)) {
+    match std::thread::Builder::new().spawn(|| set_realtime(DEFAULT_REALTIME_PRIORITY)) {
         Ok(thread) => thread.join().unwrap_or_else(|_| Err(refused("the trial failed"))),
         Err(error) => Err(refused(&error.to_string())),
     }
@@ -50,7 +67,7 @@ pub(crate) fn allowed() -> Result<(), MachineError> {
 
 pub(crate) fn finding(allowed: &Result<(), MachineError>) -> Finding {
     let why =
-        "with it the dispatcher and the client threads run as soon as they can, whatever else wants to; it is off by default".to_owned();
+        "with it the dispatcher and the client threads run as soon as they are ready, ahead of all normal threads; runs use it by default where it is permitted".to_owned();
     match allowed {
         Ok(()) => Finding {
             name: "real-time priority",
@@ -102,6 +119,25 @@ mod tests {
         })
         .join()
         .expect("the thread");
+    }
+
+    #[test]
+    fn lower_priority_concerns_the_calling_thread_only() {
+        // The niceness is the 19th field of `stat`, the 17th after the name.
+        let niceness = || {
+            let stat = std::fs::read_to_string("/proc/thread-self/stat").expect("procfs");
+            let after_name = stat.rsplit(')').next().expect("a name").to_owned();
+            let field = after_name.split_whitespace().nth(16).expect("a niceness");
+            field.parse::<i32>().expect("a number")
+        };
+        let before = niceness();
+        let lowered = std::thread::spawn(move || {
+            lower_priority();
+            niceness()
+        });
+        let lowered = lowered.join().expect("the thread");
+        assert_eq!(lowered, (before + BACKGROUND_NICENESS).min(19));
+        assert_eq!(niceness(), before);
     }
 
     #[test]

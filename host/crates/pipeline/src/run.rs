@@ -228,7 +228,12 @@ impl Shared<'_> {
                 target: target.clone(),
             };
             let receiver = outcomes.receiver.clone();
-            let body = move || complete(&context, &receiver);
+            let body = move || {
+                // Decoding an answer takes up to milliseconds, in which a dispatcher or a client
+                // thread on the same core would be late.
+                veeksha_machine::lower_priority();
+                complete(&context, &receiver);
+            };
             completions.push(spawn(format!("completion-{index}"), body)?);
         }
         Ok(RunThreads {

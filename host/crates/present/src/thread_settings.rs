@@ -11,18 +11,23 @@ use crate::rows::row;
 #[derive(Clone, Debug, Default)]
 pub struct ThreadSettings {
     spin_microseconds: f64,
+    /// The requested priority, including the default; `None` for the normal priority.
     realtime_priority: Option<u8>,
+    /// True if the default would have been a real-time priority, but is not permitted.
+    realtime_not_permitted: bool,
     dispatcher_cores: Vec<u32>,
     client_cores: Vec<u32>,
     refused: Vec<String>,
 }
 
 impl ThreadSettings {
-    /// Creates the settings of a scenario, with the reasons why the system refused some of them.
-    pub fn new(runtime: &Runtime, refused: Vec<String>) -> Self {
+    /// Creates the settings of a scenario, with the real-time priority that the run requested and
+    /// the reasons why the system refused some settings.
+    pub fn new(runtime: &Runtime, realtime_priority: Option<u8>, refused: Vec<String>) -> Self {
         ThreadSettings {
             spin_microseconds: runtime.spin_microseconds,
-            realtime_priority: runtime.realtime_priority,
+            realtime_priority,
+            realtime_not_permitted: runtime.realtime_priority.is_none() && realtime_priority.is_none(),
             dispatcher_cores: runtime.dispatcher_cores.clone(),
             client_cores: runtime.client_cores.clone(),
             refused,
@@ -33,6 +38,7 @@ impl ThreadSettings {
         json!({
             "spin_microseconds": self.spin_microseconds,
             "realtime_priority": self.realtime_priority,
+            "realtime_not_permitted": self.realtime_not_permitted,
             "dispatcher_cores": self.dispatcher_cores,
             "client_cores": self.client_cores,
             "refused": self.refused,
@@ -50,6 +56,8 @@ impl ThreadSettings {
         }
         if let Some(priority) = self.realtime_priority {
             rows.push(row("Real-time priority", vec![priority.to_string()]));
+        } else if self.realtime_not_permitted {
+            rows.push(row("Real-time priority", vec!["not permitted".to_owned()]));
         }
         for (name, cores) in [
             ("Dispatcher cores", &self.dispatcher_cores),

@@ -45,9 +45,10 @@ pub struct Runtime {
     /// late rather than 40, and keeps a core busy for that time. 0 always sleeps.
     #[schemars(range(min = 0.0, max = 1e6))]
     pub spin_microseconds: f64,
-    /// Real-time priority (`SCHED_FIFO`, 1 to 99) of the threads that dispatch, send and read.
-    /// Needs permission (`veeksha-host doctor` checks it); null leaves the priority unchanged.
-    #[schemars(range(min = 1, max = 99))]
+    /// Real-time priority (`SCHED_FIFO`, 1 to 99) of the threads that dispatch, send and read; 0
+    /// leaves the priority unchanged. Needs permission (`veeksha-host doctor` checks it). Null uses
+    /// 10 if it is permitted, otherwise the normal priority.
+    #[schemars(range(max = 99))]
     pub realtime_priority: Option<u8>,
     /// Cores that dispatcher threads are pinned to, in turn; empty leaves the choice to the system.
     pub dispatcher_cores: Vec<u32>,
