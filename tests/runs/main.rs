@@ -31,6 +31,7 @@ mod objectives;
 mod other_tools;
 mod output;
 mod page;
+mod profiles;
 mod published;
 mod quickstart;
 mod records;
