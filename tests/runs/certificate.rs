@@ -1,11 +1,14 @@
 //! The accuracy that a run reports, and its consequences.
 
+use std::collections::HashMap;
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json as value};
 
 use crate::results::{json, latest, lines};
+use crate::server::Sim;
 use crate::support::{assert_code, scenario, stderr, stdout, veeksha};
+use crate::truth::{contents, seconds};
 
 const STEADY: &str = r#"
 session_generator:
@@ -192,6 +195,88 @@ fn self_test_measures_the_error_of_each_metric() {
     }
 }
 
+/// Returns the absolute errors of a run's TTFC and TBC: the record's values minus those of the log
+/// of a separate server.
+fn true_errors(run: &Path, log: &[Value]) -> [(&'static str, Vec<f64>); 2] {
+    let log: HashMap<&str, &Value> = log
+        .iter()
+        .filter_map(|line| Some((line["request_id"].as_str()?, line)))
+        .collect();
+    let (mut first, mut gaps) = (Vec::new(), Vec::new());
+    for row in lines(run, "metrics/request_level_metrics.jsonl") {
+        let seen = log[row["request_id"].as_str().expect("an id")];
+        let written = contents(seen);
+        first.push((number(&row["ttfc"]) - (written[0] - seconds(&seen["arrived_at"]))).abs());
+        let recorded = row["tbc"].as_array().expect("gaps").iter().map(number);
+        let truth = written.windows(2).map(|pair| pair[1] - pair[0]);
+        gaps.extend(
+            recorded
+                .zip(truth)
+                .map(|(recorded, truth)| (recorded - truth).abs()),
+        );
+    }
+    [("ttfc", first), ("tbc", gaps)]
+}
+
+/// The errors of all cells are pooled: a machine that does other work during one of two short runs
+/// changes that cell, which says nothing about the estimate.
+#[test]
+fn self_test_covers_the_errors_of_the_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let concurrent = |streams: u32| {
+        format!(
+            "traffic_scheduler={{type: concurrent, target_concurrent_sessions: {streams}, rampup_seconds: 0}}"
+        )
+    };
+    let rate = |rate: u32| {
+        format!(
+            "traffic_scheduler={{type: rate, interval_generator: {{type: poisson, arrival_rate: {rate}}}}}"
+        )
+    };
+    let mut pooled = [(0, 0); 2];
+    for (place, traffic) in [concurrent(1), concurrent(16), rate(50), rate(200)]
+        .into_iter()
+        .enumerate()
+    {
+        let truth = folder.path().join(format!("truth-{place}.jsonl"));
+        let sim = Sim::start(&["--profile", "fast", "--truth", truth.to_str().expect("UTF-8")]);
+        let flags = [
+            "--self-test",
+            "--certificate.self_test_seconds",
+            "2",
+            "--client.api_base",
+            &sim.api_base,
+            "--client.model",
+            "sim",
+            "--client.ignore_eos",
+            "true",
+            "--runtime.max_sessions",
+            "300",
+            "--set",
+            &traffic,
+            // The bounds are of interest, not the verdict of a busy machine.
+            "--certificate.degraded",
+            "1000000",
+            "--certificate.invalid",
+            "1000000",
+        ];
+        assert_code(&run(folder.path(), "run", &flags), 0);
+        sim.stop();
+        let run = latest(folder.path());
+        let certificate = json(&run, "certificate.json");
+        let log = lines(folder.path(), &format!("truth-{place}.jsonl"));
+        for ((metric, errors), (within, all)) in true_errors(&run, &log).into_iter().zip(&mut pooled) {
+            let bound = number(&certificate["bounds"][metric]["p99_error"]);
+            *within += errors.iter().filter(|error| **error <= bound).count();
+            *all += errors.len();
+        }
+    }
+    for (within, all) in pooled {
+        let covered = within as f64 / all as f64;
+        assert!(covered >= 0.985, "{within} of {all} errors are within the bounds");
+    }
+}
+
 #[test]
 fn thread_settings_are_reported() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -206,11 +291,26 @@ fn thread_settings_are_reported() {
     let threads = &json(&latest(folder.path()), "certificate.json")["threads"];
     assert_eq!(number(&threads["spin_microseconds"]), 100.0);
     assert_eq!(threads["client_cores"][0], 0);
-    assert!(threads["realtime_priority"].is_null(), "off unless asked for");
+    // The default is used exactly where it is permitted, and either is stated.
+    let permitted = threads["realtime_not_permitted"] == false;
+    assert_eq!(
+        threads["realtime_priority"],
+        if permitted { value!(10) } else { Value::Null }
+    );
+    assert!(
+        stdout(&output).contains("Real-time priority"),
+        "{}",
+        stdout(&output)
+    );
     assert!(
         threads["refused"].as_array().is_some_and(Vec::is_empty),
         "{threads}"
     );
+    let off = run(folder.path(), "run", &["--runtime.realtime_priority", "0"]);
+    assert_code(&off, 0);
+    let threads = &json(&latest(folder.path()), "certificate.json")["threads"];
+    assert!(threads["realtime_priority"].is_null(), "{threads}");
+    assert_eq!(threads["realtime_not_permitted"], false);
     let table = stdout(&output);
     assert!(
         table.contains("Spin before each arrival") && table.contains("Client cores"),
