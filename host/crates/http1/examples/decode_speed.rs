@@ -63,7 +63,7 @@ fn decode(decoder: &mut Decoder, bytes: &[u8], reads: &[usize]) -> Result<usize,
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "a measurement of this process, which is no part of a run"
+    reason = "a measurement of this process, which is not part of a run"
 )]
 fn now() -> std::time::Instant {
     std::time::Instant::now()

@@ -51,7 +51,7 @@ pub(crate) fn finding(before: Option<Ticks>, after: Option<Ticks>) -> Option<Fin
             share * 100.0,
             since_boot * 100.0
         ),
-        why: "while the hypervisor runs another guest this machine stands still, its clock goes on, and everything is late".to_owned(),
+        why: "while the hypervisor runs another guest, this machine is suspended but its clock is not, and everything is late".to_owned(),
         remedy: (state != State::Good)
             .then(|| "use a machine with dedicated cores, or one whose host is less loaded".to_owned()),
     })

@@ -91,7 +91,7 @@ pub(crate) fn finding(measured: &WakeUps) -> Finding {
         ),
         why: "a dispatch cannot be more punctual than this, unless the dispatcher spins".to_owned(),
         remedy: (state != State::Good).then(|| {
-            "let the dispatcher spin before its deadlines, give it a core of its own or a real-time priority, and stop other work here"
+            "let the dispatcher spin before its deadlines, give it a dedicated core or a real-time priority, and stop other work on this machine"
                 .to_owned()
         }),
     }

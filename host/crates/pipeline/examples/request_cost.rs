@@ -216,8 +216,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     )?;
     drop(events);
     let _ = collector.join();
-    let before = before.lock().map_err(|_| "a look at the threads failed")?;
-    for (name, time) in after.lock().map_err(|_| "a look at the threads failed")?.iter() {
+    let before = before.lock().map_err(|_| "sampling the threads failed")?;
+    for (name, time) in after.lock().map_err(|_| "sampling the threads failed")?.iter() {
         let spent = time - before.get(name).copied().unwrap_or(0).min(*time);
         println!("{name:24} {:8} ns", spent / requests);
     }

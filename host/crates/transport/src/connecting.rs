@@ -182,7 +182,7 @@ fn connect_message(error: &io::Error, source: Option<IpAddr>) -> String {
             "the connection was refused; is the server running there?".to_owned()
         }
         (Some(Errno::ADDRNOTAVAIL), Some(source)) => format!(
-            "no connection from {source}: it is no address of this machine, or no local port is left there; see client.source_addresses and net.ipv4.ip_local_port_range"
+            "no connection from {source}: it is not an address of this machine, or has no free local port; see client.source_addresses and net.ipv4.ip_local_port_range"
         ),
         (Some(Errno::ADDRNOTAVAIL), None) => {
             "no local port is left (some 28,000 for each pair of addresses; net.ipv4.ip_local_port_range): spread the streams over several addresses with client.source_addresses, or let connections be reused"

@@ -36,7 +36,7 @@ pub(crate) struct Baseline {
     clock: RunClock,
 }
 
-/// A response as this client observed it, with the times of its own reads on `CLOCK_MONOTONIC`.
+/// A response as this client observed it, with the times of its reads on `CLOCK_MONOTONIC`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ObservedResponse {
     /// Request name in the server's log.

@@ -125,7 +125,7 @@ fn head(input: &[u8]) -> Result<Option<usize>, String> {
         Ok(httparse::Status::Complete(length)) if response.code == Some(200) => Ok(Some(length)),
         Ok(httparse::Status::Complete(_)) => Err(format!("got status {:?}", response.code)),
         Ok(httparse::Status::Partial) => Ok(None),
-        Err(error) => Err(format!("got what is no HTTP: {error}")),
+        Err(error) => Err(format!("the response is not HTTP: {error}")),
     }
 }
 

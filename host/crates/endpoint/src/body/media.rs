@@ -24,7 +24,7 @@ pub(super) fn source(kind: MediaKind, url: &str) -> Result<Source<'_>, Failure> 
     let embedded = url.get("data:".len()..).filter(|_| starts_with(url, "data:"));
     let Some(embedded) = embedded else {
         let message = format!(
-            "the {} `{}` is no URL and no `data:` URL, and a server takes nothing else",
+            "the {} `{}` is neither a URL nor a `data:` URL, and servers accept nothing else",
             kind.name(),
             url.chars().take(200).collect::<String>()
         );

@@ -30,7 +30,7 @@ pub enum TemplateError {
     },
     /// A placeholder inside a longer text whose value is not text.
     #[error(
-        "the request's {place} has `{{{{{name}}}}}` inside a longer text, but it stands for JSON and must be the whole string"
+        "the request's {place} has `{{{{{name}}}}}` inside a longer text, but it is replaced by JSON and must be the whole string"
     )]
     NotText {
         /// A JSON pointer to the string.
@@ -40,7 +40,7 @@ pub enum TemplateError {
     },
     /// An invalid pointer.
     #[error(
-        "the answer's {field} `{pointer}` is no JSON pointer: {reason}; one looks like `/choices/0/text`"
+        "the answer's {field} `{pointer}` is not a JSON pointer: {reason}; an example is `/choices/0/text`"
     )]
     Pointer {
         /// The field of the answer.

@@ -297,7 +297,7 @@ mod tests {
         );
         assert_eq!(
             refused(json!({"a": "x{{messages}}"})),
-            "the request's /a has `{{messages}}` inside a longer text, but it stands for JSON and must be the whole string"
+            "the request's /a has `{{messages}}` inside a longer text, but it is replaced by JSON and must be the whole string"
         );
         assert_eq!(
             refused(json!([1])),

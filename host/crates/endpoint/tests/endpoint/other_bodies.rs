@@ -205,7 +205,7 @@ fn media_go_where_an_api_has_a_place_for_them() {
             EndpointKind::AnthropicMessages,
             MediaKind::Image,
             "cat.png",
-            "the image `cat.png` is no URL and no `data:` URL, and a server takes nothing else",
+            "the image `cat.png` is neither a URL nor a `data:` URL, and servers accept nothing else",
         ),
     ] {
         let failure = written(&api(endpoint), &with_media(kind, url)).unwrap_err();
@@ -346,7 +346,7 @@ fn a_template_that_means_nothing_is_refused() {
     );
     assert_eq!(
         refused(|spec| spec.answer.error = Some("error".into())).to_string(),
-        "the answer's error `error` is no JSON pointer: it does not begin with `/`; one looks like `/choices/0/text`"
+        "the answer's error `error` is not a JSON pointer: it does not begin with `/`; an example is `/choices/0/text`"
     );
     assert!(matches!(
         refused(|spec| spec.request = json!({"p": "{{prompt}} {{session}}"})),

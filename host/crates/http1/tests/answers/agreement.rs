@@ -49,7 +49,7 @@ fn deliberate(bytes: &[u8], seen: &Seen) -> Option<&'static str> {
                     .windows(19)
                     .any(|name| name == b"\ntransfer-encoding:") =>
             {
-                return Some("no transfer coding is no transfer coding, so that the length counts");
+                return Some("an empty transfer coding is ignored, so that the length counts");
             }
             _ => {}
         }
@@ -69,7 +69,7 @@ fn deliberate(bytes: &[u8], seen: &Seen) -> Option<&'static str> {
         && head.framing != Framing::Chunked
         && head.framing != Framing::None
     {
-        return Some("no transfer coding is no transfer coding");
+        return Some("an empty transfer coding is ignored");
     }
     if let Framing::Length(u64::MAX | 0xffff_ffff_ffff_fffe) = head.framing {
         return Some("the largest lengths are lengths");

@@ -558,7 +558,7 @@ impl World {
                     };
                     assert!(
                         self.delivered.iter().any(late),
-                        "nobody was due at {due} and came at {at}"
+                        "no session was due at {due} and delivered at {at}"
                     );
                 }
             }
