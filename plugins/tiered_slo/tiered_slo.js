@@ -1,4 +1,4 @@
-// The SLO check `tiered_slo`: a bound for each tier of requests, where a tier is what a label says (`tier = "gold"`).
+// The SLO check `tiered_slo`: a bound for each tier of requests, where a tier is the value of a label (`tier = "gold"`).
 //
 // An example of a plugin in JavaScript. Numbers of 64 bits come as numbers or as BigInt, by the engine that the component is built
 // with, so they go through `Number`; errors are thrown as plain objects.
@@ -91,7 +91,7 @@ function readConfig(text) {
   return { label, objectives: objectives.map((objective, i) => readObjective(objective, `/objectives/${i}`)) };
 }
 
-/** What fraction of samples lies above a percentile, as a count: fewer than one sample says little. */
+/** What fraction of samples lies above a percentile, as a count: fewer than one sample means little. */
 function samplesAbove(count, percentile) {
   return Math.floor((count * (100 - percentile)) / 100);
 }

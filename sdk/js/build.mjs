@@ -1,8 +1,8 @@
 // Builds a component from JavaScript: node build.mjs FOLDER
 //
 // FOLDER/world.wit names what the plugin imports and exports, FOLDER/<name of the folder>.js is the plugin, and the component is
-// written beside it, as <name of the folder>.wasm. The same source gives the same bytes, and the component says of which source it
-// is made: its custom section `veeksha-source` is the SHA-256 of world.wit and the script, one after the other.
+// written next to it, as <name of the folder>.wasm. The same source gives the same bytes, and the component names its source:
+// its custom section `veeksha-source` is the SHA-256 of world.wit and the script, one after the other.
 
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -29,7 +29,7 @@ function run(command, args, env = {}) {
   if (ended.error || ended.status !== 0) fail(`${command} failed: ${ended.error?.message ?? `exit status ${ended.status}`}`);
 }
 
-// The world's own package, with the contract beside it.
+// The world's own package, with the contract next to it.
 const made = mkdtempSync(join(tmpdir(), "veeksha-js-"));
 process.on("exit", () => rmSync(made, { recursive: true, force: true }));
 const wit = join(made, "wit");

@@ -1,6 +1,6 @@
--- Stalls: how often, and for how long, an answer stood still.
+-- Stalls: how often, and for how long, an answer paused.
 --
--- A file of its own, for `veeksha-host evaluate RUN --plugin stalls.lua`; the same table may stand
+-- A separate file, for `veeksha-host evaluate RUN --plugin stalls.lua`; the same table may stand
 -- among the `evaluators` of a Lua scenario, with `type = "lua"`. What each function is given and
 -- may return is described in the README of this folder.
 
@@ -71,7 +71,7 @@ return {
     },
   },
 
-  -- Part of goodput: a good answer never stands still.
+  -- Part of goodput: a good answer never pauses.
   good = function(request)
     return #pauses(request) == 0
   end,

@@ -212,60 +212,60 @@ function AgentSession:sleep(time) end
 ---@field wait_after_ready number Its think time.
 ---@field intended_at number The scheduled instant.
 ---@field held number Delay caused by concurrency limits.
----@field dispatched_at number It was handed to a client thread.
----@field picked_up_at? number A client thread took it up.
----@field sent_at? number Its last byte was handed to the socket.
----@field first_byte_at? number The first byte of the answer was read.
----@field completed_at number It was over.
----@field measured boolean Whether it counts: false for what was dispatched after the end of the measured time.
+---@field dispatched_at number When it was handed to a client thread.
+---@field picked_up_at? number When a client thread picked it up.
+---@field sent_at? number When its last byte was handed to the socket.
+---@field first_byte_at? number When the first byte of the answer was read.
+---@field completed_at number When it ended.
+---@field measured boolean True if it counts: false if it was dispatched after the end of the measured time.
 ---@field status "ok"|"failed"|"cancelled"
----@field error_class? string Where it failed: `connect`, `tls`, `timeout`, `status`, `protocol`, `in_stream`, `truncated`, `cancelled` or `codec`.
----@field error_message? string Why it failed, in one line.
----@field finish_reason? string Why generation ended, in the server's word.
+---@field error_class? string The kind of failure: `connect`, `tls`, `timeout`, `status`, `protocol`, `in_stream`, `truncated`, `cancelled` or `codec`.
+---@field error_message? string The reason for the failure, in one line.
+---@field finish_reason? string The server's reason for the end of generation.
 ---@field http_status? integer
----@field chunk_at number[] When each chunk arrived that carried something generated.
----@field chunk_tokens? integer[] Tokens in each of these chunks; nil where it is not known.
----@field chunk_kinds ("reasoning"|"content"|"tool")[] What each of these chunks carried.
----@field target_prompt_tokens integer Tokens of the new messages that the workload asked for.
+---@field chunk_at number[] The arrival of each chunk with generated content.
+---@field chunk_tokens? integer[] Tokens in each of these chunks; nil where unknown.
+---@field chunk_kinds ("reasoning"|"content"|"tool")[] The kind of content in each of these chunks.
+---@field target_prompt_tokens integer Requested tokens of the new messages.
 ---@field prompt_tokens integer Tokens of the new messages.
----@field total_prompt_tokens integer Tokens of history and new messages, with what the chat template adds.
+---@field total_prompt_tokens integer Tokens of history, new messages and the chat template.
 ---@field template_tokens integer Tokens that the chat template added.
----@field target_output_tokens? integer Tokens that the workload asked the server to generate.
----@field output_tokens integer Tokens generated; 0 where nothing came.
----@field output_tokens_from_usage boolean Whether `output_tokens` is the server's own count.
+---@field target_output_tokens? integer Requested tokens of the answer.
+---@field output_tokens integer Generated tokens; 0 without an answer.
+---@field output_tokens_from_usage boolean True if `output_tokens` is the server's own count.
 ---@field usage? veeksha.Usage The server's counts.
----@field ideal_cached_tokens? integer Tokens of its prompt that an unbounded prefix cache would have known.
----@field connection_reused boolean Whether the connection had carried an earlier request.
----@field retried boolean Whether it was sent again on a fresh connection.
----@field server integer Which of the target's servers it went to, from 0.
----@field resolve? number Seconds that name resolution took, for a new connection.
----@field connect? number Seconds that connecting took, for a new connection.
----@field tls? number Seconds that the TLS handshake took, for a new connection.
----@field recorded? veeksha.Recorded Data from the trace, if it was replayed from one.
+---@field ideal_cached_tokens? integer Tokens of its prompt that an unbounded prefix cache would contain.
+---@field connection_reused boolean True if the connection had carried an earlier request.
+---@field retried boolean True if it was sent again on a fresh connection.
+---@field server integer Index of its server among the target's servers, from 0.
+---@field resolve? number Seconds of name resolution, for a new connection.
+---@field connect? number Seconds of connecting, for a new connection.
+---@field tls? number Seconds of the TLS handshake, for a new connection.
+---@field recorded? veeksha.Recorded The facts of the trace, if it was replayed from one.
 ---@field labels table<string, string> The labels of the request and its session.
 ---@field ttfc? number Seconds from dispatch to the first chunk: the metric `ttfc`; nil where the metric has no sample.
 ---@field tpot? number Seconds from the first chunk to the last, divided by the output tokens after the first chunk: the metric `tpot`; nil where the metric has no sample.
 ---@field end_to_end_latency? number Seconds from dispatch to the last chunk; after a tool call and without streaming, to the finish event: the metric `end_to_end_latency`; nil where the metric has no sample.
 
----The data of a trace about a request.
+---The facts of a trace about a request.
 ---@class veeksha.Recorded
----@field at? number When it was sent, from the earliest arrival of the trace.
----@field latency? number How long its answer took.
+---@field at? number When it was sent, in seconds from the earliest arrival of the trace.
+---@field latency? number Seconds until its answer was complete.
 ---@field prompt_tokens? integer
 ---@field output_tokens? integer
 
----A sample with a weight: `weight` is its number of occurrences (default 1).
+---A sample that counts `weight` times (1 by default).
 ---@class veeksha.Sample
 ---@field value number
 ---@field weight? number
 
----What a metric's function returns: nothing, one sample, or a list of them.
+---The result of a metric's function: nothing, one sample, or a list of samples.
 ---@alias veeksha.Samples nil|number|veeksha.Sample|(number|veeksha.Sample)[]
 
----Labels that a sample's request must have, all of them.
+---Labels that the request of a sample must have, all of them.
 ---@alias veeksha.Filter table<string, string|number|boolean>
 
----The samples of a metric in a few figures, in its unit. Where `count` is 0 the others are nil.
+---Statistics of a metric's samples, in its unit. If `count` is 0, the others are nil.
 ---@class veeksha.Stats
 ---@field count integer
 ---@field mean? number
@@ -277,16 +277,16 @@ function AgentSession:sleep(time) end
 ---@field p95? number
 ---@field p99? number
 
----A stretch of the run.
+---An interval of the run.
 ---@class veeksha.Window
 ---@field from number
 ---@field to number
----@field stats veeksha.Stats Of the samples of requests that were intended within it.
+---@field stats veeksha.Stats Statistics of the requests that were intended within it.
 
 ---The results of a run.
 ---@class veeksha.Results
 local Results = {}
----The names of all metrics that have samples.
+---Returns the names of all metrics that have samples.
 ---@return string[]
 function Results:metrics() end
 ---A figure of the whole run: `error_rate`, `goodput`, `requests_per_second`, and others. Nil if
@@ -298,7 +298,7 @@ function Results:figure(name) end
 ---@param filter? veeksha.Filter
 ---@return veeksha.Stats
 function Results:stats(metric, filter) end
----Any percentile. Nil if there are no samples.
+---Returns a percentile; nil without samples. An unknown metric is an error.
 ---@param metric string
 ---@param percent number From 0 to 100.
 ---@param filter? veeksha.Filter
@@ -313,11 +313,11 @@ function Results:windows(metric, filter, seconds) end
 
 ---The verdict of a check on one objective.
 ---@class veeksha.Verdict
----@field name string No two verdicts have the same.
+---@field name string Unique among the verdicts.
 ---@field met boolean
----@field observed? number Nil where there was nothing to observe.
+---@field observed? number Nil if there was nothing to observe.
 ---@field threshold number
----@field detail? string One line for a person.
+---@field detail? string One line for the user.
 
 ---@class veeksha.Scenario
 ---@field certificate? veeksha.Certificate Thresholds at which a run is not trusted.
@@ -337,8 +337,7 @@ function Results:windows(metric, filter, seconds) end
 ---The start times of sessions.
 ---@alias veeksha.Traffic veeksha.Traffic.rate|veeksha.Traffic.concurrent|veeksha.Traffic.fixed_schedule
 
----Recorded arrivals: each session starts at its recorded arrival, and none of its requests is sent
----before its recorded instant.
+---Recorded arrivals: each session starts at its recorded arrival, and none of its requests is sent before its recorded instant.
 ---@class veeksha.Traffic.fixed_schedule
 ---@field cancel_session_on_failure? boolean True if a failed request ends its session: its queued requests are withdrawn and counted as never sent. Default: `true`.
 ---@field end? number|nil Skips arrivals at or after this second of the trace. Null: none.
@@ -363,8 +362,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field limits? veeksha.Limits Concurrency limits.
 ---@field type? "rate"
 
----Concurrency limits. Delayed requests keep their scheduled instant, and the record contains the
----delay that each limit caused.
+---Concurrency limits. Delayed requests keep their scheduled instant, and the record contains the delay that each limit caused.
 ---@class veeksha.Limits
 ---@field requests_in_flight? integer|nil Maximum number of requests in flight. Null: no limit.
 ---@field requests_in_prefill? integer|nil Maximum number of requests in prefill: dispatched, without a chunk of the answer yet. Null: no limit.
@@ -373,8 +371,7 @@ function Results:windows(metric, filter, seconds) end
 ---Gaps between events, in seconds.
 ---@alias veeksha.IntervalGenerator veeksha.IntervalGenerator.fixed|veeksha.IntervalGenerator.poisson|veeksha.IntervalGenerator.gamma
 
----Gamma-distributed gaps: more regular than Poisson below a coefficient of variation of 1, burstier
----above it.
+---Gamma-distributed gaps: more regular than Poisson below a coefficient of variation of 1, burstier above it.
 ---@class veeksha.IntervalGenerator.gamma
 ---@field arrival_rate? number Events per second, on average. Default: `1.0`.
 ---@field cv? number The coefficient of variation of the gaps: standard deviation divided by mean. Default: `0.5`.
@@ -407,8 +404,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field sessions? fun(index: integer, rng: veeksha.Rng): veeksha.Session? Makes the whole session `index` (from 0); nil ends the workload. It must depend on its arguments alone.
 ---@field type "lua"
 
----Properties that hold for all sessions. The host refuses objectives that such sessions cannot meet
----and skips work that they do not need.
+---Properties that hold for all sessions. The host refuses objectives that such sessions cannot meet and skips work that they do not need.
 ---@class veeksha.SessionGenerator.lua.guarantees
 ---@field distinct_prompts? boolean No prompt begins like the prompt of another session. Default: `false`.
 ---@field max_depth? integer The longest chain of requests in which each waits for the one before it.
@@ -482,24 +478,24 @@ function Results:windows(metric, filter, seconds) end
 
 ---The trace flavor `wildchat`.
 ---@class veeksha.TraceFlavor.wildchat
----@field cache_bust_tokens? integer Tokens of text of its own before each conversation, so that no prefix cache knows it from an earlier pass. 0: none. Default: `0`.
----@field history? "live"|"recorded"|"fresh" What a request sends of the conversation before it: the model's real answers (live), the recorded ones (recorded), or nothing (fresh). Default: `"live"`.
+---@field cache_bust_tokens? integer Tokens of unique text before each conversation, so that no prefix cache knows it from an earlier pass. 0: none. Default: `0`.
+---@field history? "live"|"recorded"|"fresh" The earlier conversation that a request sends: the model's real answers (live), the recorded ones (recorded), or nothing (fresh). Default: `"live"`.
 ---@field languages? string[] Only conversations in these languages. Empty: all. Default: `[]`.
 ---@field max_think_time_s? number The longest time in seconds that a person is taken to think; what was longer is cut to it. Default: `600.0`.
 ---@field max_turns? integer|nil Requests of a conversation at most, from its beginning. Null: all of them.
 ---@field models? string[] Only conversations with these models. Empty: all. Default: `[]`.
----@field output_control? "exact"|"at_most"|"free" How the length of an answer is asked for: exactly (exact), at most (`at_most`), or not at all (free). Default: `"exact"`.
+---@field output_control? "exact"|"at_most"|"free" The kind of limit on the length of an answer: exactly (exact), at most (`at_most`), or not at all (free). Default: `"exact"`.
 ---@field output_tokens? integer|nil Tokens asked for in every answer. Null: as many as the recorded answer has.
----@field recorded_tokens_per_s? number|nil How many tokens a second the recorded model wrote. With it, the time of a question that was not recorded is that of its answer without the time of writing it. Null: it is that of its answer.
----@field skip_redacted? boolean Whether conversations in which personal data was replaced are left out. Default: `false`.
----@field skip_toxic? boolean Whether conversations that are marked as toxic are left out. Default: `false`.
----@field timestamp_unit? "date_time"|"seconds"|"milliseconds"|"microseconds" How `timestamp` tells time, in rows and in messages. Default: `"date_time"`.
+---@field recorded_tokens_per_s? number|nil The output tokens per second of the recorded model. With it, the time of a question that was not recorded is that of its answer without the time of writing it. Null: it is that of its answer.
+---@field skip_redacted? boolean True if conversations in which personal data was replaced are left out. Default: `false`.
+---@field skip_toxic? boolean True if conversations that are marked as toxic are left out. Default: `false`.
+---@field timestamp_unit? "date_time"|"seconds"|"milliseconds"|"microseconds" The time format of `timestamp`, in rows and in messages. Default: `"date_time"`.
 ---@field type "wildchat"
 
 ---The trace flavor `weka`.
 ---@class veeksha.TraceFlavor.weka
 ---@field scope? "recorded"|"conversation"|"file" Where the ids of hash blocks mean the same. Default: `"recorded"`.
----@field subagents? "isolated"|"shared" What the ids of hash blocks mean in a subagent. Default: `"isolated"`.
+---@field subagents? "isolated"|"shared" The scope of the ids of hash blocks in a subagent. Default: `"isolated"`.
 ---@field type "weka"
 
 ---The trace flavor `untimed_content_multi_turn`.
@@ -507,8 +503,8 @@ function Results:windows(metric, filter, seconds) end
 ---@field assistant_role_value? string The role of answers. Default: `"gpt"`.
 ---@field content_key? string The key of a message's content. Default: `"value"`.
 ---@field conversation_column? string The column with the list of messages. Default: `"conversations"`.
----@field history? "recorded"|"live"|"fresh" What a later request of a conversation sends of it. Default: `"recorded"`.
----@field keep_unanswered? boolean Whether messages after the last answer are sent too; how long their answer is, the server decides. Default: `false`.
+---@field history? "recorded"|"live"|"fresh" The earlier conversation that a later request sends. Default: `"recorded"`.
+---@field keep_unanswered? boolean True if messages after the last answer are sent too; the length of their answer, the server decides. Default: `false`.
 ---@field role_key? string The key of a message's role. Default: `"from"`.
 ---@field system_role_value? string The role of instructions. Default: `"system"`.
 ---@field tool_role_value? string The role of results of tools. Default: `"tool"`.
@@ -518,28 +514,28 @@ function Results:windows(metric, filter, seconds) end
 ---The trace flavor `timed_synthetic_session`.
 ---@class veeksha.TraceFlavor.timed_synthetic_session
 ---@field corpus_file? string|nil A text file; new text is cut from it. Empty: synthetic text.
----@field history? "live"|"fresh" What a later request of a session sends of the conversation. Default: `"live"`.
+---@field history? "live"|"fresh" The earlier conversation that a later request of a session sends. Default: `"live"`.
 ---@field page_size? integer Tokens that every conversation begins with and no other one has: the page size of the server's prefix cache. Default: `16`.
 ---@field type? "timed_synthetic_session"
 
 ---The trace flavor `single_turn`.
 ---@class veeksha.TraceFlavor.single_turn
----@field cache_bust_tokens? integer Tokens of text of its own before each prompt, so that no prefix cache knows it from an earlier pass. 0: none. Default: `0`.
----@field output_control? "exact"|"at_most"|"free" How the length of an answer is asked for: exactly (exact), at most (`at_most`), or not at all (free). Default: `"exact"`.
+---@field cache_bust_tokens? integer Tokens of unique text before each prompt, so that no prefix cache knows it from an earlier pass. 0: none. Default: `0`.
+---@field output_control? "exact"|"at_most"|"free" The kind of limit on the length of an answer: exactly (exact), at most (`at_most`), or not at all (free). Default: `"exact"`.
 ---@field output_tokens? integer|nil Tokens asked for where a row has no `output_length`. Null: the server decides there.
 ---@field type "single_turn"
 
 ---The trace flavor `sharegpt`.
 ---@class veeksha.TraceFlavor.sharegpt
----@field cache_bust_tokens? integer Tokens of text of its own before each conversation, so that no prefix cache knows it from an earlier pass. 0: none. Default: `0`.
----@field history? "live"|"recorded"|"fresh" What a request sends of the conversation before it: the model's real answers (live), the recorded ones (recorded), or nothing (fresh). Default: `"live"`.
+---@field cache_bust_tokens? integer Tokens of unique text before each conversation, so that no prefix cache knows it from an earlier pass. 0: none. Default: `0`.
+---@field history? "live"|"recorded"|"fresh" The earlier conversation that a request sends: the model's real answers (live), the recorded ones (recorded), or nothing (fresh). Default: `"live"`.
 ---@field max_output_tokens? integer|nil The most tokens of an answer. A conversation with a longer one is refused.
 ---@field max_prompt_tokens? integer|nil The most tokens of a request's own messages. A conversation with a longer one is refused. vLLM: 1024.
 ---@field max_total_tokens? integer|nil The most tokens of all that is sent and answered in a conversation, as far as it is replayed. vLLM: 2048.
 ---@field max_turns? integer|nil Requests of a conversation at most, from its beginning. Null: all of them. vLLM's benchmark sends 1.
----@field min_output_tokens? integer|nil The fewest tokens of a recorded answer; not looked at with `output_tokens`. vLLM: 4, for prompts too.
+---@field min_output_tokens? integer|nil The fewest tokens of a recorded answer; ignored with `output_tokens`. vLLM: 4, for prompts too.
 ---@field min_prompt_tokens? integer|nil The fewest tokens of a request's own messages. A conversation with a shorter one is refused.
----@field output_control? "exact"|"at_most"|"free" How the length of an answer is asked for: exactly (exact), at most (`at_most`), or not at all (free). Default: `"exact"`.
+---@field output_control? "exact"|"at_most"|"free" The kind of limit on the length of an answer: exactly (exact), at most (`at_most`), or not at all (free). Default: `"exact"`.
 ---@field output_tokens? integer|nil Tokens asked for in every answer. Null: as many as the recorded answer has.
 ---@field type "sharegpt"
 
@@ -547,33 +543,33 @@ function Results:windows(metric, filter, seconds) end
 ---@class veeksha.TraceFlavor.shared_prefix
 ---@field block_size? integer Tokens of the block that a hash id names. Default: `512`.
 ---@field corpus_file? string|nil A text file; the text of later turns is cut from it. Empty: synthetic text.
----@field history? "live"|"fresh" What a later request of a session sends of the conversation. Default: `"live"`.
+---@field history? "live"|"fresh" The earlier conversation that a later request of a session sends. Default: `"live"`.
 ---@field type "shared_prefix"
 
 ---The trace flavor `request_log`.
 ---@class veeksha.TraceFlavor.request_log
----@field history? "live"|"fresh" What a later request of a session sends of the conversation. Default: `"live"`.
----@field timestamp_unit? "seconds"|"milliseconds"|"microseconds"|"nanoseconds"|"date_time" How the column `timestamp` tells time. Default: `"seconds"`.
+---@field history? "live"|"fresh" The earlier conversation that a later request of a session sends. Default: `"live"`.
+---@field timestamp_unit? "seconds"|"milliseconds"|"microseconds"|"nanoseconds"|"date_time" The time format of the column `timestamp`. Default: `"seconds"`.
 ---@field type "request_log"
 
 ---The trace flavor `random_pool`.
 ---@class veeksha.TraceFlavor.random_pool
----@field cache_bust_tokens? integer Tokens of text of its own before each prompt, so that no prefix cache knows it from an earlier pass. 0: none. Default: `0`.
----@field output_control? "exact"|"at_most"|"free" How the length of an answer is asked for: exactly (exact), at most (`at_most`), or not at all (free). Default: `"exact"`.
+---@field cache_bust_tokens? integer Tokens of unique text before each prompt, so that no prefix cache knows it from an earlier pass. 0: none. Default: `0`.
+---@field output_control? "exact"|"at_most"|"free" The kind of limit on the length of an answer: exactly (exact), at most (`at_most`), or not at all (free). Default: `"exact"`.
 ---@field output_tokens? integer|nil Tokens asked for in every answer. Null: the server decides.
 ---@field type "random_pool"
 
 ---The trace flavor `rag`.
 ---@class veeksha.TraceFlavor.rag
----@field num_documents? integer How many documents are kept: those with the most rows. Default: `10`.
+---@field num_documents? integer The number of documents that are kept: those with the most rows. Default: `10`.
 ---@field type "rag"
----@field warmup? boolean Whether the first row of each kept document is sent before the run begins. Default: `true`.
+---@field warmup? boolean True if the first row of each kept document is sent before the run begins. Default: `true`.
 
 ---The trace flavor `multi_turn`.
 ---@class veeksha.TraceFlavor.multi_turn
----@field cache_bust_tokens? integer Tokens of text of its own before each conversation, so that no prefix cache knows it from an earlier pass. 0: none. Default: `0`.
----@field history? "live"|"recorded"|"fresh" What a request sends of the conversation before it: the model's real answers (live), the recorded ones (recorded), or nothing (fresh). Default: `"live"`.
----@field output_control? "exact"|"at_most"|"free" How the length of an answer is asked for: exactly (exact), at most (`at_most`), or not at all (free). Default: `"exact"`.
+---@field cache_bust_tokens? integer Tokens of unique text before each conversation, so that no prefix cache knows it from an earlier pass. 0: none. Default: `0`.
+---@field history? "live"|"recorded"|"fresh" The earlier conversation that a request sends: the model's real answers (live), the recorded ones (recorded), or nothing (fresh). Default: `"live"`.
+---@field output_control? "exact"|"at_most"|"free" The kind of limit on the length of an answer: exactly (exact), at most (`at_most`), or not at all (free). Default: `"exact"`.
 ---@field output_tokens? integer|nil Tokens asked for where a turn has no `output_length`. Null: as many as its recorded answer has; without one, the server decides.
 ---@field timestamp_origin_ms? number|nil The `timestamp` of turns at which the trace begins, in milliseconds. Null: that of the first turn in the file.
 ---@field type "multi_turn"
@@ -581,7 +577,7 @@ function Results:windows(metric, filter, seconds) end
 ---The trace flavor `mooncake`.
 ---@class veeksha.TraceFlavor.mooncake
 ---@field block_size? integer Tokens of a hash block: 512 in Mooncake's own traces, 64 or others where Dynamo wrote them. Default: `512`.
----@field history? "fresh"|"live" What a later turn of a session sends. Default: `"fresh"`.
+---@field history? "fresh"|"live" The prompt of a later turn of a session. Default: `"fresh"`.
 ---@field type "mooncake"
 
 ---The trace flavor `inputs_json`.
@@ -592,14 +588,14 @@ function Results:windows(metric, filter, seconds) end
 ---The trace flavor `burstgpt`.
 ---@class veeksha.TraceFlavor.burstgpt
 ---@field failed_output_tokens? integer|nil Tokens that a failed request (one with 0 response tokens) is sent with. Null: failed requests are left out; a session that has no others is a bad row.
----@field history? "live"|"fresh" What a later turn of a conversation sends. Default: `"live"`.
----@field think_time? "recorded"|"none" How long a later turn of a conversation waits after the answer to the turn before it. Default: `"recorded"`.
+---@field history? "live"|"fresh" The prompt of a later turn of a conversation. Default: `"live"`.
+---@field think_time? "recorded"|"none" The wait of a later turn of a conversation after the answer to the turn before it. Default: `"recorded"`.
 ---@field type "burstgpt"
 
 ---The trace flavor `bailian`.
 ---@class veeksha.TraceFlavor.bailian
 ---@field block_size? integer Tokens of a hash block; the published files have 16 in their names. Default: `16`.
----@field think_time? "none"|"recorded_gap" How long a turn waits after the answer to the turn before it. Default: `"none"`.
+---@field think_time? "none"|"recorded_gap" The wait of a turn after the answer to the turn before it. Default: `"none"`.
 ---@field type "bailian"
 
 ---The trace flavor `azure`.
@@ -607,14 +603,14 @@ function Results:windows(metric, filter, seconds) end
 ---@field image_height? integer Pixels of a generated image from top to bottom. Default: `512`.
 ---@field image_tokens? integer Tokens that an image counts for: with `images`, a row's text has that many tokens less for each, but at least one. Default: `255`.
 ---@field image_width? integer Pixels of a generated image from left to right. Default: `512`.
----@field images? boolean Whether the images that a row counts in `NumImages` are sent, as generated ones; otherwise all of its tokens are text. Default: `false`.
+---@field images? boolean True if the images that a row counts in `NumImages` are sent, as generated ones; otherwise all of its tokens are text. Default: `false`.
 ---@field type "azure"
 
 ---The synthetic session generator.
 ---@class veeksha.SessionGenerator.synthetic
----@field channels? veeksha.synthetic.Channel[] What the prompts are made of: at most one channel of each type.
+---@field channels? veeksha.synthetic.Channel[] The content of the prompts: at most one channel of each type.
 ---@field inherit_history? boolean The same as `inherit_history` of the session graph.
----@field output_spec? veeksha.synthetic.OutputSpec What is asked of the answers.
+---@field output_spec? veeksha.synthetic.OutputSpec The requested answers.
 ---@field session_graph? veeksha.synthetic.Graph The requests of a session and what they wait for. Default: `linear`.
 ---@field type? "synthetic"
 
@@ -623,19 +619,19 @@ function Results:windows(metric, filter, seconds) end
 
 ---Layers of requests: each request waits for some of the requests in the layers before it.
 ---@class veeksha.synthetic.Graph.branching
----@field connection_dist_generator? veeksha.synthetic.Length How many layers further an edge leads; the last layer ends it. Default: `fixed`.
+---@field connection_dist_generator? veeksha.synthetic.Length The number of layers that an edge spans; the last layer ends it. Default: `fixed`.
 ---@field fan_in_generator? veeksha.synthetic.Length Parents that each request of a later layer has at least, as far as the layer before it has that many. Default: `uniform`.
 ---@field fan_out_generator? veeksha.synthetic.Length Edges drawn from each request to later layers; equal edges count once. Default: `uniform`.
----@field inherit_history? boolean Whether a request continues the conversation of one of its parents, drawn at random. Default: true.
+---@field inherit_history? boolean True if a request continues the conversation of one of its parents, drawn at random. Default: true.
 ---@field layer_width_generator? veeksha.synthetic.Length Requests in a layer. Default: `uniform`.
 ---@field num_layers_generator? veeksha.synthetic.Length Layers in a session. Default: `uniform`.
 ---@field request_wait_generator? veeksha.synthetic.Interval Seconds between the completion of the last parent and a request. Default: `poisson`.
----@field single_root? boolean Whether the first layer has one request only. Default: `true`.
+---@field single_root? boolean True if the first layer has one request only. Default: `true`.
 ---@field type "branching"
 
 ---A chain: each request waits for the one before it.
 ---@class veeksha.synthetic.Graph.linear
----@field inherit_history? boolean Whether a request continues the conversation of the one before it. Default: true.
+---@field inherit_history? boolean True if a request continues the conversation of the one before it. Default: true.
 ---@field num_request_generator? veeksha.synthetic.Length Requests in a session. Default: `uniform`.
 ---@field request_wait_generator? veeksha.synthetic.Interval Seconds between the completion of a request and the next one. Default: `poisson`.
 ---@field type "linear"
@@ -663,7 +659,7 @@ function Results:windows(metric, filter, seconds) end
 ---@class veeksha.synthetic.Graph.single_request
 ---@field type "single_request"
 
----What is asked of the answers.
+---The requested answers.
 ---@class veeksha.synthetic.OutputSpec
 ---@field audio? table<string, any> Not supported yet.
 ---@field image? table<string, any> Not supported yet.
@@ -685,7 +681,7 @@ function Results:windows(metric, filter, seconds) end
 ---@class veeksha.synthetic.Channel.audio
 ---@field num_audios? integer|veeksha.synthetic.Length Pieces of audio in each request: a number, or a distribution. Default: `1`.
 ---@field rate? integer Samples per second. Default: `16000`.
----@field seconds? number|veeksha.synthetic.Seconds How long each is, in seconds: a number, or a distribution. Default: `2.5`.
+---@field seconds? number|veeksha.synthetic.Seconds The length of each, in seconds: a number, or a distribution. Default: `2.5`.
 ---@field type "audio"
 
 ---A distribution of seconds.
@@ -704,7 +700,7 @@ function Results:windows(metric, filter, seconds) end
 
 ---Images that the host makes, sent as content blocks after the text.
 ---@class veeksha.synthetic.Channel.image
----@field format? "png" How they are encoded. Default: `"png"`.
+---@field format? "png" Their encoding. Default: `"png"`.
 ---@field height? integer|veeksha.synthetic.Length Their height in pixels: a number, or a distribution. Default: `512`.
 ---@field num_images? integer|veeksha.synthetic.Length Images in each request: a number, or a distribution. Default: `1`.
 ---@field type "image"
@@ -720,8 +716,7 @@ function Results:windows(metric, filter, seconds) end
 ---A distribution of whole numbers, 1 or more.
 ---@alias veeksha.synthetic.Length veeksha.synthetic.Length.fixed|veeksha.synthetic.Length.uniform|veeksha.synthetic.Length.fixed_stair|veeksha.synthetic.Length.zipf|veeksha.synthetic.Length.inverse_gaussian
 
----The inverse Gaussian (Wald) distribution, rounded to the nearest whole number and at least 1. Its
----variance is mean³ / shape.
+---The inverse Gaussian (Wald) distribution, rounded to the nearest integer and at least 1. Its variance is mean³ / shape.
 ---@class veeksha.synthetic.Length.inverse_gaussian
 ---@field mean? number The mean. Default: `500.0`.
 ---@field shape? number The shape. Default: `300.0`.
@@ -732,17 +727,16 @@ function Results:windows(metric, filter, seconds) end
 ---@field alpha? number Another name of `theta`.
 ---@field max? integer The largest. Default: `12`.
 ---@field min? integer The smallest. Default: `6`.
----@field scramble? boolean Whether the ranks are scattered over the numbers (by the seed of the run); otherwise the smallest number has rank 1. Default: `false`.
+---@field scramble? boolean True if the ranks are scattered over the numbers (by the seed of the run); otherwise the smallest number has rank 1. Default: `false`.
 ---@field theta? number The exponent, 0 to 20. Default: 0.6.
 ---@field type "zipf"
 
----The given numbers in order, request by request through the sessions. Where sessions have no fixed
----number of requests, request j of session i stands at step i + j.
+---The given numbers in order, request by request through the sessions. Where sessions have no fixed number of requests, request j of session i is at step i + j.
 ---@class veeksha.synthetic.Length.fixed_stair
----@field repeat_each? integer How many requests get each number before the next one. Default: `1`.
+---@field repeat_each? integer The number of requests that get each number before the next one. Default: `1`.
 ---@field type "fixed_stair"
 ---@field values? integer[] The numbers. Default: `[8,16,32,64]`.
----@field wrap? boolean Whether the first number follows the last; otherwise the last one stays. Default: `true`.
+---@field wrap? boolean True if the first number follows the last; otherwise the last one stays. Default: `true`.
 
 ---Each number from `min` to `max` with the same probability, both ends included.
 ---@class veeksha.synthetic.Length.uniform
@@ -807,8 +801,7 @@ function Results:windows(metric, filter, seconds) end
 ---@class veeksha.Evaluator.performance
 ---@field fluidity? veeksha.FluidityDeadlines The deadlines of the fluidity index.
 ---@field goodput? string[] Conditions of a good request, such as `ttfc <= 500ms`: goodput is the share of all intended requests that meet all of them. By default a good request is one that meets the bounds of those `slos` that apply to requests. Default: `[]`.
----@field group_by? string[]|nil Labels by whose values results are grouped: `["tier"]` gives each metric for each tier. Null: every label with 2 to 12 values, at most four labels. Of a label with more values the most frequent ones are shown, and the others together.
----@field slice_seconds? number|nil Length of a time slice in seconds: metrics of each slice are written to `metrics/time_slices.json` and `.csv`. For a run of more than 2,000 slices the length is doubled until there are fewer. Null: the shortest of 0.125, 0.25, 0.5, 1, 2, ... with which the run has at most 60 slices.
+---@field slice_seconds? number Length of a time slice in seconds: metrics of each slice are written to `metrics/time_slices.json` and `.csv`. For a run of more than 2,000 slices the length is doubled until there are fewer. Default: `10.0`.
 ---@field slos? (string|veeksha.SloMap)[] Objectives: a run that misses one ends with exit code 3. There are none by default (Veeksha always checks P99 ttfc <= 0.5 s and P90 tbc <= 0.05 s). An objective is a text such as `p99(ttfc) < 500ms`, `p95(tpot{tier="gold"}, window = 10s) <= 30ms`, `error_rate < 1%` or `goodput > 0.95`, or a map. Default: `[]`.
 ---@field stream_metrics? boolean True to show interim metrics during the run. Default: `true`.
 ---@field stream_metrics_interval? number Seconds between interim metrics. Default: `5.0`.
@@ -848,8 +841,7 @@ function Results:windows(metric, filter, seconds) end
 ---A metric that an objective can bound.
 ---@alias veeksha.SloMetric "ttfc"|"ttfc_from_intended"|"tbc"|"tpot"|"end_to_end_latency"|"e2e_from_intended"|"normalized_end_to_end_latency"|"output_throughput"|"session_duration"|"e2e"
 
----The deadlines of the fluidity index: the time that a reader waits for the first token, and for
----each further one.
+---The deadlines of the fluidity index: the time that a reader waits for the first token, and for each further one.
 ---@class veeksha.FluidityDeadlines
 ---@field decode_deadline? number Seconds until each further token is due. Default: `0.05`.
 ---@field prefill_deadline? number Seconds until the first token is due. Default: `0.1`.
@@ -898,8 +890,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field files? table<string, string> Files that it may read, as a map from the name in the component to the path.
 ---@field path string The component's file, relative to the scenario's folder.
 
----An API described by the scenario: the request body, and the location of each value in an answer's
----events.
+---An API described by the scenario: the request body, and the location of each value in an answer's events.
 ---@class veeksha.Client.template
 ---@field additional_sampling_params? table<string, any>|string Members merged into the body of every request (`{"temperature": 0}`); also accepted as JSON text.
 ---@field address_append_value? string The path appended to `api_base` for a request. Default: `""`.
@@ -934,8 +925,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field framing? "event_stream"|"lines"|"whole" Framing of an answer's events. Default: `"event_stream"`.
 ---@field request table<string, any> The request's body. A text `{{prompt}}`, `{{messages}}`, `{{model}}` or `{{max_tokens}}` is replaced by the request's value; a member whose text has no value is omitted.
 
----Locations of values in an answer's events: JSON pointers, in which `*` is every element of a
----list.
+---Locations of values in an answer's events: JSON pointers, in which `*` is every element of a list.
 ---@class veeksha.TemplateAnswer
 ---@field cached_tokens? string|nil Prompt tokens found in the prefix cache.
 ---@field done? string|nil The data of the event that ends an answer, for example `[DONE]`.
@@ -1102,8 +1092,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field client_key? string|nil A PEM file with the certificate's private key.
 ---@field insecure? boolean Accepts any certificate. For tests only: the API key is unprotected. Default: `false`.
 
----Thresholds at which a run is not trusted. Each metric's error, measured or estimated, is compared
----with the metric's P50.
+---Thresholds at which a run is not trusted. Each metric's error, measured or estimated, is compared with the metric's P50.
 ---@class veeksha.Certificate
 ---@field degraded? number A run is `DEGRADED` if an error exceeds this share of a metric's P50. Default: `0.01`.
 ---@field invalid? number A run is `INVALID` (exit code 6) if an error exceeds this share of a metric's P50. Default: `0.05`.

@@ -1,4 +1,4 @@
-//! What the user writes.
+//! The configuration.
 
 #[cfg(test)]
 use schemars::JsonSchema;
@@ -9,7 +9,7 @@ use serde::Deserialize;
 #[cfg_attr(test, derive(JsonSchema, serde::Serialize))]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Whether the images that a row counts in `NumImages` are sent, as generated ones; otherwise
+    /// True if the images that a row counts in `NumImages` are sent, as generated ones; otherwise
     /// all of its tokens are text.
     pub images: bool,
     /// Pixels of a generated image from left to right.

@@ -155,7 +155,8 @@ mod tests {
     const IMAGES: &str =
         r#"{"TIMESTAMP": "2024-10-15 00:00:01", "NumImages": 2, "ContextTokens": 600, "GeneratedTokens": 9}"#;
 
-    /// The example of the 2023 trace: 374 tokens of its own, 44 asked for, at the recorded instant.
+    /// The example of the 2023 trace: a prompt of 374 tokens, an answer of 44, at the recorded
+    /// instant.
     #[test]
     fn a_row_is_one_request_of_unique_text() {
         let replay = session(&open("{}"), 0, 3, ROW).unwrap();
@@ -252,7 +253,7 @@ mod tests {
 
     /// The example of the scenario has the header of the 2025 trace, and rows that can all be sent.
     #[test]
-    fn the_example_is_what_its_scenario_says() {
+    fn the_example_has_the_sessions_of_its_scenario() {
         let mut lines = include_str!("../../../scenarios/traces/azure.csv").lines();
         let header: Vec<&str> = lines.next().unwrap().split(',').collect();
         assert_eq!(

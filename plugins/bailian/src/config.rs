@@ -1,4 +1,4 @@
-//! What the user writes.
+//! The configuration.
 
 #[cfg(test)]
 use schemars::JsonSchema;
@@ -12,17 +12,17 @@ pub struct Config {
     /// Tokens of a hash block; the published files have 16 in their names.
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub block_size: u32,
-    /// How long a turn waits after the answer to the turn before it.
+    /// The wait of a turn after the answer to the turn before it.
     pub think_time: ThinkTime,
 }
 
-/// How long a turn waits after the answer to the turn before it. Traffic that replays recorded
+/// The wait of a turn after the answer to the turn before it. Traffic that replays recorded
 /// arrivals sends it no earlier than recorded in either case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema, serde::Serialize))]
 #[serde(rename_all = "snake_case")]
 pub enum ThinkTime {
-    /// Not at all: the trace says when turns came, but not when they were answered.
+    /// Not at all: the trace records when turns came, but not when they were answered.
     None,
     /// As long as it came after the turn before it, the time of the recorded answer included.
     RecordedGap,

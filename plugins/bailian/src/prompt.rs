@@ -1,4 +1,4 @@
-//! The text of a prompt: its hash blocks, or, without any, text of its own.
+//! The text of a prompt: its hash blocks, or, without any, unique text.
 
 use veeksha_plugin::flavor::Row;
 use veeksha_plugin::{Error, LastBlock, Segment, blocks, seed_of};

@@ -64,7 +64,7 @@ impl TraceFlavor for Bailian {
             Column::optional("turn", Cell::Integer),
             Column::optional("hash_ids", Cell::Items),
         ])
-        // A root says -1, which is nobody's id.
+        // The parent of a root is -1, which is never an id.
         .tree("chat_id", "parent_chat_id")
         .arrivals("timestamp", TimeUnit::Seconds)
     }
@@ -139,7 +139,7 @@ fn nodes(rows: &[Row<Cells>]) -> Result<HashMap<i64, u32>, Error> {
         if let Some(first) = nodes.insert(row.cells.chat_id, node) {
             let first = rows[first as usize].number;
             return Err(row.error(format!(
-                "`chat_id` {} stands in row {first} already",
+                "`chat_id` {} is already in row {first}",
                 row.cells.chat_id
             )));
         }
@@ -175,7 +175,7 @@ mod tests {
     }
 
     /// A conversation that forks after its first turn; one branch goes on. Prompts of 40 tokens are
-    /// two blocks of 16 and one of 8, whose id stands for the full block.
+    /// two blocks of 16 and one of 8, whose id represents the full block.
     const FORK: [(u64, &str); 4] = [
         (
             61_114,
@@ -263,7 +263,7 @@ mod tests {
 
     /// The order of the rows changes nothing but the numbers of the nodes.
     #[test]
-    fn a_parent_may_stand_after_its_child() {
+    fn a_parent_may_follow_its_child() {
         let turned = [FORK[1], FORK[0]];
         let replay = session(&open("{}"), 0, &turned).unwrap();
         assert_eq!(replay.session.requests[0].parents, [1]);
@@ -306,13 +306,13 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_make_no_session_are_refused_by_name() {
+    fn refuses_rows_that_make_no_session_by_name() {
         let flavor = open("{}");
         let refused = |rows: &[(u64, &str)]| session(&flavor, 0, rows).unwrap_err().message;
         let row = r#"{"chat_id": 5, "input_length": 8, "output_length": 1}"#;
         assert_eq!(
             refused(&[(0, row), (1, row)]),
-            "row 2: `chat_id` 5 stands in row 1 already"
+            "row 2: `chat_id` 5 is already in row 1"
         );
         assert_eq!(
             refused(&[(
@@ -334,7 +334,7 @@ mod tests {
 
     /// The example of the scenario: two trees and a turn by itself.
     #[test]
-    fn the_example_is_what_its_scenario_says() {
+    fn the_example_has_the_sessions_of_its_scenario() {
         let example = include_str!("../../../scenarios/traces/bailian.jsonl");
         let lines: Vec<&str> = example.lines().collect();
         let parents = |rows: &[usize]| -> Vec<Vec<u32>> {

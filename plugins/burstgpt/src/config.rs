@@ -1,4 +1,4 @@
-//! What the user writes.
+//! The configuration.
 
 #[cfg(test)]
 use schemars::JsonSchema;
@@ -9,9 +9,9 @@ use serde::Deserialize;
 #[cfg_attr(test, derive(JsonSchema, serde::Serialize))]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// What a later turn of a conversation sends.
+    /// The prompt of a later turn of a conversation.
     pub history: History,
-    /// How long a later turn of a conversation waits after the answer to the turn before it.
+    /// The wait of a later turn of a conversation after the answer to the turn before it.
     pub think_time: ThinkTime,
     /// Tokens that a failed request (one with 0 response tokens) is sent with. Null: failed
     /// requests are left out; a session that has no others is a bad row.
@@ -19,12 +19,12 @@ pub struct Config {
     pub failed_output_tokens: Option<u32>,
 }
 
-/// What a later turn of a conversation sends.
+/// The prompt of a later turn of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema, serde::Serialize))]
 #[serde(rename_all = "snake_case")]
 pub enum History {
-    /// What its request tokens have more than all tokens of the turn before it, after that
+    /// Its request tokens less all tokens of the turn before it, after that
     /// conversation with its real answers. Where they do not have more, the whole request by
     /// itself.
     Live,
@@ -32,7 +32,7 @@ pub enum History {
     Fresh,
 }
 
-/// How long a later turn of a conversation waits after the answer to the turn before it.
+/// The wait of a later turn of a conversation after the answer to the turn before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema, serde::Serialize))]
 #[serde(rename_all = "snake_case")]

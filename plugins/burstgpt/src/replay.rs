@@ -105,7 +105,8 @@ impl BurstGpt {
         }
     }
 
-    /// What a turn sends beyond the conversation so far; none where it does not continue it.
+    /// The tokens that a turn sends beyond the conversation so far; `None` where it does not
+    /// continue it.
     fn new_tokens(&self, so_far: u64, counts: &Counts) -> Option<u32> {
         match self.config.history {
             History::Live => {
@@ -176,7 +177,7 @@ mod tests {
     }
 
     /// Turn 2 has 400 tokens, of which 100 + 200 are turn 1 and its answer. Turn 3 has fewer than
-    /// the conversation so far: it was cut, or begun anew.
+    /// the conversation so far: it was cut, or restarted.
     const CONVERSATION: [Log; 3] = [
         (10, Some(8.0), 100, 200),
         (30, Some(5.5), 400, 50),
@@ -231,14 +232,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_new_is_no_turn_of_a_conversation() {
+    fn a_turn_without_new_tokens_sends_its_whole_prompt() {
         let logs = [(0, None, 100, 200), (1, None, 300, 5)];
         let replay = session(&open("{}"), 0, "1", &logs).unwrap();
         assert_eq!(replay.session.requests[1], expected(1, 2, 300, 5).after(0));
     }
 
     #[test]
-    fn think_times_are_those_that_can_be_known() {
+    fn think_times_are_recorded_gaps_where_known() {
         let waits = |config: &str, logs: &[Log]| -> Vec<u64> {
             let replay = session(&open(config), 0, "1", logs).unwrap();
             replay
@@ -330,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_cannot_be_are_refused_by_name() {
+    fn refuses_impossible_rows_by_name() {
         let refused = |log: Log| session(&open("{}"), 0, "1", &[log]).unwrap_err().message;
         assert_eq!(
             refused((0, None, 0, 9)),
@@ -350,7 +351,7 @@ mod tests {
     /// The example of the scenario: of c1 every turn continues the one before it, of c2 none; one
     /// call failed.
     #[test]
-    fn the_example_is_what_its_scenario_says() {
+    fn the_example_has_the_sessions_of_its_scenario() {
         let mut lines = include_str!("../../../scenarios/traces/burstgpt.csv").lines();
         let header = lines.next().unwrap();
         let names =

@@ -37,12 +37,12 @@ pub struct Cells {
     pub log_type: Option<String>,
 }
 
-/// What a row counts.
+/// The counts of a row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counts {
     /// When it came.
     pub at: Option<u64>,
-    /// How long its answer took.
+    /// The duration of its answer.
     pub elapsed: Option<Duration>,
     /// Tokens that were sent.
     pub request: u32,
@@ -65,7 +65,7 @@ impl Counts {
         })
     }
 
-    /// How long it came after the answer to the turn before it, as far as that is recorded.
+    /// The time since the answer to the turn before it, where that is recorded.
     pub(crate) fn think_time(&self, before: &Counts) -> Option<Duration> {
         let gap = Duration::from_nanos(self.at?.saturating_sub(before.at?));
         Some(gap.saturating_sub(before.elapsed?))

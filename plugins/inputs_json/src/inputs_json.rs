@@ -73,9 +73,11 @@ impl TraceFlavor for InputsJson {
 
 impl InputsJson {
     fn request(&self, row: &Row<Cells>, number: usize, payload: &Value) -> Result<Request, Error> {
-        let wrong = |why: &str| row.error(format!("`payloads`, payload {number}: {why}"));
-        let body = payload.as_object().ok_or_else(|| wrong("it is no object"))?;
-        let messages = payload::messages(body).map_err(|why| wrong(&why))?;
+        let invalid = |why: &str| row.error(format!("`payloads`, payload {number}: {why}"));
+        let body = payload
+            .as_object()
+            .ok_or_else(|| invalid("it is not an object"))?;
+        let messages = payload::messages(body).map_err(|why| invalid(&why))?;
         let sent: Map<String, Value> = body
             .iter()
             .filter(|(name, _)| !self.config.drop.contains(name))
@@ -132,13 +134,13 @@ mod tests {
                 json!({"messages": recorded["payloads"][1]["messages"], "temperature": 0}),
             ]
         );
-        let said: Vec<_> = made
+        let counts: Vec<_> = made
             .session
             .requests
             .iter()
             .map(|request| request.messages.len())
             .collect();
-        assert_eq!(said, [1, 3]);
+        assert_eq!(counts, [1, 3]);
         let second = &made.session.requests[1];
         assert_eq!(
             (second.parents.as_slice(), second.history_parent),
@@ -146,7 +148,7 @@ mod tests {
         );
         assert_eq!(
             second.output.target_tokens, None,
-            "the body says how long its answer is"
+            "the body limits the length of its answer"
         );
         assert_eq!(made.turns[1].history, HistoryMode::Fresh);
         assert_eq!(
@@ -156,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dropped_can_be_chosen() {
+    fn drops_the_configured_keys() {
         let sent = |config| bodies(&replay(config, "a1", &[session()]).unwrap())[0].clone();
         assert_eq!(sent(r#"{"drop": []}"#), session()["payloads"][0]);
         let chosen = sent(r#"{"drop": ["stream", "stream_options", "max_completion_tokens"]}"#);
@@ -178,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_by_row_and_payload() {
+    fn refuses_invalid_payloads_by_row_and_number() {
         let refused = |payloads: Value| {
             replay("{}", "", &[json!({"payloads": payloads})])
                 .unwrap_err()
@@ -187,7 +189,7 @@ mod tests {
         assert_eq!(refused(json!([])), "row 1: `payloads` is empty");
         assert_eq!(
             refused(json!(["x"])),
-            "row 1: `payloads`, payload 1: it is no object"
+            "row 1: `payloads`, payload 1: it is not an object"
         );
         assert!(
             refused(json!([{"prompt": "a"}, {}])).starts_with("row 1: `payloads`, payload 2: it has none of")
@@ -195,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rows_stand_in_data() {
+    fn rows_are_in_data() {
         assert_eq!(
             InputsJson::open(Config::default())
                 .unwrap()

@@ -1,5 +1,5 @@
-//! What a recorded body says, as messages. The body is what is sent; the messages are what its
-//! prompt is counted by.
+//! The messages of a recorded body. The body is what is sent; the messages are what its prompt is
+//! counted by.
 
 use serde_json::{Map, Value};
 use veeksha_plugin::conversation::role;
@@ -20,7 +20,7 @@ const SPOKEN: [&str; 7] = [
 /// or the responses API (`input`). Images, audio and video are left out: they stand in the body.
 ///
 /// # Errors
-/// In words: a body with none of them, or one that cannot be read.
+/// A message for a body with none of them, or one that cannot be read.
 pub(crate) fn messages(body: &Map<String, Value>) -> Result<Vec<Message>, String> {
     let (name, value) = ["messages", "prompt", "input"]
         .into_iter()
@@ -56,7 +56,7 @@ fn message(value: &Value) -> Result<Message, String> {
 
 fn spoken(value: &Value) -> String {
     match value {
-        Value::String(said) => said.clone(),
+        Value::String(message) => message.clone(),
         Value::Array(items) => items.iter().map(spoken).collect(),
         Value::Object(members) => SPOKEN
             .into_iter()
@@ -76,12 +76,12 @@ mod tests {
         messages(body.as_object().unwrap())
     }
 
-    fn said(role: Role, content: &str) -> Message {
+    fn message(role: Role, content: &str) -> Message {
         Message::new(role, vec![text(content)])
     }
 
     #[test]
-    fn every_api_says_something() {
+    fn reads_messages_of_every_api() {
         let chat = json!({"messages": [
             {"role": "system", "content": "Be brief."},
             {"role": "user", "content": [{"type": "text", "text": "What is "}, {"type": "text", "text": "this?"},
@@ -92,28 +92,28 @@ mod tests {
         assert_eq!(
             read(chat).unwrap(),
             [
-                said(Role::System, "Be brief."),
-                said(Role::User, "What is this?"),
-                said(Role::Assistant, "look{}"),
+                message(Role::System, "Be brief."),
+                message(Role::User, "What is this?"),
+                message(Role::Assistant, "look{}"),
                 Message {
                     tool_call_id: Some("c".into()),
-                    ..said(Role::Tool, "a cat")
+                    ..message(Role::Tool, "a cat")
                 },
             ]
         );
         assert_eq!(
             read(json!({"prompt": "Once"})).unwrap(),
-            [said(Role::User, "Once")]
+            [message(Role::User, "Once")]
         );
         assert_eq!(
             read(json!({"input": ["a", {"type": "function_call_output", "call_id": "c", "output": "b"}]}))
                 .unwrap(),
-            [said(Role::User, "a"), said(Role::Tool, "b")]
+            [message(Role::User, "a"), message(Role::Tool, "b")]
         );
     }
 
     #[test]
-    fn what_says_nothing_is_refused() {
+    fn refuses_a_body_without_messages() {
         assert!(read(json!({"max_tokens": 5})).unwrap_err().contains("none of"));
         assert!(read(json!({"messages": []})).unwrap_err().contains("empty"));
         assert!(read(json!({"messages": 5})).unwrap_err().contains("neither"));

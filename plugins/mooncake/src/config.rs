@@ -1,4 +1,4 @@
-//! What the user writes.
+//! The configuration.
 
 #[cfg(test)]
 use schemars::JsonSchema;
@@ -12,11 +12,11 @@ pub struct Config {
     /// Tokens of a hash block: 512 in Mooncake's own traces, 64 or others where Dynamo wrote them.
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub block_size: u32,
-    /// What a later turn of a session sends.
+    /// The prompt of a later turn of a session.
     pub history: History,
 }
 
-/// What a later turn of a session sends.
+/// The prompt of a later turn of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema, serde::Serialize))]
 #[serde(rename_all = "snake_case")]
@@ -24,8 +24,8 @@ pub enum History {
     /// Its whole prompt, as its hash blocks say; a turn before it is waited for, and not sent
     /// again.
     Fresh,
-    /// What its prompt has more than the prompt and the answer of the turn before it, after that
-    /// conversation with its real answers. The hash blocks of such a turn are not looked at.
+    /// Its prompt less the prompt and the answer of the turn before it, after that
+    /// conversation with its real answers. The hash blocks of such a turn are ignored.
     Live,
 }
 

@@ -1,4 +1,4 @@
-//! What a row sends: a length made of hash blocks, a text, messages, or a whole body.
+//! The prompt of a row: a length made of hash blocks, a text, messages, or a whole body.
 
 use serde_json::{Map, Value};
 use veeksha_plugin::flavor::Row;
@@ -6,7 +6,7 @@ use veeksha_plugin::{Error, Message, Request, Role, text};
 
 use crate::row::Cells;
 
-/// What a row says of its prompt.
+/// The prompt of a row.
 #[derive(Debug)]
 pub(crate) enum Prompt<'a> {
     /// `input_length`: tokens of the whole prompt.
@@ -47,7 +47,7 @@ impl<'a> Prompt<'a> {
 }
 
 /// Puts messages on a request. What the contract's messages do not hold (calls of tools, names,
-/// parts) goes into the body as it stands; the messages then serve to count and to compare.
+/// parts) goes into the body unchanged; the messages then serve to count and to compare.
 pub(crate) fn messages(
     row: &Row<Cells>,
     messages: &[Map<String, Value>],
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_messages_do_not_hold_goes_into_the_body() {
+    fn members_outside_messages_go_into_the_body() {
         let cases = [
             json!({"role": "assistant", "content": null, "tool_calls": [{"id": "c1"}]}),
             json!({"role": "developer", "content": "Be short."}),

@@ -1,4 +1,4 @@
-//! What the rows of a session wait for.
+//! The dependencies between the rows of a session.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -8,20 +8,20 @@ use veeksha_plugin::flavor::Group;
 
 use crate::row::Cells;
 
-/// What a row waits for, and for how long.
+/// The dependencies of a row, and its wait.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place {
     /// The rows, by where they stand in the session; a conversation is continued from the first of
     /// them.
     pub(crate) parents: Vec<u32>,
-    /// How long it waits after the last of them; a root, after the session began.
+    /// The wait after the last of them; of a root, after the session began.
     pub(crate) wait: Duration,
 }
 
 /// The place of each row, and when the session begins.
 ///
 /// Where no row has `wait_for`, the rows are turns: each waits for the one before it, and then for
-/// its `delay` and its tools (if it says neither, as long as its timestamp is after that row's).
+/// its `delay` and its tools (if it has neither, as long as its timestamp is after that row's).
 /// Else the rows are a graph: each waits for those that it names; one that names none begins at its
 /// timestamp.
 pub(crate) fn places(group: &Group<Cells>) -> Result<(Option<u64>, Vec<Place>), Error> {
@@ -47,7 +47,7 @@ fn in_a_graph(group: &Group<Cells>) -> Result<(Option<u64>, Vec<Place>), Error> 
         if let Some(id) = &row.cells.request_id
             && named.insert(id.clone(), node).is_some()
         {
-            return Err(row.error(format!("`request_id` {id} stands in the session twice")));
+            return Err(row.error(format!("`request_id` {id} appears twice in the session")));
         }
     }
     let roots = group.rows.iter().filter(|row| waits_for_nothing(&row.cells));
@@ -63,7 +63,7 @@ fn in_a_graph(group: &Group<Cells>) -> Result<(Option<u64>, Vec<Place>), Error> 
                 let error = row.error(format!(
                     "`wait_for` names {id}, which no row of its session has as `request_id`"
                 ));
-                return Err(error.hint("a request can wait for those of its own session only"));
+                return Err(error.hint("a request can wait only for requests of the same session"));
             };
             if !place.parents.contains(parent) {
                 place.parents.push(*parent);
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(places, expected);
     }
 
-    /// A fork of two and a join, after which a tool runs; beside them, a second root.
+    /// A fork of two and a join, after which a tool runs; next to them, a second root.
     #[test]
     fn a_graph_is_what_the_rows_name() {
         let graph = group(&[
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn names_must_be_there_once() {
+    fn names_must_exist_and_be_unique() {
         let unknown = group(&[(None, r#"{"request_id": "a"}"#), (None, r#"{"wait_for": ["b"]}"#)]);
         let error = places(&unknown).unwrap_err();
         assert_eq!(
@@ -170,7 +170,7 @@ mod tests {
         ]);
         assert_eq!(
             places(&twice).unwrap_err().message,
-            "row 2: `request_id` a stands in the session twice"
+            "row 2: `request_id` a appears twice in the session"
         );
     }
 }

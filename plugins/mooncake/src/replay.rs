@@ -157,7 +157,7 @@ impl Rows<'_> {
             .map_err(|why| row.error(format!("`hash_ids` do not fit `input_length`: {why}")))
     }
 
-    /// What the prompt of a row has more than the conversation that it continues.
+    /// The part of a row's prompt beyond the conversation that it continues.
     fn new_tokens(&self, row: &Row<Cells>, tokens: u32, parent: u32) -> Result<u32, Error> {
         let before = &self.group.rows[parent as usize];
         let (Prompt::Length(input), Some(output)) = (Prompt::of(before)?, output(before)?) else {
@@ -199,7 +199,7 @@ fn with_body(request: Request, body: Map<String, Value>) -> Request {
     }
 }
 
-/// What the block ids of each row mean: 0 what they mean in the whole file; after a reset of the
+/// The scope of each row's block ids: 0 is the whole file; after a reset of the
 /// prefix, something else, for the row and all that continue it.
 fn scopes(group: &Group<Cells>, places: &[Place]) -> Vec<u32> {
     let mut scopes: Vec<u32> = Vec::with_capacity(places.len());

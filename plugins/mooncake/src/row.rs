@@ -28,7 +28,7 @@ pub(crate) fn columns() -> Vec<Column> {
         Column::optional("priority", Cell::Integer),
         Column::optional("strict_priority", Cell::Count),
         Column::optional("policy_class", Cell::Text),
-        // What tells Dynamo's newer format.
+        // The mark of Dynamo's newer format.
         Column::optional("schema", Cell::Text),
         Column::optional("play_id", Cell::Text),
         Column::optional("dependencies", Cell::Items),
@@ -121,8 +121,8 @@ impl Cells {
         Ok(())
     }
 
-    /// How long the turn waits once everything that it waits for is answered: `delay`, and the
-    /// tools. None where the row says neither.
+    /// The wait of the turn once everything that it waits for is answered: `delay`, and the
+    /// tools. `None` where the row has neither.
     pub(crate) fn wait(row: &Row<Self>) -> Result<Option<Duration>, Error> {
         let delay = row.cells.delay.map(|delay| row.milliseconds("delay", delay));
         let (delay, tools) = (delay.transpose()?, Self::tools(row)?);
@@ -158,7 +158,7 @@ impl Cells {
         took.map(|took| row.milliseconds("tool_events", took)).transpose()
     }
 
-    /// Puts what the row says about its request on the request's record.
+    /// Adds the row's labels to its request.
     pub(crate) fn label(&self, mut request: Request) -> Request {
         let labels = [
             ("request_id", self.request_id.clone()),

@@ -1,18 +1,18 @@
-//! When turns were sent. AIPerf writes it into the turns; a row may also say when its session
-//! arrived, in a column of its own.
+//! The send times of turns. AIPerf writes them into the turns; a row may also have the arrival of
+//! its session, in a separate column.
 
 use veeksha_plugin::Error;
 use veeksha_plugin::Nanos;
 use veeksha_plugin::flavor::Row;
 
-use crate::multi_turn::Cells;
+use crate::row::Cells;
 use crate::turns::Written;
 
-/// What the times of a row's turns are relative to.
+/// The origin of the times of a row's turns.
 pub(crate) struct Clock {
     /// A time of the file, in milliseconds.
     origin_ms: f64,
-    /// How long after the beginning of the trace that is.
+    /// The same instant, relative to the beginning of the trace.
     origin: Nanos,
 }
 
@@ -30,7 +30,7 @@ impl Clock {
         }
     }
 
-    /// When a turn was sent, relative to the beginning of the trace.
+    /// The send time of a turn, relative to the beginning of the trace.
     ///
     /// # Errors
     /// A time before the clock's origin.
@@ -44,7 +44,9 @@ impl Clock {
                 "the `timestamp` {timestamp} of a turn is before {}, where the trace begins",
                 self.origin_ms
             );
-            return Err(row.error(why).hint("`timestamp_origin_ms` says where it begins"));
+            return Err(row
+                .error(why)
+                .hint("`timestamp_origin_ms` is the instant at which it begins"));
         }
         let later = row.milliseconds("timestamp", later)?;
         let later = u64::try_from(later.as_nanos()).unwrap_or(u64::MAX);

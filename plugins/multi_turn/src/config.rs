@@ -1,4 +1,4 @@
-//! What the user writes under `flavor`.
+//! The configuration: the keys of `flavor`.
 
 #[cfg(test)]
 use schemars::JsonSchema;
@@ -11,12 +11,12 @@ use veeksha_plugin::flavor::HistoryMode;
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// What a request sends of the conversation before it: the model's real answers (live), the
+    /// The earlier conversation that a request sends: the model's real answers (live), the
     /// recorded ones (recorded), or nothing (fresh).
     #[cfg_attr(test, schemars(with = "String", extend("enum" = ["live", "recorded", "fresh"])))]
     pub history: HistoryMode,
-    /// How the length of an answer is asked for: exactly (exact), at most (`at_most`), or not at
-    /// all (free).
+    /// The kind of limit on the length of an answer: exactly (exact), at most (`at_most`), or not
+    /// at all (free).
     #[cfg_attr(test, schemars(with = "String", extend("enum" = ["exact", "at_most", "free"])))]
     pub output_control: OutputControl,
     /// Tokens asked for where a turn has no `output_length`. Null: as many as its recorded answer
@@ -26,7 +26,7 @@ pub struct Config {
     /// The `timestamp` of turns at which the trace begins, in milliseconds. Null: that of the first
     /// turn in the file.
     pub timestamp_origin_ms: Option<f64>,
-    /// Tokens of text of its own before each conversation, so that no prefix cache knows it from an
+    /// Tokens of unique text before each conversation, so that no prefix cache knows it from an
     /// earlier pass. 0: none.
     pub cache_bust_tokens: u32,
 }

@@ -5,6 +5,7 @@
 mod clock;
 mod config;
 mod multi_turn;
+mod row;
 mod turns;
 
 #[cfg(test)]

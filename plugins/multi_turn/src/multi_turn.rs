@@ -10,6 +10,7 @@ use veeksha_plugin::{Error, Message, Nanos, Plugin, Request, tokens};
 
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::row::Cells;
 use crate::turns::{Part, Written};
 
 /// An open list of conversations.
@@ -18,19 +19,12 @@ pub struct MultiTurn {
     count: fn(&str) -> u32,
 }
 
-/// A row.
-#[derive(Debug, Deserialize)]
-pub struct Cells {
-    pub(crate) turns: Vec<Value>,
-    pub(crate) timestamp: Option<f64>,
-}
-
 /// A request, before its answer is known.
 struct Asked {
     request: Request,
     at: Option<Nanos>,
     answer: Option<Answer>,
-    /// What the file says of the answer's length.
+    /// The length of the answer, where the file gives it.
     length: Option<u32>,
 }
 
@@ -99,9 +93,9 @@ impl MultiTurn {
         let before = asked.len();
         let mut preface: Vec<Message> = Vec::new();
         for (number, value) in (1..).zip(&row.cells.turns) {
-            let wrong = |why: String| row.error(format!("`turns`, turn {number}: {why}"));
-            let turn = Written::deserialize(value).map_err(|error| wrong(error.to_string()))?;
-            match turn.part().map_err(wrong)? {
+            let invalid = |why: String| row.error(format!("`turns`, turn {number}: {why}"));
+            let turn = Written::deserialize(value).map_err(|error| invalid(error.to_string()))?;
+            match turn.part().map_err(invalid)? {
                 Part::Preface(message) => preface.push(message),
                 Part::Request(messages, answer) => {
                     preface.extend(messages);
@@ -109,7 +103,7 @@ impl MultiTurn {
                 }
                 Part::Answer(answer) => match asked.last_mut() {
                     Some(last) if preface.is_empty() => continue_answer(&mut last.answer, answer),
-                    _ => return Err(wrong("an answer before any request".into())),
+                    _ => return Err(invalid("an answer before any request".into())),
                 },
             }
         }

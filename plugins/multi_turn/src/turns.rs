@@ -6,7 +6,7 @@ use veeksha_plugin::conversation::{Modalities, RecordedMessage, role};
 use veeksha_plugin::flavor::Answer;
 use veeksha_plugin::{Message, Role};
 
-/// A turn as it stands in the file.
+/// A turn as the file has it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Written {
@@ -22,9 +22,9 @@ pub(crate) struct Written {
     pub(crate) image_uuids: Option<Value>,
 }
 
-/// What a turn is to the conversation.
+/// The role of a turn in the conversation.
 pub(crate) enum Part {
-    /// A request, and its recorded answer if that stands in the same turn.
+    /// A request, and its recorded answer if that is in the same turn.
     Request(Vec<Message>, Option<Answer>),
     /// Something that is said before the next request, and sent with it.
     Preface(Message),
@@ -33,10 +33,10 @@ pub(crate) enum Part {
 }
 
 impl Written {
-    /// What the turn is.
+    /// The turn, interpreted.
     ///
     /// # Errors
-    /// In words: what cannot be.
+    /// A message for members that contradict each other.
     pub(crate) fn part(&self) -> Result<Part, String> {
         if self.image_uuids.is_some() {
             return Err(
@@ -52,7 +52,7 @@ impl Written {
             None => self.of_one_message()?,
         };
         if !matches!(part, Part::Request(..)) {
-            self.only_says()?;
+            self.check_no_request_members()?;
         }
         Ok(part)
     }
@@ -63,7 +63,9 @@ impl Written {
         let content = self.content.segments()?;
         let role = match self.role.as_deref() {
             None => Role::User,
-            Some(name) => role(name).ok_or_else(|| format!("`role` is `{name}`, which nobody has"))?,
+            Some(name) => {
+                role(name).ok_or_else(|| format!("`role` is `{name}`, which is not a known role"))?
+            }
         };
         Ok(match role {
             Role::System => Part::Preface(Message::new(role, content)),
@@ -81,12 +83,10 @@ impl Written {
         })
     }
 
-    /// Messages of several roles; what the assistant says at the end is the recorded answer.
+    /// Messages of several roles; the assistant's messages at the end are the recorded answer.
     fn of_messages(&self, messages: &[Value]) -> Result<Part, String> {
         if self.content != Modalities::default() || self.role.is_some() || self.tool_call_id.is_some() {
-            return Err(
-                "`messages` stands beside a message of the turn's own; a turn has one of them".into(),
-            );
+            return Err("`messages` is in a turn that is itself a message; give one of them".into());
         }
         let mut read = (1..)
             .zip(messages)
@@ -100,7 +100,7 @@ impl Written {
                 content: last.content,
                 tool_calls: last.tool_calls,
             });
-        let said: Vec<Message> = (1..)
+        let messages_before_answer: Vec<Message> = (1..)
             .zip(read)
             .map(|(number, message)| {
                 message
@@ -108,15 +108,15 @@ impl Written {
                     .map_err(|why| format!("message {number}: {why}"))
             })
             .collect::<Result<_, String>>()?;
-        match (said.is_empty(), answer) {
-            (false, answer) => Ok(Part::Request(said, answer)),
+        match (messages_before_answer.is_empty(), answer) {
+            (false, answer) => Ok(Part::Request(messages_before_answer, answer)),
             (true, Some(answer)) => Ok(Part::Answer(answer)),
             (true, None) => Err("`messages` is empty".into()),
         }
     }
 
-    /// What is no request has nothing that only a request can have.
-    fn only_says(&self) -> Result<(), String> {
+    /// A turn that is not a request has nothing that only a request can have.
+    fn check_no_request_members(&self) -> Result<(), String> {
         let keys = [
             ("timestamp", self.timestamp.is_some()),
             ("delay", self.delay.is_some()),
@@ -125,7 +125,7 @@ impl Written {
         ];
         match keys.into_iter().find(|(_, there)| *there) {
             None => Ok(()),
-            Some((key, _)) => Err(format!("`{key}` stands in a turn that is no request of its own")),
+            Some((key, _)) => Err(format!("`{key}` is in a turn that is not a request; remove it")),
         }
     }
 }
@@ -142,7 +142,7 @@ mod tests {
     fn request(json: &str) -> (Vec<Message>, Option<Answer>) {
         match part(json).unwrap() {
             Part::Request(messages, answer) => (messages, answer),
-            Part::Preface(_) | Part::Answer(_) => panic!("{json} is no request"),
+            Part::Preface(_) | Part::Answer(_) => panic!("{json} is not a request"),
         }
     }
 
@@ -151,11 +151,11 @@ mod tests {
     }
 
     #[test]
-    fn one_message_is_what_its_role_makes_of_it() {
-        let user = |said: &str| Message::new(Role::User, vec![text(said)]);
+    fn one_message_is_interpreted_by_its_role() {
+        let user = |content: &str| Message::new(Role::User, vec![text(content)]);
         assert_eq!(request(r#"{"text": "Hi"}"#), (vec![user("Hi")], None));
         assert!(
-            matches!(part(r#"{"text": "Be brief.", "role": "system"}"#), Ok(Part::Preface(said)) if said.role == Role::System)
+            matches!(part(r#"{"text": "Be brief.", "role": "system"}"#), Ok(Part::Preface(message)) if message.role == Role::System)
         );
         assert!(matches!(
             part(r#"{"text": "Hello", "role": "assistant"}"#),
@@ -182,8 +182,8 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_named() {
-        assert!(refused("{}").starts_with("nothing is said"));
+    fn names_invalid_values() {
+        assert!(refused("{}").starts_with("the message is empty"));
         assert!(refused(r#"{"messages": []}"#).contains("empty"));
         assert!(refused(r#"{"text": "a", "messages": []}"#).contains("one of them"));
         assert!(refused(r#"{"text": "a", "timestamp": 1, "delay": 1}"#).contains("`timestamp` and `delay`"));
@@ -202,8 +202,8 @@ mod tests {
             r#""extra": {}"#,
         ] {
             for role in ["system", "assistant"] {
-                let said = refused(&format!(r#"{{"text": "a", "role": "{role}", {key}}}"#));
-                assert!(said.contains("no request of its own"), "{said}");
+                let message = refused(&format!(r#"{{"text": "a", "role": "{role}", {key}}}"#));
+                assert!(message.contains("in a turn that is not a request"), "{message}");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What a line of an answer says.
+//! The parts in a line of an answer.
 
 use std::borrow::Cow;
 
@@ -51,7 +51,7 @@ struct Function {
     arguments: Value,
 }
 
-/// Adds what a line says.
+/// Adds the parts of a line.
 pub(crate) fn decode(event: &[u8], parts: &mut Parts) -> Result<(), Error> {
     let line: Line = codec::json(event)?;
     if let Some(message) = line.error {
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
     use crate::Ollama;
 
-    fn said(line: &str) -> Vec<Part> {
+    fn decoded(line: &str) -> Vec<Part> {
         let ollama = Ollama::open(Default::default()).unwrap();
         codec::decode(&ollama, &[line.as_bytes()]).unwrap().remove(0)
     }
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn a_chat_as_the_description_shows_it() {
         let line = r#"{"model":"llama3.2","created_at":"2023-08-04T08:52:19.385406455-07:00","message":{"role":"assistant","content":"The","images":null},"done":false}"#;
-        assert_eq!(said(line), content("The"));
+        assert_eq!(decoded(line), content("The"));
         let last = r#"{"model":"llama3.2","created_at":"2023-08-04T19:22:45.499127Z","message":{"role":"assistant","content":""},"done":true,"done_reason":"stop","total_duration":4883583458,"load_duration":1334875,"prompt_eval_count":26,"prompt_eval_duration":342546000,"eval_count":282,"eval_duration":4535599000}"#;
         let usage = Usage {
             prompt: 26,
@@ -128,36 +128,36 @@ mod tests {
             reasoning: None,
         };
         assert_eq!(
-            said(last),
+            decoded(last),
             [Part::Finish("stop".into()), Part::Usage(usage), Part::Done]
         );
     }
 
-    /// The same for one text: the last line may carry a `context` of token ids, which nobody needs
+    /// The same for one text: the last line may carry a `context` of token ids, which is not needed
     /// here.
     #[test]
     fn a_generation_as_the_description_shows_it() {
         let line = r#"{"model":"llama3.2","created_at":"2023-08-04T08:52:19.385406455-07:00","response":"The","done":false}"#;
-        assert_eq!(said(line), content("The"));
+        assert_eq!(decoded(line), content("The"));
         let last = r#"{"model":"llama3.2","created_at":"2023-08-04T19:22:45.499127Z","response":"","done":true,"done_reason":"length","context":[1,2,3],"total_duration":10706818083,"load_duration":6338219291,"prompt_eval_count":26,"prompt_eval_duration":130079000,"eval_count":259,"eval_duration":4232710000}"#;
-        let parts = said(last);
+        let parts = decoded(last);
         assert_eq!(parts[0], Part::Finish("length".into()));
         assert!(matches!(&parts[1], Part::Usage(usage) if (usage.prompt, usage.completion) == (26, 259)));
     }
 
     #[test]
-    fn thinking_is_told_from_the_answer() {
+    fn separates_thinking_from_the_answer() {
         let thought = Part::Reasoning("Hm".into());
         assert_eq!(
-            said(r#"{"message":{"role":"assistant","content":"","thinking":"Hm"},"done":false}"#),
+            decoded(r#"{"message":{"role":"assistant","content":"","thinking":"Hm"},"done":false}"#),
             std::slice::from_ref(&thought)
         );
         assert_eq!(
-            said(r#"{"response":"","thinking":"Hm","done":false}"#),
+            decoded(r#"{"response":"","thinking":"Hm","done":false}"#),
             std::slice::from_ref(&thought)
         );
         assert_eq!(
-            said(r#"{"message":{"role":"assistant","content":"A","thinking":"Hm"},"done":false}"#),
+            decoded(r#"{"message":{"role":"assistant","content":"A","thinking":"Hm"},"done":false}"#),
             [thought, Part::Content("A".into())]
         );
     }
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn escapes_are_read_as_json_has_them() {
         assert_eq!(
-            said("{\"response\":\"a\\n\\\"b\\\" \\u00e9\\ud83d\\ude00 ü\",\"done\":false}"),
+            decoded("{\"response\":\"a\\n\\\"b\\\" \\u00e9\\ud83d\\ude00 ü\",\"done\":false}"),
             content("a\n\"b\" é😀 ü")
         );
     }
@@ -182,7 +182,7 @@ mod tests {
         };
         let old = r#"{"message":{"role":"assistant","content":"","tool_calls":[{"function":{"name":"get_current_weather","arguments":{"format":"celsius","location":"Paris, FR"}}},{"function":{"name":"now","arguments":{}}}]},"done":false}"#;
         assert_eq!(
-            said(old),
+            decoded(old),
             [
                 piece(
                     0,
@@ -194,38 +194,41 @@ mod tests {
             ]
         );
         let numbered = r#"{"message":{"role":"assistant","content":"","tool_calls":[{"id":"call_x","function":{"index":3,"name":"now","arguments":{"zone":"UTC"}}}]},"done":false}"#;
-        assert_eq!(said(numbered), [piece(3, "call_x", "now", r#"{"zone":"UTC"}"#)]);
+        assert_eq!(
+            decoded(numbered),
+            [piece(3, "call_x", "now", r#"{"zone":"UTC"}"#)]
+        );
     }
 
     /// An error in the middle of a stream keeps the status 200 and is a line by itself.
     #[test]
     fn a_failure_in_the_stream_is_the_servers() {
-        let refusal = said(r#"{"error":"an error was encountered while running the model"}"#);
+        let refusal = decoded(r#"{"error":"an error was encountered while running the model"}"#);
         assert!(
             matches!(&refusal[..], [Part::Error(refusal)] if refusal.message.starts_with("an error was") && refusal.code.is_none())
         );
     }
 
     #[test]
-    fn what_the_server_leaves_out_is_not_made_up() {
+    fn absent_fields_stay_absent() {
         assert_eq!(
-            said(r#"{"message":{"role":"assistant","content":""},"done":false}"#),
+            decoded(r#"{"message":{"role":"assistant","content":""},"done":false}"#),
             [Part::Role]
         );
         // A prompt that was in the cache: older servers then give no count of it.
         assert_eq!(
-            said(r#"{"response":"","done":true,"eval_count":5}"#),
+            decoded(r#"{"response":"","done":true,"eval_count":5}"#),
             [Part::Finish("done".into()), Part::Done]
         );
         let nothing_generated =
-            said(r#"{"response":"","done":true,"done_reason":"stop","prompt_eval_count":9}"#);
+            decoded(r#"{"response":"","done":true,"done_reason":"stop","prompt_eval_count":9}"#);
         assert!(
             matches!(&nothing_generated[1], Part::Usage(usage) if (usage.prompt, usage.completion) == (9, 0))
         );
     }
 
     #[test]
-    fn what_is_no_line_of_this_api_is_an_error() {
+    fn refuses_lines_of_other_apis() {
         let ollama = Ollama::open(Default::default()).unwrap();
         for line in [
             "",

@@ -1,4 +1,4 @@
-//! What the user writes.
+//! The configuration.
 
 #[cfg(test)]
 use schemars::JsonSchema;
@@ -12,10 +12,10 @@ use serde_json::{Map, Value};
 pub struct Config {
     /// Which of the two APIs is spoken.
     pub api: Api,
-    /// How long the server keeps the model in memory after a request: `5m`, `-1s` for ever. Left to
-    /// the server if it is absent.
+    /// The time that the server keeps the model in memory after a request: `5m`, `-1s` for ever.
+    /// Left to the server if it is absent.
     pub keep_alive: Option<String>,
-    /// Whether a model that can reason does. Left to the server if it is absent.
+    /// True if a model that can reason does. Left to the server if absent.
     pub think: Option<Think>,
     /// Only with `generate`: the prompt is sent to the model as it is, without the server's
     /// template.
@@ -37,7 +37,7 @@ pub enum Api {
     Generate,
 }
 
-/// How much a model reasons.
+/// The amount of reasoning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema, serde::Serialize))]
 #[serde(rename_all = "snake_case")]

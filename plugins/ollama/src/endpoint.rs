@@ -1,4 +1,4 @@
-//! What a request looks like.
+//! The template of a request.
 
 use serde_json::{Map, Value, json};
 use veeksha_plugin::codec::{Endpoint, EndpointCodec, Parts};
@@ -28,7 +28,7 @@ impl EndpointCodec for Ollama {
         if config.options.contains_key("num_predict") {
             return Err(Error::config(
                 "/options/num_predict",
-                "how long an answer is asked for is said by each request",
+                "the length of an answer is set by each request",
             )
             .hint("set the output length of the session generator"));
         }
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_by_its_place() {
+    fn refuses_invalid_values_with_their_place() {
         let place = |config: &str| open(config).err().unwrap().path.unwrap();
         assert_eq!(
             place(r#"{"options": {"num_predict": 5}}"#),

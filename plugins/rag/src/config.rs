@@ -1,4 +1,4 @@
-//! What the user writes under `flavor`.
+//! The configuration: the keys of `flavor`.
 
 #[cfg(test)]
 use schemars::JsonSchema;
@@ -9,10 +9,10 @@ use serde::Deserialize;
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// How many documents are kept: those with the most rows.
+    /// The number of documents that are kept: those with the most rows.
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub num_documents: u32,
-    /// Whether the first row of each kept document is sent before the run begins.
+    /// True if the first row of each kept document is sent before the run begins.
     pub warmup: bool,
 }
 

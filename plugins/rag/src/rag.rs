@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_named() {
+    fn names_invalid_values() {
         assert_eq!(
             open(r#"{"num_documents": 0}"#).err().unwrap().path.as_deref(),
             Some("/num_documents")

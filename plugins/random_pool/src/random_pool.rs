@@ -60,7 +60,8 @@ impl TraceFlavor for RandomPool {
     }
 }
 
-/// What all rows say together: the texts, a line each; then the media, those of one kind together.
+/// The content of all rows together: the texts, a line each; then the media, those of one kind
+/// together.
 fn merged(group: &Group<Cells>) -> Result<Vec<Segment>, Error> {
     let mut texts = Vec::new();
     let mut media = Vec::new();
@@ -117,7 +118,7 @@ mod tests {
             ],
         )
         .unwrap();
-        let said = vec![
+        let content = vec![
             text("Who are you?\nI am a cat."),
             media(MediaKind::Image, "cat.png"),
             media(MediaKind::Image, "dog.png"),
@@ -126,13 +127,13 @@ mod tests {
         ];
         assert_eq!(
             made.session,
-            Request::new(0).message(Message::new(Role::User, said)).into()
+            Request::new(0).message(Message::new(Role::User, content)).into()
         );
         assert_eq!(made.turns, [Turn::new(0)]);
     }
 
     #[test]
-    fn every_key_changes_what_it_says() {
+    fn every_key_has_its_effect() {
         let rows = [r#"{"text": "Hi"}"#];
         let request = |config| replay(config, 0, &rows).unwrap().session.requests.remove(0);
         assert_eq!(request("{}").output, Request::new(0).output);
@@ -154,9 +155,9 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_says_nothing_is_refused_by_number() {
+    fn refuses_an_empty_row_by_number() {
         let refused = |row| replay("{}", 0, &[r#"{"text": "a"}"#, row]).unwrap_err().message;
-        assert!(refused("{}").starts_with("row 2: nothing is said"));
+        assert!(refused("{}").starts_with("row 2: the message is empty"));
         assert!(refused(r#"{"image": "a", "images": ["b"]}"#).starts_with("row 2: `image` and `images`"));
         assert!(refused(r#"{"images": ["a"], "image_uuids": ["b"]}"#).starts_with("row 2: `image_uuids`"));
     }

@@ -1,4 +1,4 @@
-//! What the user writes under `flavor`.
+//! The configuration: the keys of `flavor`.
 
 #[cfg(test)]
 use schemars::JsonSchema;
@@ -10,13 +10,13 @@ use veeksha_plugin::flavor::{HistoryMode, TimeUnit};
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// What a later request of a session sends of the conversation.
+    /// The earlier conversation that a later request of a session sends.
     pub history: History,
-    /// How the column `timestamp` tells time.
+    /// The time format of the column `timestamp`.
     pub timestamp_unit: Unit,
 }
 
-/// What a later request of a session sends of the conversation.
+/// The earlier conversation that a later request of a session sends.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema, serde::Serialize))]
 #[serde(rename_all = "snake_case")]
@@ -37,7 +37,7 @@ impl From<History> for HistoryMode {
     }
 }
 
-/// How a column tells time.
+/// The time format of a column.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema, serde::Serialize))]
 #[serde(rename_all = "snake_case")]

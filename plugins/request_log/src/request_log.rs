@@ -29,7 +29,7 @@ impl Plugin for RequestLog {
     type Config = Config;
     const NAME: &'static str = "request_log";
     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
-    const SUMMARY: &'static str = "requests of recorded lengths, with text of their own";
+    const SUMMARY: &'static str = "requests of recorded lengths, with unique text";
 
     fn config_schema() -> String {
         include_str!("../schema.json").into()
@@ -64,7 +64,7 @@ impl TraceFlavor for RequestLog {
 
     fn session(&self, _: &Trace<Cells>, epoch: u64, group: &Group<Cells>) -> Result<Replay, Error> {
         let mut requests = Vec::with_capacity(group.rows.len());
-        let mut said = 0;
+        let mut earlier_tokens = 0;
         for (turn, row) in (0..).zip(&group.rows) {
             let input = row.positive("input_length", row.cells.input_length)?;
             let output = row.positive("output_length", row.cells.output_length)?;
@@ -75,9 +75,9 @@ impl TraceFlavor for RequestLog {
                 .output_exactly(output);
             let prompt = match self.history {
                 HistoryMode::Fresh => input,
-                HistoryMode::Live | HistoryMode::Recorded => input.saturating_add(said),
+                HistoryMode::Live | HistoryMode::Recorded => input.saturating_add(earlier_tokens),
             };
-            said = prompt.saturating_add(output);
+            earlier_tokens = prompt.saturating_add(output);
             requests.push((
                 // Before the first request of a session there is no response to wait after.
                 if turn == 0 { request } else { request.wait(wait) },

@@ -109,7 +109,7 @@ impl TraceFlavor for SharedPrefix {
 }
 
 impl SharedPrefix {
-    /// The first prompt: its blocks, the last one partial, and text of its own where the ids end
+    /// The first prompt: its blocks, the last one partial, and unique text where the ids end
     /// early.
     fn first(
         &self,
@@ -123,12 +123,12 @@ impl SharedPrefix {
         })?;
         blocks(ids, self.block_size, tokens, LastBlock::Partial, seed, rest).map_err(|message| {
             row.error(format!("`hash_ids`: {message}"))
-                .hint("`block_size` is the number of tokens that an id stands for")
+                .hint("`block_size` is the number of tokens of an id's block")
                 .at("/block_size")
         })
     }
 
-    /// What a later turn adds: text of its own.
+    /// The text that a later turn adds; no other turn has it.
     fn later(&self, row: &Row<Cells>, seed: u64) -> Result<Vec<Segment>, Error> {
         let new = row.positive("new_input_length", row.cells.new_input_length)?;
         if let Some(input) = row.cells.input_length.filter(|input| *input < new) {
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn later_turns_have_text_of_their_own_and_never_none() {
+    fn later_turns_have_unique_text_and_are_never_empty() {
         let flavor = open("{}");
         let mut texts = HashSet::new();
         for (epoch, index) in (0..9).map(|n| (n / 3, n % 3)) {

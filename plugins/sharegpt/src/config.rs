@@ -1,4 +1,4 @@
-//! What the user writes under `flavor`.
+//! The configuration: the keys of `flavor`.
 
 #[cfg(test)]
 use schemars::JsonSchema;
@@ -15,12 +15,12 @@ pub struct Config {
     /// sends 1.
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub max_turns: Option<u32>,
-    /// What a request sends of the conversation before it: the model's real answers (live), the
+    /// The earlier conversation that a request sends: the model's real answers (live), the
     /// recorded ones (recorded), or nothing (fresh).
     #[cfg_attr(test, schemars(with = "String", extend("enum" = ["live", "recorded", "fresh"])))]
     pub history: HistoryMode,
-    /// How the length of an answer is asked for: exactly (exact), at most (`at_most`), or not at
-    /// all (free).
+    /// The kind of limit on the length of an answer: exactly (exact), at most (`at_most`), or not
+    /// at all (free).
     #[cfg_attr(test, schemars(with = "String", extend("enum" = ["exact", "at_most", "free"])))]
     pub output_control: OutputControl,
     /// Tokens asked for in every answer. Null: as many as the recorded answer has.
@@ -31,7 +31,7 @@ pub struct Config {
     /// The most tokens of a request's own messages. A conversation with a longer one is refused.
     /// vLLM: 1024.
     pub max_prompt_tokens: Option<u32>,
-    /// The fewest tokens of a recorded answer; not looked at with `output_tokens`. vLLM: 4, for
+    /// The fewest tokens of a recorded answer; ignored with `output_tokens`. vLLM: 4, for
     /// prompts too.
     pub min_output_tokens: Option<u32>,
     /// The most tokens of an answer. A conversation with a longer one is refused.
@@ -39,7 +39,7 @@ pub struct Config {
     /// The most tokens of all that is sent and answered in a conversation, as far as it is
     /// replayed. vLLM: 2048.
     pub max_total_tokens: Option<u32>,
-    /// Tokens of text of its own before each conversation, so that no prefix cache knows it from an
+    /// Tokens of unique text before each conversation, so that no prefix cache knows it from an
     /// earlier pass. 0: none.
     pub cache_bust_tokens: u32,
 }

@@ -76,8 +76,11 @@ mod tests {
             ((5, 1), "min_output_tokens"),
             ((5, 6), "max_output_tokens"),
         ] {
-            let said = refusal(config, &[(5, 3), outside]).unwrap();
-            assert!(said.contains(key) && said.contains("request 2"), "{said}");
+            let message = refusal(config, &[(5, 3), outside]).unwrap();
+            assert!(
+                message.contains(key) && message.contains("request 2"),
+                "{message}"
+            );
         }
     }
 
@@ -91,7 +94,7 @@ mod tests {
         assert_eq!(refusal("{}", &[(u32::MAX, u32::MAX), (0, 0)]), None);
     }
 
-    /// vLLM: with a fixed output length, the shortest answer is not looked at.
+    /// vLLM: with a fixed output length, the shortest answer is ignored.
     #[test]
     fn a_chosen_length_has_no_shortest_answer() {
         assert_eq!(

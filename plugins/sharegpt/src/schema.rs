@@ -1,10 +1,10 @@
-//! `schema.json` is what the types of the configuration say. Written anew by
+//! The schema of the configuration, generated from its types. Regenerate it with
 //! `UPDATE_SCHEMA=1 cargo test -p veeksha-sharegpt schema`.
 
 use crate::config::Config;
 
 #[test]
-fn schema_json_is_what_the_types_say() {
+fn schema_json_matches_the_types() {
     assert_eq!(
         veeksha_plugin::schema::check::<Config>(env!("CARGO_MANIFEST_DIR")),
         Ok(())

@@ -76,13 +76,13 @@ impl TraceFlavor for ShareGpt {
             }
             .hint("`on_bad_row: skip` leaves out what the limits refuse"));
         }
-        let mut said: u32 = 0;
+        let mut earlier_tokens: u32 = 0;
         let requests = turns.into_iter().zip(lengths).map(|(turn, (prompt, answer))| {
             let sent = match self.config.history {
                 HistoryMode::Fresh => prompt,
-                HistoryMode::Live | HistoryMode::Recorded => prompt.saturating_add(said),
+                HistoryMode::Live | HistoryMode::Recorded => prompt.saturating_add(earlier_tokens),
             };
-            said = sent.saturating_add(answer);
+            earlier_tokens = sent.saturating_add(answer);
             self.request(turn, sent, answer)
         });
         let mut replay = chain(requests, self.config.history);

@@ -70,7 +70,7 @@ impl TraceFlavor for SingleTurn {
     fn session(&self, _: &Trace<Cells>, epoch: u64, group: &Group<Cells>) -> Result<Replay, Error> {
         let requests = group.rows.iter().map(|row| self.request(row));
         let requests = requests.collect::<Result<Vec<_>, Error>>()?;
-        // Each row says all that its request sends; what was answered before is none of it.
+        // Each row contains all that its request sends; earlier answers are not sent.
         let mut replay = chain(requests, HistoryMode::Fresh);
         bust_cache(
             &mut replay.session,
@@ -103,9 +103,8 @@ impl SingleTurn {
         }
         let role = match cells.role.as_deref() {
             None => Role::User,
-            Some(name) => {
-                role(name).ok_or_else(|| row.error(format!("`role` is `{name}`, which nobody has")))?
-            }
+            Some(name) => role(name)
+                .ok_or_else(|| row.error(format!("`role` is `{name}`, which is not a known role")))?,
         };
         let content = cells.content.segments().map_err(|why| row.error(why))?;
         request = request.message(Message::new(role, content));
@@ -144,7 +143,7 @@ mod tests {
 
     use super::*;
 
-    /// The session of some rows, numbered from 1, that arrive at the times beside them.
+    /// The session of some rows, numbered from 1, that arrive at the times next to them.
     fn replay(config: &str, key: &str, rows: &[(Option<u64>, &str)]) -> Result<Replay, Error> {
         let numbered = (1..)
             .zip(rows)
@@ -181,14 +180,14 @@ mod tests {
         };
         let row =
             r#"{"texts": ["Who are you?", "Hello world"], "images": ["a.png", "https://x.test/b.png"]}"#;
-        let said = vec![
+        let content = vec![
             text("Who are you?\nHello world"),
             image("a.png"),
             image("https://x.test/b.png"),
         ];
         assert_eq!(
             request("{}", row),
-            Request::new(0).message(Message::new(Role::User, said))
+            Request::new(0).message(Message::new(Role::User, content))
         );
     }
 
@@ -210,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_changes_what_it_says() {
+    fn every_key_has_its_effect() {
         let row = r#"{"text": "Hi", "output_length": 50}"#;
         assert_eq!(
             request(r#"{"output_control": "at_most"}"#, row).output,
@@ -276,12 +275,12 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_by_row_and_name() {
+    fn refuses_invalid_cells_by_row_and_name() {
         assert!(
             refused(r#"{"text": "a", "delay": 1, "timestamp": 0}"#)
                 .starts_with("row 1: `timestamp` and `delay`")
         );
-        assert!(refused(r#"{"output_length": 5}"#).starts_with("row 1: nothing is said"));
+        assert!(refused(r#"{"output_length": 5}"#).starts_with("row 1: the message is empty"));
         assert!(refused(r#"{"text": "a", "texts": ["b"]}"#).contains("`text` and `texts`"));
         assert!(refused(r#"{"text": "a", "role": "boss"}"#).contains("`boss`"));
         assert!(refused(r#"{"text": "a", "delay": -1}"#).contains("`delay`"));

@@ -1,4 +1,4 @@
-//! What the user writes, with Veeksha's keys and defaults.
+//! The configuration, with Veeksha's keys and defaults.
 //!
 //! The types say what is known and of which kind it is; whether the values make sense together is
 //! said where they are used. In tests they also yield `schema.json`.
@@ -15,11 +15,11 @@ use serde_json::{Map, Value};
 pub struct Config {
     /// The requests of a session and what they wait for.
     pub session_graph: Graph,
-    /// What the prompts are made of: at most one channel of each type.
+    /// The content of the prompts: at most one channel of each type.
     #[serde(default = "default_channels")]
     #[cfg_attr(test, schemars(length(min = 1)))]
     pub channels: Vec<Channel>,
-    /// What is asked of the answers.
+    /// The requested answers.
     pub output_spec: OutputSpec,
     /// The same as `inherit_history` of the session graph.
     #[cfg_attr(test, schemars(with = "bool"))]
@@ -35,7 +35,7 @@ pub enum Graph {
     SingleRequest {},
     /// A chain: each request waits for the one before it.
     Linear {
-        /// Whether a request continues the conversation of the one before it. Default: true.
+        /// True if a request continues the conversation of the one before it. Default: true.
         #[serde(default)]
         #[cfg_attr(test, schemars(with = "bool"))]
         inherit_history: Option<bool>,
@@ -61,18 +61,18 @@ pub enum Graph {
         /// has that many.
         #[serde(default = "one_to_two")]
         fan_in_generator: Length,
-        /// How many layers further an edge leads; the last layer ends it.
+        /// The number of layers that an edge spans; the last layer ends it.
         #[serde(default = "one")]
         connection_dist_generator: Length,
         /// Seconds between the completion of the last parent and a request.
         #[serde(default = "one_per_second")]
         request_wait_generator: Interval,
-        /// Whether a request continues the conversation of one of its parents, drawn at random.
+        /// True if a request continues the conversation of one of its parents, drawn at random.
         /// Default: true.
         #[serde(default)]
         #[cfg_attr(test, schemars(with = "bool"))]
         inherit_history: Option<bool>,
-        /// Whether the first layer has one request only.
+        /// True if the first layer has one request only.
         #[serde(default = "yes")]
         single_root: bool,
     },
@@ -111,7 +111,7 @@ pub enum Channel {
         #[serde(default = "pixels")]
         #[cfg_attr(test, schemars(with = "crate::schema::NumberOrLength"))]
         height: Amount,
-        /// How they are encoded.
+        /// Their encoding.
         #[serde(default)]
         format: ImageFormat,
     },
@@ -121,7 +121,7 @@ pub enum Channel {
         #[serde(default = "one_of_them")]
         #[cfg_attr(test, schemars(with = "crate::schema::NumberOrLength"))]
         num_audios: Amount,
-        /// How long each is, in seconds: a number, or a distribution.
+        /// The length of each, in seconds: a number, or a distribution.
         #[serde(default = "a_sentence")]
         #[cfg_attr(test, schemars(with = "crate::schema::NumberOrSeconds"))]
         seconds: Span,
@@ -134,7 +134,7 @@ pub enum Channel {
     Video(Map<String, Value>),
 }
 
-/// How an image is encoded.
+/// The encoding of an image.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema, serde::Serialize))]
 #[serde(rename_all = "snake_case")]
@@ -178,7 +178,7 @@ pub(crate) enum Seconds {
     },
 }
 
-/// What is asked of the answers.
+/// The requested answers.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema, serde::Serialize))]
 #[serde(deny_unknown_fields, default)]
@@ -229,17 +229,17 @@ pub enum Length {
         max: u32,
     },
     /// The given numbers in order, request by request through the sessions. Where sessions have no
-    /// fixed number of requests, request j of session i stands at step i + j.
+    /// fixed number of requests, request j of session i is at step i + j.
     FixedStair {
         /// The numbers.
         #[serde(default = "stairs")]
         #[cfg_attr(test, schemars(length(min = 1), inner(range(min = 1))))]
         values: Vec<u32>,
-        /// How many requests get each number before the next one.
+        /// The number of requests that get each number before the next one.
         #[serde(default = "once")]
         #[cfg_attr(test, schemars(range(min = 1)))]
         repeat_each: u32,
-        /// Whether the first number follows the last; otherwise the last one stays.
+        /// True if the first number follows the last; otherwise the last one stays.
         #[serde(default = "yes")]
         wrap: bool,
     },
@@ -253,7 +253,7 @@ pub enum Length {
         #[serde(default)]
         #[cfg_attr(test, schemars(with = "f64", range(min = 0.0, max = 20.0)))]
         alpha: Option<f64>,
-        /// Whether the ranks are scattered over the numbers (by the seed of the run); otherwise the
+        /// True if the ranks are scattered over the numbers (by the seed of the run); otherwise the
         /// smallest number has rank 1.
         #[serde(default)]
         scramble: bool,

@@ -1,4 +1,4 @@
-//! What the messages of requests hold: text, images and audio, each from its channel.
+//! The content of messages: text, images and audio, each from its channel.
 
 use veeksha_plugin::{Error, Random, Segment};
 
@@ -81,7 +81,7 @@ impl ContentPlan {
         self.text.as_ref().is_some_and(TextPlan::shares_prefix)
     }
 
-    /// The draws of a session whose first request stands at `step`.
+    /// The draws of a session whose first request is at `step`.
     pub(crate) fn draws<'a>(&self, random: &'a Random, step: u64) -> ContentDraws<'a> {
         ContentDraws {
             text: self.text.as_ref().map(|text| text.draws(random, step)),
@@ -105,7 +105,7 @@ impl ContentPlan {
     }
 }
 
-/// A kind of content that Veeksha names and nobody makes yet.
+/// A kind of content that Veeksha names and does not implement yet.
 pub(crate) fn unsupported(path: &str, kind: &str, instead: &str) -> Error {
     Error {
         code: "unsupported".into(),
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_where_it_stands() {
+    fn refuses_invalid_values_with_their_path() {
         let refused = |json: &str| {
             let error = plan(json).unwrap_err();
             (error.code, error.path.unwrap())
@@ -147,7 +147,7 @@ mod tests {
 
     /// Another channel leaves the text as it was.
     #[test]
-    fn channels_do_not_disturb_each_other() {
+    fn channels_are_drawn_independently() {
         let contents = |json: &str| {
             let plan = plan(json).unwrap();
             let random = random(42, 3);

@@ -2,7 +2,7 @@
 
 use veeksha_plugin::{Draws, Random};
 
-/// One random stream, and the step of a stair that its next number stands at.
+/// One random stream, and the step of a stair for its next number.
 pub(crate) struct Draw<'a> {
     /// Numbers of this concern.
     pub(crate) draws: Draws,

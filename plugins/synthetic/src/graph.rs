@@ -147,7 +147,7 @@ impl GraphPlan {
     }
 }
 
-/// Veeksha's documents show `inherit_history` beside the graph, its code reads it in the graph:
+/// Veeksha's documents show `inherit_history` next to the graph, its code reads it in the graph:
 /// either is taken.
 fn history(inner: Option<bool>, outer: Option<bool>) -> Result<bool, Error> {
     match (inner, outer) {
@@ -381,7 +381,7 @@ mod tests {
     }
 
     /// Fan-out 1 and distance 1: each node of a layer reaches exactly one of the next, so that its
-    /// edges are the drawn ones plus the one that fan-in 1 adds to those that nobody reached.
+    /// edges are the drawn ones plus the one that fan-in 1 adds to nodes without a child.
     #[test]
     fn every_node_but_the_last_layers_reaches_forward() {
         let thin = r#"{"type": "branching", "num_layers_generator": {"type": "fixed", "value": 3},
@@ -391,7 +391,7 @@ mod tests {
             for id in 1..7 {
                 assert!(
                     nodes[7..].iter().any(|node| node.parents.contains(&id)),
-                    "node {id} reaches nobody"
+                    "node {id} has no child"
                 );
             }
         }
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_beyond_all_measure_are_refused() {
+    fn refuses_sessions_above_the_limit() {
         let refused = |json: &str| plan(json).unwrap().nodes(&random(0, 0)).unwrap_err();
         let chain =
             refused(r#"{"type": "linear", "num_request_generator": {"type": "fixed", "value": 4000000000}}"#);
@@ -472,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn history_may_be_said_in_two_places_but_not_two_ways() {
+    fn refuses_contradicting_history_settings() {
         let linear =
             |inner: &str| veeksha_plugin::config::from_json(&format!(r#"{{"type": "linear"{inner}}}"#));
         let inherits = |inner: &str, outer| match GraphPlan::new(linear(inner).unwrap(), outer) {

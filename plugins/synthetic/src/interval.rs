@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_parameters_are_refused_where_they_stand() {
+    fn refuses_impossible_parameters_with_their_path() {
         let cases = [
             (r#"{"type": "fixed", "interval": -1}"#, "/x/interval"),
             (r#"{"type": "fixed", "interval": 1e9}"#, "/x/interval"),

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_parameters_are_refused_where_they_stand() {
+    fn refuses_impossible_parameters_with_their_path() {
         let cases = [
             (r#"{"type": "fixed", "value": 0}"#, "/x/value"),
             (r#"{"type": "uniform", "min": 0}"#, "/x/min"),
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_always_the_same_is_known() {
+    fn constant_lengths_are_known() {
         assert_eq!(sampler(r#"{"type": "fixed"}"#).constant(), Some(8));
         assert_eq!(
             sampler(r#"{"type": "uniform", "min": 5, "max": 5}"#).constant(),

@@ -3,7 +3,7 @@
 //! distributions. Its keys and defaults are Veeksha's.
 //!
 //! A session depends on (configuration, seed, index) alone. Each concern draws from a random stream
-//! of its own, so that a change of one distribution leaves what the others draw as it was.
+//! separate, so that a change of one distribution leaves what the others draw as it was.
 #![forbid(unsafe_code)]
 
 mod config;

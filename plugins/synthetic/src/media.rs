@@ -42,7 +42,7 @@ pub(crate) struct MediaDraws<'a> {
 }
 
 impl<'a> MediaDraws<'a> {
-    /// The draws of a session whose first request stands at `step`.
+    /// The draws of a session whose first request is at `step`.
     pub(crate) fn new(random: &'a Random, step: u64) -> Self {
         MediaDraws {
             images: Draw::new(random, "num_images", step),
@@ -170,7 +170,7 @@ fn neither(value: &Value, path: &str) -> Error {
     )
 }
 
-/// Reads a value of the configuration; errors say where it stands.
+/// Reads a value of the configuration; errors name its path.
 fn read<T: DeserializeOwned>(value: Value, path: &str) -> Result<T, Error> {
     config::from_json(&value.to_string()).map_err(|error| Error {
         path: Some(format!("{path}{}", error.path.unwrap_or_default())),
@@ -217,7 +217,7 @@ mod tests {
         }
     }
 
-    /// What one request after the other of a session adds: the sources, split at their separators.
+    /// The media that successive requests of a session add: the sources, split at their separators.
     fn added(
         requests: usize,
         session: u64,
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_where_it_stands() {
+    fn refuses_invalid_values_with_their_path() {
         let image = |json: &str| images(json).unwrap_err().path.unwrap();
         assert_eq!(image(r#"{"type": "image", "num_images": 0}"#), "/num_images");
         assert_eq!(

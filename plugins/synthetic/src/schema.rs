@@ -1,4 +1,4 @@
-//! `schema.json` is what the types of [`config`](crate::config) say. Written anew by
+//! The schema of the configuration, generated from [`config`](crate::config). Regenerate it with
 //! `UPDATE_SCHEMA=1 cargo test -p veeksha-synthetic schema`.
 
 use schemars::JsonSchema;
@@ -14,7 +14,7 @@ const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/schema.json");
 /// A number, or a distribution of numbers.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
-#[expect(dead_code, reason = "only its schema is looked at")]
+#[expect(dead_code, reason = "only its schema is used")]
 pub(crate) enum NumberOrLength {
     Number(#[schemars(range(min = 1))] u32),
     Distribution(Length),
@@ -23,7 +23,7 @@ pub(crate) enum NumberOrLength {
 /// A time in seconds, or a distribution of times.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
-#[expect(dead_code, reason = "only its schema is looked at")]
+#[expect(dead_code, reason = "only its schema is used")]
 pub(crate) enum NumberOrSeconds {
     Number(#[schemars(extend("exclusiveMinimum" = 0))] f64),
     Distribution(Seconds),
@@ -93,7 +93,7 @@ fn tidy(value: &mut Value) {
 }
 
 #[test]
-fn schema_json_is_what_the_types_say() {
+fn schema_json_matches_the_types() {
     let schema = schema();
     if std::env::var_os("UPDATE_SCHEMA").is_some() {
         std::fs::write(
@@ -138,14 +138,14 @@ fn the_schema_shows_real_defaults_and_describes_every_key() {
                 .map(|default| (key.clone(), default.clone())),
         );
     }
-    let said = serde_json::to_string(&defaults).unwrap();
+    let text = serde_json::to_string(&defaults).unwrap();
     let sessions = |json: &str| {
         let workload = crate::Synthetic::open(veeksha_plugin::config::from_json(json).unwrap()).unwrap();
         (0..20)
             .map(|index| workload.session(index, crate::testing::random(1, index)).unwrap())
             .collect::<Vec<_>>()
     };
-    assert_eq!(sessions(&said), sessions("{}"));
+    assert_eq!(sessions(&text), sessions("{}"));
 }
 
 fn for_each_object(value: &Value, visit: &mut impl FnMut(&serde_json::Map<String, Value>)) {

@@ -1,4 +1,4 @@
-//! What the tests of several files share.
+//! Helpers of the tests of several files.
 
 use veeksha_plugin::{Random, Segment};
 

@@ -41,7 +41,7 @@ impl TextPlan {
         self.prefix_ratio > 0.0 && self.prefix_probability > 0.0
     }
 
-    /// The draws of a session whose first request stands at `step`.
+    /// The draws of a session whose first request is at `step`.
     pub(crate) fn draws<'a>(&self, random: &'a Random, step: u64) -> TextDraws<'a> {
         TextDraws {
             lengths: Draw::new(random, "body_length", step),
@@ -50,7 +50,7 @@ impl TextPlan {
         }
     }
 
-    /// The content of the next request: exactly as many tokens as its length says. Only a root,
+    /// The content of the next request: exactly as many tokens as its length. Only a root,
     /// which continues nothing, may begin with what is common; prefixes of different lengths are
     /// nested.
     pub(crate) fn content(&self, draws: &mut TextDraws<'_>, is_root: bool) -> Vec<Segment> {
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_has_the_same_prefix_and_nobody_the_same_rest() {
+    fn sessions_share_the_prefix_and_nothing_else() {
         let contents = roots(r#"{"type": "text", "shared_prefix_ratio": 0.5}"#, 100);
         let seed = |segment: &Segment| match segment {
             Segment::Synthetic(text) => text.seed,
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_where_it_stands() {
+    fn refuses_invalid_values_with_their_path() {
         let refused = |json: &str| plan(json).unwrap_err().path.unwrap();
         assert_eq!(
             refused(r#"{"type": "text", "shared_prefix_ratio": 1.5}"#),

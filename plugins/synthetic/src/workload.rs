@@ -223,13 +223,13 @@ mod tests {
         assert_eq!(
             walk(varying, 4),
             [8, 8, 16, 16, 16, 32],
-            "request j of session i stands at step i + j"
+            "request j of session i is at step i + j"
         );
     }
 
     /// A changed output leaves the prompts, the graph and the waits as they were.
     #[test]
-    fn concerns_do_not_disturb_each_other() {
+    fn independent_streams_do_not_affect_each_other() {
         let plain = session(&open("{}").unwrap(), 9);
         let longer = session(
             &open(r#"{"output_spec": {"text": {"output_length_generator": {"type": "inverse_gaussian"}}}}"#)
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_say_where_and_what_is_near() {
+    fn errors_name_the_path_and_the_nearest_key() {
         let refused = |json: &str| {
             let error = open(json).err().unwrap();
             (error.path.unwrap(), error.message, error.hint)

@@ -15,7 +15,7 @@ pub(crate) struct Zipf {
     /// H(n + ½) and H(1½) − h(1), between which the inversion draws.
     upper: f64,
     lower: f64,
-    /// How far below its rank a point may lie and surely be accepted.
+    /// The distance below its rank within which a point is always accepted.
     sure: f64,
     /// The scattering of ranks over numbers, from the seed of the run; made at the first draw.
     scatter: Option<OnceCell<Permutation>>,

@@ -1,4 +1,4 @@
-//! What the user writes under `flavor`.
+//! The configuration: the keys of `flavor`.
 
 #[cfg(test)]
 use schemars::JsonSchema;
@@ -16,7 +16,7 @@ pub struct Config {
     /// server's prefix cache.
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub page_size: u32,
-    /// What a later request of a session sends of the conversation.
+    /// The earlier conversation that a later request of a session sends.
     pub history: History,
 }
 
@@ -30,7 +30,7 @@ impl Default for Config {
     }
 }
 
-/// What a later request of a session sends of the conversation.
+/// The earlier conversation that a later request of a session sends.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema, serde::Serialize))]
 #[serde(rename_all = "snake_case")]

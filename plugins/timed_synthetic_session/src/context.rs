@@ -30,7 +30,7 @@ pub(crate) fn nodes(group: &Group<Cells>) -> Result<Vec<Node<'_>>, Error> {
     Ok(nodes)
 }
 
-/// The nodes by their id, and where each stands among the rows.
+/// The nodes by their id, and the row of each.
 struct Places(Vec<(u32, usize)>);
 
 impl Places {
@@ -46,7 +46,7 @@ fn places(nodes: &[Node<'_>]) -> Result<Places, Error> {
     match places.windows(2).find(|pair| pair[0].0 == pair[1].0) {
         Some(pair) => {
             let (first, second) = (nodes[pair[0].1].row, nodes[pair[1].1].row);
-            Err(wrong(
+            Err(invalid(
                 second,
                 "node_id",
                 format!("is {}, as in row {}", pair[0].0, first.number),
@@ -60,7 +60,7 @@ fn check_edges(node: &Node<'_>, places: &Places) -> Result<(), Error> {
     let mut sorted = node.parents.clone();
     sorted.sort_unstable();
     if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(wrong(
+        return Err(invalid(
             node.row,
             "parent_nodes",
             format!("names node {} twice", pair[0]),
@@ -68,12 +68,12 @@ fn check_edges(node: &Node<'_>, places: &Places) -> Result<(), Error> {
     }
     if let Some(parent) = node.parents.iter().find(|parent| places.of(**parent).is_none()) {
         let message = format!("names node {parent}, which no row of the session has");
-        return Err(wrong(node.row, "parent_nodes", message));
+        return Err(invalid(node.row, "parent_nodes", message));
     }
     match node.history_parent {
         Some(parent) if !node.parents.contains(&parent) => {
             let message = format!("is {parent}, which is not one of the `parent_nodes`");
-            Err(wrong(node.row, "history_parent", message))
+            Err(invalid(node.row, "history_parent", message))
         }
         _ => Ok(()),
     }
@@ -108,12 +108,12 @@ fn check_acyclic(nodes: &[Node<'_>], places: &Places) -> Result<(), Error> {
         [first, ..] => {
             let ids: Vec<String> = stuck.iter().take(8).map(|node| node.id.to_string()).collect();
             let message = format!("makes a cycle: the nodes {} wait for one another", ids.join(", "));
-            Err(wrong(first.row, "parent_nodes", message))
+            Err(invalid(first.row, "parent_nodes", message))
         }
     }
 }
 
-fn wrong(row: &Row<Cells>, field: &str, message: String) -> Error {
+fn invalid(row: &Row<Cells>, field: &str, message: String) -> Error {
     row.error(format!("`session_context.{field}` {message}"))
 }
 

@@ -5,6 +5,7 @@
 
 mod config;
 mod context;
+mod graph;
 mod linear;
 mod node;
 mod timed;

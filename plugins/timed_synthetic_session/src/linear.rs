@@ -35,7 +35,7 @@ fn in_order(group: &Group<Cells>) -> Result<Vec<&Row<Cells>>, Error> {
     };
     if let Some(bare) = rows.iter().find(|row| row.cells.turn_idx.is_none()) {
         return Err(bare.error(format!(
-            "`turn_idx` is missing, and stands in row {} of the same session; give it to all rows of a session or to none",
+            "`turn_idx` is missing here and present in row {} of the same session; give it to all rows of a session or to none",
             numbered.number
         )));
     }
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn or_by_their_turn() {
+    fn rows_follow_one_another_by_turn_index() {
         assert_eq!(
             chain(&[
                 r#""turn_idx": 7, "wait_after_previous_response_s": 2"#,
@@ -104,7 +104,7 @@ mod tests {
         );
         assert_eq!(
             refused(&["", r#""turn_idx": 1"#]),
-            "row 1: `turn_idx` is missing, and stands in row 2 of the same session; give it to all rows of a session or to none"
+            "row 1: `turn_idx` is missing here and present in row 2 of the same session; give it to all rows of a session or to none"
         );
         assert!(
             refused(&["", r#""wait_after_previous_response_s": -0.5"#])

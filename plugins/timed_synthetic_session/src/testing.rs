@@ -1,10 +1,11 @@
-//! What the tests of several files share.
+//! Helpers of the tests of several files.
 
 use veeksha_plugin::flavor::{self, Group};
 
-use crate::node::{self, Cells};
+use crate::graph;
+use crate::node::Cells;
 
-/// A session of rows of 64 + 32 tokens in and 8 out, with these members beside the lengths.
+/// A session of rows of 64 + 32 tokens in and 8 out, with these members next to the lengths.
 pub(crate) fn group(index: u64, rows: &[&str]) -> Group<Cells> {
     read(index, rows).unwrap()
 }
@@ -12,7 +13,7 @@ pub(crate) fn group(index: u64, rows: &[&str]) -> Group<Cells> {
 /// The message about rows that make no session.
 pub(crate) fn refused(rows: &[&str]) -> String {
     let error = match read(0, rows) {
-        Ok(group) => node::nodes(&group).unwrap_err(),
+        Ok(group) => graph::nodes(&group).unwrap_err(),
         Err(error) => error,
     };
     error.message

@@ -7,7 +7,8 @@ use veeksha_plugin::flavor::{
 use veeksha_plugin::{Corpus, Error, Message, Plugin, Request, Role, Segment, Session, seed_of, synthetic};
 
 use crate::config::Config;
-use crate::node::{Cells, Node, nodes};
+use crate::graph::nodes;
+use crate::node::{Cells, Node};
 
 /// An open trace of timed sessions.
 pub struct TimedSyntheticSession {
@@ -78,7 +79,7 @@ impl TraceFlavor for TimedSyntheticSession {
 }
 
 impl TimedSyntheticSession {
-    /// One request. `session` is what its text depends on beside the node.
+    /// One request. `session` is what its text depends on in addition to the node.
     fn request(&self, node: Node<'_>, session: &[u64; 2]) -> Result<(Request, Turn), Error> {
         let row = node.row;
         let input = row.cells.input_length;
@@ -156,7 +157,7 @@ mod tests {
         Trace::new(9, 9, "{}")
     }
 
-    /// A fork: node 1 continues 0, node 2 begins a conversation of its own once 0 is done, 3
+    /// A fork: node 1 continues 0, node 2 begins a new conversation once 0 is done, 3
     /// continues 2.
     const FORK: [&str; 4] = [
         r#""session_context": {"node_id": 0}"#,
@@ -291,7 +292,7 @@ mod tests {
             .unwrap_err();
         assert_eq!(
             mixed.message,
-            "row 2: `session_context` is missing in rows 2, 4 of the session `s`, and stands in rows 1, 3; give it to all \
+            "row 2: `session_context` is missing in rows 2, 4 of the session `s` and present in rows 1, 3; give it to all \
              rows of a session or to none"
         );
     }

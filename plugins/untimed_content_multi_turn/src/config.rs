@@ -1,4 +1,4 @@
-//! What the user writes under `flavor`.
+//! The configuration: the keys of `flavor`.
 
 #[cfg(test)]
 use schemars::JsonSchema;
@@ -24,9 +24,9 @@ pub struct Config {
     pub system_role_value: String,
     /// The role of results of tools.
     pub tool_role_value: String,
-    /// What a later request of a conversation sends of it.
+    /// The earlier conversation that a later request sends.
     pub history: History,
-    /// Whether messages after the last answer are sent too; how long their answer is, the server
+    /// True if messages after the last answer are sent too; the length of their answer, the server
     /// decides.
     pub keep_unanswered: bool,
 }
@@ -47,7 +47,7 @@ impl Default for Config {
     }
 }
 
-/// What a later request of a conversation sends of it.
+/// The earlier conversation that a later request sends.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema, serde::Serialize))]
 #[serde(rename_all = "snake_case")]

@@ -1,4 +1,4 @@
-//! How a data set writes its messages: which keys, which names of roles.
+//! The keys and role names of a data set's messages.
 
 use serde_json::Value;
 use veeksha_plugin::Error;
@@ -49,8 +49,8 @@ impl Dialect {
         })
     }
 
-    /// A message of the data set. Beside role and content it may have OpenAI's `tool_calls` and
-    /// `tool_call_id`.
+    /// A message of the data set. In addition to role and content it may have OpenAI's `tool_calls`
+    /// and `tool_call_id`.
     pub(crate) fn read(&self, message: &Value) -> Result<RecordedMessage, String> {
         let Some(members) = message.as_object() else {
             return Err("is not an object".into());
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_named() {
+    fn names_what_is_not_a_message() {
         let dialect = dialect("{}").unwrap();
         let refused = |message: Value| dialect.read(&message).unwrap_err();
         assert_eq!(refused(json!("hi")), "is not an object");

@@ -80,26 +80,26 @@ impl TraceFlavor for UntimedContentMultiTurn {
 
 impl UntimedContentMultiTurn {
     fn exchanges(&self, row: &Row<Cells>) -> Result<Vec<Exchange>, Error> {
-        let said = row.cells.get(&self.column).map_or(&[][..], Vec::as_slice);
-        let messages = (1..).zip(said).map(|(number, message)| {
+        let cells = row.cells.get(&self.column).map_or(&[][..], Vec::as_slice);
+        let messages = (1..).zip(cells).map(|(number, message)| {
             self.dialect
                 .read(message)
-                .map_err(|wrong| row.error(format!("`{}`: message {number} {wrong}", self.column)))
+                .map_err(|problem| row.error(format!("`{}`: message {number} {problem}", self.column)))
         });
         Ok(exchanges(messages.collect::<Result<Vec<_>, Error>>()?))
     }
 
-    /// What each exchange sends and what is known of it. The whole prompt of a request is what was
-    /// said until then.
+    /// The request of each exchange, with the facts about it. The whole prompt of a request is what
+    /// was said until then.
     fn requests(&self, exchanges: Vec<Exchange>) -> Vec<(Request, Turn)> {
-        let mut said = 0u32;
+        let mut earlier_tokens = 0u32;
         let asked = exchanges.into_iter().map(|exchange| {
-            let prompt = said.saturating_add(exchange.prompt_tokens(self.count));
+            let prompt = earlier_tokens.saturating_add(exchange.prompt_tokens(self.count));
             let output = exchange
                 .answer
                 .is_some()
                 .then(|| (self.count)(&exchange.answer_text()).max(1));
-            said = prompt.saturating_add(output.unwrap_or(0));
+            earlier_tokens = prompt.saturating_add(output.unwrap_or(0));
             let request = Request {
                 messages: exchange.messages,
                 ..Request::new(0)
@@ -157,9 +157,9 @@ mod tests {
         messages.collect()
     }
 
-    fn answer(said: &str) -> Option<Answer> {
+    fn answer(content: &str) -> Option<Answer> {
         Some(Answer {
-            content: vec![text(said)],
+            content: vec![text(content)],
             tool_calls: Vec::new(),
         })
     }

@@ -21,7 +21,7 @@ pub(crate) struct Call<'a> {
     pub(crate) space: u32,
     /// Seconds from the start of the conversation.
     pub(crate) at: f64,
-    /// The calls that it waits for, by their numbers; each stands before it.
+    /// The calls that it waits for, by their numbers; each precedes it.
     pub(crate) parents: Vec<u32>,
     /// Seconds that it waits after the last of them; a root, after the conversation began.
     pub(crate) wait: f64,
@@ -62,7 +62,7 @@ struct Walk<'a> {
 
 /// Requests that follow one another.
 struct Chain<'a> {
-    /// What its times are relative to.
+    /// The origin of its times.
     begin: f64,
     agent: Option<&'a Item>,
     space: u32,
@@ -82,7 +82,7 @@ impl<'a> Walk<'a> {
                 None | Some("s" | "n") => {
                     let at = chain.begin + item.t;
                     let mut parents = Vec::from_iter(chain.last);
-                    // Those that were done when it was sent come back to it; others go on beside
+                    // Those that were done when it was sent come back to it; others go on next to
                     // it.
                     working.retain(|last| {
                         let done = self.end(*last) <= at + self.about && self.calls[*last as usize].at <= at;
@@ -144,7 +144,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Whether all requests have their times in whole seconds, those of subagents too; the subagents
+/// True if all requests have their times in whole seconds, those of subagents too; the subagents
 /// themselves need not.
 fn in_whole_seconds(items: &[Item]) -> bool {
     items.iter().all(|item| {
@@ -236,7 +236,7 @@ mod tests {
         };
         assert!(joins(7.0, 0.0));
         assert!(!joins(6.0, 0.0));
-        assert!(!joins(7.0, 0.001), "these are no whole seconds");
+        assert!(!joins(7.0, 0.001), "these are not whole seconds");
     }
 
     #[test]
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_request_is_refused() {
+    fn refuses_items_that_are_not_requests() {
         let refused = |requests: &str| {
             let row = row(&format!(r#"{{"requests": [{requests}]}}"#));
             calls(&row).unwrap_err().message

@@ -1,4 +1,4 @@
-//! What the user writes.
+//! The configuration.
 
 #[cfg(test)]
 use schemars::JsonSchema;
@@ -11,7 +11,7 @@ use serde::Deserialize;
 pub struct Config {
     /// Where the ids of hash blocks mean the same.
     pub scope: Scope,
-    /// What the ids of hash blocks mean in a subagent.
+    /// The scope of the ids of hash blocks in a subagent.
     pub subagents: Subagents,
 }
 
@@ -20,7 +20,7 @@ pub struct Config {
 #[cfg_attr(test, derive(JsonSchema, serde::Serialize))]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// Where the row's `hash_id_scope` says: `global` is the file, `local` the conversation.
+    /// As the row's `hash_id_scope` states: `global` is the file, `local` the conversation.
     /// Without it, the conversation.
     Recorded,
     /// In a conversation; those of others are other text.
@@ -29,13 +29,13 @@ pub enum Scope {
     File,
 }
 
-/// What the ids of hash blocks mean in a subagent.
+/// The scope of the ids of hash blocks in a subagent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema, serde::Serialize))]
 #[serde(rename_all = "snake_case")]
 pub enum Subagents {
-    /// Something of their own: what a subagent sends is in no cache but its own, as the format
-    /// says.
+    /// Something separate: what a subagent sends is in no cache but its own, as the format
+    /// defines.
     Isolated,
     /// The same as in the conversation around it.
     Shared,

@@ -147,7 +147,7 @@ struct Prompts<'a> {
     epoch: u64,
     group: u64,
     block_size: u32,
-    /// Whether the ids of the conversation itself mean the same in the whole file.
+    /// True if the ids of the conversation itself mean the same in the whole file.
     file: bool,
     /// Of each space of ids that no other conversation knows.
     runs: Vec<Runs<'a>>,
@@ -173,7 +173,7 @@ impl<'a> Prompts<'a> {
         &ids[..ids.len().min(usize::try_from(blocks).unwrap_or(usize::MAX))]
     }
 
-    /// The whole prompt of a call: its blocks, and text of its own for what they do not cover.
+    /// The whole prompt of a call: its blocks, and unique text for what they do not cover.
     fn content(&mut self, node: u32, call: &Call<'a>) -> Result<Vec<Segment>, Error> {
         let mut left = self.row.tokens("in", call.item.input)?;
         if left == 0 {

@@ -22,7 +22,7 @@ pub struct Cells {
     pub(crate) requests: Vec<Item>,
 }
 
-/// A request, or a subagent with requests of its own. One type for both: the tag may stand
+/// A request, or a subagent with separate requests. One type for both: the tag may stand
 /// anywhere, and reading a tagged type would keep every hash id twice.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]

@@ -1,14 +1,14 @@
 //! Blocks that always come together are one piece of text.
 //!
 //! The prompts of a conversation are thousands of blocks long and differ from one another at their
-//! ends. Where no prompt of the conversation begins, ends or forks between two blocks, nobody can
-//! tell them from one block of twice the size; so a prompt becomes as many segments as there are
+//! ends. Where no prompt of the conversation begins, ends or forks between two blocks, they cannot
+//! be told from one block of twice the size; so a prompt becomes as many segments as there are
 //! places where prompts differ, not as many as it has blocks.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-/// No block: an id of 0 says nothing about what is in it.
+/// No block: an id of 0 means nothing about its content.
 pub(crate) const UNKNOWN: u64 = 0;
 
 /// The prompts of one conversation or subagent: first all are added, then all are cut, in the same
@@ -20,21 +20,21 @@ pub(crate) struct Runs<'a> {
     starts: Vec<usize>,
 }
 
-/// What stood beside a block, wherever it was named.
+/// The neighbors of a block, wherever it was named.
 #[derive(Debug)]
 struct Block {
     before: u64,
     after: u64,
-    /// Whether something else stood before it elsewhere, or nothing.
+    /// True if another block, or none, precedes it elsewhere.
     begins: bool,
-    /// Whether something else stood after it elsewhere, or nothing.
+    /// True if another block, or none, follows it elsewhere.
     ends: bool,
 }
 
 impl<'a> Runs<'a> {
-    /// Looks at a prompt.
+    /// Adds a prompt.
     pub(crate) fn add(&mut self, ids: &'a [u64]) {
-        // What it has in common with the prompt before it was looked at then, but for what follows
+        // What it has in common with the prompt before it was added then, but for what follows
         // the last common block.
         let known = common(self.last, ids);
         for at in known.saturating_sub(1)..ids.len() {
@@ -82,7 +82,7 @@ impl<'a> Runs<'a> {
         &self.starts
     }
 
-    /// Whether something parts two blocks that follow one another.
+    /// True if something separates two consecutive blocks.
     fn parts(&self, before: u64, after: u64) -> bool {
         let ends = self.blocks.get(&before).is_none_or(|block| block.ends);
         let begins = self.blocks.get(&after).is_none_or(|block| block.begins);

@@ -1,4 +1,4 @@
-//! What the user writes under `flavor`.
+//! The configuration: the keys of `flavor`.
 
 #[cfg(test)]
 use schemars::JsonSchema;
@@ -14,12 +14,12 @@ pub struct Config {
     /// Requests of a conversation at most, from its beginning. Null: all of them.
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub max_turns: Option<u32>,
-    /// What a request sends of the conversation before it: the model's real answers (live), the
+    /// The earlier conversation that a request sends: the model's real answers (live), the
     /// recorded ones (recorded), or nothing (fresh).
     #[cfg_attr(test, schemars(with = "String", extend("enum" = ["live", "recorded", "fresh"])))]
     pub history: HistoryMode,
-    /// How the length of an answer is asked for: exactly (exact), at most (`at_most`), or not at
-    /// all (free).
+    /// The kind of limit on the length of an answer: exactly (exact), at most (`at_most`), or not
+    /// at all (free).
     #[cfg_attr(test, schemars(with = "String", extend("enum" = ["exact", "at_most", "free"])))]
     pub output_control: OutputControl,
     /// Tokens asked for in every answer. Null: as many as the recorded answer has.
@@ -28,22 +28,22 @@ pub struct Config {
     /// The longest time in seconds that a person is taken to think; what was longer is cut to it.
     #[cfg_attr(test, schemars(range(min = 0.0)))]
     pub max_think_time_s: f64,
-    /// How many tokens a second the recorded model wrote. With it, the time of a question that was
+    /// The output tokens per second of the recorded model. With it, the time of a question that was
     /// not recorded is that of its answer without the time of writing it. Null: it is that of its
     /// answer.
     #[cfg_attr(test, schemars(extend("exclusiveMinimum" = 0)))]
     pub recorded_tokens_per_s: Option<f64>,
-    /// How `timestamp` tells time, in rows and in messages.
+    /// The time format of `timestamp`, in rows and in messages.
     pub timestamp_unit: Unit,
     /// Only conversations in these languages. Empty: all.
     pub languages: Vec<String>,
     /// Only conversations with these models. Empty: all.
     pub models: Vec<String>,
-    /// Whether conversations that are marked as toxic are left out.
+    /// True if conversations that are marked as toxic are left out.
     pub skip_toxic: bool,
-    /// Whether conversations in which personal data was replaced are left out.
+    /// True if conversations in which personal data was replaced are left out.
     pub skip_redacted: bool,
-    /// Tokens of text of its own before each conversation, so that no prefix cache knows it from an
+    /// Tokens of unique text before each conversation, so that no prefix cache knows it from an
     /// earlier pass. 0: none.
     pub cache_bust_tokens: u32,
 }
@@ -67,7 +67,7 @@ impl Default for Config {
     }
 }
 
-/// How a time is written.
+/// The form of a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema, serde::Serialize))]
 #[serde(rename_all = "snake_case")]

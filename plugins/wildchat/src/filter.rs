@@ -1,7 +1,7 @@
-//! Which conversations are used.
+//! The filter of conversations.
 
 use crate::config::Config;
-use crate::wildchat::Cells;
+use crate::row::Cells;
 
 /// Why a conversation is not used; `None` if it is.
 pub(crate) fn refusal(row: &Cells, config: &Config) -> Option<String> {
@@ -49,7 +49,7 @@ mod tests {
         ] {
             assert_eq!(refused(passes, row), None, "{passes}");
         }
-        for (config, said) in [
+        for (config, expected) in [
             (
                 r#"{"languages": ["English"]}"#,
                 "the language `German` is none of `languages`",
@@ -67,7 +67,7 @@ mod tests {
                 "it is marked as redacted, and `skip_redacted` is set",
             ),
         ] {
-            assert_eq!(refused(config, row).as_deref(), Some(said));
+            assert_eq!(refused(config, row).as_deref(), Some(expected));
         }
         let bare = r#"{"conversation": []}"#;
         assert_eq!(

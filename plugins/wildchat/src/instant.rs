@@ -12,7 +12,7 @@ const SECOND: i128 = 1_000_000_000;
 /// Reads the `timestamp` of a row or a message; `None` where there is none.
 ///
 /// # Errors
-/// In words: what is no time of this unit.
+/// A message for a value that is not a time of this unit.
 pub(crate) fn read(value: Option<&Value>, unit: Unit) -> Result<Option<Instant>, String> {
     let value = match value {
         None | Some(Value::Null) => return Ok(None),
@@ -29,7 +29,7 @@ pub(crate) fn read(value: Option<&Value>, unit: Unit) -> Result<Option<Instant>,
     match read {
         Some(instant) => Ok(Some(instant)),
         None => Err(format!(
-            "`timestamp` is {value}, which is no time of the unit that `timestamp_unit` says"
+            "`timestamp` is {value}, which is not a time of the unit in `timestamp_unit`"
         )),
     }
 }
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_have_the_unit_that_is_said() {
+    fn numbers_have_the_configured_unit() {
         assert_eq!(
             at(json!(1_680_998_573), Unit::Seconds),
             Some(1_680_998_573 * SECOND)
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_said() {
+    fn names_what_is_not_a_time() {
         for (value, unit) in [
             (json!("yesterday"), Unit::DateTime),
             (json!("2023-13-01T00:00:00"), Unit::DateTime),

@@ -5,6 +5,7 @@
 mod config;
 mod filter;
 mod instant;
+mod row;
 mod times;
 mod wildchat;
 

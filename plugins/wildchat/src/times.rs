@@ -27,13 +27,13 @@ impl Times {
         }
     }
 
-    /// How long the answer took, where both times are known.
+    /// The duration of the answer, where both times are known.
     pub(crate) fn latency(self) -> Option<Nanos> {
         let latency = self.answered? - self.asked?;
         u64::try_from(latency).ok()
     }
 
-    /// How long was thought after the answer before, at most `most`. Nothing where a time is
+    /// The think time after the answer before, at most `most`. None where a time is
     /// unknown, or where clocks say that the question came before the answer.
     pub(crate) fn think_time(self, before: Times, most: Duration) -> Duration {
         let (Some(asked), Some(answered)) = (self.asked, before.answered) else {
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_tells_when_its_question_was() {
+    fn a_question_is_sent_before_its_answer_by_the_latency() {
         let only_answer = Times {
             asked: None,
             ..times(0, 110)

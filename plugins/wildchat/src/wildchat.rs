@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
 use serde_json::Value;
 use veeksha_plugin::conversation::{Exchange, RecordedMessage, bust_cache, chain, exchanges};
 use veeksha_plugin::flavor::{
@@ -14,6 +13,7 @@ use veeksha_plugin::{Error, Nanos, Plugin, Request, Role, Session, tokens};
 use crate::config::{Config, Unit};
 use crate::filter::refusal;
 use crate::instant::{self, Instant};
+use crate::row::Cells;
 use crate::times::Times;
 
 /// An open corpus of conversations.
@@ -21,18 +21,6 @@ pub struct WildChat {
     config: Config,
     longest_thought: Duration,
     count: fn(&str) -> u32,
-}
-
-/// A row.
-#[derive(Debug, Deserialize)]
-pub struct Cells {
-    conversation_hash: Option<String>,
-    pub(crate) model: Option<String>,
-    timestamp: Option<Value>,
-    conversation: Vec<Value>,
-    pub(crate) language: Option<String>,
-    pub(crate) toxic: Option<bool>,
-    pub(crate) redacted: Option<bool>,
 }
 
 /// A request of a conversation, with what is known of it.
@@ -114,14 +102,14 @@ impl TraceFlavor for WildChat {
         let began = asked[0].times.asked;
         let arrival = arrival(row.at, self.instant(row, row.cells.timestamp.as_ref())?, began);
         let mut before = Times::default();
-        let mut said: u32 = 0;
+        let mut earlier_tokens: u32 = 0;
         let requests = asked.into_iter().map(|mut asked| {
             let wait = asked.times.think_time(before, self.longest_thought);
             before = asked.times;
             if self.config.history != HistoryMode::Fresh {
-                asked.prompt_tokens = asked.prompt_tokens.saturating_add(said);
+                asked.prompt_tokens = asked.prompt_tokens.saturating_add(earlier_tokens);
             }
-            said = asked.prompt_tokens.saturating_add(asked.answer_tokens);
+            earlier_tokens = asked.prompt_tokens.saturating_add(asked.answer_tokens);
             self.request(asked, wait, arrival.zip(began))
         });
         let mut replay = chain(requests, self.config.history);

@@ -1,7 +1,7 @@
 // A metric in JavaScript: the longest gap between two chunks of an answer.
 //
 // The host hands requests over as a table: `batch.chunkAt` holds the chunks of all requests one after the other, and
-// `batch.chunksEnd[i]` says how many of them belong to request i and to those before it. Times are nanoseconds.
+// `batch.chunksEnd[i]` is the number of those of request i and of the requests before it. Times are nanoseconds.
 
 const SCHEMA = { type: "object", additionalProperties: false, properties: {} };
 

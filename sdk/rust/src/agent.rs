@@ -8,7 +8,12 @@ use std::rc::Rc;
 use serde::de::DeserializeOwned;
 
 use crate::bindings::agent_generator::exports::veeksha::plugin::agent_generator as contract;
-use crate::{Error, Failure, Guarantees, Plugin, Random, Request, Response, config, frame, log};
+use crate::config;
+use crate::frame;
+use crate::log;
+use crate::plugin::Plugin;
+use crate::random::Random;
+use crate::types::{Error, Failure, Guarantees, Request, Response};
 
 pub use contract::Step;
 
@@ -79,7 +84,7 @@ impl Step {
         }
     }
 
-    /// Says that no further requests will come.
+    /// Declares that no further requests will come.
     pub fn last(mut self) -> Self {
         self.done = true;
         self

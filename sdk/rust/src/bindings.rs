@@ -1,5 +1,5 @@
-//! What `wit-bindgen` makes of `wit/0.1.0`: the shared vocabulary once, and each kind of plugin on
-//! top of it.
+//! Bindings that `wit-bindgen` generates from `wit/0.1.0`: the shared vocabulary once, and each
+//! kind of plugin on top of it.
 //!
 //! The worlds are bound here and not in each plugin, so that a plugin needs neither the `.wit`
 //! files nor the macro. A component still imports only what its code calls: the linker drops the
@@ -18,7 +18,7 @@ pub mod capabilities {
 }
 
 /// Binds the world of a kind of plugin on top of the capabilities; what else it shares with another
-/// kind stands in braces.
+/// kind is in braces.
 macro_rules! world {
     ($kind:ident: $world:tt, derives $derives:tt $(, sharing { $($shared:tt)* })?) => {
         pub mod $kind {

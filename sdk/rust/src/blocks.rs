@@ -1,9 +1,10 @@
-//! Prompts from hash blocks: a trace that names the blocks of a prompt says which prompts begin
+//! Prompts from hash blocks: a trace that names the blocks of a prompt shows which prompts begin
 //! alike.
 
-use crate::{Segment, synthetic};
+use crate::session::synthetic;
+use crate::types::Segment;
 
-/// What stands at the end of a prompt whose length is not a multiple of the block size.
+/// The end of a prompt whose length is not a multiple of the block size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LastBlock {
     /// The last id names a partial block (Mooncake: 6,955 tokens in blocks of 512 have 14 ids).
@@ -18,7 +19,7 @@ pub enum LastBlock {
 /// length are an error.
 ///
 /// # Errors
-/// What does not fit, in words: more ids than the length has blocks, or a block size of 0.
+/// A message if the id count exceeds the blocks of the length, or the block size is 0.
 pub fn blocks(
     ids: &[u64],
     size: u32,
@@ -77,7 +78,7 @@ pub fn seed_of(scope: &str, numbers: &[u64]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::SyntheticText;
+    use crate::types::SyntheticText;
 
     fn lengths(segments: &[Segment]) -> Vec<u32> {
         let tokens = segments.iter().map(|segment| match segment {
@@ -99,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_id_covers_is_its_own_text() {
+    fn tokens_without_an_id_are_unique_text() {
         let made = blocks(&[7, 8], 64, 150, LastBlock::Full, |id| id, 99).unwrap();
         assert_eq!(
             made,

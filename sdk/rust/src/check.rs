@@ -31,11 +31,13 @@ use std::marker::PhantomData;
 
 use crate::bindings::request_check::exports::veeksha::plugin::request_check as contract;
 use crate::completion::{Completion, each};
-use crate::{Error, Plugin, frame};
+use crate::frame;
+use crate::plugin::Plugin;
+use crate::types::Error;
 
 /// Judges requests.
 ///
-/// What it says must depend on (configuration, request) and on nothing else, not on the requests
+/// Its result must depend on (configuration, request) and on nothing else, not on the requests
 /// before: the host may use several instances, and may ask twice.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a request check",
@@ -49,8 +51,8 @@ pub trait RequestCheck: Plugin {
     /// A configuration that cannot be; say where with [`Error::config`].
     fn open(config: Self::Config) -> Result<Self, Error>;
 
-    /// Whether a request was good. The host asks about requests that were answered; one that failed
-    /// or was cancelled is never good, whatever is said here.
+    /// Returns true if a request was good. The host asks about requests that were answered; one
+    /// that failed or was cancelled is never good, whatever is said here.
     fn is_good(&self, request: &Completion<'_>) -> bool;
 }
 

@@ -1,7 +1,7 @@
 //! Plugins that add the API of an endpoint.
 //!
-//! A codec says once what a request looks like ([`Endpoint`]), and of each event of an answer what
-//! it means ([`Parts`]). The host does the rest: it fills the request in, sends it, notes when each
+//! A codec states once what a request looks like ([`Endpoint`]), and turns each event of an answer
+//! into [`Parts`]. The host does the rest: it fills the request in, sends it, notes when each
 //! byte arrived and cuts the answer into events; a codec is shown their bytes afterwards. Here, a
 //! server that answers with lines of JSON:
 //!
@@ -23,7 +23,7 @@
 //!     type Config = ();
 //!     const NAME: &'static str = "parrot";
 //!     const VERSION: &'static str = "0.1.0";
-//!     const SUMMARY: &'static str = "a server that says words, one a line";
+//!     const SUMMARY: &'static str = "a server that sends words, one a line";
 //! }
 //!
 //! impl EndpointCodec for Parrot {
@@ -49,7 +49,7 @@
 //!
 //! veeksha_plugin::export_endpoint_codec!(Parrot);
 //!
-//! // The logic runs natively, so an ordinary test can look at it:
+//! // The logic runs natively, so an ordinary test can check it:
 //! let events = [br#"{"word": "hello"}"#.as_slice(), br#"{"word": "!", "last": true}"#];
 //! let said = codec::decode(&Parrot, &events)?;
 //! assert_eq!(said[0], [Part::Content("hello".into())]);
@@ -62,13 +62,15 @@ use std::marker::PhantomData;
 use serde::Deserialize;
 
 use crate::bindings::endpoint_codec::exports::veeksha::plugin::endpoint_codec as contract;
-use crate::{Error, Plugin, Usage, frame};
+use crate::frame;
+use crate::plugin::Plugin;
+use crate::types::{Error, Usage};
 
 pub use contract::{Endpoint, Framing, Part, Refusal, ToolPiece};
 
 /// Knows the API of an endpoint.
 ///
-/// What [`decode`](Self::decode) says must depend on (configuration, event) and on nothing else,
+/// The result of [`decode`](Self::decode) must depend on (configuration, event) and nothing else,
 /// not on the events before: the host asks several instances, with a part of an answer each, and
 /// may ask twice.
 #[diagnostic::on_unimplemented(
@@ -83,18 +85,18 @@ pub trait EndpointCodec: Plugin {
     /// A configuration that cannot be; say where with [`Error::config`].
     fn open(config: Self::Config) -> Result<Self, Error>;
 
-    /// How the endpoint is spoken to.
+    /// Returns the requests and framing of the endpoint.
     fn endpoint(&self) -> Endpoint;
 
-    /// Adds what an event says to `parts`: nothing, one thing or several.
+    /// Adds the parts of an event to `parts`: none, one or several.
     ///
     /// # Errors
     /// An event that the codec does not understand; the request then counts as failed. What the
-    /// server says of its own failure is no error but a part: [`Parts::error`].
+    /// server reports of its failure is not an error but a part: [`Parts::error`].
     fn decode(&self, event: &[u8], parts: &mut Parts) -> Result<(), Error>;
 }
 
-/// What events say, in order.
+/// The parts of events, in order.
 #[derive(Default)]
 pub struct Parts(Vec<Part>);
 
@@ -204,13 +206,13 @@ impl Endpoint {
 /// `#[serde(borrow)]`.
 ///
 /// # Errors
-/// Code `event`: it is no JSON, or does not fit `T`.
+/// Code `event`: it is not JSON, or does not fit `T`.
 pub fn json<'a, T: Deserialize<'a>>(event: &'a [u8]) -> Result<T, Error> {
     serde_json::from_slice(event)
         .map_err(|error| Error::new("event", format!("the event does not fit: {error}")))
 }
 
-/// What each of some events says, for tests: the host's calls come to the same.
+/// Returns the parts of each event, for tests: the host's calls have the same results.
 ///
 /// # Errors
 /// The first one that the codec gives.
@@ -225,7 +227,7 @@ pub fn decode<T: EndpointCodec>(codec: &T, events: &[&[u8]]) -> Result<Vec<Vec<P
 
 /// A call of the host: events one after the other go in, parts one after the other come out.
 fn batch<T: EndpointCodec>(codec: &T, bytes: &[u8], ends: &[u32]) -> Result<contract::Parts, Error> {
-    // Nearly every event says one thing.
+    // Nearly every event has one part.
     let mut parts = Parts(Vec::with_capacity(ends.len()));
     let mut counts = Vec::with_capacity(ends.len());
     let mut start = 0;
@@ -288,7 +290,7 @@ macro_rules! export_endpoint_codec {
 mod tests {
     use super::*;
 
-    /// Says of each event as many things as it has bytes; an event of three cannot be.
+    /// Gives each event as many parts as it has bytes; an event of three is an error.
     struct Counting;
 
     impl Plugin for Counting {
@@ -318,7 +320,7 @@ mod tests {
         }
     }
 
-    fn said(word: &str) -> Vec<Part> {
+    fn content(word: &str) -> Vec<Part> {
         word.chars().map(|char| Part::Content(char.into())).collect()
     }
 
@@ -328,7 +330,7 @@ mod tests {
         let parts =
             contract::GuestCodec::decode(&Open(Counting), b"ababcdx".to_vec(), vec![0, 2, 2, 6, 7]).unwrap();
         assert_eq!(parts.ends, [0, 2, 2, 6, 7]);
-        assert_eq!(parts.parts, said("ababcdx"));
+        assert_eq!(parts.parts, content("ababcdx"));
         let none = batch(&Counting, b"", &[]).unwrap();
         assert_eq!((none.parts.len(), none.ends.len()), (0, 0));
         let refused = batch(&Counting, b"abcde", &[2, 5]).unwrap_err();
@@ -339,7 +341,7 @@ mod tests {
     fn a_test_sees_what_the_host_sees() {
         assert_eq!(
             decode(&Counting, &[b"ab", b"", b"c"]),
-            Ok(vec![said("ab"), vec![], said("c")])
+            Ok(vec![content("ab"), vec![], content("c")])
         );
         assert_eq!(
             decode(&Counting, &[b"ab", b"abc"]),
@@ -348,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn every_part_has_a_short_way_to_say_it() {
+    fn every_part_has_a_constructor() {
         let mut parts = Parts::default();
         let usage = Usage {
             prompt: 1,
@@ -386,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_is_written_down_shortly() {
+    fn an_endpoint_has_short_constructors() {
         let endpoint = Counting.endpoint();
         assert_eq!(
             (endpoint.framing, &endpoint.headers[..]),

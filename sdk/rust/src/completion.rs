@@ -1,11 +1,11 @@
 //! A finished request, as metrics and checks see it.
 
 use crate::bindings::metric::veeksha::plugin::records as contract;
-use crate::{Nanos, Usage};
+use crate::types::{Nanos, Usage};
 
 pub use contract::Status;
 
-/// What a chunk of an answer carried.
+/// The content of a chunk of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChunkKind {
     /// Reasoning text.
@@ -18,12 +18,12 @@ pub enum ChunkKind {
     Other,
 }
 
-/// What a trace says of a request that was replayed from it.
+/// The facts of a trace about a request that was replayed from it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recorded {
     /// When it was sent then, relative to the earliest arrival of the trace.
     pub at: Option<Nanos>,
-    /// How long its answer took then.
+    /// The recorded duration of its answer.
     pub latency: Option<Nanos>,
     /// Tokens of its whole prompt then.
     pub prompt_tokens: Option<u32>,
@@ -52,7 +52,7 @@ pub struct Completion<'a> {
     pub wait_after_ready: Nanos,
     /// The instant that the schedule asked for.
     pub intended_at: Nanos,
-    /// How long limits on concurrency kept it back after that.
+    /// The time that limits on concurrency held it after that.
     pub held: Nanos,
     /// It was handed to a client thread.
     pub dispatched_at: Nanos,
@@ -64,9 +64,9 @@ pub struct Completion<'a> {
     pub first_byte_at: Option<Nanos>,
     /// It was over.
     pub completed_at: Nanos,
-    /// Whether it counts: false for what was dispatched after the end of the measured time.
+    /// True if it counts: false if it was dispatched after the end of the measured time.
     pub measured: bool,
-    /// How it ended.
+    /// Its outcome.
     pub status: Status,
     /// Where it failed: `connect`, `tls`, `timeout`, `status`, `protocol`, `in_stream`,
     /// `truncated`, `cancelled`, `codec`.
@@ -82,8 +82,8 @@ pub struct Completion<'a> {
     /// Tokens in each of these chunks, where that is known. A token counts where its last character
     /// came.
     pub chunk_tokens: Option<&'a [u32]>,
-    /// What each of these chunks carried, as the contract numbers it;
-    /// [`chunk_kind`](Self::chunk_kind) says it in words.
+    /// The content of each of these chunks, as the contract numbers it;
+    /// [`chunk_kind`](Self::chunk_kind) is the same as an enum.
     pub chunk_kinds: &'a [u8],
     /// Tokens of the new messages that the workload asked for.
     pub target_prompt_tokens: u32,
@@ -97,15 +97,15 @@ pub struct Completion<'a> {
     pub target_output_tokens: Option<u32>,
     /// Tokens generated; 0 where nothing came.
     pub output_tokens: u32,
-    /// Whether `output_tokens` is the server's own count.
+    /// True if `output_tokens` is the server's own count.
     pub output_tokens_from_usage: bool,
     /// The server's counts.
     pub usage: Option<Usage>,
     /// Tokens of its prompt that an unbounded prefix cache would have known.
     pub ideal_cached_tokens: Option<u32>,
-    /// Whether the connection had carried an earlier request.
+    /// True if the connection had carried an earlier request.
     pub connection_reused: bool,
-    /// Whether it was sent again on a fresh connection.
+    /// True if it was sent again on a fresh connection.
     pub retried: bool,
     /// Which of the target's servers it went to, in the order of the configuration.
     pub server: u32,
@@ -115,7 +115,7 @@ pub struct Completion<'a> {
     pub connect: Option<Nanos>,
     /// Time that the TLS handshake took, for a new connection.
     pub tls: Option<Nanos>,
-    /// What the trace says of it, if it was replayed from one.
+    /// The facts of the trace, if it was replayed from one.
     pub recorded: Option<Recorded>,
     /// Names and values of the labels that the workload gave it and its session.
     pub labels: &'a [(&'a str, &'a str)],
@@ -169,7 +169,7 @@ impl Default for Completion<'_> {
 }
 
 impl<'a> Completion<'a> {
-    /// Whether it was answered.
+    /// True if it was answered.
     pub fn is_ok(&self) -> bool {
         self.status == Status::Ok
     }
@@ -183,7 +183,7 @@ impl<'a> Completion<'a> {
             .map(|(_, value)| *value)
     }
 
-    /// What one of the chunks carried.
+    /// The content of one of the chunks.
     pub fn chunk_kind(&self, chunk: usize) -> Option<ChunkKind> {
         self.chunk_kinds.get(chunk).map(|kind| match kind {
             0 => ChunkKind::Reasoning,
@@ -194,9 +194,9 @@ impl<'a> Completion<'a> {
     }
 }
 
-/// What does not exist, in columns of 32 bits.
+/// The absent value in columns of 32 bits.
 const NONE: u32 = u32::MAX;
-/// What does not exist, in columns of times.
+/// The absent value in columns of times.
 const NEVER: Nanos = (1 << 53) - 1;
 
 fn some(number: u32) -> Option<u32> {

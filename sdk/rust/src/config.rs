@@ -37,7 +37,7 @@ mod failure;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::Error;
+use crate::types::Error;
 use deserializer::Reader;
 use failure::Failure;
 
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn a_path_is_a_json_pointer() {
         #[derive(Debug, Deserialize)]
-        #[expect(dead_code, reason = "only its errors are looked at")]
+        #[expect(dead_code, reason = "only its errors are used")]
         struct Odd {
             #[serde(rename = "a/b~c")]
             odd: u32,
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_and_what_is_empty() {
+    fn refuses_text_that_is_not_json_or_empty() {
         assert!(
             from_json::<()>("{")
                 .unwrap_err()

@@ -1,9 +1,12 @@
-//! Text of the user's own in prompts of exact length.
+//! User-supplied text in prompts of exact length.
 
 use std::cell::RefCell;
 use std::ops::Range;
 
-use crate::{Error, Segment, blobs::Blob, synthetic, text, tokens};
+use crate::blobs::Blob;
+use crate::session::{synthetic, text};
+use crate::tokens;
+use crate::types::{Error, Segment};
 
 /// Bytes of the largest corpus that is read; a plugin keeps it in memory.
 const LARGEST: u64 = 16 << 20;
@@ -126,7 +129,7 @@ impl Corpus {
         }
     }
 
-    /// Takes words off the end until the whole has at most `tokens` tokens, and says how many it
+    /// Takes words off the end until the whole has at most `tokens` tokens, and returns how many it
     /// has. The parts of a text may count less than the text.
     fn fit(&self, taken: &mut String, tokens: u32) -> u32 {
         loop {
@@ -189,7 +192,7 @@ fn part(line: &str) -> usize {
     }
 }
 
-/// Where the words of a piece end; where it has no spaces, where its characters end.
+/// The ends of words in a piece; where it has no spaces, the ends of its characters.
 fn ends_of_words(piece: &str) -> Vec<usize> {
     let body = piece.trim_end();
     let mut ends: Vec<usize> = body
@@ -207,7 +210,7 @@ fn ends_of_words(piece: &str) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Seed, SyntheticText};
+    use crate::types::{Seed, SyntheticText};
 
     fn words(text: &str) -> u32 {
         text.split_whitespace().count() as u32
@@ -252,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_word_fits_is_synthetic() {
+    fn fills_up_with_synthetic_text_where_no_word_fits() {
         // Ten bytes are four tokens; three of them hold no word.
         let corpus = Corpus::new("abcdefghij klm\n", thirds).unwrap();
         assert_eq!(corpus.segments(7, 3, ""), [synthetic(7u64, 3)]);

@@ -1,6 +1,6 @@
 //! Errors that a plugin reports on purpose.
 
-use crate::Error;
+use crate::types::Error;
 
 impl Error {
     /// An error with a short constant name for programs and one line for people.
@@ -32,7 +32,7 @@ impl Error {
         self
     }
 
-    /// Says that the same call may succeed later.
+    /// Marks that the same call may succeed later.
     pub fn retryable(mut self) -> Self {
         self.retryable = true;
         self

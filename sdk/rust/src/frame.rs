@@ -1,9 +1,11 @@
-//! What all kinds of plugins have in common where they meet the contract: saying what they are,
+//! The common part of all kinds of plugins where they meet the contract: describing themselves,
 //! reading their configuration, being exported.
 
 use serde::de::DeserializeOwned;
 
-use crate::{Error, config, log};
+use crate::config;
+use crate::log;
+use crate::types::Error;
 
 /// The contract's `describe`, from the constants of a kind's trait.
 macro_rules! describe {

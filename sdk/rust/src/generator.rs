@@ -3,7 +3,10 @@
 use std::marker::PhantomData;
 
 use crate::bindings::session_generator::exports::veeksha::plugin::session_generator as contract;
-use crate::{Error, Guarantees, Plugin, Random, Session, frame};
+use crate::frame;
+use crate::plugin::Plugin;
+use crate::random::Random;
+use crate::types::{Error, Guarantees, Session};
 
 /// Plans sessions. Session `index` must depend on (configuration, seed, index) and on nothing else:
 /// the host asks in any order, from several instances, and may ask twice. Randomness comes from the
@@ -103,7 +106,7 @@ macro_rules! export_session_generator {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Request;
+    use crate::types::Request;
 
     struct Five;
 

@@ -2,8 +2,8 @@
 //!
 //! A plugin is a WebAssembly component that plans sessions ([`SessionGenerator`]), decides them
 //! step by step ([`Agent`]), makes them of the rows of a recorded trace ([`flavor::TraceFlavor`];
-//! an example stands in [`flavor`]), adds the API of an endpoint ([`codec::EndpointCodec`]; an
-//! example stands in [`mod@codec`]), measures a metric ([`metric::Metric`]), says which requests
+//! an example is in [`flavor`]), adds the API of an endpoint ([`codec::EndpointCodec`]; an
+//! example is in [`mod@codec`]), measures a metric ([`metric::Metric`]), decides which requests
 //! were good ([`check::RequestCheck`]) or judges a whole run ([`slo::SloCheck`]). This crate is the
 //! contract `veeksha:plugin@0.1.0` in Rust's own shape: implement a trait, name it in a macro,
 //! build for `wasm32-unknown-unknown`.
@@ -49,23 +49,23 @@
 //!
 //! veeksha_plugin::export_session_generator!(SharedDocument);
 //!
-//! // The logic runs natively, so an ordinary test can look at it:
+//! // The logic runs natively, so an ordinary test can check it:
 //! let workload = SharedDocument::open(Config { document_tokens: 4000 })?;
 //! let session = workload.session(7, Random::seeded(42, 7))?;
 //! assert_eq!(session, workload.session(7, Random::seeded(42, 7))?);
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! What the crate does for the author: it batches; it reads the configuration and turns what does
-//! not fit into errors with a path and the nearest name ([`config`]); it sends panics with their
-//! place to the user's log; and the component imports only what the code calls. Optional powers of
-//! the host are [`log`], [`Random`], [`tokens`] and [`blobs`].
+//! Work that the crate does for the author: it batches; it reads the configuration and turns what
+//! does not fit into errors with a path and the nearest name ([`config`]); it sends panics with
+//! their place to the user's log; and the component imports only what the code calls. Optional
+//! powers of the host are [`log`], [`Random`], [`tokens`] and [`blobs`].
 #![forbid(unsafe_code)]
 
 mod agent;
 mod bindings;
+pub mod blobs;
 mod blocks;
-mod cells;
 pub mod check;
 pub mod codec;
 mod completion;
@@ -84,12 +84,10 @@ mod random;
 pub mod schema;
 mod session;
 pub mod slo;
+pub mod tokens;
+mod types;
 
 pub use agent::{Agent, Step};
-pub use bindings::capabilities::veeksha::plugin::types::{
-    Answer, Descriptor, Error, Failure, Guarantees, HistoryMode, Media, MediaKind, Message, Nanos, Output,
-    Recording, Request, Response, Role, Seed, Segment, Session, SyntheticText, ToolCall, Usage,
-};
 pub use blocks::{LastBlock, blocks, seed_of};
 pub use completion::{ChunkKind, Completion, Recorded, Status};
 pub use corpus::Corpus;
@@ -97,19 +95,12 @@ pub use generator::SessionGenerator;
 pub use plugin::Plugin;
 pub use random::{Draws, Random};
 pub use session::{synthetic, text};
+pub use types::{
+    Answer, Descriptor, Error, Failure, Guarantees, HistoryMode, Media, MediaKind, Message, Nanos, Output,
+    Recording, Request, Response, Role, Seed, Segment, Session, SyntheticText, ToolCall, Usage,
+};
 
-/// The target's tokenizer. Only the host has one: in a native test these functions panic.
-pub mod tokens {
-    pub use crate::bindings::capabilities::veeksha::plugin::tokens::{count, vocabulary};
-}
-
-/// Files that the user granted to the plugin, by name. Only the host has any: in a native test they
-/// panic.
-pub mod blobs {
-    pub use crate::bindings::capabilities::veeksha::plugin::blobs::Blob;
-}
-
-/// What the export macros need.
+/// The items that the export macros need.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::agent::Exported as ExportedAgent;
@@ -129,7 +120,7 @@ pub mod __private {
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// What is not of a kind cannot be exported as one, and the compiler says so by the name of the
+/// A type that lacks a kind's trait cannot be exported as one; the compiler's error names the
 /// trait.
 ///
 /// ```compile_fail,E0277

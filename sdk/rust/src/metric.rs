@@ -1,8 +1,8 @@
-//! Plugins that measure metrics of their own.
+//! Plugins that measure custom metrics.
 //!
 //! A metric sees each finished request once, in the order in which they ended, and gives samples.
-//! The host makes percentiles, files, plots and SLOs of them, as of its own metrics. Here, how much
-//! of an answer came in the second half of its time:
+//! The host makes percentiles, files, plots and SLOs of them, as of built-in metrics. Here, how
+//! much of an answer came in the second half of its time:
 //!
 //! ```
 //! use veeksha_plugin::metric::{Better, Definition, Metric, Samples};
@@ -38,7 +38,7 @@
 //!
 //! veeksha_plugin::export_metric!(LateShare);
 //!
-//! // The logic runs natively, so an ordinary test can look at it:
+//! // The logic runs natively, so an ordinary test can check it:
 //! let request = Completion { chunk_at: &[100, 110, 120, 300], ..Completion::default() };
 //! let samples = veeksha_plugin::metric::observe(&mut LateShare, &[request]);
 //! assert_eq!((samples[0].value, samples[0].of), (0.25, Some(0)));
@@ -49,7 +49,9 @@ use std::marker::PhantomData;
 
 use crate::bindings::metric::exports::veeksha::plugin::metric as contract;
 use crate::completion::{Completion, each};
-use crate::{Error, Plugin, frame};
+use crate::frame;
+use crate::plugin::Plugin;
+use crate::types::Error;
 
 pub use contract::{Better, Definition, Sample};
 
@@ -69,7 +71,7 @@ pub trait Metric: Plugin {
     /// A configuration that cannot be; say where with [`Error::config`].
     fn open(config: Self::Config) -> Result<Self, Error>;
 
-    /// What it measures. Samples name a metric by its place here.
+    /// The metrics. Samples name a metric by its place here.
     fn definitions(&self) -> Vec<Definition>;
 
     /// Adds the samples of a request. A request without a sample adds none: missing is not 0.
@@ -104,7 +106,7 @@ impl Definition {
 #[derive(Debug, Default)]
 pub struct Samples {
     samples: Vec<Sample>,
-    /// The request that is being looked at.
+    /// The current request.
     of: Option<u32>,
 }
 
@@ -210,9 +212,10 @@ mod tests {
 
     use super::*;
     use crate::bindings::metric::veeksha::plugin::records;
-    use crate::{ChunkKind, Recorded, Status, Usage};
+    use crate::completion::{ChunkKind, Recorded, Status};
+    use crate::types::Usage;
 
-    /// Keeps what it saw, in words.
+    /// Keeps what it saw, as text.
     struct Seeing {
         saw: Vec<String>,
     }
@@ -356,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_exist_is_none() {
+    fn absent_values_are_none() {
         let mut seen = Vec::new();
         each(&batch(), |_, request| {
             let Completion {

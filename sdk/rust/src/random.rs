@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_a_range_are_drawn_and_nothing_else() {
+    fn draws_stay_in_the_range_and_reach_its_ends() {
         let mut draws = Random::seeded(5, 0).stream("range");
         let mut seen = [0; 7];
         for _ in 0..7000 {

@@ -16,10 +16,10 @@ use crate::config;
 
 /// Compares `schema.json` in a folder (the package's: `env!("CARGO_MANIFEST_DIR")`) with the types.
 /// Every key must be described, and the defaults that the schema shows must be those that the
-/// reader takes. With `UPDATE_SCHEMA` in the environment the file is written anew first.
+/// reader takes. With `UPDATE_SCHEMA` in the environment the file is written first.
 ///
 /// # Errors
-/// In words: what differs, and what to do.
+/// A message with the difference and the fix.
 pub fn check<C: JsonSchema + DeserializeOwned + Debug>(folder: &str) -> Result<(), String> {
     let path = format!("{folder}/schema.json");
     let schema = schema_of::<C>();
@@ -84,11 +84,11 @@ mod tests {
 
     use super::*;
 
-    /// What the plugin is configured with.
+    /// The configuration.
     #[derive(Debug, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields)]
     struct Config {
-        /// How many.
+        /// A number.
         count: u32,
         #[serde(rename = "size")]
         #[schemars(description = "How large.")]
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_fits_the_types_passes_and_another_does_not() {
+    fn accepts_only_a_file_that_matches_the_types() {
         let fitting = serde_json::to_string_pretty(&schema_of::<Config>()).unwrap();
         assert_eq!(check_text(&fitting), Ok(()));
         let other = fitting.replace("How many.", "How few.");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{
+use crate::types::{
     Guarantees, HistoryMode, Message, Output, Recording, Request, Role, Seed, Segment, Session, SyntheticText,
 };
 

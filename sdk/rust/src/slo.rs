@@ -1,7 +1,7 @@
 //! Plugins that judge a run by its results.
 //!
-//! What common objectives need is said without a plugin (`p99(ttfc) < 500ms`). A plugin says what
-//! such a line cannot: here, that no ten seconds of the run were much worse than the run.
+//! Common objectives need no plugin (`p99(ttfc) < 500ms`). A plugin covers what such a line
+//! cannot: here, that no ten seconds of the run were much worse than the run.
 //!
 //! ```
 //! use std::time::Duration;
@@ -40,7 +40,9 @@ use std::time::Duration;
 
 use crate::bindings::slo_check::exports::veeksha::plugin::slo_check as contract;
 use crate::bindings::slo_check::veeksha::plugin::results as host;
-use crate::{Error, Plugin, frame};
+use crate::frame;
+use crate::plugin::Plugin;
+use crate::types::Error;
 
 pub use contract::Verdict;
 pub use host::{Stats, Window};
@@ -58,7 +60,7 @@ pub trait SloCheck: Plugin {
     /// A configuration that cannot be; say where with [`Error::config`].
     fn open(config: Self::Config) -> Result<Self, Error>;
 
-    /// Its verdicts: at least one, each with a name of its own.
+    /// Its verdicts: at least one, each with a distinct name.
     ///
     /// # Errors
     /// It cannot judge this run.

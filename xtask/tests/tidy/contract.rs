@@ -1,6 +1,23 @@
-//! A released file of the contract never changes.
+//! A released file of the contract never changes, and its README states whether it is released.
 
 use std::path::Path;
+
+/// Until a release freezes it, the contract says that it may change, and once it is frozen it does
+/// not say so any more.
+#[test]
+fn readme_states_whether_the_contract_is_released() {
+    let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wit");
+    let read = |file: &str| std::fs::read_to_string(wit.join(file)).expect(file);
+    let readme = read("README.md").split_whitespace().collect::<Vec<_>>().join(" ");
+    let is_frozen = read("frozen.txt")
+        .lines()
+        .any(|line| !line.trim().is_empty() && !line.starts_with('#'));
+    let says_unreleased = readme.contains("Version 0.1.0 is not released yet and may change.");
+    assert_eq!(
+        says_unreleased, !is_frozen,
+        "wit/README.md and wit/frozen.txt disagree about the release of version 0.1.0"
+    );
+}
 
 #[test]
 fn frozen_files_are_as_they_were_released() {

@@ -212,60 +212,60 @@ function AgentSession:sleep(time) end
 ---@field wait_after_ready number Its think time.
 ---@field intended_at number The scheduled instant.
 ---@field held number Delay caused by concurrency limits.
----@field dispatched_at number It was handed to a client thread.
----@field picked_up_at? number A client thread took it up.
----@field sent_at? number Its last byte was handed to the socket.
----@field first_byte_at? number The first byte of the answer was read.
----@field completed_at number It was over.
----@field measured boolean Whether it counts: false for what was dispatched after the end of the measured time.
+---@field dispatched_at number When it was handed to a client thread.
+---@field picked_up_at? number When a client thread picked it up.
+---@field sent_at? number When its last byte was handed to the socket.
+---@field first_byte_at? number When the first byte of the answer was read.
+---@field completed_at number When it ended.
+---@field measured boolean True if it counts: false if it was dispatched after the end of the measured time.
 ---@field status "ok"|"failed"|"cancelled"
----@field error_class? string Where it failed: `connect`, `tls`, `timeout`, `status`, `protocol`, `in_stream`, `truncated`, `cancelled` or `codec`.
----@field error_message? string Why it failed, in one line.
----@field finish_reason? string Why generation ended, in the server's word.
+---@field error_class? string The kind of failure: `connect`, `tls`, `timeout`, `status`, `protocol`, `in_stream`, `truncated`, `cancelled` or `codec`.
+---@field error_message? string The reason for the failure, in one line.
+---@field finish_reason? string The server's reason for the end of generation.
 ---@field http_status? integer
----@field chunk_at number[] When each chunk arrived that carried something generated.
----@field chunk_tokens? integer[] Tokens in each of these chunks; nil where it is not known.
----@field chunk_kinds ("reasoning"|"content"|"tool")[] What each of these chunks carried.
----@field target_prompt_tokens integer Tokens of the new messages that the workload asked for.
+---@field chunk_at number[] The arrival of each chunk with generated content.
+---@field chunk_tokens? integer[] Tokens in each of these chunks; nil where unknown.
+---@field chunk_kinds ("reasoning"|"content"|"tool")[] The kind of content in each of these chunks.
+---@field target_prompt_tokens integer Requested tokens of the new messages.
 ---@field prompt_tokens integer Tokens of the new messages.
----@field total_prompt_tokens integer Tokens of history and new messages, with what the chat template adds.
+---@field total_prompt_tokens integer Tokens of history, new messages and the chat template.
 ---@field template_tokens integer Tokens that the chat template added.
----@field target_output_tokens? integer Tokens that the workload asked the server to generate.
----@field output_tokens integer Tokens generated; 0 where nothing came.
----@field output_tokens_from_usage boolean Whether `output_tokens` is the server's own count.
+---@field target_output_tokens? integer Requested tokens of the answer.
+---@field output_tokens integer Generated tokens; 0 without an answer.
+---@field output_tokens_from_usage boolean True if `output_tokens` is the server's own count.
 ---@field usage? veeksha.Usage The server's counts.
----@field ideal_cached_tokens? integer Tokens of its prompt that an unbounded prefix cache would have known.
----@field connection_reused boolean Whether the connection had carried an earlier request.
----@field retried boolean Whether it was sent again on a fresh connection.
----@field server integer Which of the target's servers it went to, from 0.
----@field resolve? number Seconds that name resolution took, for a new connection.
----@field connect? number Seconds that connecting took, for a new connection.
----@field tls? number Seconds that the TLS handshake took, for a new connection.
----@field recorded? veeksha.Recorded Data from the trace, if it was replayed from one.
+---@field ideal_cached_tokens? integer Tokens of its prompt that an unbounded prefix cache would contain.
+---@field connection_reused boolean True if the connection had carried an earlier request.
+---@field retried boolean True if it was sent again on a fresh connection.
+---@field server integer Index of its server among the target's servers, from 0.
+---@field resolve? number Seconds of name resolution, for a new connection.
+---@field connect? number Seconds of connecting, for a new connection.
+---@field tls? number Seconds of the TLS handshake, for a new connection.
+---@field recorded? veeksha.Recorded The facts of the trace, if it was replayed from one.
 ---@field labels table<string, string> The labels of the request and its session.
 ---@field ttfc? number Seconds from dispatch to the first chunk: the metric `ttfc`; nil where the metric has no sample.
 ---@field tpot? number Seconds from the first chunk to the last, divided by the output tokens after the first chunk: the metric `tpot`; nil where the metric has no sample.
 ---@field end_to_end_latency? number Seconds from dispatch to the last chunk; after a tool call and without streaming, to the finish event: the metric `end_to_end_latency`; nil where the metric has no sample.
 
----The data of a trace about a request.
+---The facts of a trace about a request.
 ---@class veeksha.Recorded
----@field at? number When it was sent, from the earliest arrival of the trace.
----@field latency? number How long its answer took.
+---@field at? number When it was sent, in seconds from the earliest arrival of the trace.
+---@field latency? number Seconds until its answer was complete.
 ---@field prompt_tokens? integer
 ---@field output_tokens? integer
 
----A sample with a weight: `weight` is its number of occurrences (default 1).
+---A sample that counts `weight` times (1 by default).
 ---@class veeksha.Sample
 ---@field value number
 ---@field weight? number
 
----What a metric's function returns: nothing, one sample, or a list of them.
+---The result of a metric's function: nothing, one sample, or a list of samples.
 ---@alias veeksha.Samples nil|number|veeksha.Sample|(number|veeksha.Sample)[]
 
----Labels that a sample's request must have, all of them.
+---Labels that the request of a sample must have, all of them.
 ---@alias veeksha.Filter table<string, string|number|boolean>
 
----The samples of a metric in a few figures, in its unit. Where `count` is 0 the others are nil.
+---Statistics of a metric's samples, in its unit. If `count` is 0, the others are nil.
 ---@class veeksha.Stats
 ---@field count integer
 ---@field mean? number
@@ -277,16 +277,16 @@ function AgentSession:sleep(time) end
 ---@field p95? number
 ---@field p99? number
 
----A stretch of the run.
+---An interval of the run.
 ---@class veeksha.Window
 ---@field from number
 ---@field to number
----@field stats veeksha.Stats Of the samples of requests that were intended within it.
+---@field stats veeksha.Stats Statistics of the requests that were intended within it.
 
 ---The results of a run.
 ---@class veeksha.Results
 local Results = {}
----The names of all metrics that have samples.
+---Returns the names of all metrics that have samples.
 ---@return string[]
 function Results:metrics() end
 ---A figure of the whole run: `error_rate`, `goodput`, `requests_per_second`, and others. Nil if
@@ -298,7 +298,7 @@ function Results:figure(name) end
 ---@param filter? veeksha.Filter
 ---@return veeksha.Stats
 function Results:stats(metric, filter) end
----Any percentile. Nil if there are no samples.
+---Returns a percentile; nil without samples. An unknown metric is an error.
 ---@param metric string
 ---@param percent number From 0 to 100.
 ---@param filter? veeksha.Filter
@@ -313,8 +313,8 @@ function Results:windows(metric, filter, seconds) end
 
 ---The verdict of a check on one objective.
 ---@class veeksha.Verdict
----@field name string No two verdicts have the same.
+---@field name string Unique among the verdicts.
 ---@field met boolean
----@field observed? number Nil where there was nothing to observe.
+---@field observed? number Nil if there was nothing to observe.
 ---@field threshold number
----@field detail? string One line for a person.
+---@field detail? string One line for the user.

@@ -1,4 +1,4 @@
-//! Sessions as the format says that they are.
+//! Sessions as the format defines them.
 
 use std::time::Duration;
 
@@ -107,7 +107,7 @@ fn live_turns_send_what_is_new() {
 }
 
 #[test]
-fn a_live_turn_has_more_than_the_conversation_before_it() {
+fn refuses_a_live_turn_without_new_tokens() {
     let live = r#"{"history": "live"}"#;
     let refused = |first: &str, second: &str| replay(live, 0, &[(None, first), (None, second)]).unwrap_err();
     let first = r#"{"input_length": 10, "output_length": 5}"#;
@@ -275,7 +275,7 @@ fn texts_messages_and_payloads_are_sent_as_they_are() {
 }
 
 #[test]
-fn what_dynamo_says_of_a_request_is_on_its_record() {
+fn dynamo_facts_are_labels_of_the_request() {
     let row = r#"{"input_length": 1, "request_id": "r", "request_kind": "tool", "model": "m", "priority": -2,
                   "strict_priority": 3, "policy_class": "p"}"#;
     let replay = replay("{}", 0, &[(None, row)]).unwrap();
@@ -294,7 +294,7 @@ fn what_dynamo_says_of_a_request_is_on_its_record() {
 }
 
 #[test]
-fn rows_that_make_no_session_are_refused_by_name() {
+fn refuses_rows_that_make_no_session_by_name() {
     let refused = |row: &str| replay("{}", 0, &[(None, row)]).unwrap_err().message;
     assert_eq!(
         refused(r#"{"input_length": 512, "hash_ids": [1, 2]}"#),
@@ -317,7 +317,7 @@ fn rows_that_make_no_session_are_refused_by_name() {
 
 /// The example of the scenario, session by session: what each row waits for.
 #[test]
-fn the_example_is_what_its_scenario_says() {
+fn the_example_has_the_sessions_of_its_scenario() {
     let example = include_str!("../../../../scenarios/traces/mooncake.jsonl");
     let mut sessions: Vec<(String, Vec<String>)> = Vec::new();
     for (number, line) in example.lines().enumerate() {
@@ -345,7 +345,7 @@ fn the_example_is_what_its_scenario_says() {
     assert_eq!(graphs.collect::<Vec<_>>(), expected);
 }
 
-/// Whatever stands in the rows, there is a session that names its own nodes only and lasts as long
+/// Whatever the rows contain, there is a session that names its own nodes only and lasts as long
 /// as recorded, or an error that names a row. Never a panic.
 #[test]
 fn any_rows_make_a_session_or_an_error() {

@@ -30,9 +30,9 @@ fn replay(config: &str, turns: &str) -> Result<Replay, Error> {
     replay_at(config, "", &[(None, &format!(r#"{{"turns": {turns}}}"#))])
 }
 
-fn answer(said: &str) -> Option<Answer> {
+fn answer(content: &str) -> Option<Answer> {
     Some(Answer {
-        content: vec![text(said)],
+        content: vec![text(content)],
         tool_calls: Vec::new(),
     })
 }
@@ -71,7 +71,7 @@ fn each_turn_is_a_request_after_the_one_before() {
     assert_eq!(made.turns, [Turn::new(0), Turn::new(1)]);
 }
 
-/// What AIPerf could not do for long: a system and a user message in one request.
+/// AIPerf supports a system and a user message in one request only since recently.
 #[test]
 fn system_and_user_are_one_request() {
     let expected = [
@@ -138,7 +138,7 @@ fn recorded_answers_are_kept_and_measured() {
 }
 
 #[test]
-fn every_key_changes_what_it_says() {
+fn every_key_has_its_effect() {
     let turns = r#"[{"text": "a"}, {"role": "assistant", "text": "b c"}, {"text": "d", "extra": {"top_k": 3}, "output_length": 5}]"#;
     let requests = |config| replay(config, turns).unwrap().session.requests;
     let lengths = |config| {
@@ -209,7 +209,7 @@ fn rows_of_one_session_are_one_conversation() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_by_row_and_turn() {
+fn refuses_invalid_turns_by_row_and_number() {
     let refused = |turns: &str| replay("{}", turns).unwrap_err().message;
     assert_eq!(refused("[]"), "row 1: `turns` has no request");
     assert_eq!(
@@ -220,7 +220,7 @@ fn what_cannot_be_is_refused_by_row_and_turn() {
         refused(r#"[{"role": "assistant", "text": "s"}]"#),
         "row 1: `turns`, turn 1: an answer before any request"
     );
-    assert!(refused(r#"[{"text": "a"}, {}]"#).starts_with("row 1: `turns`, turn 2: nothing is said"));
+    assert!(refused(r#"[{"text": "a"}, {}]"#).starts_with("row 1: `turns`, turn 2: the message is empty"));
     assert!(refused(r#"[{"text": "a"}, 5]"#).starts_with("row 1: `turns`, turn 2: invalid type"));
     assert!(refused(r#"[{"text": "a", "delay": -5}]"#).contains("`delay`"));
     assert!(refused(r#"[{"text": "a", "output_length": 0}]"#).contains("`output_length`"));

@@ -26,9 +26,9 @@ const ROW: &str = r#"{"id": "QWJhYvA_0", "conversations": [
     {"from": "chatgpt", "value": "No, all four giants have."},
     {"from": "human", "value": "Thanks"}]}"#;
 
-fn answered(said: &str) -> Option<Answer> {
+fn answered(content: &str) -> Option<Answer> {
     Some(Answer {
-        content: vec![text(said)],
+        content: vec![text(content)],
         tool_calls: Vec::new(),
     })
 }
@@ -53,9 +53,9 @@ fn a_conversation_is_a_chain_of_its_questions() {
         made.session.labels,
         [("conversation".to_owned(), "QWJhYvA_0".to_owned())]
     );
-    let turn = |node, history, said: &str, prompt, tokens| Turn {
+    let turn = |node, history, answer: &str, prompt, tokens| Turn {
         history,
-        answer: answered(said),
+        answer: answered(answer),
         prompt_tokens: Some(prompt),
         output_tokens: Some(tokens),
         ..Turn::new(node)
@@ -70,7 +70,7 @@ fn a_conversation_is_a_chain_of_its_questions() {
 }
 
 #[test]
-fn every_key_changes_what_it_says() {
+fn every_key_has_its_effect() {
     let first = |config| replay(config, ROW, 0).unwrap().session.requests[0].clone();
     assert_eq!(
         replay(r#"{"max_turns": 1}"#, ROW, 0)
@@ -110,7 +110,7 @@ fn every_key_changes_what_it_says() {
 
 /// vLLM's benchmark: the first pair, 4 to 1024 tokens of prompt, 4 of answer, 2048 together.
 #[test]
-fn what_the_limits_refuse_is_filtered() {
+fn conversations_outside_the_limits_are_filtered() {
     let refused = |config| {
         let error = replay(config, ROW, 0).unwrap_err();
         assert_eq!(error.code, "filtered");
@@ -154,9 +154,9 @@ fn rows_without_a_pair_are_refused_by_number() {
     );
 }
 
-/// Verbatim text is the same in every epoch; what a cache shall not know stands before it.
+/// Verbatim text is the same in every epoch; the text that defeats a cache precedes it.
 #[test]
-fn another_pass_says_the_same_and_may_begin_otherwise() {
+fn another_pass_has_the_same_text_after_its_cache_bust() {
     assert_eq!(replay("{}", ROW, 0), replay("{}", ROW, 3));
     let busted = |epoch| {
         replay(r#"{"cache_bust_tokens": 16}"#, ROW, epoch)
@@ -175,7 +175,7 @@ fn another_pass_says_the_same_and_may_begin_otherwise() {
 }
 
 #[test]
-fn zero_is_no_length_and_no_number_of_turns() {
+fn refuses_zero_as_length_and_number_of_turns() {
     for (json, path) in [
         (r#"{"max_turns": 0}"#, "/max_turns"),
         (r#"{"output_tokens": 0}"#, "/output_tokens"),
@@ -186,7 +186,7 @@ fn zero_is_no_length_and_no_number_of_turns() {
 }
 
 #[test]
-fn the_file_may_name_its_columns_as_others_do() {
+fn accepts_common_aliases_of_columns() {
     let layout = flavor("{}").layout();
     let conversation = &layout.columns[1];
     assert!(conversation.required);

@@ -1,4 +1,4 @@
-//! Sessions as the format says that they are.
+//! Sessions as the format defines them.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ fn tokens(segment: &Segment) -> u32 {
     }
 }
 
-/// Which text stands at each token: the seed of the segment, and how far into it.
+/// The text at each token: the seed of the segment, and how far into it.
 fn texts(replay: &Replay, node: usize) -> Vec<(u32, u32, u32)> {
     let mut texts = Vec::new();
     for segment in content(replay, node) {
@@ -94,7 +94,7 @@ fn a_conversation_is_a_graph_of_whole_prompts() {
     let expected = [
         // Three full blocks that never part are one text; the 8 tokens after them have no id.
         request(0, vec![block(1, 0, 192), own(0, 3, 8)], 20, &first),
-        // The subagent has ids of its own. It began 0.5 s after the answer.
+        // The subagent has separate ids. It began 0.5 s after the answer.
         request(1, vec![block(1, 1, 128), own(1, 2, 2)], 9, &agent)
             .after(0)
             .wait(Duration::from_millis(500)),
@@ -194,7 +194,7 @@ fn ids_mean_something_in_their_scope_only() {
 }
 
 #[test]
-fn subagents_share_ids_only_where_they_are_told_to() {
+fn subagents_share_ids_only_if_configured() {
     let isolated = replay_of("{}", 0, 0, CONVERSATION).unwrap();
     assert_eq!(common(&texts(&isolated, 0), &texts(&isolated, 1)), 0);
     // Not even where ids are those of the file.
@@ -301,7 +301,7 @@ fn a_huge_conversation_is_few_segments() {
 /// (2, 3) is done at 0.65 and comes back to the request at 0.7; the second (4) at 1.15, to the one
 /// at 1.2.
 #[test]
-fn the_example_is_what_its_scenario_says() {
+fn the_example_has_the_sessions_of_its_scenario() {
     let example = include_str!("../../../../scenarios/traces/weka.json");
     let conversations: Vec<serde_json::Value> = serde_json::from_str(example).unwrap();
     let replays = conversations
@@ -347,7 +347,7 @@ fn items(draw: &impl Fn(usize) -> usize, depth: usize) -> String {
     items.join(",")
 }
 
-/// Whatever stands in a conversation, there is a session whose requests wait for earlier ones only
+/// Whatever a conversation contains, there is a session whose requests wait for earlier ones only
 /// and are as long as recorded, or an error that names the row. Never a panic.
 #[test]
 fn any_conversation_makes_a_session_or_an_error() {

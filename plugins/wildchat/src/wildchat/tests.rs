@@ -29,7 +29,7 @@ const ROW: &str = r#"{"conversation_hash": "c0ffee", "model": "gpt-4-0314", "tim
     {"role": "assistant", "content": "A pike, for example.", "timestamp": "2023-04-09T00:00:40"}]}"#;
 
 #[test]
-fn people_think_as_long_as_they_did() {
+fn think_times_are_the_recorded_ones() {
     let made = replay("{}", ROW).unwrap();
     assert_eq!(
         made.session.requests,
@@ -56,9 +56,9 @@ fn people_think_as_long_as_they_did() {
         made.session.labels,
         labels.map(|(name, value)| (name.to_owned(), value.to_owned()))
     );
-    let turn = |node, at, latency, said: &str, prompt, tokens| Turn {
+    let turn = |node, at, latency, answer: &str, prompt, tokens| Turn {
         answer: Some(Answer {
-            content: vec![text(said)],
+            content: vec![text(answer)],
             tool_calls: Vec::new(),
         }),
         at: Some(at * SECOND),
@@ -78,7 +78,7 @@ fn people_think_as_long_as_they_did() {
 
 /// As in WildChat-1M, where only answers have times.
 #[test]
-fn answers_alone_tell_the_pauses_too() {
+fn think_times_follow_from_answers_alone() {
     let row = ROW
         .replace(
             r#", "timestamp": "2023-04-09T00:00:00""#,
@@ -109,7 +109,7 @@ fn the_older_corpus_has_no_times_in_its_messages() {
 }
 
 #[test]
-fn every_key_changes_what_it_says() {
+fn every_key_has_its_effect() {
     let made = |config| replay(config, ROW).unwrap();
     assert_eq!(made(r#"{"max_turns": 1}"#).session.requests.len(), 1);
     assert_eq!(
@@ -143,7 +143,7 @@ fn every_key_changes_what_it_says() {
 }
 
 #[test]
-fn what_the_filters_refuse_is_filtered() {
+fn conversations_outside_the_filters_are_filtered() {
     let error = replay(r#"{"languages": ["German"]}"#, ROW).unwrap_err();
     assert_eq!(
         (error.code.as_str(), error.message.as_str()),
@@ -159,7 +159,7 @@ fn what_the_filters_refuse_is_filtered() {
 }
 
 #[test]
-fn what_is_wrong_is_named_with_its_row() {
+fn names_invalid_values_with_their_row() {
     let refused = |row: &str| replay("{}", row).unwrap_err().message;
     assert_eq!(
         refused(r#"{"conversation": []}"#),
@@ -187,7 +187,7 @@ fn what_is_wrong_is_named_with_its_row() {
 }
 
 #[test]
-fn arrivals_have_the_unit_that_is_said() {
+fn arrivals_have_the_configured_unit() {
     let arrival = |config| flavor(config).layout().arrival.unwrap().unit;
     assert_eq!(arrival("{}"), TimeUnit::DateTime);
     assert_eq!(

@@ -83,7 +83,7 @@ impl<'de> Deserializer<'de> for Reader {
                 Some(Value::String(name)) => visitor.visit_enum(Tagged { name, members }),
                 other => Err(untagged(other.as_ref(), variants)),
             },
-            other => Err(wrong(
+            other => Err(mismatch(
                 &other,
                 &format!("an object whose `{TAG}` is one of {}", list(variants)).as_str(),
             )),
@@ -96,18 +96,18 @@ impl<'de> Deserializer<'de> for Reader {
     }
 }
 
-/// An object whose tag is no text, or that has none.
+/// An object whose tag is not text, or that has none.
 #[cold]
 fn untagged(tag: Option<&Value>, variants: &[&str]) -> Failure {
     let names = list(variants);
     match tag {
-        Some(other) => wrong(other, &format!("one of {names}").as_str()).below(TAG.into()),
+        Some(other) => mismatch(other, &format!("one of {names}").as_str()).below(TAG.into()),
         None => Failure::new(format!("the key `{TAG}` is missing; it is one of {names}")),
     }
 }
 
 #[cold]
-fn wrong(value: &Value, expected: &dyn serde::de::Expected) -> Failure {
+fn mismatch(value: &Value, expected: &dyn serde::de::Expected) -> Failure {
     let unexpected = match value {
         Value::Null => Unexpected::Unit,
         Value::Bool(value) => Unexpected::Bool(*value),

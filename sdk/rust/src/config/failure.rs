@@ -5,11 +5,11 @@ use std::fmt;
 
 use serde::de::{self, Expected, Unexpected};
 
-use crate::Error;
+use crate::types::Error;
 
 /// A refusal and the way to its place, from the leaf to the root.
 ///
-/// Every value that is read may fail, in code that is made anew for each type of a plugin: the
+/// Every value that is read may fail, in code that is generated for each type of a plugin: the
 /// error is small, and its making is kept out of that code, because components travel inside the
 /// host (a tenth of `synthetic` was this).
 #[derive(Debug)]
@@ -91,7 +91,7 @@ fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
         .filter(|best| distance(best) * 3 <= best.len().max(name.len()) + 1)
 }
 
-/// What was expected, in words that someone who writes a scenario knows.
+/// The expected type, in terms of scenario files.
 fn plainly(expected: &dyn Expected) -> String {
     match expected.to_string().as_str() {
         "u8" => "a whole number from 0 to 255".into(),

@@ -1,8 +1,10 @@
 //! Verbatim text that a prefix cache has not seen.
 
-use crate::{Session, seed_of, synthetic, text};
+use crate::blocks::seed_of;
+use crate::session::{synthetic, text};
+use crate::types::Session;
 
-/// Begins every conversation of a session with `tokens` tokens of text of its own and an empty
+/// Begins every conversation of a session with `tokens` tokens of unique text and an empty
 /// line, so that a prefix cache knows nothing of it from other sessions or from earlier passes over
 /// the trace. The text depends on the epoch and the group; within the session it is the same, so
 /// that its own requests still share what they shared. With 0 nothing changes.
@@ -21,7 +23,7 @@ pub fn bust_cache(session: &mut Session, tokens: u32, epoch: u64, group: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Request, Segment};
+    use crate::types::{Request, Segment};
 
     fn session() -> Session {
         Session::new([
@@ -42,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn conversations_begin_with_text_of_their_own() {
+    fn conversations_begin_with_unique_text() {
         let marked = beginnings(8, 0, 5);
         assert!(matches!(&marked[0], Segment::Synthetic(made) if made.tokens == 8));
         assert_eq!(

@@ -1,10 +1,10 @@
 //! Requests one after the other.
 
 use crate::flavor::{HistoryMode, Replay, Turn};
-use crate::{Request, Session};
+use crate::types::{Request, Session};
 
 /// A session in which each request follows the one before it, and sends of their conversation what
-/// `history` says. The numbers of the nodes and the edges are filled in.
+/// `history` states. The numbers of the nodes and the edges are filled in.
 pub fn chain(requests: impl IntoIterator<Item = (Request, Turn)>, history: HistoryMode) -> Replay {
     let linked = (0u32..).zip(requests).map(|(node, (request, turn))| {
         let request = Request { node, ..request };

@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
-use super::{RecordedMessage, text_of};
+use super::message::{RecordedMessage, text_of};
 use crate::flavor::Answer;
-use crate::{Message, Role, text};
+use crate::session::text;
+use crate::types::{Message, Role};
 
 /// A request of a recorded conversation, and what was answered.
 #[derive(Clone, Debug)]
@@ -27,24 +28,24 @@ impl Exchange {
         texts.fold(0, |sum, text| sum.saturating_add(count(&text)))
     }
 
-    /// The text of its answer, as [`answer_text`] says it; empty without one.
+    /// The text of its answer, as of [`answer_text`]; empty without one.
     pub fn answer_text(&self) -> String {
         self.answer.as_ref().map(answer_text).unwrap_or_default()
     }
 }
 
-/// The text of an answer, as its tokens are counted: what was said, then the names and arguments of
+/// The text of an answer, as its tokens are counted: the content, then the names and arguments of
 /// function calls.
 pub fn answer_text(answer: &Answer) -> String {
-    let mut said = text_of(&answer.content);
+    let mut text = text_of(&answer.content);
     for call in &answer.tool_calls {
-        said.push_str(&call.name);
-        said.push_str(&call.arguments);
+        text.push_str(&call.name);
+        text.push_str(&call.arguments);
     }
-    said
+    text
 }
 
-/// Adds to an answer what was said after it: one answer, with an empty line between the two.
+/// Adds to an answer the one after it: one answer, with an empty line between the two.
 pub fn continue_answer(answer: &mut Option<Answer>, more: Answer) {
     let Some(answer) = answer else {
         *answer = Some(more);
@@ -62,7 +63,7 @@ pub fn continue_answer(answer: &mut Option<Answer>, more: Answer) {
 /// Everything said between two answers belongs to one request: system messages, several messages of
 /// the user, the results of tools. Answers that follow one another are one answer (with an empty
 /// line between them). An answer before any question has no request, and is left out; so are
-/// messages in which nothing is said. Only the last exchange can be without an answer.
+/// empty messages. Only the last exchange can be without an answer.
 pub fn exchanges(messages: impl IntoIterator<Item = RecordedMessage>) -> Vec<Exchange> {
     let mut made: Vec<Exchange> = Vec::new();
     let mut open: Option<Exchange> = None;
@@ -117,8 +118,8 @@ mod tests {
     use serde_json::json;
 
     /// Each message is "role: content"; each exchange, its messages and its answer.
-    fn split(said: &[&str]) -> Vec<(Vec<String>, String)> {
-        let messages = said.iter().map(|line| {
+    fn split(lines: &[&str]) -> Vec<(Vec<String>, String)> {
+        let messages = lines.iter().map(|line| {
             let (role, content) = line.split_once(": ").unwrap();
             RecordedMessage::read(&json!({"role": role, "content": content})).unwrap()
         });
@@ -130,7 +131,7 @@ mod tests {
     }
 
     fn exchange(messages: &[&str], answer: &str) -> (Vec<String>, String) {
-        (messages.iter().map(|&said| said.into()).collect(), answer.into())
+        (messages.iter().map(|&line| line.into()).collect(), answer.into())
     }
 
     #[test]
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_is_no_message_and_the_last_question_may_be_open() {
+    fn skips_empty_messages_and_keeps_an_open_last_question() {
         assert_eq!(
             split(&[
                 "user: a",
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exchange_knows_where_it_stands() {
+    fn an_exchange_has_the_index_of_its_messages() {
         let roles = ["system", "user", "assistant", "assistant", "user"];
         let messages =
             roles.map(|role| RecordedMessage::read(&json!({"role": role, "content": "x"})).unwrap());
@@ -203,7 +204,7 @@ mod tests {
     /// asked is asked once and in order, what is answered is answered once, and only the end is
     /// open.
     #[test]
-    fn nothing_is_lost_and_nothing_is_said_twice() {
+    fn every_message_is_in_exactly_one_exchange() {
         const ROLES: [&str; 4] = ["system", "user", "assistant", "tool"];
         for length in 0..=7u32 {
             for choice in 0..4usize.pow(length) {

@@ -1,6 +1,6 @@
 //! References to images, audio and video.
 
-use crate::{Media, MediaKind, Segment};
+use crate::types::{Media, MediaKind, Segment};
 
 /// A medium as a piece of a message.
 ///
@@ -11,8 +11,8 @@ use crate::{Media, MediaKind, Segment};
 /// `wav,BASE64`.
 ///
 /// # Errors
-/// In words: an empty source, something generated of another kind, generated video (nobody makes
-/// it).
+/// A message for an empty source, something generated of another kind, generated video (which is
+/// not supported).
 pub fn media(kind: MediaKind, source: &str) -> Result<Segment, String> {
     let name = match kind {
         MediaKind::Image => "image",
@@ -28,7 +28,7 @@ pub fn media(kind: MediaKind, source: &str) -> Result<Segment, String> {
         }
         let made = described.split('?').next().unwrap_or_default();
         if made != name {
-            return Err(format!("`generated:{made}` stands where an {name} is expected"));
+            return Err(format!("`generated:{made}` is given where an {name} is expected"));
         }
     }
     Ok(Segment::Media(Media {
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_makes_is_refused_by_name() {
+    fn refuses_unknown_generated_media_by_name() {
         assert!(
             source(MediaKind::Video, "generated:video?seconds=2")
                 .unwrap_err()

@@ -1,17 +1,18 @@
-//! A message as it stands in a file: OpenAI's members (`role`, `content`, `tool_calls`,
+//! A message as a file has it: OpenAI's members (`role`, `content`, `tool_calls`,
 //! `tool_call_id`) or ShareGPT's (`from`, `value`).
 
 use serde_json::{Map, Value};
 
-use super::media;
-use crate::{MediaKind, Message, Role, Segment, ToolCall, text};
+use super::media::media;
+use crate::session::text;
+use crate::types::{MediaKind, Message, Role, Segment, ToolCall};
 
 /// One message of a recorded conversation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedMessage {
     /// Who spoke.
     pub role: Role,
-    /// What was said.
+    /// The content.
     pub content: Vec<Segment>,
     /// The function calls that an assistant asked for.
     pub tool_calls: Vec<ToolCall>,
@@ -19,7 +20,7 @@ pub struct RecordedMessage {
     pub tool_call_id: Option<String>,
 }
 
-/// The role that a corpus calls by this name; `None` for names that nobody uses.
+/// The role that a corpus calls by this name; `None` for unknown names.
 pub fn role(name: &str) -> Option<Role> {
     Some(match name {
         "user" | "human" => Role::User,
@@ -44,8 +45,8 @@ impl RecordedMessage {
     /// Reads a message.
     ///
     /// # Errors
-    /// What is wrong, in words: no object, an unknown role, content that is neither text nor
-    /// content blocks, a block of an unknown type.
+    /// A message for a value that is not an object, an unknown role, content that is neither text
+    /// nor content blocks, a block of an unknown type.
     pub fn read(value: &Value) -> Result<Self, String> {
         let members = value
             .as_object()
@@ -63,7 +64,7 @@ impl RecordedMessage {
         })
     }
 
-    /// Whether nothing was said: no text but spaces, no media, no calls.
+    /// True if the message is empty: no text but spaces, no media, no calls.
     pub fn is_blank(&self) -> bool {
         let silent = |segment: &Segment| matches!(segment, Segment::Text(text) if text.trim().is_empty());
         self.tool_calls.is_empty() && self.content.iter().all(silent)
@@ -94,7 +95,7 @@ fn member<'a>(members: &'a Map<String, Value>, names: &[&str]) -> Option<&'a Val
 
 fn content(value: &Value) -> Result<Vec<Segment>, String> {
     match value {
-        Value::String(said) => Ok(vec![text(said)]),
+        Value::String(content) => Ok(vec![text(content)]),
         Value::Array(blocks) => blocks.iter().map(block).collect(),
         other => Err(format!(
             "the content of a message is text or an array of blocks, not {}",
@@ -105,8 +106,8 @@ fn content(value: &Value) -> Result<Vec<Segment>, String> {
 
 /// A content block of the chat completions API.
 fn block(value: &Value) -> Result<Segment, String> {
-    if let Value::String(said) = value {
-        return Ok(text(said));
+    if let Value::String(content) = value {
+        return Ok(text(content));
     }
     let name = value["type"].as_str().ok_or("a content block has no `type`")?;
     let url = |kind| {
@@ -178,7 +179,7 @@ fn kind(value: &Value) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Media;
+    use crate::types::Media;
     use serde_json::json;
 
     fn read(value: Value) -> RecordedMessage {
@@ -190,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn both_dialects_say_the_same() {
+    fn both_forms_of_messages_are_equal() {
         let openai = read(json!({"role": "user", "content": "Hi"}));
         assert_eq!(openai, read(json!({"from": "human", "value": "Hi"})));
         assert_eq!(
@@ -254,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_named() {
+    fn names_what_cannot_be_read() {
         assert_eq!(refused(json!("Hi")), "a message is an object, not text");
         assert_eq!(
             refused(json!({"content": "Hi"})),
@@ -280,9 +281,9 @@ mod tests {
             .contains("generated video"));
     }
 
-    /// Values of every kind in every place: each is read or refused, in words that name something.
+    /// Values of every kind in every place: each is read, or refused with a message that names it.
     #[test]
-    fn strange_values_are_refused_and_never_more() {
+    fn refuses_strange_values_without_panic() {
         let values = [
             json!(null),
             json!(true),

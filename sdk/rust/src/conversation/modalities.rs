@@ -3,9 +3,10 @@
 
 use serde::Deserialize;
 
-use super::media;
+use super::media::media;
 use crate::flavor::{Cell, Column};
-use crate::{MediaKind, Segment, text};
+use crate::session::text;
+use crate::types::{MediaKind, Segment};
 
 /// The content of one row or turn. Flatten it into the row's type.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -37,7 +38,7 @@ pub enum Item {
     Plain(String),
     /// A named list. The name is for other APIs than chat.
     Named {
-        /// What is in it.
+        /// Its content.
         contents: Vec<String>,
     },
 }
@@ -60,12 +61,12 @@ impl Modalities {
         columns.collect()
     }
 
-    /// Whether there is no text in it.
+    /// True if there is no text in it.
     pub fn is_textless(&self) -> bool {
         self.text.is_none() && self.texts.is_none()
     }
 
-    /// Whether there is nothing but text in it.
+    /// True if there is nothing but text in it.
     pub fn is_text_only(&self) -> bool {
         let silent = Modalities {
             text: None,
@@ -75,10 +76,10 @@ impl Modalities {
         silent == Modalities::default()
     }
 
-    /// What a message says with it: the texts, a line each; then images, audio and video.
+    /// The content of a message: the texts, a line each; then images, audio and video.
     ///
     /// # Errors
-    /// In words: nothing at all, one kind in both ways, or a [`media`] that cannot be.
+    /// A message for no content, one kind in both ways, or invalid [`media`].
     pub fn segments(&self) -> Result<Vec<Segment>, String> {
         let texts = each(("text", &self.text), ("texts", &self.texts))?;
         let mut segments = Vec::new();
@@ -96,7 +97,7 @@ impl Modalities {
         }
         if segments.is_empty() {
             return Err(
-                "nothing is said: one of text, texts, image, images, audio, audios, video, videos is needed"
+                "the message is empty: one of text, texts, image, images, audio, audios, video, videos is needed"
                     .into(),
             );
         }
@@ -126,7 +127,7 @@ fn each<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Media;
+    use crate::types::Media;
 
     fn read(json: &str) -> Modalities {
         serde_json::from_str(json).unwrap()
@@ -158,13 +159,18 @@ mod tests {
     }
 
     #[test]
-    fn nothing_and_both_ways_are_refused() {
-        assert!(read("{}").segments().unwrap_err().starts_with("nothing is said"));
+    fn refuses_no_content_and_a_kind_given_twice() {
+        assert!(
+            read("{}")
+                .segments()
+                .unwrap_err()
+                .starts_with("the message is empty")
+        );
         assert!(
             read(r#"{"texts": []}"#)
                 .segments()
                 .unwrap_err()
-                .starts_with("nothing is said")
+                .starts_with("the message is empty")
         );
         assert_eq!(
             read(r#"{"image": "a", "images": ["b"]}"#).segments().unwrap_err(),

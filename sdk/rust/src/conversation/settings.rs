@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::Request;
 use crate::flavor::HistoryMode;
+use crate::types::Request;
 
-/// How the length of an answer is asked for.
+/// The kind of limit on the length of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutputControl {
@@ -72,7 +72,8 @@ impl Default for HistoryMode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Output, config};
+    use crate::config;
+    use crate::types::Output;
 
     #[derive(Debug, PartialEq, Deserialize)]
     #[serde(deny_unknown_fields, default)]

@@ -62,7 +62,7 @@ impl GuestAgent for Asker {
             .tool_calls
             .into_iter()
             .map(|call| {
-                let result = format!("{} says: {}", call.name, call.arguments.len());
+                let result = format!("{} answers: {}", call.name, call.arguments.len());
                 message(Role::Tool, result, Some(call.id))
             })
             .collect();

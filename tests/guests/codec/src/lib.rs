@@ -1,6 +1,6 @@
 //! A well-behaved endpoint codec, whose events are words: `content hello` is visible text,
-//! `tool 2 id name {}` a piece of a call, and so on through every kind of part; `;` stands between
-//! the parts of one event, and an empty event says nothing.
+//! `tool 2 id name {}` a piece of a call, and so on through every kind of part; `;` separates
+//! the parts of one event, and an empty event has none.
 //!
 //! `{"framing": "lines"}` (also `event-stream`, `whole`): how answers are cut.
 
@@ -47,7 +47,7 @@ impl GuestCodec for Words {
             other => {
                 return Err(Error {
                     code: "no-framing".into(),
-                    message: format!("`{}` is no framing", other.unwrap_or_default()),
+                    message: format!("`{}` is not a framing", other.unwrap_or_default()),
                     hint: Some("try `lines`".into()),
                     path: Some("/framing".into()),
                     retryable: false,
@@ -78,7 +78,7 @@ impl GuestCodec for Words {
             for words in event.split(';').filter(|words| !words.is_empty()) {
                 said.parts.push(part(words).ok_or_else(|| Error {
                     code: "event".into(),
-                    message: format!("`{words}` says nothing"),
+                    message: format!("`{words}` is not a part"),
                     hint: None,
                     path: None,
                     retryable: false,

@@ -1,7 +1,7 @@
 //! A well-behaved trace flavor: each row is a request, in the order of the file, and what it was
-//! given stands in the request.
+//! given is in the request.
 //!
-//! `{"grouping": "column"}` (also `row`, `tree`, `pools`): what its layout says of the file. Its
+//! `{"grouping": "column"}` (also `row`, `tree`, `pools`): the grouping of its layout. Its
 //! layout has every kind of cell; its turns have every history mode and every fact.
 
 wit_bindgen::generate!({
@@ -55,7 +55,7 @@ impl GuestFlavor for Rows {
             other => {
                 return Err(Error {
                     code: "no-grouping".into(),
-                    message: format!("`{}` is no grouping", other.unwrap_or_default()),
+                    message: format!("`{}` is not a grouping", other.unwrap_or_default()),
                     hint: Some("try `row`".into()),
                     path: Some("/grouping".into()),
                     retryable: false,

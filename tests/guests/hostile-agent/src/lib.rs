@@ -1,4 +1,4 @@
-//! An agent that does what the model's answer tells it: `trap`, `loop`, `cyclic`, `again` (a node
+//! An agent that does what the model's answer demands: `trap`, `loop`, `cyclic`, `again` (a node
 //! that exists), `error`, `forget` (asks for other nodes when it is begun again). Any other answer
 //! is folded into a sum over all answers so far, which the next node carries as a label, so that a
 //! test sees whether a rebuilt agent has the state of the old one.
@@ -45,7 +45,7 @@ impl Guest for Plugin {
         Descriptor {
             name: "hostile-agent".into(),
             version: env!("CARGO_PKG_VERSION").into(),
-            summary: "misbehaves when the model says so".into(),
+            summary: "misbehaves when the model asks for it".into(),
             config_schema: "{}".into(),
         }
     }

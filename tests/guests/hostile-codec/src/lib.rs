@@ -1,7 +1,7 @@
-//! An endpoint codec that misbehaves as its configuration says: `{"behaviour": "trap"}`. The names
-//! are those of the arms below. Some of them misbehave only on an event that holds `bad`; `calls`
-//! says how often it was called (what an event says must not depend on that: the tests use it to
-//! see when a store is replaced); `good` behaves: each event is visible text.
+//! An endpoint codec that misbehaves as its configuration states: `{"behaviour": "trap"}`. The
+//! names are those of the arms below. Some of them misbehave only on an event that holds `bad`;
+//! `calls` returns how often it was called (the parts of an event must not depend on that: the
+//! tests use it to see when a store is replaced); `good` behaves: each event is visible text.
 
 wit_bindgen::generate!({
     inline: "

@@ -1,6 +1,6 @@
-//! A trace flavor that misbehaves as its configuration says: `{"behaviour": "trap"}`. The names are
-//! those of the arms below; `calls` counts its calls in a label (a session must not depend on that:
-//! the tests use it to see when a store is replaced), `good` behaves.
+//! A trace flavor that misbehaves as its configuration states: `{"behaviour": "trap"}`. The names
+//! are those of the arms below; `calls` counts its calls in a label (a session must not depend on
+//! that: the tests use it to see when a store is replaced), `good` behaves.
 
 wit_bindgen::generate!({
     inline: "

@@ -1,4 +1,4 @@
-//! A plugin of all kinds that measure and judge, which misbehaves as its configuration says:
+//! A plugin of all kinds that measure and judge, which misbehaves as its configuration states:
 //! `{"behaviour": "trap"}`. The names are those of the arms below. A request is `bad` when it asked
 //! for 13 output tokens; some behaviours need one. `good` behaves: a sample for each request, every
 //! request is good, one verdict.
@@ -46,7 +46,7 @@ impl Hostile {
         }
     }
 
-    /// What every kind may do on a bad request.
+    /// The misbehaviour of every kind on a bad request.
     fn meets(&self, batch: &Batch) -> Result<(), Error> {
         let bad = batch.target_output_tokens.contains(&13);
         match self.behaviour.as_str() {
@@ -277,9 +277,9 @@ fn endless() -> ! {
     loop {}
 }
 
-/// Bytes that are no UTF-8, where the contract has a text.
+/// Bytes that are not UTF-8, where the contract has a text.
 fn no_text() -> String {
-    // SAFETY: nobody looks into it here; it is only handed over.
+    // SAFETY: it is not read here; it is only handed over.
     unsafe { String::from_utf8_unchecked(vec![b'a', 0xff, 0xfe]) }
 }
 

@@ -1,4 +1,4 @@
-//! A planned generator that misbehaves as its configuration says: `{"behaviour": "trap"}`. The
+//! A planned generator that misbehaves as its configuration states: `{"behaviour": "trap"}`. The
 //! names are in [`Behaviour::of`]; `calls` counts its calls in a label (a session must not depend
 //! on that: the tests use it to see when a store is replaced), `good` behaves.
 

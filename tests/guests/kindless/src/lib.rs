@@ -1,4 +1,4 @@
-//! A sound component that is no plugin: it exports nothing that the contract names.
+//! A sound component that is not a plugin: it exports nothing that the contract names.
 
 wit_bindgen::generate!({
     inline: "

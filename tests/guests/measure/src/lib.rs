@@ -1,12 +1,12 @@
-//! A well-behaved plugin of all kinds that measure and judge. It says back what it was told, so
+//! A well-behaved plugin of all kinds that measure and judge. It repeats its arguments, so
 //! that a test can see that everything arrives:
 //!
-//! - the metric `mirror` logs each request in words and gives its output tokens as a sample; `gap`
+//! - the metric `mirror` logs each request as text and gives its output tokens as a sample; `gap`
 //!   has a sample for each gap between two chunks, weighted by the tokens of the later one (at
 //!   least 1); `seen` is given at the end, once, for the whole run;
 //! - the request check finds good what has at least `at_least` output tokens: `{"at_least": "3"}`;
-//! - the SLO check has a verdict for each metric of the run, with what every function of `results`
-//!   says of it.
+//! - the SLO check has a verdict for each metric of the run, with the value of every function
+//!   of `results`.
 
 wit_bindgen::generate!({
     inline: "
@@ -37,7 +37,7 @@ fn describe() -> Descriptor {
     Descriptor {
         name: "measure".into(),
         version: env!("CARGO_PKG_VERSION").into(),
-        summary: "says back what it was told".into(),
+        summary: "repeats its arguments".into(),
         config_schema: r#"{"type": "object"}"#.into(),
     }
 }

@@ -1,7 +1,7 @@
 //! A planned generator that uses WASI, as the runtimes of most languages do: `{"behaviour": ".."}`
 //! with `clocks` (reads both clocks and sleeps for a day), `random`, `environment`, `flood` (20 MB
 //! of standard error), `panic` (prints a message as Rust does, and traps), `exit`. What it sees
-//! stands in the labels of its session.
+//! is in the labels of its session.
 
 wit_bindgen::generate!({
     world: "fixtures:wasi/wasi",
@@ -30,7 +30,7 @@ impl Guest for Plugin {
         Descriptor {
             name: "wasi".into(),
             version: env!("CARGO_PKG_VERSION").into(),
-            summary: "looks at the machine".into(),
+            summary: "inspects the machine".into(),
             config_schema: "{}".into(),
         }
     }

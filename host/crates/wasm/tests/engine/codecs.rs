@@ -7,24 +7,24 @@ use std::time::Duration;
 
 use veeksha_model::{AnswerPart, Framing, Usage};
 use veeksha_ports::{Codec, EndpointShape, PluginFailure, PluginFailureKind};
-use veeksha_wasm::{Grants, Kinds, Limits, LogLevel, Plugin, PluginEndpoint};
+use veeksha_wasm::{EngineLimits, Grants, Kinds, LogLevel, PluginComponent, PluginEndpoint};
 
 use crate::support::{Kept, engine, grants, load, tight};
 
-fn open(plugin: &Plugin, config: &str) -> Result<PluginEndpoint, PluginFailure> {
+fn open(plugin: &PluginComponent, config: &str) -> Result<PluginEndpoint, PluginFailure> {
     plugin.codec(config.into(), grants())
 }
 
 fn words() -> Arc<dyn Codec> {
-    let plugin = load(Limits::default(), "codec");
+    let plugin = load(EngineLimits::default(), "codec");
     open(&plugin, r#"{"framing": "lines"}"#).unwrap().codec
 }
 
-fn behaving(limits: Limits, behaviour: &str) -> Arc<dyn Codec> {
+fn behaving(limits: EngineLimits, behaviour: &str) -> Arc<dyn Codec> {
     opening(limits, behaviour).unwrap().codec
 }
 
-fn opening(limits: Limits, behaviour: &str) -> Result<PluginEndpoint, PluginFailure> {
+fn opening(limits: EngineLimits, behaviour: &str) -> Result<PluginEndpoint, PluginFailure> {
     open(
         &load(limits, "hostile-codec"),
         &format!(r#"{{"behaviour": "{behaviour}"}}"#),
@@ -43,7 +43,7 @@ fn content(text: &str) -> Vec<AnswerPart> {
 
 #[test]
 fn a_component_becomes_an_endpoint() {
-    let plugin = load(Limits::default(), "codec");
+    let plugin = load(EngineLimits::default(), "codec");
     let kinds = Kinds {
         endpoint_codec: true,
         ..Kinds::default()
@@ -73,11 +73,11 @@ fn a_component_becomes_an_endpoint() {
 
 #[test]
 fn a_configuration_is_refused_before_anything_is_sent() {
-    let failure = open(&load(Limits::default(), "codec"), r#"{"framing": "cards"}"#)
+    let failure = open(&load(EngineLimits::default(), "codec"), r#"{"framing": "cards"}"#)
         .err()
         .unwrap();
     assert_eq!(failure.function, "codec.open");
-    assert_eq!(failure.message, "`cards` is no framing");
+    assert_eq!(failure.message, "`cards` is not a framing");
     assert!(
         matches!(&failure.kind, PluginFailureKind::Refused { path: Some(path), .. } if path == "/framing"),
         "{failure}"
@@ -93,13 +93,13 @@ fn a_plugin_of_another_kind_is_refused_by_name() {
         );
         failure.message
     };
-    let planned = load(Limits::default(), "planned");
+    let planned = load(EngineLimits::default(), "planned");
     assert_eq!(
         refusal(open(&planned, "{}").err().unwrap()),
         "it is a session generator, which does not implement an endpoint; name a plugin that exports \
          `endpoint-codec`"
     );
-    let codec = load(Limits::default(), "codec");
+    let codec = load(EngineLimits::default(), "codec");
     assert_eq!(
         refusal(codec.workload("{}".into(), grants()).err().unwrap()),
         "it is an endpoint codec, which does not generate sessions; name it as the client's `codec`"
@@ -198,7 +198,7 @@ fn a_long_answer_keeps_its_order() {
 #[test]
 fn threads_share_a_codec_and_not_an_instance() {
     let codec = behaving(
-        Limits {
+        EngineLimits {
             call_deadline: Duration::from_millis(400),
             ..tight()
         },
@@ -334,11 +334,11 @@ fn results_that_do_not_fit_the_events_are_refused() {
     assert_eq!(why("none"), "given 64 events, it returned `ends` for 0");
     assert_eq!(
         why("backwards"),
-        "`ends` says 62 for event 1 after 63 for the one before it, and there are 64 parts"
+        "`ends` is 62 for event 1 after 63 for the one before it, and there are 64 parts"
     );
     assert_eq!(
         why("beyond"),
-        "`ends` says 4,294,967,295 for event 0 after 0 for the one before it, and there are 64 parts"
+        "`ends` is 4,294,967,295 for event 0 after 0 for the one before it, and there are 64 parts"
     );
     assert_eq!(
         why("left-over"),
@@ -367,7 +367,7 @@ fn gigantic_answers_are_refused() {
     let failure = codec.decode(&lines(257, 999)).unwrap_err();
     assert_eq!(
         failure.message,
-        "it says more of one answer than is taken (8 MiB)"
+        "the parts of one answer exceed the limit (8 MiB)"
     );
 }
 
@@ -378,7 +378,7 @@ fn a_memory_bomb_meets_its_limit_and_a_leak_is_recycled() {
         matches!(failure.kind, PluginFailureKind::Memory { allowed, .. } if allowed == 64 << 20),
         "{failure}"
     );
-    let swelling = Limits {
+    let swelling = EngineLimits {
         recycle_memory_bytes: 30 << 20,
         ..tight()
     };
@@ -394,7 +394,7 @@ fn a_memory_bomb_meets_its_limit_and_a_leak_is_recycled() {
 #[test]
 fn a_store_serves_so_many_calls() {
     let codec = behaving(
-        Limits {
+        EngineLimits {
             calls_per_store: 3,
             ..tight()
         },
@@ -409,7 +409,7 @@ fn a_store_serves_so_many_calls() {
 fn endpoints_that_cannot_be_spoken_to_are_refused() {
     let failing = |behaviour: &str| {
         let limits = match behaviour {
-            "endpoint-loop" => Limits {
+            "endpoint-loop" => EngineLimits {
                 call_deadline: Duration::from_millis(200),
                 ..tight()
             },
@@ -468,10 +468,10 @@ fn a_codec_logs_in_its_own_name() {
 #[test]
 fn the_example_reads_an_answer_of_its_server() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../plugins/dist/ollama.wasm");
-    let plugin = engine(Limits::default())
+    let plugin = engine(EngineLimits::default())
         .load("ollama", &std::fs::read(path).unwrap())
         .unwrap();
-    assert_eq!(plugin.imports(), ["log"], "only for what a panic says");
+    assert_eq!(plugin.imports(), ["log"], "only for the message of a panic");
     let endpoint = open(&plugin, r#"{"options": {"num_ctx": 8192}}"#).unwrap();
     assert_eq!(
         (endpoint.shape.path.as_str(), endpoint.shape.framing),

@@ -7,10 +7,10 @@ use veeksha_model::{
     HistoryMode, NodeId, Recorded, RecordedAnswer, Replay, Request, Seed, Segment, Session, ToolCall,
 };
 use veeksha_ports::{
-    ArrivalColumn, CellType, Column, Flavor, Grouping, Layout, MostFrequent, PluginFailure,
-    PluginFailureKind, TimeUnit, TraceFacts, TraceGroup, TraceRow,
+    ArrivalColumn, CellType, FlavorInstance, Grouping, Layout, MostFrequent, PluginFailure,
+    PluginFailureKind, TimestampUnit, TraceColumn, TraceFacts, TraceGroup, TraceRow,
 };
-use veeksha_wasm::{Kinds, Limits, Plugin};
+use veeksha_wasm::{EngineLimits, Kinds, PluginComponent};
 
 use crate::support::{grants, load, only_label, tight};
 
@@ -43,23 +43,23 @@ fn groups(indices: impl IntoIterator<Item = u64>) -> Vec<TraceGroup> {
     indices.into_iter().map(|index| group(index, 1)).collect()
 }
 
-fn open(plugin: &Plugin, config: &str) -> Result<Box<dyn Flavor>, PluginFailure> {
+fn open(plugin: &PluginComponent, config: &str) -> Result<Box<dyn FlavorInstance>, PluginFailure> {
     plugin.flavor(config.into(), grants()).unwrap().open()
 }
 
-fn good(grouping: &str) -> Box<dyn Flavor> {
-    let plugin = load(Limits::default(), "flavor");
+fn good(grouping: &str) -> Box<dyn FlavorInstance> {
+    let plugin = load(EngineLimits::default(), "flavor");
     open(&plugin, &format!(r#"{{"grouping": "{grouping}"}}"#)).unwrap()
 }
 
-fn behaving(limits: Limits, behaviour: &str) -> Box<dyn Flavor> {
+fn behaving(limits: EngineLimits, behaviour: &str) -> Box<dyn FlavorInstance> {
     let plugin = load(limits, "hostile-flavor");
     open(&plugin, &format!(r#"{{"behaviour": "{behaviour}"}}"#)).unwrap()
 }
 
 #[test]
 fn a_component_becomes_a_flavor() {
-    let plugin = load(Limits::default(), "flavor");
+    let plugin = load(EngineLimits::default(), "flavor");
     let kinds = Kinds {
         trace_flavor: true,
         ..Kinds::default()
@@ -86,15 +86,15 @@ fn a_plugin_of_another_kind_is_refused_by_name() {
         );
         failure.message
     };
-    let flavor = load(Limits::default(), "flavor");
+    let flavor = load(EngineLimits::default(), "flavor");
     assert_eq!(
         refusal(flavor.workload("{}".into(), grants()).err().unwrap()),
         "it is a trace flavor, which does not generate sessions; set session_generator.type to `trace` and name the \
          plugin as its `flavor`"
     );
     for (plugin, kind) in [
-        (load(Limits::default(), "planned"), "a session generator"),
-        (load(Limits::default(), "agent"), "an agent generator"),
+        (load(EngineLimits::default(), "planned"), "a session generator"),
+        (load(EngineLimits::default(), "agent"), "an agent generator"),
     ] {
         assert_eq!(
             refusal(plugin.flavor("{}".into(), grants()).err().unwrap()),
@@ -131,7 +131,7 @@ fn a_layout_arrives_as_the_guest_made_it() {
         let expected = Layout {
             columns: cells
                 .iter()
-                .map(|cell| Column {
+                .map(|cell| TraceColumn {
                     name: cell.name().into(),
                     aliases: [1, 2].map(|i| format!("{}-{i}", cell.name())).into(),
                     cell: *cell,
@@ -142,7 +142,7 @@ fn a_layout_arrives_as_the_guest_made_it() {
             grouping,
             arrival: Some(ArrivalColumn {
                 column: "number".into(),
-                unit: TimeUnit::Milliseconds,
+                unit: TimestampUnit::Milliseconds,
             }),
             keep: Some(MostFrequent {
                 column: "text".into(),
@@ -260,12 +260,15 @@ fn warm_up_sessions_come_one_for_each_group_here() {
 
 #[test]
 fn a_refused_configuration_is_reported_with_its_place_and_remedy() {
-    let failure = open(&load(Limits::default(), "flavor"), r#"{"grouping": "heap"}"#)
-        .err()
-        .unwrap();
+    let failure = open(
+        &load(EngineLimits::default(), "flavor"),
+        r#"{"grouping": "heap"}"#,
+    )
+    .err()
+    .unwrap();
     assert_eq!(
         failure.to_string(),
-        "plugin `flavor` failed in `flavor.open`: `heap` is no grouping [no-grouping]\n  config: /grouping\n  \
+        "plugin `flavor` failed in `flavor.open`: `heap` is not a grouping [no-grouping]\n  config: /grouping\n  \
          input: config = {\"grouping\": \"heap\"}"
     );
 }
@@ -323,7 +326,7 @@ fn after_a_trap_a_fresh_store_answers() {
 
 #[test]
 fn an_endless_loop_is_stopped() {
-    let limits = Limits {
+    let limits = EngineLimits {
         call_deadline: Duration::from_millis(200),
         ..tight()
     };
@@ -347,7 +350,7 @@ fn memory_and_answers_are_bounded() {
         matches!(failure.kind, PluginFailureKind::Memory { allowed, .. } if allowed == 64 << 20),
         "{failure}"
     );
-    let roomy = Limits {
+    let roomy = EngineLimits {
         memory_bytes: 512 << 20,
         ..tight()
     };
@@ -368,16 +371,17 @@ fn memory_and_answers_are_bounded() {
 
 #[test]
 fn a_store_is_replaced_when_it_is_worn_or_swollen() {
-    let worn = Limits {
+    let worn = EngineLimits {
         calls_per_store: 3,
         ..tight()
     };
-    let calls =
-        |flavor: &mut Box<dyn Flavor>| only_label(&flavor.sessions(&facts(), 0, &groups([0])).unwrap()[0]);
+    let calls = |flavor: &mut Box<dyn FlavorInstance>| {
+        only_label(&flavor.sessions(&facts(), 0, &groups([0])).unwrap()[0])
+    };
     let mut flavor = behaving(worn, "calls");
     let seen: Vec<u64> = (0..8).map(|_| calls(&mut flavor)).collect();
     assert_eq!(seen, [1, 2, 3, 1, 2, 3, 1, 2]);
-    let swollen = Limits {
+    let swollen = EngineLimits {
         recycle_memory_bytes: 20 << 20,
         ..tight()
     };

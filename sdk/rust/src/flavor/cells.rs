@@ -1,9 +1,9 @@
-//! What flavors read from the cells of a row: lengths in tokens, and times.
+//! Readers of the cells of a row: lengths in tokens, and times.
 
 use std::time::Duration;
 
-use crate::Error;
-use crate::flavor::Row;
+use super::row::Row;
+use crate::types::Error;
 
 /// Times of the contract stay below 2^53 nanoseconds, which are 104 days.
 const NANOS: f64 = 9_007_199_254_740_992.0;
