@@ -299,7 +299,7 @@ fn component_checks_slos_by_tier() {
 /// name yields no samples in a check, which would look like an idle run: it is reported with the
 /// nearest name, for functions and components.
 #[test]
-fn check_that_queries_an_unknown_metric_is_reported() {
+fn a_check_of_an_unknown_metric_fails_with_the_nearest_name() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = simulated(folder.path(), "s.lua", &labelled(10, "", ""), &[]);
     let file = scenario(
@@ -307,7 +307,7 @@ fn check_that_queries_an_unknown_metric_is_reported() {
         "slip.lua",
         r#"return { name = "slip", check = function(results)
   local p99, errors = results:percentile("ttcf", 99), results:figure("eror_rate")
-  -- These exist, and have nothing to say.
+  -- These exist, and have no samples.
   assert(results:percentile("num_reasoning_tokens", 50) == nil)
   assert(results:stats("ttfc", { tier = "none" }).count == 0)
   return { { name = "fast", met = p99 == nil or p99 < 1, threshold = 1 } }
@@ -316,20 +316,19 @@ end }"#,
     let component = crate::support::root().join("plugins/tiered_slo/tiered_slo.wasm");
     let again = folder.path().join("again");
     let config = r#"{"objectives": [{"metric": "tfc", "at_most": {"gold": 1}}]}"#;
-    let slips = |more: &[&str]| {
+    let failure = |more: &[&str]| {
         let _ = std::fs::remove_dir_all(&again);
         let output = evaluate(&run, &[more, &["--to", path(&again)]].concat());
-        let remarks = json(&again, "metrics/slo_results.json")["remarks"].to_string();
-        (stdout(&output), remarks)
+        assert_code(&output, 4);
+        let results = json(&again, "metrics/slo_results.json");
+        assert_eq!(results["all_slos_met"], Value::Null, "{results}");
+        assert_eq!(results["results"].as_array().map(Vec::len), Some(0), "{results}");
+        stderr(&output)
     };
-    let (table, remarks) = slips(&["--plugin", &file]);
-    let said = "the plugin `slip`: it asked for `eror_rate`, which does not exist (did you mean `error_rate`?), `ttcf`, which does not exist \
-                (did you mean `ttfc`?)";
-    assert_eq!(remarks, format!("[\"{said}\"]"));
-    assert!(
-        table.contains("! the plugin `slip`: it asked for `eror_rate`"),
-        "{table}"
-    );
+    let message = failure(&["--plugin", &file]);
+    let expected = "plugin `slip` failed in `check`: it asked for `eror_rate`, which does not exist (did you mean \
+                    `error_rate`?), `ttcf`, which does not exist (did you mean `ttfc`?)";
+    assert!(message.contains(expected), "{message}");
     let file = scenario(
         folder.path(),
         "kinds.lua",
@@ -339,16 +338,39 @@ end }"#,
   return {}
 end }"#,
     );
-    let (_, remarks) = slips(&["--plugin", &file]);
-    assert_eq!(
-        remarks,
-        r#"["the plugin `kinds`: it asked for samples of `goodput`, which is a figure of the whole run, the figure `ttfc`, which is a metric"]"#
+    let message = failure(&["--plugin", &file]);
+    let expected = "it asked for samples of `goodput`, which is a figure of the whole run, the figure `ttfc`, which is a metric";
+    assert!(message.contains(expected), "{message}");
+    let message = failure(&["--plugin", path(&component), "--plugin-config", config]);
+    let expected = "it asked for `tfc`, which does not exist (did you mean `ttfc`?)";
+    assert!(message.contains(expected), "{message}");
+}
+
+/// A check is called once without samples before a run, for functions and components.
+#[test]
+fn check_refuses_an_slo_check_of_an_unknown_metric() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let component = crate::support::root().join("plugins/tiered_slo/tiered_slo.wasm");
+    let component = format!(
+        r#"{{ type = "wasm", path = {:?}, config = {{ objectives = {{ {{ metric = "tfc", at_most = {{ gold = 1 }} }} }} }} }}"#,
+        path(&component)
     );
-    let (_, remarks) = slips(&["--plugin", path(&component), "--plugin-config", config]);
-    assert!(
-        remarks.contains("it asked for `tfc`, which does not exist (did you mean `ttfc`?)"),
-        "{remarks}"
-    );
+    let function = r#"{ type = "lua", name = "slip", check = function(results)
+      return { { name = "fast", met = results:stats("tfc").p99 < 1, threshold = 1 } }
+    end }"#;
+    for evaluator in [component.as_str(), function] {
+        let text = labelled(10, evaluator, "");
+        let file = scenario(folder.path(), "unknown.lua", &text);
+        for command in ["check", "run"] {
+            let output = veeksha([command, &file]);
+            assert_code(&output, 2);
+            let message = stderr(&output);
+            assert!(
+                message.contains("it asked for `tfc`, which does not exist (did you mean `ttfc`?)"),
+                "{message}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -227,7 +227,6 @@ impl Evaluation {
             goodput,
             good_requests_per_second,
             remarks,
-            slips: Vec::new(),
             not_asked: Vec::new(),
         };
         let course = Course {

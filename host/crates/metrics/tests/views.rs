@@ -39,6 +39,7 @@ fn lua() -> OpenMetric {
         load_deadline: Duration::from_secs(60),
         call_deadline: Duration::from_secs(60),
         memory_bytes: 32 << 20,
+        ..LuaLimits::default()
     };
     let grants = LuaGrants {
         seed: 1,

@@ -236,10 +236,6 @@ pub(crate) fn slos(evaluation: &Evaluation) -> Section {
             ..row("Goodput (share of all intended requests)", vec![goodput])
         });
     }
-    rows.extend(evaluation.slos.slips.iter().map(|slip| Row {
-        mark: Mark::Warning,
-        ..row(slip, Vec::new())
-    }));
     Section {
         title: "SLOs".into(),
         columns: Vec::new(),

@@ -10,5 +10,5 @@ mod tracked_results;
 
 pub use open::{EvaluatorPlugins, open_files, open_scenario};
 pub(crate) use request_evaluator::RequestEvaluator;
-pub(crate) use slo_checks::{run_slo_checks, verdict_events};
+pub(crate) use slo_checks::{reject_unknown_metrics, run_slo_checks, verdict_events};
 pub(crate) use thread::PluginThread;

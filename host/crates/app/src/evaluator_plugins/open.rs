@@ -9,7 +9,7 @@ use veeksha_model::MetricDefinition;
 use veeksha_ports::{MetricFactory, RequestCheckFactory, SloCheck, WorkloadInfo};
 use veeksha_prompt::Tokenizer;
 use veeksha_scenario::Evaluator;
-use veeksha_wasm::Plugin;
+use veeksha_wasm::PluginComponent;
 
 use crate::components;
 use crate::evaluator_plugins::names::Names;
@@ -81,7 +81,7 @@ impl EvaluatorPlugins {
     fn add_component(
         &mut self,
         loaded: &Loaded,
-        plugin: &Plugin,
+        plugin: &PluginComponent,
         config: &str,
         files: &BTreeMap<String, std::path::PathBuf>,
         tokenizer: &Tokenizer,

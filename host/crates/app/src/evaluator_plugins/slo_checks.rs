@@ -3,35 +3,70 @@
 use std::sync::Arc;
 
 use veeksha_events::{Event, FailedPlugin, PluginRole};
-use veeksha_metrics::Evaluation;
-use veeksha_ports::{PluginFailure, RunResults, SloCheck};
+use veeksha_metrics::{Catalogue, Evaluation};
+use veeksha_ports::{PluginFailure, PluginFailureKind, RunResults, SloCheck};
 
 use crate::evaluator_plugins::tracked_results::TrackedResults;
+use crate::failure::Failure;
 
 /// Calls every SLO check and adds the verdicts to `evaluation`. Returns the failures; a check that
-/// failed has no verdict.
+/// failed, or that asked for an unknown metric, has no verdict.
 pub(crate) fn run_slo_checks(
     evaluation: &mut Evaluation,
     checks: &[Arc<dyn SloCheck>],
 ) -> Vec<PluginFailure> {
     let mut failures = Vec::new();
     for check in checks {
-        let tracked = Arc::new(TrackedResults::new(evaluation.samples.clone()));
+        let samples = evaluation.samples.clone();
+        let catalogue = samples.catalogue().clone();
+        let tracked = Arc::new(TrackedResults::new(samples, catalogue));
         let results: Arc<dyn RunResults> = tracked.clone();
         let verdicts = check.check(results);
-        let unknown = tracked.unknown_names();
-        let unknown = unknown.map(|unknown| format!("the plugin `{}`: {unknown}", check.info().name));
-        evaluation.slos.slips.extend(unknown);
-        let verdicts = verdicts.unwrap_or_else(|failure| {
-            evaluation
-                .failed
-                .push(failed_plugin(&failure, PluginRole::SloCheck));
-            failures.push(failure);
-            Vec::new()
-        });
-        evaluation.judged_by(&check.info().name, verdicts);
+        let verdicts = match tracked.unknown_names() {
+            None => verdicts,
+            Some(unknown) => Err(unknown_metric(check.as_ref(), unknown)),
+        };
+        match verdicts {
+            Ok(verdicts) => evaluation.judged_by(&check.info().name, verdicts),
+            Err(failure) => {
+                evaluation
+                    .failed
+                    .push(failed_plugin(&failure, PluginRole::SloCheck));
+                failures.push(failure);
+            }
+        }
     }
     failures
+}
+
+/// Calls every SLO check once with results without samples, so that a misspelled metric is found
+/// before the run and not after it.
+///
+/// Only the names that a check requests matter here: without samples it may fail, or return before
+/// its other requests, which are then checked after the run.
+///
+/// # Errors
+/// If a check requests a metric that the run does not define.
+pub(crate) fn reject_unknown_metrics(
+    checks: &[Arc<dyn SloCheck>],
+    catalogue: &Catalogue,
+) -> Result<(), Failure> {
+    for check in checks {
+        let tracked = Arc::new(TrackedResults::without_samples(catalogue.clone()));
+        let results: Arc<dyn RunResults> = tracked.clone();
+        let _no_verdicts = check.check(results);
+        if let Some(unknown) = tracked.unknown_names() {
+            let failure = unknown_metric(check.as_ref(), unknown);
+            return Err(
+                Failure::usage(failure.to_string()).hinted("`veeksha-host metrics` lists all metrics")
+            );
+        }
+    }
+    Ok(())
+}
+
+fn unknown_metric(check: &dyn SloCheck, unknown: String) -> PluginFailure {
+    PluginFailure::new(&check.info().name, "check", PluginFailureKind::Result, unknown)
 }
 
 /// Converts a failure to its form in the record.

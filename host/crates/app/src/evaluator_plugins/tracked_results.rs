@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use veeksha_metrics::{Catalogue, RunSamples};
+use veeksha_metrics::Catalogue;
 use veeksha_model::{Label, Nanos};
 use veeksha_ports::{MetricStats, RunResults, WindowStats};
 
@@ -15,27 +15,33 @@ const KEPT: usize = 1000;
 
 /// Results of a run, and the unknown names that a check requested.
 pub(super) struct TrackedResults {
-    samples: Arc<RunSamples>,
+    results: Arc<dyn RunResults>,
+    catalogue: Catalogue,
     unknown: Mutex<BTreeSet<String>>,
 }
 
 impl TrackedResults {
-    pub(super) fn new(samples: Arc<RunSamples>) -> Self {
+    pub(super) fn new(results: Arc<dyn RunResults>, catalogue: Catalogue) -> Self {
         TrackedResults {
-            samples,
+            results,
+            catalogue,
             unknown: Mutex::default(),
         }
+    }
+
+    /// Returns results without samples, for a run that has not begun.
+    pub(super) fn without_samples(catalogue: Catalogue) -> Self {
+        TrackedResults::new(Arc::new(NoSamples), catalogue)
     }
 
     /// Describes the names that are neither a metric nor a run-level metric, each with the nearest
     /// known name; `None` if there are none.
     pub(super) fn unknown_names(&self) -> Option<String> {
         let unknown = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
-        let catalogue = self.samples.catalogue();
         let listed: Vec<String> = unknown
             .iter()
             .take(LISTED)
-            .map(|name| describe(name, catalogue))
+            .map(|name| describe(name, &self.catalogue))
             .collect();
         if listed.is_empty() {
             return None;
@@ -50,7 +56,8 @@ impl TrackedResults {
 
     fn metric<'a>(&self, name: &'a str) -> &'a str {
         // A record may have samples without a definition.
-        let is_known = self.samples.catalogue().get(name).is_some() || self.samples.summary(name).is_some();
+        let is_known =
+            self.catalogue.get(name).is_some() || self.results.metrics().iter().any(|known| known == name);
         self.note(name, is_known)
     }
 
@@ -78,23 +85,48 @@ fn describe(name: &str, catalogue: &Catalogue) -> String {
 
 impl RunResults for TrackedResults {
     fn metrics(&self) -> Vec<String> {
-        self.samples.metrics()
+        self.results.metrics()
     }
 
     fn figure(&self, name: &str) -> Option<f64> {
-        let is_known = self.samples.catalogue().figure(name).is_some();
-        self.samples.figure(self.note(name, is_known))
+        let is_known = self.catalogue.figure(name).is_some();
+        self.results.figure(self.note(name, is_known))
     }
 
     fn stats(&self, metric: &str, filter: &[Label]) -> MetricStats {
-        self.samples.stats(self.metric(metric), filter)
+        self.results.stats(self.metric(metric), filter)
     }
 
     fn percentile(&self, metric: &str, percent: f64, filter: &[Label]) -> Option<f64> {
-        self.samples.percentile(self.metric(metric), percent, filter)
+        self.results.percentile(self.metric(metric), percent, filter)
     }
 
     fn windows(&self, metric: &str, filter: &[Label], length: Nanos) -> Vec<WindowStats> {
-        self.samples.windows(self.metric(metric), filter, length)
+        self.results.windows(self.metric(metric), filter, length)
+    }
+}
+
+/// The results of a run without requests.
+struct NoSamples;
+
+impl RunResults for NoSamples {
+    fn metrics(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn figure(&self, _name: &str) -> Option<f64> {
+        None
+    }
+
+    fn stats(&self, _metric: &str, _filter: &[Label]) -> MetricStats {
+        MetricStats::default()
+    }
+
+    fn percentile(&self, _metric: &str, _percent: f64, _filter: &[Label]) -> Option<f64> {
+        None
+    }
+
+    fn windows(&self, _metric: &str, _filter: &[Label], _length: Nanos) -> Vec<WindowStats> {
+        Vec::new()
     }
 }

@@ -89,9 +89,6 @@ pub struct SloResults {
     pub good_requests_per_second: Option<f64>,
     /// Remarks on goodput for the reader: conditions that do not apply to any request.
     pub remarks: Vec<String>,
-    /// Messages about names that checks of the run queried and that do not exist: the verdict of
-    /// such a check is unfounded.
-    pub slips: Vec<String>,
     /// Messages about objectives of the run that are unknown: then it is also unknown if all were
     /// met.
     pub not_asked: Vec<String>,
@@ -128,12 +125,7 @@ impl SloResults {
             (false, true) => Some(true),
             (false, false) => None,
         };
-        let remarks: Vec<&String> = self
-            .remarks
-            .iter()
-            .chain(&self.slips)
-            .chain(&self.not_asked)
-            .collect();
+        let remarks: Vec<&String> = self.remarks.iter().chain(&self.not_asked).collect();
         let results = self.results.iter().map(SloResult::json);
         let verdicts = self.verdicts.iter().map(PluginVerdict::json);
         let of_workload = of_workload.iter().map(WorkloadFailures::json);

@@ -45,14 +45,7 @@ pub fn finished(results: &RunAnalysis, certificate: &Certificate, accuracy: &Acc
         )
     }));
     run.elapsed = evaluation.curves.window.map(|(_, to)| seconds(to));
-    run.remarks.extend(
-        evaluation
-            .slos
-            .remarks
-            .iter()
-            .chain(&evaluation.slos.slips)
-            .cloned(),
-    );
+    run.remarks.extend(evaluation.slos.remarks.iter().cloned());
     run.started_unix = results
         .started
         .as_ref()
