@@ -2,15 +2,16 @@
 -- found, and decides on what the model said. Each session runs `researcher` from its first line;
 -- `session:request` waits for the answer.
 --
---   veeksha-host run scenarios/agent.lua veeksha-host run scenarios/agent.lua --client.api_base
---   http://localhost:8000/v1 --client.model my-model
+--     veeksha-host run scenarios/agent.lua
+--     veeksha-host run scenarios/agent.lua --client.model my-model \
+--       --client.api_base http://localhost:8000/v1
 
 -- Text made up here, at the top level, is the same in every session: a prefix that a server can
 -- cache.
 local instructions = synthetic(300)
 
 local function researcher(session)
-  -- Each session draws from a stream of its own, so that session 7 is the same in every run with
+  -- Each session draws from a separate stream, so that session 7 is the same in every run with
   -- this seed.
   local rng = session.rng
 
@@ -22,8 +23,8 @@ local function researcher(session)
     labels = { step = "plan" },
   }
 
-  -- A failure is an answer too: `ok` is false, and `error` says why. There is nothing to research
-  -- without a plan.
+  -- A failure is an answer too: `ok` is false, and `error` is the reason. There is nothing to
+  -- research without a plan.
   if not plan.ok then
     log.warn("session", session.index, "has no plan:", plan.error.message)
     return

@@ -47,6 +47,39 @@ fn a_good_guest_runs() {
     assert!(!rows.is_empty());
 }
 
+/// The digest covers the requested work of all sessions.
+#[test]
+fn the_number_of_plugin_threads_does_not_change_the_workload() {
+    // `wasi.wasm` iterates hash maps, whose order comes from `wasi:random`.
+    for component in ["planned.wasm", "wasi.wasm"] {
+        let digest = |threads: &str| {
+            let (output, folder) = run(
+                component,
+                "{}",
+                &[
+                    "--runtime.max_sessions",
+                    "40",
+                    "--runtime.num_plugin_threads",
+                    threads,
+                ],
+            );
+            assert_code(&output, 0);
+            let summary = json(&latest(folder.path()), "metrics/summary_stats.json");
+            let digest = summary["workload"]["digest"].as_str().map(str::to_owned);
+            digest.unwrap_or_else(|| panic!("no digest in {summary}"))
+        };
+        assert_eq!(digest("1"), digest("4"), "{component}");
+    }
+}
+
+#[test]
+fn a_refused_configuration_exits_2() {
+    let (output, _folder) = run("planned.wasm", "{ turns: 0 }", &[]);
+    assert_code(&output, 2);
+    let message = stderr(&output);
+    assert!(message.contains("a session needs at least one turn"), "{message}");
+}
+
 #[test]
 fn a_good_agent_runs() {
     let (output, folder) = run("agent.wasm", "{}", &[]);
