@@ -20,14 +20,14 @@ use veeksha_ports::{FlavorFactory, Workload};
 use veeksha_prompt::{Materializer, MediaStore, Tokenizer};
 use veeksha_scenario::{Flavor, Generator, Shipped, Trace as TraceKeys};
 use veeksha_trace::{Check, OnBadRow, Order, TraceOptions};
-use veeksha_wasm::{EngineOptions, Grants, NoLog, PluginEngine, TokenCounter};
+use veeksha_wasm::{EngineOptions, Grants, NoLog, PluginEngine, PluginTokenizer};
 
 /// How long each figure is measured.
 const SECONDS: f64 = 1.0;
 
 struct Counter(Tokenizer);
 
-impl TokenCounter for Counter {
+impl PluginTokenizer for Counter {
     fn count(&self, text: &str) -> u32 {
         self.0.count(text)
     }

@@ -801,7 +801,8 @@ function Results:windows(metric, filter, seconds) end
 ---@class veeksha.Evaluator.performance
 ---@field fluidity? veeksha.FluidityDeadlines The deadlines of the fluidity index.
 ---@field goodput? string[] Conditions of a good request, such as `ttfc <= 500ms`: goodput is the share of all intended requests that meet all of them. By default a good request is one that meets the bounds of those `slos` that apply to requests. Default: `[]`.
----@field slice_seconds? number Length of a time slice in seconds: metrics of each slice are written to `metrics/time_slices.json` and `.csv`. For a run of more than 2,000 slices the length is doubled until there are fewer. Default: `10.0`.
+---@field group_by? string[]|nil Labels by whose values results are grouped: `["tier"]` gives each metric for each tier. Null: every label with 2 to 12 values, at most four labels. Of a label with more values the most frequent ones are shown, and the others together.
+---@field slice_seconds? number|nil Length of a time slice in seconds: metrics of each slice are written to `metrics/time_slices.json` and `.csv`. For a run of more than 2,000 slices the length is doubled until there are fewer. Null: the shortest of 0.125, 0.25, 0.5, 1, 2, ... with which the run has at most 60 slices.
 ---@field slos? (string|veeksha.SloMap)[] Objectives: a run that misses one ends with exit code 3. There are none by default (Veeksha always checks P99 ttfc <= 0.5 s and P90 tbc <= 0.05 s). An objective is a text such as `p99(ttfc) < 500ms`, `p95(tpot{tier="gold"}, window = 10s) <= 30ms`, `error_rate < 1%` or `goodput > 0.95`, or a map. Default: `[]`.
 ---@field stream_metrics? boolean True to show interim metrics during the run. Default: `true`.
 ---@field stream_metrics_interval? number Seconds between interim metrics. Default: `5.0`.

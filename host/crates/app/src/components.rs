@@ -10,7 +10,7 @@ use std::time::Duration;
 use veeksha_ports::WorkloadFactory;
 use veeksha_prompt::Tokenizer;
 use veeksha_scenario::Document;
-use veeksha_wasm::{EngineOptions, Grants, Limits, LogLevel, Plugin, PluginEngine};
+use veeksha_wasm::{EngineLimits, EngineOptions, Grants, LogLevel, PluginComponent, PluginEngine};
 
 use crate::failure::Failure;
 use crate::source::{Loaded, read};
@@ -29,13 +29,13 @@ pub(crate) fn workload(
 }
 
 /// Compiles a component or takes it from the cache.
-pub(crate) fn load(loaded: &Loaded, name: &str, bytes: &[u8]) -> Result<Plugin, Failure> {
+pub(crate) fn load(loaded: &Loaded, name: &str, bytes: &[u8]) -> Result<PluginComponent, Failure> {
     let limits = &loaded.scenario.runtime.plugin_limits;
-    let limits = Limits {
+    let limits = EngineLimits {
         call_deadline: limits.call_deadline(),
         compile_deadline: limits.compile_deadline(),
         memory_bytes: limits.memory_bytes(),
-        ..Limits::default()
+        ..EngineLimits::default()
     };
     let engine = PluginEngine::new(EngineOptions {
         cache_dir: loaded.cache().map(Path::to_owned),
@@ -80,7 +80,7 @@ pub(crate) fn grants(loaded: &Loaded, files: &BTreeMap<String, PathBuf>, tokeniz
 
 /// Validates the configuration of a third-party component, at `key` of the scenario, against the
 /// schema that the component provides.
-pub(crate) fn check_config(plugin: &Plugin, config: &str, key: &str) -> Result<(), Failure> {
+pub(crate) fn check_config(plugin: &PluginComponent, config: &str, key: &str) -> Result<(), Failure> {
     match serde_json::from_str::<serde_json::Value>(config) {
         Ok(serde_json::Value::Object(_) | serde_json::Value::Null) => {}
         Ok(_) => {
@@ -110,7 +110,7 @@ pub(crate) fn check_config(plugin: &Plugin, config: &str, key: &str) -> Result<(
 
 struct Counter(Tokenizer);
 
-impl veeksha_wasm::TokenCounter for Counter {
+impl veeksha_wasm::PluginTokenizer for Counter {
     fn count(&self, text: &str) -> u32 {
         self.0.count(text)
     }

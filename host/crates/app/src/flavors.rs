@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 use veeksha_ports::{
-    ArrivalColumn, CellType, Column, FlavorFactory, Grouping, Layout, MostFrequent, TimeUnit,
+    ArrivalColumn, CellType, FlavorFactory, Grouping, Layout, MostFrequent, TimestampUnit, TraceColumn,
 };
 use veeksha_prompt::Tokenizer;
 use veeksha_scenario::{Flavor, LuaColumn, LuaLayout};
@@ -80,7 +80,7 @@ fn layout(typed: &LuaLayout, warms_up: bool) -> Layout {
                 aliases,
             } => (*cell, *required, aliases.clone()),
         };
-        Column {
+        TraceColumn {
             name: name.clone(),
             aliases,
             cell: cell(typed),
@@ -126,13 +126,13 @@ fn cell(typed: veeksha_scenario::Cell) -> CellType {
     }
 }
 
-fn unit(typed: veeksha_scenario::TimeUnit) -> TimeUnit {
+fn unit(typed: veeksha_scenario::TimeUnit) -> TimestampUnit {
     use veeksha_scenario::TimeUnit as Typed;
     match typed {
-        Typed::Seconds => TimeUnit::Seconds,
-        Typed::Milliseconds => TimeUnit::Milliseconds,
-        Typed::Microseconds => TimeUnit::Microseconds,
-        Typed::Nanoseconds => TimeUnit::Nanoseconds,
-        Typed::DateTime => TimeUnit::DateTime,
+        Typed::Seconds => TimestampUnit::Seconds,
+        Typed::Milliseconds => TimestampUnit::Milliseconds,
+        Typed::Microseconds => TimestampUnit::Microseconds,
+        Typed::Nanoseconds => TimestampUnit::Nanoseconds,
+        Typed::DateTime => TimestampUnit::DateTime,
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use veeksha_model::Session;
 use veeksha_ports::{
-    Flavor, FlavorFactory, Guarantees, Layout, PluginFailure, PluginFailureKind, TraceFacts, TraceGroup,
-    WorkloadInfo,
+    FlavorFactory, FlavorInstance, Guarantees, Layout, PluginFailure, PluginFailureKind, TraceFacts,
+    TraceGroup, WorkloadInfo,
 };
 use veeksha_prompt::Materializer;
 
@@ -31,11 +31,11 @@ impl FlavorFactory for ValidatedFactory {
         self.factory.info()
     }
 
-    fn open(&self) -> Result<Box<dyn Flavor>, PluginFailure> {
+    fn open(&self) -> Result<Box<dyn FlavorInstance>, PluginFailure> {
         Ok(self.checked(self.factory.open()?))
     }
 
-    fn open_silent(&self) -> Result<Box<dyn Flavor>, PluginFailure> {
+    fn open_silent(&self) -> Result<Box<dyn FlavorInstance>, PluginFailure> {
         Ok(self.checked(self.factory.open_silent()?))
     }
 
@@ -45,7 +45,7 @@ impl FlavorFactory for ValidatedFactory {
 }
 
 impl ValidatedFactory {
-    fn checked(&self, flavor: Box<dyn Flavor>) -> Box<dyn Flavor> {
+    fn checked(&self, flavor: Box<dyn FlavorInstance>) -> Box<dyn FlavorInstance> {
         Box::new(ValidatedFlavor {
             plugin: self.info().name.clone(),
             flavor,
@@ -56,7 +56,7 @@ impl ValidatedFactory {
 
 struct ValidatedFlavor {
     plugin: String,
-    flavor: Box<dyn Flavor>,
+    flavor: Box<dyn FlavorInstance>,
     materializer: Arc<Materializer>,
 }
 
@@ -82,7 +82,7 @@ impl ValidatedFlavor {
     }
 }
 
-impl Flavor for ValidatedFlavor {
+impl FlavorInstance for ValidatedFlavor {
     fn layout(&mut self) -> Result<Layout, PluginFailure> {
         self.flavor.layout()
     }

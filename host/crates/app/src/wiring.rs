@@ -8,9 +8,9 @@ use veeksha_model::MetricDefinition;
 use veeksha_pipeline::Plan;
 use veeksha_ports::{Guarantees, WorkloadFactory, WorkloadInfo};
 use veeksha_prompt::{Materializer, Tokenizer};
-use veeksha_scenario::{Generator, LuaKind};
+use veeksha_scenario::Generator;
 
-use crate::evaluator_plugins::{EvaluatorPlugins, open_scenario};
+use crate::evaluator_plugins::{EvaluatorPlugins, open_scenario, reject_unknown_metrics};
 use crate::failure::Failure;
 use crate::grants::lua_grants;
 use crate::mode::Mode;
@@ -75,6 +75,7 @@ pub(crate) fn wire(loaded: &mut Loaded, mode: Mode) -> Result<Wired, Failure> {
     let evaluators = open_scenario(loaded, &tokenizer)?;
     let definitions = evaluators.definitions()?;
     let mut catalogue = objectives::catalogue(&definitions)?;
+    reject_unknown_metrics(&evaluators.slo_checks, &catalogue)?;
     excluded_metrics::exclude(&mut catalogue, &loaded.scenario, &guarantees);
     let objectives = objectives::of_scenario(loaded, evaluators.request_check_names(), &catalogue)?;
     let mut plan = pipeline_plan::plan(&loaded.scenario, &guarantees);
@@ -128,17 +129,10 @@ fn workload(loaded: &Loaded, tokenizer: &Tokenizer) -> Result<Arc<dyn WorkloadFa
             Ok(plugin.workload(config, components::grants(loaded, files, tokenizer))?)
         }
         Generator::Lua { kind, length, .. } => {
-            let kind = match kind {
-                LuaKind::Sessions => veeksha_lua::LuaKind::Sessions,
-                LuaKind::Agent => veeksha_lua::LuaKind::Agent,
-            };
-            let function = match kind {
-                veeksha_lua::LuaKind::Sessions => "session_generator.sessions",
-                veeksha_lua::LuaKind::Agent => "session_generator.agent",
-            };
+            let function = format!("session_generator.{}", kind.key());
             loaded
                 .lua("session_generator")?
-                .workload(function, kind, *length, lua_grants(loaded, tokenizer))
+                .workload(&function, *kind, *length, lua_grants(loaded, tokenizer))
                 .map_err(Failure::usage)
         }
         Generator::Trace(_) => Err(Failure::internal("a trace is not a session generator")),

@@ -7,9 +7,10 @@ use std::fs;
 use std::sync::Arc;
 
 use veeksha_clock::RunClock;
-use veeksha_lua::{LuaGrants, LuaKind, LuaLimits, LuaScenario};
+use veeksha_lua::{LuaGrants, LuaLimits, LuaScenario};
 use veeksha_model::{NodeId, Response, SessionId};
 use veeksha_ports::{AgentStep, Workload};
+use veeksha_scenario::LuaKind;
 
 const SESSIONS: u32 = 20_000;
 

@@ -7,25 +7,25 @@ use mlua::{Function, MultiValue, Table, Thread};
 use veeksha_model::{FailureReason, Nanos, NodeId, Request, Response, SessionId, check_session};
 use veeksha_ports::{AgentSource, AgentStep, PluginFailure};
 
-use crate::agent_turn::Turn;
-use crate::fault::Fault;
+use crate::agent_turn::AgentTurn;
+use crate::fault::LuaFault;
 use crate::response;
 use crate::rng::Rng;
 use crate::vm::Vm;
 
 /// The wait state of a coroutine.
-struct Waiting {
+struct WaitingAgent {
     /// Awaited nodes, in request order.
     nodes: Vec<NodeId>,
     results: HashMap<NodeId, Table>,
 }
 
 /// State of a live session.
-struct Live {
+struct LiveAgent {
     thread: Thread,
-    turn: Turn,
+    turn: AgentTurn,
     known: HashSet<NodeId>,
-    waiting: Waiting,
+    waiting: WaitingAgent,
     /// Synthetic segments created so far.
     made: u64,
 }
@@ -36,7 +36,7 @@ pub(crate) struct Agents {
     function: Function,
     plugin: String,
     length: Option<u64>,
-    live: HashMap<SessionId, Live>,
+    live: HashMap<SessionId, LiveAgent>,
     proven: bool,
 }
 
@@ -54,7 +54,7 @@ impl Agents {
 
     /// Begins a session and runs its first step. The session is kept only if it waits for
     /// something.
-    fn begin(&self, session: SessionId) -> Result<(Option<Live>, AgentStep), Fault> {
+    fn begin(&self, session: SessionId) -> Result<(Option<LiveAgent>, AgentStep), LuaFault> {
         let seed = self.vm.host.seed;
         let (thread, object) = self.vm.call(|lua| {
             let object = lua.create_table_with_capacity(0, 2)?;
@@ -64,7 +64,7 @@ impl Agents {
             object.set_readonly(true);
             Ok((lua.create_thread(self.function.clone())?, object))
         })?;
-        let turn = Turn {
+        let turn = AgentTurn {
             thread: thread.clone(),
             object: object.clone(),
             next_node: 1,
@@ -72,11 +72,11 @@ impl Agents {
             pause: 0,
             issued: Vec::new(),
         };
-        let waiting = Waiting {
+        let waiting = WaitingAgent {
             nodes: Vec::new(),
             results: HashMap::new(),
         };
-        let live = Live {
+        let live = LiveAgent {
             thread,
             turn,
             known: HashSet::new(),
@@ -90,10 +90,10 @@ impl Agents {
     fn resume(
         &self,
         session: SessionId,
-        live: Live,
+        live: LiveAgent,
         arguments: impl mlua::IntoLuaMulti,
-    ) -> Result<(Option<Live>, AgentStep), Fault> {
-        let Live {
+    ) -> Result<(Option<LiveAgent>, AgentStep), LuaFault> {
+        let LiveAgent {
             thread,
             turn,
             mut known,
@@ -108,7 +108,7 @@ impl Agents {
         let made = host.made.get();
         result?;
         let Some(mut turn) = turn else {
-            return Err(Fault::shape("the session lost its turn"));
+            return Err(LuaFault::shape("the session lost its turn"));
         };
         let requests = std::mem::take(&mut turn.issued);
         let ended = thread.status() != ThreadStatus::Resumable;
@@ -126,7 +126,7 @@ impl Agents {
         }
         waiting.nodes = requests.iter().map(|request| request.node).collect();
         known.extend(waiting.nodes.iter().copied());
-        let live = Live {
+        let live = LiveAgent {
             thread,
             turn,
             known,
@@ -142,8 +142,8 @@ impl Agents {
         ))
     }
 
-    fn check(&self, ended: bool, requests: &[Request], known: &HashSet<NodeId>) -> Result<(), Fault> {
-        let wrong = |message: String| Err(Fault::at(&self.function, message));
+    fn check(&self, ended: bool, requests: &[Request], known: &HashSet<NodeId>) -> Result<(), LuaFault> {
+        let wrong = |message: String| Err(LuaFault::at(&self.function, message));
         if ended && known.is_empty() {
             return wrong("the agent ended without a request; a session has at least one".to_owned());
         }
@@ -160,21 +160,21 @@ impl Agents {
 
     /// Begins the session a second time and drops it. Detects agents that keep state across
     /// sessions.
-    fn prove(&self, session: SessionId, first: &AgentStep) -> Result<(), Fault> {
+    fn prove(&self, session: SessionId, first: &AgentStep) -> Result<(), LuaFault> {
         self.vm.host.quiet.set(true);
         let second = self.begin(session);
         self.vm.host.quiet.set(false);
         if second?.1 == *first {
             return Ok(());
         }
-        Err(Fault::at(
+        Err(LuaFault::at(
             &self.function,
             "the session began differently when it was begun again: the agent must depend on session.index, session.rng \
              and the answers alone, so it must not change locals or tables outside itself",
         ))
     }
 
-    fn failure(&self, fault: Fault, session: SessionId, what: &str) -> PluginFailure {
+    fn failure(&self, fault: LuaFault, session: SessionId, what: &str) -> PluginFailure {
         fault.into_failure(
             &self.plugin,
             "agent",
@@ -190,13 +190,13 @@ impl Agents {
         table: impl FnOnce(&mlua::Lua) -> mlua::Result<Table>,
     ) -> Result<AgentStep, PluginFailure> {
         let Some(mut live) = self.live.remove(&session) else {
-            let fault = Fault::shape("no such session is live");
+            let fault = LuaFault::shape("no such session is live");
             return Err(self.failure(fault, session, &format!("node = {node}")));
         };
         let waited = live.waiting.nodes.contains(&node) && !live.waiting.results.contains_key(&node);
         if !waited {
             self.live.insert(session, live);
-            let fault = Fault::shape("the session does not wait for this node");
+            let fault = LuaFault::shape("the session does not wait for this node");
             return Err(self.failure(fault, session, &format!("node = {node}")));
         }
         let stepped = self.vm.call(table).and_then(|table| {

@@ -6,10 +6,11 @@ use std::rc::Rc;
 use mlua::{Lua, Table, Value};
 use veeksha_model::Seed;
 
-use crate::host::Host;
-use crate::request::{each_field, whole};
-use crate::segments::{made_up, seed, string};
-use crate::shape::{At, Shape, number_of};
+use crate::content::{made_up, string};
+use crate::fields::{each_field, whole};
+use crate::host::LuaHost;
+use crate::segments::seed;
+use crate::shape::{At, ShapeError, number_of};
 
 const CALL: &str = "blocks(ids, size, tokens, options)";
 const OPTIONS: [&str; 4] = ["last", "scope", "epoch", "rest"];
@@ -30,7 +31,7 @@ enum Last {
 }
 
 /// Registers the global function.
-pub(crate) fn install(lua: &Lua, globals: &Table, host: &Rc<Host>) -> mlua::Result<()> {
+pub(crate) fn install(lua: &Lua, globals: &Table, host: &Rc<LuaHost>) -> mlua::Result<()> {
     let host = host.clone();
     let function = lua.create_function(
         move |lua, (ids, size, tokens, options): (Value, Value, Value, Value)| {
@@ -48,12 +49,12 @@ pub(crate) fn install(lua: &Lua, globals: &Table, host: &Rc<Host>) -> mlua::Resu
 /// Returns the seed and length of each segment. Block *k* is generated from the seed of its id, so
 /// equal ids are equal text, and a partial block is a prefix of the full one.
 fn blocks(
-    host: &Host,
+    host: &LuaHost,
     ids: &Value,
     size: &Value,
     tokens: &Value,
     options: &Value,
-) -> Result<Vec<(Seed, u32)>, Shape> {
+) -> Result<Vec<(Seed, u32)>, ShapeError> {
     let at = At::Root(CALL);
     let Value::Table(list) = ids else {
         return Err(At::Key(&at, "ids").expected("a list of ids", ids));
@@ -63,12 +64,12 @@ fn blocks(
         _ => Err(At::Key(&at, what).expected("a whole number of tokens from 1 to 16777216", value)),
     };
     let (size, tokens) = (positive("size", size)?, positive("tokens", tokens)?);
-    let Options {
+    let BlockOptions {
         last,
         scope,
         epoch,
         rest,
-    } = Options::read(&at, options)?;
+    } = BlockOptions::read(&at, options)?;
     let count = list.raw_len();
     let most = match last {
         Last::Partial => tokens.div_ceil(size),
@@ -98,16 +99,16 @@ fn blocks(
     Ok(made)
 }
 
-struct Options {
+struct BlockOptions {
     last: Last,
     scope: String,
     epoch: Option<u64>,
     rest: Value,
 }
 
-impl Options {
-    fn read(at: &At<'_>, value: &Value) -> Result<Self, Shape> {
-        let mut options = Options {
+impl BlockOptions {
+    fn read(at: &At<'_>, value: &Value) -> Result<Self, ShapeError> {
+        let mut options = BlockOptions {
             last: Last::Partial,
             scope: SCOPE.to_owned(),
             epoch: None,
@@ -132,7 +133,7 @@ impl Options {
 }
 
 impl Last {
-    fn read(at: &At<'_>, value: &Value) -> Result<Self, Shape> {
+    fn read(at: &At<'_>, value: &Value) -> Result<Self, ShapeError> {
         match value.as_string() {
             Some(name) if *name == "partial" => Ok(Last::Partial),
             Some(name) if *name == "full" => Ok(Last::Full),
@@ -142,7 +143,7 @@ impl Last {
 }
 
 /// Reads an integer: a number, or its digits where it is too large for a number.
-fn id(at: &At<'_>, value: &Value) -> Result<u64, Shape> {
+fn id(at: &At<'_>, value: &Value) -> Result<u64, ShapeError> {
     let found = match value {
         Value::String(text) => text.to_str().ok().and_then(|digits| digits.parse().ok()),
         other => number_of(other)

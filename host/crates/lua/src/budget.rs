@@ -5,7 +5,7 @@
 
 use std::cell::Cell;
 
-use crate::shape::{At, Shape};
+use crate::shape::{At, ShapeError};
 
 /// Bytes of text, JSON and labels that one session, or one turn of an agent, may pass.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
@@ -21,7 +21,7 @@ impl Budget {
     }
 
     /// Counts a piece of `bytes` bytes before it is copied.
-    pub(crate) fn take(&self, at: &At<'_>, bytes: usize) -> Result<(), Shape> {
+    pub(crate) fn take(&self, at: &At<'_>, bytes: usize) -> Result<(), ShapeError> {
         match self.0.get().checked_sub(bytes.saturating_add(PIECE)) {
             Some(left) => {
                 self.0.set(left);

@@ -12,8 +12,8 @@ use mlua::{IntoLua, Lua, Table, Value};
 use veeksha_definitions::{FieldValue, FinishedRequest, RequestField};
 use veeksha_model::{Nanos, RequestRecord};
 
-use crate::segments::string;
-use crate::shape::{At, Shape, unknown_field};
+use crate::content::string;
+use crate::shape::{At, ShapeError, unknown_field};
 
 /// Creates the request tables of one virtual machine.
 pub(crate) struct Completions {
@@ -123,7 +123,7 @@ fn field(lua: &Lua, record: &RequestRecord, name: &str) -> mlua::Result<Value> {
     }
 }
 
-fn unknown(name: &str) -> Shape {
+fn unknown(name: &str) -> ShapeError {
     let at = At::Root("request");
     match name {
         // Names of fields in the response that an agent receives.

@@ -3,7 +3,7 @@
 use mlua::Value;
 use veeksha_model::Nanos;
 
-use crate::shape::{At, Shape, number_of};
+use crate::shape::{At, ShapeError, number_of};
 
 /// Upper bound of times, which every guest language can represent.
 const LIMIT: f64 = 9_007_199_254_740_992.0;
@@ -11,7 +11,7 @@ const LIMIT: f64 = 9_007_199_254_740_992.0;
 const EXPECTED: &str = "seconds as a number, or a string with a unit (\"350ms\", \"1.5s\", \"2m\", \"1h\")";
 
 /// Reads a duration in nanoseconds.
-pub(crate) fn nanos(at: &At<'_>, value: &Value) -> Result<Nanos, Shape> {
+pub(crate) fn nanos(at: &At<'_>, value: &Value) -> Result<Nanos, ShapeError> {
     let nanos = match value {
         Value::String(text) => text.to_str().ok().and_then(|text| parse(text.trim())),
         other => number_of(other).map(|seconds| seconds * 1e9),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use veeksha_ports::Frame;
+use veeksha_ports::PluginFrame;
 
 /// Reason why a Lua scenario could not be loaded, or why it has no valid workload.
 #[derive(Debug, thiserror::Error)]
@@ -53,7 +53,7 @@ pub enum LuaError {
         /// The error's message.
         message: String,
         /// The stack, innermost first.
-        frames: Vec<Frame>,
+        frames: Vec<PluginFrame>,
     },
     /// The scenario exceeded its deadline: most often an endless loop.
     #[error(
@@ -69,7 +69,7 @@ pub enum LuaError {
         /// The limit in milliseconds.
         allowed_ms: u64,
         /// The stack, innermost first.
-        frames: Vec<Frame>,
+        frames: Vec<PluginFrame>,
     },
     /// The scenario exceeded its memory limit.
     #[error("{file}: it needs more memory than the {allowed} bytes it may have")]
@@ -81,7 +81,7 @@ pub enum LuaError {
     },
     /// The scenario's result is not a table.
     #[error(
-        "{file}: a scenario or a plugin returns one table (`return {{ ... }}`); this one returned {found}"
+        "{file}: the file returned {found}; end it with `return {{ ... }}`: the table of a scenario or a plugin"
     )]
     NotATable {
         /// Name of the file.
@@ -146,7 +146,7 @@ fn place_or(file: &str, line: &Option<u32>) -> String {
     }
 }
 
-fn stack(frames: &[Frame]) -> String {
+fn stack(frames: &[PluginFrame]) -> String {
     let mut text = String::new();
     for frame in frames {
         text.push_str("\n  at ");

@@ -45,7 +45,7 @@ fn wrong<'n>(path: &str, node: &'n Node, message: impl Into<String>) -> Wrong<'n
 
 /// The functions that an evaluator has, and its name.
 #[derive(Debug, Default)]
-pub(crate) struct Parts {
+pub(crate) struct EvaluatorParts {
     pub(crate) name: Option<String>,
     pub(crate) measures: bool,
     pub(crate) judges_requests: bool,
@@ -53,8 +53,8 @@ pub(crate) struct Parts {
 }
 
 /// Reads an evaluator's table.
-pub(crate) fn parts(node: &Node) -> Result<Parts, Wrong<'_>> {
-    let mut parts = Parts::default();
+pub(crate) fn parts(node: &Node) -> Result<EvaluatorParts, Wrong<'_>> {
+    let mut parts = EvaluatorParts::default();
     for (key, value) in entries(node, "", &KEYS)? {
         match (key, &value.value) {
             ("type", Value::Text(text)) if text == "lua" => {}

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use mlua::{Error, Function};
-use veeksha_ports::{Frame, PluginFailure, PluginFailureKind};
+use veeksha_ports::{PluginFailure, PluginFailureKind, PluginFrame};
 
-use crate::shape::Shape;
+use crate::shape::ShapeError;
 
 /// Maximum number of frames in a report.
 const MAX_FRAMES: usize = 12;
@@ -17,7 +17,7 @@ pub(crate) const PRELUDE: &str = "veeksha";
 
 /// Reason for the failure of a call into the virtual machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum FaultKind {
+pub(crate) enum LuaFaultKind {
     /// The source does not parse.
     Syntax,
     /// The script raised an error.
@@ -34,19 +34,19 @@ pub(crate) enum FaultKind {
 
 /// A failed call.
 #[derive(Clone, Debug)]
-pub(crate) struct Fault {
-    pub(crate) kind: FaultKind,
+pub(crate) struct LuaFault {
+    pub(crate) kind: LuaFaultKind,
     pub(crate) message: String,
     pub(crate) file: Option<String>,
     pub(crate) line: Option<u32>,
-    pub(crate) frames: Vec<Frame>,
+    pub(crate) frames: Vec<PluginFrame>,
 }
 
-impl Fault {
+impl LuaFault {
     /// Creates the fault of an invalid value.
     pub(crate) fn shape(message: impl Into<String>) -> Self {
-        Fault {
-            kind: FaultKind::Shape,
+        LuaFault {
+            kind: LuaFaultKind::Shape,
             message: message.into(),
             file: None,
             line: None,
@@ -56,8 +56,8 @@ impl Fault {
 
     /// Creates the fault of a group of rows that a flavor refused, with the reason.
     pub(crate) fn refused(reason: &str) -> Self {
-        Fault {
-            kind: FaultKind::Refused,
+        LuaFault {
+            kind: LuaFaultKind::Refused,
             message: readable(reason),
             file: None,
             line: None,
@@ -69,7 +69,7 @@ impl Fault {
     /// function.
     pub(crate) fn at(function: &Function, message: impl Into<String>) -> Self {
         let info = function.info();
-        let mut fault = Fault::shape(message);
+        let mut fault = LuaFault::shape(message);
         fault.file = info.short_src;
         fault.line = info.line_defined.and_then(|line| u32::try_from(line).ok());
         fault
@@ -83,8 +83,8 @@ impl Fault {
             "it ran longer than the {} ms that one call may take; is this a loop without an end?",
             allowed.as_millis()
         );
-        Fault {
-            kind: FaultKind::Deadline(allowed),
+        LuaFault {
+            kind: LuaFaultKind::Deadline(allowed),
             message,
             file,
             line,
@@ -94,8 +94,8 @@ impl Fault {
 
     /// Creates the fault of an exceeded memory limit.
     pub(crate) fn memory(allowed: usize) -> Self {
-        Fault {
-            kind: FaultKind::Memory(allowed),
+        LuaFault {
+            kind: LuaFaultKind::Memory(allowed),
             message: format!("it needs more memory than the {allowed} bytes it may have"),
             file: None,
             line: None,
@@ -118,21 +118,21 @@ impl Fault {
             cause = inner;
         }
         let (kind, text) = match cause {
-            Error::MemoryError(_) => return Fault::memory(memory),
-            Error::SyntaxError { message, .. } => (FaultKind::Syntax, message.clone()),
-            Error::RuntimeError(message) => (FaultKind::Raised, message.clone()),
-            Error::ExternalError(external) => match external.downcast_ref::<Shape>() {
-                Some(shape) => (FaultKind::Shape, shape.to_string()),
-                None => (FaultKind::Raised, external.to_string()),
+            Error::MemoryError(_) => return LuaFault::memory(memory),
+            Error::SyntaxError { message, .. } => (LuaFaultKind::Syntax, message.clone()),
+            Error::RuntimeError(message) => (LuaFaultKind::Raised, message.clone()),
+            Error::ExternalError(external) => match external.downcast_ref::<ShapeError>() {
+                Some(shape) => (LuaFaultKind::Shape, shape.to_string()),
+                None => (LuaFaultKind::Raised, external.to_string()),
             },
-            other => (FaultKind::Raised, other.to_string()),
+            other => (LuaFaultKind::Raised, other.to_string()),
         };
         let (text, own_traceback) = match text.split_once("\nstack traceback:") {
             Some((text, frames)) => (text.to_owned(), Some(frames)),
             None => (text.clone(), None),
         };
         if text.ends_with("not enough memory") {
-            return Fault::memory(memory);
+            return LuaFault::memory(memory);
         }
         let frames = parse_traceback(own_traceback.unwrap_or(traceback));
         let (file, line, message) = split_place(&text);
@@ -141,7 +141,7 @@ impl Fault {
         } else {
             first_place(&frames)
         };
-        Fault {
+        LuaFault {
             kind,
             message: readable(message),
             file,
@@ -153,19 +153,19 @@ impl Fault {
     /// Converts to the failure of a plugin's function.
     pub(crate) fn into_failure(self, plugin: &str, function: &str, input: Option<String>) -> PluginFailure {
         let kind = match self.kind {
-            FaultKind::Syntax => PluginFailureKind::Load,
-            FaultKind::Raised => PluginFailureKind::Trap,
-            FaultKind::Shape => PluginFailureKind::Result,
-            FaultKind::Refused => PluginFailureKind::Refused {
+            LuaFaultKind::Syntax => PluginFailureKind::Load,
+            LuaFaultKind::Raised => PluginFailureKind::Trap,
+            LuaFaultKind::Shape => PluginFailureKind::Result,
+            LuaFaultKind::Refused => PluginFailureKind::Refused {
                 code: "row".to_owned(),
                 hint: None,
                 path: None,
             },
-            FaultKind::Deadline(allowed) => PluginFailureKind::Deadline {
+            LuaFaultKind::Deadline(allowed) => PluginFailureKind::Deadline {
                 allowed_ms: u64::try_from(allowed.as_millis()).unwrap_or(u64::MAX),
             },
             // Luau does not report the size of the failed allocation: this is its lower bound.
-            FaultKind::Memory(allowed) => PluginFailureKind::Memory {
+            LuaFaultKind::Memory(allowed) => PluginFailureKind::Memory {
                 asked: (allowed as u64).saturating_add(1),
                 allowed: allowed as u64,
             },
@@ -182,7 +182,7 @@ impl Fault {
 }
 
 /// Returns the frames of Luau's traceback text that belong to the author's files.
-fn parse_traceback(text: &str) -> Vec<Frame> {
+fn parse_traceback(text: &str) -> Vec<PluginFrame> {
     let mut frames = Vec::new();
     for line in text.lines() {
         let Some((place, function)) = line.trim().split_once(": in ") else {
@@ -200,7 +200,7 @@ fn parse_traceback(text: &str) -> Vec<Frame> {
             Some(_) => "main chunk or unnamed function".to_owned(),
             None => function.to_owned(),
         };
-        frames.push(Frame {
+        frames.push(PluginFrame {
             function,
             file: Some(file.to_owned()),
             line: Some(number),
@@ -212,7 +212,7 @@ fn parse_traceback(text: &str) -> Vec<Frame> {
     frames
 }
 
-fn first_place(frames: &[Frame]) -> (Option<String>, Option<u32>) {
+fn first_place(frames: &[PluginFrame]) -> (Option<String>, Option<u32>) {
     frames
         .first()
         .map_or((None, None), |frame| (frame.file.clone(), frame.line))
@@ -300,7 +300,7 @@ mod tests {
         assert_eq!(frames.len(), 2);
         assert_eq!(
             frames[0],
-            Frame {
+            PluginFrame {
                 function: "plan".into(),
                 file: Some("agent.lua".into()),
                 line: Some(12)

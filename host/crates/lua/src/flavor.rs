@@ -3,13 +3,13 @@
 use mlua::{Function, Table, Value};
 use veeksha_model::Session;
 use veeksha_ports::{
-    Flavor, FlavorFactory, Layout, PluginFailure, TraceFacts, TraceGroup, WorkloadInfo, name_groups,
+    FlavorFactory, FlavorInstance, Layout, PluginFailure, TraceFacts, TraceGroup, WorkloadInfo, name_groups,
 };
 
-use crate::fault::Fault;
-use crate::opening::{self, Opening, lookup};
+use crate::fault::LuaFault;
+use crate::opening::{self, ScenarioOpening, lookup};
 use crate::rng::Rng;
-use crate::rows::Rows;
+use crate::rows::LuaRows;
 use crate::session;
 use crate::vm::Vm;
 
@@ -22,14 +22,14 @@ const WARMUP_SESSIONS: u64 = 1 << 53;
 /// The functions of a scenario's flavor, ready to be opened on any thread.
 pub(crate) struct LuaFlavorFactory {
     pub(crate) info: WorkloadInfo,
-    pub(crate) opening: Opening,
+    pub(crate) opening: ScenarioOpening,
     /// Path of the table with the functions.
     pub(crate) place: String,
     pub(crate) layout: Layout,
 }
 
 impl LuaFlavorFactory {
-    fn build(&self) -> Result<LuaFlavor, Fault> {
+    fn build(&self) -> Result<LuaFlavor, LuaFault> {
         let (vm, value) = self.opening.machine()?;
         let session = lookup(&value, &format!("{}.session", self.place))?;
         let warmup = if self.layout.warms_up {
@@ -37,7 +37,7 @@ impl LuaFlavorFactory {
         } else {
             None
         };
-        let rows = vm.call(|lua| Rows::new(lua, &self.layout))?;
+        let rows = vm.call(|lua| LuaRows::new(lua, &self.layout))?;
         Ok(LuaFlavor {
             vm,
             session,
@@ -56,7 +56,7 @@ impl FlavorFactory for LuaFlavorFactory {
         &self.info
     }
 
-    fn open(&self) -> Result<Box<dyn Flavor>, PluginFailure> {
+    fn open(&self) -> Result<Box<dyn FlavorInstance>, PluginFailure> {
         let opened = self.build();
         let flavor = opened.map_err(|fault| opening::failure(fault, &self.info.name, &self.place))?;
         Ok(Box::new(flavor))
@@ -68,7 +68,7 @@ struct LuaFlavor {
     vm: Vm,
     session: Function,
     warmup: Option<Function>,
-    rows: Rows,
+    rows: LuaRows,
     /// The facts that were passed last.
     trace: Option<(TraceFacts, Table)>,
     layout: Layout,
@@ -80,7 +80,7 @@ struct LuaFlavor {
 
 impl LuaFlavor {
     /// Returns the table of the facts, created again only if they changed.
-    fn trace(&mut self, facts: &TraceFacts) -> Result<Table, Fault> {
+    fn trace(&mut self, facts: &TraceFacts) -> Result<Table, LuaFault> {
         if let Some((known, table)) = &self.trace
             && known == facts
         {
@@ -100,7 +100,7 @@ impl LuaFlavor {
         group: &TraceGroup,
         trace: &Table,
         epoch: Option<u64>,
-    ) -> Result<Value, Fault> {
+    ) -> Result<Value, LuaFault> {
         self.vm.host.enter(number, 0);
         let seed = self.vm.host.seed;
         let (value, reason) = self.vm.call(|lua| {
@@ -114,7 +114,7 @@ impl LuaFlavor {
             }
         })?;
         match reason {
-            Value::String(reason) if value.is_nil() => Err(Fault::refused(&reason.to_string_lossy())),
+            Value::String(reason) if value.is_nil() => Err(LuaFault::refused(&reason.to_string_lossy())),
             _ => Ok(value),
         }
     }
@@ -125,11 +125,11 @@ impl LuaFlavor {
         trace: &Table,
         epoch: u64,
         group: &TraceGroup,
-    ) -> Result<Session, Fault> {
+    ) -> Result<Session, LuaFault> {
         // Equals the host's number of the session in trace order: one number per epoch and group.
         let number = epoch.wrapping_mul(facts.groups).wrapping_add(group.index);
         let value = self.call(&self.session, number, group, trace, Some(epoch))?;
-        session::read(&value, "").map_err(|why| Fault::at(&self.session, why))
+        session::read(&value, "").map_err(|why| LuaFault::at(&self.session, why))
     }
 
     /// Creates a session a second time. Detects functions that keep state.
@@ -140,21 +140,27 @@ impl LuaFlavor {
         epoch: u64,
         group: &TraceGroup,
         first: &Session,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), LuaFault> {
         self.vm.host.quiet.set(true);
         let second = self.one(facts, trace, epoch, group);
         self.vm.host.quiet.set(false);
         if second? == *first {
             return Ok(());
         }
-        Err(Fault::at(
+        Err(LuaFault::at(
             &self.session,
             "the session came out differently when it was made again: the function must depend on its arguments alone, so \
              it must not change locals or tables outside itself",
         ))
     }
 
-    fn failure(&self, fault: Fault, function: &str, epoch: Option<u64>, group: &TraceGroup) -> PluginFailure {
+    fn failure(
+        &self,
+        fault: LuaFault,
+        function: &str,
+        epoch: Option<u64>,
+        group: &TraceGroup,
+    ) -> PluginFailure {
         let group = name_groups(std::slice::from_ref(group));
         let input = match epoch {
             Some(epoch) => format!("epoch = {epoch}, {group}"),
@@ -164,7 +170,7 @@ impl LuaFlavor {
     }
 }
 
-impl Flavor for LuaFlavor {
+impl FlavorInstance for LuaFlavor {
     fn layout(&mut self) -> Result<Layout, PluginFailure> {
         Ok(self.layout.clone())
     }
@@ -204,7 +210,7 @@ impl Flavor for LuaFlavor {
                 }
                 session::read(&value, ", or nil for none")
                     .map(Some)
-                    .map_err(|why| Fault::at(&warmup, why))
+                    .map_err(|why| LuaFault::at(&warmup, why))
             });
             sessions.extend(made.map_err(|fault| self.failure(fault, WARMUP, None, group))?);
         }

@@ -8,8 +8,10 @@ use std::rc::Rc;
 
 use mlua::{Lua, MultiValue, Table, Value, Variadic};
 
-use crate::host::Host;
-use crate::segments::{self, string};
+use crate::blocks;
+use crate::content::string;
+use crate::host::LuaHost;
+use crate::segments;
 use crate::shape::{At, number_of};
 
 /// Globals of Luau and mlua that are removed.
@@ -31,12 +33,13 @@ const REMOVED: [&str; 11] = [
 const MAX_MOVE: f64 = 50_000_000.0;
 
 /// Installs the host's globals and removes others.
-pub(crate) fn install(lua: &Lua, host: &Rc<Host>) -> mlua::Result<()> {
+pub(crate) fn install(lua: &Lua, host: &Rc<LuaHost>) -> mlua::Result<()> {
     let globals = lua.globals();
     for name in REMOVED {
         globals.raw_set(name, Value::Nil)?;
     }
     segments::install(lua, &globals, host)?;
+    blocks::install(lua, &globals, host)?;
     install_log(lua, &globals, host)?;
     install_tokens(lua, &globals, host)?;
     refuse_random(lua, &globals.raw_get("math")?)?;
@@ -44,7 +47,7 @@ pub(crate) fn install(lua: &Lua, host: &Rc<Host>) -> mlua::Result<()> {
     bound_tables(lua, &globals.raw_get("table")?)
 }
 
-fn install_log(lua: &Lua, globals: &Table, host: &Rc<Host>) -> mlua::Result<()> {
+fn install_log(lua: &Lua, globals: &Table, host: &Rc<LuaHost>) -> mlua::Result<()> {
     let log = lua.create_table()?;
     for level in ["debug", "info", "warn", "error"] {
         log.raw_set(level, writer(lua, host, level)?)?;
@@ -54,7 +57,7 @@ fn install_log(lua: &Lua, globals: &Table, host: &Rc<Host>) -> mlua::Result<()> 
 }
 
 /// Joins its arguments with tabs, like `print`.
-fn writer(lua: &Lua, host: &Rc<Host>, level: &'static str) -> mlua::Result<mlua::Function> {
+fn writer(lua: &Lua, host: &Rc<LuaHost>, level: &'static str) -> mlua::Result<mlua::Function> {
     let host = host.clone();
     lua.create_function(move |_, values: Variadic<Value>| {
         let mut line = String::new();
@@ -74,12 +77,21 @@ fn writer(lua: &Lua, host: &Rc<Host>, level: &'static str) -> mlua::Result<mlua:
     })
 }
 
-fn install_tokens(lua: &Lua, globals: &Table, host: &Rc<Host>) -> mlua::Result<()> {
+fn install_tokens(lua: &Lua, globals: &Table, host: &Rc<LuaHost>) -> mlua::Result<()> {
     let tokens = lua.create_table()?;
     let host = host.clone();
     let count = lua.create_function(move |_, text: Value| {
         let at = At::Root("tokens.count(s)");
         let text = string(&at, &text)?;
+        if text.len() > host.count_bytes {
+            return Err(at
+                .shape(format!(
+                    "the text has {} bytes, at most {} are allowed; count it in parts",
+                    text.len(),
+                    host.count_bytes
+                ))
+                .into());
+        }
         match &host.tokens {
             Some(count) => Ok(count(&text)),
             None => Err(at

@@ -5,9 +5,8 @@ use std::cell::{Cell, RefCell};
 use veeksha_model::Seed;
 use veeksha_stats::RandomStream;
 
-use crate::agent_turn::Turn;
-use crate::limits::{CountTokens, LogSink};
-use crate::segments::stream_seed;
+use crate::agent_turn::AgentTurn;
+use crate::limits::{CountTokens, LogFunction};
 
 /// The random stream of seeds for synthetic text.
 const SESSION_TEXT: &str = "lua.synthetic";
@@ -17,12 +16,14 @@ const SHARED_TEXT: &str = "lua.synthetic.shared";
 const MAX_LINE: usize = 4_096;
 
 /// State shared by the closures of one virtual machine.
-pub(crate) struct Host {
+pub(crate) struct LuaHost {
     /// The run's seed.
     pub(crate) seed: u64,
     /// The tokenizer, if granted.
     pub(crate) tokens: Option<CountTokens>,
-    log: LogSink,
+    /// Maximum bytes of the text of one call of `tokens.count`.
+    pub(crate) count_bytes: usize,
+    log: LogFunction,
     /// Set during repeated execution, whose lines were written the first time.
     pub(crate) quiet: Cell<bool>,
     /// The session that text is generated for; none while the scenario loads.
@@ -30,14 +31,15 @@ pub(crate) struct Host {
     /// Synthetic segments created so far, in this session or while loading.
     pub(crate) made: Cell<u64>,
     /// The agent whose coroutine is running.
-    pub(crate) turn: RefCell<Option<Turn>>,
+    pub(crate) turn: RefCell<Option<AgentTurn>>,
 }
 
-impl Host {
-    pub(crate) fn new(seed: u64, tokens: Option<CountTokens>, log: LogSink) -> Self {
-        Host {
+impl LuaHost {
+    pub(crate) fn new(seed: u64, tokens: Option<CountTokens>, count_bytes: usize, log: LogFunction) -> Self {
+        LuaHost {
             seed,
             tokens,
+            count_bytes,
             log,
             quiet: Cell::new(false),
             session: Cell::new(None),
@@ -69,5 +71,13 @@ impl Host {
             let end = line.char_indices().nth(MAX_LINE).map_or(line.len(), |(at, _)| at);
             (self.log)(level, &line[..end]);
         }
+    }
+}
+
+/// Returns words `2 i` and `2 i + 1` of a stream, as a seed.
+pub(crate) fn stream_seed(stream: &RandomStream, index: u64) -> Seed {
+    Seed {
+        high: stream.word(2 * index),
+        low: stream.word(2 * index + 1),
     }
 }

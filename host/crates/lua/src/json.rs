@@ -4,22 +4,22 @@ use mlua::{Lua, Value};
 use serde_json::{Map, Number, Value as Json};
 
 use crate::budget::Budget;
-use crate::segments::counted;
-use crate::shape::{At, Shape};
+use crate::content::counted;
+use crate::shape::{At, ShapeError};
 
 /// Maximum nesting depth.
 const MAX_DEPTH: usize = 32;
 
 /// Converts a table with named fields to the text of a JSON object. Names are sorted, so that equal
 /// tables give equal text. A table without elements is an empty object.
-pub(crate) fn object(at: &At<'_>, value: &Value, budget: &Budget) -> Result<String, Shape> {
+pub(crate) fn object(at: &At<'_>, value: &Value, budget: &Budget) -> Result<String, ShapeError> {
     match convert(at, value, budget, 0)? {
         json @ Json::Object(_) => Ok(json.to_string()),
         _ => Err(at.expected("a table with named fields", value)),
     }
 }
 
-fn convert(at: &At<'_>, value: &Value, budget: &Budget, depth: usize) -> Result<Json, Shape> {
+fn convert(at: &At<'_>, value: &Value, budget: &Budget, depth: usize) -> Result<Json, ShapeError> {
     if depth > MAX_DEPTH {
         return Err(at.shape(format!(
             "nested deeper than {MAX_DEPTH} tables; does it contain itself?"

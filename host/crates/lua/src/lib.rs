@@ -33,14 +33,18 @@
 #![forbid(unsafe_code)]
 
 mod agent;
+mod agent_functions;
 mod agent_turn;
 mod blocks;
 mod budget;
+mod chunk;
 mod completion;
+mod content;
 mod duration;
 mod error;
 mod evaluator;
 mod fault;
+mod fields;
 mod flavor;
 mod globals;
 mod host;
@@ -56,6 +60,7 @@ mod request;
 mod request_check;
 mod response;
 mod results;
+mod returns;
 mod rng;
 mod rows;
 mod samples;
@@ -73,5 +78,5 @@ mod workload;
 
 pub use error::LuaError;
 pub use evaluator::LuaEvaluator;
-pub use limits::{CountTokens, LogSink, LuaGrants, LuaKind, LuaLimits};
+pub use limits::{CountTokens, LogFunction, LuaGrants, LuaLimits};
 pub use scenario::LuaScenario;

@@ -13,6 +13,9 @@ pub struct LuaLimits {
     pub call_deadline: Duration,
     /// Memory of one virtual machine, in bytes.
     pub memory_bytes: usize,
+    /// Maximum bytes of the text of one call of `tokens.count`. The tokenizer's time and memory do
+    /// not count as the script's.
+    pub count_bytes: usize,
 }
 
 impl Default for LuaLimits {
@@ -22,24 +25,16 @@ impl Default for LuaLimits {
             load_deadline: Duration::from_secs(5),
             call_deadline: Duration::from_secs(10),
             memory_bytes: 256 * 1024 * 1024,
+            count_bytes: veeksha_ports::MAX_COUNT_BYTES,
         }
     }
-}
-
-/// Kind of workload of a function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LuaKind {
-    /// `function(index, rng)`: returns a whole session.
-    Sessions,
-    /// `function(session)`: runs as a coroutine, one request at a time.
-    Agent,
 }
 
 /// Counts the tokens of a text with the target's tokenizer.
 pub type CountTokens = Arc<dyn Fn(&str) -> u32 + Send + Sync>;
 
 /// Receives a level (`debug`, `info`, `warn`, `error`) and a line.
-pub type LogSink = Arc<dyn Fn(&str, &str) + Send + Sync>;
+pub type LogFunction = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
 /// Resources that the host grants to a workload's functions.
 #[derive(Clone)]
@@ -49,7 +44,7 @@ pub struct LuaGrants {
     /// Implements `tokens.count(text)`. Without it that function raises an error.
     pub tokens: Option<CountTokens>,
     /// Sink of `log.*` and `print`.
-    pub log: LogSink,
+    pub log: LogFunction,
 }
 
 impl fmt::Debug for LuaGrants {

@@ -5,8 +5,8 @@ use veeksha_model::{MetricDefinition, RequestId, RequestRecord};
 use veeksha_ports::{MetricCollector, MetricFactory, OpenMetric, PluginFailure, PluginSample, WorkloadInfo};
 
 use crate::completion::Completions;
-use crate::fault::Fault;
-use crate::opening::{self, Opening, lookup};
+use crate::fault::LuaFault;
+use crate::opening::{self, ScenarioOpening, lookup};
 use crate::samples::{self, MOST, MOST_AT_THE_END};
 use crate::shape::At;
 use crate::vm::Vm;
@@ -17,7 +17,7 @@ const MOST_OF_A_BATCH: usize = 8_000_000;
 /// The metrics of a scenario or a separate file, ready to be opened on any thread.
 pub(crate) struct LuaMetricFactory {
     pub(crate) info: WorkloadInfo,
-    pub(crate) opening: Opening,
+    pub(crate) opening: ScenarioOpening,
     /// Path of their table.
     pub(crate) place: String,
     /// Metrics in source order.
@@ -32,7 +32,7 @@ pub(crate) struct Described {
 }
 
 impl LuaMetricFactory {
-    fn build(&self) -> Result<LuaMetrics, Fault> {
+    fn build(&self) -> Result<LuaMetrics, LuaFault> {
         let (vm, value) = self.opening.machine()?;
         let requests = vm.call(Completions::new)?;
         let metrics = self
@@ -41,7 +41,7 @@ impl LuaMetricFactory {
             .map(|metric| {
                 let name = metric.definition.name.clone();
                 let place = format!("{}.{name}", self.place);
-                Ok(Metric {
+                Ok(LuaMetric {
                     observe: lookup(&value, &format!("{place}.observe"))?,
                     finish: if metric.has_finish {
                         Some(lookup(&value, &format!("{place}.finish"))?)
@@ -51,7 +51,7 @@ impl LuaMetricFactory {
                     name,
                 })
             })
-            .collect::<Result<_, Fault>>()?;
+            .collect::<Result<_, LuaFault>>()?;
         Ok(LuaMetrics {
             vm,
             requests,
@@ -81,7 +81,7 @@ impl MetricFactory for LuaMetricFactory {
     }
 }
 
-struct Metric {
+struct LuaMetric {
     name: String,
     observe: Function,
     finish: Option<Function>,
@@ -91,7 +91,7 @@ struct Metric {
 struct LuaMetrics {
     vm: Vm,
     requests: Completions,
-    metrics: Vec<Metric>,
+    metrics: Vec<LuaMetric>,
     /// The plugin's name in messages.
     plugin: String,
 }
@@ -119,11 +119,11 @@ impl LuaMetrics {
                         of: Some(place),
                     });
                 })
-                .map_err(|shape| Fault::at(&metric.observe, shape.to_string()))?;
+                .map_err(|shape| LuaFault::at(&metric.observe, shape.to_string()))?;
                 if made.len() > MOST_OF_A_BATCH {
                     let message =
                         format!("{told}: more than {MOST_OF_A_BATCH} samples of one batch of requests");
-                    return Err(Fault::at(&metric.observe, message));
+                    return Err(LuaFault::at(&metric.observe, message));
                 }
                 Ok(())
             });
@@ -169,7 +169,7 @@ impl MetricCollector for LuaMetrics {
                         });
                     },
                 )
-                .map_err(|shape| Fault::at(finish, shape.to_string()))
+                .map_err(|shape| LuaFault::at(finish, shape.to_string()))
             });
             finished.map_err(|fault| {
                 let function = format!("metrics.{}.finish", metric.name);

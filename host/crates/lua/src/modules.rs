@@ -6,21 +6,21 @@ use std::rc::Rc;
 
 use mlua::{Lua, MultiValue, Value};
 
-use crate::segments::string;
+use crate::chunk::{compile, freeze};
+use crate::content::string;
 use crate::shape::At;
-use crate::sources::{Source, Sources, module_key};
-use crate::vm::{compile, freeze};
+use crate::sources::{LuaSource, Sources, module_key};
 
-/// Origin of the text of a required file.
+/// ModuleOrigin of the text of a required file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum ModuleOrigin {
     /// Read from disk: the scenario is being loaded.
     Disk,
     /// Stored by the load: a workload is being opened.
     Kept,
 }
 
-enum Entry {
+enum ModuleEntry {
     Running,
     Done(Value),
 }
@@ -28,15 +28,15 @@ enum Entry {
 /// The files of a scenario in one virtual machine.
 pub(crate) struct Loader {
     sources: Sources,
-    origin: Origin,
-    entries: HashMap<String, Entry>,
+    origin: ModuleOrigin,
+    entries: HashMap<String, ModuleEntry>,
     /// The files being executed, outermost first, for the message about a cycle.
     path: Vec<String>,
     closed: bool,
 }
 
 impl Loader {
-    pub(crate) fn new(sources: Sources, origin: Origin) -> Self {
+    pub(crate) fn new(sources: Sources, origin: ModuleOrigin) -> Self {
         Loader {
             sources,
             origin,
@@ -65,7 +65,7 @@ impl Loader {
         Ok(())
     }
 
-    fn begin(&mut self, call: &str, key: &str) -> mlua::Result<Step> {
+    fn begin(&mut self, call: &str, key: &str) -> mlua::Result<LoadStep> {
         let at = At::Root(call);
         if self.closed {
             let message =
@@ -73,8 +73,8 @@ impl Loader {
             return Err(at.shape(message).into());
         }
         match self.entries.get(key) {
-            Some(Entry::Done(value)) => return Ok(Step::Known(value.clone())),
-            Some(Entry::Running) => {
+            Some(ModuleEntry::Done(value)) => return Ok(LoadStep::Known(value.clone())),
+            Some(ModuleEntry::Running) => {
                 let path = self
                     .path
                     .iter()
@@ -88,24 +88,24 @@ impl Loader {
         }
         let source = match (self.sources.module(key), self.origin) {
             (Some(source), _) => source.clone(),
-            (None, Origin::Disk) => {
+            (None, ModuleOrigin::Disk) => {
                 let source = self.sources.find(key).map_err(|message| at.shape(message))?;
                 self.sources.keep(key.to_owned(), source.clone());
                 source
             }
-            (None, Origin::Kept) => {
+            (None, ModuleOrigin::Kept) => {
                 let message = format!("`{key}` was not required when the scenario was loaded");
                 return Err(at.shape(message).into());
             }
         };
-        self.entries.insert(key.to_owned(), Entry::Running);
+        self.entries.insert(key.to_owned(), ModuleEntry::Running);
         self.path.push(key.to_owned());
-        Ok(Step::Run(source))
+        Ok(LoadStep::Run(source))
     }
 
     fn finish(&mut self, key: String, value: Value) {
         self.path.pop();
-        self.entries.insert(key, Entry::Done(value));
+        self.entries.insert(key, ModuleEntry::Done(value));
     }
 
     fn abandon(&mut self, key: &str) {
@@ -114,17 +114,17 @@ impl Loader {
     }
 }
 
-enum Step {
+enum LoadStep {
     Known(Value),
-    Run(Source),
+    Run(LuaSource),
 }
 
 fn require(loader: &Rc<RefCell<Loader>>, lua: &Lua, call: &str, file: &Value) -> mlua::Result<Value> {
     let key = module_key(call, &string(&At::Root(call), file)?)?;
     let step = loader.borrow_mut().begin(call, &key)?;
     let source = match step {
-        Step::Known(value) => return Ok(value),
-        Step::Run(source) => source,
+        LoadStep::Known(value) => return Ok(value),
+        LoadStep::Run(source) => source,
     };
     let result = compile(lua, &source).and_then(|chunk| chunk.call::<MultiValue>(()));
     match result {

@@ -6,35 +6,38 @@ use std::sync::Arc;
 use mlua::{Function, Value};
 use veeksha_ports::{PluginFailure, PluginFailureKind};
 
-use crate::fault::Fault;
-use crate::host::Host;
+use crate::fault::LuaFault;
+use crate::host::LuaHost;
 use crate::limits::{LuaGrants, LuaLimits};
-use crate::modules::Origin;
+use crate::modules::ModuleOrigin;
 use crate::sources::Sources;
 use crate::vm::Vm;
 
 /// Initial state of every virtual machine of a scenario.
-pub(crate) struct Opening {
+pub(crate) struct ScenarioOpening {
     pub(crate) sources: Arc<Sources>,
     pub(crate) limits: LuaLimits,
     pub(crate) grants: LuaGrants,
 }
 
-impl Opening {
+impl ScenarioOpening {
     /// Returns a machine, and the value that the scenario returned in it.
-    pub(crate) fn machine(&self) -> Result<(Vm, Value), Fault> {
+    pub(crate) fn machine(&self) -> Result<(Vm, Value), LuaFault> {
         let LuaGrants { seed, tokens, log } = self.grants.clone();
-        let vm = Vm::new(self.limits, Host::new(seed, tokens, log))?;
+        let vm = Vm::new(
+            self.limits,
+            LuaHost::new(seed, tokens, self.limits.count_bytes, log),
+        )?;
         // The output of the top level was shown when the scenario was loaded.
         vm.host.quiet.set(true);
-        let (value, _) = vm.execute((*self.sources).clone(), Origin::Kept)?;
+        let (value, _) = vm.execute((*self.sources).clone(), ModuleOrigin::Kept)?;
         vm.host.quiet.set(false);
         Ok((vm, value))
     }
 }
 
 /// Returns the report of a scenario that cannot be opened again.
-pub(crate) fn failure(fault: Fault, plugin: &str, path: &str) -> PluginFailure {
+pub(crate) fn failure(fault: LuaFault, plugin: &str, path: &str) -> PluginFailure {
     let mut failure = fault.into_failure(plugin, "load", Some(format!("function = {path}")));
     if failure.kind == PluginFailureKind::Trap || failure.kind == PluginFailureKind::Result {
         failure.kind = PluginFailureKind::Load;
@@ -44,9 +47,9 @@ pub(crate) fn failure(fault: Fault, plugin: &str, path: &str) -> PluginFailure {
 
 /// Returns the function at a dotted path. Elements of lists are counted from 0, as in the paths of
 /// the scenario.
-pub(crate) fn lookup(value: &Value, path: &str) -> Result<Function, Fault> {
+pub(crate) fn lookup(value: &Value, path: &str) -> Result<Function, LuaFault> {
     let missing = || {
-        Fault::shape(format!(
+        LuaFault::shape(format!(
             "`{path}` is not a function when the scenario is loaded again"
         ))
     };

@@ -8,7 +8,7 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 
-use crate::tokens::{Placed, Token, tokenize};
+use crate::tokens::{LuaToken, PlacedToken, tokenize};
 
 /// Maximum depth of references between locals.
 const MAX_DEPTH: usize = 32;
@@ -55,8 +55,20 @@ impl Places {
     }
 }
 
+/// Returns true if the only function that begins on `line` has no `return` of a value; false if
+/// that is not certain.
+pub(crate) fn lacks_return(tokens: &[PlacedToken], line: u32) -> bool {
+    let scan = Scan::new(tokens);
+    let mut starts =
+        (0..tokens.len()).filter(|at| tokens[*at].line == line && scan.name(*at) == Some("function"));
+    match (starts.next(), starts.next()) {
+        (Some(start), None) => scan.lacks_return(start).unwrap_or(false),
+        _ => false,
+    }
+}
+
 struct Scan<'a> {
-    tokens: &'a [Placed],
+    tokens: &'a [PlacedToken],
     /// Position of each `local` declaration by name; `None` for a name that is declared twice.
     locals: HashMap<&'a str, Option<usize>>,
     /// Positions of `NAME.key =`, by name.
@@ -65,7 +77,7 @@ struct Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    fn new(tokens: &'a [Placed]) -> Self {
+    fn new(tokens: &'a [PlacedToken]) -> Self {
         let mut scan = Scan {
             tokens,
             locals: HashMap::new(),
@@ -75,7 +87,7 @@ impl<'a> Scan<'a> {
         for at in 0..tokens.len() {
             let Some(name) = tokens[at].name() else { continue };
             if name == "local"
-                && let Some(declared) = tokens.get(at + 1).and_then(Placed::name)
+                && let Some(declared) = tokens.get(at + 1).and_then(PlacedToken::name)
             {
                 scan.locals
                     .entry(declared)
@@ -93,7 +105,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Returns a token and counts it; `None` above the limit.
-    fn token(&self, at: usize) -> Option<&'a Placed> {
+    fn token(&self, at: usize) -> Option<&'a PlacedToken> {
         self.work.set(self.work.get() + 1);
         if self.work.get() > MAX_WORK {
             None
@@ -107,7 +119,7 @@ impl<'a> Scan<'a> {
     }
 
     fn name(&self, at: usize) -> Option<&str> {
-        self.tokens.get(at).and_then(Placed::name)
+        self.tokens.get(at).and_then(PlacedToken::name)
     }
 
     /// Returns the table after the `return` that ends the file.
@@ -176,11 +188,11 @@ impl<'a> Scan<'a> {
             }
             value.line = Some(line);
             match key {
-                Key::Named(name) => places.add(name, value),
-                Key::Item if certain_items => places.items.push(value),
-                Key::Item => {}
+                FieldKey::Named(name) => places.add(name, value),
+                FieldKey::Item if certain_items => places.items.push(value),
+                FieldKey::Item => {}
                 // `[expression] =` may be any position of the list.
-                Key::Computed => certain_items = false,
+                FieldKey::Computed => certain_items = false,
             }
             if !certain_items {
                 places.items.clear();
@@ -192,30 +204,30 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn key(&self, at: usize) -> (Key, usize) {
+    fn key(&self, at: usize) -> (FieldKey, usize) {
         let assigned = |at: usize| self.is(at, '=') && !self.is(at + 1, '=');
         if let Some(name) = self.name(at)
             && assigned(at + 1)
         {
-            return (Key::Named(name.to_owned()), at + 2);
+            return (FieldKey::Named(name.to_owned()), at + 2);
         }
         if self.is(at, '[') {
-            if let Some(Token::Text(Some(name))) = self.tokens.get(at + 1).map(|placed| &placed.token)
+            if let Some(LuaToken::Text(Some(name))) = self.tokens.get(at + 1).map(|placed| &placed.token)
                 && self.is(at + 2, ']')
                 && assigned(at + 3)
             {
-                return (Key::Named(name.clone()), at + 4);
+                return (FieldKey::Named(name.clone()), at + 4);
             }
             let mut depth = 0usize;
             for (index, token) in self.tokens.iter().enumerate().skip(at) {
                 depth += usize::from(token.is('['));
                 depth = depth.saturating_sub(usize::from(token.is(']')));
                 if depth == 0 {
-                    return (Key::Computed, index + 2);
+                    return (FieldKey::Computed, index + 2);
                 }
             }
         }
-        (Key::Item, at)
+        (FieldKey::Item, at)
     }
 
     /// Returns the end of the expression at `at`: the comma or brace after it.
@@ -224,10 +236,10 @@ impl<'a> Scan<'a> {
         loop {
             let token = self.token(at)?;
             match &token.token {
-                Token::Symbol(',' | ';') if open.is_empty() => return Some(at),
-                Token::Symbol('}') if open.is_empty() => return Some(at),
-                Token::Symbol(bracket @ ('(' | '[' | '{')) => open.push(*bracket),
-                Token::Symbol(bracket @ (')' | ']' | '}')) => {
+                LuaToken::Symbol(',' | ';') if open.is_empty() => return Some(at),
+                LuaToken::Symbol('}') if open.is_empty() => return Some(at),
+                LuaToken::Symbol(bracket @ ('(' | '[' | '{')) => open.push(*bracket),
+                LuaToken::Symbol(bracket @ (')' | ']' | '}')) => {
                     let expected = match bracket {
                         ')' => '(',
                         ']' => '[',
@@ -237,25 +249,55 @@ impl<'a> Scan<'a> {
                         return None;
                     }
                 }
-                Token::Name(name) if name == "function" => at = self.skip_function(at)?,
+                LuaToken::Name(name) if name == "function" => at = self.skip_function(at)?,
                 _ => {}
             }
             at += 1;
         }
     }
 
+    /// Returns true if the function whose keyword is at `start` has no `return`, not counting those
+    /// of functions inside it.
+    fn lacks_return(&self, start: usize) -> Option<bool> {
+        let end = self.skip_function(start)?;
+        let mut at = start + 1;
+        while at < end {
+            match self.name(at) {
+                Some("return") => return Some(false),
+                Some("function") => at = self.skip_function(at)?,
+                _ => {}
+            }
+            at += 1;
+        }
+        Some(!self.ends_with_error(end))
+    }
+
+    /// Returns true if the last statement before the `end` at `end` is a call of `error`.
+    fn ends_with_error(&self, end: usize) -> bool {
+        let mut depth = 0usize;
+        for at in (0..end).rev() {
+            depth += usize::from(self.is(at, ')'));
+            depth = depth.saturating_sub(usize::from(self.is(at, '(')));
+            if depth == 0 {
+                return self.is(at, '(')
+                    && at.checked_sub(1).and_then(|name| self.name(name)) == Some("error");
+            }
+        }
+        false
+    }
+
     /// Returns the `end` of the function whose keyword is at `at`.
     fn skip_function(&self, at: usize) -> Option<usize> {
-        let mut blocks = vec![Block::Statement];
+        let mut blocks = vec![LuaBlock::Statement];
         let mut expression = false;
         for index in at + 1..self.tokens.len() {
             let name = self.token(index)?.name();
             match name {
-                Some("function" | "do") => blocks.push(Block::Statement),
-                Some("if") if expression => blocks.push(Block::IfExpression),
-                Some("if") => blocks.push(Block::Statement),
+                Some("function" | "do") => blocks.push(LuaBlock::Statement),
+                Some("if") if expression => blocks.push(LuaBlock::IfExpression),
+                Some("if") => blocks.push(LuaBlock::Statement),
                 Some("end") => {
-                    while blocks.pop()? == Block::IfExpression {}
+                    while blocks.pop()? == LuaBlock::IfExpression {}
                     if blocks.is_empty() {
                         return Some(index);
                     }
@@ -265,13 +307,13 @@ impl<'a> Scan<'a> {
             // True if an `if` in this position is an expression: `x = if a then b else c` has no
             // `end`.
             expression = match (&self.tokens[index].token, name) {
-                (_, Some("then" | "elseif")) => blocks.last() == Some(&Block::IfExpression),
-                (_, Some("else")) => blocks.last() == Some(&Block::IfExpression) && blocks.pop().is_some(),
+                (_, Some("then" | "elseif")) => blocks.last() == Some(&LuaBlock::IfExpression),
+                (_, Some("else")) => blocks.last() == Some(&LuaBlock::IfExpression) && blocks.pop().is_some(),
                 (_, Some(name)) => matches!(
                     name,
                     "return" | "and" | "or" | "not" | "in" | "until" | "while" | "if"
                 ),
-                (Token::Symbol(symbol), _) => !matches!(symbol, ')' | ']' | '}' | ';'),
+                (LuaToken::Symbol(symbol), _) => !matches!(symbol, ')' | ']' | '}' | ';'),
                 _ => false,
             };
         }
@@ -279,14 +321,14 @@ impl<'a> Scan<'a> {
     }
 }
 
-enum Key {
+enum FieldKey {
     Named(String),
     Item,
     Computed,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Block {
+enum LuaBlock {
     /// Closed by `end`.
     Statement,
     /// Not closed by a token: it ends with its `else` branch.

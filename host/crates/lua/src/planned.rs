@@ -4,7 +4,7 @@ use mlua::{Function, Value};
 use veeksha_model::Session;
 use veeksha_ports::{PluginFailure, SessionSource};
 
-use crate::fault::Fault;
+use crate::fault::LuaFault;
 use crate::rng::Rng;
 use crate::session;
 use crate::vm::Vm;
@@ -24,7 +24,7 @@ pub(crate) struct Planned {
 
 impl Planned {
     /// Returns session `index`; `None` after the end of the workload.
-    fn session(&self, index: u64) -> Result<Option<Session>, Fault> {
+    fn session(&self, index: u64) -> Result<Option<Session>, LuaFault> {
         self.vm.host.enter(index, 0);
         let seed = self.vm.host.seed;
         let value = self.vm.call(|lua| {
@@ -32,22 +32,27 @@ impl Planned {
             self.function.call::<Value>((index as f64, rng))
         })?;
         if value.is_nil() {
+            if index == 0 {
+                let message = "it returned nothing for the first session (index 0), so there is nothing to send; \
+                               end the function with `return { requests = { ... } }`";
+                return Err(LuaFault::at(&self.function, message));
+            }
             return Ok(None);
         }
         session::read(&value, ", or nil where the workload ends")
             .map(Some)
-            .map_err(|why| Fault::at(&self.function, why))
+            .map_err(|why| LuaFault::at(&self.function, why))
     }
 
     /// Creates `index` a second time. Detects functions that keep state.
-    fn prove(&self, index: u64, first: &Option<Session>) -> Result<(), Fault> {
+    fn prove(&self, index: u64, first: &Option<Session>) -> Result<(), LuaFault> {
         self.vm.host.quiet.set(true);
         let second = self.session(index);
         self.vm.host.quiet.set(false);
         if second? == *first {
             return Ok(());
         }
-        Err(Fault::at(
+        Err(LuaFault::at(
             &self.function,
             format!(
                 "session {index} came out differently when it was made again: the function must depend on `index` and `rng` \
@@ -56,7 +61,7 @@ impl Planned {
         ))
     }
 
-    fn failure(&self, fault: Fault, index: u64) -> PluginFailure {
+    fn failure(&self, fault: LuaFault, index: u64) -> PluginFailure {
         fault.into_failure(&self.plugin, "sessions", Some(format!("index = {index}")))
     }
 }

@@ -4,11 +4,11 @@ use mlua::Value;
 use veeksha_model::{HistoryMode, RecordedAnswer, Replay, ToolCall};
 
 use crate::budget::Budget;
+use crate::content::{content, counted};
 use crate::duration;
+use crate::fields::{each_field, whole};
 use crate::json;
-use crate::request::{each_field, whole};
-use crate::segments::{content, counted};
-use crate::shape::{At, Shape};
+use crate::shape::{At, ShapeError};
 
 /// The request fields with recorded data. The first also determines the requests of an agent.
 pub(crate) const FIELDS: [&str; 6] = [
@@ -30,7 +30,7 @@ pub(crate) fn read(
     value: &Value,
     budget: &Budget,
     replay: &mut Replay,
-) -> Result<(), Shape> {
+) -> Result<(), ShapeError> {
     let recorded = &mut replay.recorded;
     match key {
         "history_mode" => replay.history = history_mode(at, value)?,
@@ -43,7 +43,7 @@ pub(crate) fn read(
     Ok(())
 }
 
-fn history_mode(at: &At<'_>, value: &Value) -> Result<HistoryMode, Shape> {
+fn history_mode(at: &At<'_>, value: &Value) -> Result<HistoryMode, ShapeError> {
     let modes = [HistoryMode::Live, HistoryMode::Recorded, HistoryMode::Fresh];
     let found = value
         .as_string()
@@ -52,7 +52,7 @@ fn history_mode(at: &At<'_>, value: &Value) -> Result<HistoryMode, Shape> {
 }
 
 /// Reads content, or a table with content and calls.
-fn answer(at: &At<'_>, value: &Value, budget: &Budget) -> Result<RecordedAnswer, Shape> {
+fn answer(at: &At<'_>, value: &Value, budget: &Budget) -> Result<RecordedAnswer, ShapeError> {
     let table = match value {
         Value::Table(table) if table.raw_len() == 0 => table,
         said => {
@@ -71,12 +71,12 @@ fn answer(at: &At<'_>, value: &Value, budget: &Budget) -> Result<RecordedAnswer,
         Ok(())
     })?;
     if answer == RecordedAnswer::default() {
-        return Err(at.shape("the answer says nothing; give it `content` or `tool_calls`, or leave it out"));
+        return Err(at.shape("the answer is empty; give it `content` or `tool_calls`, or leave it out"));
     }
     Ok(answer)
 }
 
-fn calls(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Vec<ToolCall>, Shape> {
+fn calls(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Vec<ToolCall>, ShapeError> {
     let Value::Table(list) = value else {
         return Err(at.expected(
             "a list of calls: { { id = ..., name = ..., arguments = ... } }",
@@ -109,7 +109,7 @@ fn calls(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Vec<ToolCall>, S
 }
 
 /// Reads recorded JSON text, or a table.
-fn arguments(at: &At<'_>, value: &Value, budget: &Budget) -> Result<String, Shape> {
+fn arguments(at: &At<'_>, value: &Value, budget: &Budget) -> Result<String, ShapeError> {
     match value {
         Value::String(_) => counted(at, value, budget),
         Value::Table(_) => json::object(at, value, budget),

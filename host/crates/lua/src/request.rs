@@ -5,11 +5,12 @@ use veeksha_model::{Label, Message, Nanos, NodeId, OutputSpec, Replay, Request, 
 use veeksha_ports::MAX_LABEL_BYTES;
 
 use crate::budget::Budget;
+use crate::content::{content, counted};
 use crate::duration;
+use crate::fields::{each_field, whole};
 use crate::json;
 use crate::recorded;
-use crate::segments::{content, counted};
-use crate::shape::{At, Shape, describe, number_of, unknown_field};
+use crate::shape::{At, ShapeError};
 
 /// Maximum number of requests of one session.
 pub(crate) const MAX_REQUESTS: usize = 65_536;
@@ -25,7 +26,7 @@ const MESSAGE_FIELDS: [&str; 3] = ["role", "content", "tool_call_id"];
 
 /// Contents of a request's table.
 #[derive(Default)]
-pub(crate) struct Draft {
+pub(crate) struct RequestDraft {
     pub(crate) node: Option<NodeId>,
     pub(crate) history: Option<NodeId>,
     pub(crate) after: Vec<NodeId>,
@@ -38,13 +39,13 @@ pub(crate) struct Draft {
     pub(crate) replay: Option<Box<Replay>>,
 }
 
-impl Draft {
+impl RequestDraft {
     /// Reads a request's table.
-    pub(crate) fn read(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Self, Shape> {
+    pub(crate) fn read(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Self, ShapeError> {
         let Value::Table(table) = value else {
             return Err(at.expected("a table: a request", value));
         };
-        let mut draft = Draft::default();
+        let mut draft = RequestDraft::default();
         let (mut system, mut user) = (None, None);
         each_field(at, table, &FIELDS, |key, at, value| {
             match key {
@@ -65,7 +66,7 @@ impl Draft {
         draft.messages.splice(0..0, system);
         draft.messages.extend(user);
         if draft.messages.is_empty() {
-            return Err(at.shape("the request says nothing; give it `user`, `system` or `messages`"));
+            return Err(at.shape("the request is empty; give it `user`, `system` or `messages`"));
         }
         Ok(draft)
     }
@@ -98,50 +99,7 @@ impl Draft {
     }
 }
 
-/// Visits the fields of a table. A key that is not in `known` is an error that suggests the nearest
-/// name.
-pub(crate) fn each_field(
-    at: &At<'_>,
-    table: &Table,
-    known: &[&str],
-    mut visit: impl FnMut(&str, &At<'_>, &Value) -> Result<(), Shape>,
-) -> Result<(), Shape> {
-    let mut failure = None;
-    let walked = table.for_each(|key: Value, value: Value| {
-        let result = match &key {
-            Value::String(name) => match known.iter().find(|field| name.as_bytes() == field.as_bytes()) {
-                Some(field) => visit(field, &At::Key(at, field), &value),
-                None => Err(unknown_field(at, &name.to_string_lossy(), known)),
-            },
-            other => Err(at.shape(format!(
-                "expected named fields ({}), found an element at {}",
-                known.join(", "),
-                describe(other)
-            ))),
-        };
-        result.map_err(|shape| {
-            failure = Some(shape);
-            mlua::Error::runtime("")
-        })
-    });
-    match (failure, walked) {
-        (Some(shape), _) => Err(shape),
-        (None, Err(error)) => Err(at.shape(error.to_string())),
-        (None, Ok(())) => Ok(()),
-    }
-}
-
-/// Reads an integer from 0 to 2^32 - 1.
-pub(crate) fn whole(at: &At<'_>, value: &Value) -> Result<u32, Shape> {
-    match number_of(value) {
-        Some(number) if number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&number) => {
-            Ok(number as u32)
-        }
-        _ => Err(at.expected("a whole number from 0 to 4294967295", value)),
-    }
-}
-
-fn message(role: Role, at: &At<'_>, value: &Value, budget: &Budget) -> Result<Message, Shape> {
+fn message(role: Role, at: &At<'_>, value: &Value, budget: &Budget) -> Result<Message, ShapeError> {
     Ok(Message {
         role,
         content: content(at, value, budget)?,
@@ -149,7 +107,7 @@ fn message(role: Role, at: &At<'_>, value: &Value, budget: &Budget) -> Result<Me
     })
 }
 
-fn messages(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Vec<Message>, Shape> {
+fn messages(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Vec<Message>, ShapeError> {
     let Value::Table(list) = value else {
         return Err(at.expected("a list of messages", value));
     };
@@ -183,7 +141,7 @@ fn messages(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Vec<Message>,
     Ok(messages)
 }
 
-fn read_role(at: &At<'_>, value: &Value) -> Result<Role, Shape> {
+fn read_role(at: &At<'_>, value: &Value) -> Result<Role, ShapeError> {
     let roles = [Role::System, Role::User, Role::Assistant, Role::Tool];
     let found = value
         .as_string()
@@ -192,15 +150,14 @@ fn read_role(at: &At<'_>, value: &Value) -> Result<Role, Shape> {
 }
 
 /// Reads a node, given by its number or by its response.
-fn node(at: &At<'_>, value: &Value) -> Result<NodeId, Shape> {
+fn node(at: &At<'_>, value: &Value) -> Result<NodeId, ShapeError> {
     match value {
-        Value::Table(response) => {
-            match response.raw_get("node") {
-                Ok(number @ (Value::Integer(_) | Value::Number(_))) => Ok(NodeId(whole(at, &number)?)),
-                _ => Err(at
-                    .shape("expected a response or the number of a node, found a table that is no response")),
-            }
-        }
+        Value::Table(response) => match response.raw_get("node") {
+            Ok(number @ (Value::Integer(_) | Value::Number(_))) => Ok(NodeId(whole(at, &number)?)),
+            _ => Err(
+                at.shape("expected a response or the number of a node, found a table that is not a response")
+            ),
+        },
         Value::Integer(_) | Value::Number(_) => Ok(NodeId(whole(at, value)?)),
         other => Err(at.expected("a response or the number of a node", other)),
     }
@@ -213,7 +170,7 @@ fn is_list(value: &Value) -> Option<&Table> {
     }
 }
 
-fn history(at: &At<'_>, value: &Value) -> Result<NodeId, Shape> {
+fn history(at: &At<'_>, value: &Value) -> Result<NodeId, ShapeError> {
     match is_list(value) {
         Some(list) if list.raw_len() > 1 => Err(at.shape(format!(
             "a request continues one conversation, and this one names {} history parents; put the others into `after`",
@@ -224,7 +181,7 @@ fn history(at: &At<'_>, value: &Value) -> Result<NodeId, Shape> {
     }
 }
 
-fn nodes(at: &At<'_>, value: &Value) -> Result<Vec<NodeId>, Shape> {
+fn nodes(at: &At<'_>, value: &Value) -> Result<Vec<NodeId>, ShapeError> {
     match is_list(value) {
         Some(list) => {
             let item = |index: usize| list.raw_get::<Value>(index).unwrap_or(Value::Nil);
@@ -236,7 +193,7 @@ fn nodes(at: &At<'_>, value: &Value) -> Result<Vec<NodeId>, Shape> {
     }
 }
 
-fn output(at: &At<'_>, value: &Value) -> Result<OutputSpec, Shape> {
+fn output(at: &At<'_>, value: &Value) -> Result<OutputSpec, ShapeError> {
     let tokens = |at: &At<'_>, value: &Value| match whole(at, value) {
         Ok(tokens) if tokens > 0 => Ok(Some(tokens)),
         _ => Err(at.expected("a whole number of tokens, at least 1", value)),
@@ -263,7 +220,7 @@ fn output(at: &At<'_>, value: &Value) -> Result<OutputSpec, Shape> {
 }
 
 /// Reads labels, sorted by name.
-pub(crate) fn labels(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Vec<Label>, Shape> {
+pub(crate) fn labels(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Vec<Label>, ShapeError> {
     let Value::Table(table) = value else {
         return Err(at.expected("a table of names and values", value));
     };
@@ -290,7 +247,7 @@ pub(crate) fn labels(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Vec<
     });
     walked.map_err(|error| match &error {
         mlua::Error::ExternalError(shape) => shape
-            .downcast_ref::<Shape>()
+            .downcast_ref::<ShapeError>()
             .cloned()
             .unwrap_or_else(|| at.shape(error.to_string())),
         other => at.shape(other.to_string()),

@@ -5,9 +5,9 @@ use veeksha_model::RequestRecord;
 use veeksha_ports::{PluginFailure, RequestCheck, RequestCheckFactory, WorkloadInfo};
 
 use crate::completion::Completions;
-use crate::fault::Fault;
+use crate::fault::LuaFault;
 use crate::metrics::of_request;
-use crate::opening::{self, Opening, lookup};
+use crate::opening::{self, ScenarioOpening, lookup};
 use crate::shape::At;
 use crate::vm::Vm;
 
@@ -17,13 +17,13 @@ const GOOD: &str = "good";
 /// The `good` function of a scenario, ready to be opened on any thread.
 pub(crate) struct LuaRequestCheckFactory {
     pub(crate) info: WorkloadInfo,
-    pub(crate) opening: Opening,
+    pub(crate) opening: ScenarioOpening,
     /// Path of the function.
     pub(crate) function: String,
 }
 
 impl LuaRequestCheckFactory {
-    fn build(&self) -> Result<LuaRequestCheck, Fault> {
+    fn build(&self) -> Result<LuaRequestCheck, LuaFault> {
         let (vm, value) = self.opening.machine()?;
         let good = lookup(&value, &self.function)?;
         let requests = vm.call(Completions::new)?;
@@ -75,7 +75,7 @@ impl LuaRequestCheck {
                 Value::Nil => Ok(false),
                 other => {
                     let shape = At::Root("`good`").expected("true, false or nil", &other);
-                    Err(Fault::at(&self.good, shape.to_string()))
+                    Err(LuaFault::at(&self.good, shape.to_string()))
                 }
             })
             .map_err(|fault| fault.into_failure(&self.plugin, GOOD, Some(of_request(record.id))))
@@ -89,7 +89,7 @@ impl LuaRequestCheck {
         if second? == first {
             return Ok(());
         }
-        let fault = Fault::at(
+        let fault = LuaFault::at(
             &self.good,
             "the answer was another one when it was asked again: the function must depend on the request alone, so it must not \
              change locals or tables outside itself",

@@ -7,9 +7,9 @@ use veeksha_model::{Label, Nanos};
 use veeksha_ports::{MetricStats, RunResults};
 
 use crate::budget::Budget;
+use crate::content::string;
 use crate::request::labels;
-use crate::segments::string;
-use crate::shape::{At, Shape, number_of};
+use crate::shape::{At, ShapeError, number_of};
 
 /// Minimum length of a window, in seconds.
 const SHORTEST: f64 = 0.1;
@@ -70,7 +70,11 @@ impl UserData for Results {
     }
 }
 
-fn asked(at: &At<'_>, metric: Option<&Value>, filter: Option<&Value>) -> Result<(String, Vec<Label>), Shape> {
+fn asked(
+    at: &At<'_>,
+    metric: Option<&Value>,
+    filter: Option<&Value>,
+) -> Result<(String, Vec<Label>), ShapeError> {
     let metric = string(&At::Key(at, "metric"), metric.unwrap_or(&Value::Nil))?;
     let filter = match filter {
         None | Some(Value::Nil) => Vec::new(),

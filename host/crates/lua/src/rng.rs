@@ -3,7 +3,7 @@
 use mlua::{MultiValue, Table, UserData, UserDataMethods, Value};
 use veeksha_stats::{Draws, RandomStream};
 
-use crate::shape::{At, Shape, number_of};
+use crate::shape::{At, ShapeError, number_of};
 
 /// Name of the stream of `rng`, in addition to the run's seed and the session's index.
 const STREAM: &str = "lua";
@@ -17,7 +17,7 @@ impl Rng {
         Rng(RandomStream::new(seed, index, STREAM).draws())
     }
 
-    fn integer(&mut self, low: f64, high: f64) -> Result<f64, Shape> {
+    fn integer(&mut self, low: f64, high: f64) -> Result<f64, ShapeError> {
         let at = At::Root("rng:int(low, high)");
         let exact = |n: f64| n.fract() == 0.0 && n.abs() <= 9_007_199_254_740_992.0;
         if !exact(low) || !exact(high) {
@@ -37,7 +37,7 @@ impl Rng {
 ///
 /// # Errors
 /// If an argument is not a finite number; the message shows the call.
-fn numbers<const N: usize>(call: &str, arguments: &MultiValue) -> Result<[f64; N], Shape> {
+fn numbers<const N: usize>(call: &str, arguments: &MultiValue) -> Result<[f64; N], ShapeError> {
     let mut numbers = [0.0; N];
     for (i, slot) in numbers.iter_mut().enumerate() {
         let value = arguments.get(i).cloned().unwrap_or(Value::Nil);
@@ -49,7 +49,7 @@ fn numbers<const N: usize>(call: &str, arguments: &MultiValue) -> Result<[f64; N
     Ok(numbers)
 }
 
-fn not_negative(call: &str, value: f64) -> Result<f64, Shape> {
+fn not_negative(call: &str, value: f64) -> Result<f64, ShapeError> {
     if value >= 0.0 {
         Ok(value)
     } else {

@@ -4,24 +4,24 @@ use mlua::{Lua, Table, Value};
 use serde_json::Value as Json;
 use veeksha_ports::{Layout, TraceFacts, TraceGroup};
 
+use crate::content::string;
 use crate::json::to_lua;
-use crate::segments::string;
-use crate::shape::{At, Shape, unknown_field};
+use crate::shape::{At, ShapeError, unknown_field};
 
 /// The metatables of a flavor's arguments. An unknown name is an error that suggests the nearest
 /// one, instead of a nil that fails later.
-pub(crate) struct Rows {
+pub(crate) struct LuaRows {
     group: Table,
     row: Table,
     cells: Table,
     trace: Table,
 }
 
-impl Rows {
+impl LuaRows {
     pub(crate) fn new(lua: &Lua, layout: &Layout) -> mlua::Result<Self> {
         let known = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let columns = layout.columns.iter().map(|column| column.name.clone()).collect();
-        Ok(Rows {
+        Ok(LuaRows {
             group: strict(lua, "group", known(&["index", "key", "rows"]))?,
             row: strict(lua, "row", known(&["number", "at", "cells"]))?,
             cells: strict(lua, "row.cells", columns)?,
@@ -66,7 +66,7 @@ impl Rows {
             table.raw_set("first", first)?;
         }
         table.set_metatable(Some(self.trace.clone()))?;
-        crate::vm::freeze(&table);
+        crate::chunk::freeze(&table);
         Ok(table)
     }
 
@@ -97,7 +97,7 @@ impl From<mlua::Error> for Unread {
 fn strict(lua: &Lua, what: &'static str, known: Vec<String>) -> mlua::Result<Table> {
     let index = lua.create_function(move |_, (_, key): (Value, Value)| {
         let at = At::Root(what);
-        let refuse = |shape: Shape| Err(shape.into());
+        let refuse = |shape: ShapeError| Err(shape.into());
         let Value::String(_) = &key else {
             return refuse(at.expected("a name", &key));
         };

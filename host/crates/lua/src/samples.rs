@@ -3,8 +3,8 @@
 
 use mlua::{Table, Value};
 
-use crate::request::each_field;
-use crate::shape::{At, Shape, number_of};
+use crate::fields::each_field;
+use crate::shape::{At, ShapeError, number_of};
 
 /// Maximum number of samples per call.
 pub(crate) const MOST: usize = 100_000;
@@ -12,15 +12,15 @@ pub(crate) const MOST: usize = 100_000;
 pub(crate) const MOST_AT_THE_END: usize = 1_000_000;
 
 /// A finite value, and the number of samples that it represents.
-pub(crate) type Weighted = (f64, f64);
+pub(crate) type WeightedValue = (f64, f64);
 
 /// Reads a function's result and passes on each sample.
 pub(crate) fn read(
     at: &At<'_>,
     value: &Value,
     most: usize,
-    take: &mut dyn FnMut(Weighted),
-) -> Result<(), Shape> {
+    take: &mut dyn FnMut(WeightedValue),
+) -> Result<(), ShapeError> {
     match value {
         Value::Nil => Ok(()),
         // Objects of the host, such as the request, are not samples.
@@ -47,7 +47,12 @@ pub(crate) fn read(
     }
 }
 
-fn list(at: &At<'_>, table: &Table, length: usize, take: &mut dyn FnMut(Weighted)) -> Result<(), Shape> {
+fn list(
+    at: &At<'_>,
+    table: &Table,
+    length: usize,
+    take: &mut dyn FnMut(WeightedValue),
+) -> Result<(), ShapeError> {
     for name in ["value", "weight"] {
         if !matches!(table.raw_get(name), Ok(Value::Nil)) {
             return Err(at.shape(format!(
@@ -71,7 +76,7 @@ fn list(at: &At<'_>, table: &Table, length: usize, take: &mut dyn FnMut(Weighted
 }
 
 /// Reads `{ value =, weight = }`; `None` for an empty table.
-fn one(at: &At<'_>, table: &Table) -> Result<Option<Weighted>, Shape> {
+fn one(at: &At<'_>, table: &Table) -> Result<Option<WeightedValue>, ShapeError> {
     let mut value = None;
     let mut weight = None;
     each_field(at, table, &["value", "weight"], |key, at, given| {
@@ -94,7 +99,7 @@ fn one(at: &At<'_>, table: &Table) -> Result<Option<Weighted>, Shape> {
 ///
 /// # Errors
 /// If `value` is not one; the message describes the value.
-pub(crate) fn finite(at: &At<'_>, value: &Value) -> Result<f64, Shape> {
+pub(crate) fn finite(at: &At<'_>, value: &Value) -> Result<f64, ShapeError> {
     match number_of(value) {
         Some(number) if number.is_finite() => Ok(number),
         Some(number) if number.is_nan() => Err(at.shape(

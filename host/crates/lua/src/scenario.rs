@@ -7,19 +7,20 @@ use veeksha_ports::{
     FlavorFactory, Layout, MetricFactory, RequestCheckFactory, SloCheck, WorkloadFactory, WorkloadInfo,
     check_layout,
 };
-use veeksha_scenario::{Documents, Node, Value};
+use veeksha_scenario::{Documents, LuaKind, Node, Value};
 
 use crate::error::LuaError;
 use crate::evaluator::{self, LuaEvaluator, Wrong};
-use crate::fault::{Fault, FaultKind};
+use crate::fault::{LuaFault, LuaFaultKind};
 use crate::flavor::LuaFlavorFactory;
-use crate::host::Host;
-use crate::limits::{LuaGrants, LuaKind, LuaLimits};
+use crate::host::LuaHost;
+use crate::limits::{LuaGrants, LuaLimits};
 use crate::metrics::LuaMetricFactory;
-use crate::modules::Origin;
-use crate::opening::Opening;
+use crate::modules::ModuleOrigin;
+use crate::opening::ScenarioOpening;
 use crate::places::Places;
 use crate::request_check::LuaRequestCheckFactory;
+use crate::returns::{DefinedAt, WithoutReturn, without_return};
 use crate::slo_check::LuaSloCheck;
 use crate::sources::{self, Sources};
 use crate::value;
@@ -42,6 +43,8 @@ pub struct LuaScenario {
     /// Path of `root` in the returned value: empty, or the index of a scenario in a list.
     within: String,
     sources: Arc<Sources>,
+    /// Functions without `return`, by their paths in the returned value.
+    without_return: Arc<WithoutReturn>,
     limits: LuaLimits,
 }
 
@@ -62,17 +65,18 @@ impl LuaScenario {
                 messages.push((level.to_owned(), line.to_owned()));
             }
         });
-        let failed = |fault: Fault| load_error(fault, &file);
+        let failed = |fault: LuaFault| load_error(fault, &file);
         // The seed of a run is not known yet. Values that the top level derives from it (seeds of
         // shared text) are not part of the document, so any seed gives the same document.
-        let vm = Vm::new(limits, Host::new(0, None, log)).map_err(failed)?;
-        let (result, sources) = vm.execute(sources, Origin::Disk).map_err(failed)?;
+        let vm = Vm::new(limits, LuaHost::new(0, None, limits.count_bytes, log)).map_err(failed)?;
+        let (result, sources) = vm.execute(sources, ModuleOrigin::Disk).map_err(failed)?;
         let mlua::Value::Table(table) = result else {
             let found = crate::shape::describe(&result);
             return Err(LuaError::NotATable { file, found });
         };
         let places = Places::scan(&sources.main.text);
         let root = value::document(&table, &places, &sources.main.name)?;
+        let without_return = without_return(&root, &mlua::Value::Table(table), &sources);
         drop(vm);
         let messages = messages
             .lock()
@@ -84,6 +88,7 @@ impl LuaScenario {
             root,
             within: String::new(),
             sources: Arc::new(sources),
+            without_return: Arc::new(without_return),
             limits,
         })
     }
@@ -109,6 +114,7 @@ impl LuaScenario {
             root,
             within,
             sources: self.sources.clone(),
+            without_return: self.without_return.clone(),
             limits: self.limits,
         })
     }
@@ -155,6 +161,9 @@ impl LuaScenario {
         grants: LuaGrants,
     ) -> Result<Arc<dyn WorkloadFactory>, LuaError> {
         self.is_function(function_path)?;
+        if kind == LuaKind::Sessions {
+            self.returns(function_path, "{ requests = { ... } }")?;
+        }
         Ok(Arc::new(LuaFactory {
             info: self.info(format!("the Lua function `{function_path}`"), &grants),
             opening: self.opening(grants),
@@ -180,8 +189,11 @@ impl LuaScenario {
     ) -> Result<Arc<dyn FlavorFactory>, LuaError> {
         let function = format!("{place}.session");
         self.is_function(&function)?;
+        self.returns(&function, "{ requests = { ... } }")?;
         if has_warmup {
-            self.is_function(&format!("{place}.warmup"))?;
+            let warmup = format!("{place}.warmup");
+            self.is_function(&warmup)?;
+            self.returns(&warmup, "a list of sessions")?;
         }
         check_layout(&layout).map_err(|error| LuaError::Layout {
             file: self.sources.main.name.to_string(),
@@ -216,6 +228,12 @@ impl LuaScenario {
             return Err(self.no_function(&place, "nothing"));
         };
         let metrics = evaluator::metrics(node, name).map_err(|wrong| self.wrong(&place, wrong))?;
+        for metric in &metrics {
+            // Without samples of requests, a metric may have some at the end of the run.
+            let function = if metric.has_finish { "finish" } else { "observe" };
+            let function = join(&place, &format!("{}.{function}", metric.definition.name));
+            self.returns(&function, "a number, or a list of samples")?;
+        }
         Ok(Arc::new(LuaMetricFactory {
             info: self.judging(name, &place, &grants),
             opening: self.opening(grants),
@@ -236,6 +254,7 @@ impl LuaScenario {
     ) -> Result<Arc<dyn RequestCheckFactory>, LuaError> {
         let function = join(path, "good");
         self.is_function(&function)?;
+        self.returns(&function, "true or false")?;
         Ok(Arc::new(LuaRequestCheckFactory {
             info: self.judging(name, &function, &grants),
             opening: self.opening(grants),
@@ -255,6 +274,7 @@ impl LuaScenario {
     ) -> Result<Arc<dyn SloCheck>, LuaError> {
         let function = join(path, "check");
         self.is_function(&function)?;
+        self.returns(&function, "{ { name = ..., met = ..., threshold = ... } }")?;
         Ok(Arc::new(LuaSloCheck {
             info: self.judging(name, &function, &grants),
             opening: self.opening(grants),
@@ -331,6 +351,19 @@ impl LuaScenario {
         Err(self.no_function(path, found))
     }
 
+    /// Refuses a function that has no `return`.
+    fn returns(&self, path: &str, value: &str) -> Result<(), LuaError> {
+        match self.without_return.get(&self.place(path)) {
+            None => Ok(()),
+            Some(DefinedAt { file, line }) => Err(LuaError::Value {
+                file: file.clone(),
+                line: Some(*line),
+                path: path.to_owned(),
+                message: format!("the function has no `return`; end it with `return` and {value}"),
+            }),
+        }
+    }
+
     fn no_function(&self, path: &str, found: &str) -> LuaError {
         LuaError::NotAFunction {
             file: self.sources.main.name.to_string(),
@@ -363,8 +396,8 @@ impl LuaScenario {
         }
     }
 
-    fn opening(&self, grants: LuaGrants) -> Opening {
-        Opening {
+    fn opening(&self, grants: LuaGrants) -> ScenarioOpening {
+        ScenarioOpening {
             sources: self.sources.clone(),
             limits: self.limits,
             grants,
@@ -391,8 +424,8 @@ fn find<'a>(root: &'a Node, path: &str) -> Option<&'a Node> {
     })
 }
 
-fn load_error(fault: Fault, main: &str) -> LuaError {
-    let Fault {
+fn load_error(fault: LuaFault, main: &str) -> LuaError {
+    let LuaFault {
         kind,
         message,
         file,
@@ -400,22 +433,22 @@ fn load_error(fault: Fault, main: &str) -> LuaError {
         frames,
     } = fault;
     match kind {
-        FaultKind::Syntax => LuaError::Syntax {
+        LuaFaultKind::Syntax => LuaError::Syntax {
             file: file.unwrap_or_else(|| main.to_owned()),
             line: line.unwrap_or(1),
             message,
         },
-        FaultKind::Deadline(allowed) => LuaError::Deadline {
+        LuaFaultKind::Deadline(allowed) => LuaError::Deadline {
             file,
             line,
             allowed_ms: u64::try_from(allowed.as_millis()).unwrap_or(u64::MAX),
             frames,
         },
-        FaultKind::Memory(allowed) => LuaError::Memory {
+        LuaFaultKind::Memory(allowed) => LuaError::Memory {
             file: main.to_owned(),
             allowed: allowed as u64,
         },
-        FaultKind::Raised | FaultKind::Shape | FaultKind::Refused => {
+        LuaFaultKind::Raised | LuaFaultKind::Shape | LuaFaultKind::Refused => {
             let file = Some(file.unwrap_or_else(|| main.to_owned()));
             LuaError::Runtime {
                 file,

@@ -7,8 +7,9 @@ use veeksha_model::{NodeId, Request, Session, check_session};
 
 use crate::budget::Budget;
 use crate::duration;
-use crate::request::{Draft, MAX_REQUESTS, each_field, labels};
-use crate::shape::{At, Shape};
+use crate::fields::each_field;
+use crate::request::{MAX_REQUESTS, RequestDraft, labels};
+use crate::shape::{At, ShapeError};
 
 const FIELDS: [&str; 3] = ["requests", "labels", "arrives_at"];
 
@@ -21,7 +22,7 @@ pub(crate) fn read(value: &Value, or: &str) -> Result<Session, String> {
     Ok(session)
 }
 
-fn table(value: &Value, or: &str) -> Result<Session, Shape> {
+fn table(value: &Value, or: &str) -> Result<Session, ShapeError> {
     let at = At::Root("");
     let Value::Table(table) = value else {
         let expected = format!("a table: {{ requests = {{ ... }} }}{or}");
@@ -65,7 +66,7 @@ fn table(value: &Value, or: &str) -> Result<Session, Shape> {
     Ok(session)
 }
 
-fn requests(at: &At<'_>, list: &Table, budget: &Budget) -> Result<Vec<Request>, Shape> {
+fn requests(at: &At<'_>, list: &Table, budget: &Budget) -> Result<Vec<Request>, ShapeError> {
     let length = list.raw_len();
     if length > MAX_REQUESTS {
         return Err(at.shape(format!("{length} requests; a session may have {MAX_REQUESTS}")));
@@ -73,7 +74,7 @@ fn requests(at: &At<'_>, list: &Table, budget: &Budget) -> Result<Vec<Request>, 
     (1..=length)
         .map(|index| {
             let item: Value = list.raw_get(index).unwrap_or(Value::Nil);
-            let draft = Draft::read(&At::Index(at, index), &item, budget)?;
+            let draft = RequestDraft::read(&At::Index(at, index), &item, budget)?;
             let node = draft.node.unwrap_or(NodeId(index as u32));
             Ok(draft.finish(node, &[]))
         })

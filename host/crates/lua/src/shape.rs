@@ -7,15 +7,15 @@ use mlua::Value;
 /// An invalid value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {message}")]
-pub(crate) struct Shape {
+pub(crate) struct ShapeError {
     /// Path of the value (`requests[2].user`).
     pub(crate) path: String,
     /// The problem and the fix.
     pub(crate) message: String,
 }
 
-impl From<Shape> for mlua::Error {
-    fn from(shape: Shape) -> Self {
+impl From<ShapeError> for mlua::Error {
+    fn from(shape: ShapeError) -> Self {
         mlua::Error::external(shape)
     }
 }
@@ -34,15 +34,15 @@ pub(crate) enum At<'a> {
 
 impl At<'_> {
     /// Returns an error at this path.
-    pub(crate) fn shape(&self, message: impl Into<String>) -> Shape {
-        Shape {
+    pub(crate) fn shape(&self, message: impl Into<String>) -> ShapeError {
+        ShapeError {
             path: self.to_string(),
             message: message.into(),
         }
     }
 
     /// Returns an error at this path about an unexpected value.
-    pub(crate) fn expected(&self, what: &str, found: &Value) -> Shape {
+    pub(crate) fn expected(&self, what: &str, found: &Value) -> ShapeError {
         self.shape(format!("expected {what}, found {}", describe(found)))
     }
 }
@@ -88,7 +88,7 @@ pub(crate) fn describe(value: &Value) -> String {
 }
 
 /// Returns the message for an unknown field, with the nearest known one.
-pub(crate) fn unknown_field(at: &At<'_>, key: &str, known: &[&str]) -> Shape {
+pub(crate) fn unknown_field(at: &At<'_>, key: &str, known: &[&str]) -> ShapeError {
     let nearest = known
         .iter()
         .map(|name| (strsim::damerau_levenshtein(key, name), *name))

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use mlua::{Table, Value};
 use veeksha_ports::{PluginFailure, RunResults, SloCheck, SloVerdict, WorkloadInfo};
 
-use crate::fault::Fault;
-use crate::opening::{self, Opening, lookup};
-use crate::request::each_field;
+use crate::content::string;
+use crate::fault::LuaFault;
+use crate::fields::each_field;
+use crate::opening::{self, ScenarioOpening, lookup};
 use crate::results::Results;
 use crate::samples::finite;
-use crate::segments::string;
-use crate::shape::{At, Shape};
+use crate::shape::{At, ShapeError};
 
 /// The function's name in reports.
 const CHECK: &str = "check";
@@ -26,7 +26,7 @@ const FIELDS: [&str; 5] = ["name", "met", "observed", "threshold", "detail"];
 /// The `check` function of a scenario.
 pub(crate) struct LuaSloCheck {
     pub(crate) info: WorkloadInfo,
-    pub(crate) opening: Opening,
+    pub(crate) opening: ScenarioOpening,
     /// Path of the function.
     pub(crate) function: String,
 }
@@ -46,12 +46,12 @@ impl SloCheck for LuaSloCheck {
             let results = lua.create_userdata(Results(results))?;
             check.call::<Value>(results)
         })
-        .and_then(|value| verdicts(&value).map_err(|shape| Fault::at(&check, shape.to_string())))
+        .and_then(|value| verdicts(&value).map_err(|shape| LuaFault::at(&check, shape.to_string())))
         .map_err(|fault| fault.into_failure(&self.info.name, CHECK, None))
     }
 }
 
-fn verdicts(value: &Value) -> Result<Vec<SloVerdict>, Shape> {
+fn verdicts(value: &Value) -> Result<Vec<SloVerdict>, ShapeError> {
     let at = At::Root("verdicts");
     let Value::Table(list) = value else {
         return Err(at.expected(
@@ -62,9 +62,9 @@ fn verdicts(value: &Value) -> Result<Vec<SloVerdict>, Shape> {
     let length = list.raw_len();
     if length == 0 {
         let message = if list.is_empty() {
-            "the list is empty; a check says something of at least one objective"
+            "the list is empty; return at least one verdict"
         } else {
-            "expected a list of verdicts; put a single one into braces of its own"
+            "expected a list of verdicts; put a single one into braces"
         };
         return Err(at.shape(message));
     }
@@ -89,7 +89,7 @@ fn verdicts(value: &Value) -> Result<Vec<SloVerdict>, Shape> {
         .collect()
 }
 
-fn one(at: &At<'_>, table: &Table) -> Result<SloVerdict, Shape> {
+fn one(at: &At<'_>, table: &Table) -> Result<SloVerdict, ShapeError> {
     let (mut name, mut met, mut observed, mut threshold) = (None, None, None, None);
     let mut detail = String::new();
     each_field(at, table, &FIELDS, |key, at, value| {
@@ -116,7 +116,7 @@ fn one(at: &At<'_>, table: &Table) -> Result<SloVerdict, Shape> {
 }
 
 /// Reads one line: each run of white space becomes a space.
-fn text(at: &At<'_>, value: &Value) -> Result<String, Shape> {
+fn text(at: &At<'_>, value: &Value) -> Result<String, ShapeError> {
     let text = string(at, value)?;
     if text.len() > LONGEST {
         return Err(at.shape(format!("{} bytes of text; there may be {LONGEST}", text.len())));

@@ -22,7 +22,7 @@ const MAX_NAME: usize = 200;
 
 /// One Lua file of a scenario.
 #[derive(Clone, Debug)]
-pub(crate) struct Source {
+pub(crate) struct LuaSource {
     /// The name in messages.
     pub(crate) name: Arc<str>,
     /// The content of the file.
@@ -33,12 +33,12 @@ pub(crate) struct Source {
 #[derive(Clone, Debug)]
 pub(crate) struct Sources {
     /// The scenario's file.
-    pub(crate) main: Source,
+    pub(crate) main: LuaSource,
     /// The file name without folders: the plugin's name.
     pub(crate) title: String,
     folder: PathBuf,
     /// Modules by path below the folder.
-    modules: BTreeMap<String, Source>,
+    modules: BTreeMap<String, LuaSource>,
 }
 
 impl Sources {
@@ -53,7 +53,7 @@ impl Sources {
             Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
             _ => PathBuf::from("."),
         };
-        let main = Source {
+        let main = LuaSource {
             name: display_name(path, &title),
             text,
         };
@@ -66,17 +66,17 @@ impl Sources {
     }
 
     /// Returns the stored module with this key.
-    pub(crate) fn module(&self, key: &str) -> Option<&Source> {
+    pub(crate) fn module(&self, key: &str) -> Option<&LuaSource> {
         self.modules.get(key)
     }
 
     /// Stores a module that [`Sources::find`] returned.
-    pub(crate) fn keep(&mut self, key: String, source: Source) {
+    pub(crate) fn keep(&mut self, key: String, source: LuaSource) {
         self.modules.insert(key, source);
     }
 
     /// Reads the file `key` below the scenario's folder. The error is a message for the author.
-    pub(crate) fn find(&self, key: &str) -> Result<Source, String> {
+    pub(crate) fn find(&self, key: &str) -> Result<LuaSource, String> {
         if self.modules.len() >= MAX_FILES {
             return Err(format!("a scenario may require {MAX_FILES} files"));
         }
@@ -95,10 +95,17 @@ impl Sources {
             ));
         }
         let text = read_text(&real).map_err(|error| error.to_string())?;
-        Ok(Source {
+        Ok(LuaSource {
             name: display_name(&path, key),
             text,
         })
+    }
+
+    /// Returns the text of the file with this name in messages.
+    pub(crate) fn text_of(&self, name: &str) -> Option<&str> {
+        let mut all = std::iter::once(&self.main).chain(self.modules.values());
+        all.find(|source| *source.name == *name)
+            .map(|source| &*source.text)
     }
 
     /// Returns the path and the text of each file, the scenario first.

@@ -2,7 +2,7 @@
 
 /// A token of Luau.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Token {
+pub(crate) enum LuaToken {
     /// A name or a keyword.
     Name(String),
     /// A string literal; `None` for one with escapes or interpolation.
@@ -15,19 +15,19 @@ pub(crate) enum Token {
 
 /// A token and the line it begins on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Placed {
-    pub(crate) token: Token,
+pub(crate) struct PlacedToken {
+    pub(crate) token: LuaToken,
     pub(crate) line: u32,
 }
 
-impl Placed {
+impl PlacedToken {
     pub(crate) fn is(&self, symbol: char) -> bool {
-        self.token == Token::Symbol(symbol)
+        self.token == LuaToken::Symbol(symbol)
     }
 
     pub(crate) fn name(&self) -> Option<&str> {
         match &self.token {
-            Token::Name(name) => Some(name),
+            LuaToken::Name(name) => Some(name),
             _ => None,
         }
     }
@@ -35,7 +35,7 @@ impl Placed {
 
 /// Returns all tokens of a source without comments and white space. Unclosed literals end with the
 /// text.
-pub(crate) fn tokenize(source: &str) -> Vec<Placed> {
+pub(crate) fn tokenize(source: &str) -> Vec<PlacedToken> {
     let mut scanner = Scanner {
         bytes: source.as_bytes(),
         source,
@@ -84,7 +84,7 @@ impl Scanner<'_> {
         from
     }
 
-    fn next(&mut self) -> Option<Placed> {
+    fn next(&mut self) -> Option<PlacedToken> {
         loop {
             self.pass_while(|byte| byte.is_ascii_whitespace());
             if self.peek(0) != b'-' || self.peek(1) != b'-' {
@@ -100,43 +100,43 @@ impl Scanner<'_> {
         }
         let line = self.line;
         let token = self.token();
-        Some(Placed { token, line })
+        Some(PlacedToken { token, line })
     }
 
-    fn token(&mut self) -> Token {
+    fn token(&mut self) -> LuaToken {
         match self.peek(0) {
             byte if byte.is_ascii_alphabetic() || byte == b'_' => {
                 let from = self.pass_while(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-                Token::Name(self.source[from..self.at].to_owned())
+                LuaToken::Name(self.source[from..self.at].to_owned())
             }
             byte if byte.is_ascii_digit() => {
                 self.pass_while(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.');
-                Token::Number
+                LuaToken::Number
             }
             quote @ (b'"' | b'\'') => self.quoted(quote),
             b'`' if self.nesting < MAX_NESTING => {
                 self.nesting += 1;
                 self.interpolated();
                 self.nesting -= 1;
-                Token::Text(None)
+                LuaToken::Text(None)
             }
             b'[' => match self.long_bracket() {
-                Some(text) => Token::Text(Some(text)),
+                Some(text) => LuaToken::Text(Some(text)),
                 None => self.symbol(),
             },
             _ => self.symbol(),
         }
     }
 
-    fn symbol(&mut self) -> Token {
+    fn symbol(&mut self) -> LuaToken {
         // An escape may end inside a character; the rest of the character is not a relevant token.
         let rest = self.source.get(self.at..);
         let symbol = rest.and_then(|rest| rest.chars().next()).unwrap_or(' ');
         self.pass(symbol.len_utf8());
-        Token::Symbol(symbol)
+        LuaToken::Symbol(symbol)
     }
 
-    fn quoted(&mut self, quote: u8) -> Token {
+    fn quoted(&mut self, quote: u8) -> LuaToken {
         self.pass(1);
         let from = self.at;
         let mut plain = true;
@@ -150,12 +150,12 @@ impl Scanner<'_> {
                 byte if byte == quote => {
                     let text = self.source.get(from..self.at).map(str::to_owned);
                     self.pass(1);
-                    return Token::Text(text.filter(|_| plain));
+                    return LuaToken::Text(text.filter(|_| plain));
                 }
                 _ => self.pass(1),
             }
         }
-        Token::Text(None)
+        LuaToken::Text(None)
     }
 
     /// Reads `[[ ... ]]` or `[=[ ... ]=]` and returns its text, if one begins here.
@@ -247,15 +247,15 @@ mod tests {
             .into_iter()
             .map(|placed| placed.token)
             .collect();
-        let text = |s: &str| Token::Text(Some(s.to_owned()));
+        let text = |s: &str| LuaToken::Text(Some(s.to_owned()));
         assert_eq!(
             texts,
             [
                 text("a"),
                 text("b"),
-                Token::Text(None),
+                LuaToken::Text(None),
                 text("d"),
-                Token::Text(None)
+                LuaToken::Text(None)
             ]
         );
     }

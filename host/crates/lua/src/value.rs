@@ -7,7 +7,7 @@ use veeksha_scenario::{Node, Place, Value};
 
 use crate::error::LuaError;
 use crate::places::Places;
-use crate::shape::{At, Shape, describe, number_of};
+use crate::shape::{At, ShapeError, describe, number_of};
 
 /// Maximum nesting depth of tables.
 const MAX_DEPTH: usize = 64;
@@ -18,7 +18,7 @@ const MAX_BYTES: usize = 64 * 1024 * 1024;
 
 /// Reads the table that a scenario returned.
 pub(crate) fn document(table: &Table, places: &Places, file: &Arc<str>) -> Result<Node, LuaError> {
-    let mut walk = Walk {
+    let mut walk = DocumentWalk {
         file,
         values: 0,
         bytes: 0,
@@ -38,7 +38,7 @@ pub(crate) fn document(table: &Table, places: &Places, file: &Arc<str>) -> Resul
         })
 }
 
-struct Walk<'a> {
+struct DocumentWalk<'a> {
     file: &'a Arc<str>,
     values: usize,
     bytes: usize,
@@ -48,8 +48,8 @@ struct Walk<'a> {
     line: Option<u32>,
 }
 
-impl Walk<'_> {
-    fn node(&mut self, at: &At<'_>, value: &Lua, places: Option<&Places>) -> Result<Node, Shape> {
+impl DocumentWalk<'_> {
+    fn node(&mut self, at: &At<'_>, value: &Lua, places: Option<&Places>) -> Result<Node, ShapeError> {
         self.values += 1;
         if self.values > MAX_VALUES {
             return Err(at.shape(format!("the scenario has more than {MAX_VALUES} values")));
@@ -68,7 +68,7 @@ impl Walk<'_> {
             Lua::Boolean(flag) => Value::Bool(*flag),
             Lua::Integer(number) => Value::Int(*number),
             Lua::Number(number) => number_value(*number),
-            Lua::String(_) => Value::Text(crate::segments::string(at, value)?),
+            Lua::String(_) => Value::Text(crate::content::string(at, value)?),
             Lua::Function(_) => Value::Function,
             Lua::Table(table) => return self.table(at, table, places),
             other => return Err(at.shape(format!("{} cannot stand in a scenario", describe(other)))),
@@ -86,7 +86,7 @@ impl Walk<'_> {
         })
     }
 
-    fn table(&mut self, at: &At<'_>, table: &Table, places: Option<&Places>) -> Result<Node, Shape> {
+    fn table(&mut self, at: &At<'_>, table: &Table, places: Option<&Places>) -> Result<Node, ShapeError> {
         let pointer = table.to_pointer();
         if self.open.contains(&pointer) {
             return Err(at.shape("the table contains itself"));
@@ -103,14 +103,14 @@ impl Walk<'_> {
         })
     }
 
-    fn entries(&mut self, at: &At<'_>, table: &Table, places: Option<&Places>) -> Result<Value, Shape> {
+    fn entries(&mut self, at: &At<'_>, table: &Table, places: Option<&Places>) -> Result<Value, ShapeError> {
         let length = table.raw_len();
         let mut named = Vec::new();
         let mut indexed = 0;
         let mut wrong = None;
         let walked = table.for_each(|key: Lua, value: Lua| {
             match &key {
-                Lua::String(_) => match crate::segments::string(at, &key) {
+                Lua::String(_) => match crate::content::string(at, &key) {
                     Ok(name) => named.push((name, value)),
                     Err(shape) => wrong = Some(shape),
                 },
@@ -147,7 +147,7 @@ impl Walk<'_> {
         at: &At<'_>,
         named: Vec<(String, Lua)>,
         places: Option<&Places>,
-    ) -> Result<Value, Shape> {
+    ) -> Result<Value, ShapeError> {
         let place = |name: &str| places.and_then(|places| places.key(name));
         let mut entries = Vec::with_capacity(named.len());
         for (name, value) in named {
@@ -168,7 +168,7 @@ impl Walk<'_> {
         table: &Table,
         length: usize,
         places: Option<&Places>,
-    ) -> Result<Value, Shape> {
+    ) -> Result<Value, ShapeError> {
         let mut items = Vec::with_capacity(length.min(MAX_VALUES));
         for index in 1..=length {
             let value: Lua = table.raw_get(index).unwrap_or(Lua::Nil);

@@ -4,35 +4,35 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use mlua::chunk::ChunkMode;
 use mlua::{Lua, LuaOptions, MultiValue, StdLib, Table, Value};
 
-use crate::fault::{Fault, PRELUDE};
+use crate::chunk::{compile, freeze};
+use crate::fault::{LuaFault, PRELUDE};
 use crate::globals;
-use crate::host::Host;
+use crate::host::LuaHost;
 use crate::limits::LuaLimits;
-use crate::modules::{Loader, Origin};
-use crate::sources::{Source, Sources};
-use crate::watch::Watch;
+use crate::modules::{Loader, ModuleOrigin};
+use crate::sources::Sources;
+use crate::watch::CallWatch;
 
 /// A virtual machine and its limits.
 pub(crate) struct Vm {
     pub(crate) lua: Lua,
-    pub(crate) host: Rc<Host>,
+    pub(crate) host: Rc<LuaHost>,
     /// The metatable of the objects that agents receive.
     pub(crate) session_methods: Table,
-    watch: Rc<Watch>,
+    watch: Rc<CallWatch>,
     limits: LuaLimits,
 }
 
 impl Vm {
     /// Creates a machine with the host's functions, before the scenario is executed.
-    pub(crate) fn new(limits: LuaLimits, host: Host) -> Result<Self, Fault> {
+    pub(crate) fn new(limits: LuaLimits, host: LuaHost) -> Result<Self, LuaFault> {
         let memory = limits.memory_bytes;
-        Self::build(limits, host).map_err(|error| Fault::from_error(&error, memory))
+        Self::build(limits, host).map_err(|error| LuaFault::from_error(&error, memory))
     }
 
-    fn build(limits: LuaLimits, host: Host) -> mlua::Result<Self> {
+    fn build(limits: LuaLimits, host: LuaHost) -> mlua::Result<Self> {
         // Libraries that are not loaded cannot leak: no operating system, no introspection.
         let libraries = StdLib::COROUTINE
             | StdLib::TABLE
@@ -45,14 +45,14 @@ impl Vm {
         let lua = Lua::new_with(libraries, LuaOptions::default())?;
         lua.set_memory_limit(limits.memory_bytes)?;
         let host = Rc::new(host);
-        let watch = Rc::new(Watch::new());
+        let watch = Rc::new(CallWatch::new());
         let interrupt = watch.clone();
         lua.set_interrupt(move |lua| interrupt.interrupt(lua));
         globals::install(&lua, &host)?;
         let prelude = lua
             .load(include_str!("prelude.luau"))
             .set_name(format!("={PRELUDE}"));
-        let session_methods = prelude.call(crate::agent_turn::functions(&lua, &host)?)?;
+        let session_methods = prelude.call(crate::agent_functions::functions(&lua, &host)?)?;
         Ok(Vm {
             lua,
             host,
@@ -64,7 +64,11 @@ impl Vm {
 
     /// Executes the scenario and returns its table. Afterwards the globals and tables of the
     /// scenario are read-only.
-    pub(crate) fn execute(&self, sources: Sources, origin: Origin) -> Result<(Value, Sources), Fault> {
+    pub(crate) fn execute(
+        &self,
+        sources: Sources,
+        origin: ModuleOrigin,
+    ) -> Result<(Value, Sources), LuaFault> {
         let main = sources.main.clone();
         let loader = Rc::new(RefCell::new(Loader::new(sources, origin)));
         let value = self.guard(self.limits.load_deadline, |lua| {
@@ -87,51 +91,25 @@ impl Vm {
     }
 
     /// Runs `call` under the limits of one call.
-    pub(crate) fn call<R>(&self, call: impl FnOnce(&Lua) -> mlua::Result<R>) -> Result<R, Fault> {
+    pub(crate) fn call<R>(&self, call: impl FnOnce(&Lua) -> mlua::Result<R>) -> Result<R, LuaFault> {
         self.guard(self.limits.call_deadline, call)
     }
 
-    fn guard<R>(&self, allowed: Duration, call: impl FnOnce(&Lua) -> mlua::Result<R>) -> Result<R, Fault> {
+    fn guard<R>(&self, allowed: Duration, call: impl FnOnce(&Lua) -> mlua::Result<R>) -> Result<R, LuaFault> {
         self.watch.begin(allowed);
         let result = call(&self.lua);
         // A script may have caught the deadline's error; the call fails nevertheless.
         if let Some((allowed, stack)) = self.watch.end() {
-            return Err(Fault::deadline(allowed, &stack));
+            return Err(LuaFault::deadline(allowed, &stack));
         }
         result.map_err(|error| {
-            let fault = Fault::from_error(&error, self.limits.memory_bytes);
+            let fault = LuaFault::from_error(&error, self.limits.memory_bytes);
             drop(error);
-            if matches!(fault.kind, crate::fault::FaultKind::Memory(_)) {
+            if matches!(fault.kind, crate::fault::LuaFaultKind::Memory(_)) {
                 // Memory held by the failed call must not fail the next one.
                 let _ = self.lua.gc_collect();
             }
             fault
         })
-    }
-}
-
-/// Compiles a file. Byte code is refused.
-pub(crate) fn compile(lua: &Lua, source: &Source) -> mlua::Result<mlua::Function> {
-    let name = format!("={}", source.name);
-    lua.load(&*source.text)
-        .set_name(name)
-        .set_mode(ChunkMode::Text)
-        .into_function()
-}
-
-/// Sets a table and its nested tables read-only. A read-only table was visited before.
-pub(crate) fn freeze(table: &Table) {
-    let mut open = vec![table.clone()];
-    while let Some(table) = open.pop() {
-        if table.is_readonly() {
-            continue;
-        }
-        table.set_readonly(true);
-        let _ = table.for_each::<Value, Value>(|_, value| {
-            if let Value::Table(inner) = value {
-                open.push(inner);
-            }
-            Ok(())
-        });
     }
 }

@@ -16,7 +16,7 @@ use veeksha_model::Nanos;
 const STRIDE: u32 = 16;
 
 /// The deadline of the running call.
-pub(crate) struct Watch {
+pub(crate) struct CallWatch {
     clock: RunClock,
     deadline: Cell<Nanos>,
     allowed: Cell<Duration>,
@@ -24,9 +24,9 @@ pub(crate) struct Watch {
     tripped: RefCell<Option<String>>,
 }
 
-impl Watch {
+impl CallWatch {
     pub(crate) fn new() -> Self {
-        Watch {
+        CallWatch {
             clock: RunClock::starting_now(),
             deadline: Cell::new(Nanos::MAX),
             allowed: Cell::new(Duration::ZERO),

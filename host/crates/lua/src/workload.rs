@@ -1,24 +1,24 @@
 //! Factories of workloads from a scenario's functions.
 
 use veeksha_ports::{PluginFailure, Workload, WorkloadFactory, WorkloadInfo};
+use veeksha_scenario::LuaKind;
 
 use crate::agent::Agents;
-use crate::fault::Fault;
-use crate::limits::LuaKind;
-use crate::opening::{self, Opening, lookup};
+use crate::fault::LuaFault;
+use crate::opening::{self, ScenarioOpening, lookup};
 use crate::planned::Planned;
 
 /// A function of a scenario, ready to be opened on any thread.
 pub(crate) struct LuaFactory {
     pub(crate) info: WorkloadInfo,
-    pub(crate) opening: Opening,
+    pub(crate) opening: ScenarioOpening,
     pub(crate) path: String,
     pub(crate) kind: LuaKind,
     pub(crate) length: Option<u64>,
 }
 
 impl LuaFactory {
-    fn build(&self) -> Result<Workload, Fault> {
+    fn build(&self) -> Result<Workload, LuaFault> {
         let (vm, value) = self.opening.machine()?;
         let function = lookup(&value, &self.path)?;
         let plugin = self.info.name.clone();

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::ids::NodeId;
-use crate::session::Request;
+use crate::session::{Message, Request, Role, Segment};
 
 /// The reason for which a session's graph was refused. The message names the nodes, so that the
 /// plugin's author finds the place.
@@ -45,6 +45,16 @@ pub enum GraphError {
     /// A request without any message.
     #[error("node {0} has no messages")]
     NoMessages(NodeId),
+    /// A message to the model without content.
+    #[error("node {node}: message {number} (`{}`) is empty; give it text, or leave it out", .role.name())]
+    EmptyMessage {
+        /// The request.
+        node: NodeId,
+        /// The message's number in the request, from 1.
+        number: usize,
+        /// The message's role.
+        role: Role,
+    },
 }
 
 fn list(nodes: &[NodeId]) -> String {
@@ -102,6 +112,28 @@ impl Index {
     }
 }
 
+/// Refuses a system or user message without text and media. The result of a tool and a repeated
+/// answer may be empty, and a request with a body may have its messages there.
+fn check_messages(request: &Request) -> Result<(), GraphError> {
+    if request.body.is_some() {
+        return Ok(());
+    }
+    let is_empty = |message: &Message| {
+        matches!(message.role, Role::System | Role::User) && message.content.iter().all(Segment::is_empty)
+    };
+    match (1..)
+        .zip(&request.messages)
+        .find(|(_, message)| is_empty(message))
+    {
+        Some((number, message)) => Err(GraphError::EmptyMessage {
+            node: request.node,
+            number,
+            role: message.role,
+        }),
+        None => Ok(()),
+    }
+}
+
 /// Parents beyond which a set is quicker than looking through the list.
 const FEW: usize = 16;
 
@@ -110,6 +142,7 @@ fn check_edges(request: &Request, exists: impl Fn(NodeId) -> bool) -> Result<(),
     if request.messages.is_empty() {
         return Err(GraphError::NoMessages(node));
     }
+    check_messages(request)?;
     let parents = &request.parents;
     let mut seen = HashSet::new();
     for (i, &parent) in parents.iter().enumerate() {
@@ -183,7 +216,7 @@ fn check_acyclic(requests: &[Request], index: &Index) -> Result<(), GraphError> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Message, OutputSpec, Role, Segment};
+    use crate::OutputSpec;
 
     fn request(node: u32, parents: &[u32], history: Option<u32>) -> Request {
         Request {
@@ -263,6 +296,46 @@ mod tests {
         for (graph, expected) in cases {
             assert_eq!(check(graph), Err(expected));
         }
+    }
+
+    #[test]
+    fn refuses_empty_messages_to_the_model() {
+        let message = |role, content: &[Segment]| Message {
+            role,
+            content: content.to_vec(),
+            tool_call_id: None,
+        };
+        let check_message = |message: Message, body: Option<&str>| {
+            check(&[Request {
+                messages: vec![message],
+                body: body.map(str::to_owned),
+                ..request(3, &[], None)
+            }])
+        };
+        let empty_text = Segment::Text(String::new());
+        let no_tokens = Segment::Synthetic {
+            seed: crate::Seed { high: 0, low: 1 },
+            tokens: 0,
+        };
+        for role in [Role::System, Role::User] {
+            for content in [&[][..], &[empty_text.clone(), no_tokens.clone()]] {
+                let number = 1;
+                let refused = GraphError::EmptyMessage {
+                    node: NodeId(3),
+                    number,
+                    role,
+                };
+                assert_eq!(check_message(message(role, content), None), Err(refused));
+                assert_eq!(check_message(message(role, content), Some("{}")), Ok(()));
+            }
+        }
+        let content = [empty_text.clone(), Segment::Text("x".into())];
+        assert_eq!(check_message(message(Role::User, &content), None), Ok(()));
+        assert_eq!(
+            check_message(message(Role::Tool, &[empty_text]), None),
+            Ok(()),
+            "a tool may return nothing"
+        );
     }
 
     #[test]

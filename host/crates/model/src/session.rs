@@ -27,6 +27,17 @@ pub enum Segment {
     },
 }
 
+impl Segment {
+    /// Returns true for text without characters or tokens.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Segment::Text(text) => text.is_empty(),
+            Segment::Synthetic { tokens, .. } => *tokens == 0,
+            Segment::Media { .. } => false,
+        }
+    }
+}
+
 /// The kinds of media a message may refer to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MediaKind {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use veeksha_events::Event;
 use veeksha_model::{History, Prepared, Response};
-use veeksha_prefix::Piece;
+use veeksha_prefix::PrefixPiece;
 
 use crate::pieces::PromptSource;
 
@@ -35,7 +35,7 @@ impl EventEntry {
     /// for every other event, and without [`crate::Plan::track_prefixes`].
     ///
     /// `count` gives the tokens of a verbatim text. The work is done here, on the caller's thread.
-    pub fn pieces(&self, count: &dyn Fn(&str) -> u32) -> Option<Vec<Piece>> {
+    pub fn pieces(&self, count: &dyn Fn(&str) -> u32) -> Option<Vec<PrefixPiece>> {
         self.prompt.as_ref().map(|prompt| prompt.pieces(count))
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use veeksha_model::{
     History, HistoryMode, Message, Prepared, RecordedAnswer, Request, Response, Role, SessionId, ToolCall,
 };
-use veeksha_prefix::{Piece, pieces_of, text_piece};
+use veeksha_prefix::{PrefixPiece, pieces_of, text_piece};
 
 use crate::schedule::sends_recorded_answer;
 use crate::virtual_time::answer_identity;
@@ -28,7 +28,7 @@ pub(crate) enum PromptSource {
 }
 
 impl PromptSource {
-    pub(crate) fn pieces(&self, count: &dyn Fn(&str) -> u32) -> Vec<Piece> {
+    pub(crate) fn pieces(&self, count: &dyn Fn(&str) -> u32) -> Vec<PrefixPiece> {
         match self {
             PromptSource::Sent { request, history } => {
                 let mode = request.request.history_mode();
@@ -55,7 +55,7 @@ impl PromptSource {
                     add_turn(&mut pieces, mode, &turn.request, count, |pieces| {
                         if let Some(response) = &turn.response {
                             pieces.extend(begin_answer(count));
-                            pieces.push(Piece {
+                            pieces.push(PrefixPiece {
                                 identity: answer_identity(*session, turn.request.node),
                                 tokens: response.output_tokens,
                             });
@@ -71,11 +71,11 @@ impl PromptSource {
 
 /// Adds a turn's messages, and its recorded answer if the mode selects it; otherwise its real one.
 fn add_turn(
-    pieces: &mut Vec<Piece>,
+    pieces: &mut Vec<PrefixPiece>,
     mode: HistoryMode,
     asked: &Request,
     count: &dyn Fn(&str) -> u32,
-    add_real_answer: impl FnOnce(&mut Vec<Piece>),
+    add_real_answer: impl FnOnce(&mut Vec<PrefixPiece>),
 ) {
     pieces.extend(pieces_of(&asked.messages, count));
     match asked.replay.as_ref().and_then(|replay| replay.answer.as_ref()) {
@@ -84,7 +84,7 @@ fn add_turn(
     }
 }
 
-fn add_recorded(pieces: &mut Vec<Piece>, answer: &RecordedAnswer, count: &dyn Fn(&str) -> u32) {
+fn add_recorded(pieces: &mut Vec<PrefixPiece>, answer: &RecordedAnswer, count: &dyn Fn(&str) -> u32) {
     let said = Message {
         role: Role::Assistant,
         content: answer.content.clone(),
@@ -96,7 +96,7 @@ fn add_recorded(pieces: &mut Vec<Piece>, answer: &RecordedAnswer, count: &dyn Fn
 
 /// Adds the parts of a real answer that later turns send again: its text and its calls, not its
 /// reasoning.
-fn add_answer(pieces: &mut Vec<Piece>, response: &Response, count: &dyn Fn(&str) -> u32) {
+fn add_answer(pieces: &mut Vec<PrefixPiece>, response: &Response, count: &dyn Fn(&str) -> u32) {
     pieces.extend(begin_answer(count));
     if !response.text.is_empty() {
         pieces.push(text_piece(&response.text, count(&response.text)));
@@ -104,14 +104,14 @@ fn add_answer(pieces: &mut Vec<Piece>, response: &Response, count: &dyn Fn(&str)
     add_calls(pieces, &response.tool_calls, count);
 }
 
-fn add_calls(pieces: &mut Vec<Piece>, calls: &[ToolCall], count: &dyn Fn(&str) -> u32) {
+fn add_calls(pieces: &mut Vec<PrefixPiece>, calls: &[ToolCall], count: &dyn Fn(&str) -> u32) {
     for words in calls.iter().flat_map(|call| [&call.name, &call.arguments]) {
         pieces.push(text_piece(words, count(words)));
     }
 }
 
 /// The role with which an answer begins in a later prompt.
-fn begin_answer(count: &dyn Fn(&str) -> u32) -> Vec<Piece> {
+fn begin_answer(count: &dyn Fn(&str) -> u32) -> Vec<PrefixPiece> {
     let nothing = Message {
         role: Role::Assistant,
         content: Vec::new(),

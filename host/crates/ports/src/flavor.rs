@@ -5,7 +5,8 @@
 use veeksha_model::{Nanos, Session};
 
 use crate::guarantees::Guarantees;
-use crate::{PluginFailure, WorkloadInfo};
+use crate::plugin_failure::PluginFailure;
+use crate::workload::WorkloadInfo;
 
 /// The type of a column's cells. A cell that is missing, null or (in CSV) empty is absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,7 +47,7 @@ impl CellType {
 
 /// A column that a flavor reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Column {
+pub struct TraceColumn {
     /// The name under which the flavor finds it.
     pub name: String,
     /// Alternative column names in files.
@@ -77,7 +78,7 @@ pub enum Grouping {
 
 /// The unit of a time column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TimeUnit {
+pub enum TimestampUnit {
     /// A number of seconds.
     Seconds,
     /// A number of milliseconds.
@@ -96,7 +97,7 @@ pub struct ArrivalColumn {
     /// The column.
     pub column: String,
     /// The unit of its values.
-    pub unit: TimeUnit,
+    pub unit: TimestampUnit,
 }
 
 /// Keeps only the rows with the most frequent values of a column.
@@ -112,7 +113,7 @@ pub struct MostFrequent {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// The columns that it reads; nothing else reaches it.
-    pub columns: Vec<Column>,
+    pub columns: Vec<TraceColumn>,
     /// The member that holds the array of rows, where the file is one JSON object.
     pub rows_in: Option<String>,
     /// The rule that groups rows into sessions.
@@ -164,10 +165,10 @@ pub trait FlavorFactory: Send + Sync {
     fn info(&self) -> &WorkloadInfo;
 
     /// Opens an instance. Called on the thread that will use it.
-    fn open(&self) -> Result<Box<dyn Flavor>, PluginFailure>;
+    fn open(&self) -> Result<Box<dyn FlavorInstance>, PluginFailure>;
 
     /// Opens an instance whose log lines are dropped, for sessions that are made twice.
-    fn open_silent(&self) -> Result<Box<dyn Flavor>, PluginFailure> {
+    fn open_silent(&self) -> Result<Box<dyn FlavorInstance>, PluginFailure> {
         self.open()
     }
 
@@ -179,7 +180,7 @@ pub trait FlavorFactory: Send + Sync {
 
 /// An open flavor. What it returns depends on (plugin, configuration, facts, epoch, groups) and on
 /// nothing else.
-pub trait Flavor {
+pub trait FlavorInstance {
     /// Returns the layout of the files. The result does not change while the flavor is open.
     fn layout(&mut self) -> Result<Layout, PluginFailure>;
 

@@ -135,10 +135,10 @@ fn check_names(layout: &Layout) -> Result<(), LayoutError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ArrivalColumn, CellType, Column, MostFrequent, TimeUnit};
+    use crate::{ArrivalColumn, CellType, MostFrequent, TimestampUnit, TraceColumn};
 
-    fn column(name: &str, aliases: &[&str]) -> Column {
-        Column {
+    fn column(name: &str, aliases: &[&str]) -> TraceColumn {
+        TraceColumn {
             name: name.into(),
             aliases: aliases.iter().map(|alias| (*alias).to_owned()).collect(),
             cell: CellType::Text,
@@ -146,7 +146,7 @@ mod tests {
         }
     }
 
-    fn layout(columns: Vec<Column>) -> Layout {
+    fn layout(columns: Vec<TraceColumn>) -> Layout {
         Layout {
             columns,
             rows_in: None,
@@ -178,7 +178,7 @@ mod tests {
                 rows_in: Some("rows".into()),
                 arrival: Some(ArrivalColumn {
                     column: "b".into(),
-                    unit: TimeUnit::Seconds,
+                    unit: TimestampUnit::Seconds,
                 }),
                 keep: Some(MostFrequent {
                     column: "a".into(),
@@ -231,7 +231,7 @@ mod tests {
             Err(LayoutError::LongName { bytes: 257, .. })
         ));
         let aliases: Vec<String> = (0..MAX_NAMES).map(|i| i.to_string()).collect();
-        let named = Column {
+        let named = TraceColumn {
             aliases,
             ..column("a", &[])
         };
@@ -253,7 +253,7 @@ mod tests {
         let arrival = Layout {
             arrival: Some(ArrivalColumn {
                 column: "t".into(),
-                unit: TimeUnit::DateTime,
+                unit: TimestampUnit::DateTime,
             }),
             ..ab()
         };

@@ -17,17 +17,17 @@ mod workload;
 
 pub use codec::{Codec, EndpointShape};
 pub use flavor::{
-    ArrivalColumn, CellType, Column, Flavor, FlavorFactory, Grouping, Layout, MostFrequent, TimeUnit,
-    TraceFacts, TraceGroup, TraceRow,
+    ArrivalColumn, CellType, FlavorFactory, FlavorInstance, Grouping, Layout, MostFrequent, TimestampUnit,
+    TraceColumn, TraceFacts, TraceGroup, TraceRow,
 };
 pub use group_names::name_groups;
 pub use guarantees::Guarantees;
 pub use layout::{LayoutError, MAX_COLUMNS, check_layout};
 pub use measure::{
-    MAX_LABEL_BYTES, MAX_METRICS, MetricCollector, MetricFactory, MetricStats, OpenMetric, PluginSample,
-    RequestCheck, RequestCheckFactory, RunResults, SloCheck, SloVerdict, WindowStats, judge,
+    MAX_COUNT_BYTES, MAX_LABEL_BYTES, MAX_METRICS, MetricCollector, MetricFactory, MetricStats, OpenMetric,
+    PluginSample, RequestCheck, RequestCheckFactory, RunResults, SloCheck, SloVerdict, WindowStats, judge,
 };
-pub use plugin_failure::{Frame, PluginFailure, PluginFailureKind};
+pub use plugin_failure::{PluginFailure, PluginFailureKind, PluginFrame};
 pub use purity::check_purity;
 pub use transport::{ConnectionUse, Job, PendingOutcome, RequestOutcome, Sinks, Timings, Transport};
 pub use workload::{AgentSource, AgentStep, SessionSource, Workload, WorkloadFactory, WorkloadInfo};

@@ -14,6 +14,10 @@ pub const MAX_METRICS: usize = 256;
 /// every file.
 pub const MAX_LABEL_BYTES: usize = 16 << 10;
 
+/// The most bytes of a text of which a plugin may count the tokens in one call. A tokenizer needs
+/// about 150 bytes of memory and 50 ns per byte of text, neither of which counts as the plugin's.
+pub const MAX_COUNT_BYTES: usize = 1 << 20;
+
 /// A sample as a plugin gives it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PluginSample {

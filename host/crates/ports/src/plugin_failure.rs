@@ -4,7 +4,7 @@ use std::fmt;
 
 /// One frame of a guest's stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Frame {
+pub struct PluginFrame {
     /// The demangled function name.
     pub function: String,
     /// Source file, where the component carries line tables.
@@ -58,7 +58,7 @@ pub struct PluginFailure {
     /// One line with the cause.
     pub message: String,
     /// The guest's stack, innermost first; only frames that help.
-    pub frames: Vec<Frame>,
+    pub frames: Vec<PluginFrame>,
     /// The call's input, shortened (`first = 0, count = 64`).
     pub input: Option<String>,
     /// The last lines that the plugin wrote to its standard error.

@@ -2,7 +2,7 @@
 
 use crate::path::LongestByPlace;
 use crate::path::PromptPath;
-use crate::piece::Piece;
+use crate::piece::PrefixPiece;
 
 /// Counts the tokens of all prompts that begin no earlier prompt. Their number does not depend on
 /// the order of the prompts: it is the size of the tree that all prompts make together. Tokens hit
@@ -32,7 +32,7 @@ impl PrefixCensus {
 
     /// Takes in the pieces that follow `from`, and returns the place behind them. A prompt that
     /// continues another one is taken in from the place at which that one ended.
-    pub fn extend(&mut self, from: PromptPath, pieces: &[Piece]) -> PromptPath {
+    pub fn extend(&mut self, from: PromptPath, pieces: &[PrefixPiece]) -> PromptPath {
         let mut path = from;
         for piece in pieces {
             let place = path.branch(piece.identity);
@@ -77,8 +77,8 @@ mod tests {
     use super::*;
     use crate::PrefixLedger;
 
-    fn piece(identity: u64, tokens: u32) -> Piece {
-        Piece { identity, tokens }
+    fn piece(identity: u64, tokens: u32) -> PrefixPiece {
+        PrefixPiece { identity, tokens }
     }
 
     #[test]

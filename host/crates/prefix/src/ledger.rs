@@ -2,7 +2,7 @@
 
 use crate::path::LongestByPlace;
 use crate::path::PromptPath;
-use crate::piece::Piece;
+use crate::piece::PrefixPiece;
 
 /// The prompts of a run, in the order in which they were sent, as an unbounded cache would know
 /// them.
@@ -23,7 +23,7 @@ impl PrefixLedger {
 
     /// Returns the number of tokens that `prompt` shares with the beginning of an earlier prompt
     /// (the longest common prefix with any of them), then adds it.
-    pub fn see(&mut self, prompt: &[Piece]) -> u64 {
+    pub fn see(&mut self, prompt: &[PrefixPiece]) -> u64 {
         let (mut path, mut hits, mut following) = (PromptPath::START, 0, true);
         for piece in prompt {
             let longest = self.known.entry(path.branch(piece.identity)).or_insert(0);
@@ -39,7 +39,7 @@ impl PrefixLedger {
 
     /// Adds text that is not a prompt: a prompt with its answer, for a cache that keeps generated
     /// tokens.
-    pub fn learn(&mut self, known: &[Piece]) {
+    pub fn learn(&mut self, known: &[PrefixPiece]) {
         self.see(known);
     }
 
@@ -60,8 +60,8 @@ mod tests {
 
     use super::*;
 
-    fn piece(identity: u64, tokens: u32) -> Piece {
-        Piece { identity, tokens }
+    fn piece(identity: u64, tokens: u32) -> PrefixPiece {
+        PrefixPiece { identity, tokens }
     }
 
     #[test]
@@ -122,7 +122,7 @@ mod tests {
 
     /// Expands a prompt into tokens, each identified by its piece and its index in the piece; a
     /// mark is one element without weight.
-    fn tokens_of(prompt: &[Piece]) -> Vec<(u64, Option<u32>)> {
+    fn tokens_of(prompt: &[PrefixPiece]) -> Vec<(u64, Option<u32>)> {
         let expanded = prompt.iter().flat_map(|piece| {
             let mark = (piece.tokens == 0).then_some((piece.identity, None));
             let tokens = (0..piece.tokens).map(|number| (piece.identity, Some(number)));
@@ -131,9 +131,9 @@ mod tests {
         expanded.collect()
     }
 
-    fn naive_hits(earlier: &[Vec<Piece>], prompt: &[Piece]) -> u64 {
+    fn naive_hits(earlier: &[Vec<PrefixPiece>], prompt: &[PrefixPiece]) -> u64 {
         let prompt = tokens_of(prompt);
-        let common = |other: &Vec<Piece>| {
+        let common = |other: &Vec<PrefixPiece>| {
             let other = tokens_of(other);
             let shared = prompt.iter().zip(&other).take_while(|(a, b)| a == b);
             shared.filter(|(token, _)| token.1.is_some()).count() as u64
@@ -141,7 +141,7 @@ mod tests {
         earlier.iter().map(common).max().unwrap_or(0)
     }
 
-    fn prompts() -> impl Strategy<Value = Vec<Vec<Piece>>> {
+    fn prompts() -> impl Strategy<Value = Vec<Vec<PrefixPiece>>> {
         // Identities from 10 on are marks; few of each, so that beginnings meet often.
         let text = (0u64..3, 1u32..6).prop_map(|(identity, tokens)| piece(identity, tokens));
         let mark = (10u64..12).prop_map(|identity| piece(identity, 0));

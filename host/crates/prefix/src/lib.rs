@@ -1,8 +1,8 @@
 //! The ideal prefix cache: the part of a prompt that an unbounded cache would contain.
 //!
-//! A prompt is a sequence of [`Piece`]s, texts with an identity and a length, so that the common
-//! prefix of two prompts is found without comparing tokens. [`pieces_of`] returns the pieces of
-//! messages, [`answer_pieces`] those of a recorded answer, [`text_piece`] that of a server's
+//! A prompt is a sequence of [`PrefixPiece`]s, texts with an identity and a length, so that the
+//! common prefix of two prompts is found without comparing tokens. [`pieces_of`] returns the pieces
+//! of messages, [`answer_pieces`] those of a recorded answer, [`text_piece`] that of a server's
 //! answer.
 //!
 //! [`PrefixLedger`] returns for each prompt the number of its tokens that began an earlier one.
@@ -18,4 +18,4 @@ mod piece;
 pub use census::PrefixCensus;
 pub use ledger::PrefixLedger;
 pub use path::PromptPath;
-pub use piece::{Piece, answer_pieces, message_pieces, pieces_of, role_piece, text_piece};
+pub use piece::{PrefixPiece, answer_pieces, message_pieces, pieces_of, role_piece, text_piece};

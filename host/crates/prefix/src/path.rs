@@ -1,6 +1,6 @@
 //! A conversation so far, as one number.
 
-use crate::piece::Piece;
+use crate::piece::PrefixPiece;
 
 /// A place in the tree of all prompts: everything before the next piece. Two prompts are at the
 /// same place if they consist of the same pieces (64 bits: among a hundred million places, two
@@ -13,7 +13,7 @@ impl PromptPath {
     pub const START: PromptPath = PromptPath(0);
 
     /// The place behind `piece`.
-    pub fn then(self, piece: &Piece) -> PromptPath {
+    pub fn then(self, piece: &PrefixPiece) -> PromptPath {
         PromptPath(mix(
             self.branch(piece.identity) ^ mix(u64::from(piece.tokens).wrapping_add(WEYL))
         ))

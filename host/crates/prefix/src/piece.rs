@@ -8,7 +8,7 @@ use veeksha_model::{Message, RecordedAnswer, Role, Segment};
 /// A piece without tokens is a mark: nothing is counted for it, but what follows different marks is
 /// different.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Piece {
+pub struct PrefixPiece {
     /// Equal for equal text.
     pub identity: u64,
     /// Length in tokens.
@@ -16,16 +16,16 @@ pub struct Piece {
 }
 
 /// The piece of a text as a whole, for an answer whose length is known.
-pub fn text_piece(text: &str, tokens: u32) -> Piece {
-    Piece {
+pub fn text_piece(text: &str, tokens: u32) -> PrefixPiece {
+    PrefixPiece {
         identity: identity(&("text", text)),
         tokens,
     }
 }
 
 /// The mark that begins a message.
-pub fn role_piece(role: Role) -> Piece {
-    Piece {
+pub fn role_piece(role: Role) -> PrefixPiece {
+    PrefixPiece {
         identity: identity(&("role", role)),
         tokens: 0,
     }
@@ -40,7 +40,7 @@ pub fn role_piece(role: Role) -> Piece {
 pub fn pieces_of<'a>(
     messages: impl IntoIterator<Item = &'a Message>,
     count: &dyn Fn(&str) -> u32,
-) -> Vec<Piece> {
+) -> Vec<PrefixPiece> {
     messages
         .into_iter()
         .flat_map(|message| message_pieces(message.role, &message.content, count))
@@ -49,7 +49,7 @@ pub fn pieces_of<'a>(
 
 /// The pieces of a recorded answer, as the assistant's message that it becomes in a conversation; a
 /// tool call counts as its name and arguments.
-pub fn answer_pieces(answer: &RecordedAnswer, count: &dyn Fn(&str) -> u32) -> Vec<Piece> {
+pub fn answer_pieces(answer: &RecordedAnswer, count: &dyn Fn(&str) -> u32) -> Vec<PrefixPiece> {
     let mut pieces = message_pieces(Role::Assistant, &answer.content, count);
     for call in &answer.tool_calls {
         push_text(&mut pieces, &call.name, count);
@@ -59,18 +59,18 @@ pub fn answer_pieces(answer: &RecordedAnswer, count: &dyn Fn(&str) -> u32) -> Ve
 }
 
 /// The pieces of one message: its role's mark, then its segments. See [`pieces_of`].
-pub fn message_pieces(role: Role, content: &[Segment], count: &dyn Fn(&str) -> u32) -> Vec<Piece> {
+pub fn message_pieces(role: Role, content: &[Segment], count: &dyn Fn(&str) -> u32) -> Vec<PrefixPiece> {
     let mut pieces = vec![role_piece(role)];
     for segment in content {
         match segment {
             Segment::Text(text) => push_text(&mut pieces, text, count),
             // An empty segment is skipped: a mark here would separate what follows.
             Segment::Synthetic { tokens: 0, .. } => {}
-            Segment::Synthetic { seed, tokens } => pieces.push(Piece {
+            Segment::Synthetic { seed, tokens } => pieces.push(PrefixPiece {
                 identity: identity(&("synthetic", seed)),
                 tokens: *tokens,
             }),
-            Segment::Media { kind, source } => pieces.push(Piece {
+            Segment::Media { kind, source } => pieces.push(PrefixPiece {
                 identity: identity(&("media", kind, source)),
                 tokens: 0,
             }),
@@ -79,8 +79,8 @@ pub fn message_pieces(role: Role, content: &[Segment], count: &dyn Fn(&str) -> u
     pieces
 }
 
-fn push_text(pieces: &mut Vec<Piece>, text: &str, count: &dyn Fn(&str) -> u32) {
-    let stretches = Stretches { rest: text };
+fn push_text(pieces: &mut Vec<PrefixPiece>, text: &str, count: &dyn Fn(&str) -> u32) {
+    let stretches = PrefixStretches { rest: text };
     pieces.extend(
         stretches
             .map(|stretch| text_piece(stretch, count(stretch)))
@@ -96,11 +96,11 @@ const LONGEST_STRETCH_BYTES: usize = 64;
 
 /// Splits a text by its content alone, so that texts with a common beginning are split alike. A
 /// space begins the next stretch, as byte-pair tokenizers attach it to the following word.
-struct Stretches<'a> {
+struct PrefixStretches<'a> {
     rest: &'a str,
 }
 
-impl<'a> Iterator for Stretches<'a> {
+impl<'a> Iterator for PrefixStretches<'a> {
     type Item = &'a str;
 
     fn next(&mut self) -> Option<&'a str> {
@@ -232,11 +232,11 @@ mod tests {
     proptest! {
         #[test]
         fn stretches_cover_text_and_share_prefix(text in "[a-c ä\n]{0,3000}", more in "[a-c ä]{0,900}") {
-            let cut: Vec<&str> = Stretches { rest: &text }.collect();
+            let cut: Vec<&str> = PrefixStretches { rest: &text }.collect();
             prop_assert_eq!(cut.concat(), text.as_str());
             prop_assert!(cut.iter().all(|stretch| stretch.len() < LONGEST_STRETCH_BYTES + 4));
             let longer = format!("{text}{more}");
-            let longer: Vec<&str> = Stretches { rest: &longer }.collect();
+            let longer: Vec<&str> = PrefixStretches { rest: &longer }.collect();
             let whole = cut.len().saturating_sub(1);
             prop_assert_eq!(&longer[..whole], &cut[..whole]);
         }

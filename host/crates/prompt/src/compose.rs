@@ -9,7 +9,7 @@ use crate::words::Words;
 
 /// A piece of a message's text. Adjacent texts have been joined.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Piece {
+pub(crate) enum PromptPiece {
     Text(String),
     Synthetic(SyntheticRun),
 }
@@ -29,9 +29,9 @@ pub(crate) struct Composed {
 /// ten.
 const REPAIRS: u32 = 128;
 
-impl Piece {
-    pub(crate) fn synthetic(seed: Seed, tokens: u32) -> Piece {
-        Piece::Synthetic(SyntheticRun::new(seed, tokens))
+impl PromptPiece {
+    pub(crate) fn synthetic(seed: Seed, tokens: u32) -> PromptPiece {
+        PromptPiece::Synthetic(SyntheticRun::new(seed, tokens))
     }
 }
 
@@ -44,9 +44,9 @@ impl Piece {
 ///
 /// Returns the text and its count: the target, or another number if no change helped.
 pub(crate) fn repaired(
-    pieces: &mut [Piece],
+    pieces: &mut [PromptPiece],
     target: u32,
-    mut build: impl FnMut(&[Piece]) -> BuiltText,
+    mut build: impl FnMut(&[PromptPiece]) -> BuiltText,
     mut measure: impl FnMut(&BuiltText) -> Result<u32, PromptError>,
 ) -> Result<(BuiltText, u32), PromptError> {
     let mut turn = 0;
@@ -64,9 +64,9 @@ pub(crate) fn repaired(
 /// Gives the last suitable synthetic piece another last word, and more or fewer words: all that are
 /// missing, half of them, or none, in turn. The turns prevent alternating forever between two
 /// lengths that both miss.
-fn repair(pieces: &mut [Piece], missing: i64, turn: u32) -> bool {
+fn repair(pieces: &mut [PromptPiece], missing: i64, turn: u32) -> bool {
     let run = pieces.iter_mut().rev().find_map(|piece| match piece {
-        Piece::Synthetic(run) if missing > 0 || run.words > 0 => Some(run),
+        PromptPiece::Synthetic(run) if missing > 0 || run.words > 0 => Some(run),
         _ => None,
     });
     let Some(run) = run else { return false };
@@ -82,10 +82,10 @@ fn repair(pieces: &mut [Piece], missing: i64, turn: u32) -> bool {
 
 /// Removes words from the end of the synthetic pieces; `false` if they do not have that many and
 /// one to spare.
-pub(crate) fn shorten(pieces: &mut [Piece], mut words: u32) -> bool {
+pub(crate) fn shorten(pieces: &mut [PromptPiece], mut words: u32) -> bool {
     let runs = pieces.iter_mut().rev().filter_map(|piece| match piece {
-        Piece::Synthetic(run) => Some(run),
-        Piece::Text(_) => None,
+        PromptPiece::Synthetic(run) => Some(run),
+        PromptPiece::Text(_) => None,
     });
     let mut left = 0;
     for run in runs {
@@ -98,14 +98,14 @@ pub(crate) fn shorten(pieces: &mut [Piece], mut words: u32) -> bool {
 }
 
 /// Concatenates the pieces.
-pub(crate) fn build(words: &Words, pieces: &[Piece]) -> BuiltText {
+pub(crate) fn build(words: &Words, pieces: &[PromptPiece]) -> BuiltText {
     let mut text = String::new();
     let mut stretches: Vec<(usize, usize)> = Vec::new();
     for piece in pieces {
         let start = text.len();
         match piece {
-            Piece::Text(verbatim) => text.push_str(verbatim),
-            Piece::Synthetic(run) => {
+            PromptPiece::Text(verbatim) => text.push_str(verbatim),
+            PromptPiece::Synthetic(run) => {
                 run.write(words, &mut text);
                 match stretches.last_mut() {
                     Some((_, end)) if *end == start => *end = text.len(),

@@ -10,13 +10,13 @@ use std::collections::{HashMap, HashSet};
 /// The letters of a token on the two sides of one of its spaces.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Crossing {
-    left: Side,
-    right: Side,
+    left: CrossingSide,
+    right: CrossingSide,
 }
 
 /// Letters next to a space.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Side {
+struct CrossingSide {
     letters: String,
     /// True if they are a whole word (next to another space); false if they are the end or
     /// beginning of one.
@@ -41,11 +41,11 @@ impl Crossings {
             let right_whole = right.starts_with(markers);
             if left.len() < at && possible(left, left_whole) && possible(right, right_whole) {
                 self.0.push(Crossing {
-                    left: Side {
+                    left: CrossingSide {
                         letters: before[left.len()..].to_string(),
                         whole: left_whole,
                     },
-                    right: Side {
+                    right: CrossingSide {
                         letters: after[..after.len() - right.len()].to_string(),
                         whole: right_whole,
                     },
@@ -65,7 +65,7 @@ impl Crossings {
                 *beginnings.entry(&word[..cut]).or_default() += 1;
             }
         }
-        let count = |side: &Side, parts: &HashMap<&str, usize>| {
+        let count = |side: &CrossingSide, parts: &HashMap<&str, usize>| {
             if side.whole {
                 usize::from(whole.contains(side.letters.as_str()))
             } else {
@@ -81,7 +81,7 @@ impl Crossings {
                 _ => _ = out_right.insert(&crossing.right),
             }
         }
-        let side = |letters: &str, whole| Side {
+        let side = |letters: &str, whole| CrossingSide {
             letters: letters.to_string(),
             whole,
         };

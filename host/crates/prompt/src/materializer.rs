@@ -7,15 +7,15 @@ use veeksha_model::{
     Role, Seed, Segment,
 };
 
-use crate::compose::Piece;
+use crate::compose::PromptPiece;
 use crate::error::PromptError;
 use crate::media::MediaStore;
 use crate::meter::Position;
-use crate::salt::Salt;
+use crate::salt::TextSalt;
 use crate::template::ChatTemplate;
 use crate::tokenizer::Tokenizer;
-use crate::wrapping::{PromptTarget, TemplateNotes, TemplateWrapper, Texts};
-use crate::writer::Writer;
+use crate::wrapping::{PromptTarget, PromptTexts, TemplateNotes, TemplateWrapper};
+use crate::writer::MessageWriter;
 
 /// Maximum number of synthetic tokens of one request: far above any model's context, far below a
 /// machine's memory.
@@ -24,8 +24,8 @@ pub const MAX_TOKENS: u32 = 1 << 24;
 /// Makes text from segments. Can be shared between threads.
 #[derive(Debug)]
 pub struct Materializer {
-    writer: Writer,
-    salt: Salt,
+    writer: MessageWriter,
+    salt: TextSalt,
     wrapping: Option<TemplateWrapper>,
     media: MediaStore,
 }
@@ -34,8 +34,8 @@ impl Materializer {
     /// Finds the words of the tokenizer, which takes some milliseconds.
     pub fn new(tokenizer: Tokenizer) -> Result<Self, PromptError> {
         Ok(Materializer {
-            writer: Writer::new(tokenizer)?,
-            salt: Salt::default(),
+            writer: MessageWriter::new(tokenizer)?,
+            salt: TextSalt::default(),
             wrapping: None,
             media: MediaStore::default(),
         })
@@ -47,7 +47,7 @@ impl Materializer {
     #[must_use]
     pub fn salted(self, salt: Option<u64>) -> Self {
         Materializer {
-            salt: Salt::new(salt),
+            salt: TextSalt::new(salt),
             ..self
         }
     }
@@ -104,7 +104,7 @@ impl Materializer {
             .map(|answer| self.answer(answer))
             .transpose()?
             .map(Arc::new);
-        let Texts {
+        let PromptTexts {
             texts,
             target_tokens,
             prompt_tokens,
@@ -190,11 +190,11 @@ impl Materializer {
     }
 
     /// Returns the texts of a request's messages with their token counts.
-    fn texts(&self, request: &Request) -> Result<Texts, PromptError> {
+    fn texts(&self, request: &Request) -> Result<PromptTexts, PromptError> {
         let messages = request.messages.iter();
         let pieces = messages.map(|message| self.pieces(&message.content)).collect();
         let Some(wrapping) = &self.wrapping else {
-            return Ok(Texts::of(self.writer.compose_all(pieces)?, None));
+            return Ok(PromptTexts::of(self.writer.compose_all(pieces)?, None));
         };
         let roles: Vec<Role> = request.messages.iter().map(|message| message.role).collect();
         let place = match request.history_parent {
@@ -217,14 +217,14 @@ impl Materializer {
     }
 
     /// Returns the text pieces of segments, with adjacent texts joined.
-    fn pieces(&self, content: &[Segment]) -> Vec<Piece> {
-        let mut pieces: Vec<Piece> = Vec::with_capacity(content.len());
+    fn pieces(&self, content: &[Segment]) -> Vec<PromptPiece> {
+        let mut pieces: Vec<PromptPiece> = Vec::with_capacity(content.len());
         for segment in content {
             match (segment, pieces.last_mut()) {
-                (Segment::Text(text), Some(Piece::Text(before))) => before.push_str(text),
-                (Segment::Text(text), _) => pieces.push(Piece::Text(text.clone())),
+                (Segment::Text(text), Some(PromptPiece::Text(before))) => before.push_str(text),
+                (Segment::Text(text), _) => pieces.push(PromptPiece::Text(text.clone())),
                 (Segment::Synthetic { seed, tokens }, _) => {
-                    pieces.push(Piece::synthetic(self.salt.apply(*seed), *tokens));
+                    pieces.push(PromptPiece::synthetic(self.salt.apply(*seed), *tokens));
                 }
                 (Segment::Media { .. }, _) => {}
             }

@@ -16,6 +16,7 @@ mod files;
 mod format;
 mod generated;
 mod image;
+mod limits;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -25,12 +26,10 @@ use base64::Engine;
 use veeksha_model::MediaKind;
 
 pub use error::MediaError;
+pub use limits::MAX_MEDIA_BYTES;
 
 use crate::cache::TextCache;
-use crate::salt::Salt;
-
-/// Maximum size of one medium: about the largest request body that servers accept.
-pub const MAX_MEDIA_BYTES: u64 = 64 << 20;
+use crate::salt::TextSalt;
 
 /// Maximum size of cached `data:` URLs, which are kept when they are used twice.
 const CACHE_BYTES: usize = 256 << 20;
@@ -82,7 +81,12 @@ impl MediaStore {
     }
 
     /// Returns the URL to send for a source.
-    pub(crate) fn resolve(&self, kind: MediaKind, source: &str, salt: Salt) -> Result<Arc<str>, MediaError> {
+    pub(crate) fn resolve(
+        &self,
+        kind: MediaKind,
+        source: &str,
+        salt: TextSalt,
+    ) -> Result<Arc<str>, MediaError> {
         if is_url(source) {
             return Ok(source.into());
         }

@@ -18,9 +18,9 @@ use veeksha_model::Role;
 
 use crate::count::BuiltText;
 use crate::error::PromptError;
-use crate::skeleton::Skeleton;
+use crate::skeleton::PromptSkeleton;
 use crate::template::ChatTemplate;
-use crate::writer::Writer;
+use crate::writer::MessageWriter;
 
 /// Maximum number of cached request shapes; more than any workload has whose conversations come
 /// turn by turn.
@@ -34,13 +34,13 @@ pub(crate) struct TemplateMeter {
     word: String,
     /// Tokens of the previous conversation's substitute, or the error of rendering it.
     before: OnceLock<Result<u32, String>>,
-    shapes: RwLock<HashMap<Vec<Role>, [Option<Shape>; 2]>>,
+    shapes: RwLock<HashMap<Vec<Role>, [Option<PromptShape>; 2]>>,
 }
 
 /// Cached properties of requests with messages of certain roles.
 #[derive(Clone, Debug)]
-struct Shape {
-    skeleton: Option<Arc<Skeleton>>,
+struct PromptShape {
+    skeleton: Option<Arc<PromptSkeleton>>,
     /// Number of tokens that the template adds to messages of a few words.
     adds: u32,
 }
@@ -65,7 +65,7 @@ impl TemplateMeter {
     /// Returns the tokens of the messages including those that the template adds.
     pub(crate) fn tokens(
         &self,
-        writer: &Writer,
+        writer: &MessageWriter,
         place: Position,
         roles: &[Role],
         messages: &[&BuiltText],
@@ -97,11 +97,21 @@ impl TemplateMeter {
 
     /// Returns the number of tokens that the template adds to short messages with these roles,
     /// which is close to that of others.
-    pub(crate) fn adds(&self, writer: &Writer, place: Position, roles: &[Role]) -> Result<u32, PromptError> {
+    pub(crate) fn adds(
+        &self,
+        writer: &MessageWriter,
+        place: Position,
+        roles: &[Role],
+    ) -> Result<u32, PromptError> {
         Ok(self.shape(writer, place, roles)?.adds)
     }
 
-    fn shape(&self, writer: &Writer, place: Position, roles: &[Role]) -> Result<Shape, PromptError> {
+    fn shape(
+        &self,
+        writer: &MessageWriter,
+        place: Position,
+        roles: &[Role],
+    ) -> Result<PromptShape, PromptError> {
         let slot = place as usize;
         // A panic with the lock held leaves at worst incomplete shapes.
         let shapes = self.shapes.read().unwrap_or_else(PoisonError::into_inner);
@@ -115,7 +125,7 @@ impl TemplateMeter {
         } else {
             &[]
         };
-        let skeleton = Skeleton::of(&self.template, history, roles, &self.word).map(Arc::new);
+        let skeleton = PromptSkeleton::of(&self.template, history, roles, &self.word).map(Arc::new);
         // Three words: one on either side of the template's text, and one between them.
         let sample = [self.word.as_str(); 3].join(" ");
         let rendered = self.render(place, roles.iter().map(|role| (*role, sample.as_str())))?;
@@ -123,7 +133,7 @@ impl TemplateMeter {
         let whole = writer
             .count(&BuiltText::verbatim(rendered))?
             .saturating_sub(self.before(writer, place)?);
-        let shape = Shape {
+        let shape = PromptShape {
             skeleton,
             adds: whole.saturating_sub(content),
         };
@@ -159,7 +169,7 @@ impl TemplateMeter {
 
     /// Returns the tokens of the previous conversation as the server left it: its prompt, followed
     /// by the answer.
-    fn before(&self, writer: &Writer, place: Position) -> Result<u32, PromptError> {
+    fn before(&self, writer: &MessageWriter, place: Position) -> Result<u32, PromptError> {
         if place == Position::First {
             return Ok(0);
         }

@@ -7,12 +7,12 @@ use veeksha_model::Seed;
 /// everything that a workload expresses by equal seeds (shared prefixes, shared blocks, repeated
 /// prompts) still holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Salt(Option<u64>);
+pub(crate) struct TextSalt(Option<u64>);
 
-impl Salt {
+impl TextSalt {
     /// Creates a salt; `None` leaves every seed unchanged.
     pub(crate) fn new(salt: Option<u64>) -> Self {
-        Salt(salt)
+        TextSalt(salt)
     }
 
     pub(crate) fn apply(self, seed: Seed) -> Seed {
@@ -62,9 +62,9 @@ mod tests {
         let mut seen: HashSet<Seed> = seeds.iter().copied().collect();
         let distinct = seen.len();
         for salt in [0, 1, 2, u64::MAX] {
-            seen.extend(seeds.iter().map(|seed| Salt::new(Some(salt)).apply(*seed)));
+            seen.extend(seeds.iter().map(|seed| TextSalt::new(Some(salt)).apply(*seed)));
         }
         assert_eq!(seen.len(), 5 * distinct);
-        assert_eq!(Salt::new(None).apply(seeds[7]), seeds[7]);
+        assert_eq!(TextSalt::new(None).apply(seeds[7]), seeds[7]);
     }
 }

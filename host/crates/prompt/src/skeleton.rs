@@ -12,7 +12,7 @@ use crate::template::ChatTemplate;
 
 /// The texts before, between and after the messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Skeleton {
+pub(crate) struct PromptSkeleton {
     /// Before each message, in the order in which the template writes them.
     before: Vec<String>,
     /// The index of the message at each position.
@@ -20,7 +20,7 @@ pub(crate) struct Skeleton {
     behind: String,
 }
 
-impl Skeleton {
+impl PromptSkeleton {
     /// Returns `None` if the template does not write every message of plain words exactly once and
     /// unchanged.
     ///
@@ -30,7 +30,7 @@ impl Skeleton {
         history: &[(Role, &str)],
         roles: &[Role],
         word: &str,
-    ) -> Option<Skeleton> {
+    ) -> Option<PromptSkeleton> {
         let render = |contents: &[String]| {
             let new = roles
                 .iter()
@@ -50,7 +50,7 @@ impl Skeleton {
             }
         }
         found.sort_unstable();
-        let mut skeleton = Skeleton {
+        let mut skeleton = PromptSkeleton {
             before: Vec::with_capacity(found.len()),
             order: Vec::with_capacity(found.len()),
             behind: String::new(),
@@ -129,7 +129,7 @@ mod tests {
         let template = template(
             "<s>{% for m in messages %}[{{ m.role }}] {{ m.content | trim }}\n{% endfor %}{% if add_generation_prompt %}[go]{% endif %}",
         );
-        let skeleton = Skeleton::of(
+        let skeleton = PromptSkeleton::of(
             &template,
             &[(Role::User, "hi")],
             &[Role::System, Role::User],
@@ -160,13 +160,13 @@ mod tests {
     fn supports_reordered_messages() {
         // Mistral's template does this with the system message.
         let template = template("{{ messages[1].content }}|{{ messages[0].content }}");
-        let skeleton = Skeleton::of(&template, &[], &[Role::System, Role::User], "word").unwrap();
+        let skeleton = PromptSkeleton::of(&template, &[], &[Role::System, Role::User], "word").unwrap();
         assert_eq!(skeleton.order, [1, 0]);
     }
 
     #[test]
     fn refuses_templates_that_depend_on_contents() {
-        let of = |text: &str| Skeleton::of(&template(text), &[], &[Role::User], "word");
+        let of = |text: &str| PromptSkeleton::of(&template(text), &[], &[Role::User], "word");
         assert_eq!(of("{{ messages[0].content }} {{ messages[0].content }}"), None);
         assert_eq!(of("nothing"), None);
         assert_eq!(of("{{ raise_exception('no') }}"), None);

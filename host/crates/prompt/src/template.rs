@@ -16,6 +16,8 @@ use std::sync::Arc;
 use minijinja::Environment;
 use veeksha_model::Role;
 
+pub use jinja::SpecialTokens;
+
 use crate::error::PromptError;
 
 /// A model's chat template. Clones share it.
@@ -27,10 +29,6 @@ struct Compiled {
     environment: Environment<'static>,
     tokens: BTreeMap<String, String>,
 }
-
-/// Control tokens that templates name, by their Hugging Face names (`bos_token`, `eos_token`, ...),
-/// as text.
-pub type SpecialTokens = BTreeMap<String, String>;
 
 impl ChatTemplate {
     /// Compiles a template's text; `tokens` are the control tokens that it may name, `name` is used

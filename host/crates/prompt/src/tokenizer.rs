@@ -21,20 +21,20 @@ const MAX_FILE_BYTES: u64 = 256 << 20;
 
 /// A Hugging Face tokenizer. Clones share it.
 #[derive(Clone, Debug)]
-pub struct Tokenizer(Arc<Loaded>);
+pub struct Tokenizer(Arc<LoadedTokenizer>);
 
 #[derive(Debug)]
-struct Loaded {
+struct LoadedTokenizer {
     tokenizer: tokenizers::Tokenizer,
     name: String,
     fingerprint: String,
     vocabulary: u32,
-    origin: Origin,
+    origin: TokenizerOrigin,
 }
 
 /// The source of a tokenizer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum TokenizerOrigin {
     /// The tokenizer inside the binary, whose words are known.
     Embedded,
     /// Any other tokenizer.
@@ -44,7 +44,7 @@ pub(crate) enum Origin {
 impl Tokenizer {
     /// Returns the small tokenizer inside the binary, named `embedded`.
     pub fn embedded() -> Result<Self, PromptError> {
-        Tokenizer::read(embedded::TOKENIZER, "embedded", Origin::Embedded)
+        Tokenizer::read(embedded::TOKENIZER, "embedded", TokenizerOrigin::Embedded)
     }
 
     /// Loads a `tokenizer.json`, or a folder that contains one. Its name is the path.
@@ -68,10 +68,10 @@ impl Tokenizer {
 
     /// Parses the bytes of a `tokenizer.json` under the given name.
     pub fn from_bytes(bytes: &[u8], name: &str) -> Result<Self, PromptError> {
-        Tokenizer::read(bytes, name, Origin::Given)
+        Tokenizer::read(bytes, name, TokenizerOrigin::Given)
     }
 
-    fn read(bytes: &[u8], name: &str, origin: Origin) -> Result<Self, PromptError> {
+    fn read(bytes: &[u8], name: &str, origin: TokenizerOrigin) -> Result<Self, PromptError> {
         let corrupt = |reason: String| PromptError::Corrupt {
             name: name.to_string(),
             reason,
@@ -87,7 +87,7 @@ impl Tokenizer {
             return Err(corrupt("its vocabulary is empty".to_string()));
         }
         let fingerprint = blake3::hash(bytes).to_hex().to_string();
-        Ok(Tokenizer(Arc::new(Loaded {
+        Ok(Tokenizer(Arc::new(LoadedTokenizer {
             tokenizer,
             name: name.to_string(),
             fingerprint,
@@ -130,7 +130,7 @@ impl Tokenizer {
         Ok(encoding.get_ids().to_vec())
     }
 
-    pub(crate) fn origin(&self) -> Origin {
+    pub(crate) fn origin(&self) -> TokenizerOrigin {
         self.0.origin
     }
 

@@ -29,8 +29,8 @@ use std::collections::{BTreeMap, HashSet};
 use crate::crossing::Crossings;
 use crate::embedded;
 use crate::error::PromptError;
-use crate::tokenizer::Origin;
 use crate::tokenizer::Tokenizer;
+use crate::tokenizer::TokenizerOrigin;
 
 /// Minimum number of words, so that the beginnings of texts do not collide by chance.
 const MIN_WORDS: usize = 32;
@@ -76,7 +76,7 @@ pub(crate) struct Words {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Candidate {
+struct WordCandidate {
     id: u32,
     word: String,
 }
@@ -85,9 +85,22 @@ impl Words {
     /// Returns the words of a tokenizer. Those of the embedded one are stored.
     pub(crate) fn of(tokenizer: &Tokenizer) -> Result<Words, PromptError> {
         match tokenizer.origin() {
-            Origin::Embedded => Ok(embedded::words()),
-            Origin::Given => Words::find(tokenizer),
+            TokenizerOrigin::Embedded => Ok(Words::embedded()),
+            TokenizerOrigin::Given => Words::find(tokenizer),
         }
+    }
+
+    /// Returns the result of [`Words::find`] for the embedded tokenizer, which is stored.
+    pub(crate) fn embedded() -> Words {
+        let starts = embedded::WORDS
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| line.starts_with('*'));
+        let starts = starts.map(|(index, _)| index as u32).collect();
+        let words = embedded::WORDS
+            .lines()
+            .map(|line| line.strip_prefix('*').unwrap_or(line));
+        Words::new(words, starts, Lead::Bare, Guarantee::Proven)
     }
 
     /// Finds the words of a tokenizer.
@@ -201,7 +214,7 @@ fn scale(random: u32, bound: usize) -> usize {
 
 /// Returns the tokens that look like words, lowest id first, and whether no token spans the space
 /// between two of them.
-fn candidates(tokenizer: &Tokenizer) -> (Vec<Candidate>, bool) {
+fn candidates(tokenizer: &Tokenizer) -> (Vec<WordCandidate>, bool) {
     let added = tokenizer.added();
     let added_words: Vec<&str> = added
         .iter()
@@ -212,7 +225,7 @@ fn candidates(tokenizer: &Tokenizer) -> (Vec<Candidate>, bool) {
     let added_ids: HashSet<u32> = added.iter().map(|(id, _)| *id).collect();
 
     // One list per representation of a word; the vocabulary uses the one with the most words.
-    let mut lists: [Vec<Candidate>; 4] = Default::default();
+    let mut lists: [Vec<WordCandidate>; 4] = Default::default();
     let mut crossings = Crossings::default();
     for (id, token) in tokenizer.tokens() {
         if added_ids.contains(&id) {
@@ -222,7 +235,7 @@ fn candidates(tokenizer: &Tokenizer) -> (Vec<Candidate>, bool) {
         let word = marker.map_or(token.as_str(), |marker| &token[MARKERS[marker].len_utf8()..]);
         if word.bytes().all(|byte| byte.is_ascii_lowercase()) {
             if (1..=14).contains(&word.len()) && !added_words.iter().any(|added| word.contains(added)) {
-                lists[marker.unwrap_or(3)].push(Candidate {
+                lists[marker.unwrap_or(3)].push(WordCandidate {
                     id,
                     word: word.to_string(),
                 });
@@ -247,8 +260,8 @@ fn candidates(tokenizer: &Tokenizer) -> (Vec<Candidate>, bool) {
 
 /// Returns the words of at least three letters if there are enough of them, else all; at most the
 /// maximum number.
-fn preferred(words: Vec<Candidate>) -> Vec<Candidate> {
-    let preferred: Vec<Candidate> = words
+fn preferred(words: Vec<WordCandidate>) -> Vec<WordCandidate> {
+    let preferred: Vec<WordCandidate> = words
         .iter()
         .filter(|candidate| candidate.word.len() >= 3)
         .cloned()
@@ -271,7 +284,7 @@ struct Probe<'a> {
 
 impl Probe<'_> {
     /// Returns true if consecutive words are encoded to exactly their ids.
-    fn holds(&self, words: &[Candidate]) -> Result<bool, PromptError> {
+    fn holds(&self, words: &[WordCandidate]) -> Result<bool, PromptError> {
         let mut text = self.anchor.clone();
         for candidate in words {
             text.push(' ');
@@ -284,7 +297,11 @@ impl Probe<'_> {
     }
 
     /// Keeps the words that are one token, by bisection.
-    fn keep_single_tokens(&self, words: &[Candidate], kept: &mut Vec<Candidate>) -> Result<(), PromptError> {
+    fn keep_single_tokens(
+        &self,
+        words: &[WordCandidate],
+        kept: &mut Vec<WordCandidate>,
+    ) -> Result<(), PromptError> {
         if self.holds(words)? {
             kept.extend_from_slice(words);
         } else if words.len() > 1 {
@@ -297,9 +314,9 @@ impl Probe<'_> {
 }
 
 /// Orders words so that every pair of (last letter, first letter) that they can form occurs.
-fn letter_pairs(words: &[Candidate]) -> Vec<Candidate> {
-    let mut by_last: BTreeMap<u8, &Candidate> = BTreeMap::new();
-    let mut by_first: BTreeMap<u8, &Candidate> = BTreeMap::new();
+fn letter_pairs(words: &[WordCandidate]) -> Vec<WordCandidate> {
+    let mut by_last: BTreeMap<u8, &WordCandidate> = BTreeMap::new();
+    let mut by_first: BTreeMap<u8, &WordCandidate> = BTreeMap::new();
     for candidate in words {
         if let (Some(first), Some(last)) = (candidate.word.bytes().next(), candidate.word.bytes().last()) {
             by_first.entry(first).or_insert(candidate);
@@ -317,7 +334,7 @@ fn letter_pairs(words: &[Candidate]) -> Vec<Candidate> {
 }
 
 /// Returns the words that are one token at the beginning of a text, and the kind of beginning.
-fn starts(tokenizer: &Tokenizer, words: &[Candidate]) -> Result<(Lead, Vec<u32>), PromptError> {
+fn starts(tokenizer: &Tokenizer, words: &[WordCandidate]) -> Result<(Lead, Vec<u32>), PromptError> {
     for lead in [Lead::Bare, Lead::Space] {
         let mut starts = Vec::new();
         for (index, candidate) in words.iter().take(STARTS_TRIED).enumerate() {

@@ -4,12 +4,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use veeksha_model::{NodeId, Role};
 
-use crate::compose::{Composed, Piece, repaired, shorten};
+use crate::compose::{Composed, PromptPiece, repaired, shorten};
 use crate::count::BuiltText;
 use crate::error::PromptError;
 use crate::meter::{Position, TemplateMeter};
 use crate::template::ChatTemplate;
-use crate::writer::Writer;
+use crate::writer::MessageWriter;
 
 /// The meaning of a prompt's requested length if a chat template is applied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -37,19 +37,19 @@ pub struct TemplateNotes {
 
 /// The texts of a request's messages, and their tokens as in [`veeksha_model::Prepared`].
 #[derive(Debug)]
-pub(crate) struct Texts {
+pub(crate) struct PromptTexts {
     pub(crate) texts: Vec<Arc<str>>,
     pub(crate) target_tokens: u32,
     pub(crate) prompt_tokens: u32,
     pub(crate) template_tokens: u32,
 }
 
-impl Texts {
+impl PromptTexts {
     /// Returns messages unchanged; with the template they have `whole` tokens.
-    pub(crate) fn of(messages: Vec<Composed>, whole: Option<u32>) -> Texts {
+    pub(crate) fn of(messages: Vec<Composed>, whole: Option<u32>) -> PromptTexts {
         let sum = |tokens: fn(&Composed) -> u32| messages.iter().map(tokens).fold(0, u32::saturating_add);
         let prompt_tokens = sum(|message| message.tokens);
-        Texts {
+        PromptTexts {
             target_tokens: sum(|message| message.target),
             prompt_tokens,
             template_tokens: whole.map_or(0, |whole| whole.saturating_sub(prompt_tokens)),
@@ -83,12 +83,12 @@ impl TemplateWrapper {
     /// is made as if only its contents had a length, and counted; the server may still accept it.
     pub(crate) fn texts(
         &self,
-        writer: &Writer,
+        writer: &MessageWriter,
         place: Position,
         roles: &[Role],
-        pieces: Vec<Vec<Piece>>,
+        pieces: Vec<Vec<PromptPiece>>,
         node: NodeId,
-    ) -> Result<Texts, PromptError> {
+    ) -> Result<PromptTexts, PromptError> {
         if self.target == PromptTarget::Wrapped {
             match self.fit(writer, place, roles, &pieces) {
                 Ok(Some(texts)) => return Ok(texts),
@@ -118,7 +118,7 @@ impl TemplateWrapper {
             }
             Err(error) => return Err(error),
         };
-        Ok(Texts::of(messages, whole))
+        Ok(PromptTexts::of(messages, whole))
     }
 
     /// Returns texts whose whole, including the template, has the requested length; `None` if the
@@ -127,11 +127,11 @@ impl TemplateWrapper {
     /// Words are removed from the end of the last user message; everything else is unchanged.
     fn fit(
         &self,
-        writer: &Writer,
+        writer: &MessageWriter,
         place: Position,
         roles: &[Role],
-        pieces: &[Vec<Piece>],
-    ) -> Result<Option<Texts>, PromptError> {
+        pieces: &[Vec<PromptPiece>],
+    ) -> Result<Option<PromptTexts>, PromptError> {
         let Some(last) = roles.iter().rposition(|role| *role == Role::User) else {
             return Ok(None);
         };
@@ -173,7 +173,7 @@ impl TemplateWrapper {
             });
         }
         let template_tokens = whole.saturating_sub(content);
-        Ok(Some(Texts {
+        Ok(Some(PromptTexts {
             texts,
             target_tokens: target,
             // Not `content`: the two add up to the whole even if the joint between them saves a

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use veeksha_model::Seed;
 
 use crate::cache::TextCache;
-use crate::compose::{Composed, Piece, build, repaired};
+use crate::compose::{Composed, PromptPiece, build, repaired};
 use crate::count::{BuiltText, TokenCounter, count};
 use crate::error::PromptError;
 use crate::synthetic::SyntheticRun;
@@ -17,7 +17,7 @@ const CACHE_BYTES: usize = 64 << 20;
 
 /// A tokenizer, its words, and caches of texts and counts.
 #[derive(Debug)]
-pub(crate) struct Writer {
+pub(crate) struct MessageWriter {
     pub(crate) tokenizer: Tokenizer,
     pub(crate) words: Words,
     counted: TokenCounter,
@@ -25,9 +25,9 @@ pub(crate) struct Writer {
     texts: Mutex<TextCache<(Seed, u32)>>,
 }
 
-impl Writer {
+impl MessageWriter {
     pub(crate) fn new(tokenizer: Tokenizer) -> Result<Self, PromptError> {
-        Ok(Writer {
+        Ok(MessageWriter {
             words: Words::of(&tokenizer)?,
             counted: TokenCounter::of(&tokenizer),
             tokenizer,
@@ -41,7 +41,7 @@ impl Writer {
 
     /// Returns synthetic text as at the beginning of a message.
     pub(crate) fn text(&self, seed: Seed, tokens: u32) -> Arc<str> {
-        match self.compose(vec![Piece::synthetic(seed, tokens)]) {
+        match self.compose(vec![PromptPiece::synthetic(seed, tokens)]) {
             Ok(composed) => composed.built.text,
             // A tokenizer that refuses its words has no count that could be exact.
             Err(_) => self.shared(seed, tokens),
@@ -49,12 +49,12 @@ impl Writer {
     }
 
     /// Returns the pieces of every message as text.
-    pub(crate) fn compose_all(&self, pieces: Vec<Vec<Piece>>) -> Result<Vec<Composed>, PromptError> {
+    pub(crate) fn compose_all(&self, pieces: Vec<Vec<PromptPiece>>) -> Result<Vec<Composed>, PromptError> {
         pieces.into_iter().map(|pieces| self.compose(pieces)).collect()
     }
 
     /// Composes the pieces so that the whole has the requested number of tokens.
-    pub(crate) fn compose(&self, mut pieces: Vec<Piece>) -> Result<Composed, PromptError> {
+    pub(crate) fn compose(&self, mut pieces: Vec<PromptPiece>) -> Result<Composed, PromptError> {
         let target = self.asked(&pieces)?;
         if let Some(built) = self.proven(&pieces) {
             return Ok(Composed {
@@ -77,12 +77,12 @@ impl Writer {
     }
 
     /// Returns the number of tokens that the synthetic pieces request, plus those of the texts.
-    pub(crate) fn asked(&self, pieces: &[Piece]) -> Result<u32, PromptError> {
+    pub(crate) fn asked(&self, pieces: &[PromptPiece]) -> Result<u32, PromptError> {
         let mut asked = 0u32;
         for piece in pieces {
             asked = asked.saturating_add(match piece {
-                Piece::Text(text) => self.tokenizer.try_count(text)?,
-                Piece::Synthetic(run) => run.words,
+                PromptPiece::Text(text) => self.tokenizer.try_count(text)?,
+                PromptPiece::Synthetic(run) => run.words,
             });
         }
         Ok(asked)
@@ -92,21 +92,21 @@ impl Writer {
         count(&self.tokenizer, &self.words, &self.counted, built)
     }
 
-    pub(crate) fn build(&self, pieces: &[Piece]) -> BuiltText {
+    pub(crate) fn build(&self, pieces: &[PromptPiece]) -> BuiltText {
         self.proven(pieces).unwrap_or_else(|| build(&self.words, pieces))
     }
 
     /// Returns entirely synthetic, unrepaired pieces from the cache; they have as many tokens as
     /// words.
-    fn proven(&self, pieces: &[Piece]) -> Option<BuiltText> {
+    fn proven(&self, pieces: &[PromptPiece]) -> Option<BuiltText> {
         if !self.is_proven() {
             return None;
         }
         let runs: Option<Vec<SyntheticRun>> = pieces
             .iter()
             .map(|piece| match piece {
-                Piece::Synthetic(run) => Some(*run).filter(|run| run.alternative == 0),
-                Piece::Text(_) => None,
+                PromptPiece::Synthetic(run) => Some(*run).filter(|run| run.alternative == 0),
+                PromptPiece::Text(_) => None,
             })
             .collect();
         Some(BuiltText::synthetic(self.joined(&runs?)))

@@ -1,8 +1,8 @@
 """Makes the embedded tokenizer: byte-level BPE, trained on the prose of Python's own standard library.
 
     pip install tokenizers==0.22.2
-    python make.py                                    # writes tokenizer.json beside this file
-    UPDATE_WORDS=1 cargo test -p veeksha-prompt --lib   # finds its words anew: words.txt
+    python make.py                                    # writes tokenizer.json next to this file
+    UPDATE_WORDS=1 cargo test -p veeksha-prompt --lib   # finds its words again: words.txt
 
 The text is every docstring and every comment of the standard library (PSF licence) of the Python that runs this. Only the
 vocabulary and the merges learnt from it are kept; none of the text is shipped.

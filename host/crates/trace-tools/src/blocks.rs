@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use veeksha_model::Role;
-use veeksha_prefix::{Piece, role_piece};
+use veeksha_prefix::{PrefixPiece, role_piece};
 
 /// A block of a prompt; the last one may be shorter than the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub(crate) struct Block {
 
 /// Cuts a prompt into blocks of `size` tokens (at least one). Roles do not affect blocks; other
 /// marks do.
-pub(crate) fn blocks(prompt: &[Piece], size: u32) -> Vec<Block> {
+pub(crate) fn blocks(prompt: &[PrefixPiece], size: u32) -> Vec<Block> {
     let size = size.max(1);
     let roles = [Role::System, Role::User, Role::Assistant, Role::Tool].map(role_piece);
     let mut blocks = Vec::new();
@@ -74,12 +74,12 @@ mod tests {
 
     use super::*;
 
-    fn piece(identity: u64, tokens: u32) -> Piece {
-        Piece { identity, tokens }
+    fn piece(identity: u64, tokens: u32) -> PrefixPiece {
+        PrefixPiece { identity, tokens }
     }
 
     fn keys(prompt: &[(u64, u32)], size: u32) -> Vec<u64> {
-        let prompt: Vec<Piece> = prompt
+        let prompt: Vec<PrefixPiece> = prompt
             .iter()
             .map(|(identity, tokens)| piece(*identity, *tokens))
             .collect();
@@ -124,7 +124,7 @@ mod tests {
         /// their slices are.
         #[test]
         fn keys_are_equal_for_equal_slices(prompt in prop::collection::vec((0u64..3, 1u32..9), 1..12), size in 1u32..7) {
-            let pieces: Vec<Piece> = prompt.iter().map(|(identity, tokens)| piece(*identity, *tokens)).collect();
+            let pieces: Vec<PrefixPiece> = prompt.iter().map(|(identity, tokens)| piece(*identity, *tokens)).collect();
             let cut = blocks(&pieces, size);
             // The piece's number distinguishes adjacent pieces of one identity.
             let tokens: Vec<(u64, u32)> =

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use veeksha_model::{HistoryMode, NodeId, Request, Session};
-use veeksha_prefix::{Piece, PrefixCensus, PromptPath, answer_pieces, pieces_of};
+use veeksha_prefix::{PrefixCensus, PrefixPiece, PromptPath, answer_pieces, pieces_of};
 
 /// The requests of a session as turns, each after the turn that it continues.
 pub(crate) struct Conversation<'a> {
@@ -18,11 +18,11 @@ pub(crate) struct ConversationTurn<'a> {
     pub(crate) continues: Option<usize>,
     mode: HistoryMode,
     /// Its new messages.
-    pub(crate) new: Vec<Piece>,
+    pub(crate) new: Vec<PrefixPiece>,
     /// Placeholder for its live answer, which equals no other text.
-    live_answer: Piece,
+    live_answer: PrefixPiece,
     /// Its recorded answer, if a later turn may send it.
-    recorded_answer: Option<Vec<Piece>>,
+    recorded_answer: Option<Vec<PrefixPiece>>,
 }
 
 impl<'a> Conversation<'a> {
@@ -54,7 +54,7 @@ impl<'a> Conversation<'a> {
     }
 
     /// Returns the pieces of the whole prompt of a turn.
-    pub(crate) fn prompt(&self, place: usize) -> Vec<Piece> {
+    pub(crate) fn prompt(&self, place: usize) -> Vec<PrefixPiece> {
         let mode = self.turns[place].mode;
         let mut line = vec![place];
         while let Some(before) = self.turns[line[line.len() - 1]].continues {
@@ -73,13 +73,13 @@ impl<'a> Conversation<'a> {
 
     /// Returns the whole prompt of a turn as text unique to the session: a piece for each turn of
     /// the conversation and each answer.
-    pub(crate) fn prompt_of_its_own(&self, place: usize, session: u64) -> Vec<Piece> {
+    pub(crate) fn prompt_of_its_own(&self, place: usize, session: u64) -> Vec<PrefixPiece> {
         let mode = self.turns[place].mode;
         let mut prompt = Vec::new();
         let mut next = Some(place);
         while let Some(place) = next {
             let turn = &self.turns[place];
-            let own = |tokens, part| Piece {
+            let own = |tokens, part| PrefixPiece {
                 identity: spread(
                     session
                         .wrapping_mul(1 << 20)
@@ -143,7 +143,7 @@ impl CountedPrompt {
         }
     }
 
-    fn then(self, answer: &[Piece], turn: &ConversationTurn<'_>, census: &mut PrefixCensus) -> CountedPrompt {
+    fn then(self, answer: &[PrefixPiece], turn: &ConversationTurn<'_>, census: &mut PrefixCensus) -> CountedPrompt {
         let path = census.extend(self.path, answer);
         CountedPrompt {
             tokens: self.tokens + length(answer) + length(&turn.new),
@@ -154,7 +154,7 @@ impl CountedPrompt {
 }
 
 impl ConversationTurn<'_> {
-    fn answer(&self, mode: HistoryMode) -> &[Piece] {
+    fn answer(&self, mode: HistoryMode) -> &[PrefixPiece] {
         match &self.recorded_answer {
             Some(recorded) if mode == HistoryMode::Recorded => recorded,
             _ => std::slice::from_ref(&self.live_answer),
@@ -163,7 +163,7 @@ impl ConversationTurn<'_> {
 }
 
 /// Counts the tokens of pieces.
-pub(crate) fn length(pieces: &[Piece]) -> u64 {
+pub(crate) fn length(pieces: &[PrefixPiece]) -> u64 {
     pieces.iter().map(|piece| u64::from(piece.tokens)).sum()
 }
 
@@ -182,13 +182,13 @@ pub(crate) fn output_tokens(request: &Request, count: &dyn Fn(&str) -> u32) -> O
 }
 
 /// Counts the tokens of pieces that form one.
-fn tokens(pieces: &[Piece]) -> u32 {
+fn tokens(pieces: &[PrefixPiece]) -> u32 {
     u32::try_from(length(pieces)).unwrap_or(u32::MAX)
 }
 
-fn unknown(tokens: u32, answers: &mut u64) -> Piece {
+fn unknown(tokens: u32, answers: &mut u64) -> PrefixPiece {
     *answers += 1;
-    Piece {
+    PrefixPiece {
         identity: spread(*answers),
         tokens,
     }

@@ -16,8 +16,8 @@ use std::sync::Arc;
 use veeksha_clock::RunClock;
 use veeksha_model::Session;
 use veeksha_ports::{
-    ArrivalColumn, CellType, Column, Flavor, FlavorFactory, Grouping, Layout, PluginFailure, TimeUnit,
-    TraceFacts, TraceGroup, Workload, WorkloadInfo,
+    ArrivalColumn, CellType, FlavorFactory, FlavorInstance, Grouping, Layout, PluginFailure, TimestampUnit,
+    TraceColumn, TraceFacts, TraceGroup, Workload, WorkloadInfo,
 };
 use veeksha_stats::RandomStream;
 use veeksha_trace::{Check, OnBadRow, Order, TraceOptions};
@@ -154,7 +154,7 @@ fn write(path: &Path, shape: &str, bytes: u64) -> std::io::Result<()> {
 }
 
 fn layout(shape: &str) -> Layout {
-    let column = |name: &str, cell| Column {
+    let column = |name: &str, cell| TraceColumn {
         name: name.to_owned(),
         aliases: Vec::new(),
         cell,
@@ -170,7 +170,7 @@ fn layout(shape: &str) -> Layout {
         columns: Vec::new(),
         rows_in: None,
         grouping: Grouping::Row,
-        arrival: arrival("timestamp", TimeUnit::Milliseconds),
+        arrival: arrival("timestamp", TimestampUnit::Milliseconds),
         keep: None,
         warms_up: false,
     };
@@ -185,7 +185,7 @@ fn layout(shape: &str) -> Layout {
                 column("Response tokens", CellType::Count),
             ];
             layout.grouping = Grouping::Column("Session ID".to_owned());
-            layout.arrival = arrival("Timestamp", TimeUnit::Seconds);
+            layout.arrival = arrival("Timestamp", TimestampUnit::Seconds);
         }
         "azure" => {
             layout.columns = vec![
@@ -193,7 +193,7 @@ fn layout(shape: &str) -> Layout {
                 column("ContextTokens", CellType::Count),
                 column("GeneratedTokens", CellType::Count),
             ];
-            layout.arrival = arrival("TIMESTAMP", TimeUnit::DateTime);
+            layout.arrival = arrival("TIMESTAMP", TimestampUnit::DateTime);
         }
         _ => {
             layout.columns = vec![
@@ -243,12 +243,12 @@ impl FlavorFactory for Nothing {
         &self.info
     }
 
-    fn open(&self) -> Result<Box<dyn Flavor>, PluginFailure> {
+    fn open(&self) -> Result<Box<dyn FlavorInstance>, PluginFailure> {
         Ok(Box::new(self.clone()))
     }
 }
 
-impl Flavor for Nothing {
+impl FlavorInstance for Nothing {
     fn layout(&mut self) -> Result<Layout, PluginFailure> {
         Ok(self.layout.clone())
     }

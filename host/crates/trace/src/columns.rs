@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use veeksha_ports::{CellType, Grouping, Layout, PluginFailure, PluginFailureKind, TimeUnit};
+use veeksha_ports::{CellType, Grouping, Layout, PluginFailure, PluginFailureKind, TimestampUnit};
 
 use crate::error::TraceError;
 
@@ -46,7 +46,7 @@ pub(crate) struct Columns {
     /// Columns of a tree: id and parent.
     pub(crate) tree: Option<(usize, usize)>,
     /// Column with the arrivals.
-    pub(crate) arrival: Option<(usize, TimeUnit)>,
+    pub(crate) arrival: Option<(usize, TimestampUnit)>,
     /// Column of which only the most frequent values are kept.
     pub(crate) keep: Option<usize>,
 }

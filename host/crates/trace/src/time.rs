@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use jiff::civil;
 use jiff::tz::TimeZone;
-use veeksha_ports::TimeUnit;
+use veeksha_ports::TimestampUnit;
 
 use crate::decimal::{DecimalError, scaled};
 
@@ -20,13 +20,13 @@ pub(crate) enum TimeError {
 
 /// Parses an instant into nanoseconds since the trace's own origin (dates: 1970). More than nine
 /// decimals of a second are rounded.
-pub(crate) fn instant(text: &str, unit: TimeUnit) -> Result<i64, TimeError> {
+pub(crate) fn instant(text: &str, unit: TimestampUnit) -> Result<i64, TimeError> {
     let shift: u32 = match unit {
-        TimeUnit::Seconds => 9,
-        TimeUnit::Milliseconds => 6,
-        TimeUnit::Microseconds => 3,
-        TimeUnit::Nanoseconds => 0,
-        TimeUnit::DateTime => return date_time(text),
+        TimestampUnit::Seconds => 9,
+        TimestampUnit::Milliseconds => 6,
+        TimestampUnit::Microseconds => 3,
+        TimestampUnit::Nanoseconds => 0,
+        TimestampUnit::DateTime => return date_time(text),
     };
     if let Some(nanos) = plain_number(text.as_bytes(), shift) {
         return Ok(nanos);
@@ -141,23 +141,23 @@ mod tests {
     #[test]
     fn numbers_of_each_unit() {
         for (text, unit, nanos) in [
-            ("27482", TimeUnit::Milliseconds, 27_482_000_000),
-            ("0.25", TimeUnit::Milliseconds, 250_000),
-            ("-1.5", TimeUnit::Seconds, -1_500_000_000),
+            ("27482", TimestampUnit::Milliseconds, 27_482_000_000),
+            ("0.25", TimestampUnit::Milliseconds, 250_000),
+            ("-1.5", TimestampUnit::Seconds, -1_500_000_000),
             (
                 "1700000000.123456789",
-                TimeUnit::Seconds,
+                TimestampUnit::Seconds,
                 1_700_000_000_123_456_789,
             ),
-            ("1e3", TimeUnit::Microseconds, 1_000_000),
-            ("7", TimeUnit::Nanoseconds, 7),
-            ("0.0000000015", TimeUnit::Seconds, 2),
-            ("-0.0000000015", TimeUnit::Seconds, -2),
+            ("1e3", TimestampUnit::Microseconds, 1_000_000),
+            ("7", TimestampUnit::Nanoseconds, 7),
+            ("0.0000000015", TimestampUnit::Seconds, 2),
+            ("-0.0000000015", TimestampUnit::Seconds, -2),
         ] {
             assert_eq!(instant(text, unit), Ok(nanos), "{text}");
         }
-        assert_eq!(instant("1e10", TimeUnit::Seconds), Err(TimeError::TooFar));
-        assert_eq!(instant("soon", TimeUnit::Seconds), Err(TimeError::NotNumber));
+        assert_eq!(instant("1e10", TimestampUnit::Seconds), Err(TimeError::TooFar));
+        assert_eq!(instant("soon", TimestampUnit::Seconds), Err(TimeError::NotNumber));
     }
 
     /// 2023-11-16 is 19,677 days after 1970-01-01: 53 years of 365 days, 13 leap days (1972 to
@@ -174,7 +174,7 @@ mod tests {
             ("2023-11-16", midnight),
             ("2023-11-16T18:17", evening - 3_000_000_000),
         ] {
-            assert_eq!(instant(text, TimeUnit::DateTime), Ok(nanos), "{text}");
+            assert_eq!(instant(text, TimestampUnit::DateTime), Ok(nanos), "{text}");
         }
         for text in [
             "",
@@ -186,13 +186,13 @@ mod tests {
             "16/11/2023 18:17:03",
         ] {
             assert_eq!(
-                instant(text, TimeUnit::DateTime),
+                instant(text, TimestampUnit::DateTime),
                 Err(TimeError::NotDate),
                 "{text}"
             );
         }
         assert_eq!(
-            instant("2300-01-01 00:00:00", TimeUnit::DateTime),
+            instant("2300-01-01 00:00:00", TimestampUnit::DateTime),
             Err(TimeError::TooFar)
         );
     }

@@ -13,7 +13,7 @@ use crate::agent_store::{AgentStore, START};
 use crate::bindings::agent_generator::{Guest, Step};
 use crate::bindings::types::Error;
 use crate::bound::BoundPlugin;
-use crate::instance::Instance;
+use crate::instance::PluginInstance;
 use crate::{convert, validate};
 
 const GUARANTEES: &str = "agent.guarantees";
@@ -23,12 +23,12 @@ pub(crate) struct WasmAgents {
     bound: Arc<BoundPlugin>,
     stores: BTreeMap<u64, AgentStore>,
     next_store: u64,
-    live: HashMap<SessionId, Agent>,
+    live: HashMap<SessionId, GuestAgent>,
     /// Bytes of inputs that may still be kept for rebuilding agents.
     budget: usize,
 }
 
-struct Agent {
+struct GuestAgent {
     store: u64,
     /// `None` after a trap in its store, until it is rebuilt.
     handle: Option<ResourceAny>,
@@ -44,7 +44,7 @@ struct Agent {
 impl WasmAgents {
     /// Instantiates the component once, so that one that cannot be instantiated is refused at once.
     pub(crate) fn open(bound: Arc<BoundPlugin>) -> Result<Self, PluginFailure> {
-        drop(Instance::<Guest>::new(&bound.loaded, &bound.grants)?);
+        drop(PluginInstance::<Guest>::new(&bound.loaded, &bound.grants)?);
         let budget = bound.loaded.host.limits.replay_bytes;
         Ok(WasmAgents {
             bound,
@@ -199,7 +199,7 @@ impl WasmAgents {
     ) -> Result<AgentStep, PluginFailure> {
         let (handle, step) = started
             .map_err(|error| convert::refusal(&self.bound.loaded.name, START, Some(input.clone()), error))?;
-        let mut agent = Agent {
+        let mut agent = GuestAgent {
             store,
             handle: Some(handle),
             known: HashSet::new(),
@@ -222,7 +222,7 @@ impl WasmAgents {
     }
 }
 
-impl Agent {
+impl GuestAgent {
     /// Validates a step and remembers its nodes.
     fn take(&mut self, step: Step) -> Result<AgentStep, String> {
         let requests = convert::requests(step.requests);
@@ -321,7 +321,7 @@ impl AgentSource for WasmAgents {
 
 /// Asks a component for the properties that all its sessions share.
 pub(crate) fn guarantees(bound: &BoundPlugin) -> Result<Guarantees, PluginFailure> {
-    let mut instance = Instance::<Guest>::new(&bound.loaded, &bound.grants)?;
+    let mut instance = PluginInstance::<Guest>::new(&bound.loaded, &bound.grants)?;
     let answer = instance.call(
         GUARANTEES,
         || None,

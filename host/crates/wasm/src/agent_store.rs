@@ -7,7 +7,7 @@ use crate::agent_history::AgentInput;
 use crate::bindings::agent_generator::{Guest, Step};
 use crate::bindings::types::Error;
 use crate::bound::BoundPlugin;
-use crate::instance::Instance;
+use crate::instance::PluginInstance;
 
 /// The function that starts an agent.
 pub(crate) const START: &str = "agent.start";
@@ -16,7 +16,7 @@ pub(crate) const START: &str = "agent.start";
 #[derive(Default)]
 pub(crate) struct AgentStore {
     /// `None` until it is needed, and after a trap.
-    instance: Option<Instance<Guest>>,
+    instance: Option<PluginInstance<Guest>>,
     /// Agents started.
     pub(crate) started: u64,
     /// Live agents, including those that have to be rebuilt after a trap.
@@ -29,7 +29,7 @@ impl AgentStore {
         let limits = &bound.loaded.host.limits;
         self.live < limits.agents_per_store
             && self.started < limits.calls_per_store
-            && !self.instance.as_ref().is_some_and(Instance::is_swollen)
+            && !self.instance.as_ref().is_some_and(PluginInstance::is_swollen)
     }
 
     /// Starts an agent.
@@ -41,7 +41,7 @@ impl AgentStore {
     ) -> Result<Result<(ResourceAny, Step), Error>, PluginFailure> {
         let instance = match &mut self.instance {
             Some(instance) => instance,
-            none => none.insert(Instance::new(&bound.loaded, &bound.grants)?),
+            none => none.insert(PluginInstance::new(&bound.loaded, &bound.grants)?),
         };
         instance.call(START, input, |store, guest| {
             store.data_mut().restart_wasi(session, 0);

@@ -6,12 +6,12 @@ use veeksha_ports::{PluginFailure, PluginFailureKind, WorkloadInfo};
 
 use crate::describe::Descriptor;
 use crate::grants::{Grants, NoLog};
-use crate::loaded::Loaded;
+use crate::loaded::LoadedComponent;
 
 /// A plugin with its configuration and grants.
 #[derive(Clone)]
 pub(crate) struct BoundPlugin {
-    pub(crate) loaded: Arc<Loaded>,
+    pub(crate) loaded: Arc<LoadedComponent>,
     /// The configuration as JSON text.
     pub(crate) config: String,
     pub(crate) grants: Grants,

@@ -9,7 +9,7 @@ use wasmtime::component::Resource;
 use wasmtime::{Error, bail};
 
 use crate::bindings::{blobs, log, random, records, tokens, types};
-use crate::grants::{LogLevel, TokenCounter};
+use crate::grants::{LogLevel, PluginTokenizer};
 use crate::guest_resources::OpenBlob;
 use crate::state::HostState;
 use crate::text::grouped;
@@ -52,7 +52,7 @@ impl random::Host for HostState {
 }
 
 impl HostState {
-    fn tokenizer(&self) -> wasmtime::Result<&dyn TokenCounter> {
+    fn tokenizer(&self) -> wasmtime::Result<&dyn PluginTokenizer> {
         self.tokens
             .as_deref()
             .ok_or_else(|| Error::msg("tokens: not granted (this run does not grant the plugin a tokenizer)"))

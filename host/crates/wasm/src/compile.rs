@@ -20,7 +20,7 @@ const STACK_BYTES: usize = 8 << 20;
 
 /// A callback that reports that a component is still being compiled: the plugin's name, the size of
 /// the component in bytes and the time taken so far.
-pub type Progress = Arc<dyn Fn(&str, usize, Duration) + Send + Sync>;
+pub type CompileProgress = Arc<dyn Fn(&str, usize, Duration) + Send + Sync>;
 
 /// A component that was not compiled.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +43,7 @@ pub(crate) fn component(
     name: &str,
     bytes: &[u8],
     deadline: Duration,
-    progress: Option<&Progress>,
+    progress: Option<&CompileProgress>,
 ) -> Result<Component, CompileError> {
     let (sender, receiver) = channel();
     let (compiler, copy) = (engine.clone(), bytes.to_vec());

@@ -73,8 +73,8 @@ pub(crate) fn batch(requests: &[&RequestRecord]) -> wit::Batch {
     let facts = |of: fn(&RequestRecord) -> bool| -> Vec<bool> {
         requests.iter().map(|request| of(request)).collect()
     };
-    let chunks = Chunks::of(requests);
-    let labels = Labels::of(requests);
+    let chunks = ChunkColumns::of(requests);
+    let labels = LabelColumns::of(requests);
     let (parents_end, parents) = parents(requests);
     wit::Batch {
         session: requests.iter().map(|request| request.id.session.0).collect(),
@@ -189,7 +189,7 @@ fn parents(requests: &[&RequestRecord]) -> (Vec<u32>, Vec<u32>) {
 }
 
 /// The generated chunks of all requests.
-struct Chunks {
+struct ChunkColumns {
     ends: Vec<u32>,
     at: Vec<Nanos>,
     tokens: Vec<u32>,
@@ -198,10 +198,10 @@ struct Chunks {
     known: Vec<bool>,
 }
 
-impl Chunks {
+impl ChunkColumns {
     fn of(requests: &[&RequestRecord]) -> Self {
         let most = requests.iter().map(|request| request.chunks.len()).sum();
-        let mut all = Chunks {
+        let mut all = ChunkColumns {
             ends: Vec::with_capacity(requests.len()),
             at: Vec::with_capacity(most),
             tokens: Vec::with_capacity(most),
@@ -253,25 +253,25 @@ impl Chunks {
 }
 
 /// The text columns of all requests: labels and finish reasons.
-struct Labels<'a> {
+struct LabelColumns<'a> {
     finish_reasons: Vec<u32>,
     ends: Vec<u32>,
     names: Vec<u32>,
     values: Vec<u32>,
-    texts: Texts<'a>,
+    texts: TextColumns<'a>,
 }
 
-impl<'a> Labels<'a> {
+impl<'a> LabelColumns<'a> {
     fn of(requests: &[&'a RequestRecord]) -> Self {
-        let mut all = Labels {
+        let mut all = LabelColumns {
             finish_reasons: Vec::with_capacity(requests.len()),
             ends: Vec::with_capacity(requests.len()),
             names: Vec::new(),
             values: Vec::new(),
-            texts: Texts {
+            texts: TextColumns {
                 // Capacity for one unique text per request, such as a user's name.
                 places: HashMap::with_capacity(requests.len() + 16),
-                ..Texts::default()
+                ..TextColumns::default()
             },
         };
         for request in requests {
@@ -291,14 +291,14 @@ impl<'a> Labels<'a> {
 
 /// Deduplicated texts.
 #[derive(Default)]
-struct Texts<'a> {
+struct TextColumns<'a> {
     texts: Vec<String>,
     places: HashMap<&'a str, u32>,
     /// The last text at each position of a request: nearly always repeated.
     last: Vec<(&'a str, u32)>,
 }
 
-impl<'a> Texts<'a> {
+impl<'a> TextColumns<'a> {
     /// Returns the index of a text at position `slot` of its request.
     fn place(&mut self, slot: usize, text: &'a str) -> u32 {
         if let Some((last, place)) = self.last.get(slot)

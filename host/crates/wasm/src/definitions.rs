@@ -39,7 +39,7 @@ pub(crate) fn admit(
             let name = definition.name;
             if !is_name(&name) {
                 return Err(format!(
-                    "`{}` is no name of a metric; one begins with a letter a to z, goes on with letters, digits and `_`, and has \
+                    "`{}` is not a metric name; one begins with a letter a to z, goes on with letters, digits and `_`, and has \
                      at most {NAME} characters",
                     cut(&name, 80).escape_debug()
                 ));
@@ -116,7 +116,7 @@ mod tests {
             &"a".repeat(65),
         ] {
             let why = defined(&["fine", name]).unwrap_err();
-            assert!(why.contains("is no name of a metric"), "{name:?}: {why}");
+            assert!(why.contains("is not a metric name"), "{name:?}: {why}");
         }
         assert_eq!(defined(&["a", "b", "a"]).unwrap_err(), "it defines `a` twice");
         assert_eq!(defined(&[]).unwrap_err(), "it defines no metrics");

@@ -14,38 +14,38 @@ const CAPABILITIES: [&str; 4] = ["blobs", "log", "random", "tokens"];
 /// The interfaces of the package that hold types or come with a kind; they are not capabilities.
 const VOCABULARY: [&str; 3] = ["records", "results", "types"];
 /// The kinds of plugin.
-const KINDS: [Kind; 7] = [
-    Kind {
+const KINDS: [ExportedKind; 7] = [
+    ExportedKind {
         interface: "session-generator",
         noun: "a session generator",
         flag: |kinds| &mut kinds.session_generator,
     },
-    Kind {
+    ExportedKind {
         interface: "agent-generator",
         noun: "an agent generator",
         flag: |kinds| &mut kinds.agent_generator,
     },
-    Kind {
+    ExportedKind {
         interface: "trace-flavor",
         noun: "a trace flavor",
         flag: |kinds| &mut kinds.trace_flavor,
     },
-    Kind {
+    ExportedKind {
         interface: "endpoint-codec",
         noun: "an endpoint codec",
         flag: |kinds| &mut kinds.endpoint_codec,
     },
-    Kind {
+    ExportedKind {
         interface: "metric",
         noun: "a metric",
         flag: |kinds| &mut kinds.metric,
     },
-    Kind {
+    ExportedKind {
         interface: "request-check",
         noun: "a request check",
         flag: |kinds| &mut kinds.request_check,
     },
-    Kind {
+    ExportedKind {
         interface: "slo-check",
         noun: "an SLO check",
         flag: |kinds| &mut kinds.slo_check,
@@ -55,7 +55,7 @@ const KINDS: [Kind; 7] = [
 const MAX_BYTES: usize = 256 << 20;
 
 /// A kind of plugin.
-struct Kind {
+struct ExportedKind {
     /// The interface that it exports.
     interface: &'static str,
     /// Its name in messages.

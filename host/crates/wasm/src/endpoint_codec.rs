@@ -10,7 +10,7 @@ use veeksha_ports::{Codec, EndpointShape, PluginFailure, WorkloadInfo};
 
 use crate::bindings::endpoint_codec::{Guest, Parts};
 use crate::bound::BoundPlugin;
-use crate::parts::Allowance;
+use crate::parts::PartAllowance;
 use crate::resource::RenewableResource;
 use crate::text::{grouped, one_line};
 use crate::{convert, endpoint_shape, parts};
@@ -100,7 +100,7 @@ impl WasmCodec {
         instance: &mut RenewableResource<Guest>,
         events: &[&[u8]],
     ) -> Result<Vec<Vec<AnswerPart>>, PluginFailure> {
-        let mut allowance = Allowance::new(self.bound.loaded.host.limits.lift_bytes);
+        let mut allowance = PartAllowance::new(self.bound.loaded.host.limits.lift_bytes);
         let mut decoded = Vec::with_capacity(events.len());
         let mut next = 0;
         while let Some(rest) = events.get(next..).filter(|rest| !rest.is_empty()) {
@@ -121,7 +121,7 @@ impl WasmCodec {
         &self,
         instance: &mut RenewableResource<Guest>,
         events: &[&[u8]],
-        allowance: &mut Allowance,
+        allowance: &mut PartAllowance,
         decoded: &mut Vec<Vec<AnswerPart>>,
     ) -> Result<(), PluginFailure> {
         let unusable = |why| self.bound.unusable(DECODE, None, why);
@@ -159,7 +159,7 @@ impl WasmCodec {
         let search = call.len() == 1 || self.searches.fetch_add(1, Ordering::Relaxed) < MAX_SEARCHES;
         let mut fails = |index: &usize| {
             let event = events.get(*index..index + 1).unwrap_or_default();
-            let mut allowance = Allowance::new(self.bound.loaded.host.limits.lift_bytes);
+            let mut allowance = PartAllowance::new(self.bound.loaded.host.limits.lift_bytes);
             self.ask(instance, event, &mut allowance, &mut Vec::new())
                 .is_err()
         };

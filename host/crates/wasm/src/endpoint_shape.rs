@@ -74,7 +74,7 @@ fn headers(headers: &[(String, String)]) -> Result<(), String> {
         // RFC 9110, 5.1 and 5.5: a name is a token; a value has no control characters.
         let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
         if name.is_empty() || !name.bytes().all(token) {
-            return Err(format!("`{}` is no name of a header", shown()));
+            return Err(format!("`{}` is not a header name", shown()));
         }
         if RESERVED
             .iter()
@@ -182,7 +182,7 @@ mod tests {
             shape(endpoint).unwrap_err()
         };
         for name in ["", "a b", "a:", "ä", "a\n"] {
-            assert!(refused(name, "1").ends_with("is no name of a header"), "{name:?}");
+            assert!(refused(name, "1").ends_with("is not a header name"), "{name:?}");
         }
         for name in ["Host", "content-length", "Transfer-Encoding", "CONNECTION"] {
             assert_eq!(

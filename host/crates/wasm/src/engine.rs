@@ -7,14 +7,14 @@ use veeksha_ports::{PluginFailure, PluginFailureKind};
 use wasmtime::component::Component;
 use wasmtime::{Config, Engine, WasmBacktraceDetails};
 
-use crate::cache::Cache;
+use crate::cache::ComponentCache;
 use crate::compile::{self, CompileError};
 use crate::discovery::discover;
-use crate::host::{Host, cache_note};
+use crate::host::{EngineState, cache_note};
 use crate::limits::EngineOptions;
 use crate::linker::linker;
-use crate::loaded::{Loaded, Origin};
-use crate::plugin::Plugin;
+use crate::loaded::{CodeOrigin, LoadedComponent};
+use crate::plugin::PluginComponent;
 use crate::text::one_line;
 use crate::ticker;
 
@@ -37,8 +37,8 @@ pub enum WasmError {
 /// A loader of plugins. One per process is sufficient; it may be shared between threads.
 #[derive(Clone)]
 pub struct PluginEngine {
-    host: Arc<Host>,
-    on_compile: Option<compile::Progress>,
+    host: Arc<EngineState>,
+    on_compile: Option<compile::CompileProgress>,
 }
 
 impl PluginEngine {
@@ -52,14 +52,14 @@ impl PluginEngine {
         let opened = options
             .cache_dir
             .as_deref()
-            .map(|dir| Cache::open(dir, &engine))
+            .map(|dir| ComponentCache::open(dir, &engine))
             .transpose();
         let note = OnceLock::new();
         let cache = opened.unwrap_or_else(|error| {
             let _ = note.set(cache_note(&error));
             None
         });
-        let host = Host {
+        let host = EngineState {
             engine,
             linker,
             limits: options.limits,
@@ -80,7 +80,7 @@ impl PluginEngine {
     }
 
     /// Loads a component's bytes. `name` identifies the plugin in messages.
-    pub fn load(&self, name: &str, bytes: &[u8]) -> Result<Plugin, PluginFailure> {
+    pub fn load(&self, name: &str, bytes: &[u8]) -> Result<PluginComponent, PluginFailure> {
         let refuse = |message: String| PluginFailure::new(name, "load", PluginFailureKind::Load, message);
         let discovered = discover(bytes).map_err(refuse)?;
         let digest = blake3::hash(bytes).to_hex().to_string();
@@ -92,7 +92,7 @@ impl PluginEngine {
             let message = one_line(&error.to_string(), MAX_MESSAGE_CHARS);
             PluginFailure::new(name, "load", kind, message)
         })?;
-        let loaded = Loaded::new(
+        let loaded = LoadedComponent::new(
             Arc::clone(&self.host),
             name,
             digest,
@@ -101,20 +101,25 @@ impl PluginEngine {
             component,
         );
         let loaded = loaded.map_err(|error| refuse(one_line(&format!("{error:#}"), MAX_MESSAGE_CHARS)))?;
-        Ok(Plugin::new(loaded))
+        Ok(PluginComponent::new(loaded))
     }
 
-    fn component(&self, name: &str, digest: &str, bytes: &[u8]) -> Result<(Component, Origin), CompileError> {
-        let Host { engine, cache, .. } = &*self.host;
+    fn component(
+        &self,
+        name: &str,
+        digest: &str,
+        bytes: &[u8],
+    ) -> Result<(Component, CodeOrigin), CompileError> {
+        let EngineState { engine, cache, .. } = &*self.host;
         if let Some(component) = cache.as_ref().and_then(|cache| cache.component(engine, digest)) {
-            return Ok((component, Origin::Cache));
+            return Ok((component, CodeOrigin::Cache));
         }
         let deadline = self.host.limits.compile_deadline;
         let component = compile::component(engine, name, bytes, deadline, self.on_compile.as_ref())?;
         if let Some(cache) = cache {
             self.host.note_cache(cache.keep_component(digest, &component));
         }
-        Ok((component, Origin::Compiler))
+        Ok((component, CodeOrigin::Compiler))
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The target's tokenizer, restricted to the queries of plugins.
-pub trait TokenCounter: Send + Sync {
+pub trait PluginTokenizer: Send + Sync {
     /// Returns the number of tokens in a text, without special tokens.
     fn count(&self, text: &str) -> u32;
 
@@ -48,7 +48,7 @@ pub struct Grants {
     /// The run's seed, from which `random.words` and the WASI stand-ins are derived.
     pub seed: u64,
     /// The tokenizer, for `tokens`.
-    pub tokens: Option<Arc<dyn TokenCounter>>,
+    pub tokens: Option<Arc<dyn PluginTokenizer>>,
     /// The files for `blobs`, by the name under which they were granted.
     pub blobs: BTreeMap<String, PathBuf>,
     /// The sink of `log`.

@@ -5,23 +5,23 @@ use std::sync::OnceLock;
 use wasmtime::Engine;
 use wasmtime::component::Linker;
 
-use crate::cache::{Cache, CacheError};
-use crate::limits::Limits;
+use crate::cache::{CacheError, ComponentCache};
+use crate::limits::EngineLimits;
 use crate::state::HostState;
-use crate::ticker::Ticks;
+use crate::ticker::EpochTicks;
 
 /// The engine, its linker, its limits and its cache.
-pub(crate) struct Host {
+pub(crate) struct EngineState {
     pub(crate) engine: Engine,
     pub(crate) linker: Linker<HostState>,
-    pub(crate) limits: Limits,
-    pub(crate) ticks: Ticks,
-    pub(crate) cache: Option<Cache>,
+    pub(crate) limits: EngineLimits,
+    pub(crate) ticks: EpochTicks,
+    pub(crate) cache: Option<ComponentCache>,
     /// The first reason why the cache does not work.
     pub(crate) cache_note: OnceLock<String>,
 }
 
-impl Host {
+impl EngineState {
     /// Remembers the first reason why the cache does not work.
     pub(crate) fn note_cache(&self, kept: Result<(), CacheError>) {
         if let Err(error) = kept {

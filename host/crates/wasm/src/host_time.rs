@@ -5,12 +5,12 @@
 
 use std::time::Duration;
 
-use crate::ticker::{self, Ticks};
+use crate::ticker::{self, EpochTicks};
 
 /// Measures the host's time in ticks.
 #[derive(Debug)]
 pub(crate) struct HostTime {
-    ticks: Ticks,
+    ticks: EpochTicks,
     allowed: Duration,
     /// Ticks of the running call so far.
     taken: u64,
@@ -27,7 +27,7 @@ pub(crate) struct HostTime {
 pub(crate) struct HostTimeExceeded(Duration);
 
 impl HostTime {
-    pub(crate) fn new(ticks: Ticks, allowed: Duration) -> Self {
+    pub(crate) fn new(ticks: EpochTicks, allowed: Duration) -> Self {
         HostTime {
             ticks,
             allowed,

@@ -8,22 +8,22 @@ use wasmtime::{Store, UpdateDeadline};
 
 use crate::grants::Grants;
 use crate::interface::Interface;
-use crate::loaded::Loaded;
+use crate::loaded::LoadedComponent;
 use crate::state::HostState;
 use crate::{ticker, trap};
 
 /// A store with an instance. `G` are the functions of the interface that it is used for.
-pub(crate) struct Instance<G> {
-    loaded: Arc<Loaded>,
+pub(crate) struct PluginInstance<G> {
+    loaded: Arc<LoadedComponent>,
     store: Store<HostState>,
     guest: G,
     /// After a trap no function of the store can be entered.
     trapped: bool,
 }
 
-impl<G: Interface> Instance<G> {
+impl<G: Interface> PluginInstance<G> {
     /// Creates a store and an instance.
-    pub(crate) fn new(loaded: &Arc<Loaded>, grants: &Grants) -> Result<Self, PluginFailure> {
+    pub(crate) fn new(loaded: &Arc<LoadedComponent>, grants: &Grants) -> Result<Self, PluginFailure> {
         let limits = &loaded.host.limits;
         let state = HostState::new(
             Arc::clone(&loaded.name),
@@ -49,7 +49,7 @@ impl<G: Interface> Instance<G> {
             .and_then(|instance| G::load(&loaded.exported, &mut store, &instance));
         store.data_mut().leave();
         match made {
-            Ok(guest) => Ok(Instance {
+            Ok(guest) => Ok(PluginInstance {
                 loaded: Arc::clone(loaded),
                 store,
                 guest,
@@ -60,7 +60,7 @@ impl<G: Interface> Instance<G> {
     }
 }
 
-impl<G> Instance<G> {
+impl<G> PluginInstance<G> {
     /// Calls the guest with a new deadline. A call that does not return becomes a report; `input`
     /// describes the call's arguments and is evaluated only for that report.
     pub(crate) fn call<T>(

@@ -1,16 +1,17 @@
 //! The plugin engine: WebAssembly components of the contract `veeksha:plugin@0.1.0`.
 //!
 //! [`PluginEngine::load`] validates the bytes of a component, compiles it (once: the compiled form
-//! is cached on disk, sealed with a key of the user) and returns a [`Plugin`]. [`Plugin::workload`]
-//! and [`Plugin::flavor`] bind a configuration and [`Grants`] to it; each plugin thread then opens
-//! a separate instance. [`Plugin::codec`] returns a decoder of a server's answers, with as many
-//! instances as threads call it. [`Plugin::metric`], [`Plugin::request_check`] and
-//! [`Plugin::slo_check`] return the metrics and checks of a run.
+//! is cached on disk, sealed with a key of the user) and returns a [`PluginComponent`].
+//! [`PluginComponent::workload`] and [`PluginComponent::flavor`] bind a configuration and
+//! [`Grants`] to it; each plugin thread then opens a separate instance. [`PluginComponent::codec`]
+//! returns a decoder of a server's answers, with as many instances as threads call it.
+//! [`PluginComponent::metric`], [`PluginComponent::request_check`] and
+//! [`PluginComponent::slo_check`] return the metrics and checks of a run.
 //!
 //! A plugin can reach the interfaces of the contract and nothing else. WASI is linked, because most
 //! toolchains import it whether they use it or not, but every part of it is a deterministic
-//! stand-in. [`Limits`] bound the resources of a plugin: time per call, memory, bytes returned,
-//! stack, log lines, standard error. A plugin that traps invalidates only its own store.
+//! stand-in. [`EngineLimits`] bound the resources of a plugin: time per call, memory, bytes
+//! returned, stack, log lines, standard error. A plugin that traps invalidates only its own store.
 //!
 //! This is the only crate that uses wasmtime.
 #![deny(unsafe_code)]
@@ -61,11 +62,11 @@ mod validate;
 mod wasi;
 mod workload;
 
-pub use compile::Progress as CompileProgress;
+pub use compile::CompileProgress;
 pub use describe::Descriptor;
 pub use discovery::Kinds;
 pub use endpoint_codec::PluginEndpoint;
 pub use engine::{PluginEngine, WasmError};
-pub use grants::{Grants, LogLevel, LogSink, NoLog, TokenCounter};
-pub use limits::{EngineOptions, Limits};
-pub use plugin::Plugin;
+pub use grants::{Grants, LogLevel, LogSink, NoLog, PluginTokenizer};
+pub use limits::{EngineLimits, EngineOptions};
+pub use plugin::PluginComponent;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::compile::Progress;
+use crate::compile::CompileProgress;
 
 /// The setup of an engine.
 #[derive(Clone, Default)]
@@ -13,9 +13,9 @@ pub struct EngineOptions {
     /// cache.
     pub cache_dir: Option<PathBuf>,
     /// The limits of every plugin that the engine loads.
-    pub limits: Limits,
+    pub limits: EngineLimits,
     /// Called every two seconds while a component is being compiled.
-    pub on_compile: Option<Progress>,
+    pub on_compile: Option<CompileProgress>,
 }
 
 impl fmt::Debug for EngineOptions {
@@ -29,8 +29,8 @@ impl fmt::Debug for EngineOptions {
 
 /// The limits of every plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Maximum duration of one call, enforced in steps of [`Limits::TICK`].
+pub struct EngineLimits {
+    /// Maximum duration of one call, enforced in steps of [`EngineLimits::TICK`].
     pub call_deadline: Duration,
     /// Maximum duration of the compilation of a component.
     pub compile_deadline: Duration,
@@ -42,8 +42,7 @@ pub struct Limits {
     /// Maximum bytes that one call may pass to the host (results, log lines, arguments of host
     /// functions).
     pub lift_bytes: usize,
-    /// Maximum bytes of the text of one call of `tokens.count`. A tokenizer needs about 150 bytes
-    /// of memory and 50 ns per byte of text, neither of which counts as the plugin's.
+    /// Maximum bytes of the text of one call of `tokens.count`.
     pub count_bytes: usize,
     /// Maximum number of live agents per store. When one of them traps, the others have to be
     /// rebuilt.
@@ -60,21 +59,21 @@ pub struct Limits {
     pub stderr_bytes: usize,
 }
 
-impl Limits {
+impl EngineLimits {
     /// The resolution of deadlines: a call is stopped at most this much (and one scheduling delay)
     /// after its deadline.
     pub const TICK: Duration = Duration::from_millis(10);
 }
 
-impl Default for Limits {
+impl Default for EngineLimits {
     fn default() -> Self {
-        Limits {
+        EngineLimits {
             call_deadline: Duration::from_secs(10),
             compile_deadline: Duration::from_secs(300),
             results_deadline: Duration::from_secs(300),
             memory_bytes: 256 << 20,
             lift_bytes: 32 << 20,
-            count_bytes: 1 << 20,
+            count_bytes: veeksha_ports::MAX_COUNT_BYTES,
             agents_per_store: 128,
             calls_per_store: 4096,
             recycle_memory_bytes: 128 << 20,

@@ -14,14 +14,14 @@ const MESSAGE: usize = 2000;
 
 /// Remaining bytes of an answer's parts. Lifting bounds each call; this bounds all calls about one
 /// answer.
-pub(crate) struct Allowance {
+pub(crate) struct PartAllowance {
     left: usize,
     whole: usize,
 }
 
-impl Allowance {
+impl PartAllowance {
     pub(crate) fn new(bytes: usize) -> Self {
-        Allowance {
+        PartAllowance {
             left: bytes,
             whole: bytes,
         }
@@ -31,7 +31,7 @@ impl Allowance {
         let left = self.left.checked_sub(bytes + size_of::<AnswerPart>());
         self.left = left.ok_or_else(|| {
             format!(
-                "it says more of one answer than is taken ({} MiB)",
+                "the parts of one answer exceed the limit ({} MiB)",
                 self.whole >> 20
             )
         })?;
@@ -43,7 +43,7 @@ impl Allowance {
 pub(crate) fn append(
     parts: wit::Parts,
     events: usize,
-    allowance: &mut Allowance,
+    allowance: &mut PartAllowance,
     said: &mut Vec<Vec<AnswerPart>>,
 ) -> Result<(), String> {
     if parts.ends.len() != events {
@@ -63,7 +63,7 @@ pub(crate) fn append(
             .filter(|count| *count <= rest.len());
         let Some(count) = of_this else {
             return Err(format!(
-                "`ends` says {} for event {event} after {} for the one before it, and there are {} parts",
+                "`ends` is {} for event {event} after {} for the one before it, and there are {} parts",
                 grouped(end.into()),
                 grouped(before.into()),
                 grouped(returned as u64)
@@ -160,7 +160,7 @@ mod tests {
             ends: ends.to_vec(),
         };
         let mut said = Vec::new();
-        append(parts, events, &mut Allowance::new(bytes), &mut said).map(|()| said)
+        append(parts, events, &mut PartAllowance::new(bytes), &mut said).map(|()| said)
     }
 
     fn roles(count: usize) -> Vec<wit::Part> {
@@ -177,11 +177,11 @@ mod tests {
         assert_eq!(counts(0, &[0, 0]), Ok(vec![0, 0]));
         assert_eq!(
             counts(3, &[2, 1, 3]).unwrap_err(),
-            "`ends` says 1 for event 1 after 2 for the one before it, and there are 3 parts"
+            "`ends` is 1 for event 1 after 2 for the one before it, and there are 3 parts"
         );
         assert_eq!(
             counts(3, &[1, u32::MAX]).unwrap_err(),
-            "`ends` says 4,294,967,295 for event 1 after 1 for the one before it, and there are 3 parts"
+            "`ends` is 4,294,967,295 for event 1 after 1 for the one before it, and there are 3 parts"
         );
         assert_eq!(
             counts(3, &[1, 2]).unwrap_err(),
@@ -201,7 +201,7 @@ mod tests {
         assert!(admit(parts(), &[1, 2], 2, enough).is_ok());
         assert_eq!(
             admit(parts(), &[1, 2], 2, enough - 1).unwrap_err(),
-            "it says more of one answer than is taken (0 MiB)"
+            "the parts of one answer exceed the limit (0 MiB)"
         );
     }
 

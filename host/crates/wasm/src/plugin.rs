@@ -17,9 +17,9 @@ use crate::describe::Descriptor;
 use crate::discovery::Kinds;
 use crate::endpoint_codec::{self, PluginEndpoint};
 use crate::grants::{Grants, NoLog};
-use crate::instance::Instance;
+use crate::instance::PluginInstance;
 use crate::interface::Interface;
-use crate::loaded::{Loaded, Origin};
+use crate::loaded::{CodeOrigin, LoadedComponent};
 use crate::metric::WasmMetricFactory;
 use crate::request_check::WasmRequestCheckFactory;
 use crate::slo_check::WasmSloCheck;
@@ -30,13 +30,13 @@ const DESCRIBE: &str = "describe";
 
 /// A loaded plugin. Cheap to clone.
 #[derive(Clone)]
-pub struct Plugin {
-    loaded: Arc<Loaded>,
+pub struct PluginComponent {
+    loaded: Arc<LoadedComponent>,
 }
 
-impl Plugin {
-    pub(crate) fn new(loaded: Loaded) -> Self {
-        Plugin {
+impl PluginComponent {
+    pub(crate) fn new(loaded: LoadedComponent) -> Self {
+        PluginComponent {
             loaded: Arc::new(loaded),
         }
     }
@@ -60,12 +60,12 @@ impl Plugin {
 
     /// Returns true if its machine code was read from the cache instead of compiled.
     pub fn compiled_from_cache(&self) -> bool {
-        self.loaded.origin == Origin::Cache
+        self.loaded.origin == CodeOrigin::Cache
     }
 
     /// Returns the plugin's descriptor. The component is queried once; the cache stores the result.
     pub fn describe(&self) -> Result<Descriptor, PluginFailure> {
-        let Loaded {
+        let LoadedComponent {
             host,
             digest,
             descriptor,
@@ -197,7 +197,7 @@ impl Plugin {
     fn describe_as<G: Interface>(&self) -> Result<wit::Descriptor, PluginFailure> {
         // A descriptor does not depend on a run, so nothing is granted.
         let grants = Grants::new(0, Arc::new(NoLog));
-        Instance::<G>::new(&self.loaded, &grants)?.call(
+        PluginInstance::<G>::new(&self.loaded, &grants)?.call(
             DESCRIBE,
             || None,
             |store, guest| guest.describe(store),

@@ -14,7 +14,7 @@ use crate::bindings::types::Error;
 use crate::bindings::{endpoint_codec, metric, request_check, session_generator, slo_check, trace_flavor};
 use crate::bound::BoundPlugin;
 use crate::convert;
-use crate::instance::Instance;
+use crate::instance::PluginInstance;
 use crate::interface::Interface;
 use crate::state::HostState;
 use crate::text::cut;
@@ -68,7 +68,7 @@ pub(crate) struct RenewableResource<G> {
 
 /// An open resource in one store.
 pub(crate) struct PinnedResource<G> {
-    instance: Instance<G>,
+    instance: PluginInstance<G>,
     resource: ResourceAny,
     calls: u64,
 }
@@ -116,7 +116,7 @@ impl<G: GuestResource> RenewableResource<G> {
 impl<G: GuestResource> PinnedResource<G> {
     /// Opens the resource in a new store.
     pub(crate) fn new(bound: &BoundPlugin) -> Result<Self, PluginFailure> {
-        let mut instance = Instance::<G>::new(&bound.loaded, &bound.grants)?;
+        let mut instance = PluginInstance::<G>::new(&bound.loaded, &bound.grants)?;
         let input = || Some(format!("config = {}", cut(&bound.config, MAX_CONFIG_CHARS)));
         let opened = instance.call(G::OPEN, input, |store, guest| guest.open(store, &bound.config))?;
         let resource =

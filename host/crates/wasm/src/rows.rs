@@ -1,7 +1,8 @@
 //! Conversion of layouts and rows between the contract's records and the host's.
 
 use veeksha_ports::{
-    ArrivalColumn, CellType, Column, Grouping, Layout, MostFrequent, TimeUnit, TraceFacts, TraceGroup,
+    ArrivalColumn, CellType, Grouping, Layout, MostFrequent, TimestampUnit, TraceColumn, TraceFacts,
+    TraceGroup,
 };
 
 use crate::bindings::trace_flavor as wit;
@@ -44,11 +45,11 @@ pub(crate) fn layout(layout: wit::Layout) -> Layout {
         arrival: layout.arrival.map(|arrival| ArrivalColumn {
             column: arrival.column,
             unit: match arrival.unit {
-                wit::TimeUnit::Seconds => TimeUnit::Seconds,
-                wit::TimeUnit::Milliseconds => TimeUnit::Milliseconds,
-                wit::TimeUnit::Microseconds => TimeUnit::Microseconds,
-                wit::TimeUnit::Nanoseconds => TimeUnit::Nanoseconds,
-                wit::TimeUnit::DateTime => TimeUnit::DateTime,
+                wit::TimeUnit::Seconds => TimestampUnit::Seconds,
+                wit::TimeUnit::Milliseconds => TimestampUnit::Milliseconds,
+                wit::TimeUnit::Microseconds => TimestampUnit::Microseconds,
+                wit::TimeUnit::Nanoseconds => TimestampUnit::Nanoseconds,
+                wit::TimeUnit::DateTime => TimestampUnit::DateTime,
             },
         }),
         keep: layout.keep.map(|keep| MostFrequent {
@@ -59,8 +60,8 @@ pub(crate) fn layout(layout: wit::Layout) -> Layout {
     }
 }
 
-fn column(column: wit::Column) -> Column {
-    Column {
+fn column(column: wit::Column) -> TraceColumn {
+    TraceColumn {
         name: column.name,
         aliases: column.aliases,
         cell: match column.cell {

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
-use crate::grants::{Grants, LogLevel, LogSink, TokenCounter};
+use crate::grants::{Grants, LogLevel, LogSink, PluginTokenizer};
 use crate::host_time::HostTime;
-use crate::limits::Limits;
+use crate::limits::EngineLimits;
 use crate::memory::MemoryLimit;
 use crate::ring::OutputRing;
-use crate::ticker::Ticks;
+use crate::ticker::EpochTicks;
 use crate::wasi::{NO_SESSION, StandInClock};
 use crate::{text, wasi};
 
@@ -31,7 +31,7 @@ pub(crate) struct HostState {
     pub(crate) table: ResourceTable,
     pub(crate) clock: StandInClock,
     pub(crate) seed: u64,
-    pub(crate) tokens: Option<Arc<dyn TokenCounter>>,
+    pub(crate) tokens: Option<Arc<dyn PluginTokenizer>>,
     /// Maximum length of the text of one call of `tokens.count`, in bytes.
     pub(crate) count_bytes: usize,
     pub(crate) blobs: BTreeMap<String, PathBuf>,
@@ -49,8 +49,8 @@ pub(crate) struct HostState {
 impl HostState {
     pub(crate) fn new(
         plugin: Arc<str>,
-        limits: &Limits,
-        ticks: Ticks,
+        limits: &EngineLimits,
+        ticks: EpochTicks,
         grants: &Grants,
         uses_wasi: bool,
     ) -> Self {

@@ -8,23 +8,23 @@ use std::time::Duration;
 
 use wasmtime::Engine;
 
-use crate::limits::Limits;
+use crate::limits::EngineLimits;
 
 /// The number of ticks so far. The difference of two counts measures the host's time in a call.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ticks(Arc<AtomicU64>);
+pub(crate) struct EpochTicks(Arc<AtomicU64>);
 
-impl Ticks {
+impl EpochTicks {
     pub(crate) fn count(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// Starts a thread that advances the engine's epoch every [`Limits::TICK`]. It ends at most one
-/// tick after the engine.
-pub(crate) fn start(engine: &Engine) -> io::Result<Ticks> {
+/// Starts a thread that advances the engine's epoch every [`EngineLimits::TICK`]. It ends at most
+/// one tick after the engine.
+pub(crate) fn start(engine: &Engine) -> io::Result<EpochTicks> {
     let weak = engine.weak();
-    let ticks = Ticks::default();
+    let ticks = EpochTicks::default();
     let count = ticks.clone();
     thread::Builder::new()
         .name("plugin-epoch".into())
@@ -34,7 +34,7 @@ pub(crate) fn start(engine: &Engine) -> io::Result<Ticks> {
                 engine.increment_epoch();
                 count.0.fetch_add(1, Ordering::Relaxed);
                 drop(engine);
-                thread::sleep(Limits::TICK);
+                thread::sleep(EngineLimits::TICK);
             }
         })?;
     Ok(ticks)
@@ -43,7 +43,7 @@ pub(crate) fn start(engine: &Engine) -> io::Result<Ticks> {
 /// Returns the number of epochs that may begin during a call: at least the deadline, at most one
 /// tick more. The tick that is already running counts, hence the extra one.
 pub(crate) fn epochs(deadline: Duration) -> u64 {
-    let ticks = deadline.as_nanos().div_ceil(Limits::TICK.as_nanos());
+    let ticks = deadline.as_nanos().div_ceil(EngineLimits::TICK.as_nanos());
     u64::try_from(ticks)
         .unwrap_or(u64::MAX / 2)
         .saturating_add(1)
@@ -73,7 +73,7 @@ mod tests {
         };
         let until = |wanted: usize| {
             (0..500).any(|_| {
-                thread::sleep(Limits::TICK);
+                thread::sleep(EngineLimits::TICK);
                 tickers() == wanted
             })
         };

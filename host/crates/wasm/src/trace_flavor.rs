@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use veeksha_model::Session;
 use veeksha_ports::{
-    Flavor, FlavorFactory, Guarantees, Layout, PluginFailure, TraceFacts, TraceGroup, WorkloadInfo,
+    FlavorFactory, FlavorInstance, Guarantees, Layout, PluginFailure, TraceFacts, TraceGroup, WorkloadInfo,
     check_layout, name_groups,
 };
 
@@ -37,12 +37,12 @@ impl FlavorFactory for WasmFlavorFactory {
         &self.info
     }
 
-    fn open(&self) -> Result<Box<dyn Flavor>, PluginFailure> {
+    fn open(&self) -> Result<Box<dyn FlavorInstance>, PluginFailure> {
         let flavor = RenewableResource::new(Arc::clone(&self.bound))?;
         Ok(Box::new(WasmFlavor(flavor)))
     }
 
-    fn open_silent(&self) -> Result<Box<dyn Flavor>, PluginFailure> {
+    fn open_silent(&self) -> Result<Box<dyn FlavorInstance>, PluginFailure> {
         let flavor = RenewableResource::new(Arc::new(self.bound.silent()))?;
         Ok(Box::new(WasmFlavor(flavor)))
     }
@@ -107,7 +107,7 @@ impl WasmFlavor {
     }
 }
 
-impl Flavor for WasmFlavor {
+impl FlavorInstance for WasmFlavor {
     fn layout(&mut self) -> Result<Layout, PluginFailure> {
         let layout = self.0.call(
             LAYOUT,

@@ -1,10 +1,10 @@
 //! Conversion of wasmtime's errors to reports for a plugin's author.
 
-use veeksha_ports::{Frame, PluginFailure, PluginFailureKind};
+use veeksha_ports::{PluginFailure, PluginFailureKind, PluginFrame};
 use wasmtime::{Trap, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
 
-use crate::limits::Limits;
+use crate::limits::EngineLimits;
 use crate::memory::MemoryRefused;
 use crate::state::HostState;
 use crate::text;
@@ -26,7 +26,7 @@ const TOO_MUCH_DATA: &str = "too much data is being copied between the host and 
 pub(crate) fn failure(
     error: &wasmtime::Error,
     state: &HostState,
-    limits: &Limits,
+    limits: &EngineLimits,
     function: &str,
     input: Option<String>,
 ) -> PluginFailure {
@@ -41,7 +41,7 @@ pub(crate) fn failure(
     failure
 }
 
-fn cause(error: &wasmtime::Error, state: &HostState, limits: &Limits) -> (PluginFailureKind, String) {
+fn cause(error: &wasmtime::Error, state: &HostState, limits: &EngineLimits) -> (PluginFailureKind, String) {
     if let Some(refused) = error.downcast_ref::<MemoryRefused>() {
         return (
             PluginFailureKind::Memory {
@@ -106,27 +106,27 @@ fn panic_on_stderr(state: &HostState) -> Option<String> {
 }
 
 /// Returns the frames of the plugin's source. Without line tables, returns all named frames.
-fn frames(backtrace: &WasmBacktrace) -> Vec<Frame> {
+fn frames(backtrace: &WasmBacktrace) -> Vec<PluginFrame> {
     let mut all = Vec::new();
     for frame in backtrace.frames() {
         let whole = frame.func_name().unwrap_or("?");
         if frame.symbols().is_empty() {
-            all.push(Frame {
+            all.push(PluginFrame {
                 function: readable(whole),
                 file: None,
                 line: None,
             });
         }
         for symbol in frame.symbols() {
-            all.push(Frame {
+            all.push(PluginFrame {
                 function: readable(symbol.name().unwrap_or(whole)),
                 file: symbol.file().map(str::to_owned),
                 line: symbol.line(),
             });
         }
     }
-    let helps = |frame: &Frame| frame.file.as_deref().is_some_and(is_authors);
-    let mut own: Vec<Frame> = all.iter().filter(|frame| helps(frame)).cloned().collect();
+    let helps = |frame: &PluginFrame| frame.file.as_deref().is_some_and(is_authors);
+    let mut own: Vec<PluginFrame> = all.iter().filter(|frame| helps(frame)).cloned().collect();
     if own.is_empty() {
         own = all
             .into_iter()

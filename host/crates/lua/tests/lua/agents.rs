@@ -255,7 +255,7 @@ fn wrong_requests_name_the_line_that_makes_them() {
         ),
         (
             "session:request { user = 'x', history = { text = 'a' } }",
-            "found a table that is no response",
+            "found a table that is not a response",
         ),
         (
             "session:request { user = 'x', history = { { node = 1 }, { node = 2 } } }",
@@ -442,7 +442,7 @@ fn sessions_in_any_order_are_equal() {
     assert_eq!(
         seeds.iter().collect::<std::collections::HashSet<_>>().len(),
         5,
-        "each segment has text of its own"
+        "each segment has unique text"
     );
 }
 
@@ -463,7 +463,7 @@ fn the_agent_of_the_scenarios_folder_runs() {
     let factory = scenario
         .workload(
             "session_generator.agent",
-            veeksha_lua::LuaKind::Agent,
+            veeksha_scenario::LuaKind::Agent,
             None,
             folder.grants(42),
         )

@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tempfile::TempDir;
-use veeksha_lua::{LuaError, LuaGrants, LuaKind, LuaLimits, LuaScenario};
+use veeksha_lua::{LuaError, LuaGrants, LuaLimits, LuaScenario};
 use veeksha_model::{NodeId, Request, Response, Segment, Session, SessionId};
 use veeksha_ports::{AgentSource, PluginFailure, SessionSource, Workload};
+use veeksha_scenario::LuaKind;
 
 /// A folder with a scenario.
 pub(crate) struct Folder {
@@ -26,6 +27,7 @@ impl Folder {
             load_deadline: Duration::from_secs(60),
             call_deadline: Duration::from_secs(60),
             memory_bytes: 32 * 1024 * 1024,
+            count_bytes: veeksha_ports::MAX_COUNT_BYTES,
         };
         Folder {
             folder,
@@ -107,7 +109,7 @@ impl Folder {
 /// Creates a scenario whose session function has this body.
 pub(crate) fn sessions(body: &str) -> Folder {
     Folder::new(&format!(
-        "return {{ session_generator = {{ type = \"lua\", sessions = function(index, rng)\n{body}\nend }} }}"
+        "return {{ session_generator = {{ type = \"lua\", sessions = function(index, rng) if index < 0 then return end\n{body}\nend }} }}"
     ))
 }
 

@@ -131,7 +131,7 @@ fn open(evaluator: &LuaEvaluator) -> OpenMetric {
 /// Opens a metric `m` whose `observe` has this body.
 fn observing(body: &str) -> OpenMetric {
     open(&evaluator(&format!(
-        "return {{ metrics = {{ m = {{ observe = function(request)\n{body}\nend }} }} }}"
+        "return {{ metrics = {{ m = {{ observe = function(request) if not request then return end\n{body}\nend }} }} }}"
     )))
 }
 

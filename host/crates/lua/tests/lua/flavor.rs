@@ -7,14 +7,14 @@ use veeksha_model::{
     HistoryMode, Recorded, RecordedAnswer, Replay, Request, Seed, Segment, Session, ToolCall,
 };
 use veeksha_ports::{
-    CellType, Column, Flavor, FlavorFactory, Grouping, Layout, PluginFailure, PluginFailureKind, TraceFacts,
-    TraceGroup, TraceRow,
+    CellType, FlavorFactory, FlavorInstance, Grouping, Layout, PluginFailure, PluginFailureKind, TraceColumn,
+    TraceFacts, TraceGroup, TraceRow,
 };
 
 use crate::common::{Folder, agent, first, first_failure, parents};
 
 fn layout() -> Layout {
-    let column = |name: &str, cell| Column {
+    let column = |name: &str, cell| TraceColumn {
         name: name.into(),
         aliases: Vec::new(),
         cell,
@@ -62,7 +62,7 @@ fn group(index: u64, rows: &[&str]) -> TraceGroup {
 /// Creates a scenario whose flavor's session function has this body, on lines 2 and following.
 fn scenario(body: &str) -> Folder {
     Folder::new(&format!(
-        "return {{ session_generator = {{ type = \"trace\", flavor = {{ type = \"lua\", session = function(group, trace, epoch, rng)\n\
+        "return {{ session_generator = {{ type = \"trace\", flavor = {{ type = \"lua\", session = function(group, trace, epoch, rng) if not group then return end\n\
          {body}\nend }} }} }}"
     ))
 }
@@ -79,7 +79,7 @@ fn factory(folder: &Folder, seed: u64, has_warmup: bool) -> Arc<dyn FlavorFactor
         .unwrap()
 }
 
-fn open(folder: &Folder, seed: u64) -> Box<dyn Flavor> {
+fn open(folder: &Folder, seed: u64) -> Box<dyn FlavorInstance> {
     factory(folder, seed, false).open().unwrap()
 }
 
@@ -227,7 +227,7 @@ fn what_cannot_be_is_named_with_its_line_and_the_nearest_name() {
         ),
         (
             "return { { user = 'x', answer = {} } }",
-            "requests[1].answer: the answer says nothing",
+            "requests[1].answer: the answer is empty",
         ),
         (
             "return { { user = 'x', answer = 5 } }",
@@ -378,7 +378,7 @@ fn blocks_are_those_of_the_other_sdks() {
     assert_eq!(
         seeds(&session.requests[2]).len(),
         1,
-        "what no id covers is text of its own"
+        "tokens without an id are unique text"
     );
 }
 
@@ -654,7 +654,7 @@ fn the_example_of_the_readme_runs() {
         .find(|example| example.contains("type = \"trace\""))
         .unwrap();
     let folder = Folder::new(example);
-    let columns = ["chat", "time", "prompt", "answer", "hash_ids"].map(|name| Column {
+    let columns = ["chat", "time", "prompt", "answer", "hash_ids"].map(|name| TraceColumn {
         name: name.into(),
         aliases: Vec::new(),
         cell: CellType::Anything,

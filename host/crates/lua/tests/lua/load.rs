@@ -1,9 +1,10 @@
 //! Loading of scenario files: valid return values, and every kind of failure.
 
 use crate::common::Folder;
-use veeksha_lua::{LuaError, LuaKind, LuaLimits, LuaScenario};
+use veeksha_lua::{LuaError, LuaLimits, LuaScenario};
 use veeksha_model::Segment;
 use veeksha_ports::Workload;
+use veeksha_scenario::LuaKind;
 use veeksha_scenario::{Node, Value};
 
 fn at<'a>(root: &'a Node, path: &str) -> &'a Node {
@@ -70,9 +71,12 @@ fn each_way_to_fail_says_what_and_where() {
         ),
         (
             "return 7",
-            "scenario.lua: a scenario or a plugin returns one table (`return { ... }`); this one returned the number 7",
+            "scenario.lua: the file returned the number 7; end it with `return { ... }`: the table of a scenario or a plugin",
         ),
-        ("local a = 1", "this one returned nothing (nil)"),
+        (
+            "local a = 1",
+            "scenario.lua: the file returned nothing (nil); end it with `return { ... }`",
+        ),
         (
             "local t = { b = {} }\nt.b.c = t\nreturn t",
             "`b.c`: the table contains itself",

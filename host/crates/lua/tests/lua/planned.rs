@@ -1,9 +1,9 @@
 //! Session functions: valid return values, and refusals.
 
 use crate::common::{Folder, first, first_failure, parents, sessions};
-use veeksha_lua::LuaKind;
 use veeksha_model::{MediaKind, Message, OutputSpec, Role, Seed, Segment, Session};
 use veeksha_ports::{PluginFailureKind, SessionSource, Workload};
+use veeksha_scenario::LuaKind;
 
 fn text(s: &str) -> Segment {
     Segment::Text(s.into())
@@ -173,7 +173,7 @@ fn each_wrong_value_is_named_with_its_path() {
         ),
         (
             "return { requests = { { wait = 1 } } }",
-            "requests[1]: the request says nothing; give it `user`, `system` or `messages`",
+            "requests[1]: the request is empty; give it `user`, `system` or `messages`",
         ),
         (
             "return { requests = { { user = 'x', wait = 'soon' } } }",
@@ -262,8 +262,8 @@ fn each_wrong_value_is_named_with_its_path() {
 fn wrong_arguments_of_the_functions_are_named() {
     let cases = [
         (
-            "synthetic(0)",
-            "synthetic(tokens, seed): expected a whole number of tokens from 1 to 16777216, found the number 0",
+            "synthetic(-1)",
+            "synthetic(tokens, seed): expected a whole number of tokens from 0 to 16777216, found the number -1",
         ),
         ("synthetic('many')", "expected a whole number of tokens"),
         (
@@ -473,6 +473,88 @@ fn tokens_and_log_are_the_hosts() {
     assert!(
         error.contains("no tokenizer is available here; call it in a session"),
         "{error}"
+    );
+}
+
+#[test]
+fn refuses_to_count_tokens_of_a_text_above_the_limit() {
+    let count = |bytes: usize| {
+        format!("local x = tokens.count(string.rep('a', {bytes}))\nreturn {{ {{ user = 'x' }} }}")
+    };
+    let limit = veeksha_ports::MAX_COUNT_BYTES;
+    let sessions = sessions(&count(limit)).planned(1, None).sessions(0, 1);
+    assert_eq!(sessions.unwrap().len(), 1);
+    let failure = first_failure(&count(limit + 1));
+    assert!(
+        failure.message.contains(
+            "tokens.count(s): the text has 1048577 bytes, at most 1048576 are allowed; count it in parts"
+        ),
+        "{failure}"
+    );
+}
+
+/// As for components (`veeksha_model::check_session`).
+#[test]
+fn refuses_an_empty_message() {
+    for content in ["''", "synthetic(0)", "{ '', synthetic(0, 'seed') }"] {
+        let failure = first_failure(&format!("return {{ {{ system = 'x', user = {content} }} }}"));
+        assert!(
+            failure
+                .message
+                .contains("node 1: message 2 (`user`) is empty; give it text, or leave it out"),
+            "{content}\n{failure}"
+        );
+    }
+    let made = sessions("return { { user = { synthetic(0), 'x' } } }");
+    assert_eq!(made.planned(1, None).sessions(0, 1).unwrap().len(), 1);
+}
+
+#[test]
+fn nil_for_the_first_session_is_an_error() {
+    let failure = first_failure("if index > 0 then return { { user = 'x' } } end");
+    assert!(
+        failure.message.contains(
+            "it returned nothing for the first session (index 0), so there is nothing to send; end the function with \
+             `return { requests = { ... } }`"
+        ),
+        "{failure}"
+    );
+    assert!(
+        failure.message.contains("scenario.lua:1: it returned nothing"),
+        "{failure}"
+    );
+}
+
+/// The line is that of the function, also in a required file.
+#[test]
+fn a_function_without_return_is_refused_at_its_line() {
+    let body = "  local requests = {}\n  for i = 1, 3 do requests[i] = (function() return { user = 'x' } end)() end\n";
+    let source = format!(
+        "local function plan(index, rng)\n{body}end\nreturn {{ session_generator = {{ type = \"lua\", sessions = plan }} }}"
+    );
+    let folder = Folder::new(&source);
+    let refusal = |folder: &Folder| {
+        let loaded = folder.load().unwrap();
+        let opened = loaded.workload(
+            "session_generator.sessions",
+            LuaKind::Sessions,
+            None,
+            folder.grants(1),
+        );
+        folder.clean(&opened.err().expect("a refusal").to_string())
+    };
+    assert_eq!(
+        refusal(&folder),
+        "scenario.lua:1: `session_generator.sessions`: the function has no `return`; end it with `return` and { requests \
+         = { ... } }"
+    );
+    let folder = Folder::new("return { session_generator = { type = 'lua', sessions = require('plan') } }")
+        .with("plan.lua", format!("\nreturn function(index)\n{body}end"));
+    assert!(
+        refusal(&folder)
+            .starts_with("plan.lua:2: `session_generator.sessions`: the function has no `return`"),
+        "{}",
+        refusal(&folder)
     );
 }
 

@@ -148,7 +148,7 @@ fn sessions_run_the_text_that_was_loaded() {
     let factory = scenario
         .workload(
             "session_generator.sessions",
-            veeksha_lua::LuaKind::Sessions,
+            veeksha_scenario::LuaKind::Sessions,
             None,
             folder.grants(1),
         )
@@ -187,7 +187,7 @@ fn a_session_cannot_write_globals_or_scenario_tables() {
         assert!(failure.message.contains("readonly table"), "{failure}");
     }
     let folder = Folder::new(
-        "local scenario = { shared = { n = 0 } }\nscenario.session_generator = { sessions = function()\n  scenario.shared.n += 1\nend }\nreturn scenario",
+        "local scenario = { shared = { n = 0 } }\nscenario.session_generator = { sessions = function()\n  scenario.shared.n += 1\n  return nil\nend }\nreturn scenario",
     );
     let failure = folder.planned(1, None).sessions(0, 1).unwrap_err();
     assert!(

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use veeksha_events::Event;
 use veeksha_model::{HistoryMode, Message, RequestId, Role, Segment, Session, ToolCall};
 use veeksha_pipeline::{Control, EventEntry};
-use veeksha_prefix::{Piece, PrefixLedger};
+use veeksha_prefix::{PrefixLedger, PrefixPiece};
 use veeksha_prompt::Tokenizer;
 
 use crate::fakes::{Kind, plan, replayed, request};
@@ -13,7 +13,7 @@ use crate::real_time::{ENDLESS, drive};
 use crate::replay::made;
 use crate::virtual_time::{quick, simulate};
 
-fn pieces(entries: &[EventEntry]) -> BTreeMap<RequestId, Vec<Piece>> {
+fn pieces(entries: &[EventEntry]) -> BTreeMap<RequestId, Vec<PrefixPiece>> {
     let tokenizer = Tokenizer::embedded().unwrap();
     let found = entries.iter().filter_map(|entry| match &entry.event {
         Event::Dispatched { request, .. } => Some((*request, entry.pieces(&|text| tokenizer.count(text))?)),
@@ -22,7 +22,7 @@ fn pieces(entries: &[EventEntry]) -> BTreeMap<RequestId, Vec<Piece>> {
     found.collect()
 }
 
-fn tokens(pieces: &[Piece]) -> u32 {
+fn tokens(pieces: &[PrefixPiece]) -> u32 {
     pieces.iter().map(|piece| piece.tokens).sum()
 }
 

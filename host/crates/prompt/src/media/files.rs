@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Component, Path, PathBuf};
 
-use super::MAX_MEDIA_BYTES;
 use super::error::nearest;
+use super::limits::MAX_MEDIA_BYTES;
 use crate::media::error::MediaError;
 
 /// Number of bytes that identify a file's format; `format` inspects twelve.

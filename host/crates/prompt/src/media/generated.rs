@@ -5,9 +5,10 @@ use std::str::FromStr;
 use veeksha_model::{MediaKind, Seed};
 
 use super::error::nearest;
-use super::{MAX_MEDIA_BYTES, audio, image};
+use super::limits::MAX_MEDIA_BYTES;
+use super::{audio, image};
 use crate::media::error::MediaError;
-use crate::salt::Salt;
+use crate::salt::TextSalt;
 
 /// Maximum width and height of a generated picture in pixels.
 const MAX_SIDE_PIXELS: u32 = 8192;
@@ -23,7 +24,11 @@ enum MediaSpec {
 
 /// Returns the MIME type and the bytes for the text after `generated:`. A run's salt changes the
 /// result as it changes text.
-pub(super) fn make(part: MediaKind, wanted: &str, salt: Salt) -> Result<(&'static str, Vec<u8>), MediaError> {
+pub(super) fn make(
+    part: MediaKind,
+    wanted: &str,
+    salt: TextSalt,
+) -> Result<(&'static str, Vec<u8>), MediaError> {
     match read(part, wanted)? {
         MediaSpec::Picture { width, height, seed } => {
             let bytes = image::png(width, height, salt.apply(seed)).map_err(|error| MediaError::Encode {
@@ -69,7 +74,7 @@ fn read(part: MediaKind, wanted: &str) -> Result<MediaSpec, MediaError> {
 }
 
 fn picture(parameters: &str) -> Result<MediaSpec, MediaError> {
-    let given = Parameters::read("image", parameters, &["width", "height", "seed", "format"])?;
+    let given = MediaParameters::read("image", parameters, &["width", "height", "seed", "format"])?;
     let side = format!("a whole number from 1 to {MAX_SIDE_PIXELS}");
     let fits = |pixels: &u32| (1..=MAX_SIDE_PIXELS).contains(pixels);
     let width = given.value("width", 512, &side, fits)?;
@@ -94,7 +99,7 @@ fn picture(parameters: &str) -> Result<MediaSpec, MediaError> {
 }
 
 fn sound(parameters: &str) -> Result<MediaSpec, MediaError> {
-    let given = Parameters::read("audio", parameters, &["seconds", "rate", "seed", "format"])?;
+    let given = MediaParameters::read("audio", parameters, &["seconds", "rate", "seed", "format"])?;
     let seconds = given.value(
         "seconds",
         1.0,
@@ -127,12 +132,12 @@ fn sound(parameters: &str) -> Result<MediaSpec, MediaError> {
 }
 
 /// The parameters of one source.
-struct Parameters<'a> {
+struct MediaParameters<'a> {
     kind: &'static str,
     given: Vec<(&'a str, &'a str)>,
 }
 
-impl<'a> Parameters<'a> {
+impl<'a> MediaParameters<'a> {
     fn read(kind: &'static str, text: &'a str, known: &[&str]) -> Result<Self, MediaError> {
         let mut given: Vec<(&str, &str)> = Vec::new();
         for pair in text.split('&').filter(|pair| !pair.is_empty()) {
@@ -149,7 +154,7 @@ impl<'a> Parameters<'a> {
             }
             given.push((name, value));
         }
-        Ok(Parameters { kind, given })
+        Ok(MediaParameters { kind, given })
     }
 
     /// Returns a value, or its default; invalid values are refused.

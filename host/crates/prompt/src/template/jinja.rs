@@ -11,6 +11,7 @@
 //! * `{% generation %}`, a mark for training, changes nothing.
 //! * `tools` and `documents` are `none`: the host offers no tools.
 
+use std::collections::BTreeMap;
 use std::io;
 
 use minijinja::value::{Kwargs, Value, ValueKind};
@@ -20,7 +21,11 @@ use serde_json::ser::Formatter;
 use veeksha_model::Role;
 
 use super::bounds::{self, Capped};
-use super::{SpecialTokens, guards};
+use super::guards;
+
+/// Control tokens that templates name, by their Hugging Face names (`bos_token`, `eos_token`, ...),
+/// as text.
+pub type SpecialTokens = BTreeMap<String, String>;
 
 /// The date of every prompt.
 const TODAY: jiff::civil::DateTime = jiff::civil::datetime(2024, 7, 26, 0, 0, 0, 0);

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 use veeksha_model::{HistoryMode, seconds};
-use veeksha_prefix::Piece;
+use veeksha_prefix::PrefixPiece;
 
 use super::losses;
 use super::{Chain, Converter, Source, as_pieces};
@@ -92,7 +92,7 @@ impl Converter {
         source: &Source<'_>,
     ) -> Result<Vec<String>, ConvertError> {
         let mut rows = Vec::new();
-        let mut prompts: Vec<Vec<Piece>> = Vec::new();
+        let mut prompts: Vec<Vec<PrefixPiece>> = Vec::new();
         for (place, turn) in source.conversation.turns.iter().enumerate() {
             let request = turn.request;
             let prompt = source.conversation.prompt(place);
@@ -169,7 +169,7 @@ impl Converter {
                 self.losses.add(losses::FIRST_WAIT, request.wait_after_ready > 0);
             } else {
                 let own = source.conversation.prompt_of_its_own(place, source.index);
-                let kept: Vec<Piece> = first.iter().copied().chain(own.into_iter().skip(1)).collect();
+                let kept: Vec<PrefixPiece> = first.iter().copied().chain(own.into_iter().skip(1)).collect();
                 self.lose_sharing(losses::SHARING, prompt, &kept);
             }
         }

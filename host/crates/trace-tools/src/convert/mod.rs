@@ -10,7 +10,7 @@ mod text_formats;
 use std::collections::HashMap;
 
 use veeksha_model::{HistoryMode, Nanos, Request, Segment, Session};
-use veeksha_prefix::{Piece, PrefixLedger};
+use veeksha_prefix::{PrefixLedger, PrefixPiece};
 
 pub use error::ConvertError;
 pub use format::{Format, UnknownFormat};
@@ -136,7 +136,7 @@ impl Converter {
     }
 
     /// Counts a request whose common prefix with an earlier prompt becomes shorter in the target.
-    fn lose_sharing(&mut self, what: &'static str, prompt: &[Piece], written: &[Piece]) {
+    fn lose_sharing(&mut self, what: &'static str, prompt: &[PrefixPiece], written: &[PrefixPiece]) {
         let (before, after) = (self.seen.see(prompt), self.kept.see(written));
         self.losses.add(what, after < before);
     }
@@ -171,7 +171,7 @@ impl Source<'_> {
     }
 
     /// Returns the tokens of a prompt, at least one.
-    fn tokens(&self, request: &Request, prompt: &[Piece]) -> Result<u64, ConvertError> {
+    fn tokens(&self, request: &Request, prompt: &[PrefixPiece]) -> Result<u64, ConvertError> {
         match crate::conversation::length(prompt) {
             0 => Err(ConvertError::NothingToSend {
                 session: self.index,
@@ -233,8 +233,8 @@ fn milliseconds(nanos: Nanos) -> serde_json::Number {
 }
 
 /// Converts blocks into pieces, to find common prefixes.
-fn as_pieces(blocks: &[Block]) -> Vec<Piece> {
-    let piece = |block: &Block| Piece {
+fn as_pieces(blocks: &[Block]) -> Vec<PrefixPiece> {
+    let piece = |block: &Block| PrefixPiece {
         identity: block.key,
         tokens: block.tokens,
     };

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 use serde_json::Value;
 use veeksha_model::{HistoryMode, Session};
-use veeksha_prefix::{Piece, PrefixLedger};
+use veeksha_prefix::{PrefixLedger, PrefixPiece};
 use veeksha_stats::RandomStream;
 
 use super::*;
@@ -81,12 +81,12 @@ fn figures(rows: impl IntoIterator<Item = String>, size: u32) -> RowStats {
         assert_eq!(ids.len() as u64, tokens.div_ceil(u64::from(size)));
         assert!(ids.iter().all(|id| *id < 1 << 53));
         let mut left = tokens;
-        let prompt: Vec<Piece> = ids
+        let prompt: Vec<PrefixPiece> = ids
             .iter()
             .map(|id| {
                 let here = left.min(u64::from(size)) as u32;
                 left -= u64::from(here);
-                Piece {
+                PrefixPiece {
                     identity: *id,
                     tokens: here,
                 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use veeksha_model::Session;
 use veeksha_ports::{
-    CellType, Column, Flavor, FlavorFactory, Grouping, Layout, PluginFailure, TraceFacts, TraceGroup,
-    WorkloadInfo,
+    CellType, FlavorFactory, FlavorInstance, Grouping, Layout, PluginFailure, TraceColumn, TraceFacts,
+    TraceGroup, WorkloadInfo,
 };
 
 use crate::options::{Check, OnBadRow, Order, TraceOptions};
@@ -21,16 +21,16 @@ impl FlavorFactory for Plain {
         &self.0
     }
 
-    fn open(&self) -> Result<Box<dyn Flavor>, PluginFailure> {
+    fn open(&self) -> Result<Box<dyn FlavorInstance>, PluginFailure> {
         Ok(Box::new(Instance))
     }
 }
 
 struct Instance;
 
-impl Flavor for Instance {
+impl FlavorInstance for Instance {
     fn layout(&mut self) -> Result<Layout, PluginFailure> {
-        let column = |name: &str, cell| Column {
+        let column = |name: &str, cell| TraceColumn {
             name: name.into(),
             aliases: Vec::new(),
             cell,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use veeksha_model::{Nanos, Session};
 use veeksha_ports::{
-    Flavor, Guarantees, PluginFailure, PluginFailureKind, SessionSource, TraceGroup, Workload,
+    FlavorInstance, Guarantees, PluginFailure, PluginFailureKind, SessionSource, TraceGroup, Workload,
     WorkloadFactory, WorkloadInfo,
 };
 
@@ -45,7 +45,7 @@ impl WorkloadFactory for Factory {
 /// The sessions of a trace, through one instance of its flavor.
 pub(crate) struct Source {
     trace: Arc<Inner>,
-    flavor: Box<dyn Flavor>,
+    flavor: Box<dyn FlavorInstance>,
     reader: GroupReader,
 }
 
@@ -55,7 +55,7 @@ impl Source {
         Ok(Source::new(trace, flavor))
     }
 
-    fn new(trace: Arc<Inner>, flavor: Box<dyn Flavor>) -> Self {
+    fn new(trace: Arc<Inner>, flavor: Box<dyn FlavorInstance>) -> Self {
         Source {
             flavor,
             reader: GroupReader::new(&trace),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use veeksha_ports::{CellType, Grouping, MostFrequent, TimeUnit};
+use veeksha_ports::{CellType, Grouping, MostFrequent, TimestampUnit};
 use veeksha_trace::{Check, OnBadRow, Order, RowProblem, TraceError, TraceOptions, open, sniff};
 
 use crate::support::{Echo, Folder, LayoutExt, fields, layout, options, sessions};
@@ -310,15 +310,18 @@ fn rejects_malformed_dates() {
     let folder = Folder::new();
     let refusal = |text: &str, unit| folder.refusal(text, layout(&["t:anything"]).arrivals("t", unit));
     assert_eq!(
-        refusal("t\n2023-11-16 18:15:46.68059\nlast week\n", TimeUnit::DateTime),
+        refusal(
+            "t\n2023-11-16 18:15:46.68059\nlast week\n",
+            TimestampUnit::DateTime
+        ),
         "trace, row 2 (line 3): column `t`: last week is not a date; use 2023-11-16T18:15:46.68Z or 2023-11-16 18:15:46.6805900"
     );
     assert_eq!(
-        refusal("{\"t\":1}\n{\"t\":\"noon\"}", TimeUnit::Seconds),
+        refusal("{\"t\":1}\n{\"t\":\"noon\"}", TimestampUnit::Seconds),
         "trace, row 2: column `t`: \"noon\" is not a number"
     );
     assert_eq!(
-        refusal("{\"t\":1e30}", TimeUnit::Seconds),
+        refusal("{\"t\":1e30}", TimestampUnit::Seconds),
         "trace, row 1: column `t`: 1e30 is out of range for a time"
     );
 }
@@ -388,7 +391,7 @@ fn rejects_impossible_orders() {
         order: Order::ByArrival { start, end },
         ..options(&path)
     };
-    let timed = || layout(&["t:number"]).arrivals("t", TimeUnit::Seconds);
+    let timed = || layout(&["t:number"]).arrivals("t", TimestampUnit::Seconds);
     let message =
         |options, layout| folder.without_path(&open(options, Echo::of(layout)).unwrap_err().to_string());
     assert_eq!(

@@ -1,6 +1,6 @@
 //! Orders, epochs, arrivals.
 
-use veeksha_ports::TimeUnit;
+use veeksha_ports::TimestampUnit;
 use veeksha_trace::{Order, Trace, TraceOptions, open};
 
 use crate::support::{Echo, Folder, LayoutExt, Seen, layout, options, sessions, source};
@@ -73,7 +73,7 @@ fn timed(folder: &Folder, text: &str, start: Option<u64>, end: Option<u64>) -> T
     };
     let layout = layout(&["s:text", "t:number"])
         .grouped("s")
-        .arrivals("t", TimeUnit::Seconds);
+        .arrivals("t", TimestampUnit::Seconds);
     open(options, Echo::of(layout)).unwrap()
 }
 
@@ -137,7 +137,7 @@ fn other_orders_keep_recorded_arrivals() {
     };
     let layout = layout(&["s:text", "t:number"])
         .grouped("s")
-        .arrivals("t", TimeUnit::Seconds);
+        .arrivals("t", TimestampUnit::Seconds);
     let trace = open(options, Echo::of(layout)).unwrap();
     let expected = [("a", 2 * SECOND), ("b", 2 * SECOND), ("c", 0), ("d", 10 * SECOND)];
     assert_eq!(arrivals(&sessions(&trace, 0, 4)), expected);

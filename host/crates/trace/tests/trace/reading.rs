@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use veeksha_ports::{Layout, TimeUnit};
+use veeksha_ports::{Layout, TimestampUnit};
 use veeksha_trace::{TraceOptions, open};
 
 use crate::support::{Echo, Folder, LayoutExt, fields, layout, options, sessions};
@@ -158,14 +158,17 @@ fn arrivals_are_relative_to_the_earliest() {
     };
     // Two rows of the Azure trace of 2023, and one without a time.
     let azure = "t,x\n2023-11-16 18:17:04.0319600,1\n2023-11-16 18:17:03.9799600,2\n,3\n";
-    assert_eq!(at(azure, TimeUnit::DateTime), [Some(52_000_000), Some(0), None]);
+    assert_eq!(
+        at(azure, TimestampUnit::DateTime),
+        [Some(52_000_000), Some(0), None]
+    );
     let epoch = "{\"t\":1700000000.123456789}\n{\"t\":1.7e9}\n{\"t\":\"1700000000.5\"}";
     assert_eq!(
-        at(epoch, TimeUnit::Seconds),
+        at(epoch, TimestampUnit::Seconds),
         [Some(123_456_789), Some(0), Some(500_000_000)]
     );
     assert_eq!(
-        at("{\"t\":-3}\n{\"t\":0.5}", TimeUnit::Milliseconds),
+        at("{\"t\":-3}\n{\"t\":0.5}", TimestampUnit::Milliseconds),
         [Some(0), Some(3_500_000)]
     );
 }
@@ -174,7 +177,9 @@ fn arrivals_are_relative_to_the_earliest() {
 fn grouping_and_arrival_columns_need_not_be_listed() {
     let folder = Folder::new();
     let text = "a,g,t\n1,x,5\n2,y,6\n3,x,7\n";
-    let grouped = layout(&["a:count"]).grouped("g").arrivals("t", TimeUnit::Seconds);
+    let grouped = layout(&["a:count"])
+        .grouped("g")
+        .arrivals("t", TimestampUnit::Seconds);
     let found = sessions(&folder.open(text, grouped).unwrap(), 0, 9);
     assert_eq!(found[0].key, "x");
     assert_eq!(found[0].rows[1], (3, Some(2_000_000_000), "{\"a\":3}".into()));

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use proptest::prelude::*;
-use veeksha_ports::{Grouping, Layout, MostFrequent, TimeUnit};
+use veeksha_ports::{Grouping, Layout, MostFrequent, TimestampUnit};
 use veeksha_trace::{Check, OnBadRow, Order, TraceOptions, open, sniff};
 
 use crate::support::{Echo, Folder, LayoutExt, layout, options, source};
@@ -29,9 +29,14 @@ fn layouts() -> Vec<Layout> {
         column: "n".into(),
         count: 2,
     });
-    let mut timed = columns().tree("id", "up").arrivals("x", TimeUnit::Seconds);
+    let mut timed = columns().tree("id", "up").arrivals("x", TimestampUnit::Seconds);
     timed.rows_in = Some("data".into());
-    vec![columns().arrivals("a", TimeUnit::DateTime), pools, kept, timed]
+    vec![
+        columns().arrivals("a", TimestampUnit::DateTime),
+        pools,
+        kept,
+        timed,
+    ]
 }
 
 /// Opens any input and reads all of it.

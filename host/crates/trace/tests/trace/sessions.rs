@@ -1,7 +1,7 @@
 //! Session `i` is independent of caller and history.
 
 use proptest::prelude::*;
-use veeksha_ports::TimeUnit;
+use veeksha_ports::TimestampUnit;
 use veeksha_trace::{Order, Trace, TraceOptions, open};
 
 use crate::support::{Echo, Folder, LayoutExt, layout, options, seen, sessions, source};
@@ -17,7 +17,7 @@ fn trace(folder: &Folder, order: Order) -> Trace {
     };
     let layout = layout(&["s:text", "t:number"])
         .grouped("s")
-        .arrivals("t", TimeUnit::Seconds);
+        .arrivals("t", TimestampUnit::Seconds);
     open(options, Echo::of(layout)).unwrap()
 }
 

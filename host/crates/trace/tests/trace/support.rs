@@ -8,8 +8,9 @@ use veeksha_model::{
     HistoryMode, Message, NodeId, OutputSpec, Recorded, Replay, Request, Role, Segment, Session,
 };
 use veeksha_ports::{
-    ArrivalColumn, CellType, Column, Flavor, FlavorFactory, Grouping, Layout, PluginFailure,
-    PluginFailureKind, SessionSource, TimeUnit, TraceFacts, TraceGroup, Workload, WorkloadInfo,
+    ArrivalColumn, CellType, FlavorFactory, FlavorInstance, Grouping, Layout, PluginFailure,
+    PluginFailureKind, SessionSource, TimestampUnit, TraceColumn, TraceFacts, TraceGroup, Workload,
+    WorkloadInfo,
 };
 use veeksha_trace::{Check, OnBadRow, Order, Trace, TraceError, TraceOptions, open};
 
@@ -41,7 +42,7 @@ impl FlavorFactory for Echo {
         &self.info
     }
 
-    fn open(&self) -> Result<Box<dyn Flavor>, PluginFailure> {
+    fn open(&self) -> Result<Box<dyn FlavorInstance>, PluginFailure> {
         Ok(Box::new(Instance {
             layout: self.layout.clone(),
             broken: false,
@@ -112,7 +113,7 @@ impl Instance {
     }
 }
 
-impl Flavor for Instance {
+impl FlavorInstance for Instance {
     fn layout(&mut self) -> Result<Layout, PluginFailure> {
         Ok(self.layout.clone())
     }
@@ -152,7 +153,7 @@ pub(crate) fn layout(columns: &[&str]) -> Layout {
             "anything" => CellType::Anything,
             other => panic!("no cell {other}"),
         };
-        Column {
+        TraceColumn {
             name: name.into(),
             aliases: names.map(Into::into).collect(),
             cell,
@@ -172,7 +173,7 @@ pub(crate) fn layout(columns: &[&str]) -> Layout {
 pub(crate) trait LayoutExt {
     fn grouped(self, column: &str) -> Layout;
     fn tree(self, id: &str, parent: &str) -> Layout;
-    fn arrivals(self, column: &str, unit: TimeUnit) -> Layout;
+    fn arrivals(self, column: &str, unit: TimestampUnit) -> Layout;
 }
 
 impl LayoutExt for Layout {
@@ -189,7 +190,7 @@ impl LayoutExt for Layout {
         self
     }
 
-    fn arrivals(mut self, column: &str, unit: TimeUnit) -> Layout {
+    fn arrivals(mut self, column: &str, unit: TimestampUnit) -> Layout {
         self.arrival = Some(ArrivalColumn {
             column: column.into(),
             unit,

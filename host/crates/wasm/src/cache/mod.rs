@@ -18,25 +18,25 @@ use wasmtime::component::Component;
 use crate::describe::Descriptor;
 pub(crate) use folder::CacheError;
 use folder::Folder;
-use seal::Key;
+use seal::SealKey;
 
 /// The folder below the cache folder.
 const COMPONENTS: &str = "components";
 
 /// An open cache.
 #[derive(Debug)]
-pub(crate) struct Cache {
+pub(crate) struct ComponentCache {
     folder: Folder,
-    key: Key,
+    key: SealKey,
     fingerprint: String,
 }
 
-impl Cache {
+impl ComponentCache {
     /// Opens the cache below `cache_dir`, and creates it if it does not exist.
     pub(crate) fn open(cache_dir: &Path, engine: &Engine) -> Result<Self, CacheError> {
         let folder = Folder::open(&cache_dir.join(COMPONENTS))?;
-        let key = Key::of(&folder)?;
-        Ok(Cache {
+        let key = SealKey::of(&folder)?;
+        Ok(ComponentCache {
             folder,
             key,
             fingerprint: fingerprint(engine),

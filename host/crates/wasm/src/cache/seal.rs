@@ -11,9 +11,9 @@ pub(super) const SEAL_BYTES: usize = blake3::OUT_LEN;
 const KEY_FILE: &str = "key";
 
 /// The user's secret key.
-pub(super) struct Key([u8; SEAL_BYTES]);
+pub(super) struct SealKey([u8; SEAL_BYTES]);
 
-/// Content with a valid seal. Only [`Key::open`] creates one.
+/// Content with a valid seal. Only [`SealKey::open`] creates one.
 pub(super) struct Opened(Vec<u8>);
 
 impl Opened {
@@ -22,7 +22,7 @@ impl Opened {
     }
 }
 
-impl Key {
+impl SealKey {
     /// Returns the key of a folder. Generates it from the system's randomness if there is none.
     pub(super) fn of(folder: &Folder) -> Result<Self, CacheError> {
         if folder.read(KEY_FILE).is_none() {
@@ -39,7 +39,7 @@ impl Key {
         let key = bytes
             .try_into()
             .map_err(|_| CacheError::Key(folder.path().join(KEY_FILE)))?;
-        Ok(Key(key))
+        Ok(SealKey(key))
     }
 
     /// Returns the seal of `content` in a file named `name`: a renamed file is not sealed.
@@ -64,9 +64,9 @@ impl Key {
     }
 }
 
-impl std::fmt::Debug for Key {
+impl std::fmt::Debug for SealKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Key(..)")
+        f.write_str("SealKey(..)")
     }
 }
 
@@ -74,18 +74,18 @@ impl std::fmt::Debug for Key {
 mod tests {
     use super::*;
 
-    fn sealed(key: &Key, name: &str, content: &[u8]) -> Vec<u8> {
+    fn sealed(key: &SealKey, name: &str, content: &[u8]) -> Vec<u8> {
         [&key.seal(name, content)[..], content].concat()
     }
 
     #[test]
     fn opens_what_it_sealed_and_nothing_else() {
-        let key = Key([7; SEAL_BYTES]);
+        let key = SealKey([7; SEAL_BYTES]);
         let good = sealed(&key, "a.cwasm", b"content");
         assert_eq!(key.open("a.cwasm", good.clone()).unwrap().bytes(), b"content");
         assert!(key.open("b.cwasm", good.clone()).is_none(), "renamed");
         assert!(
-            Key([8; SEAL_BYTES]).open("a.cwasm", good.clone()).is_none(),
+            SealKey([8; SEAL_BYTES]).open("a.cwasm", good.clone()).is_none(),
             "another key"
         );
         for cut in 0..good.len() {
@@ -104,7 +104,7 @@ mod tests {
     /// Without the length, the end of the name could be confused with the beginning of the content.
     #[test]
     fn name_and_content_do_not_run_together() {
-        let key = Key([7; SEAL_BYTES]);
+        let key = SealKey([7; SEAL_BYTES]);
         assert_ne!(key.seal("ab", b"c"), key.seal("a", b"bc"));
     }
 }

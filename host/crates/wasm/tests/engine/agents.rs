@@ -6,7 +6,7 @@ use veeksha_model::{
     ErrorClass, FailureReason, NodeId, RequestId, Response, Role, Segment, SessionId, ToolCall,
 };
 use veeksha_ports::{AgentSource, AgentStep, PluginFailure, PluginFailureKind};
-use veeksha_wasm::{Grants, Kinds, Limits};
+use veeksha_wasm::{EngineLimits, Grants, Kinds};
 
 use crate::support::{Kept, grants, label, load, open, reactive, tight};
 
@@ -31,7 +31,7 @@ fn failed(session: u64, node: u32) -> FailureReason {
     }
 }
 
-fn hostile(limits: Limits, config: &str) -> Box<dyn AgentSource> {
+fn hostile(limits: EngineLimits, config: &str) -> Box<dyn AgentSource> {
     reactive(&load(limits, "hostile-agent"), config, grants())
 }
 
@@ -63,7 +63,7 @@ fn expected_sum(session: u64, answers: &[&str]) -> u64 {
 
 #[test]
 fn a_conversation_with_a_tool_call() {
-    let plugin = load(Limits::default(), "agent");
+    let plugin = load(EngineLimits::default(), "agent");
     assert_eq!(
         plugin.kinds(),
         Kinds {
@@ -123,7 +123,7 @@ fn a_conversation_with_a_tool_call() {
 
 #[test]
 fn a_failure_is_answered_too() {
-    let mut source = reactive(&load(Limits::default(), "agent"), "{}", grants());
+    let mut source = reactive(&load(EngineLimits::default(), "agent"), "{}", grants());
     source.start(SessionId(0)).unwrap();
     let again = source.failed(SessionId(0), &failed(0, 0)).unwrap();
     assert_eq!(again.requests[0].node, NodeId(1));
@@ -239,7 +239,7 @@ fn traps_one_after_the_other_take_no_one_else() {
 #[test]
 fn a_trap_takes_only_its_own_store() {
     let mut source = hostile(
-        Limits {
+        EngineLimits {
             agents_per_store: 4,
             ..tight()
         },
@@ -270,7 +270,7 @@ fn a_trap_takes_only_its_own_store() {
 #[test]
 fn stores_are_replaced_after_so_many_agents() {
     let mut source = hostile(
-        Limits {
+        EngineLimits {
             calls_per_store: 3,
             ..tight()
         },
@@ -290,7 +290,7 @@ fn stores_are_replaced_after_so_many_agents() {
 #[test]
 fn finished_agents_make_room() {
     let mut source = hostile(
-        Limits {
+        EngineLimits {
             agents_per_store: 2,
             ..tight()
         },
@@ -314,7 +314,7 @@ fn finished_agents_make_room() {
 #[test]
 fn what_is_too_much_to_keep_is_lost_with_its_store() {
     let mut source = hostile(
-        Limits {
+        EngineLimits {
             replay_bytes: 4096,
             ..tight()
         },

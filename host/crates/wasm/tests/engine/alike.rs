@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use veeksha_lua::{LuaGrants, LuaLimits, LuaScenario};
 use veeksha_model::{ErrorClass, RequestRecord, Status};
 use veeksha_ports::{PluginFailure, RequestCheck};
-use veeksha_wasm::Limits;
+use veeksha_wasm::EngineLimits;
 
 use crate::records::{full, plain};
 use crate::support::{grants, load};
@@ -32,7 +32,7 @@ fn in_lua(folder: &Path) -> Box<dyn RequestCheck> {
 }
 
 fn in_a_component() -> Box<dyn RequestCheck> {
-    let plugin = load(Limits::default(), "measure");
+    let plugin = load(EngineLimits::default(), "measure");
     let check = plugin.request_check(r#"{"at_least": "3"}"#.into(), grants());
     check.unwrap().open().unwrap()
 }
@@ -44,7 +44,7 @@ impl RequestCheck for Gullible {
     fn judge(&mut self, batch: &[&RequestRecord]) -> Result<Vec<bool>, PluginFailure> {
         assert!(
             batch.iter().all(|record| record.is_ok()),
-            "nobody is asked about failures"
+            "no check receives failures"
         );
         self.0.fetch_add(batch.len(), Ordering::Relaxed);
         Ok(vec![true; batch.len()])

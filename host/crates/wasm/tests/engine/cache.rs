@@ -5,7 +5,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use veeksha_wasm::{EngineOptions, Plugin, PluginEngine};
+use veeksha_wasm::{EngineOptions, PluginComponent, PluginEngine};
 
 use crate::support::{fixture, grants, planned};
 
@@ -18,7 +18,7 @@ fn engine(cache: &Path) -> PluginEngine {
 }
 
 /// Loads the fixture with a new engine, like another process, and checks that it works.
-fn load(cache: &Path) -> Plugin {
+fn load(cache: &Path) -> PluginComponent {
     let plugin = engine(cache).load("planned", &fixture("planned")).unwrap();
     assert_eq!(planned(&plugin, "{}", grants()).sessions(0, 2).unwrap().len(), 2);
     plugin
@@ -100,7 +100,7 @@ fn a_file_that_is_not_ours_is_compiled_over() {
     for (what, bytes) in damages {
         fs::write(compiled(cache), bytes).unwrap();
         assert!(!load(cache).compiled_from_cache(), "{what}");
-        assert_eq!(fs::read(compiled(cache)).unwrap(), good, "{what}: written anew");
+        assert_eq!(fs::read(compiled(cache)).unwrap(), good, "{what}: written again");
         assert!(load(cache).compiled_from_cache(), "{what}");
     }
 }

@@ -4,13 +4,13 @@ use std::fs;
 use std::sync::Arc;
 
 use veeksha_ports::PluginFailureKind;
-use veeksha_wasm::{Grants, Limits, LogLevel, TokenCounter};
+use veeksha_wasm::{EngineLimits, Grants, LogLevel, PluginTokenizer};
 
 use crate::support::{Kept, behaving, grants, load, only_label, planned, tight};
 
 struct Words;
 
-impl TokenCounter for Words {
+impl PluginTokenizer for Words {
     fn count(&self, text: &str) -> u32 {
         text.split(' ').count() as u32
     }
@@ -173,7 +173,7 @@ fn random_words_are_bounded_per_call() {
 
 #[test]
 fn a_flood_of_lines_is_cut_and_counted() {
-    let plugin = load(Limits::default(), "hostile-sessions");
+    let plugin = load(EngineLimits::default(), "hostile-sessions");
     let log = Arc::new(Kept::default());
     let mut source = planned(
         &plugin,

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use veeksha_ports::{PluginFailure, PluginFailureKind};
-use veeksha_wasm::{Grants, Limits};
+use veeksha_wasm::{EngineLimits, Grants};
 
 use crate::support::{behaving, grants, load, only_label, open, planned, tight};
 
@@ -69,7 +69,7 @@ fn after_a_trap_a_fresh_store_answers() {
 #[test]
 fn an_endless_loop_is_stopped_close_to_its_deadline() {
     for behaviour in ["loop", "loop-length"] {
-        let limits = Limits {
+        let limits = EngineLimits {
             call_deadline: Duration::from_millis(200),
             ..tight()
         };
@@ -103,7 +103,7 @@ fn an_endless_loop_is_stopped_close_to_its_deadline() {
 #[test]
 fn a_deadline_begins_anew_with_each_call() {
     let mut source = behaving(
-        Limits {
+        EngineLimits {
             call_deadline: Duration::from_millis(200),
             ..tight()
         },
@@ -147,7 +147,7 @@ fn a_memory_bomb_meets_its_limit() {
 #[test]
 fn a_huge_answer_is_not_taken_over() {
     let failure = behaving(
-        Limits {
+        EngineLimits {
             memory_bytes: 512 << 20,
             ..tight()
         },
@@ -268,7 +268,7 @@ fn a_configuration_is_refused_with_hint_and_path() {
 
 #[test]
 fn a_store_is_replaced_after_its_calls() {
-    let limits = Limits {
+    let limits = EngineLimits {
         calls_per_store: 3,
         ..tight()
     };
@@ -283,7 +283,7 @@ fn a_store_is_replaced_after_its_calls() {
 
 #[test]
 fn a_store_that_swells_is_replaced_before_it_meets_its_limit() {
-    let limits = Limits {
+    let limits = EngineLimits {
         recycle_memory_bytes: 20 << 20,
         ..tight()
     };
@@ -294,7 +294,7 @@ fn a_store_that_swells_is_replaced_before_it_meets_its_limit() {
         .collect();
     assert!(seen.iter().all(|&calls| (1..=3).contains(&calls)), "{seen:?}");
     let mut unreplaced = behaving(
-        Limits {
+        EngineLimits {
             recycle_memory_bytes: u64::MAX,
             ..tight()
         },

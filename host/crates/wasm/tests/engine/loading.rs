@@ -5,12 +5,12 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use veeksha_ports::PluginFailureKind;
-use veeksha_wasm::{EngineOptions, Limits, PluginEngine};
+use veeksha_wasm::{EngineLimits, EngineOptions, PluginEngine};
 
 use crate::support::{dist, engine, fixture};
 
 fn refusal(bytes: &[u8]) -> String {
-    refusal_of(&engine(Limits::default()), bytes)
+    refusal_of(&engine(EngineLimits::default()), bytes)
 }
 
 fn refusal_of(engine: &PluginEngine, bytes: &[u8]) -> String {
@@ -96,7 +96,7 @@ fn an_export_of_the_wrong_shape_is_refused() {
 
 #[test]
 fn a_component_that_is_cut_short_is_refused_wherever_it_was_cut() {
-    let engine = engine(Limits::default());
+    let engine = engine(EngineLimits::default());
     let whole = fixture("kindless");
     let mut ends: Vec<usize> = (0..64).chain((64..whole.len()).step_by(331)).collect();
     ends.push(whole.len() - 1);
@@ -127,7 +127,7 @@ fn a_patch_release_of_the_contract_is_taken() {
     for at in places {
         newer[at..at + new.len()].copy_from_slice(new);
     }
-    let plugin = engine(Limits::default()).load("x", &newer).unwrap();
+    let plugin = engine(EngineLimits::default()).load("x", &newer).unwrap();
     assert_eq!(plugin.describe().unwrap().name, "planned");
 }
 
@@ -143,9 +143,9 @@ fn sources(path: &Path) -> String {
 
 #[test]
 fn compilation_ends_at_its_deadline() {
-    let limits = Limits {
+    let limits = EngineLimits {
         compile_deadline: std::time::Duration::ZERO,
-        ..Limits::default()
+        ..EngineLimits::default()
     };
     let engine = PluginEngine::new(EngineOptions {
         limits,

@@ -12,29 +12,29 @@ use veeksha_ports::{
     MetricCollector, MetricStats, OpenMetric, PluginFailure, PluginFailureKind, PluginSample, RequestCheck,
     RunResults, SloVerdict, WindowStats,
 };
-use veeksha_wasm::{Grants, Kinds, Limits};
+use veeksha_wasm::{EngineLimits, Grants, Kinds};
 
 use crate::records::{batch, chunk, full, plain, requests};
 use crate::support::{Kept, grants, load, tight};
 
-fn opening(limits: Limits, behaviour: &str) -> Result<OpenMetric, PluginFailure> {
+fn opening(limits: EngineLimits, behaviour: &str) -> Result<OpenMetric, PluginFailure> {
     let plugin = load(limits, "hostile-measure");
     plugin
         .metric(format!(r#"{{"behaviour": "{behaviour}"}}"#), grants())?
         .open()
 }
 
-fn collecting(limits: Limits, behaviour: &str) -> Box<dyn MetricCollector> {
+fn collecting(limits: EngineLimits, behaviour: &str) -> Box<dyn MetricCollector> {
     opening(limits, behaviour).unwrap().collector
 }
 
-fn checking(limits: Limits, behaviour: &str) -> Box<dyn RequestCheck> {
+fn checking(limits: EngineLimits, behaviour: &str) -> Box<dyn RequestCheck> {
     let plugin = load(limits, "hostile-measure");
     let factory = plugin.request_check(format!(r#"{{"behaviour": "{behaviour}"}}"#), grants());
     factory.unwrap().open().unwrap()
 }
 
-fn judging(limits: Limits, behaviour: &str) -> Result<Vec<SloVerdict>, PluginFailure> {
+fn judging(limits: EngineLimits, behaviour: &str) -> Result<Vec<SloVerdict>, PluginFailure> {
     let plugin = load(limits, "hostile-measure");
     let check = plugin.slo_check(format!(r#"{{"behaviour": "{behaviour}"}}"#), grants())?;
     check.check(Arc::new(Run::default()))
@@ -103,7 +103,7 @@ impl RunResults for Run {
 
 #[test]
 fn a_component_may_measure_and_judge() {
-    let plugin = load(Limits::default(), "measure");
+    let plugin = load(EngineLimits::default(), "measure");
     let kinds = Kinds {
         metric: true,
         request_check: true,
@@ -111,14 +111,18 @@ fn a_component_may_measure_and_judge() {
         ..Kinds::default()
     };
     assert_eq!(plugin.kinds(), kinds);
-    assert_eq!(plugin.imports(), ["log"], "types and results are no capabilities");
+    assert_eq!(
+        plugin.imports(),
+        ["log"],
+        "types and results are not capabilities"
+    );
     let config = || r#"{"at_least": "3"}"#.to_owned();
     let metric = plugin.metric(config(), grants()).unwrap();
     let check = plugin.request_check(config(), grants()).unwrap();
     let slo = plugin.slo_check(config(), grants()).unwrap();
     for info in [metric.info(), check.info(), slo.info()] {
         assert_eq!((info.name.as_str(), info.engine), ("measure", "wasm"));
-        assert_eq!(info.summary, "says back what it was told");
+        assert_eq!(info.summary, "repeats its arguments");
         assert_eq!(info.digest, plugin.digest());
         assert_eq!(info.granted, ["log"]);
     }
@@ -134,7 +138,7 @@ fn a_plugin_of_another_kind_is_refused_by_name() {
         );
         failure.message
     };
-    let codec = load(Limits::default(), "codec");
+    let codec = load(EngineLimits::default(), "codec");
     assert_eq!(
         refusal(codec.metric("{}".into(), grants()).err()),
         "it is an endpoint codec, which does not measure metrics; name a plugin that exports `metric`"
@@ -143,7 +147,7 @@ fn a_plugin_of_another_kind_is_refused_by_name() {
         refusal(codec.request_check("{}".into(), grants()).err()).ends_with("that exports `request-check`")
     );
     assert!(refusal(codec.slo_check("{}".into(), grants()).err()).ends_with("that exports `slo-check`"));
-    let measure = load(Limits::default(), "measure");
+    let measure = load(EngineLimits::default(), "measure");
     assert_eq!(
         refusal(measure.workload("{}".into(), grants()).err()),
         "it is a metric, a request check and an SLO check, which does not generate sessions; name it \
@@ -153,7 +157,7 @@ fn a_plugin_of_another_kind_is_refused_by_name() {
 
 #[test]
 fn a_configuration_is_refused_before_the_run() {
-    let plugin = load(Limits::default(), "measure");
+    let plugin = load(EngineLimits::default(), "measure");
     let failure = plugin.request_check("{}".into(), grants()).err().unwrap();
     assert_eq!(failure.function, "checker.open");
     assert!(
@@ -164,7 +168,7 @@ fn a_configuration_is_refused_before_the_run() {
 
 #[test]
 fn definitions_come_with_the_plugins_name() {
-    let plugin = load(Limits::default(), "measure");
+    let plugin = load(EngineLimits::default(), "measure");
     let open = plugin.metric("{}".into(), grants()).unwrap().open().unwrap();
     let definitions: Vec<_> = open
         .definitions
@@ -209,7 +213,7 @@ fn everything_known_of_a_request_arrives() {
         log: log.clone(),
         ..grants()
     };
-    let plugin = load(Limits::default(), "measure");
+    let plugin = load(EngineLimits::default(), "measure");
     let mut open = plugin.metric("{}".into(), grants).unwrap().open().unwrap();
     let samples = open.collector.observe(&batch(&all)).unwrap();
     let lines: Vec<String> = log.lines().into_iter().map(|(_, _, line)| line).collect();
@@ -313,7 +317,7 @@ fn a_long_answer_arrives() {
         output_tokens: 200_000,
         ..plain(0, 0)
     };
-    let plugin = load(Limits::default(), "measure");
+    let plugin = load(EngineLimits::default(), "measure");
     let mut open = plugin.metric("{}".into(), grants()).unwrap().open().unwrap();
     let samples = open
         .collector
@@ -330,7 +334,7 @@ fn a_long_answer_arrives() {
 
 #[test]
 fn a_request_is_good_or_not() {
-    let plugin = load(Limits::default(), "measure");
+    let plugin = load(EngineLimits::default(), "measure");
     let factory = plugin
         .request_check(r#"{"at_least": "3"}"#.into(), grants())
         .unwrap();
@@ -348,7 +352,7 @@ fn a_request_is_good_or_not() {
 
 #[test]
 fn results_are_read_through_calls() {
-    let plugin = load(Limits::default(), "measure");
+    let plugin = load(EngineLimits::default(), "measure");
     let check = plugin.slo_check("{}".into(), grants()).unwrap();
     let run = Arc::new(Run::default());
     let verdicts = check.check(run.clone()).unwrap();

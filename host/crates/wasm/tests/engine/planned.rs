@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use veeksha_model::{NodeId, Role, Seed, Segment, Session};
 use veeksha_ports::{PluginFailureKind, Workload};
 use veeksha_stats::RandomStream;
-use veeksha_wasm::{Kinds, Limits, LogLevel};
+use veeksha_wasm::{EngineLimits, Kinds, LogLevel};
 
 use crate::support::{Kept, grants, load, open, planned};
 
@@ -15,7 +15,7 @@ const CONFIG: &str = r#"{"turns": 3, "length": 1000}"#;
 
 #[test]
 fn a_component_becomes_a_workload() {
-    let plugin = load(Limits::default(), "planned");
+    let plugin = load(EngineLimits::default(), "planned");
     assert_eq!(
         plugin.kinds(),
         Kinds {
@@ -59,7 +59,7 @@ fn a_component_becomes_a_workload() {
 /// contract's randomness.
 #[test]
 fn a_session_arrives_as_the_guest_made_it() {
-    let plugin = load(Limits::default(), "planned");
+    let plugin = load(EngineLimits::default(), "planned");
     let mut source = planned(&plugin, CONFIG, grants());
     let session = source.sessions(17, 1).unwrap().remove(0);
     let mut words = [0; 9];
@@ -103,7 +103,7 @@ fn a_session_arrives_as_the_guest_made_it() {
 
 #[test]
 fn the_end_of_a_workload_is_no_error() {
-    let plugin = load(Limits::default(), "planned");
+    let plugin = load(EngineLimits::default(), "planned");
     let mut source = planned(&plugin, CONFIG, grants());
     assert_eq!(source.sessions(998, 64).unwrap().len(), 2);
     assert_eq!(source.sessions(1000, 64).unwrap(), []);
@@ -113,7 +113,7 @@ fn the_end_of_a_workload_is_no_error() {
 
 #[test]
 fn an_endless_workload_has_no_length() {
-    let plugin = load(Limits::default(), "planned");
+    let plugin = load(EngineLimits::default(), "planned");
     let mut source = planned(&plugin, r#"{"turns": 1}"#, grants());
     assert_eq!(source.length().unwrap(), None);
     assert_eq!(source.sessions((1 << 53) - 2, 2).unwrap().len(), 2);
@@ -121,7 +121,7 @@ fn an_endless_workload_has_no_length() {
 
 #[test]
 fn a_refused_configuration_is_reported_with_its_place_and_remedy() {
-    let plugin = load(Limits::default(), "planned");
+    let plugin = load(EngineLimits::default(), "planned");
     let failure = open(&plugin, r#"{"turns": 0}"#, grants()).err().unwrap();
     assert_eq!(
         failure.kind,
@@ -140,7 +140,7 @@ fn a_refused_configuration_is_reported_with_its_place_and_remedy() {
 
 #[test]
 fn threads_with_instances_of_their_own_see_the_same_sessions() {
-    let plugin = load(Limits::default(), "planned");
+    let plugin = load(EngineLimits::default(), "planned");
     let factory = plugin.workload(CONFIG.into(), grants()).unwrap();
     let all = |step: u32| -> Vec<Session> {
         let Workload::Planned(mut source) = factory.open().unwrap() else {
@@ -164,7 +164,7 @@ fn threads_with_instances_of_their_own_see_the_same_sessions() {
 
 #[test]
 fn another_seed_gives_other_sessions() {
-    let plugin = load(Limits::default(), "planned");
+    let plugin = load(EngineLimits::default(), "planned");
     let first = |seed| {
         planned(&plugin, CONFIG, veeksha_wasm::Grants { seed, ..grants() })
             .sessions(0, 1)
@@ -198,7 +198,7 @@ proptest! {
     }
 }
 
-fn load_once() -> &'static veeksha_wasm::Plugin {
-    static PLUGIN: std::sync::OnceLock<veeksha_wasm::Plugin> = std::sync::OnceLock::new();
-    PLUGIN.get_or_init(|| load(Limits::default(), "planned"))
+fn load_once() -> &'static veeksha_wasm::PluginComponent {
+    static PLUGIN: std::sync::OnceLock<veeksha_wasm::PluginComponent> = std::sync::OnceLock::new();
+    PLUGIN.get_or_init(|| load(EngineLimits::default(), "planned"))
 }

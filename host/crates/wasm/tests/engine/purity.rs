@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use veeksha_model::Session;
 use veeksha_ports::{Guarantees, PluginFailureKind, check_purity};
-use veeksha_wasm::Limits;
+use veeksha_wasm::EngineLimits;
 
 use crate::support::{Kept, grants, load, planned};
 
 fn failure_of(name: &str, behaviour: &str) -> Option<String> {
     let config = format!(r#"{{"behaviour": "{behaviour}"}}"#);
-    let factory = load(Limits::default(), name).workload(config, grants()).unwrap();
+    let factory = load(EngineLimits::default(), name)
+        .workload(config, grants())
+        .unwrap();
     let failure = check_purity(factory.as_ref()).err()?;
     assert_eq!(failure.kind, PluginFailureKind::Result);
     assert_eq!(failure.function, "workload.sessions");
@@ -38,7 +40,7 @@ fn accepts_wasi_randomness_and_clocks() {
 
 #[test]
 fn wasi_randomness_depends_on_the_session_alone() {
-    let plugin = load(Limits::default(), "wasi");
+    let plugin = load(EngineLimits::default(), "wasi");
     let open = || planned(&plugin, r#"{"behaviour": "random"}"#, grants());
     let batch = open().sessions(0, 6).unwrap();
     // Simulates three threads.
@@ -58,7 +60,7 @@ fn writes_no_log_lines() {
     let log = Arc::new(Kept::default());
     let mut given = grants();
     given.log = log.clone();
-    let factory = load(Limits::default(), "planned")
+    let factory = load(EngineLimits::default(), "planned")
         .workload("{}".into(), given)
         .unwrap();
     assert_eq!(check_purity(factory.as_ref()), Ok(()));
@@ -68,7 +70,7 @@ fn writes_no_log_lines() {
 #[test]
 fn guarantees_reach_the_host() {
     let guarantees = |name: &str, config: &str| {
-        let factory = load(Limits::default(), name)
+        let factory = load(EngineLimits::default(), name)
             .workload(config.into(), grants())
             .unwrap();
         factory.guarantees().unwrap()
@@ -80,7 +82,7 @@ fn guarantees_reach_the_host() {
     };
     assert_eq!(guarantees("planned", r#"{"turns": 2}"#), expected);
     assert_eq!(guarantees("agent", "{}"), Guarantees::default());
-    let flavor = load(Limits::default(), "flavor")
+    let flavor = load(EngineLimits::default(), "flavor")
         .flavor(r#"{"grouping": "row"}"#.into(), grants())
         .unwrap();
     assert_eq!(flavor.guarantees(), Ok(Guarantees::default()));

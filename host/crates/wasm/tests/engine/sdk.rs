@@ -5,7 +5,7 @@ use std::sync::Arc;
 use veeksha_model::{ErrorClass, FailureReason, NodeId, RequestId, Response, Segment, SessionId};
 use veeksha_ports::{AgentStep, PluginFailureKind};
 use veeksha_stats::RandomStream;
-use veeksha_wasm::{Grants, Kinds, Limits, LogLevel};
+use veeksha_wasm::{EngineLimits, Grants, Kinds, LogLevel};
 
 use crate::support::{Kept, grants, label, load, open, reactive};
 
@@ -34,7 +34,7 @@ fn failed(class: ErrorClass) -> FailureReason {
 
 #[test]
 fn an_agent_plays_its_session() {
-    let plugin = load(Limits::default(), "sdk-agent");
+    let plugin = load(EngineLimits::default(), "sdk-agent");
     let kinds = Kinds {
         agent_generator: true,
         ..Kinds::default()
@@ -107,7 +107,7 @@ fn an_agent_plays_its_session() {
 
 #[test]
 fn an_agent_hears_of_failures() {
-    let plugin = load(Limits::default(), "sdk-agent");
+    let plugin = load(EngineLimits::default(), "sdk-agent");
     let mut source = reactive(&plugin, CONFIG, grants());
     source.start(SessionId(9)).unwrap();
     let again = source.failed(SessionId(9), &failed(ErrorClass::Timeout)).unwrap();
@@ -131,7 +131,7 @@ fn an_agent_hears_of_failures() {
 
 #[test]
 fn its_configuration_is_refused_with_the_place() {
-    let plugin = load(Limits::default(), "sdk-agent");
+    let plugin = load(EngineLimits::default(), "sdk-agent");
     let refused = |config: &str| {
         let mut source = reactive(&plugin, config, grants());
         source.start(SessionId(0)).unwrap_err()
@@ -156,7 +156,7 @@ fn its_configuration_is_refused_with_the_place() {
 /// A panic's text comes from the SDK's hook, its location from the component's line tables.
 #[test]
 fn a_panic_names_the_authors_line() {
-    let plugin = load(Limits::default(), "sdk-agent");
+    let plugin = load(EngineLimits::default(), "sdk-agent");
     let mut source = reactive(&plugin, CONFIG, grants());
     source.start(SessionId(0)).unwrap();
     let failure = source

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use veeksha_ports::PluginFailureKind;
-use veeksha_wasm::{Grants, Limits};
+use veeksha_wasm::{EngineLimits, Grants};
 
 use crate::support::{grants, load, planned, tight};
 
 fn seen(behaviour: &str, seed: u64) -> BTreeMap<String, String> {
-    let plugin = load(Limits::default(), "wasi");
+    let plugin = load(EngineLimits::default(), "wasi");
     let config = format!(r#"{{"behaviour": "{behaviour}"}}"#);
     let mut source = planned(&plugin, &config, Grants { seed, ..grants() });
     source

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use veeksha_model::{Request, Session};
 use veeksha_ports::{AgentSource, PluginFailure, SessionSource, Workload};
-use veeksha_wasm::{EngineOptions, Grants, Limits, LogLevel, LogSink, NoLog, Plugin, PluginEngine};
+use veeksha_wasm::{
+    EngineLimits, EngineOptions, Grants, LogLevel, LogSink, NoLog, PluginComponent, PluginEngine,
+};
 
 /// Returns the folder of the committed components.
 pub(crate) fn dist() -> PathBuf {
@@ -21,17 +23,17 @@ pub(crate) fn fixture(name: &str) -> Vec<u8> {
 
 /// Returns limits that expose misbehavior quickly. The deadline remains long, because filling
 /// memory is slow on a machine under load; a test of endless loops shortens it.
-pub(crate) fn tight() -> Limits {
-    Limits {
+pub(crate) fn tight() -> EngineLimits {
+    EngineLimits {
         memory_bytes: 64 << 20,
         lift_bytes: 8 << 20,
-        ..Limits::default()
+        ..EngineLimits::default()
     }
 }
 
 /// Returns an engine with a cache shared by all tests, so that each fixture is compiled once. The
 /// cache itself is tested in `cache.rs`.
-pub(crate) fn engine(limits: Limits) -> PluginEngine {
+pub(crate) fn engine(limits: EngineLimits) -> PluginEngine {
     let cache_dir = Some(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("plugin-cache"));
     PluginEngine::new(EngineOptions {
         cache_dir,
@@ -41,7 +43,7 @@ pub(crate) fn engine(limits: Limits) -> PluginEngine {
     .unwrap()
 }
 
-pub(crate) fn load(limits: Limits, name: &str) -> Plugin {
+pub(crate) fn load(limits: EngineLimits, name: &str) -> PluginComponent {
     engine(limits).load(name, &fixture(name)).unwrap()
 }
 
@@ -68,18 +70,22 @@ impl LogSink for Kept {
     }
 }
 
-pub(crate) fn open(plugin: &Plugin, config: &str, grants: Grants) -> Result<Workload, PluginFailure> {
+pub(crate) fn open(
+    plugin: &PluginComponent,
+    config: &str,
+    grants: Grants,
+) -> Result<Workload, PluginFailure> {
     plugin.workload(config.into(), grants).unwrap().open()
 }
 
-pub(crate) fn planned(plugin: &Plugin, config: &str, grants: Grants) -> Box<dyn SessionSource> {
+pub(crate) fn planned(plugin: &PluginComponent, config: &str, grants: Grants) -> Box<dyn SessionSource> {
     match open(plugin, config, grants).unwrap() {
         Workload::Planned(source) => source,
         Workload::Reactive(_) => panic!("a reactive workload"),
     }
 }
 
-pub(crate) fn reactive(plugin: &Plugin, config: &str, grants: Grants) -> Box<dyn AgentSource> {
+pub(crate) fn reactive(plugin: &PluginComponent, config: &str, grants: Grants) -> Box<dyn AgentSource> {
     match open(plugin, config, grants).unwrap() {
         Workload::Reactive(source) => source,
         Workload::Planned(_) => panic!("a planned workload"),
@@ -87,7 +93,7 @@ pub(crate) fn reactive(plugin: &Plugin, config: &str, grants: Grants) -> Box<dyn
 }
 
 /// Opens the session generator `hostile-sessions` with one of its behaviors.
-pub(crate) fn behaving(limits: Limits, behaviour: &str) -> Box<dyn SessionSource> {
+pub(crate) fn behaving(limits: EngineLimits, behaviour: &str) -> Box<dyn SessionSource> {
     let plugin = load(limits, "hostile-sessions");
     planned(&plugin, &format!(r#"{{"behaviour": "{behaviour}"}}"#), grants())
 }

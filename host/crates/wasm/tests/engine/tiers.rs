@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use veeksha_model::{Label, Nanos};
 use veeksha_ports::{MetricStats, PluginFailureKind, RunResults, SloVerdict, WindowStats};
-use veeksha_wasm::{Kinds, Limits, Plugin};
+use veeksha_wasm::{EngineLimits, Kinds, PluginComponent};
 
 use crate::support::{engine, grants};
 
@@ -31,8 +31,8 @@ fn the_component_is_made_of_the_source_beside_it() {
     );
 }
 
-fn plugin() -> Plugin {
-    engine(Limits::default())
+fn plugin() -> PluginComponent {
+    engine(EngineLimits::default())
         .load("tiered_slo", &file("tiered_slo.wasm"))
         .unwrap()
 }

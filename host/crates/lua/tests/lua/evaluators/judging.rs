@@ -28,6 +28,33 @@ fn good_says_true_false_or_nil() {
 
 /// The engine passes on every request; `veeksha_ports::judge` excludes failures.
 #[test]
+fn functions_without_return_are_refused_at_their_line() {
+    for (functions, expected) in [
+        ("good = function(r)\n  local fast = r.ttfc\nend", "2: `good`"),
+        ("check = function(results) results:metrics() end", "2: `check`"),
+        (
+            "metrics = { m = { observe = function(r) local x = r.ttfc end } }",
+            "2: `metrics.m.observe`",
+        ),
+        (
+            "metrics = { m = { observe = function(r) return 1 end,\n finish = function() end } }",
+            "3: `metrics.m.finish`",
+        ),
+    ] {
+        let (folder, refused) = plugin(&format!("return {{\n{functions} }}"));
+        let message = folder.clean(&refused.err().expect("a refusal").to_string());
+        let expected =
+            format!("scenario.lua:{expected}: the function has no `return`; end it with `return` and ");
+        assert!(message.starts_with(&expected), "{message}");
+    }
+    let fails = "return { good = function(r) local id = r.session\n error(`no {id}`) end }";
+    assert!(plugin(fails).1.is_ok(), "a function may always fail");
+    // A metric may count, and give its samples at the end.
+    let counts = "return { metrics = { m = { observe = function(r) local x = r.ttfc end, finish = function() return 1 end } } }";
+    assert!(plugin(counts).1.is_ok());
+}
+
+#[test]
 fn good_is_not_asked_about_failures() {
     let check = evaluator("return { good = function(request) return request.ttfc < 1 end }")
         .request_check
@@ -80,9 +107,11 @@ fn what_good_may_not_return() {
 }
 
 fn verdicts(body: &str) -> Result<Vec<SloVerdict>, PluginFailure> {
-    let check = evaluator(&format!("return {{ check = function(results)\n{body}\nend }}"))
-        .slo_check
-        .unwrap();
+    let check = evaluator(&format!(
+        "return {{ check = function(results) if not results then return end\n{body}\nend }}"
+    ))
+    .slo_check
+    .unwrap();
     check.check(Arc::new(Asked))
 }
 
@@ -194,11 +223,11 @@ fn verdicts_that_cannot_be() {
         ),
         (
             "return {}",
-            "verdicts: the list is empty; a check says something of at least one objective",
+            "verdicts: the list is empty; return at least one verdict",
         ),
         (
             "return { name = 'x', met = true, threshold = 1 }",
-            "verdicts: expected a list of verdicts; put a single one into braces of its own",
+            "verdicts: expected a list of verdicts; put a single one into braces",
         ),
         (
             "return { 5 }",

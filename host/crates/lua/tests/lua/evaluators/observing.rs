@@ -358,7 +358,7 @@ fn several_metrics_of_several_requests() {
     let source = "
 return { metrics = {
   first = { observe = function(request) return request.node end },
-  none = { observe = function(request) end },
+  none = { observe = function(request) return nil end },
   second = { observe = function(request) return { request.node * 10, request.node * 100 } end },
 } }";
     let mut metric = open(&evaluator(source));
@@ -409,7 +409,7 @@ fn what_finish_returns_is_checked_too() {
 fn hostile_metrics_are_stopped() {
     let run = |body: &str| {
         let folder = Folder::new(&format!(
-            "return {{ metrics = {{ m = {{ observe = function(request)\n{body}\nend }} }} }}"
+            "return {{ metrics = {{ m = {{ observe = function(request) if not request then return end\n{body}\nend }} }} }}"
         ))
         .hurried();
         let loaded = folder.load().unwrap();

@@ -159,7 +159,7 @@ fn definitions_that_cannot_be_are_refused_before_the_run() {
     assert!(why("open-trap", "collector.open").contains("it does not open"));
     assert!(defining("definitions-trap").ends_with("nothing is defined today"));
     assert_eq!(defining("definitions-none"), "it defines no metrics");
-    assert!(defining("definitions-name").starts_with("`Not a name` is no name of a metric"));
+    assert!(defining("definitions-name").starts_with("`Not a name` is not a metric name"));
     assert_eq!(defining("definitions-twice"), "it defines `one` twice");
     assert_eq!(
         defining("definitions-many"),
@@ -271,7 +271,7 @@ fn long_labels_do_not_use_up_the_plugins_memory() {
 
 #[test]
 fn nobody_waits_for_an_endless_loop() {
-    let limits = || Limits {
+    let limits = || EngineLimits {
         call_deadline: Duration::from_millis(500),
         ..tight()
     };
@@ -291,7 +291,7 @@ fn nobody_waits_for_an_endless_loop() {
 #[test]
 fn a_check_is_not_blamed_for_slow_answers() {
     let check = |results_deadline| {
-        let limits = Limits {
+        let limits = EngineLimits {
             call_deadline: Duration::from_millis(500),
             results_deadline,
             ..tight()
@@ -341,7 +341,7 @@ fn nobody_takes_more_than_is_given() {
     let mut collector = collecting(tight(), "leak");
     let ended = (0..64).find_map(|_| collector.observe(&batch(&all)).err());
     refused(ended.unwrap());
-    let swelling = Limits {
+    let swelling = EngineLimits {
         recycle_memory_bytes: 30 << 20,
         ..tight()
     };

@@ -5,7 +5,7 @@ use super::*;
 /// The three kinds of one component built with the SDK.
 #[test]
 fn the_sdk_measures_and_judges() {
-    let plugin = load(Limits::default(), "sdk-measure");
+    let plugin = load(EngineLimits::default(), "sdk-measure");
     let kinds = Kinds {
         metric: true,
         request_check: true,
@@ -13,7 +13,7 @@ fn the_sdk_measures_and_judges() {
         ..Kinds::default()
     };
     assert_eq!(plugin.kinds(), kinds);
-    assert_eq!(plugin.imports(), ["log"], "only for what a panic says");
+    assert_eq!(plugin.imports(), ["log"], "only for the message of a panic");
     let config = || r#"{"limit": 3}"#.to_owned();
     let longer = RequestRecord {
         output_tokens: 9,
@@ -78,7 +78,7 @@ fn the_sdk_measures_and_judges() {
 
 #[test]
 fn the_sdk_names_what_is_wrong() {
-    let plugin = load(Limits::default(), "sdk-measure");
+    let plugin = load(EngineLimits::default(), "sdk-measure");
     for refused in [
         plugin.metric(r#"{"limit": 0}"#.into(), grants()).err(),
         plugin.request_check(r#"{"limit": 0}"#.into(), grants()).err(),
