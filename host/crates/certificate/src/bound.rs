@@ -196,7 +196,7 @@ fn cause(source: ErrorSource, main: ErrorPart) -> (&'static str, &'static str) {
             "keep a core for the client threads (`runtime.client_cores`, `runtime.realtime_priority`), or use more of them if they are busy (`runtime.num_client_threads`)",
         ),
         ErrorPart::Lag => (
-            "; most of it is the lag of reads, whose times stand for the arrivals",
+            "; most of it is the lag of reads, whose times represent the arrivals",
             "use plain HTTP/1.1 on Linux, where the kernel stamps arrivals, or measure the lag with --self-test",
         ),
         ErrorPart::Kernel => (

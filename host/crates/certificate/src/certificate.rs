@@ -35,12 +35,10 @@
 //! **No schedule.** In closed-loop traffic requests are due when the server's answers allow it, so
 //! lateness against those instants is reported but not rated.
 
-use serde_json::Value;
 use veeksha_metrics::{Evaluation, HostFigures, Metric};
 
 use crate::bound::{self, ErrorBound};
 use crate::findings::{failed, findings_of_run, nothing_answered, of_record};
-use crate::json;
 use crate::self_test::SelfTest;
 use crate::tokens::disagreement;
 use crate::verdict::{CertFinding, Thresholds, Verdict};
@@ -137,7 +135,7 @@ impl Certificate {
             metric: None,
             verdict: Verdict::Valid,
             what:
-                "time was simulated: every figure is exactly the model's, and says nothing of a real server"
+                "time was simulated: all results are exactly the model's, and do not describe a real server"
                     .into(),
             remedy: None,
         }];
@@ -168,10 +166,5 @@ impl Certificate {
     pub fn token_disagreement(&self, metric: Metric) -> Option<f64> {
         self.token_disagreement
             .filter(|_| metric.definition_of().uses_token_counts)
-    }
-
-    /// Returns the content of `certificate.json`.
-    pub fn json(&self) -> Value {
-        json::certificate(self)
     }
 }

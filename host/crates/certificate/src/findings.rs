@@ -193,7 +193,7 @@ fn busy(thread: &ThreadFigures, lags: bool, thresholds: &Thresholds) -> Option<C
 fn kept_waiting(thread: &ThreadFigures) -> Option<CertFinding> {
     let waiting = thread.most_waiting.filter(|waiting| *waiting >= KEPT_WAITING)?;
     Some(CertFinding {
-        remedy: Some(format!("give the host processors of its own; {DOCTOR}")),
+        remedy: Some(format!("give the host dedicated processors; {DOCTOR}")),
         ..CertFinding::remark(format!(
             "{} was ready to run and had no processor for {} of a second",
             thread.thread,
@@ -260,7 +260,7 @@ fn starved(host: &HostFigures) -> Option<CertFinding> {
     (host.starvations > 0).then(|| CertFinding {
         remedy: Some("use more plugin threads (`runtime.num_plugin_threads`), or a faster plugin".into()),
         ..CertFinding::remark(format!(
-            "{} came from the plugin after they were due, by {} in all; where arrivals have instants of their own, this is in the dispatch lateness",
+            "{} came from the plugin after they were due, by {} in all; if arrivals have scheduled instants, the dispatch lateness includes this",
             counted(host.starvations, "session"),
             duration(host.starved_seconds)
         ))

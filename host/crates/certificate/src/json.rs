@@ -8,7 +8,14 @@ use crate::self_test::{ErrorFigures, SelfTest};
 use crate::tokens::affected;
 use crate::verdict::CertFinding;
 
-pub(crate) fn certificate(certificate: &Certificate) -> Value {
+impl Certificate {
+    /// Returns the content of `certificate.json`.
+    pub fn json(&self) -> Value {
+        certificate(self)
+    }
+}
+
+fn certificate(certificate: &Certificate) -> Value {
     let thresholds = &certificate.thresholds;
     let bounds: serde_json::Map<String, Value> = certificate
         .bounds

@@ -94,8 +94,8 @@ metrics! {
         better: Better::Higher,
         definition: "prompt tokens that came from the server's prefix cache / prompt tokens, both as the \
             server counts them (with its chat template; the host's num_prompt_tokens is \
-            without); absent where it does not say, or says that more were cached than there \
-            were",
+            without); absent where it does not report them, or reports more cached tokens than \
+            there were",
         source: "the `prompt_tokens_details.cached_tokens` of the OpenAI API",
         samples: Samples::Request(Observation::cached_token_share),
         ..LATENCY

@@ -75,7 +75,7 @@ impl MetricInfo {
 pub enum CatalogueError {
     /// The name is not valid.
     #[error(
-        "`{name}`, a metric of the plugin {plugin}, is no name: use lower-case letters, digits and `_`, and begin with a letter"
+        "`{name}`, a metric of the plugin {plugin}, is not a valid name: use lower-case letters, digits and `_`, and begin with a letter"
     )]
     IllFormed {
         /// The name.
@@ -226,7 +226,7 @@ mod tests {
             name: name.into(),
             unit: "1".into(),
             better: Better::Higher,
-            summary: "what it says".into(),
+            summary: "a metric of the test".into(),
             plugin: plugin.into(),
         }
     }

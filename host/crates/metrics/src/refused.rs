@@ -47,7 +47,7 @@ impl SampleFault {
 impl fmt::Display for SampleFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            SampleFault::ValueNotFinite => "their values are no finite numbers",
+            SampleFault::ValueNotFinite => "their values are not finite numbers",
             SampleFault::ValueTooLarge => "their values are beyond 1e90",
             SampleFault::Weight => "their weights are not above 0, or beyond 1e90",
         })

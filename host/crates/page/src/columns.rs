@@ -2,9 +2,9 @@
 //! names of their members twenty thousand times.
 //!
 //! `intended` holds differences, each to the previous row, in microseconds. All other times are
-//! microseconds after the row's `intended` (`completed` after its `dispatched`). TextIndex are
-//! indices into `texts`. A column that has the default value in every row is omitted. `custom` has,
-//! for each metric, the rows that have a sample and their values.
+//! microseconds after the row's `intended` (`completed` after its `dispatched`). Texts are indices
+//! into `texts`. A column that has the default value in every row is omitted. `custom` has, for
+//! each metric, the rows that have a sample and their values.
 
 use std::collections::HashMap;
 

@@ -28,7 +28,7 @@ fn without_any_observed_lag_the_client_threads_tell_of_it() {
     assert_eq!(ttfc.verdict, Verdict::Invalid);
     assert!(
         ttfc.what
-            .contains("the lag of reads, whose times stand for the arrivals")
+            .contains("the lag of reads, whose times represent the arrivals")
     );
 }
 

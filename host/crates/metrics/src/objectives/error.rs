@@ -28,7 +28,7 @@ pub enum ObjectiveProblem {
         nearest: Option<String>,
     },
     /// The run metric does not exist.
-    #[error("there is no figure `{name}`{}", meant(.nearest, "; `veeksha-host metrics` lists them"))]
+    #[error("unknown run metric `{name}`{}", meant(.nearest, "; `veeksha-host metrics` lists them"))]
     UnknownFigure {
         /// The given name.
         name: String,
@@ -63,7 +63,7 @@ pub enum ObjectiveProblem {
     UnitOfCount,
     /// Goodput without any condition on a good request.
     #[error(
-        "nothing says what a good request is; name conditions (`goodput: [\"ttfc <= 500ms\"]`), or an objective on a metric of requests"
+        "good requests are not defined; name conditions (`goodput: [\"ttfc <= 500ms\"]`), or an objective on a metric of requests"
     )]
     NoConditions,
     /// A condition on a value that single requests do not have.

@@ -14,7 +14,7 @@ fn definition(name: &str) -> MetricDefinition {
         name: name.into(),
         unit: "ms".into(),
         better: Better::Less,
-        summary: "what the test says".into(),
+        summary: "a metric of the test".into(),
         plugin: "tester".into(),
     }
 }
@@ -151,7 +151,7 @@ fn samples_that_are_no_numbers_are_left_out_and_told_by_metric_and_reason() {
         told,
         [
             format!(
-                "{} their values are no finite numbers; the first: value NaN, of the whole run",
+                "{} their values are not finite numbers; the first: value NaN, of the whole run",
                 whose(2)
             ),
             format!(
@@ -321,7 +321,7 @@ fn goodput_is_not_known_where_what_it_rests_on_failed() {
         "the plugin `strict` failed while it judged requests"
     );
     assert_eq!(results["results"][1]["met"], true);
-    assert!(!seen.slos.all_met(), "what is not known is no success");
+    assert!(!seen.slos.all_met(), "an unknown result is not a success");
 
     // A condition on a plugin metric; unrelated results are unaffected.
     let condition = |slos: &[&str], goodput: &[&str], part| run(setup(slos, goodput, &[]), &[failed(part)]);

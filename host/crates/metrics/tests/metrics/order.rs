@@ -153,7 +153,7 @@ fn jitter() -> MetricDefinition {
         name: "jitter".into(),
         unit: "1".into(),
         better: Better::Less,
-        summary: "what the test says".into(),
+        summary: "a metric of the test".into(),
         plugin: "tester".into(),
     }
 }

@@ -59,7 +59,7 @@ pub(crate) fn failed(
 ) -> RequestRecord {
     record.status = Status::Failed {
         class,
-        message: "as the test says".into(),
+        message: "a failure of the test".into(),
     };
     record.http_status = http_status;
     record
