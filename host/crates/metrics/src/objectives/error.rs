@@ -28,7 +28,7 @@ pub enum ObjectiveProblem {
         nearest: Option<String>,
     },
     /// The run metric does not exist.
-    #[error("unknown run metric `{name}`{}", meant(.nearest, "; `veeksha-host metrics` lists them"))]
+    #[error("there is no run metric `{name}`{}", meant(.nearest, "; `veeksha-host metrics` lists them"))]
     UnknownFigure {
         /// The given name.
         name: String,
@@ -63,7 +63,7 @@ pub enum ObjectiveProblem {
     UnitOfCount,
     /// Goodput without any condition on a good request.
     #[error(
-        "good requests are not defined; name conditions (`goodput: [\"ttfc <= 500ms\"]`), or an objective on a metric of requests"
+        "no condition defines a good request; name conditions (`goodput: [\"ttfc <= 500ms\"]`), or an objective on a metric of requests"
     )]
     NoConditions,
     /// A condition on a value that single requests do not have.

@@ -30,9 +30,9 @@ fn what_cannot_be_answered_is_refused_with_its_place_and_the_remedy() {
         "the objective `p99(num_output_tokens) < 500ms`: `500ms` is a time, but the metric's unit is `tokens`; leave `ms` out, or bound another metric",
         "the objective `p99(error_rate) < 0.1`: `error_rate` is one figure of the whole run: it has no aggregate, labels or window; write it alone",
         "the objective `ttfc < 500ms`: `ttfc` is a metric with many samples; say which figure of them, such as p99(ttfc)",
-        "the objective `errorrate < 0.1`: unknown run metric `errorrate`; did you mean `error_rate`?",
+        "the objective `errorrate < 0.1`: there is no run metric `errorrate`; did you mean `error_rate`?",
         "the objective `count(ttfc) > 5s`: a number of samples has no unit; write the bound as a number",
-        "the objective `qwertz > 1`: unknown run metric `qwertz`; `veeksha-host metrics` lists them",
+        "the objective `qwertz > 1`: there is no run metric `qwertz`; `veeksha-host metrics` lists them",
     ];
     assert_eq!(errors, expected);
     let errors = problems(&["p99(ttfc) < 1s", "p99(ttcf) < 1s"], &[]);
