@@ -110,6 +110,7 @@ mod tests {
             count: 1,
             p50: 1e-6,
             p99: 1e-6,
+            p99_upper: 1e-6,
             mean_abs: 1e-6,
             max: 1e-6,
         });

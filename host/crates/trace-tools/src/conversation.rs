@@ -143,7 +143,12 @@ impl CountedPrompt {
         }
     }
 
-    fn then(self, answer: &[PrefixPiece], turn: &ConversationTurn<'_>, census: &mut PrefixCensus) -> CountedPrompt {
+    fn then(
+        self,
+        answer: &[PrefixPiece],
+        turn: &ConversationTurn<'_>,
+        census: &mut PrefixCensus,
+    ) -> CountedPrompt {
         let path = census.extend(self.path, answer);
         CountedPrompt {
             tokens: self.tokens + length(answer) + length(&turn.new),

@@ -256,10 +256,16 @@ mod tests {
         evaluator.finish()
     }
 
+    fn scenario() -> Scenario {
+        let document = veeksha_scenario::Document::from_yaml("seed: 1", "test.yml").unwrap();
+        let source = crate::source::Source::of(document, std::path::PathBuf::new());
+        source.settle(&[], &[], true).unwrap().scenario
+    }
+
     fn load(traffic: Traffic, evaluation: &Evaluation) -> ReferenceLoad {
         let scenario = Scenario {
             traffic_scheduler: traffic,
-            ..Scenario::default()
+            ..scenario()
         };
         ReferenceLoad::of(&scenario, evaluation).expect("answers")
     }
@@ -321,9 +327,8 @@ mod tests {
 
     #[test]
     fn a_run_without_answers_has_no_reference() {
-        let scenario = Scenario::default();
         assert_eq!(
-            ReferenceLoad::of(&scenario, &Evaluator::new(Vec::new()).finish()),
+            ReferenceLoad::of(&scenario(), &Evaluator::new(Vec::new()).finish()),
             None
         );
     }
