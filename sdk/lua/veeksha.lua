@@ -337,7 +337,8 @@ function Results:windows(metric, filter, seconds) end
 ---The start times of sessions.
 ---@alias veeksha.Traffic veeksha.Traffic.rate|veeksha.Traffic.concurrent|veeksha.Traffic.fixed_schedule
 
----Recorded arrivals: each session starts at its recorded arrival, and none of its requests is sent before its recorded instant.
+---Recorded arrivals: each session starts at its recorded arrival, and none of its requests is sent
+---before its recorded instant.
 ---@class veeksha.Traffic.fixed_schedule
 ---@field cancel_session_on_failure? boolean True if a failed request ends its session: its queued requests are withdrawn and counted as never sent. Default: `true`.
 ---@field end? number|nil Skips arrivals at or after this second of the trace. Null: none.
@@ -362,7 +363,8 @@ function Results:windows(metric, filter, seconds) end
 ---@field limits? veeksha.Limits Concurrency limits.
 ---@field type? "rate"
 
----Concurrency limits. Delayed requests keep their scheduled instant, and the record contains the delay that each limit caused.
+---Concurrency limits. Delayed requests keep their scheduled instant, and the record contains the
+---delay that each limit caused.
 ---@class veeksha.Limits
 ---@field requests_in_flight? integer|nil Maximum number of requests in flight. Null: no limit.
 ---@field requests_in_prefill? integer|nil Maximum number of requests in prefill: dispatched, without a chunk of the answer yet. Null: no limit.
@@ -371,7 +373,8 @@ function Results:windows(metric, filter, seconds) end
 ---Gaps between events, in seconds.
 ---@alias veeksha.IntervalGenerator veeksha.IntervalGenerator.fixed|veeksha.IntervalGenerator.poisson|veeksha.IntervalGenerator.gamma
 
----Gamma-distributed gaps: more regular than Poisson below a coefficient of variation of 1, burstier above it.
+---Gamma-distributed gaps: more regular than Poisson below a coefficient of variation of 1, burstier
+---above it.
 ---@class veeksha.IntervalGenerator.gamma
 ---@field arrival_rate? number Events per second, on average. Default: `1.0`.
 ---@field cv? number The coefficient of variation of the gaps: standard deviation divided by mean. Default: `0.5`.
@@ -404,7 +407,8 @@ function Results:windows(metric, filter, seconds) end
 ---@field sessions? fun(index: integer, rng: veeksha.Rng): veeksha.Session? Makes the whole session `index` (from 0); nil ends the workload. It must depend on its arguments alone.
 ---@field type "lua"
 
----Properties that hold for all sessions. The host refuses objectives that such sessions cannot meet and skips work that they do not need.
+---Properties that hold for all sessions. The host refuses objectives that such sessions cannot meet
+---and skips work that they do not need.
 ---@class veeksha.SessionGenerator.lua.guarantees
 ---@field distinct_prompts? boolean No prompt begins like the prompt of another session. Default: `false`.
 ---@field max_depth? integer The longest chain of requests in which each waits for the one before it.
@@ -716,7 +720,8 @@ function Results:windows(metric, filter, seconds) end
 ---A distribution of whole numbers, 1 or more.
 ---@alias veeksha.synthetic.Length veeksha.synthetic.Length.fixed|veeksha.synthetic.Length.uniform|veeksha.synthetic.Length.fixed_stair|veeksha.synthetic.Length.zipf|veeksha.synthetic.Length.inverse_gaussian
 
----The inverse Gaussian (Wald) distribution, rounded to the nearest integer and at least 1. Its variance is mean³ / shape.
+---The inverse Gaussian (Wald) distribution, rounded to the nearest integer and at least 1. Its
+---variance is mean³ / shape.
 ---@class veeksha.synthetic.Length.inverse_gaussian
 ---@field mean? number The mean. Default: `500.0`.
 ---@field shape? number The shape. Default: `300.0`.
@@ -731,7 +736,8 @@ function Results:windows(metric, filter, seconds) end
 ---@field theta? number The exponent, 0 to 20. Default: 0.6.
 ---@field type "zipf"
 
----The given numbers in order, request by request through the sessions. Where sessions have no fixed number of requests, request j of session i is at step i + j.
+---The given numbers in order, request by request through the sessions. Where sessions have no fixed
+---number of requests, request j of session i is at step i + j.
 ---@class veeksha.synthetic.Length.fixed_stair
 ---@field repeat_each? integer The number of requests that get each number before the next one. Default: `1`.
 ---@field type "fixed_stair"
@@ -762,7 +768,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field plugin_limits? veeksha.PluginLimits Resource limits of plugins.
 ---@field post_timeout_grace_seconds? number Seconds that requests dispatched before the timeout may take after it: -1 waits for all of them, 0 cancels them immediately. Default: `-1.0`.
 ---@field pregenerate_sessions? boolean True to make all sessions before the clock starts. Needs a positive `max_sessions`. Default: `false`.
----@field realtime_priority? integer|nil Real-time priority (`SCHED_FIFO`, 1 to 99) of the threads that dispatch, send and read; 0 leaves the priority unchanged. Needs permission (`veeksha-host doctor` checks it). Null uses 10 if it is permitted, otherwise the normal priority.
+---@field realtime_priority? integer|nil Real-time priority (`SCHED_FIFO`, 1 to 99) of the threads that dispatch, send and read; 0 leaves the priority unchanged. Needs permission (`veeksha-host doctor` checks it). Null uses 10 if it is permitted and the target is not the built-in simulator, whose threads need the same cores; otherwise the normal priority.
 ---@field spin_microseconds? number Microseconds before each arrival in which the dispatcher busy-waits: it is then about 5 us late rather than 40, and keeps a core busy for that time. 0 always sleeps. Default: `0.0`.
 
 ---Resource limits of plugins; exceeding one ends the run with an error that names the plugin.
@@ -842,7 +848,8 @@ function Results:windows(metric, filter, seconds) end
 ---A metric that an objective can bound.
 ---@alias veeksha.SloMetric "ttfc"|"ttfc_from_intended"|"tbc"|"tpot"|"end_to_end_latency"|"e2e_from_intended"|"normalized_end_to_end_latency"|"output_throughput"|"session_duration"|"e2e"
 
----The deadlines of the fluidity index: the time that a reader waits for the first token, and for each further one.
+---The deadlines of the fluidity index: the time that a reader waits for the first token, and for
+---each further one.
 ---@class veeksha.FluidityDeadlines
 ---@field decode_deadline? number Seconds until each further token is due. Default: `0.05`.
 ---@field prefill_deadline? number Seconds until the first token is due. Default: `0.1`.
@@ -891,7 +898,8 @@ function Results:windows(metric, filter, seconds) end
 ---@field files? table<string, string> Files that it may read, as a map from the name in the component to the path.
 ---@field path string The component's file, relative to the scenario's folder.
 
----An API described by the scenario: the request body, and the location of each value in an answer's events.
+---An API described by the scenario: the request body, and the location of each value in an answer's
+---events.
 ---@class veeksha.Client.template
 ---@field additional_sampling_params? table<string, any>|string Members merged into the body of every request (`{"temperature": 0}`); also accepted as JSON text.
 ---@field address_append_value? string The path appended to `api_base` for a request. Default: `""`.
@@ -926,7 +934,8 @@ function Results:windows(metric, filter, seconds) end
 ---@field framing? "event_stream"|"lines"|"whole" Framing of an answer's events. Default: `"event_stream"`.
 ---@field request table<string, any> The request's body. A text `{{prompt}}`, `{{messages}}`, `{{model}}` or `{{max_tokens}}` is replaced by the request's value; a member whose text has no value is omitted.
 
----Locations of values in an answer's events: JSON pointers, in which `*` is every element of a list.
+---Locations of values in an answer's events: JSON pointers, in which `*` is every element of a
+---list.
 ---@class veeksha.TemplateAnswer
 ---@field cached_tokens? string|nil Prompt tokens found in the prefix cache.
 ---@field done? string|nil The data of the event that ends an answer, for example `[DONE]`.
@@ -1093,7 +1102,8 @@ function Results:windows(metric, filter, seconds) end
 ---@field client_key? string|nil A PEM file with the certificate's private key.
 ---@field insecure? boolean Accepts any certificate. For tests only: the API key is unprotected. Default: `false`.
 
----Thresholds at which a run is not trusted. Each metric's error, measured or estimated, is compared with the metric's P50.
+---Thresholds at which a run is not trusted. Each metric's error, measured or estimated, is compared
+---with the metric's P50.
 ---@class veeksha.Certificate
 ---@field degraded? number A run is `DEGRADED` if an error exceeds this share of a metric's P50. Default: `0.01`.
 ---@field invalid? number A run is `INVALID` (exit code 6) if an error exceeds this share of a metric's P50. Default: `0.05`.

@@ -7,6 +7,7 @@ use crossbeam_channel::Sender;
 use veeksha_model::Nanos;
 use veeksha_pipeline::{Control, EventEntry, PipelineError, RunEnd};
 use veeksha_ports::{Sinks, Transport};
+use veeksha_present::{RealtimePriority, terminal};
 use veeksha_scenario::{Runtime, Scenario};
 use veeksha_transport::{HttpTransport, Target};
 
@@ -14,8 +15,8 @@ use crate::cores::cores;
 use crate::failure::Failure;
 use crate::target;
 use crate::thread_watch::Watch;
+use crate::tokenizers::is_simulated;
 use crate::wiring::Wired;
-use veeksha_present::terminal;
 
 /// Scheduling requests that the system refused, as text and without duplicates.
 pub(crate) type Refused = Arc<Mutex<BTreeSet<String>>>;
@@ -35,12 +36,13 @@ pub(crate) fn drive(
         terminal::err(format!("note: {error}"));
     }
     let runtime = &scenario.runtime;
+    let priority = realtime_priority(scenario).level();
     let threads = runtime.client_threads(&scenario.traffic_scheduler, cores());
     let mut config = target::transport(scenario, target, threads);
-    if let Some(prepare) = prepare(runtime, &runtime.client_cores, refused) {
+    if let Some(prepare) = prepare(priority, &runtime.client_cores, refused) {
         config.on_thread_start = Some(Arc::new(prepare));
     }
-    if let Some(prepare) = prepare(runtime, &runtime.dispatcher_cores, refused) {
+    if let Some(prepare) = prepare(priority, &runtime.dispatcher_cores, refused) {
         wired.plan.on_dispatcher_start = Some(Arc::new(move |index| prepare(index as usize)));
     }
     wired.plan.spin = (runtime.spin_microseconds * 1e3) as Nanos;
@@ -65,11 +67,10 @@ pub(crate) fn drive(
 /// Returns the initialization of a thread, if the scenario requests one: its priority, and its
 /// core. A refused request is reported, and the thread continues without it.
 fn prepare(
-    runtime: &Runtime,
+    priority: Option<u8>,
     cores: &[u32],
     refused: &Refused,
 ) -> Option<impl Fn(usize) + Send + Sync + use<>> {
-    let priority = realtime_priority(runtime);
     if priority.is_none() && cores.is_empty() {
         return None;
     }
@@ -91,16 +92,20 @@ fn prepare(
     })
 }
 
-/// Returns the real-time priority that the measuring threads request: the scenario's, or the
-/// default where it is permitted.
-pub(crate) fn realtime_priority(runtime: &Runtime) -> Option<u8> {
-    match runtime.realtime_priority {
-        Some(priority) => Some(priority).filter(|priority| *priority > 0),
+/// Returns the priority that the measuring threads request: the scenario's, or the default.
+pub(crate) fn realtime_priority(scenario: &Scenario) -> RealtimePriority {
+    match scenario.runtime.realtime_priority {
+        Some(0) => RealtimePriority::Normal,
+        Some(priority) => RealtimePriority::Level(priority),
+        // The simulator's threads share the cores of the client's and would starve: at 2,000
+        // requests per second on two cores, requests waited until the limit of open files.
+        None if is_simulated(&scenario.client) => RealtimePriority::Normal,
         // Without it, late reads at few cores falsify times by a multiple of the metric; with it,
         // errors stayed below 0.6 % in the same runs.
-        None => {
-            veeksha_machine::realtime_is_permitted().then_some(veeksha_machine::DEFAULT_REALTIME_PRIORITY)
+        None if veeksha_machine::realtime_is_permitted() => {
+            RealtimePriority::Level(veeksha_machine::DEFAULT_REALTIME_PRIORITY)
         }
+        None => RealtimePriority::NotPermitted,
     }
 }
 

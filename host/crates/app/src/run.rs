@@ -83,7 +83,7 @@ pub fn run(plan: RunPlan, options: &RunOptions, control: &Control) -> Result<Con
         self_test: test.measured,
         threads: ThreadSettings::new(
             &scenario.runtime,
-            realtime_priority(&scenario.runtime),
+            realtime_priority(&scenario),
             refused.iter().cloned().collect(),
         ),
     };

@@ -41,7 +41,8 @@ pub(crate) fn describe(client: &Client) -> String {
     }
 }
 
-fn is_simulated(client: &Client) -> bool {
+/// Returns true if the target is the built-in simulator.
+pub(crate) fn is_simulated(client: &Client) -> bool {
     client
         .api_base
         .as_deref()

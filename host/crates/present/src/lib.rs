@@ -35,5 +35,5 @@ pub use exit_code::exit_code;
 pub use files::write_files;
 pub use run_analysis::{FailureClass, RunAnalysis};
 pub use summary::{WIDTH, summary};
-pub use thread_settings::ThreadSettings;
+pub use thread_settings::{RealtimePriority, ThreadSettings};
 pub use verdict::{certificate, messages};

@@ -6,28 +6,46 @@ use veeksha_scenario::Runtime;
 
 use crate::rows::row;
 
+/// Priority that the threads that dispatch, send and read request from the system.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RealtimePriority {
+    /// The normal priority.
+    #[default]
+    Normal,
+    /// The normal priority, because the default real-time priority is not permitted.
+    NotPermitted,
+    /// A real-time priority, 1 to 99.
+    Level(u8),
+}
+
+impl RealtimePriority {
+    /// Returns the real-time priority; `None` for the normal priority.
+    pub fn level(self) -> Option<u8> {
+        match self {
+            RealtimePriority::Level(level) => Some(level),
+            RealtimePriority::Normal | RealtimePriority::NotPermitted => None,
+        }
+    }
+}
+
 /// Scheduling requested for the threads that dispatch, send and read, with the refusals of the
 /// system.
 #[derive(Clone, Debug, Default)]
 pub struct ThreadSettings {
     spin_microseconds: f64,
-    /// The requested priority, including the default; `None` for the normal priority.
-    realtime_priority: Option<u8>,
-    /// True if the default would have been a real-time priority, but is not permitted.
-    realtime_not_permitted: bool,
+    realtime_priority: RealtimePriority,
     dispatcher_cores: Vec<u32>,
     client_cores: Vec<u32>,
     refused: Vec<String>,
 }
 
 impl ThreadSettings {
-    /// Creates the settings of a scenario, with the real-time priority that the run requested and
-    /// the reasons why the system refused some settings.
-    pub fn new(runtime: &Runtime, realtime_priority: Option<u8>, refused: Vec<String>) -> Self {
+    /// Creates the settings of a scenario, with the priority that the run requested and the
+    /// reasons why the system refused some settings.
+    pub fn new(runtime: &Runtime, realtime_priority: RealtimePriority, refused: Vec<String>) -> Self {
         ThreadSettings {
             spin_microseconds: runtime.spin_microseconds,
             realtime_priority,
-            realtime_not_permitted: runtime.realtime_priority.is_none() && realtime_priority.is_none(),
             dispatcher_cores: runtime.dispatcher_cores.clone(),
             client_cores: runtime.client_cores.clone(),
             refused,
@@ -37,8 +55,8 @@ impl ThreadSettings {
     pub(crate) fn json(&self) -> Value {
         json!({
             "spin_microseconds": self.spin_microseconds,
-            "realtime_priority": self.realtime_priority,
-            "realtime_not_permitted": self.realtime_not_permitted,
+            "realtime_priority": self.realtime_priority.level(),
+            "realtime_not_permitted": self.realtime_priority == RealtimePriority::NotPermitted,
             "dispatcher_cores": self.dispatcher_cores,
             "client_cores": self.client_cores,
             "refused": self.refused,
@@ -54,10 +72,14 @@ impl ThreadSettings {
                 vec![duration(self.spin_microseconds / 1e6)],
             ));
         }
-        if let Some(priority) = self.realtime_priority {
-            rows.push(row("Real-time priority", vec![priority.to_string()]));
-        } else if self.realtime_not_permitted {
-            rows.push(row("Real-time priority", vec!["not permitted".to_owned()]));
+        match self.realtime_priority {
+            RealtimePriority::Normal => {}
+            RealtimePriority::NotPermitted => {
+                rows.push(row("Real-time priority", vec!["not permitted".to_owned()]));
+            }
+            RealtimePriority::Level(level) => {
+                rows.push(row("Real-time priority", vec![level.to_string()]));
+            }
         }
         for (name, cores) in [
             ("Dispatcher cores", &self.dispatcher_cores),

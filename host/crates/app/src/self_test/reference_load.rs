@@ -7,6 +7,8 @@ use veeksha_metrics::{Evaluation, Metric};
 use veeksha_model::Nanos;
 use veeksha_scenario::{ClientKind, Scenario, Traffic};
 
+use crate::drive::realtime_priority;
+
 /// Minimum number of requests; fewer contain no information about a tail.
 const MIN_REQUESTS: f64 = 200.0;
 
@@ -150,7 +152,8 @@ impl ReferenceLoad {
                 "num_dispatcher_threads": runtime.num_dispatcher_threads,
                 "num_completion_threads": runtime.num_completion_threads,
                 "spin_microseconds": runtime.spin_microseconds,
-                "realtime_priority": runtime.realtime_priority,
+                // That of the run: the reference server is a target like any other.
+                "realtime_priority": realtime_priority(like).level().unwrap_or(0),
                 "dispatcher_cores": runtime.dispatcher_cores,
                 "client_cores": runtime.client_cores,
             },

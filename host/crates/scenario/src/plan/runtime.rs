@@ -47,7 +47,8 @@ pub struct Runtime {
     pub spin_microseconds: f64,
     /// Real-time priority (`SCHED_FIFO`, 1 to 99) of the threads that dispatch, send and read; 0
     /// leaves the priority unchanged. Needs permission (`veeksha-host doctor` checks it). Null uses
-    /// 10 if it is permitted, otherwise the normal priority.
+    /// 10 if it is permitted and the target is not the built-in simulator, whose threads need the
+    /// same cores; otherwise the normal priority.
     #[schemars(range(max = 99))]
     pub realtime_priority: Option<u8>,
     /// Cores that dispatcher threads are pinned to, in turn; empty leaves the choice to the system.

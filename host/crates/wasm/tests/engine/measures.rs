@@ -76,7 +76,7 @@ impl RunResults for Run {
     }
 
     fn figure(&self, name: &str) -> Option<f64> {
-        (name == "ttfc").then_some(0.5)
+        ["goodput", "ttfc"].contains(&name).then_some(0.5)
     }
 
     fn stats(&self, metric: &str, filter: &[Label]) -> MetricStats {

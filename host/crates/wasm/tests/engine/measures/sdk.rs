@@ -56,7 +56,7 @@ fn the_sdk_measures_and_judges() {
         .iter()
         .map(|verdict| (verdict.name.as_str(), verdict.met, verdict.observed))
         .collect();
-    // `Run` has no samples of `mine`, a p99 of 1.0 for `ttfc` unfiltered, and one window of two
+    // `Run` has no samples of `excess`, a p99 of 1.0 for `ttfc` unfiltered, and one window of two
     // with samples.
     assert_eq!(
         met,
@@ -72,7 +72,7 @@ fn the_sdk_measures_and_judges() {
         run.asked
             .lock()
             .unwrap()
-            .contains(&r#"percentile mine 50 [("tier", "gold")]"#.to_owned())
+            .contains(&r#"percentile excess 50 [("tier", "gold")]"#.to_owned())
     );
 }
 
