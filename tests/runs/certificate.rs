@@ -197,8 +197,8 @@ fn self_test_measures_the_error_of_each_metric() {
 
 /// Returns the client's part of a run's TTFC and TBC, in seconds, by the log of a separate server
 /// that uses the same clock: the time from dispatch to the last byte sent, and from the server's
-/// write of the first chunk to its recorded arrival; and the differences of the gaps. The time until
-/// the server's thread notices a request is not the client's.
+/// write of the first chunk to its recorded arrival; and the differences of the gaps. The time
+/// until the server's thread notices a request is not the client's.
 fn true_errors(run: &Path, log: &[Value]) -> [(&'static str, Vec<f64>); 2] {
     let epoch = number(&lines(run, "traces/trace.jsonl")[0]["epoch_monotonic"]);
     let log: HashMap<&str, &Value> = log
@@ -223,7 +223,7 @@ fn true_errors(run: &Path, log: &[Value]) -> [(&'static str, Vec<f64>); 2] {
 }
 
 /// The errors of all cells are pooled: a machine that does other work during one of two short runs
-/// changes that cell, which says nothing about the estimate.
+/// changes that cell, which proves nothing about the estimate.
 #[test]
 fn self_test_covers_the_errors_of_the_run() {
     let folder = tempfile::tempdir().expect("a folder");

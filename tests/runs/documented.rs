@@ -77,7 +77,10 @@ fn is_elsewhere(file: &str) -> bool {
 fn is_a_name(above: &str, key: &str, metrics: &BTreeSet<String>, displays: &BTreeSet<String>) -> bool {
     let display = key.rsplit_once(" (").map(|(display, _)| display);
     let of_metric = key.rsplit_once('_').map(|(metric, _)| metric);
-    metrics.contains(key)
+    // Files of a group name its label.
+    let is_label = above == "csv" && key.starts_with("label ");
+    is_label
+        || metrics.contains(key)
         || display.is_some_and(|display| displays.contains(display))
         || displays.contains(key)
         || of_metric.is_some_and(|metric| metrics.contains(metric))

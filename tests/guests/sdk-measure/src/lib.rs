@@ -119,14 +119,14 @@ impl SloCheck for Half {
         if !results.metrics().contains(&"ttfc".to_owned()) {
             return Err(Error::new("no-metric", "nothing was answered"));
         }
-        let gold = results.percentile("mine", 50.0, &[("tier", "gold")]);
+        let gold = results.percentile("excess", 50.0, &[("tier", "gold")]);
         let windows = results.windows("ttfc", &[], Duration::from_secs(1));
         let busy = windows.iter().filter(|window| window.stats.count > 0).count();
         Ok(vec![
             Verdict::at_most("half of gold", gold, f64::from(self.brief.limit))
                 .detail("no more than the limit"),
             Verdict::at_least("ttfc", Some(results.stats("ttfc", &[]).p99), 0.5),
-            Verdict::at_least("figure", results.figure("ttfc"), 0.5),
+            Verdict::at_least("figure", results.figure("goodput"), 0.5),
             Verdict::at_least("busy seconds", Some(busy as f64), 3.0),
         ])
     }
