@@ -211,7 +211,7 @@ mod tests {
         ));
         let refused = pinned(folder.path(), "rustc 2").err().unwrap().to_string();
         assert!(
-            refused.contains("holds rustc 1, but rustc 2 is asked for"),
+            refused.contains("holds rustc 1, but rustc 2 is required"),
             "{refused}"
         );
     }

@@ -115,7 +115,8 @@ mod tests {
     fn accepts_only_a_file_that_matches_the_types() {
         let fitting = serde_json::to_string_pretty(&schema_of::<Config>()).unwrap();
         assert_eq!(check_text(&fitting), Ok(()));
-        let other = fitting.replace("How many.", "How few.");
+        let other = fitting.replace("A number.", "Another number.");
+        assert_ne!(fitting, other);
         assert!(check_text(&other).unwrap_err().ends_with("UPDATE_SCHEMA=1"));
         assert!(check_text("{").unwrap_err().contains("schema.json: EOF"));
         assert!(

@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-/// Until a release freezes it, the contract says that it may change, and once it is frozen it does
-/// not say so any more.
+/// The README of the contract states that it may change exactly until a release freezes it.
 #[test]
 fn readme_states_whether_the_contract_is_released() {
     let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wit");
