@@ -65,7 +65,7 @@ impl<F: AsFd> LineReader<F> {
     }
 }
 
-/// WriteMode a value as one line of JSON.
+/// Writes a value as one line of JSON.
 pub(crate) fn write_line(out: &mut impl Write, value: &impl Serialize) -> Result<(), BenchError> {
     let failed = BenchError::io("writing a message");
     let mut line = match serde_json::to_vec(value) {

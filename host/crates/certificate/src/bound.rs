@@ -38,7 +38,7 @@ impl ErrorSource {
     }
 }
 
-/// The largest error that the client may have added to a metric.
+/// The error that the client may have added to a metric: its mean and its 99th percentile.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ErrorBound {
     /// The metric.

@@ -98,7 +98,7 @@ pub(crate) fn client_tokens(record: &RequestRecord, wanted: fn(ChunkKind) -> boo
     let sum: u64 = generated(record).map(of_kind).sum();
     let total = u64::from(record.output_tokens);
     if tokens_per_chunk_known(record) || chunks == total {
-        // CountedTokens per chunk, or one token in each.
+        // Counted tokens per chunk, or one token in each.
         return CountedTokens {
             tokens: sum,
             exact: true,

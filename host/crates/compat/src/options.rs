@@ -1,4 +1,4 @@
-//! ViewOptions of a view.
+//! Options of a view.
 
 use std::str::FromStr;
 
@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::tool::{Tool, UnknownTool};
 
-/// ViewOptions of a view, and the facts about the load that the tools print.
+/// Options of a view, and the facts about the load that the tools print.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ViewOptions {
     /// Thresholds of the tool's goodput, with the tool's metric names and units (milliseconds;

@@ -11,7 +11,7 @@ use crate::content::string;
 use crate::shape::At;
 use crate::sources::{LuaSource, Sources, module_key};
 
-/// ModuleOrigin of the text of a required file.
+/// Origin of the text of a required file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ModuleOrigin {
     /// Read from disk: the scenario is being loaded.

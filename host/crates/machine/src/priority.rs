@@ -47,8 +47,8 @@ pub fn realtime_is_permitted() -> bool {
 }
 
 /// Lowers the priority of the calling thread below that of the measuring threads, which then
-/// preempt it when they wake up. A refusal is ignored: the thread works without it, only less
-/// considerately.
+/// preempt it when they wake up. A refusal is ignored: the thread then
+/// competes with the measuring threads.
 pub fn lower_priority() {
     let _ = rustix::process::nice(BACKGROUND_NICENESS);
 }

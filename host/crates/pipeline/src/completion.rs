@@ -1,4 +1,4 @@
-//! CompletionContext: outcomes become answers for the scheduler, then records.
+//! Completion: outcomes become answers for the scheduler, then records.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

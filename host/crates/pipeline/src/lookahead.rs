@@ -202,7 +202,7 @@ impl Lookahead {
         }
     }
 
-    /// PendingMessages the sessions that are next in order to their dispatchers; `put` takes the
+    /// Passes the sessions that are next in order to their dispatchers; `put` takes the
     /// dispatcher's number.
     pub(crate) fn deliver(&mut self, mut put: impl FnMut(usize, Input<Prepared>)) {
         while let Some(session) = self.made.remove(&self.delivered) {

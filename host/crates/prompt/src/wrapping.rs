@@ -101,7 +101,7 @@ impl TemplateWrapper {
                         )
                     });
                 }
-                // TokenCounter below, where the template refuses again.
+                // Counted below, where the template refuses again.
                 Err(PromptError::Template { .. }) => {}
                 Err(error) => return Err(error),
             }

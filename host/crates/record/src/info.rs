@@ -17,7 +17,7 @@ pub struct RecordInfo {
     pub config: Option<String>,
     /// True if the run was recorded to its end and every recorded event can be read.
     pub complete: bool,
-    /// TableFiles that can be read: two for a finished record, else the parts of both tables.
+    /// Files that can be read: two for a finished record, else the parts of both tables.
     pub parts: usize,
     /// Requests in them.
     pub requests: u64,

@@ -13,7 +13,7 @@ pub(crate) struct Slot {
     pub(crate) name: String,
     /// Name as a JSON key, with its colon.
     pub(crate) json_key: String,
-    /// CellType type.
+    /// Type of its cells.
     pub(crate) cell: CellType,
     /// True if every row must have it.
     pub(crate) required: bool,

@@ -95,7 +95,7 @@ impl ResponseReader {
         }
     }
 
-    /// ServerCounts the lines of an HTTP chunk; the bench server puts whole events into each.
+    /// Counts the lines of an HTTP chunk; the bench server puts whole events into each.
     fn chunk(&mut self, chunk: &[u8], at: Nanos) {
         let mut rest = chunk;
         while let Some(end) = memchr(b'\n', rest) {

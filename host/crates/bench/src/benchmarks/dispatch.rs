@@ -147,7 +147,7 @@ fn arrivals(files: &RunFiles, log: &[LogEntry]) -> BenchResult {
     ])
 }
 
-/// ServerCounts the requests of `part` whose instants differ from those in `whole`.
+/// Counts the requests of `part` whose instants differ from those in `whole`.
 fn differing(whole: &RunFiles, part: &RunFiles) -> usize {
     let instants: BTreeMap<&str, f64> = whole
         .requests

@@ -14,7 +14,7 @@ use crate::error::BenchError;
 use crate::options::{BenchOptions, Benchmark};
 use crate::report::Measurement;
 
-/// BenchResult of the report, or the reason why there are none.
+/// Measurements for the report, or the reason why there are none.
 type BenchResult = Result<Vec<Measurement>, BenchError>;
 
 /// A function that runs one benchmark, or several that share a measurement.

@@ -138,7 +138,7 @@ impl Connection {
         self.answer.as_ref().map(|answer| answer.plan)
     }
 
-    /// WriteMode the next token, or the whole response. `now` is called just before the write.
+    /// Writes the next token, or the whole response. `now` is called just before the write.
     pub(crate) fn turn(&mut self, now: impl FnOnce() -> Nanos) -> WriteOutcome {
         let Some(answer) = &mut self.answer else {
             return WriteOutcome::Idle;
@@ -173,7 +173,7 @@ impl Connection {
         WriteOutcome::Finished(kept)
     }
 
-    /// WriteMode unsent bytes, as many as the socket accepts; returns false if the peer has closed.
+    /// Writes unsent bytes, as many as the socket accepts; returns false if the peer has closed.
     pub(crate) fn flush(&mut self) -> bool {
         let mut sent = 0;
         while let Some(rest) = self.unsent.get(sent..).filter(|rest| !rest.is_empty()) {

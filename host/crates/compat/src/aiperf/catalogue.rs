@@ -30,7 +30,7 @@ pub(super) struct RecordMetric {
     pub(super) of: fn(&RequestFacts) -> Option<f64>,
 }
 
-/// ValueKind of value, which decides how files write it and which requests have it.
+/// Kind of value, which decides how files write it and which requests have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ValueKind {
     /// A floating-point number.

@@ -13,7 +13,7 @@ use crate::sample::GapPool;
 /// does where its list backend keeps no single gaps: exact curves need some hundred bytes per gap.
 const MOST_GAPS: usize = 2_000_000;
 
-/// LoadCurves of all requests; rates in tokens per nanosecond.
+/// Curves of all requests; rates in tokens per nanosecond.
 #[derive(Debug, Default)]
 pub(super) struct LoadCurves {
     concurrency: StepCurve,

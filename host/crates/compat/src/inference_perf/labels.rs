@@ -1,4 +1,4 @@
-//! FailureLabels under which inference-perf counts failures.
+//! Labels under which inference-perf counts failures.
 
 use std::collections::BTreeMap;
 

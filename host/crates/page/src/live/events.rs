@@ -1,4 +1,4 @@
-//! LiveServer-sent events of the live page.
+//! Server-sent events of the live page.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -8,7 +8,7 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame};
 use tokio::sync::mpsc;
 
-/// LiveServer-sent events from a channel.
+/// Server-sent events from a channel.
 pub(crate) struct EventStream(mpsc::Receiver<Bytes>);
 
 impl EventStream {

@@ -35,7 +35,7 @@ pub(crate) struct LiveServer {
     latest: watch::Receiver<Published>,
     /// The number of open streams of events.
     watching: AtomicUsize,
-    /// The number of fetches of version `fetched_version`.
+    /// The version of the data that was last fetched, and the number of its fetches.
     fetched: watch::Sender<(u64, usize)>,
 }
 

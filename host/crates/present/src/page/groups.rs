@@ -1,4 +1,4 @@
-//! GroupTable of requests by labels.
+//! Tables of requests grouped by labels.
 
 use veeksha_metrics::LabelGroups;
 use veeksha_page::{GroupTable, GroupValues, ValueColumn};

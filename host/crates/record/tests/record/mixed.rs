@@ -1,4 +1,4 @@
-//! TableFiles of two runs in one folder: what is of another run is named and left out.
+//! Tables of two runs in one folder: files of another run are named and left out.
 
 use std::{fs, ops::ControlFlow};
 
