@@ -77,7 +77,7 @@ pub struct Certificate {
     /// In the order of [`Metric::all`]; without metrics that have no samples.
     pub bounds: Vec<ErrorBound>,
     /// The relative difference of the token counts of host and server, if it is above 1 %. It
-    /// affects the metrics with [`uses_token_counts`](veeksha_metrics::Definition).
+    /// affects the metrics with [`uses_token_counts`](veeksha_definitions::Definition).
     pub token_disagreement: Option<f64>,
     /// The limits that were applied.
     pub thresholds: Thresholds,
