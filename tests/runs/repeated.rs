@@ -62,6 +62,25 @@ fn prompt_lengths(run: &Path) -> Vec<u64> {
     lengths.into_iter().map(|(_, length)| length).collect()
 }
 
+/// The places of functions in such a table are not known.
+#[test]
+fn a_run_of_a_table_made_by_a_function_is_repeated() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = lua_scenario(folder.path());
+    let text = std::fs::read_to_string(&file).expect("the script");
+    let text = text.replacen("\nreturn {", "\nlocal function made() return {", 1);
+    std::fs::write(&file, format!("{text} end\nreturn made()\n")).expect("the script");
+    let run = |source: &Path, to: &str| {
+        let output_dir = folder.path().join(to);
+        let flags = ["--output_dir", path(&output_dir), "-q"];
+        assert_code(&veeksha(["run", path(source)].into_iter().chain(flags)), 0);
+        latest(&output_dir)
+    };
+    let first = run(&file, "first");
+    let again = run(&first, "again");
+    assert_eq!(prompt_lengths(&again), prompt_lengths(&first));
+}
+
 #[test]
 fn a_lua_run_is_repeated_from_its_folder() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -16,7 +16,7 @@ fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
         let path = entry.expect("an entry").path();
         if path.is_dir() && !path.is_symlink() {
             files_below(&path, found);
-        } else {
+        } else if !path.is_symlink() {
             found.push(path);
         }
     }
@@ -94,7 +94,7 @@ trace_recorder: {{ include_content: true }}
         files_below(&latest(&out), &mut files);
         assert!(files.len() > 5, "{files:?}");
         for file in files {
-            let bytes = std::fs::read(&file).unwrap_or_default();
+            let bytes = std::fs::read(&file).expect("a file");
             assert!(!holds(&bytes), "{name}: {}", file.display());
         }
     }
@@ -153,7 +153,55 @@ runtime: {{ max_sessions: 2, benchmark_timeout: 10 }}
     files_below(&latest(&out), &mut files);
     assert!(files.len() > 5, "{files:?}");
     for file in files {
-        let bytes = std::fs::read(&file).unwrap_or_default();
+        let bytes = std::fs::read(&file).expect("a file");
+        assert!(!holds(&bytes), "{}", file.display());
+    }
+}
+
+/// A script composes a header, a flag replaces a key, and another run of the script has its own.
+#[test]
+fn secrets_of_a_script_are_not_in_its_copy() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = format!(
+        r#"
+local token = "{CANARY}-123456"
+local function of(key)
+  return {{
+    session_generator = {{
+      type = "synthetic",
+      session_graph = {{ type = "single_request" }},
+      channels = {{ {{ type = "text", body_length_generator = {{ type = "fixed", value = 20 }} }} }},
+      output_spec = {{ text = {{ output_length_generator = {{ type = "fixed", value = 4 }} }} }},
+    }},
+    client = {{ api_base = "sim://fast", api_key = key, headers = {{ Authorization = "Bearer " .. token }} }},
+    runtime = {{ max_sessions = 2 }},
+  }}
+end
+return {{ of("{CANARY}-first"), of("{CANARY}-second") }}
+"#
+    );
+    let file = scenario(folder.path(), "two.lua", &text);
+    let out = folder.path().join("out");
+    let mut command = program();
+    command
+        .args([
+            "run",
+            &file,
+            "--output_dir",
+            path(&out),
+            "--client.api_key",
+            "another-key",
+        ])
+        .args(UNJUDGED);
+    let output = command.output().expect("the program runs");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    let mut files = Vec::new();
+    files_below(&out, &mut files);
+    let copies = files.iter().filter(|file| file.ends_with("scenario/two.lua"));
+    assert_eq!(copies.count(), 2, "{files:?}");
+    for file in files {
+        let bytes = std::fs::read(&file).expect("a file");
         assert!(!holds(&bytes), "{}", file.display());
     }
 }

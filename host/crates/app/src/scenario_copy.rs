@@ -9,6 +9,7 @@ use std::path::Path;
 
 use serde_json::{Value as Json, json};
 use veeksha_lua::{LuaLimits, LuaScenario};
+use veeksha_model::REDACTED;
 use veeksha_ports::WorkloadInfo;
 use veeksha_report::{ReportError, RunFolder};
 use veeksha_scenario::{Document, Node, Value};
@@ -22,9 +23,15 @@ const FOLDER: &str = "scenario";
 const MANIFEST: &str = "scenario/manifest.json";
 /// Prefix by which `config.yml` refers to a Lua function.
 const FUNCTION: &str = "function at ";
+/// Name in `config.yml` of a Lua function, or a table of functions, whose place is not known.
+const UNPLACED_FUNCTION: &str = "function";
 /// Minimum length of redacted secrets: shorter ones may be ordinary words of a script, which cannot
 /// be redacted safely.
 const MIN_SECRET: usize = 4;
+/// Minimum length of redacted parts of a secret, which a script may compose (`"Bearer " .. key`).
+const MIN_PART: usize = 6;
+/// Words of scripts and headers that a secret may contain by chance, of at least [`MIN_PART`].
+const COMMON: [&str; 5] = ["Bearer", "return", "repeat", "elseif", "function"];
 
 /// The digest of a plugin, identified by its role and name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,11 +86,14 @@ impl ScenarioCopy {
         plugins: &[PluginDigest],
     ) -> Self {
         let mut files = Vec::new();
-        let can_redact = secrets.iter().all(|(secret, _)| secret.len() >= MIN_SECRET);
-        if let Some(lua) = lua.filter(|_| can_redact) {
-            for (path, text) in lua.files() {
-                let redact = |text: String, (secret, shown): &(String, String)| text.replace(secret, shown);
-                files.push((path.to_owned(), secrets.iter().fold(text.to_owned(), redact)));
+        if let Some(lua) = lua {
+            // The text also has the values that flags replaced, and those of other scenarios.
+            let mut secrets = secrets.to_vec();
+            secrets.extend(secrets_of(lua.whole()));
+            secrets.sort_by_key(|(secret, _)| std::cmp::Reverse(secret.len()));
+            let can_redact = secrets.iter().all(|(secret, _)| secret.len() >= MIN_SECRET);
+            for (path, text) in lua.files().filter(|_| can_redact) {
+                files.push((path.to_owned(), redacted(text, &secrets)));
             }
         }
         let original = lua.map(LuaScenario::digest);
@@ -124,6 +134,25 @@ impl ScenarioCopy {
         }
         folder.write_json(MANIFEST, &self.manifest)
     }
+}
+
+/// Redacts secrets in a script, and words of it that are a part of a secret.
+fn redacted(script: &str, secrets: &[(String, String)]) -> String {
+    let redact = |text: String, (secret, shown): &(String, String)| text.replace(secret, shown);
+    let text = secrets.iter().fold(script.to_owned(), redact);
+    let is_part = |word: &str| {
+        let is_of = |(secret, shown): &(String, String)| secret.contains(word) && !shown.contains(word);
+        word.len() >= MIN_PART && !COMMON.contains(&word) && secrets.iter().any(is_of)
+    };
+    let is_of_word = |letter: char| letter.is_alphanumeric() || "_-.~+/=".contains(letter);
+    let mut copy = String::with_capacity(text.len());
+    // Each piece is a word and the character that ends it.
+    for piece in text.split_inclusive(|letter: char| !is_of_word(letter)) {
+        let word = piece.trim_end_matches(|letter: char| !is_of_word(letter));
+        copy.push_str(if is_part(word) { REDACTED } else { word });
+        copy.push_str(&piece[word.len()..]);
+    }
+    copy
 }
 
 /// Returns the texts of a scenario that are redacted before they are written, each with its
@@ -239,6 +268,12 @@ fn restore_functions(node: &mut Node, script: Option<&Node>) -> Result<(), Strin
     match &mut node.value {
         Value::Text(text) if text.starts_with(FUNCTION) => {
             *node = script.cloned().ok_or_else(String::new)?;
+        }
+        // The place of a function in a table that a function or a loop makes is not known.
+        Value::Text(text) if text == UNPLACED_FUNCTION => {
+            if let Some(script) = script.filter(|script| !matches!(script.value, Value::Text(_))) {
+                *node = script.clone();
+            }
         }
         Value::Map(entries) => {
             for (key, value) in entries {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use veeksha_model::{REDACTED, redact_address};
-use veeksha_scenario::Setting;
+use veeksha_scenario::{Setting, is_secret_key};
 
 /// Redacts a setting that distinguishes the runs of a sweep.
 pub(crate) fn redact(setting: &mut Setting) {
@@ -36,19 +36,30 @@ pub(crate) fn shown_command(typed: impl Iterator<Item = String>) -> String {
     words.join(" ")
 }
 
-/// Redacts a text that may be an address.
+/// Redacts a text that may be an address or a table of keys.
 fn shown(text: &str) -> String {
-    if text.contains("://") {
+    if text.contains('{') && words(text).any(is_secret) {
+        REDACTED.to_owned()
+    } else if text.contains("://") {
         redact_address(text)
     } else {
         text.to_owned()
     }
 }
 
+/// Returns true if a key, a flag, or a path of keys names a secret.
 fn is_secret(path: &str) -> bool {
-    let path = path.to_ascii_lowercase();
-    let words = ["api_key", "headers", "proxy", "secret", "password", "live-token"];
-    words.iter().any(|word| path.contains(word))
+    let is_secret_word = |word: &str| {
+        let word = word.trim_start_matches('-').to_ascii_lowercase();
+        is_secret_key(&word) || ["headers", "proxy", "live-token"].contains(&word.as_str())
+    };
+    words(path).any(is_secret_word)
+}
+
+/// The parts of a text that may be keys.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let is_key = |letter: char| letter.is_alphanumeric() || ['_', '-'].contains(&letter);
+    text.split(move |letter: char| !is_key(letter))
 }
 
 fn redact_within(value: &mut Value) {
@@ -97,12 +108,18 @@ mod tests {
             json!("http://***@host/v1")
         );
         assert_eq!(redacted("runtime.max_sessions", json!(4)), json!(4));
+        let parameter = "client.additional_sampling_params.access_token";
+        assert_eq!(redacted(parameter, json!("k")), json!("***"));
+        assert_eq!(redacted("client.tokenizer", json!("gpt2")), json!("gpt2"));
     }
 
     #[test]
     fn redacts_secrets_on_the_command_line() {
         let typed = "veeksha-host run a.lua --client.api_key sk-1 --set client.headers.x=sk-2 --client.api_key=sk-3 --seed 4 \
                      --client.api_base http://u:p@h/v1?key=k --live-token abc";
+        let structured = "--set|client={model: m, targets: [{api_key: sk-5}]}|--client|{Api-Key: sk-6}";
+        let structured = structured.split('|').map(str::to_owned);
+        assert_eq!(shown_command(structured), "--set client=*** --client ***");
         let shown = shown_command(typed.split_whitespace().map(str::to_owned));
         assert_eq!(
             shown,

@@ -40,6 +40,8 @@ pub struct LuaScenario {
     /// Output of the top level with `log.*` and `print`: level and line.
     pub messages: Vec<(String, String)>,
     root: Node,
+    /// The returned value with all scenarios of the file.
+    whole: Arc<Node>,
     /// Path of `root` in the returned value: empty, or the index of a scenario in a list.
     within: String,
     sources: Arc<Sources>,
@@ -85,6 +87,7 @@ impl LuaScenario {
         Ok(LuaScenario {
             documents: Documents::new(root.clone()),
             messages,
+            whole: Arc::new(root.clone()),
             root,
             within: String::new(),
             sources: Arc::new(sources),
@@ -112,6 +115,7 @@ impl LuaScenario {
             documents: Documents::new(root.clone()),
             messages: self.messages.clone(),
             root,
+            whole: self.whole.clone(),
             within,
             sources: self.sources.clone(),
             without_return: self.without_return.clone(),
@@ -128,6 +132,11 @@ impl LuaScenario {
     /// Returns the table that the file returned, with its functions as [`Value::Function`].
     pub fn root(&self) -> &Node {
         &self.root
+    }
+
+    /// Returns the value that the file returned, with all of its scenarios.
+    pub fn whole(&self) -> &Node {
+        &self.whole
     }
 
     /// Returns the path and the text of each file: first the scenario, then the files that it

@@ -46,7 +46,7 @@ pub use plan::{
     MaxObserved, MinActiveRequests, OnBadRow, Performance, PluginLimits, PromptLength, Rate, RowCheck,
     Runtime, Salt, SaltName, Scenario, Secret, Shuffle, Slo, SloMap, SloMetric, TargetServer, Template,
     TemplateAnswer, TemplateFraming, TextChannel, TimeUnit, Tls, Trace, TraceKeys, TraceRecorder, Traffic,
-    WindowSelection, without_secrets,
+    WindowSelection, is_secret_key, without_secrets,
 };
 pub use problem::{Problem, Problems};
 pub use schema::{Shipped, file_schema, json_schema};

@@ -26,7 +26,7 @@ pub use evaluator::{
 };
 pub use generator::{Generator, LuaGuarantees, LuaKind};
 pub use runtime::{Grace, PluginLimits, Runtime, TraceRecorder};
-pub use secret::{Secret, without_secrets};
+pub use secret::{Secret, is_secret_key, without_secrets};
 pub use trace::{
     Cell, Flavor, LuaArrival, LuaColumn, LuaKeep, LuaLayout, LuaTree, OnBadRow, RowCheck, Salt, SaltName,
     Shuffle, TimeUnit, Trace, TraceKeys,

@@ -39,7 +39,7 @@ impl Serialize for Secret {
 
 /// Returns true if a key of a request's body or of a plugin's configuration names a secret. `token`
 /// alone does not, because of `max_tokens` and similar keys.
-fn is_secret_key(name: &str) -> bool {
+pub fn is_secret_key(name: &str) -> bool {
     let name = name.to_ascii_lowercase().replace(['-', '_'], "");
     [
         "apikey",
