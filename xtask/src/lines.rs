@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn authors_are_told_from_the_library_and_from_crates() {
+    fn distinguishes_authors_from_library_and_crates() {
         for own in [
             "/veeksha-host/sdk/rust/src/agent.rs",
             "src/lib.rs",

@@ -53,7 +53,7 @@ mod tests {
     use crate::tree::tests::tree;
 
     #[test]
-    fn quick_and_slow_clocks_are_told_apart() {
+    fn distinguishes_fast_and_slow_clocks() {
         for (name, state) in [
             ("tsc", State::Good),
             ("kvm-clock", State::Good),

@@ -94,7 +94,7 @@ mod tests {
     use crate::tree::tests::tree;
 
     #[test]
-    fn the_processor_tells_of_a_hypervisor() {
+    fn detects_hypervisor_flag_of_the_processor() {
         let (_folder, bare) = tree(&[("/proc/cpuinfo", "flags\t\t: fpu sse2 vmx\n")]);
         assert_eq!(hypervisor(&bare), None);
         let (_folder, guest) = tree(&[

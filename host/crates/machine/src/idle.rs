@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn without_idle_states_there_is_nothing_to_say() {
+    fn reports_nothing_without_idle_states() {
         let (_folder, tree) = tree(&[]);
         assert!(finding(&tree, &[0, 1]).is_none());
     }

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_granted_priority_holds_and_a_refused_one_says_what_to_do() {
+    fn granted_priority_applies_and_refused_one_names_the_fix() {
         std::thread::spawn(|| match set_realtime(1) {
             Ok(()) => assert_eq!(
                 thread_schedule_policy(),

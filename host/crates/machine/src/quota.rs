@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn version_1_counts_in_nanoseconds_and_says_minus_one_for_none() {
+    fn version_1_uses_nanoseconds_and_minus_one_for_no_quota() {
         let files = |quota| {
             [
                 STATUS,

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn sorted_sets_do_not_tell_in_which_order_they_came() {
+    fn sorted_sets_are_independent_of_arrival_order() {
         let (mut one, mut other) = (LabelSets::default(), LabelSets::default());
         for text in ["a=1", "b=2", "a=0"] {
             one.number(&labels(text));

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn without_kernel_stamps_nobody_knows() {
+    fn read_lag_is_unknown_without_kernel_stamps() {
         assert_eq!(late_reads(&record(StampSource::Read, overslept())), []);
     }
 

@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_tell_requests_and_sessions_apart() {
+    fn keys_distinguish_requests_and_sessions() {
         let ids = [0, 1, 2, u64::from(u32::MAX)];
         let nodes = [0, 1, 2, 1 << 20];
         let mut keys = BTreeSet::new();

@@ -179,7 +179,7 @@ fn a_token_is_asked_for_everywhere_and_becomes_a_cookie() {
 }
 
 #[test]
-fn events_tell_each_new_version() {
+fn event_stream_sends_each_new_version() {
     let live = start(None);
     let mut stream = connect(live.address());
     stream
@@ -246,7 +246,7 @@ fn long_heads_and_garbage_are_turned_away() {
 }
 
 #[test]
-fn who_does_not_read_holds_nobody_up() {
+fn slow_reader_does_not_delay_others() {
     let live = start(None);
     let large: Arc<str> = Arc::from("x".repeat(16 << 20));
     live.publish(Arc::clone(&large));
@@ -278,7 +278,7 @@ fn who_does_not_read_holds_nobody_up() {
 }
 
 #[test]
-fn it_stops_at_once_when_nobody_looks_and_waits_for_who_does() {
+fn stops_immediately_without_viewers_and_waits_for_viewers() {
     let live = start(None);
     let address = live.address();
     live.stop();

@@ -174,7 +174,7 @@ fn a_drained_request_has_no_samples_of_plugins() {
 }
 
 #[test]
-fn what_plugins_say_reaches_its_request_before_and_after() {
+fn plugin_results_reach_their_request_before_and_after_sampling() {
     let id = |session| RequestId {
         session: SessionId(session),
         node: NodeId(0),
@@ -313,7 +313,7 @@ fn chunk_times_are_exact_to_the_microsecond_and_bounded() {
 }
 
 #[test]
-fn columns_say_what_the_rows_say() {
+fn columns_equal_the_rows() {
     let mut first = record(7, 0, nanos(1.5), &[nanos(1.75), nanos(2.0)]);
     first.intended = nanos(1.499);
     let mut second = record(7, 1, nanos(3.0), &[]);

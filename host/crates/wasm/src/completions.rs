@@ -425,7 +425,7 @@ mod tests {
     proptest! {
         /// Reading a table as the contract defines returns the original requests.
         #[test]
-        fn a_table_says_what_the_records_say(requests in prop::collection::vec(request(), 0..9)) {
+        fn table_equals_the_records(requests in prop::collection::vec(request(), 0..9)) {
             let all: Vec<&RequestRecord> = requests.iter().collect();
             let batch = batch(&all);
             let text = |place: &u32| batch.texts[*place as usize].as_str();

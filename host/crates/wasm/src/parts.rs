@@ -195,7 +195,7 @@ mod tests {
 
     /// An allowance of exactly two parts, and one byte less.
     #[test]
-    fn all_that_is_said_of_an_answer_is_bounded() {
+    fn all_parts_of_an_answer_are_bounded() {
         let parts = || vec![wit::Part::Content("abcd".into()), wit::Part::Role];
         let enough = 2 * size_of::<AnswerPart>() + 4;
         assert!(admit(parts(), &[1, 2], 2, enough).is_ok());

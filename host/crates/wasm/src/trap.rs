@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn runtimes_are_told_from_plugins() {
+    fn distinguishes_runtimes_from_plugins() {
         assert!(is_authors("src/lib.rs"));
         assert!(is_authors("plan.c"));
         assert!(!is_authors("/rustc/5e2a/library/core/src/panicking.rs"));

@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_trace_says_is_bounded_as_sessions_are() {
+    fn recorded_values_have_the_bounds_of_sessions() {
         use veeksha_model::{Recorded, RecordedAnswer};
         let recorded = Recorded {
             at: Some((1 << 53) - 1),

@@ -6,7 +6,7 @@ use veeksha_model::SessionId;
 use super::*;
 
 #[test]
-fn without_any_observed_lag_the_client_threads_tell_of_it() {
+fn without_observed_lag_the_load_of_client_threads_is_used() {
     let mut events = requests(
         40,
         Way {
@@ -72,7 +72,7 @@ fn a_thread_kept_from_running_is_a_remark() {
 }
 
 #[test]
-fn what_the_host_failed_to_send_counts_and_what_others_withheld_is_told() {
+fn unsent_requests_of_the_host_count_and_withheld_ones_are_reported() {
     let of = |reason, count: u64| {
         let mut events = requests(98, QUIET);
         events.extend((0..count).map(|number| never_sent(1000 + number, 0, reason)));

@@ -109,7 +109,7 @@ fn bursts_are_set_against_the_mean_gap() {
 }
 
 #[test]
-fn reads_whose_lateness_nobody_knows_are_not_vouched_for() {
+fn reads_of_unknown_lateness_are_not_certified() {
     let read = Way {
         stamps: StampSource::Read,
         ..QUIET

@@ -294,7 +294,7 @@ fn a_record_that_is_not_whole_vouches_for_less() {
 }
 
 #[test]
-fn a_quiet_run_is_valid_and_says_how_far() {
+fn quiet_run_is_valid_and_states_its_bound() {
     let certificate = judge(requests(40, QUIET));
     assert_eq!(
         (certificate.verdict, certificate.basis),
@@ -496,7 +496,7 @@ fn few_requests_are_not_certified_and_never_invalid() {
 }
 
 #[test]
-fn times_that_no_client_can_tell_apart_are_never_invalid() {
+fn times_below_the_resolution_are_never_invalid() {
     // Sent at once, a first chunk after 90 µs, then one every 20 µs: errors of 8 and 2 µs.
     let way = Way {
         late: 0,

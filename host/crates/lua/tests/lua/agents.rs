@@ -88,7 +88,7 @@ fn an_agent_plans_calls_tools_in_parallel_and_combines() {
 }
 
 #[test]
-fn an_agent_branches_on_what_the_model_said() {
+fn agent_branches_on_the_response() {
     let mut agents = agent(RESEARCHER).agents(1);
     agents.start(S).unwrap();
     go(&mut *agents, 1, "p");
@@ -354,7 +354,7 @@ fn deadline_and_memory_end_one_session_only() {
 }
 
 #[test]
-fn answers_that_nobody_waits_for_are_refused() {
+fn refuses_answers_without_a_pending_request() {
     let mut agents = agent("session:parallel({ user = 'x' }, { user = 'y' })").agents(1);
     agents.start(S).unwrap();
     go(&mut *agents, 1, "");

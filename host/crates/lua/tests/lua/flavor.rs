@@ -535,7 +535,7 @@ fn warm_up_is_one_session_for_each_group_or_none() {
 }
 
 #[test]
-fn a_flavor_says_what_it_is_and_what_it_lacks() {
+fn flavor_info_is_read_and_missing_parts_are_named() {
     let folder = scenario("return { { user = 'x' } }");
     let factory = factory(&folder, 1, false);
     let info = factory.info();

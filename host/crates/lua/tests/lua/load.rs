@@ -54,7 +54,7 @@ fn a_table_becomes_a_document_with_lines() {
 }
 
 #[test]
-fn each_way_to_fail_says_what_and_where() {
+fn each_failure_names_problem_and_location() {
     let cases = [
         (
             "return { a = }",

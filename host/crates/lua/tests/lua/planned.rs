@@ -559,7 +559,7 @@ fn a_function_without_return_is_refused_at_its_line() {
 }
 
 #[test]
-fn info_says_what_the_workload_is() {
+fn info_describes_the_workload() {
     let folder = sessions("return nil");
     let scenario = folder.load().unwrap();
     let path = "session_generator.sessions";

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_judge_must_have_said_good() {
+    fn good_requires_every_judge() {
         let id = |session| RequestId {
             session: SessionId(session),
             node: NodeId(0),

@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_that_tell_nothing_are_refused() {
+    fn refuses_bounds_that_decide_nothing() {
         for (text, problem) in [
             (
                 "goodput > 95",

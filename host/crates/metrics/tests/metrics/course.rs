@@ -185,7 +185,7 @@ fn what_failed_and_what_never_ended_was_load_too() {
 }
 
 #[test]
-fn a_long_run_is_told_in_stretches() {
+fn long_run_is_divided_into_intervals() {
     let records = (0..3000).map(|i| {
         finished(with_chunks(
             answered(i, 0, 10 * i, 10 * i + 6),

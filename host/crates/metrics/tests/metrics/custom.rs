@@ -125,7 +125,7 @@ fn samples_with_weights() {
 }
 
 #[test]
-fn samples_that_are_no_numbers_are_left_out_and_told_by_metric_and_reason() {
+fn excludes_samples_that_are_not_numbers_and_reports_metric_and_reason() {
     let events = [
         Event::MetricDefined(definition("jitter")),
         sample("jitter", f64::NAN, None),
@@ -254,7 +254,7 @@ fn goodput_takes_a_plugins_samples_request_by_request() {
 }
 
 #[test]
-fn a_request_is_good_if_every_judge_says_so() {
+fn request_is_good_if_every_judge_accepts_it() {
     let events = || {
         [
             answer(0, 100, "gold"),
@@ -387,7 +387,7 @@ fn a_judgement_does_not_make_a_failure_good() {
 /// A record contains the plugins' earlier verdicts. A plugin that is run again replaces its own
 /// verdicts in place, and no others.
 #[test]
-fn what_a_plugin_says_anew_replaces_what_it_said() {
+fn later_plugin_result_replaces_earlier_one() {
     let told = |plugin: &str, name: &str| Event::RunJudged {
         plugin: plugin.into(),
         name: name.into(),
@@ -423,7 +423,7 @@ fn what_a_plugin_says_anew_replaces_what_it_said() {
 }
 
 #[test]
-fn where_a_judge_failed_nobody_knows_whether_all_is_met() {
+fn failed_judge_makes_goodput_unknown() {
     let met = |part| {
         let failed = Event::PluginFailed(FailedPlugin {
             plugin: "odd".into(),

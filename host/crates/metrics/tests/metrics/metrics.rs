@@ -216,7 +216,7 @@ fn a_gap_longer_than_four_bytes_of_nanoseconds_is_not_cut() {
 }
 
 #[test]
-fn what_servers_say_of_tokens() {
+fn token_metrics_use_the_counts_of_the_server() {
     let usage = |prompt, cached, reasoning| {
         let mut record = with_chunks(answered(0, 0, 0, 90), 8, &[(21, Content)]);
         record.usage = Some(Usage {

@@ -103,7 +103,7 @@ fn bounds_are_brought_to_the_unit_of_what_they_bound() {
 }
 
 #[test]
-fn labels_that_no_request_has_are_told_apart_from_no_samples() {
+fn distinguishes_unknown_labels_from_missing_samples() {
     let why = |objective: &str, events: Vec<Event>| {
         let seen = run_in(asking(&[objective]), events);
         let file = seen.slo_results();
@@ -154,7 +154,7 @@ fn labels_that_no_request_has_are_told_apart_from_no_samples() {
 }
 
 #[test]
-fn a_condition_on_nobody_is_told() {
+fn reports_condition_that_matches_no_request() {
     let remarks = |condition: &str| {
         let catalogue = Catalogue::built_in();
         let setup = Setup {
@@ -178,7 +178,7 @@ fn a_condition_on_nobody_is_told() {
 }
 
 #[test]
-fn a_percentile_of_too_few_samples_says_so() {
+fn percentile_of_too_few_samples_is_marked() {
     let seen = run_in(
         asking(&[
             "p99(ttfc) < 1s",

@@ -88,7 +88,7 @@ fn rates_run_from_the_first_intended_instant_to_the_last_completion() {
 }
 
 #[test]
-fn cached_tokens_are_what_servers_say() {
+fn cached_tokens_are_those_of_the_server() {
     let usage = |cached| {
         Some(Usage {
             prompt: 40,
@@ -466,7 +466,7 @@ fn veekshas_keys_of_summary_stats() {
 }
 
 #[test]
-fn an_empty_run_has_nulls_and_no_zeros_that_nobody_measured() {
+fn empty_run_has_nulls_instead_of_zeros() {
     let evaluation = evaluate(vec![slo(Metric::Ttfc, 0.99, 0.5)], []);
     let file = evaluation.summary_stats();
     assert_eq!(file["Error Rate"], Value::Null);

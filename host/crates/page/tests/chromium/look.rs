@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::{keep, open, sample, selected, some_data};
 
 #[test]
-fn it_draws_itself_without_a_complaint_and_asks_nobody() {
+fn renders_without_errors_or_network_requests() {
     let data = some_data();
     let Some(mut opened) = open(1400, 950, &data) else {
         return;
@@ -205,7 +205,7 @@ fn light_and_dark_and_small() {
 /// Requests that were sent after the timeout are displayed, but excluded from samples; long lists
 /// of metrics and slices are collapsed.
 #[test]
-fn what_does_not_count_is_told_apart() {
+fn marks_requests_that_are_not_measured() {
     let mut events = sample::run::events(300, 60.0, 9);
     let mut drained = 0;
     for event in &mut events {

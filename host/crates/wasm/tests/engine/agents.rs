@@ -400,7 +400,7 @@ fn an_error_does_not_end_an_agent() {
 }
 
 #[test]
-fn an_agent_that_cannot_begin_says_so() {
+fn agent_that_cannot_begin_reports_an_error() {
     let plugin = load(tight(), "hostile-agent");
     let mut refusing = reactive(&plugin, r#"{"how": "refuse"}"#, grants());
     let failure = refusing.start(SessionId(8)).unwrap_err();
@@ -436,7 +436,7 @@ fn unknown_and_doubled_sessions_are_refused() {
 }
 
 #[test]
-fn a_destructor_that_traps_hurts_nobody() {
+fn trap_in_a_destructor_affects_no_other_instance() {
     let log = Arc::new(Kept::default());
     let plugin = load(tight(), "hostile-agent");
     let mut source = reactive(

@@ -101,7 +101,7 @@ fn an_endless_loop_is_stopped_close_to_its_deadline() {
 
 /// A deadline applies per call: many short calls may take longer in total.
 #[test]
-fn a_deadline_begins_anew_with_each_call() {
+fn deadline_restarts_with_each_call() {
     let mut source = behaving(
         EngineLimits {
             call_deadline: Duration::from_millis(200),

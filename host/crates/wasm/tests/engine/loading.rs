@@ -23,7 +23,7 @@ fn refusal_of(engine: &PluginEngine, bytes: &[u8]) -> String {
 }
 
 #[test]
-fn a_core_module_is_told_from_a_component() {
+fn distinguishes_core_module_from_component() {
     let module = wat::parse_str("(module (func (export \"f\")))").unwrap();
     assert_eq!(
         refusal(&module),
@@ -32,7 +32,7 @@ fn a_core_module_is_told_from_a_component() {
 }
 
 #[test]
-fn what_is_no_webassembly_is_said_to_be_none() {
+fn rejects_bytes_that_are_not_webassembly() {
     let none = "not a component: the file is not WebAssembly (it does not begin with `\\0asm`)";
     for bytes in [
         &b""[..],
@@ -50,7 +50,7 @@ fn what_is_no_webassembly_is_said_to_be_none() {
 }
 
 #[test]
-fn a_component_without_our_exports_is_told_what_is_missing() {
+fn names_missing_exports_of_a_component() {
     assert_eq!(
         refusal(&fixture("kindless")),
         "exports none of `session-generator`, `agent-generator`, `trace-flavor`, `endpoint-codec`, `metric`, `request-check`, \

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn good_says_true_false_or_nil() {
+fn good_returns_true_false_or_nil() {
     let check =
         evaluator("return { good = function(request) return request.ttfc and request.ttfc < 0.15 end }")
             .request_check
@@ -122,7 +122,7 @@ fn judged(expression: &str) -> bool {
 }
 
 #[test]
-fn what_results_say() {
+fn results_return_metrics_and_statistics() {
     for expression in [
         "table.concat(results:metrics(), ' ') == 'tbc ttfc'",
         "results:figure('goodput') == 0.75 and results:figure('other') == nil and results:figure('broken') == nil",

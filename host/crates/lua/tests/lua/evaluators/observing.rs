@@ -129,7 +129,7 @@ fn what_observe_may_return() {
 }
 
 #[test]
-fn what_observe_may_not_return_is_told_with_metric_request_and_line() {
+fn invalid_result_of_observe_names_metric_request_and_line() {
     for (body, message) in [
         (
             "return 0/0",
@@ -298,7 +298,7 @@ return { metrics = { m = {
 
 /// The documented example of a metric with state: tokens per session, reported at the end.
 #[test]
-fn a_metric_keeps_what_it_likes_and_tells_it_at_the_end() {
+fn metric_keeps_state_and_reports_it_at_the_end() {
     let source = "
 local tokens, order = {}, {}
 return { name = 'sessions', metrics = { session_tokens = {

@@ -105,7 +105,7 @@ fn an_outage_counts_as_nothing_in_its_windows() {
 }
 
 #[test]
-fn windows_that_cannot_be_judged_are_told() {
+fn reports_windows_that_cannot_be_judged() {
     let of = |objective: &str| {
         let seen = run_in(asking(&[objective]), outage());
         let result = seen.slos.results[0].clone();
@@ -155,7 +155,7 @@ fn windows_that_cannot_be_judged_are_told() {
 
 /// Two requests a second apart, of which one has a TPOT.
 #[test]
-fn an_answer_without_a_sample_is_told_apart_from_no_answer() {
+fn distinguishes_answer_without_sample_from_no_answer() {
     let one = |session, tokens, chunks: &[u64]| {
         let at = session * 1000;
         let chunks: Vec<_> = chunks.iter().map(|came| (at + came, Content)).collect();

@@ -57,7 +57,7 @@ fn an_error_of_the_plugin_is_its_own() {
 /// No request is named for a plugin that fails because of its accumulated state, or on many
 /// requests at once.
 #[test]
-fn nobody_is_blamed_without_evidence() {
+fn names_no_plugin_without_evidence() {
     let mut late = collecting(tight(), "late");
     let all = requests(60, 999);
     late.observe(&batch(&all)).unwrap();
@@ -270,7 +270,7 @@ fn long_labels_do_not_use_up_the_plugins_memory() {
 }
 
 #[test]
-fn nobody_waits_for_an_endless_loop() {
+fn interrupts_an_endless_loop() {
     let limits = || EngineLimits {
         call_deadline: Duration::from_millis(500),
         ..tight()
@@ -316,7 +316,7 @@ fn a_check_is_not_blamed_for_slow_answers() {
 }
 
 #[test]
-fn nobody_takes_more_than_is_given() {
+fn refuses_memory_above_the_limit() {
     let refused = |failure: PluginFailure| {
         assert!(
             matches!(failure.kind, PluginFailureKind::Memory { allowed, .. } if allowed == 64 << 20),
