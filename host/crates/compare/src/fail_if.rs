@@ -35,7 +35,7 @@ impl FailIf {
                     of: Judged::Statistic(aggregate, name),
                     ..
                 } => (Some(*aggregate), name),
-                FailCondition::MeasuredTerm(measured) => (measured.aggregate, &measured.name),
+                FailCondition::Measured(measured) => (measured.aggregate, &measured.name),
                 _ => return,
             };
             if let Some(aggregate) = aggregate {
@@ -57,7 +57,7 @@ impl FailCondition {
                 of: Judged::Name(name) | Judged::Statistic(_, name),
                 ..
             }
-            | FailCondition::MeasuredTerm(MeasuredTerm { name, .. }) => names.push(&name.name),
+            | FailCondition::Measured(MeasuredTerm { name, .. }) => names.push(&name.name),
             FailCondition::NotComparable | FailCondition::Judged { of: Judged::Any, .. } => {}
         }
     }
@@ -70,7 +70,7 @@ impl FailCondition {
                 parts.iter().for_each(|part| part.visit(look))
             }
             FailCondition::Not { within, .. } => within.visit(look),
-            FailCondition::NotComparable | FailCondition::Judged { .. } | FailCondition::MeasuredTerm(_) => {}
+            FailCondition::NotComparable | FailCondition::Judged { .. } | FailCondition::Measured(_) => {}
         }
     }
 }

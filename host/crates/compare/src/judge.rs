@@ -102,7 +102,7 @@ fn drafts(
     let only_in_b = b
         .iter()
         .filter(|other| !a.iter().any(|one| one.is(&other.name, other.statistic)));
-    drafts.extend(only_in_b.map(|other| draft(RowSides::ComparedSide(other), None, options)));
+    drafts.extend(only_in_b.map(|other| draft(RowSides::Candidate(other), None, options)));
     // The order is kept even if one side lacks some of them.
     drafts.sort_by_key(|draft| {
         let first = a

@@ -101,27 +101,27 @@ pub(crate) struct RowDraft {
 pub(crate) enum RowSides<'a> {
     Both(&'a SideMeasurement, &'a SideMeasurement),
     Baseline(&'a SideMeasurement),
-    ComparedSide(&'a SideMeasurement),
+    Candidate(&'a SideMeasurement),
 }
 
 impl<'a> RowSides<'a> {
     fn of_baseline(self) -> Option<&'a SideMeasurement> {
         match self {
             RowSides::Both(a, _) | RowSides::Baseline(a) => Some(a),
-            RowSides::ComparedSide(_) => None,
+            RowSides::Candidate(_) => None,
         }
     }
 
     fn of_candidate(self) -> Option<&'a SideMeasurement> {
         match self {
-            RowSides::Both(_, b) | RowSides::ComparedSide(b) => Some(b),
+            RowSides::Both(_, b) | RowSides::Candidate(b) => Some(b),
             RowSides::Baseline(_) => None,
         }
     }
 
     fn either(self) -> &'a SideMeasurement {
         match self {
-            RowSides::Both(known, _) | RowSides::Baseline(known) | RowSides::ComparedSide(known) => known,
+            RowSides::Both(known, _) | RowSides::Baseline(known) | RowSides::Candidate(known) => known,
         }
     }
 }
@@ -187,7 +187,7 @@ pub(crate) fn draft(found: RowSides<'_>, pairs: Option<&Paired>, options: &Compa
             row.remark = Some(format!("the units differ: `{}` and `{}`", a.unit, b.unit));
             return draft;
         }
-        (RowSides::ComparedSide(_), _) => {
+        (RowSides::Candidate(_), _) => {
             row.remark = Some("missing in the baseline".into());
             return draft;
         }

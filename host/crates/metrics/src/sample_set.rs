@@ -13,7 +13,7 @@ pub(crate) enum SampleSet<'a> {
     /// Ascending.
     Plain(Vec<f64>),
     /// Ascending.
-    WeightedSample(Vec<WeightedSample>),
+    Weighted(Vec<WeightedSample>),
     /// Gaps between chunks.
     Gaps(GapSet<'a>),
     /// Times between tokens.
@@ -33,13 +33,13 @@ impl SampleSet<'_> {
             return SampleSet::plain(values.into_iter().map(|(value, _)| value).collect());
         }
         values.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
-        SampleSet::WeightedSample(values)
+        SampleSet::Weighted(values)
     }
 
     pub(crate) fn count(&self) -> u64 {
         match self {
             SampleSet::Plain(values) => values.len() as u64,
-            SampleSet::WeightedSample(values) => values.len() as u64,
+            SampleSet::Weighted(values) => values.len() as u64,
             SampleSet::Gaps(gaps) => gaps.count(),
             SampleSet::Tokens(tokens) => tokens.count(),
         }
@@ -61,7 +61,7 @@ impl SampleSet<'_> {
         };
         match self {
             SampleSet::Plain(values) => ps.iter().filter_map(|p| percentile(values, *p)).collect(),
-            SampleSet::WeightedSample(values) => ps
+            SampleSet::Weighted(values) => ps
                 .iter()
                 .filter_map(|p| weighted_percentile(values, *p))
                 .collect(),
@@ -77,7 +77,7 @@ impl SampleSet<'_> {
     pub(crate) fn summary(&self) -> Option<Summary> {
         let Moments { mean, std } = match self {
             SampleSet::Plain(values) => return Summary::of_ranks(values.len(), |rank| values[rank]),
-            SampleSet::WeightedSample(values) => return weighted_summary(&mut values.clone()),
+            SampleSet::Weighted(values) => return weighted_summary(&mut values.clone()),
             SampleSet::Gaps(gaps) => gaps.moments()?,
             SampleSet::Tokens(tokens) => tokens.moments()?,
         };
@@ -101,7 +101,7 @@ impl SampleSet<'_> {
         match self {
             SampleSet::Gaps(gaps) => gaps.moments(),
             SampleSet::Tokens(tokens) => tokens.moments(),
-            SampleSet::Plain(_) | SampleSet::WeightedSample(_) => self.summary().map(|summary| Moments {
+            SampleSet::Plain(_) | SampleSet::Weighted(_) => self.summary().map(|summary| Moments {
                 mean: summary.mean,
                 std: summary.std,
             }),
@@ -112,7 +112,7 @@ impl SampleSet<'_> {
     pub(crate) fn sum(&self) -> Option<f64> {
         match self {
             SampleSet::Plain(values) => (!values.is_empty()).then(|| values.iter().sum()),
-            SampleSet::WeightedSample(values) => {
+            SampleSet::Weighted(values) => {
                 (!values.is_empty()).then(|| values.iter().map(|(value, weight)| value * weight).sum())
             }
             SampleSet::Gaps(gaps) => Some(gaps.moments()?.mean * gaps.count() as f64),

@@ -5,7 +5,7 @@
 pub const REDACTED: &str = "***";
 
 /// Headers that carry no secret. Any other header may.
-const HARMLESS_HEADERS: [&str; 14] = [
+const SAFE_HEADERS: [&str; 14] = [
     "accept",
     "accept-encoding",
     "accept-language",
@@ -23,14 +23,12 @@ const HARMLESS_HEADERS: [&str; 14] = [
 ];
 
 /// Parameters of an address that carry no secret.
-const HARMLESS_PARAMETERS: [&str; 3] = ["api-version", "api_version", "version"];
+const SAFE_PARAMETERS: [&str; 3] = ["api-version", "api_version", "version"];
 
 /// Returns true if the value of a header of this name may be printed. This is an allow list,
 /// because a list of names that suggest secrets is never complete: `x-jwt`, `sessionid`, `x-pass`.
 pub fn is_safe_header(name: &str) -> bool {
-    HARMLESS_HEADERS
-        .iter()
-        .any(|harmless| name.eq_ignore_ascii_case(harmless))
+    SAFE_HEADERS.iter().any(|safe| name.eq_ignore_ascii_case(safe))
 }
 
 /// Redacts user, password, fragment and all parameter values except `api-version` in an address.
@@ -78,7 +76,7 @@ fn shown_parameters(parameters: &str) -> String {
     let shown = parameters
         .split('&')
         .map(|parameter| match parameter.split_once('=') {
-            Some((name, _)) if HARMLESS_PARAMETERS.contains(&name) => parameter.to_owned(),
+            Some((name, _)) if SAFE_PARAMETERS.contains(&name) => parameter.to_owned(),
             Some((name, _)) => format!("{name}={REDACTED}"),
             None => REDACTED.to_owned(),
         });

@@ -153,7 +153,7 @@ fn fnv1a(name: &str) -> u64 {
     })
 }
 
-/// The finaliser of SplitMix64: every bit of the input reaches every bit of the output.
+/// The finalizer of SplitMix64: every bit of the input reaches every bit of the output.
 fn mix(mut x: u64) -> u64 {
     x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

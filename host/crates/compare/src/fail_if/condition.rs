@@ -28,7 +28,7 @@ pub(super) enum FailCondition {
         verdict: DifferenceVerdict,
         of: Judged,
     },
-    MeasuredTerm(MeasuredTerm),
+    Measured(MeasuredTerm),
 }
 
 /// Subject of a verdict.

@@ -101,7 +101,7 @@ impl FailIf {
             FailCondition::NotComparable if candidate.obstacles.is_empty() => Truth::False,
             FailCondition::NotComparable => Truth::True(candidate.obstacles.clone()),
             FailCondition::Judged { verdict, of } => judged(*verdict, of, candidate),
-            FailCondition::MeasuredTerm(measured) => self.measured(measured, candidate),
+            FailCondition::Measured(measured) => self.measured(measured, candidate),
         }
     }
 

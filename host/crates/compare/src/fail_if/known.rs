@@ -89,7 +89,7 @@ impl NameChecker<'_> {
                 Judged::Name(name) => self.name(name, None).map(|_| ()),
                 Judged::Statistic(_, name) => self.name(name, Some(KnownKind::Metric)).map(|_| ()),
             },
-            FailCondition::MeasuredTerm(measured) => self.measured(measured),
+            FailCondition::Measured(measured) => self.measured(measured),
         }
     }
 

@@ -93,7 +93,7 @@ fn term(reader: &mut SloReader<'_>, depth: usize) -> Result<FailCondition, Parse
         Some((_, verdict)) => judged(reader, *verdict),
         None => {
             no_other_verdict(reader)?;
-            measured(reader).map(FailCondition::MeasuredTerm)
+            measured(reader).map(FailCondition::Measured)
         }
     }
 }

@@ -5,8 +5,9 @@
 //!
 //! **A foreign web page**, open in a browser on this machine, can send requests to the loopback. It
 //! cannot read the responses unless its host name resolves to the loopback (DNS rebinding); then
-//! `Host` contains that name. Therefore `Host` must be a loopback name if there is no token. With a
-//! token, a foreign page has neither the token nor, under its host name, the cookie.
+//! `Host` contains that name. Therefore a page that listens on the loopback requires a loopback
+//! name in `Host`, with or without a token. Elsewhere a foreign page has neither the token nor,
+//! under its host name, the cookie.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
