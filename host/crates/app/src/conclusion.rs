@@ -72,7 +72,7 @@ pub(crate) fn conclude(folder: Option<&RunFolder>, run: FinishedRun, hint: &str)
     let (mut interrupted, mut target_lost) = (false, false);
     let mut unlisted = 0;
     if let Some(end) = end {
-        (interrupted, target_lost) = (end.interrupted, end.target_lost);
+        (interrupted, target_lost) = (end.interrupted, end.target_lost.is_some());
         lines = end_messages(&end);
         unlisted = end.unlisted_plugin_failures;
         failures = end.plugin_failures;
@@ -124,9 +124,8 @@ pub(crate) fn conclude(folder: Option<&RunFolder>, run: FinishedRun, hint: &str)
 
 /// Returns lines about the end of a run that its events do not contain.
 fn end_messages(end: &RunEnd) -> Vec<String> {
-    let lost = end.target_lost.then(|| {
-        "the run was stopped: several requests in a row could not connect; is the server still running?"
-            .to_owned()
+    let lost = end.target_lost.as_ref().map(|failure| {
+        format!("the run was stopped: one request after another could not connect; the last: {failure}")
     });
     let warmup = end.first_warmup_failure.iter().map(|first| {
         let failed = veeksha_stats::counted(u64::from(end.warmup_failures), "request");

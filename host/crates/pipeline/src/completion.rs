@@ -122,14 +122,16 @@ impl TargetWatch {
     }
 
     fn observe(&self, result: &Result<Arc<Response>, Arc<FailureReason>>) {
-        if !matches!(result, Err(reason) if reason.class == ErrorClass::Connect) {
+        match result {
+            Err(reason) if reason.class == ErrorClass::Connect => {
+                if self.refused.fetch_add(1, Ordering::Relaxed) + 1 == LOST_AFTER {
+                    self.control.stop_for_lost_target(&reason.message);
+                }
+            }
             // Loaded first: a store on every answer would invalidate the cache line of the other
             // threads.
-            if self.refused.load(Ordering::Relaxed) > 0 {
-                self.refused.store(0, Ordering::Relaxed);
-            }
-        } else if self.refused.fetch_add(1, Ordering::Relaxed) + 1 == LOST_AFTER {
-            self.control.stop_for_a_lost_target();
+            _ if self.refused.load(Ordering::Relaxed) > 0 => self.refused.store(0, Ordering::Relaxed),
+            _ => {}
         }
     }
 }

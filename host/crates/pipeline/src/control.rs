@@ -1,7 +1,7 @@
 //! Stopping a run from outside, for example on Ctrl-C.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
@@ -9,7 +9,8 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 #[derive(Clone, Debug)]
 pub struct Control {
     asked: Arc<AtomicBool>,
-    lost: Arc<AtomicBool>,
+    /// The last failure before the target was given up.
+    lost: Arc<OnceLock<String>>,
     wake: Sender<()>,
     woken: Receiver<()>,
 }
@@ -19,7 +20,7 @@ impl Default for Control {
         let (wake, woken) = bounded(1);
         Control {
             asked: Arc::new(AtomicBool::new(false)),
-            lost: Arc::new(AtomicBool::new(false)),
+            lost: Arc::default(),
             wake,
             woken,
         }
@@ -35,15 +36,17 @@ impl Control {
         let _ = self.wake.try_send(());
     }
 
-    /// Stops the run because its target no longer takes connections.
-    pub(crate) fn stop_for_a_lost_target(&self) {
-        self.lost.store(true, Ordering::Release);
+    /// Stops the run because its target no longer takes connections. `failure` is the message of
+    /// the last request that could not connect.
+    pub(crate) fn stop_for_lost_target(&self, failure: &str) {
+        // Fails only if the target was already given up.
+        let _ = self.lost.set(failure.to_owned());
         self.stop();
     }
 
-    /// Returns true if the target was lost.
-    pub(crate) fn is_target_lost(&self) -> bool {
-        self.lost.load(Ordering::Acquire)
+    /// Returns the last failure if the target was lost.
+    pub(crate) fn target_lost(&self) -> Option<&str> {
+        self.lost.get().map(String::as_str)
     }
 
     /// Returns true if a stop was requested.

@@ -66,8 +66,9 @@ pub struct RunEnd {
     pub at: Nanos,
     /// True if the user stopped it.
     pub interrupted: bool,
-    /// True if it was stopped because one request after another could not connect.
-    pub target_lost: bool,
+    /// The failure of the last request, if the run was stopped because one request after another
+    /// could not connect.
+    pub target_lost: Option<String>,
     /// Failures of the workload's plugin, in the order in which they came to light (at most 20 are
     /// kept).
     pub plugin_failures: Vec<PluginFailure>,

@@ -419,11 +419,11 @@ impl Coordinator<'_> {
     }
 
     fn interrupt(&self, end: &mut RunEnd) {
-        if end.interrupted || end.target_lost {
+        if end.interrupted || end.target_lost.is_some() {
             return;
         }
-        end.target_lost = self.control.is_target_lost();
-        end.interrupted = !end.target_lost;
+        end.target_lost = self.control.target_lost().map(str::to_owned);
+        end.interrupted = end.target_lost.is_none();
         if end.interrupted {
             let at = self.clock.now();
             let _ = self.events.send(Event::Interrupted { at }.into());
