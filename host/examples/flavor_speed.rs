@@ -19,7 +19,7 @@ use veeksha_model::{Segment, Session};
 use veeksha_ports::{FlavorFactory, Workload};
 use veeksha_prompt::{Materializer, MediaStore, Tokenizer};
 use veeksha_scenario::{Flavor, Generator, Shipped, Trace as TraceKeys};
-use veeksha_trace::{Check, OnBadRow, Order, TraceOptions};
+use veeksha_trace::{BadRowRule, CheckExtent, Order, TraceOptions};
 use veeksha_wasm::{EngineOptions, Grants, NoLog, PluginEngine, PluginTokenizer};
 
 /// How long each figure is measured.
@@ -169,9 +169,9 @@ fn options(trace: &TraceKeys, folder: &Path) -> TraceOptions {
     TraceOptions {
         path: folder.join(&trace.keys.trace_file),
         columns: trace.keys.columns.clone(),
-        on_bad_row: OnBadRow::Skip,
+        on_bad_row: BadRowRule::Skip,
         // A row that the flavor refuses is found before the measurement, and left out of it.
-        check: Check::Whole,
+        check: CheckExtent::Whole,
         max_row_bytes: 64 << 20,
         order: Order::ShuffledAfterFirst,
         wrap: true,

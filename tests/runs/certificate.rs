@@ -168,10 +168,13 @@ fn self_test_measures_the_error_of_each_metric() {
         assert!((150.0..=260.0).contains(&requests), "{test}");
         assert_eq!(
             test["matched"], test["requests"],
-            "every request is known to the twin"
+            "every request is known to the reference server"
         );
         assert_eq!(test["unmatched_truth"], 0);
-        assert_eq!(test["chunks_differ"], 0, "client and twin count the same chunks");
+        assert_eq!(
+            test["chunks_differ"], 0,
+            "client and reference server count the same chunks"
+        );
         for metric in ["ttfc", "tbc", "end_to_end_latency", "dispatch"] {
             let errors = &test[metric];
             assert!(

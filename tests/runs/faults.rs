@@ -387,6 +387,19 @@ fn open_file_limit_is_named() {
     );
     let rows = lines(&latest(folder.path()), "metrics/request_level_metrics.jsonl");
     assert_eq!(rows.len(), 100, "every request has its row");
-    assert!(rows.iter().any(|row| row["error_class"] == "connect"));
+    let refused = rows.iter().filter(|row| row["error_class"] == "connect").count();
+    assert!(
+        refused > 0 && refused < 100,
+        "{refused} of 100 had no file descriptor"
+    );
+    assert!(
+        rows.iter()
+            .filter(|row| row["error_class"] == "connect")
+            .all(|row| row["error_message"]
+                .as_str()
+                .is_some_and(|message| message.contains("ulimit -n")))
+    );
+    let answered = rows.iter().filter(|row| row["error_class"].is_null()).count();
+    assert_eq!(answered + refused, 100, "the other requests are answered");
     sim.stop();
 }

@@ -274,14 +274,14 @@ pub(crate) struct SimArgs {
     #[arg(
         long,
         value_name = "NANOS",
-        requires = "twin_gap",
+        requires = "reference_gap",
         conflicts_with = "profile",
         hide = true
     )]
-    pub(crate) twin_ttft: Option<u64>,
+    pub(crate) reference_ttft: Option<u64>,
     /// Time between further tokens in nanoseconds.
-    #[arg(long, value_name = "NANOS", requires = "twin_ttft", hide = true)]
-    pub(crate) twin_gap: Option<u64>,
+    #[arg(long, value_name = "NANOS", requires = "reference_ttft", hide = true)]
+    pub(crate) reference_gap: Option<u64>,
 }
 
 #[derive(Debug, Args)]

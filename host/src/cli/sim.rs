@@ -17,11 +17,11 @@ use veeksha_app::sim_profile::{options, profile};
 use veeksha_present::terminal;
 
 /// Number of concurrent streams of a reference server that do not slow one another down.
-const TWIN_STREAMS: u32 = 100_000;
+const REFERENCE_STREAMS: u32 = 100_000;
 
 pub(super) fn sim(args: &SimArgs) -> Result<u8, Failure> {
-    let profile = match (args.twin_ttft, args.twin_gap) {
-        (Some(ttft), Some(gap)) => Profile::twin(ttft, gap, TWIN_STREAMS),
+    let profile = match (args.reference_ttft, args.reference_gap) {
+        (Some(ttft), Some(gap)) => Profile::reference(ttft, gap, REFERENCE_STREAMS),
         _ => profile(&args.profile, Path::new(""))?,
     };
     let mut options = options(profile, args.seed)?;
@@ -43,7 +43,7 @@ pub(super) fn sim(args: &SimArgs) -> Result<u8, Failure> {
     let server = SimServer::start(SocketAddr::from((args.host, args.port)), options, clock)
         .map_err(|error| Failure::usage(error).hinted("--port 0 picks a free port"))?;
     terminal::out(format!("serving http://{}/v1 (Ctrl-C to stop)", server.addr()));
-    if args.twin_ttft.is_some() {
+    if args.reference_ttft.is_some() {
         end_with_the_parent()?;
     }
     signals.forever().next();

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use veeksha_endpoint::{EndpointKind, Pointers, Template, TemplateSpec};
+use veeksha_endpoint::{EndpointKind, EndpointTemplate, Pointers, TemplateSpec};
 use veeksha_model::Framing;
 use veeksha_ports::Codec;
 use veeksha_prompt::Tokenizer;
@@ -49,7 +49,7 @@ pub(crate) fn open(loaded: &Loaded, file: &CodecFile, tokenizer: &Tokenizer) -> 
         // The plugin decodes the answers.
         answer: Pointers::default(),
     };
-    let template = Template::of_requests(spec).map_err(|error| refuse(error.to_string()))?;
+    let template = EndpointTemplate::of_requests(spec).map_err(|error| refuse(error.to_string()))?;
     Ok(OpenedCodec {
         path: shape.path,
         headers: shape.headers,

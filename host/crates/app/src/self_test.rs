@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crossbeam_channel::unbounded;
 use rustix::process::{Pid, Signal, kill_process};
-use veeksha_certificate::{SelfTest, TwinRequest, compare};
+use veeksha_certificate::{ReferenceRequest, SelfTest, compare};
 use veeksha_events::{Event, RequestRecord};
 use veeksha_metrics::Evaluation;
 use veeksha_model::Nanos;
@@ -60,11 +60,11 @@ pub(crate) fn measure(
     let Some(program) = program else {
         return Err(failed("it needs the path of the veeksha-host program"));
     };
-    let twin = ReferenceServer::start(program, &like, &truth)?;
-    let (records, origin) = send(&like, scenario, &twin.api_base, control)?;
-    twin.stop();
+    let server = ReferenceServer::start(program, &like, &truth)?;
+    let (records, origin) = send(&like, scenario, &server.api_base, control)?;
+    server.stop();
     let truth = std::fs::read_to_string(&truth).map_err(failed)?;
-    let truth: Vec<TwinRequest> = truth
+    let truth: Vec<ReferenceRequest> = truth
         .lines()
         .filter_map(|line| TruthRecord::from_line(line).ok())
         .filter_map(|record| on_run_clock(record, origin))
@@ -74,9 +74,9 @@ pub(crate) fn measure(
 
 /// Converts a request in the server's log to the run's clock. The server uses the machine's clock,
 /// on which the run starts at `origin`.
-fn on_run_clock(record: TruthRecord, origin: Nanos) -> Option<TwinRequest> {
+fn on_run_clock(record: TruthRecord, origin: Nanos) -> Option<ReferenceRequest> {
     let relative = |at: Nanos| at.saturating_sub(origin);
-    Some(TwinRequest {
+    Some(ReferenceRequest {
         id: record.request_id?,
         arrived_at: relative(record.arrived_at),
         headers_at: record.headers_sent_at.map_or(0, relative),
@@ -145,8 +145,8 @@ impl ReferenceServer {
     fn start(program: &Path, like: &ReferenceLoad, truth: &Path) -> Result<Self, Failure> {
         let nanos = |seconds: f64| format!("{:.0}", seconds * 1e9);
         let mut child = Command::new(program)
-            .args(["sim", "--port", "0", "--twin-ttft", &nanos(like.ttfc)])
-            .args(["--twin-gap", &nanos(like.gap), "--truth"])
+            .args(["sim", "--port", "0", "--reference-ttft", &nanos(like.ttfc)])
+            .args(["--reference-gap", &nanos(like.gap), "--truth"])
             .arg(truth)
             // Closing standard input ends the server, which therefore does not outlive a killed
             // run.

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use veeksha_endpoint::{Api, EndpointKind, Pointers, Template, TemplateSpec};
+use veeksha_endpoint::{Api, EndpointKind, EndpointTemplate, Pointers, TemplateSpec};
 use veeksha_model::{Framing, Role, printable, redact_address};
 use veeksha_scenario::{
     Balance, Client, ClientKind, Connections, HttpVersion, Scenario, TargetServer, TemplateFraming, Tls,
 };
 use veeksha_simulator::{SimOptions, SimServer};
 use veeksha_transport::{
-    ConnectionPolicy, HttpTransport, Secret, Server, Target, TlsOptions, TransportConfig, TransportError,
+    ApiKey, ConnectionPolicy, HttpTransport, Server, Target, TlsOptions, TransportConfig, TransportError,
     untimed,
 };
 
@@ -104,8 +104,8 @@ pub(crate) fn transport(scenario: &Scenario, target: Target, threads: usize) -> 
             Connections::Never => ConnectionPolicy::Never,
         },
         http: match client.http_version {
-            HttpVersion::Http1 => veeksha_transport::HttpVersion::Http1,
-            HttpVersion::Http2 => veeksha_transport::HttpVersion::Http2,
+            HttpVersion::Http1 => veeksha_transport::HttpProtocol::Http1,
+            HttpVersion::Http2 => veeksha_transport::HttpProtocol::Http2,
         },
         source_addresses: client.sources(),
         ..TransportConfig::new(target)
@@ -174,8 +174,8 @@ fn server_of(client: &Client, target: &TargetServer, loaded: &Loaded) -> Server 
     }
 }
 
-fn secret(key: Option<&veeksha_scenario::Secret>) -> Option<Secret> {
-    key.map(|key| Secret::new(key.expose().to_owned()))
+fn secret(key: Option<&veeksha_scenario::Secret>) -> Option<ApiKey> {
+    key.map(|key| ApiKey::new(key.expose().to_owned()))
 }
 
 /// Converts TLS options; paths in a scenario are relative to its folder.
@@ -225,8 +225,8 @@ fn target(loaded: &Loaded, servers: Vec<Server>) -> Result<Target, Failure> {
     Ok(Target {
         servers,
         balance: match client.balance {
-            Balance::RoundRobin => veeksha_transport::Balance::RoundRobin,
-            Balance::LeastInFlight => veeksha_transport::Balance::LeastInFlight,
+            Balance::RoundRobin => veeksha_transport::BalanceRule::RoundRobin,
+            Balance::LeastInFlight => veeksha_transport::BalanceRule::LeastInFlight,
         },
         path: Some(client.address_append_value.clone()),
         api,
@@ -263,7 +263,7 @@ fn template_endpoint(client: &Client) -> Result<EndpointKind, Failure> {
         },
     };
     let template =
-        Template::new(spec).map_err(|error| Failure::usage(format!("client.template: {error}")))?;
+        EndpointTemplate::new(spec).map_err(|error| Failure::usage(format!("client.template: {error}")))?;
     Ok(EndpointKind::Template(Arc::new(template)))
 }
 
@@ -314,7 +314,9 @@ fn find_model(client: &Client, target: &mut Target) -> Result<(), Failure> {
                 }
             },
             Ok(_) => {}
-            Err(error @ TransportError::Unreachable { .. }) => return Err(unreachable(error)),
+            Err(error @ (TransportError::Unreachable { .. } | TransportError::ProxyFailed { .. })) => {
+                return Err(unreachable(error));
+            }
             Err(error) if is_configuration(&error) => return Err(Failure::usage(error)),
             Err(error) if unknown && names_a_model(client.kind) => {
                 return Err(Failure::target(error).hinted("set the model with --client.model NAME"));
@@ -329,7 +331,9 @@ fn find_model(client: &Client, target: &mut Target) -> Result<(), Failure> {
 fn check_other_servers(target: &Target, timeout: Duration) -> Result<(), Failure> {
     for server in target.servers.iter().skip(1) {
         match untimed::list_models(target, server, timeout) {
-            Err(error @ TransportError::Unreachable { .. }) => return Err(unreachable(error)),
+            Err(error @ (TransportError::Unreachable { .. } | TransportError::ProxyFailed { .. })) => {
+                return Err(unreachable(error));
+            }
             Err(error) if is_configuration(&error) => return Err(Failure::usage(error)),
             Ok(models) if !models.is_empty() && !models.contains(&target.api.model) => {
                 terminal::err(format!(
@@ -346,7 +350,13 @@ fn check_other_servers(target: &Target, timeout: Duration) -> Result<(), Failure
 }
 
 fn unreachable(error: TransportError) -> Failure {
-    Failure::target(error).hinted(
-        "is the server running? For a self-signed certificate, set client.tls.ca_file or client.tls.insecure",
-    )
+    let hint = match &error {
+        TransportError::ProxyFailed { .. } => {
+            "is the proxy running? Its address is client.proxy; a user and a password are part of it, as in http://user:password@proxy:3128"
+        }
+        _ => {
+            "is the server running? For a self-signed certificate, set client.tls.ca_file or client.tls.insecure"
+        }
+    };
+    Failure::target(error).hinted(hint)
 }

@@ -169,7 +169,7 @@ fn download(name: &str, loaded: &Loaded) -> Result<PathBuf, Failure> {
     let token = std::env::var("HF_TOKEN")
         .ok()
         .filter(|value| !value.is_empty())
-        .map(veeksha_transport::Secret::new);
+        .map(veeksha_transport::ApiKey::new);
     if let Some(parent) = file.parent() {
         std::fs::create_dir_all(parent)
             .map_err(|error| Failure::internal(format!("cannot create {}: {error}", parent.display())))?;

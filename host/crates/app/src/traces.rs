@@ -7,7 +7,7 @@ use veeksha_ports::{PluginFailure, PluginFailureKind};
 use veeksha_prompt::{Materializer, Tokenizer};
 use veeksha_scenario::{FixedSchedule, OnBadRow, RowCheck, Salt, SaltName, Scenario, Shuffle, TraceKeys};
 use veeksha_stats::RandomStream;
-use veeksha_trace::{BadRow, Check, Order, RowProblem, Trace, TraceError, TraceOptions};
+use veeksha_trace::{BadRow, CheckExtent, OpenTrace, Order, RowProblem, TraceError, TraceOptions};
 
 use crate::failure::Failure;
 use crate::mode::Mode;
@@ -24,7 +24,7 @@ pub fn open(
     tokenizer: &Tokenizer,
     materializer: &Arc<Materializer>,
     notes: &mut Vec<String>,
-) -> Result<Trace, Failure> {
+) -> Result<OpenTrace, Failure> {
     let flavor = flavors::factory(loaded, &trace.flavor, tokenizer)?;
     let flavor = validated_flavor::validated(flavor, materializer.clone());
     let opened = veeksha_trace::open(options(loaded, &trace.keys), flavor).map_err(failure)?;
@@ -98,13 +98,13 @@ fn options(loaded: &Loaded, keys: &TraceKeys) -> TraceOptions {
         path: loaded.folder().join(&keys.trace_file),
         columns: keys.columns.clone(),
         on_bad_row: match keys.on_bad_row {
-            OnBadRow::Error => veeksha_trace::OnBadRow::Refuse,
-            OnBadRow::Skip => veeksha_trace::OnBadRow::Skip,
+            OnBadRow::Error => veeksha_trace::BadRowRule::Refuse,
+            OnBadRow::Skip => veeksha_trace::BadRowRule::Skip,
         },
         check: match keys.check {
-            RowCheck::Auto => Check::Auto,
-            RowCheck::Whole => Check::Whole,
-            RowCheck::Rows => Check::Rows,
+            RowCheck::Auto => CheckExtent::Auto,
+            RowCheck::Whole => CheckExtent::Whole,
+            RowCheck::Rows => CheckExtent::Rows,
         },
         max_row_bytes: (keys.max_row_mib as usize) << 20,
         order: match schedule {

@@ -5,23 +5,22 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child as Process, ChildStdin, ChildStdout, Command as Program, Stdio};
 
-use crate::CHILD_COMMAND;
 use crate::error::BenchError;
 use crate::lines::write_line;
 use crate::load::Cost;
-use crate::server::{ChildMessage, Command, LogEntry, ResponsePlan, ServerCounts};
-use crate::task::ChildTask;
+use crate::server::{ChildMessage, LogEntry, ResponsePlan, ServerCommand, ServerCounters};
+use crate::task::{CHILD_COMMAND, ChildTask};
 
 /// A child process with an assigned task. It is ended on drop.
 #[derive(Debug)]
-pub(crate) struct Child {
+pub(crate) struct ChildProcess {
     process: Process,
     commands: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
     task: &'static str,
 }
 
-impl Child {
+impl ChildProcess {
     /// Starts `program`, which must end in a call of [`crate::serve`].
     pub(crate) fn start(mut program: Program, task: &ChildTask) -> Result<Self, BenchError> {
         let name = match task {
@@ -42,7 +41,7 @@ impl Child {
         };
         // A child that has already exited is reported by the first read, with its standard error.
         let _ = write_line(&mut commands, task);
-        Ok(Child {
+        Ok(ChildProcess {
             process,
             commands: Some(commands),
             answers: BufReader::new(answers),
@@ -89,7 +88,7 @@ impl Child {
         let _ = self.process.wait();
     }
 
-    fn ask(&mut self, command: &Command) -> Result<ChildMessage, BenchError> {
+    fn ask(&mut self, command: &ServerCommand) -> Result<ChildMessage, BenchError> {
         if let Some(commands) = &mut self.commands {
             write_line(commands, command)?;
         }
@@ -120,7 +119,7 @@ impl Child {
     }
 }
 
-impl Drop for Child {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
         // Closing the input ends a child; kill covers one that hangs. The wait prevents a zombie.
         self.commands = None;
@@ -132,7 +131,7 @@ impl Drop for Child {
 /// A child process that runs the bench server.
 #[derive(Debug)]
 pub(crate) struct Serving {
-    child: Child,
+    child: ChildProcess,
     /// The listening address.
     pub(crate) address: SocketAddr,
 }
@@ -140,7 +139,7 @@ pub(crate) struct Serving {
 impl Serving {
     /// Starts `exe` as a server with an initial plan, pinned to `core` if given.
     pub(crate) fn start(exe: &Path, core: Option<usize>, plan: ResponsePlan) -> Result<Self, BenchError> {
-        let mut child = Child::start(Child::of(exe), &ChildTask::Serve { core })?;
+        let mut child = ChildProcess::start(ChildProcess::of(exe), &ChildTask::Serve { core })?;
         let address = match child.receive_message()? {
             ChildMessage::Ready(address) => address,
             other => return Err(child.unexpected(&other)),
@@ -152,7 +151,7 @@ impl Serving {
 
     /// Switches to another plan for requests that arrive from now on.
     pub(crate) fn plan(&mut self, plan: ResponsePlan) -> Result<(), BenchError> {
-        match self.child.ask(&Command::Plan(plan))? {
+        match self.child.ask(&ServerCommand::Plan(plan))? {
             ChildMessage::Done => Ok(()),
             other => Err(self.child.unexpected(&other)),
         }
@@ -160,15 +159,15 @@ impl Serving {
 
     /// Returns the responses logged since the last call.
     pub(crate) fn log(&mut self) -> Result<Vec<LogEntry>, BenchError> {
-        match self.child.ask(&Command::Log)? {
+        match self.child.ask(&ServerCommand::Log)? {
             ChildMessage::Log(log) => Ok(log),
             other => Err(self.child.unexpected(&other)),
         }
     }
 
     /// Returns the server's counters.
-    pub(crate) fn counts(&mut self) -> Result<ServerCounts, BenchError> {
-        match self.child.ask(&Command::ServerCounts)? {
+    pub(crate) fn counts(&mut self) -> Result<ServerCounters, BenchError> {
+        match self.child.ask(&ServerCommand::ServerCounts)? {
             ChildMessage::ServerCounts(counts) => Ok(counts),
             other => Err(self.child.unexpected(&other)),
         }
@@ -189,7 +188,8 @@ mod tests {
 
     #[test]
     fn quotes_standard_error_of_a_failed_child() {
-        let mut child = Child::start(shell("echo no such option >&2; exit 2"), &TASK).expect("a shell");
+        let mut child =
+            ChildProcess::start(shell("echo no such option >&2; exit 2"), &TASK).expect("a shell");
         let error = child.receive_message().expect_err("it has ended").to_string();
         assert_eq!(
             error,
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn rejects_invalid_and_unexpected_messages() {
-        let mut child = Child::start(
+        let mut child = ChildProcess::start(
             shell("read task; echo hello; echo '\"done\"'; cat >/dev/null"),
             &TASK,
         )
@@ -217,13 +217,13 @@ mod tests {
 
     #[test]
     fn names_a_missing_program() {
-        let error = Child::start(Program::new("/no/such/program"), &TASK).expect_err("no program");
+        let error = ChildProcess::start(Program::new("/no/such/program"), &TASK).expect_err("no program");
         assert!(error.to_string().starts_with("cannot start /no/such/program"));
     }
 
     #[test]
     fn kills_a_hanging_child_on_drop() {
-        let child = Child::start(shell("trap '' PIPE; sleep 1000"), &TASK).expect("a shell");
+        let child = ChildProcess::start(shell("trap '' PIPE; sleep 1000"), &TASK).expect("a shell");
         drop(child);
     }
 }

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use crate::error::BenchError;
 use crate::lines::write_line;
-use crate::server::{ChildMessage, Command, LogEntry, ResponsePlan, ServerCounts};
+use crate::server::{ChildMessage, LogEntry, ResponsePlan, ServerCommand, ServerCounters};
 use crate::task::{ChildTask, serve};
 
 /// A child's thread and its connection.
@@ -43,7 +43,7 @@ impl InProcessChild {
         self.receive_message()
     }
 
-    pub(crate) fn ask(&mut self, command: &Command) -> ChildMessage {
+    pub(crate) fn ask(&mut self, command: &ServerCommand) -> ChildMessage {
         write_line(self.commands.as_mut().expect("open"), command).expect("a command");
         self.receive_message()
     }
@@ -61,20 +61,20 @@ pub(crate) fn server(plan: ResponsePlan) -> (InProcessChild, SocketAddr) {
     let ChildMessage::Ready(address) = server.receive_message() else {
         panic!("it is not ready");
     };
-    assert_eq!(server.ask(&Command::Plan(plan)), ChildMessage::Done);
+    assert_eq!(server.ask(&ServerCommand::Plan(plan)), ChildMessage::Done);
     (server, address)
 }
 
 impl InProcessChild {
     pub(crate) fn log(&mut self) -> Vec<LogEntry> {
-        match self.ask(&Command::Log) {
+        match self.ask(&ServerCommand::Log) {
             ChildMessage::Log(log) => log,
             other => panic!("{other:?}"),
         }
     }
 
-    pub(crate) fn counts(&mut self) -> ServerCounts {
-        match self.ask(&Command::ServerCounts) {
+    pub(crate) fn counts(&mut self) -> ServerCounters {
+        match self.ask(&ServerCommand::ServerCounts) {
             ChildMessage::ServerCounts(counts) => counts,
             other => panic!("{other:?}"),
         }

@@ -28,9 +28,5 @@ mod timer;
 pub use bench::run;
 pub use error::BenchError;
 pub use options::{BenchOptions, Benchmark};
-pub use report::{Bound, Goal, GoalStatus, Measurement, Report};
-pub use task::serve;
-
-/// The argument with which [`BenchOptions::exe`] is started as a child: a hidden command that calls
-/// [`serve`] with standard input and output.
-pub const CHILD_COMMAND: &str = "bench-server";
+pub use report::{BenchmarkBound, Goal, GoalStatus, Measurement, Report};
+pub use task::{CHILD_COMMAND, serve};

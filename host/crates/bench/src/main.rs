@@ -12,15 +12,15 @@ use veeksha_bench::{BenchError, BenchOptions, Benchmark, run, serve};
 /// Benchmark the client of veeksha-host against a minimal epoll client.
 #[derive(Debug, Parser)]
 #[command(name = "veeksha-bench", version, args_conflicts_with_subcommands = true)]
-struct CommandLine {
+struct BenchCommandLine {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<BenchCommand>,
     #[command(flatten)]
     bench: BenchArgs,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum BenchCommand {
     /// Serve or drive a load as a child process of this program (commands on standard input).
     #[command(name = veeksha_bench::CHILD_COMMAND, hide = true)]
     Child,
@@ -44,9 +44,9 @@ struct BenchArgs {
 }
 
 fn main() -> ExitCode {
-    let arguments = CommandLine::parse();
+    let arguments = BenchCommandLine::parse();
     let result = match arguments.command {
-        Some(Command::Child) => serve(stdin(), stdout()).map_err(Into::into),
+        Some(BenchCommand::Child) => serve(stdin(), stdout()).map_err(Into::into),
         None => bench(arguments.bench),
     };
     match result {
@@ -88,7 +88,7 @@ fn bench(args: BenchArgs) -> Result<(), Box<dyn Error>> {
 /// on.
 fn usage(error: BenchError) -> BenchError {
     if matches!(error, BenchError::UnknownBenchmark(_) | BenchError::Repeats(_)) {
-        CommandLine::command()
+        BenchCommandLine::command()
             .error(ErrorKind::InvalidValue, error)
             .exit();
     }

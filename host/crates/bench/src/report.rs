@@ -45,7 +45,7 @@ pub struct Measurement {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Goal {
     /// A bound in the row's unit.
-    pub bound: Bound,
+    pub bound: BenchmarkBound,
     /// Additional bound: a multiple of the baseline.
     pub times_baseline: Option<f64>,
 }
@@ -53,7 +53,7 @@ pub struct Goal {
 /// A bound.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Bound {
+pub enum BenchmarkBound {
     /// Smaller is better.
     AtMost(f64),
     /// Larger is better.
@@ -128,14 +128,14 @@ impl Measurement {
     }
 
     pub(crate) fn at_most(self, bound: f64) -> Self {
-        self.with(Bound::AtMost(bound))
+        self.with(BenchmarkBound::AtMost(bound))
     }
 
     pub(crate) fn at_least(self, bound: f64) -> Self {
-        self.with(Bound::AtLeast(bound))
+        self.with(BenchmarkBound::AtLeast(bound))
     }
 
-    fn with(mut self, bound: Bound) -> Self {
+    fn with(mut self, bound: BenchmarkBound) -> Self {
         let times_baseline = self.goal.and_then(|goal| goal.times_baseline);
         self.goal = Some(Goal {
             bound,
@@ -167,8 +167,8 @@ impl Measurement {
             (Some(_), None) => GoalStatus::NoGoal,
             (Some(here), Some(goal)) => {
                 let within = match goal.bound {
-                    Bound::AtMost(bound) => here <= bound,
-                    Bound::AtLeast(bound) => here >= bound,
+                    BenchmarkBound::AtMost(bound) => here <= bound,
+                    BenchmarkBound::AtLeast(bound) => here >= bound,
                 };
                 let within_ratio = match (goal.times_baseline, self.baseline) {
                     (Some(times), Some(baseline)) => here <= times * baseline,
@@ -274,8 +274,8 @@ fn here(row: &Measurement) -> String {
 
 fn goal(goal: Goal) -> String {
     let bound = match goal.bound {
-        Bound::AtMost(bound) => format!("<= {}", number(bound)),
-        Bound::AtLeast(bound) => format!(">= {}", number(bound)),
+        BenchmarkBound::AtMost(bound) => format!("<= {}", number(bound)),
+        BenchmarkBound::AtLeast(bound) => format!(">= {}", number(bound)),
     };
     match goal.times_baseline {
         Some(times) => format!("{bound}, <= {} x baseline", number(times)),

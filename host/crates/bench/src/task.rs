@@ -10,8 +10,12 @@ use veeksha_machine::{pin_to, raise_open_files};
 use crate::baseline::Baseline;
 use crate::error::BenchError;
 use crate::lines::{LineReader, write_line};
-use crate::load::{Client, Cost, Load, Meter, Pace, drive_closed, drive_open};
-use crate::server::{ChildMessage, Server};
+use crate::load::{Cost, Meter, Pace, StreamLoad, TransportClient, drive_closed, drive_open};
+use crate::server::{ChildMessage, EventLoop};
+
+/// The argument with which [`BenchOptions::exe`](crate::BenchOptions::exe) is started as a child: a
+/// hidden command that calls [`serve`] with standard input and output.
+pub const CHILD_COMMAND: &str = "bench-server";
 
 /// The task of a child process: the first line of its standard input.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,8 +26,8 @@ pub(crate) enum ChildTask {
     /// Drive a load and report its cost.
     Drive {
         address: SocketAddr,
-        client: ClientKind,
-        load: Load,
+        client: LoadClient,
+        load: StreamLoad,
         tokens: u32,
         begin: StartMode,
     },
@@ -32,7 +36,7 @@ pub(crate) enum ChildTask {
 /// The client that drives a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum ClientKind {
+pub(crate) enum LoadClient {
     /// The transport of a run.
     Transport,
     /// The baseline client.
@@ -71,7 +75,7 @@ pub fn serve(commands: impl AsFd, mut answers: impl Write) -> Result<(), BenchEr
                 // Running on any core is less precise, not wrong.
                 let _ = pin_to(&[core]);
             }
-            Server::start(lines, answers)?.run()
+            EventLoop::start(lines, answers)?.run()
         }
         ChildTask::Drive {
             address,
@@ -81,9 +85,9 @@ pub fn serve(commands: impl AsFd, mut answers: impl Write) -> Result<(), BenchEr
             begin,
         } => {
             let cost = match client {
-                ClientKind::Baseline => Baseline::connect(address, load.streams, tokens)
+                LoadClient::Baseline => Baseline::connect(address, load.streams, tokens)
                     .and_then(|mut baseline| baseline.run(load.replies)),
-                ClientKind::Transport => drive(address, load, tokens, begin),
+                LoadClient::Transport => drive(address, load, tokens, begin),
             };
             let message = match cost {
                 Ok(cost) => ChildMessage::Load(cost),
@@ -96,8 +100,8 @@ pub fn serve(commands: impl AsFd, mut answers: impl Write) -> Result<(), BenchEr
     }
 }
 
-fn drive(address: SocketAddr, load: Load, tokens: u32, begin: StartMode) -> Result<Cost, BenchError> {
-    let client = Client::start(address, tokens)?;
+fn drive(address: SocketAddr, load: StreamLoad, tokens: u32, begin: StartMode) -> Result<Cost, BenchError> {
+    let client = TransportClient::start(address, tokens)?;
     match begin {
         StartMode::AtOnce => drive_closed(&client, load),
         StartMode::Staggered(interval) => {
@@ -123,8 +127,8 @@ mod tests {
     use crate::in_process_child::{InProcessChild, server};
     use crate::server::{ResponsePlan, WriteMode};
 
-    fn drive(address: SocketAddr, client: ClientKind, begin: StartMode) -> Cost {
-        let load = Load {
+    fn drive(address: SocketAddr, client: LoadClient, begin: StartMode) -> Cost {
+        let load = StreamLoad {
             streams: 4,
             replies: 12,
         };
@@ -148,9 +152,9 @@ mod tests {
         let plan = ResponsePlan::busy(9, WriteMode::EachToken);
         let (mut server, address) = server(plan);
         for (client, begin) in [
-            (ClientKind::Baseline, StartMode::AtOnce),
-            (ClientKind::Transport, StartMode::AtOnce),
-            (ClientKind::Transport, StartMode::Staggered(1_000_000)),
+            (LoadClient::Baseline, StartMode::AtOnce),
+            (LoadClient::Transport, StartMode::AtOnce),
+            (LoadClient::Transport, StartMode::Staggered(1_000_000)),
         ] {
             let cost = drive(address, client, begin)
                 .checked(plan.events())
@@ -175,7 +179,7 @@ mod tests {
         let nowhere = std::net::TcpListener::bind("127.0.0.1:0")
             .and_then(|listener| listener.local_addr())
             .expect("a port that is free again");
-        let cost = drive(nowhere, ClientKind::Transport, StartMode::AtOnce);
+        let cost = drive(nowhere, LoadClient::Transport, StartMode::AtOnce);
         assert_eq!((cost.replies, cost.failed), (0, 12));
         let error = cost.checked(11).expect_err("failures").to_string();
         assert!(error.starts_with("12 of 12 requests failed, first: "), "{error}");

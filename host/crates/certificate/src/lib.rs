@@ -20,5 +20,5 @@ mod verdict;
 
 pub use bound::{ENOUGH, ErrorBound, ErrorSource, FINEST};
 pub use certificate::{Basis, Certificate, certify};
-pub use self_test::{ErrorFigures, SelfTest, TwinRequest, compare};
+pub use self_test::{ErrorFigures, ReferenceRequest, SelfTest, compare};
 pub use verdict::{CertFinding, Thresholds, Verdict};

@@ -1,8 +1,8 @@
 //! Comparison of the client's measurements with those of a server whose own times are known.
 //!
-//! A *twin* is a server on this machine that records, on the run's own clock, when a request had
-//! arrived and when it wrote each event. The error of a measurement is the difference between the
-//! client's value and the server's:
+//! A *reference server* is a server on this machine that records, on the run's own clock, when a
+//! request had arrived and when it wrote each event. The error of a measurement is the difference
+//! between the client's value and the server's:
 //!
 //! * `ttfc`: (first generated chunk − dispatched) − (the server's first generated write − the
 //!   request's arrival there);
@@ -13,10 +13,10 @@
 //! * `dispatch`: the request's arrival at the server − intended − held back.
 //!
 //! The difference contains the client's contribution (waking up, sending, reading), the loopback's
-//! delivery in both directions, and the time until the twin's thread noticed the request. The
-//! measured error is therefore an upper bound of the client's error, too high by tens of
-//! microseconds. A real network's delay is not included, and is not an error: it is part of what a
-//! client observes.
+//! delivery in both directions, and the time until the reference server's thread noticed the
+//! request. The measured error is therefore an upper bound of the client's error, too high by tens
+//! of microseconds. A real network's delay is not included, and is not an error: it is part of what
+//! a client observes.
 
 use std::collections::HashMap;
 
@@ -26,9 +26,9 @@ use veeksha_metrics::latencies;
 use veeksha_model::{ChunkKind, Nanos};
 use veeksha_stats::Summary;
 
-/// The twin's record of one request.
+/// The reference server's record of one request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TwinRequest {
+pub struct ReferenceRequest {
     /// `session/node`, from the request's `x-request-id`.
     pub id: String,
     /// The instant at which the whole request had been read.
@@ -141,8 +141,8 @@ struct Errors {
 
 /// Compares answered requests with the server's record, by id. If the server lists an id twice (the
 /// client sent the request again), the last entry counts.
-pub fn compare(records: &[RequestRecord], truth: &[TwinRequest]) -> SelfTest {
-    let known: HashMap<&str, &TwinRequest> = truth
+pub fn compare(records: &[RequestRecord], truth: &[ReferenceRequest]) -> SelfTest {
+    let known: HashMap<&str, &ReferenceRequest> = truth
         .iter()
         .map(|request| (request.id.as_str(), request))
         .collect();
@@ -150,18 +150,18 @@ pub fn compare(records: &[RequestRecord], truth: &[TwinRequest]) -> SelfTest {
     let mut errors = Errors::default();
     let mut in_record = 0;
     for record in records {
-        let twin = known.get(record.id.to_string().as_str());
-        in_record += usize::from(twin.is_some());
+        let reference = known.get(record.id.to_string().as_str());
+        in_record += usize::from(reference.is_some());
         if !matches!(record.status, Status::Ok { .. }) {
             continue;
         }
         seen.requests += 1;
-        let Some(twin) = twin else {
+        let Some(reference) = reference else {
             seen.unmatched_requests += 1;
             continue;
         };
         seen.matched += 1;
-        seen.chunks_differ += usize::from(!errors.add(record, twin));
+        seen.chunks_differ += usize::from(!errors.add(record, reference));
     }
     SelfTest {
         unmatched_truth: known.len().saturating_sub(in_record),
@@ -178,11 +178,11 @@ pub fn compare(records: &[RequestRecord], truth: &[TwinRequest]) -> SelfTest {
 
 impl Errors {
     /// Adds one request. Returns true if client and server agree on the number of generated chunks.
-    fn add(&mut self, record: &RequestRecord, twin: &TwinRequest) -> bool {
+    fn add(&mut self, record: &RequestRecord, reference: &ReferenceRequest) -> bool {
         let held = record.held.total() as f64 / 1e9;
         self.dispatch
-            .push(seconds_between(record.intended, twin.arrived_at) - held);
-        let wrote: Vec<Nanos> = twin
+            .push(seconds_between(record.intended, reference.arrived_at) - held);
+        let wrote: Vec<Nanos> = reference
             .chunks
             .iter()
             .filter(|(_, kind)| kind.is_generated())
@@ -195,8 +195,8 @@ impl Errors {
             return true;
         };
         let seen = latencies(record);
-        let to_first = seconds_between(twin.arrived_at, *first);
-        let to_last = seconds_between(twin.arrived_at, *last);
+        let to_first = seconds_between(reference.arrived_at, *first);
+        let to_last = seconds_between(reference.arrived_at, *last);
         let from_intended = |seen: Option<f64>, truth: f64| seen.map(|seen| seen - held - truth);
         self.ttfc.extend(seen.ttfc.map(|seen| seen - to_first));
         self.ttfc_from_intended
@@ -260,8 +260,8 @@ mod tests {
     }
 
     /// Arrived at 12.1 ms; wrote the role, three chunks and the end.
-    fn twin(session: u64) -> TwinRequest {
-        TwinRequest {
+    fn served(session: u64) -> ReferenceRequest {
+        ReferenceRequest {
             id: format!("{session}/0"),
             arrived_at: 12 * MS + 100 * US,
             headers_at: 12 * MS + 150 * US,
@@ -287,7 +287,7 @@ mod tests {
     fn errors_worked_out_by_hand() {
         // Observed 5, 15 and 2 µs after they were written.
         let seen = [32 * MS + 5 * US, 42 * MS + 15 * US, 52 * MS + 2 * US];
-        let found = compare(&[record(7, &seen)], &[twin(7)]);
+        let found = compare(&[record(7, &seen)], &[served(7)]);
         assert_eq!((found.requests, found.matched, found.chunks_differ), (1, 1, 0));
         // Dispatch to first chunk took 19975 µs; arrival to first write 19900.
         close(found.ttfc.unwrap().mean_abs, 75.0);
@@ -316,7 +316,7 @@ mod tests {
             message: "late".into(),
         };
         let records = [record(0, &seen), record(1, &seen), failed, record(4, &seen[..2])];
-        let found = compare(&records, &[twin(0), twin(2), twin(3), twin(4)]);
+        let found = compare(&records, &[served(0), served(2), served(3), served(4)]);
         assert_eq!(
             (found.requests, found.matched, found.unmatched_requests),
             (3, 2, 1)
@@ -331,13 +331,13 @@ mod tests {
     #[test]
     fn a_clock_that_runs_early_is_an_error_too() {
         let seen = [31 * MS, 42 * MS, 52 * MS];
-        let found = compare(&[record(0, &seen)], &[twin(0)]);
+        let found = compare(&[record(0, &seen)], &[served(0)]);
         // 18970 against 19900.
         close(found.ttfc.unwrap().mean_abs, 930.0);
     }
 
     #[test]
-    fn nothing_compared_is_nothing_said() {
+    fn no_compared_request_gives_no_result() {
         assert_eq!(compare(&[], &[]), SelfTest::default());
         let found = compare(&[record(0, &[])], &[]);
         assert_eq!((found.unmatched_requests, found.ttfc, found.tbc), (1, None, None));

@@ -6,7 +6,7 @@ use veeksha_model::{AnswerPart, Chunk, ChunkKind, ErrorClass, Nanos, Response, T
 use crate::answer_outcome::{AnswerOutcome, BodyEnd, QUOTED_CHARS, ReadStamp};
 use crate::error_body::{ServerError, error_in};
 use crate::failure::{Failure, one_line, shorten};
-use crate::skeleton::{Fit, Ignored, PlainEvent, Span, unescape};
+use crate::skeleton::{BorrowedRange, Fit, Ignored, PlainEvent, unescape};
 
 /// The state accumulated so far.
 #[derive(Debug, Default)]
@@ -40,16 +40,16 @@ pub(crate) struct Answer {
     /// True if the response is one event that was not streamed: its parts are not chunks of a
     /// stream.
     is_whole: bool,
-    said: Said,
+    event: EventContents,
 }
 
 /// Contents of the current event.
 #[derive(Debug, Default)]
-struct Said {
+struct EventContents {
     kind: Option<ChunkKind>,
     usage: bool,
     /// The text of the event, if the event contains exactly one part.
-    text: Option<Span>,
+    text: Option<BorrowedRange>,
     /// True if the event contains another part, or more than one.
     more: bool,
     ignored: Ignored,
@@ -85,22 +85,22 @@ fn rank(kind: ChunkKind) -> usize {
 
 /// Contents of an event. The endpoint readers call these methods while they read it.
 impl Answer {
-    fn say(&mut self, kind: ChunkKind) {
-        if self.said.kind.is_none_or(|known| rank(kind) < rank(known)) {
-            self.said.kind = Some(kind);
+    fn add_kind(&mut self, kind: ChunkKind) {
+        if self.event.kind.is_none_or(|known| rank(kind) < rank(known)) {
+            self.event.kind = Some(kind);
         }
     }
 
-    fn say_text(&mut self, kind: ChunkKind, text: &str) {
+    fn add_text(&mut self, kind: ChunkKind, text: &str) {
         if text.is_empty() {
             self.role();
             return;
         }
-        self.say(kind);
-        if self.said.text.is_some() {
-            self.said.more = true;
+        self.add_kind(kind);
+        if self.event.text.is_some() {
+            self.event.more = true;
         }
-        self.said.text = Some(Span::of(text));
+        self.event.text = Some(BorrowedRange::of(text));
         match kind {
             ChunkKind::Reasoning => self.reasoning.extend_from_slice(text.as_bytes()),
             _ => self.text.extend_from_slice(text.as_bytes()),
@@ -109,23 +109,23 @@ impl Answer {
 
     /// Records a role. Nothing was generated.
     pub(crate) fn role(&mut self) {
-        self.say(ChunkKind::Role);
+        self.add_kind(ChunkKind::Role);
     }
 
     /// Appends visible text. Empty text does not count as generated.
     pub(crate) fn content(&mut self, text: &str) {
-        self.say_text(ChunkKind::Content, text);
+        self.add_text(ChunkKind::Content, text);
     }
 
     /// Appends reasoning text. Empty text does not count as generated.
     pub(crate) fn reasoning(&mut self, text: &str) {
-        self.say_text(ChunkKind::Reasoning, text);
+        self.add_text(ChunkKind::Reasoning, text);
     }
 
     /// Records generated output without text.
     pub(crate) fn generated(&mut self, kind: ChunkKind) {
-        self.said.more = true;
-        self.say(kind);
+        self.event.more = true;
+        self.add_kind(kind);
     }
 
     /// Appends a piece of a tool call. Pieces are grouped by index; without an index, a new id
@@ -170,7 +170,7 @@ impl Answer {
         if reason.is_empty() {
             return;
         }
-        self.said.more = true;
+        self.event.more = true;
         if FAILURE_REASONS.contains(&reason) {
             let message = format!("the server ended the response with the finish reason `{reason}`");
             return self.refuse(Failure::new(ErrorClass::InStream, message));
@@ -178,34 +178,34 @@ impl Answer {
         self.response.finish_reason.clear();
         self.response.finish_reason.push_str(reason);
         self.finished = true;
-        self.say(ChunkKind::Finish);
+        self.add_kind(ChunkKind::Finish);
     }
 
     /// Sets the token counts. The last counts win.
     pub(crate) fn usage(&mut self, usage: Usage) {
-        self.said.more = true;
-        self.said.usage = true;
+        self.event.more = true;
+        self.event.usage = true;
         self.response.output_tokens = usage.completion;
         self.response.usage = Some(usage);
     }
 
     /// Records the end marker as the event's content.
     pub(crate) fn done(&mut self) {
-        self.said.more = true;
+        self.event.more = true;
         self.done = true;
-        self.say(ChunkKind::Done);
+        self.add_kind(ChunkKind::Done);
     }
 
     /// Records the end marker for an event whose primary content is something else.
     pub(crate) fn done_with_this(&mut self) {
-        self.said.more = true;
+        self.event.more = true;
         self.done = true;
     }
 
     /// Records a keep-alive comment.
     pub(crate) fn comment(&mut self) {
-        self.said.more = true;
-        self.say(ChunkKind::Comment);
+        self.event.more = true;
+        self.add_kind(ChunkKind::Comment);
     }
 
     /// Records an error that the server reported.
@@ -215,13 +215,13 @@ impl Answer {
 
     /// Fails the request: an error, or an invalid answer.
     pub(crate) fn refuse(&mut self, failure: Failure) {
-        self.said.more = true;
-        self.said.failure.get_or_insert(failure);
+        self.event.more = true;
+        self.event.failure.get_or_insert(failure);
     }
 
     /// Records a member whose value is not read. `json` is its raw JSON, borrowed from the event.
     pub(crate) fn ignored(&mut self, json: &str) {
-        self.said.ignored.add(json);
+        self.event.ignored.add(json);
     }
 
     /// Returns true if text was generated before.
@@ -284,28 +284,28 @@ impl Answer {
     /// Commits the event that was just read. Returns the input for a skeleton if the event
     /// contained one text and nothing else.
     pub(crate) fn end_event(&mut self, stamp: ReadStamp, merged: bool, bytes: usize) -> Option<PlainEvent> {
-        let said = std::mem::take(&mut self.said);
-        if let Some(failure) = said.failure {
+        let event = std::mem::take(&mut self.event);
+        if let Some(failure) = event.failure {
             self.fail(stamp.at, failure);
             return None;
         }
-        let kind = match said.kind {
+        let kind = match event.kind {
             Some(kind) if self.is_whole && kind.is_generated() => ChunkKind::Finish,
             // LiteLLM sends usage with a choice whose delta is empty.
-            Some(ChunkKind::Role) if said.usage && self.finished => ChunkKind::Usage,
+            Some(ChunkKind::Role) if event.usage && self.finished => ChunkKind::Usage,
             Some(kind) => kind,
-            None if said.usage => ChunkKind::Usage,
+            None if event.usage => ChunkKind::Usage,
             None => ChunkKind::Role,
         };
-        if kind.is_generated() && said.usage {
+        if kind.is_generated() && event.usage {
             self.running_tokens.push(self.response.output_tokens);
         }
         self.push(stamp, merged, bytes, kind);
-        match said.text {
-            Some(text) if !said.more => Some(PlainEvent {
+        match event.text {
+            Some(text) if !event.more => Some(PlainEvent {
                 kind,
                 text,
-                ignored: said.ignored,
+                ignored: event.ignored,
             }),
             _ => None,
         }

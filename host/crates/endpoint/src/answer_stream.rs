@@ -29,7 +29,7 @@ use crate::answer::{Answer, EndRule, named_error};
 use crate::answer_outcome::{AnswerOutcome, BodyEnd, QUOTED_CHARS, ReadStamp};
 use crate::cut::{Cutter, Item, MAX_EVENT_BYTES};
 use crate::endpoint_kind::EndpointKind;
-use crate::events::Reader;
+use crate::events::EventReader;
 use crate::failure::{Failure, shorten};
 use crate::skeleton::{PlainEvent, Skeleton};
 
@@ -43,7 +43,7 @@ pub const MAX_EVENTS: usize = 1_000_000;
 /// The state of one streamed answer.
 #[derive(Debug)]
 pub struct AnswerStream {
-    reader: Reader,
+    reader: EventReader,
     cutter: Cutter,
     skeleton: Skeleton,
     answer: Answer,
@@ -60,7 +60,7 @@ impl AnswerStream {
     /// Returns the state before the first byte.
     pub fn new(endpoint: &EndpointKind) -> Self {
         AnswerStream {
-            reader: Reader::new(endpoint),
+            reader: EventReader::new(endpoint),
             cutter: Cutter::with_limit(endpoint.framing(), MAX_EVENT_BYTES),
             skeleton: Skeleton::default(),
             answer: Answer::new(endpoint.framing() == Framing::Whole),
@@ -220,7 +220,7 @@ impl AnswerStream {
 /// Interprets one item. Returns the input for a skeleton if the item contained one text and nothing
 /// else.
 fn take_in(
-    reader: &mut Reader,
+    reader: &mut EventReader,
     answer: &mut Answer,
     stamp: ReadStamp,
     merged: bool,
@@ -257,7 +257,7 @@ fn take_in(
 /// of the last read. The time of the first token is unknown, so the response has no generated chunk
 /// and no time to first token.
 pub fn whole_answer(endpoint: &EndpointKind, stamp: ReadStamp, body: &[u8]) -> AnswerOutcome {
-    let mut reader = Reader::new(endpoint);
+    let mut reader = EventReader::new(endpoint);
     let mut answer = Answer::new(true);
     if body.trim_ascii().is_empty() {
         answer.push(stamp, false, body.len(), ChunkKind::Comment);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use veeksha_model::Framing;
 
 use crate::header::{Header, KeyHeader};
-use crate::template::Template;
+use crate::template::EndpointTemplate;
 
 /// The API of a target.
 #[derive(Clone, Debug, Default)]
@@ -24,7 +24,7 @@ pub enum EndpointKind {
     /// event per token.
     TgiGenerateStream,
     /// A user-defined API: the body of its requests, and pointers to the parts of its answers.
-    Template(Arc<Template>),
+    Template(Arc<EndpointTemplate>),
 }
 
 /// The API version, which Anthropic requires in every request. Compatible servers ignore it.

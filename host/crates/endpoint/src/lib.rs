@@ -4,7 +4,8 @@
 //! An [`EndpointKind`] is an API. [`request_body`] writes a request as JSON. [`AnswerStream`]
 //! splits the bytes of a response into events and converts them into chunks and a response: its
 //! inputs are bytes and their read times, its result is an [`AnswerOutcome`]. [`RawStream`] does
-//! the same for a plugin that interprets the events. A [`Template`] describes an API without code.
+//! the same for a plugin that interprets the events. An [`EndpointTemplate`] describes an API
+//! without code.
 #![forbid(unsafe_code)]
 
 mod answer;
@@ -34,4 +35,4 @@ pub use error_body::{ServerError, error_in};
 pub use failure::{Failure, one_line, shorten};
 pub use header::{Header, KeyHeader};
 pub use raw_stream::RawStream;
-pub use template::{Pointers, Template, TemplateError, TemplateSpec};
+pub use template::{EndpointTemplate, Pointers, TemplateError, TemplateSpec};

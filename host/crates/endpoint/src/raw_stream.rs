@@ -16,7 +16,7 @@ pub struct RawStream {
     limit: usize,
     /// The data of all events, concatenated without separators.
     data: Vec<u8>,
-    marks: Vec<Mark>,
+    marks: Vec<ItemMark>,
     comments: usize,
     last_read: Option<u64>,
     first_event_at: Option<Nanos>,
@@ -28,7 +28,7 @@ pub struct RawStream {
 
 /// Metadata of one item.
 #[derive(Clone, Copy, Debug)]
-struct Mark {
+struct ItemMark {
     stamp: ReadStamp,
     merged: bool,
     bytes: usize,
@@ -102,7 +102,7 @@ impl RawStream {
             self.first_event_at = Some(stamp.at);
         }
         self.comments += usize::from(comment);
-        self.marks.push(Mark {
+        self.marks.push(ItemMark {
             stamp,
             merged,
             bytes,

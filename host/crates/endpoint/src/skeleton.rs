@@ -42,14 +42,14 @@ const MAX_RAW_BYTES: usize = 4_096;
 
 /// A memory range, by which the text that a parser borrowed is located in the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Span {
+pub(crate) struct BorrowedRange {
     address: usize,
     length: usize,
 }
 
-impl Span {
+impl BorrowedRange {
     pub(crate) fn of(text: &str) -> Self {
-        Span {
+        BorrowedRange {
             address: text.as_ptr().addr(),
             length: text.len(),
         }
@@ -67,21 +67,21 @@ impl Span {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PlainEvent {
     pub(crate) kind: ChunkKind,
-    pub(crate) text: Span,
+    pub(crate) text: BorrowedRange,
     pub(crate) ignored: Ignored,
 }
 
 /// Members that are not read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ignored {
-    spans: [Option<Span>; MAX_IGNORED],
+    spans: [Option<BorrowedRange>; MAX_IGNORED],
 }
 
 impl Ignored {
     /// Adds a member. Members above the capacity do not become holes.
     pub(crate) fn add(&mut self, json: &str) {
         if let Some(free) = self.spans.iter_mut().find(|span| span.is_none()) {
-            *free = Some(Span::of(json));
+            *free = Some(BorrowedRange::of(json));
         }
     }
 }
@@ -242,7 +242,7 @@ fn is_quoted(raw: &[u8], start: usize, end: usize) -> bool {
 
 /// Returns the hole of a member that is not read; `None`: it is neither a number nor a string and
 /// remains fixed.
-fn ignored_hole(raw: &[u8], span: Span) -> Option<Hole> {
+fn ignored_hole(raw: &[u8], span: BorrowedRange) -> Option<Hole> {
     let (start, end) = span.within(raw)?;
     let json = raw.get(start..end)?;
     if number_length(json) == Some(json.len()) {

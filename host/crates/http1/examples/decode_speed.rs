@@ -12,7 +12,7 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use veeksha_http1::{DecodeError, Decoder, Limits, Part};
+use veeksha_http1::{DecodeError, DecodedPart, Decoder, DecoderLimits};
 
 /// Events of one answer in timed measurements.
 const EVENTS: usize = 64;
@@ -52,7 +52,7 @@ fn decode(decoder: &mut Decoder, bytes: &[u8], reads: &[usize]) -> Result<usize,
     for end in reads {
         let mut read = black_box(&bytes[begin..*end]);
         while let Some(part) = decoder.next(&mut read)? {
-            if let Part::Body(bytes) = part {
+            if let DecodedPart::Body(bytes) = part {
                 size += black_box(bytes).len();
             }
         }
@@ -70,7 +70,7 @@ fn now() -> std::time::Instant {
 }
 
 fn fastest(recording: &Recording, reads: &[usize], rounds: usize) -> Result<Duration, DecodeError> {
-    let mut decoder = Decoder::new(Limits::default());
+    let mut decoder = Decoder::new(DecoderLimits::default());
     let mut best = Duration::MAX;
     for _ in 0..rounds {
         let begin = now();
@@ -93,7 +93,7 @@ fn main() -> Result<(), DecodeError> {
     for (way, reads) in [("single", &recording.paced), ("coalesced", &coalesced)] {
         match arguments.first() {
             Some(only) if only == way => {
-                let mut decoder = Decoder::new(Limits::default());
+                let mut decoder = Decoder::new(DecoderLimits::default());
                 for _ in 0..number(1).unwrap_or(ROUND) {
                     decode(&mut decoder, &recording.bytes, reads)?;
                 }

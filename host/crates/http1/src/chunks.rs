@@ -3,13 +3,13 @@
 //! Size lines and the ends of chunks must end with CR LF. A lone LF is rejected, as other parsers
 //! do, because two parties that disagree on the start of a chunk disagree on everything after it.
 
-use crate::error::{DecodeError, Place, excerpt};
-use crate::limits::Limits;
+use crate::error::{DecodeError, DecodePosition, excerpt};
+use crate::limits::DecoderLimits;
 
 /// Decoding state of a chunked body.
 #[derive(Debug)]
 pub(crate) struct Chunks {
-    state: State,
+    state: ChunkState,
     /// The part of the size that was read; then the number of bytes of the chunk still to come.
     left: u64,
     /// Bytes of the current size line so far.
@@ -20,7 +20,7 @@ pub(crate) struct Chunks {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ChunkState {
     /// Before the first digit of a size.
     Start,
     /// After a digit.
@@ -45,7 +45,7 @@ enum State {
 
 /// The next element of a body.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Step<'a> {
+pub(crate) enum BodyElement<'a> {
     Data(&'a [u8]),
     End,
     /// The input is used up.
@@ -55,7 +55,7 @@ pub(crate) enum Step<'a> {
 impl Chunks {
     pub(crate) fn new() -> Self {
         Self {
-            state: State::Start,
+            state: ChunkState::Start,
             left: 0,
             line: 0,
             trailers: Vec::new(),
@@ -63,10 +63,12 @@ impl Chunks {
         }
     }
 
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> DecodePosition {
         match self.state {
-            State::TrailerStart | State::Trailer | State::TrailerLf | State::EndLf => Place::Trailers,
-            _ => Place::Body,
+            ChunkState::TrailerStart | ChunkState::Trailer | ChunkState::TrailerLf | ChunkState::EndLf => {
+                DecodePosition::Trailers
+            }
+            _ => DecodePosition::Body,
         }
     }
 
@@ -74,9 +76,9 @@ impl Chunks {
     pub(crate) fn next<'a>(
         &mut self,
         input: &mut &'a [u8],
-        limits: &Limits,
-    ) -> Result<Step<'a>, DecodeError> {
-        if self.state == State::Start
+        limits: &DecoderLimits,
+    ) -> Result<BodyElement<'a>, DecodeError> {
+        if self.state == ChunkState::Start
             && let Some((line, size)) = plain_size(input)
             && line <= limits.chunk_line_bytes
         {
@@ -85,59 +87,67 @@ impl Chunks {
             let end = line + size;
             if let [b'\r', b'\n', rest @ ..] = bytes.get(end..).unwrap_or_default() {
                 *input = rest;
-                return Ok(Step::Data(&bytes[line..end]));
+                return Ok(BodyElement::Data(&bytes[line..end]));
             }
             *input = &bytes[line..];
             self.left = size as u64;
-            self.state = State::Data;
+            self.state = ChunkState::Data;
         }
         self.walk(input, limits)
     }
 
     /// Decodes byte by byte, except for data and trailers.
-    fn walk<'a>(&mut self, input: &mut &'a [u8], limits: &Limits) -> Result<Step<'a>, DecodeError> {
+    fn walk<'a>(
+        &mut self,
+        input: &mut &'a [u8],
+        limits: &DecoderLimits,
+    ) -> Result<BodyElement<'a>, DecodeError> {
         let line_start = *input;
         while let Some((&byte, rest)) = input.split_first() {
             match self.state {
-                State::Start | State::Size | State::Space | State::Extension | State::SizeLf => {
+                ChunkState::Start
+                | ChunkState::Size
+                | ChunkState::Space
+                | ChunkState::Extension
+                | ChunkState::SizeLf => {
                     self.size_line(byte, line_start, input, limits)?;
                 }
-                State::Data => {
+                ChunkState::Data => {
                     let here = usize::try_from(self.left).unwrap_or(usize::MAX).min(input.len());
                     let (data, rest) = input.split_at(here);
                     *input = rest;
                     self.left -= here as u64;
                     if self.left == 0 {
-                        self.state = State::DataCr;
+                        self.state = ChunkState::DataCr;
                     }
-                    return Ok(Step::Data(data));
+                    return Ok(BodyElement::Data(data));
                 }
-                State::DataCr if byte == b'\r' => self.state = State::DataLf,
-                State::DataLf if byte == b'\n' => {
+                ChunkState::DataCr if byte == b'\r' => self.state = ChunkState::DataLf,
+                ChunkState::DataLf if byte == b'\n' => {
                     *input = rest;
-                    self.state = State::Start;
+                    self.state = ChunkState::Start;
                     // The next chunk may be a plain one again.
                     return self.next(input, limits);
                 }
-                State::DataCr | State::DataLf => {
+                ChunkState::DataCr | ChunkState::DataLf => {
                     return Err(DecodeError::ChunkEnd {
                         found: excerpt(input),
                     });
                 }
-                State::TrailerStart if byte == b'\r' => self.state = State::EndLf,
-                State::TrailerStart | State::Trailer => {
+                ChunkState::TrailerStart if byte == b'\r' => self.state = ChunkState::EndLf,
+                ChunkState::TrailerStart | ChunkState::Trailer => {
                     let cr = memchr::memchr(b'\r', input);
                     let piece = &input[..cr.map_or(input.len(), |at| at + 1)];
                     self.hold(piece, limits)?;
                     *input = &input[piece.len()..];
                     self.state = if cr.is_some() {
-                        State::TrailerLf
+                        ChunkState::TrailerLf
                     } else {
-                        State::Trailer
+                        ChunkState::Trailer
                     };
                     continue;
                 }
-                State::TrailerLf if byte == b'\n' => {
+                ChunkState::TrailerLf if byte == b'\n' => {
                     self.trailer_lines += 1;
                     if self.trailer_lines > limits.headers {
                         return Err(DecodeError::TooManyTrailers {
@@ -145,14 +155,14 @@ impl Chunks {
                         });
                     }
                     self.hold(b"\n", limits)?;
-                    self.state = State::TrailerStart;
+                    self.state = ChunkState::TrailerStart;
                 }
-                State::EndLf if byte == b'\n' => {
+                ChunkState::EndLf if byte == b'\n' => {
                     *input = rest;
                     self.check_trailers(limits)?;
-                    return Ok(Step::End);
+                    return Ok(BodyElement::End);
                 }
-                State::TrailerLf | State::EndLf => {
+                ChunkState::TrailerLf | ChunkState::EndLf => {
                     return Err(DecodeError::Trailers {
                         found: excerpt(&self.trailers),
                     });
@@ -160,7 +170,7 @@ impl Chunks {
             }
             *input = rest;
         }
-        Ok(Step::More)
+        Ok(BodyElement::More)
     }
 
     /// Processes one byte of the size line.
@@ -170,7 +180,7 @@ impl Chunks {
         byte: u8,
         line_start: &[u8],
         input: &[u8],
-        limits: &Limits,
+        limits: &DecoderLimits,
     ) -> Result<(), DecodeError> {
         self.line += 1;
         if self.line > limits.chunk_line_bytes {
@@ -179,30 +189,31 @@ impl Chunks {
             });
         }
         self.state = match (self.state, byte) {
-            (State::Start | State::Size, _) if digit(byte).is_some() => {
+            (ChunkState::Start | ChunkState::Size, _) if digit(byte).is_some() => {
                 let digit = u64::from(digit(byte).unwrap_or_default());
                 let shifted = self.left.checked_mul(16).ok_or(DecodeError::ChunkSizeOverflow)?;
                 self.left = shifted | digit;
-                State::Size
+                ChunkState::Size
             }
-            (State::Size | State::Space, b' ' | b'\t') => State::Space,
-            (State::Size | State::Space, b';') => State::Extension,
-            (State::Size | State::Space | State::Extension, b'\r') => State::SizeLf,
-            (State::SizeLf, b'\n') => {
+            (ChunkState::Size | ChunkState::Space, b' ' | b'\t') => ChunkState::Space,
+            (ChunkState::Size | ChunkState::Space, b';') => ChunkState::Extension,
+            (ChunkState::Size | ChunkState::Space | ChunkState::Extension, b'\r') => ChunkState::SizeLf,
+            (ChunkState::SizeLf, b'\n') => {
                 self.line = 0;
                 if self.left == 0 {
-                    State::TrailerStart
+                    ChunkState::TrailerStart
                 } else {
-                    State::Data
+                    ChunkState::Data
                 }
             }
-            (State::SizeLf, _) | (State::Size | State::Space | State::Extension, b'\n') => {
+            (ChunkState::SizeLf, _)
+            | (ChunkState::Size | ChunkState::Space | ChunkState::Extension, b'\n') => {
                 return Err(DecodeError::ChunkLineEnd {
                     found: excerpt(input),
                 });
             }
             // Also a quoted string: it cannot contain a CR.
-            (State::Extension, _) => State::Extension,
+            (ChunkState::Extension, _) => ChunkState::Extension,
             _ => {
                 return Err(DecodeError::ChunkSize {
                     found: excerpt(line_start),
@@ -212,7 +223,7 @@ impl Chunks {
         Ok(())
     }
 
-    fn hold(&mut self, bytes: &[u8], limits: &Limits) -> Result<(), DecodeError> {
+    fn hold(&mut self, bytes: &[u8], limits: &DecoderLimits) -> Result<(), DecodeError> {
         let limit = limits.trailer_bytes;
         if self.trailers.len() + bytes.len() > limit {
             return Err(DecodeError::TrailersTooLarge { limit });
@@ -223,7 +234,7 @@ impl Chunks {
 
     /// Checks the trailers. They are not returned, but anything other than a list of fields
     /// indicates that the sizes were wrong.
-    fn check_trailers(&mut self, limits: &Limits) -> Result<(), DecodeError> {
+    fn check_trailers(&mut self, limits: &DecoderLimits) -> Result<(), DecodeError> {
         if self.trailers.is_empty() {
             return Ok(());
         }
@@ -298,13 +309,13 @@ mod tests {
     }
 
     /// Returns the sizes of the parts, and the final step: input used up or end of the body.
-    fn parts(chunks: &mut Chunks, mut input: &[u8]) -> (Vec<usize>, Step<'static>) {
+    fn parts(chunks: &mut Chunks, mut input: &[u8]) -> (Vec<usize>, BodyElement<'static>) {
         let mut sizes = Vec::new();
         loop {
-            match chunks.next(&mut input, &Limits::default()).unwrap() {
-                Step::Data(data) => sizes.push(data.len()),
-                Step::End => return (sizes, Step::End),
-                Step::More => return (sizes, Step::More),
+            match chunks.next(&mut input, &DecoderLimits::default()).unwrap() {
+                BodyElement::Data(data) => sizes.push(data.len()),
+                BodyElement::End => return (sizes, BodyElement::End),
+                BodyElement::More => return (sizes, BodyElement::More),
             }
         }
     }
@@ -314,17 +325,20 @@ mod tests {
         let mut chunks = Chunks::new();
         assert_eq!(
             parts(&mut chunks, b"3\r\nabc\r\n5\r\nab"),
-            (vec![3, 2], Step::More)
+            (vec![3, 2], BodyElement::More)
         );
-        assert_eq!(chunks.place(), Place::Body);
-        assert_eq!(parts(&mut chunks, b"cde"), (vec![3], Step::More));
-        assert_eq!(parts(&mut chunks, b"\r"), (vec![], Step::More));
-        assert_eq!(parts(&mut chunks, b"\n1\r\na\r"), (vec![1], Step::More));
-        assert_eq!(parts(&mut chunks, b"\n2\r\nab\r\n0"), (vec![2], Step::More));
-        assert_eq!(chunks.place(), Place::Body);
-        assert_eq!(parts(&mut chunks, b"\r\n"), (vec![], Step::More));
-        assert_eq!(chunks.place(), Place::Trailers);
-        assert_eq!(parts(&mut chunks, b"\r\n"), (vec![], Step::End));
+        assert_eq!(chunks.place(), DecodePosition::Body);
+        assert_eq!(parts(&mut chunks, b"cde"), (vec![3], BodyElement::More));
+        assert_eq!(parts(&mut chunks, b"\r"), (vec![], BodyElement::More));
+        assert_eq!(parts(&mut chunks, b"\n1\r\na\r"), (vec![1], BodyElement::More));
+        assert_eq!(
+            parts(&mut chunks, b"\n2\r\nab\r\n0"),
+            (vec![2], BodyElement::More)
+        );
+        assert_eq!(chunks.place(), DecodePosition::Body);
+        assert_eq!(parts(&mut chunks, b"\r\n"), (vec![], BodyElement::More));
+        assert_eq!(chunks.place(), DecodePosition::Trailers);
+        assert_eq!(parts(&mut chunks, b"\r\n"), (vec![], BodyElement::End));
     }
 
     #[test]

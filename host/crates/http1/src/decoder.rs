@@ -1,14 +1,14 @@
 //! The decoder of one connection: its input is bytes, its output is parts of answers.
 
-use crate::chunks::{Chunks, Step, hold_bounded};
-use crate::error::{DecodeError, Place};
-use crate::framing::Framing;
-use crate::head::{self, Head, Kind};
-use crate::limits::Limits;
+use crate::chunks::{BodyElement, Chunks, hold_bounded};
+use crate::error::{DecodeError, DecodePosition};
+use crate::framing::BodyFraming;
+use crate::head::{self, Head, HeadKind};
+use crate::limits::DecoderLimits;
 
 /// A part of an answer.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Part<'a> {
+pub enum DecodedPart<'a> {
     /// An interim answer (1xx other than 101), followed by the final one. Its header fields are
     /// dropped.
     Interim(u16),
@@ -24,10 +24,10 @@ pub enum Part<'a> {
 /// Meaning of a close by the server, where it is not an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Closed {
-    /// Between answers: before the first byte of one, or after [`Part::End`]. A request that was
-    /// sent on a kept connection has not been answered and may be sent again on another.
+    /// Between answers: before the first byte of one, or after [`DecodedPart::End`]. A request that
+    /// was sent on a kept connection has not been answered and may be sent again on another.
     Clean,
-    /// The close is the end of the body. The answer is complete; no [`Part::End`] follows.
+    /// The close is the end of the body. The answer is complete; no [`DecodedPart::End`] follows.
     EndOfBody,
 }
 
@@ -38,8 +38,8 @@ pub enum Closed {
 /// [`Decoder::restart`].
 #[derive(Debug)]
 pub struct Decoder {
-    limits: Limits,
-    state: State,
+    limits: DecoderLimits,
+    state: BodyState,
     /// An unfinished head.
     held: Vec<u8>,
     begun: bool,
@@ -48,7 +48,7 @@ pub struct Decoder {
 }
 
 #[derive(Debug)]
-enum State {
+enum BodyState {
     Head,
     /// Number of bytes still to come. At 0, the end is still to be reported.
     Length(u64),
@@ -64,12 +64,12 @@ const FIRST_LOOK: usize = 16;
 impl Decoder {
     /// Creates a decoder for a new connection.
     #[must_use]
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: DecoderLimits) -> Self {
         // Positions in a head are stored in 32 bits.
         let head_bytes = limits.head_bytes.min(u32::MAX as usize);
         Self {
-            limits: Limits { head_bytes, ..limits },
-            state: State::Head,
+            limits: DecoderLimits { head_bytes, ..limits },
+            state: BodyState::Head,
             held: Vec::new(),
             begun: false,
             keep_alive: false,
@@ -80,7 +80,7 @@ impl Decoder {
     /// [`Decoder::can_be_reused`] returned true, otherwise on a new one. The request must be
     /// neither HEAD nor CONNECT, whose answers are framed differently.
     pub fn restart(&mut self) {
-        self.state = State::Head;
+        self.state = BodyState::Head;
         self.held.clear();
         self.begun = false;
         self.keep_alive = false;
@@ -99,39 +99,39 @@ impl Decoder {
     /// If the answer is malformed or exceeds the limits. The position of `input` is then
     /// unspecified.
     #[inline]
-    pub fn next<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Part<'a>>, DecodeError> {
-        if let State::Chunked(chunks) = &mut self.state {
+    pub fn next<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<DecodedPart<'a>>, DecodeError> {
+        if let BodyState::Chunked(chunks) = &mut self.state {
             if input.is_empty() {
                 return Ok(None);
             }
             match chunks.next(input, &self.limits) {
-                Ok(Step::Data(data)) => return Ok(Some(Part::Body(data))),
-                Ok(Step::More) => return Ok(None),
-                Ok(Step::End) => return Ok(Some(self.end(input))),
+                Ok(BodyElement::Data(data)) => return Ok(Some(DecodedPart::Body(data))),
+                Ok(BodyElement::More) => return Ok(None),
+                Ok(BodyElement::End) => return Ok(Some(self.end(input))),
                 Err(error) => return self.refuse(error),
             }
         }
         self.next_other(input)
     }
 
-    fn next_other<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Part<'a>>, DecodeError> {
+    fn next_other<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<DecodedPart<'a>>, DecodeError> {
         match &mut self.state {
-            State::Head => match self.head(input) {
+            BodyState::Head => match self.head(input) {
                 Ok(part) => Ok(part),
                 Err(error) => self.refuse(error),
             },
-            State::Length(0) => Ok(Some(self.end(input))),
-            State::Length(left) => {
+            BodyState::Length(0) => Ok(Some(self.end(input))),
+            BodyState::Length(left) => {
                 let here = usize::try_from(*left).unwrap_or(usize::MAX).min(input.len());
                 *left -= here as u64;
                 Ok(take(input, here))
             }
-            State::UntilClose => Ok(take(input, input.len())),
-            State::Ended => {
+            BodyState::UntilClose => Ok(take(input, input.len())),
+            BodyState::Ended => {
                 self.keep_alive &= input.is_empty();
                 Ok(None)
             }
-            State::Chunked(_) | State::Refused => Err(DecodeError::Refused),
+            BodyState::Chunked(_) | BodyState::Refused => Err(DecodeError::Refused),
         }
     }
 
@@ -144,19 +144,19 @@ impl Decoder {
     pub fn closed(&mut self) -> Result<Closed, DecodeError> {
         self.keep_alive = false;
         let place = match &self.state {
-            State::Head if !self.begun => return Ok(Closed::Clean),
-            State::Head => match head::parse(&self.held, &self.limits) {
+            BodyState::Head if !self.begun => return Ok(Closed::Clean),
+            BodyState::Head => match head::parse(&self.held, &self.limits) {
                 Err(error) => return self.refuse(error),
-                Ok(_) => Place::Head,
+                Ok(_) => DecodePosition::Head,
             },
-            State::Length(0) | State::UntilClose => {
-                self.state = State::Ended;
+            BodyState::Length(0) | BodyState::UntilClose => {
+                self.state = BodyState::Ended;
                 return Ok(Closed::EndOfBody);
             }
-            State::Length(_) => Place::Body,
-            State::Chunked(chunks) => chunks.place(),
-            State::Ended => return Ok(Closed::Clean),
-            State::Refused => return Err(DecodeError::Refused),
+            BodyState::Length(_) => DecodePosition::Body,
+            BodyState::Chunked(chunks) => chunks.place(),
+            BodyState::Ended => return Ok(Closed::Clean),
+            BodyState::Refused => return Err(DecodeError::Refused),
         };
         self.refuse(DecodeError::Truncated { place })
     }
@@ -176,29 +176,29 @@ impl Decoder {
         self.begun
     }
 
-    /// Returns true if the answer has ended: [`Part::End`] was returned, or the close of the
+    /// Returns true if the answer has ended: [`DecodedPart::End`] was returned, or the close of the
     /// connection was the end.
     #[must_use]
     pub fn is_ended(&self) -> bool {
-        matches!(self.state, State::Ended)
+        matches!(self.state, BodyState::Ended)
     }
 
-    fn end<'a>(&mut self, input: &[u8]) -> Part<'a> {
-        self.state = State::Ended;
+    fn end<'a>(&mut self, input: &[u8]) -> DecodedPart<'a> {
+        self.state = BodyState::Ended;
         self.keep_alive &= input.is_empty();
-        Part::End
+        DecodedPart::End
     }
 
     #[cold]
     fn refuse<T>(&mut self, error: DecodeError) -> Result<T, DecodeError> {
-        self.state = State::Refused;
+        self.state = BodyState::Refused;
         self.held = Vec::new();
         self.keep_alive = false;
         Err(error)
     }
 
     /// Returns the next head, parsed from the input alone if it is complete there.
-    fn head<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Part<'a>>, DecodeError> {
+    fn head<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<DecodedPart<'a>>, DecodeError> {
         if input.is_empty() {
             return Ok(None);
         }
@@ -237,32 +237,32 @@ impl Decoder {
         // Heads rarely arrive in pieces; thousands of connections need not keep the memory for it.
         self.held = Vec::new();
         Ok(Some(match parsed.kind {
-            Kind::Interim(status) => Part::Interim(status),
-            Kind::Final(head, terms) => {
+            HeadKind::Interim(status) => DecodedPart::Interim(status),
+            HeadKind::Final(head, terms) => {
                 self.keep_alive = terms.keep_alive;
                 self.state = match terms.framing {
-                    Framing::Length(length) => State::Length(length),
-                    Framing::Chunked => State::Chunked(Chunks::new()),
-                    Framing::UntilClose => State::UntilClose,
-                    Framing::None => State::Length(0),
+                    BodyFraming::Length(length) => BodyState::Length(length),
+                    BodyFraming::Chunked => BodyState::Chunked(Chunks::new()),
+                    BodyFraming::UntilClose => BodyState::UntilClose,
+                    BodyFraming::None => BodyState::Length(0),
                 };
-                Part::Head(head)
+                DecodedPart::Head(head)
             }
         }))
     }
 }
 
-fn take<'a>(input: &mut &'a [u8], size: usize) -> Option<Part<'a>> {
+fn take<'a>(input: &mut &'a [u8], size: usize) -> Option<DecodedPart<'a>> {
     let (data, rest) = input.split_at(size);
     *input = rest;
-    (!data.is_empty()).then_some(Part::Body(data))
+    (!data.is_empty()).then_some(DecodedPart::Body(data))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const LIMITS: Limits = Limits {
+    const LIMITS: DecoderLimits = DecoderLimits {
         head_bytes: 1000,
         headers: 8,
         chunk_line_bytes: 50,
@@ -273,7 +273,7 @@ mod tests {
         /// Returns the memory that is held between two calls, in bytes.
         fn held_bytes(&self) -> usize {
             let trailers = match &self.state {
-                State::Chunked(chunks) => chunks.held_bytes(),
+                BodyState::Chunked(chunks) => chunks.held_bytes(),
                 _ => 0,
             };
             self.held.capacity() + trailers
@@ -323,12 +323,15 @@ mod tests {
         let head = b"HTTP/1.1 200 OK\r\nx: y\r\n\r\n";
         assert_eq!(decoder.next(&mut &head[..9]), Ok(None));
         assert!(decoder.held_bytes() >= 9);
-        assert!(matches!(decoder.next(&mut &head[9..]), Ok(Some(Part::Head(_)))));
+        assert!(matches!(
+            decoder.next(&mut &head[9..]),
+            Ok(Some(DecodedPart::Head(_)))
+        ));
         assert_eq!(decoder.held_bytes(), 0);
     }
 
     #[test]
-    fn a_wrong_beginning_is_told_at_once() {
+    fn rejects_invalid_beginning_immediately() {
         for beginning in ["S", "HTTP/2", "\x16\x03\x01", "HTTP/1.1\0"] {
             let mut decoder = Decoder::new(LIMITS);
             let error = beginning

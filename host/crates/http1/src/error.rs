@@ -10,15 +10,15 @@ pub enum DecodeError {
     #[error("the connection was closed in {place} of the answer")]
     Truncated {
         /// Last position in the answer.
-        place: Place,
+        place: DecodePosition,
     },
-    /// The head exceeds [`crate::Limits::head_bytes`].
+    /// The head exceeds [`crate::DecoderLimits::head_bytes`].
     #[error("the answer's head is larger than {limit} bytes")]
     HeadTooLarge {
         /// The limit.
         limit: usize,
     },
-    /// The head exceeds [`crate::Limits::headers`].
+    /// The head exceeds [`crate::DecoderLimits::headers`].
     #[error("the answer's head has more than {limit} header fields")]
     TooManyHeaders {
         /// The limit.
@@ -80,7 +80,7 @@ pub enum DecodeError {
         found: String,
     },
     /// A size of 2^64 or more.
-    #[error("a chunk's size is larger than 64 bits can tell")]
+    #[error("a chunk's size does not fit in 64 bits")]
     ChunkSizeOverflow,
     /// The size line of a chunk does not end with CR LF.
     #[error("the line of a chunk's size does not end with CR LF but has `{found}`")]
@@ -88,7 +88,7 @@ pub enum DecodeError {
         /// The bytes in place of CR LF.
         found: String,
     },
-    /// A size line exceeds [`crate::Limits::chunk_line_bytes`].
+    /// A size line exceeds [`crate::DecoderLimits::chunk_line_bytes`].
     #[error("the line of a chunk's size is longer than {limit} bytes")]
     ChunkLineTooLong {
         /// The limit.
@@ -100,13 +100,13 @@ pub enum DecodeError {
         /// The bytes in place of CR LF.
         found: String,
     },
-    /// The trailers exceed [`crate::Limits::trailer_bytes`].
+    /// The trailers exceed [`crate::DecoderLimits::trailer_bytes`].
     #[error("the answer's trailers are larger than {limit} bytes")]
     TrailersTooLarge {
         /// The limit.
         limit: usize,
     },
-    /// The trailers exceed [`crate::Limits::headers`].
+    /// The trailers exceed [`crate::DecoderLimits::headers`].
     #[error("the answer has more than {limit} trailers")]
     TooManyTrailers {
         /// The limit.
@@ -133,7 +133,7 @@ impl DecodeError {
 
 /// Position in an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum DecodePosition {
     /// In the status line or the header fields, or between an interim answer and the final one.
     Head,
     /// In the body: announced bytes are missing, or the last chunk is.
@@ -143,7 +143,7 @@ pub enum Place {
     Trailers,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for DecodePosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Head => "the head",
@@ -195,11 +195,16 @@ mod tests {
 
     #[test]
     fn only_a_cut_is_truncated() {
-        assert!(DecodeError::Truncated { place: Place::Body }.is_truncated());
+        assert!(
+            DecodeError::Truncated {
+                place: DecodePosition::Body
+            }
+            .is_truncated()
+        );
         assert!(!DecodeError::HeadTooLarge { limit: 1 }.is_truncated());
         assert_eq!(
             DecodeError::Truncated {
-                place: Place::Trailers
+                place: DecodePosition::Trailers
             }
             .to_string(),
             "the connection was closed in the trailers of the answer"

@@ -5,7 +5,7 @@ use crate::headers::Headers;
 
 /// Method to find the end of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Framing {
+pub enum BodyFraming {
     /// After this number of bytes (`Content-Length`).
     Length(u64),
     /// In chunks (`Transfer-Encoding: chunked`).
@@ -26,7 +26,7 @@ pub(crate) enum Version {
 /// Framing of the body, and persistence of the connection after it, according to the head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Terms {
-    pub(crate) framing: Framing,
+    pub(crate) framing: BodyFraming,
     /// Set if the server keeps the connection open after this answer, and the end of the answer is
     /// unambiguous.
     pub(crate) keep_alive: bool,
@@ -42,7 +42,7 @@ pub(crate) fn terms(version: Version, status: u16, headers: &Headers) -> Result<
         let doubt =
             status == 204 && (coded || headers.get("content-length").is_some_and(|length| length != b"0"));
         return Ok(Terms {
-            framing: Framing::None,
+            framing: BodyFraming::None,
             keep_alive: keep_alive && !doubt,
         });
     }
@@ -51,17 +51,17 @@ pub(crate) fn terms(version: Version, status: u16, headers: &Headers) -> Result<
         // connection is not reused.
         let doubt = headers.get("content-length").is_some();
         return Ok(Terms {
-            framing: Framing::Chunked,
+            framing: BodyFraming::Chunked,
             keep_alive: keep_alive && !doubt,
         });
     }
     Ok(match content_length(headers)? {
         Some(length) => Terms {
-            framing: Framing::Length(length),
+            framing: BodyFraming::Length(length),
             keep_alive: keep_alive && !coded,
         },
         None => Terms {
-            framing: Framing::UntilClose,
+            framing: BodyFraming::UntilClose,
             keep_alive: false,
         },
     })
@@ -70,12 +70,12 @@ pub(crate) fn terms(version: Version, status: u16, headers: &Headers) -> Result<
 /// Returns true if the connection stays open: `close` anywhere ends it, HTTP/1.0 needs a
 /// `keep-alive`.
 fn keeps_alive(version: Version, headers: &Headers) -> bool {
-    let says = |word: &[u8]| {
+    let contains = |word: &[u8]| {
         headers
             .list("connection")
             .any(|option| option.eq_ignore_ascii_case(word))
     };
-    !says(b"close") && (version == Version::Http11 || says(b"keep-alive"))
+    !contains(b"close") && (version == Version::Http11 || contains(b"keep-alive"))
 }
 
 #[derive(Debug, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 use std::mem::MaybeUninit;
 
 use crate::error::{DecodeError, excerpt};
-use crate::framing::{Framing, Terms, Version, terms};
+use crate::framing::{BodyFraming, Terms, Version, terms};
 use crate::headers::Headers;
-use crate::limits::Limits;
+use crate::limits::DecoderLimits;
 
 /// The head of the final answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,19 +15,19 @@ pub struct Head {
     /// The header fields.
     pub headers: Headers,
     /// Method to find the end of the body.
-    pub framing: Framing,
+    pub framing: BodyFraming,
 }
 
 /// A parsed head.
 #[derive(Debug)]
-pub(crate) struct Parsed {
+pub(crate) struct ParsedHead {
     /// Number of bytes of the head, including the empty lines before it.
     pub(crate) bytes: usize,
-    pub(crate) kind: Kind,
+    pub(crate) kind: HeadKind,
 }
 
 #[derive(Debug)]
-pub(crate) enum Kind {
+pub(crate) enum HeadKind {
     /// 1xx: another head follows.
     Interim(u16),
     Final(Head, Terms),
@@ -37,7 +37,7 @@ pub(crate) enum Kind {
 const ON_STACK: usize = 128;
 
 /// Parses the head at the beginning of `bytes`. Returns `None` if it is incomplete.
-pub(crate) fn parse(bytes: &[u8], limits: &Limits) -> Result<Option<Parsed>, DecodeError> {
+pub(crate) fn parse(bytes: &[u8], limits: &DecoderLimits) -> Result<Option<ParsedHead>, DecodeError> {
     if limits.headers <= ON_STACK {
         let mut fields = [const { MaybeUninit::uninit() }; ON_STACK];
         parse_into(bytes, limits, &mut fields[..limits.headers])
@@ -48,9 +48,9 @@ pub(crate) fn parse(bytes: &[u8], limits: &Limits) -> Result<Option<Parsed>, Dec
 
 fn parse_into<'b>(
     bytes: &'b [u8],
-    limits: &Limits,
+    limits: &DecoderLimits,
     fields: &mut [MaybeUninit<httparse::Header<'b>>],
-) -> Result<Option<Parsed>, DecodeError> {
+) -> Result<Option<ParsedHead>, DecodeError> {
     let mut response = httparse::Response::new(&mut []);
     let parsed = config().parse_response_with_uninit_headers(&mut response, bytes, fields);
     let size = match parsed {
@@ -70,11 +70,11 @@ fn parse_into<'b>(
             });
         }
         101 => return Err(DecodeError::SwitchingProtocols),
-        interim @ 100..200 => Kind::Interim(interim),
+        interim @ 100..200 => HeadKind::Interim(interim),
         status => {
             let headers = Headers::collect(response.headers);
             let terms = terms(version, status, &headers)?;
-            Kind::Final(
+            HeadKind::Final(
                 Head {
                     status,
                     headers,
@@ -84,7 +84,7 @@ fn parse_into<'b>(
             )
         }
     };
-    Ok(Some(Parsed { bytes: size, kind }))
+    Ok(Some(ParsedHead { bytes: size, kind }))
 }
 
 fn config() -> httparse::ParserConfig {
@@ -94,7 +94,7 @@ fn config() -> httparse::ParserConfig {
     config
 }
 
-fn refusal(error: httparse::Error, bytes: &[u8], limits: &Limits) -> DecodeError {
+fn refusal(error: httparse::Error, bytes: &[u8], limits: &DecoderLimits) -> DecodeError {
     let head = trim_start(bytes);
     match error {
         httparse::Error::TooManyHeaders => DecodeError::TooManyHeaders {

@@ -48,13 +48,13 @@
 //! * `Transfer-Encoding` with only `identity` or empty elements: treated as absent here; hyper
 //!   reads until the connection closes.
 //! * `Content-Length` of 2^64 − 1 or 2^64 − 2: a length like any other here; hyper rejects it.
-//! * The size line of a chunk with its extensions: at most [`Limits::chunk_line_bytes`] for each
-//!   line here; hyper allows at most 16 KiB of extensions for the whole body.
+//! * The size line of a chunk with its extensions: at most [`DecoderLimits::chunk_line_bytes`] for
+//!   each line here; hyper allows at most 16 KiB of extensions for the whole body.
 //! * A lone LF in the trailers that ends them before the end of the answer: rejected here, like any
 //!   lone LF in the trailers; hyper drops what follows it.
 //! * A folded line in the head (obs-fold): always unfolded here, as RFC 9112 requires of a client;
 //!   hyper rejects it unless this is enabled.
-//! * The maximum size of a head: [`Limits::head_bytes`] here; in hyper, the size of the read
+//! * The maximum size of a head: [`DecoderLimits::head_bytes`] here; in hyper, the size of the read
 //!   buffer.
 #![forbid(unsafe_code)]
 
@@ -67,10 +67,10 @@ mod headers;
 mod limits;
 mod request;
 
-pub use decoder::{Closed, Decoder, Part};
-pub use error::{DecodeError, Place};
-pub use framing::Framing;
+pub use decoder::{Closed, DecodedPart, Decoder};
+pub use error::{DecodeError, DecodePosition};
+pub use framing::BodyFraming;
 pub use head::Head;
 pub use headers::{Headers, Iter};
-pub use limits::Limits;
+pub use limits::DecoderLimits;
 pub use request::{RequestError, RequestTemplate};

@@ -6,7 +6,7 @@
 /// They bound the memory of a [`crate::Decoder`]: it holds at most an unfinished head, or
 /// unfinished trailers, and nothing of a body. A body has no limit here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct DecoderLimits {
     /// Bytes of one head: empty lines before it, status line, header fields and the empty line that
     /// ends it. At most 4 GiB; larger values are reduced to that.
     pub head_bytes: usize,
@@ -18,7 +18,7 @@ pub struct Limits {
     pub trailer_bytes: usize,
 }
 
-impl Default for Limits {
+impl Default for DecoderLimits {
     fn default() -> Self {
         Self {
             head_bytes: 64 * 1024,

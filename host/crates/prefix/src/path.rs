@@ -28,7 +28,7 @@ impl PromptPath {
 /// The golden ratio's bits, as in SplitMix64: keeps 0 from staying 0.
 const WEYL: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The finaliser of SplitMix64: every bit of the input reaches every bit of the output.
+/// The finalizer of SplitMix64: every bit of the input reaches every bit of the output.
 fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -220,11 +220,11 @@ mod tests {
             }],
         };
         let pieces = answer_pieces(&answer, &words);
-        let said = pieces_of(
+        let expected = pieces_of(
             &[message(Role::Assistant, vec![Segment::Text("it is so".into())])],
             &words,
         );
-        assert_eq!(pieces[..2], said[..]);
+        assert_eq!(pieces[..2], expected[..]);
         // "it is so", then the name, then two words of arguments.
         assert_eq!(pieces.iter().map(|piece| piece.tokens).sum::<u32>(), 3 + 1 + 2);
     }

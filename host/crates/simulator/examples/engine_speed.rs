@@ -21,7 +21,7 @@ fn main() {
     let mut events = Vec::new();
     // A digest of the order and times of all events: equal for equal runs.
     let (mut count, mut digest) = (0u64, 0u64);
-    let mut tell = |events: &mut Vec<_>| {
+    let mut handle = |events: &mut Vec<_>| {
         for event in events.drain(..) {
             count += 1;
             if let veeksha_simulator::EngineEvent::Token { id, at, .. } = event {
@@ -47,11 +47,11 @@ fn main() {
             },
             &mut events,
         );
-        tell(&mut events);
+        handle(&mut events);
     }
     while let Some(wake) = engine.next_wake() {
         engine.advance(wake, &mut events);
-        tell(&mut events);
+        handle(&mut events);
     }
     let seconds = clock.now() as f64 / 1e9;
     let stats = engine.stats();

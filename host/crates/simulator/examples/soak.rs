@@ -1,5 +1,5 @@
-//! Sends requests to a twin at a constant rate and prints the server's resources: open files,
-//! memory, records. None of these should grow.
+//! Sends requests to a reference server at a constant rate and prints the server's resources: open
+//! files, memory, records. None of these should grow.
 //!
 //! `soak [REQUESTS_PER_SECOND [SECONDS [TOKENS]]]`: half of the requests use kept-alive
 //! connections, half use a new connection each, and one in 16 disconnects in the middle of its
@@ -24,7 +24,7 @@ fn main() {
     let options = SimOptions {
         truth_capacity: 20_000,
         truth_chunks: 100_000,
-        ..SimOptions::twin(5_000_000, 1_000_000, u32::MAX)
+        ..SimOptions::reference(5_000_000, 1_000_000, u32::MAX)
     };
     let server = SimServer::start(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), options, clock).unwrap();
     let addr = server.addr();

@@ -29,7 +29,7 @@ fn main() {
     let clock = RunClock::with_origin(0);
     let gap = gap_ms * 1_000_000;
     let options = match next(0) {
-        0 => SimOptions::twin(gap, gap, u32::MAX),
+        0 => SimOptions::reference(gap, gap, u32::MAX),
         _ => SimOptions::new(
             Profile {
                 prefill_base_ms: gap_ms as f64,

@@ -15,6 +15,7 @@
 
 mod admission;
 mod constant;
+mod constant_times;
 mod faults;
 mod kv;
 mod messages;
@@ -28,13 +29,13 @@ use veeksha_model::Nanos;
 pub use messages::{EngineEvent, EngineRequest, EngineStats, Fault, FinishReason};
 
 use crate::profile::Profile;
-use constant::ConstantTimes;
+use constant_times::ConstantTimes;
 use kv::Kv;
 use sequence::Sequence;
 
 /// The engine's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum EnginePhase {
     /// A step is running and ends at this time.
     Busy(Nanos),
     /// No step is running; the next one may begin at this time, if any.
@@ -55,7 +56,7 @@ pub struct Engine {
     seed: u64,
     /// The latest time passed to the engine.
     now: Nanos,
-    phase: Phase,
+    phase: EnginePhase,
     /// In order of admission; the last is the youngest.
     running: Vec<Sequence>,
     waiting: VecDeque<Sequence>,
@@ -107,7 +108,7 @@ impl Engine {
             profile,
             seed,
             now: 0,
-            phase: Phase::Idle(None),
+            phase: EnginePhase::Idle(None),
             running: Vec::new(),
             waiting: VecDeque::new(),
             delayed: VecDeque::new(),
@@ -132,7 +133,7 @@ impl Engine {
     /// With constant times, `now` may be slightly earlier than the latest time seen: the first
     /// token is still due relative to `now`.
     pub fn submit(&mut self, now: Nanos, request: EngineRequest, events: &mut Vec<EngineEvent>) {
-        let request_head = now;
+        let submitted_at = now;
         let now = now.max(self.now);
         if let Some(before) = now.checked_sub(1) {
             self.run_until(before, events);
@@ -155,7 +156,7 @@ impl Engine {
                 });
             }
             Ok(Some(sequence)) if self.pace.is_some() => {
-                let arrival = request_head.saturating_add(self.costs.start_delay);
+                let arrival = submitted_at.saturating_add(self.costs.start_delay);
                 self.pace_begin(now, arrival, sequence, events);
             }
             Ok(Some(sequence)) if self.costs.start_delay > 0 => {
@@ -204,8 +205,8 @@ impl Engine {
             return pace.next_due();
         }
         match self.phase {
-            Phase::Busy(ends) => Some(ends),
-            Phase::Idle(wake) => wake,
+            EnginePhase::Busy(ends) => Some(ends),
+            EnginePhase::Idle(wake) => wake,
         }
     }
 
@@ -234,7 +235,7 @@ impl Engine {
                 self.pace_step(at, events);
                 continue;
             }
-            if let Phase::Busy(_) = self.phase {
+            if let EnginePhase::Busy(_) = self.phase {
                 self.finish_step(at, events);
             }
             self.begin_step(at, events);
@@ -243,8 +244,8 @@ impl Engine {
 
     /// Makes an idle engine wake up at `at` at the latest.
     fn wake_by(&mut self, at: Nanos) {
-        if let Phase::Idle(wake) = self.phase {
-            self.phase = Phase::Idle(Some(wake.map_or(at, |earlier| earlier.min(at))));
+        if let EnginePhase::Idle(wake) = self.phase {
+            self.phase = EnginePhase::Idle(Some(wake.map_or(at, |earlier| earlier.min(at))));
         }
     }
 }

@@ -192,10 +192,10 @@ impl Profile {
     /// arrival, each further one `gap` after the one before, for up to `streams` concurrent
     /// answers; every answer is as long as its request allows. Any additional time that a client
     /// measures is caused by the client.
-    pub fn twin(ttft: Nanos, gap: Nanos, streams: u32) -> Profile {
+    pub fn reference(ttft: Nanos, gap: Nanos, streams: u32) -> Profile {
         let ms = |nanos: Nanos| nanos as f64 / 1e6;
         Profile {
-            model: "twin".into(),
+            model: "reference".into(),
             max_batch: streams,
             kv_capacity_tokens: u64::from(u32::MAX),
             block_size: 1,

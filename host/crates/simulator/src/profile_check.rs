@@ -226,7 +226,7 @@ mod tests {
         assert!(all.windows(2).all(|pair| pair[0] != pair[1]));
         assert_eq!(Profile::named("default"), Some(Profile::default()));
         assert_eq!(Profile::named("Default"), None);
-        assert_eq!(Profile::twin(1, 0, 1).check(), Ok(()));
+        assert_eq!(Profile::reference(1, 0, 1).check(), Ok(()));
     }
 
     fn constant(first_token_ms: f64, gap_ms: f64) -> Constant {

@@ -17,17 +17,23 @@
 //! batch.
 
 mod answer;
+mod answer_framing;
 mod answer_writer;
+mod completion;
 mod connection;
+mod delivery_mode;
 mod driver;
 mod head;
 mod incoming;
 mod metrics;
+mod observed_requests;
+mod options;
 mod pacing;
 mod recorder;
 mod request;
 mod routes;
 mod script;
+mod served_api;
 mod service;
 mod truth;
 mod truth_line;
@@ -35,78 +41,24 @@ mod truth_line;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 
 use tokio::net::TcpSocket;
 use tokio::sync::oneshot;
 use veeksha_clock::RunClock;
-use veeksha_model::Nanos;
 
-use crate::profile::Profile;
 use crate::profile_check::ProfileError;
-use crate::text;
-use driver::Driver;
+use driver::EngineDriver;
 use service::Service;
 
 pub use metrics::ServerStats;
+pub use options::{SimOptions, Tokenize};
 pub use pacing::Pacing;
 pub use truth::{TruthOutcome, TruthRecord};
 pub use truth_line::{TruthLineError, truth_line};
 
-/// Turns a prompt into token ids: their number is the prompt's length, their values determine the
-/// blocks of the prefix cache.
-pub type Tokenize = Arc<dyn Fn(&str) -> Vec<u32> + Send + Sync>;
-
 /// Maximum number of connections in the kernel's accept queue.
 const BACKLOG: u32 = 4096;
-
-/// Maximum body size in bytes.
-const BODY_LIMIT: usize = 64 << 20;
-
-/// Options of a [`SimServer`].
-#[derive(Clone)]
-pub struct SimOptions {
-    /// The engine's profile.
-    pub profile: Profile,
-    /// The seed of all random draws.
-    pub seed: u64,
-    /// The tokenizer of prompts.
-    pub tokenize: Tokenize,
-    /// Maximum number of records kept for [`SimServer::truth`]; older ones are dropped. 0 keeps
-    /// none.
-    pub truth_capacity: usize,
-    /// Maximum number of chunks kept in all finished records, 16 bytes each; the oldest records are
-    /// dropped beyond it.
-    pub truth_chunks: usize,
-    /// Receives each record when it is complete, including those that are dropped. The receiver
-    /// should keep up: the channel is unbounded.
-    pub truth_over: Option<Sender<TruthRecord>>,
-}
-
-impl SimOptions {
-    /// Uses [`text::approximate_tokens`] as the tokenizer and keeps 100,000 records with 8,000,000
-    /// chunks.
-    pub fn new(profile: Profile, seed: u64) -> Self {
-        SimOptions {
-            profile,
-            seed,
-            tokenize: Arc::new(text::approximate_tokens),
-            truth_capacity: 100_000,
-            truth_chunks: 8_000_000,
-            truth_over: None,
-        }
-    }
-
-    /// Returns options of a server with known times (see [`Profile::twin`]) and minimal cost: a
-    /// prompt has a token per four bytes, and the tokens are not inspected.
-    pub fn twin(ttft: Nanos, gap: Nanos, streams: u32) -> Self {
-        SimOptions {
-            tokenize: Arc::new(|text: &str| vec![0; text.len() / 4 + 1]),
-            ..SimOptions::new(Profile::twin(ttft, gap, streams), 0)
-        }
-    }
-}
 
 /// The reason why the server did not start.
 #[derive(Debug, thiserror::Error)]
@@ -159,7 +111,7 @@ impl SimServer {
             Ok((listener, addr))
         };
         let (listener, addr) = listen().map_err(|source| SimError::Listen { addr, source })?;
-        let driver = Arc::new(Driver::new(options.profile.clone(), options.seed, clock));
+        let driver = Arc::new(EngineDriver::new(options.profile.clone(), options.seed, clock));
         let service = Arc::new(Service::new(options, clock, Arc::clone(&driver)));
         let (stop, stopped) = oneshot::channel();
         let mut server = SimServer {
@@ -190,7 +142,7 @@ impl SimServer {
 
     /// Returns a record per completion request so far, in order of arrival.
     pub fn truth(&self) -> Vec<TruthRecord> {
-        self.service.truth.records()
+        self.service.requests.truth.records()
     }
 
     /// Returns the values of `/metrics`.

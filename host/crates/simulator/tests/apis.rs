@@ -10,7 +10,7 @@ mod client;
 #[path = "common/server.rs"]
 mod server;
 
-use client::{Ended, Reply};
+use client::{Ended, RouteReply};
 use serde_json::{Value, json};
 use server::{Sim, profile};
 use veeksha_endpoint::{AnswerOutcome, AnswerStream, BodyEnd, EndpointKind, ReadStamp, whole_answer};
@@ -35,7 +35,7 @@ fn stamp() -> ReadStamp {
     }
 }
 
-fn seen(endpoint: &EndpointKind, reply: &Reply) -> AnswerOutcome {
+fn seen(endpoint: &EndpointKind, reply: &RouteReply) -> AnswerOutcome {
     let mut stream = AnswerStream::new(endpoint);
     stream.on_bytes(stamp(), reply.body.as_bytes());
     let kind = reply.header("content-type");
@@ -119,11 +119,14 @@ fn truth_has_the_kinds_that_a_client_sees() {
             );
             assert_eq!(answer.output_tokens, 5, "{path}");
             let usage = answer.usage.unwrap_or_else(|| panic!("{path}: no usage"));
-            let told = truth.usage.unwrap();
-            assert_eq!((usage.prompt, usage.completion), (told.prompt, told.completion));
-            assert_eq!(told.completion, 5);
+            let recorded = truth.usage.unwrap();
+            assert_eq!(
+                (usage.prompt, usage.completion),
+                (recorded.prompt, recorded.completion)
+            );
+            assert_eq!(recorded.completion, 5);
             if path != "/generate_stream" {
-                assert_eq!(usage.cached, told.cached, "{path}");
+                assert_eq!(usage.cached, recorded.cached, "{path}");
             }
             let generated = kinds.iter().filter(|kind| kind.is_generated()).count();
             assert_eq!(generated, 5, "{path}: an event for each token");
@@ -198,7 +201,7 @@ fn tool_call_has_the_shape_of_the_api() {
 }
 
 /// Returns the data of each event with a name, and the name.
-fn named(reply: &Reply) -> Vec<(String, Value)> {
+fn named(reply: &RouteReply) -> Vec<(String, Value)> {
     reply
         .body
         .split_terminator("\n\n")

@@ -34,7 +34,7 @@ fn times_do_not_depend_on_load_and_length() {
     let requests: Vec<_> = (0..50)
         .map(|id| (ms(id * 3), ask(id, 1 + 1000 * id as u32, 20)))
         .collect();
-    let (engine, events) = run(Profile::twin(ms(40), ms(7), 50), &requests);
+    let (engine, events) = run(Profile::reference(ms(40), ms(7), 50), &requests);
     for (at, request) in &requests {
         let expected: Vec<u64> = (0..20).map(|k| at + ms(40) + k * ms(7)).collect();
         assert_eq!(tokens(&events, request.id), expected, "request {}", request.id);
@@ -61,7 +61,7 @@ fn times_do_not_depend_on_load_and_length() {
 #[test]
 fn excess_request_begins_when_another_ends() {
     let (_, events) = run(
-        Profile::twin(ms(10), ms(5), 2),
+        Profile::reference(ms(10), ms(5), 2),
         &[(0, ask(0, 1, 3)), (ms(1), ask(1, 1, 3)), (ms(2), ask(2, 1, 1))],
     );
     // Request 0 ends at 10 + 5 + 5; the third begins there.
@@ -72,7 +72,7 @@ fn excess_request_begins_when_another_ends() {
 
 #[test]
 fn cancelled_request_frees_its_slot() {
-    let mut engine = Engine::new(Profile::twin(ms(10), ms(5), 1), 1);
+    let mut engine = Engine::new(Profile::reference(ms(10), ms(5), 1), 1);
     let mut events = Vec::new();
     for id in 0..3 {
         engine.submit(0, ask(id, 1, 2), &mut events);
@@ -95,7 +95,7 @@ fn cancelled_request_frees_its_slot() {
 
 #[test]
 fn a_late_submission_keeps_its_deadline() {
-    let mut engine = Engine::new(Profile::twin(ms(10), ms(5), 8), 1);
+    let mut engine = Engine::new(Profile::reference(ms(10), ms(5), 8), 1);
     let mut events = Vec::new();
     engine.advance(ms(100), &mut events);
     engine.submit(ms(98), ask(0, 1, 1), &mut events);
@@ -113,7 +113,7 @@ fn faults_apply_to_constant_times() {
             after_tokens: Some(1),
             ..Faults::default()
         },
-        ..Profile::twin(ms(10), ms(5), 8)
+        ..Profile::reference(ms(10), ms(5), 8)
     };
     let (_, events) = run(profile, &[(0, ask(0, 1, 3))]);
     // The second token was due at 18; it comes a gap after the end of the stall.
@@ -127,6 +127,6 @@ fn faults_apply_to_constant_times() {
 
 #[test]
 fn zero_gap_emits_all_tokens_at_once() {
-    let (_, events) = run(Profile::twin(ms(10), 0, 8), &[(0, ask(0, 1, 1000))]);
+    let (_, events) = run(Profile::reference(ms(10), 0, 8), &[(0, ask(0, 1, 1000))]);
     assert_eq!(tokens(&events, 0), vec![ms(10); 1000]);
 }

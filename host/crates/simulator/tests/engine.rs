@@ -225,11 +225,11 @@ fn prefix_is_cached_only_after_it_is_computed() {
         prefix_cache: true,
         ..plain()
     };
-    let twin = EngineRequest {
+    let equal = EngineRequest {
         id: 2,
         ..request(1, 20, 1)
     };
-    let (_, events) = run(profile, 1, &[(0, request(1, 20, 1)), (0, twin)]);
+    let (_, events) = run(profile, 1, &[(0, request(1, 20, 1)), (0, equal)]);
     assert_eq!(started(&events, 2), (0, 0), "both begin in the same step");
     assert_eq!(tokens(&events, 2), [ms(50)]);
 }

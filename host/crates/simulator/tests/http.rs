@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use client::{Connection, Ended, Reply};
+use client::{Connection, Ended, RouteReply};
 use serde_json::Value;
 use server::{ANY, Sim, profile};
 use veeksha_clock::{RunClock, sleep_until};
@@ -31,7 +31,7 @@ fn chat(output: u32) -> String {
 const CHAT: &str = "/v1/chat/completions";
 const TEXT: &str = "/v1/completions";
 
-fn data(reply: &Reply) -> Vec<Value> {
+fn data(reply: &RouteReply) -> Vec<Value> {
     let events = reply.events();
     events
         .iter()
@@ -132,13 +132,13 @@ fn truth_is_monotone_and_never_later_than_arrival() {
 
 /// The requirements of a self-test: known times, for any request and any number of clients.
 #[test]
-fn twin_keeps_its_times_and_records_each_request() {
+fn reference_server_keeps_its_times_and_records_each_request() {
     let clock = RunClock::starting_now();
     let (sender, over) = std::sync::mpsc::channel();
     let options = SimOptions {
         truth_over: Some(sender),
         truth_capacity: 0,
-        ..SimOptions::twin(30_000_000, 5_000_000, 16)
+        ..SimOptions::reference(30_000_000, 5_000_000, 16)
     };
     let server = SimServer::start(ANY, options, clock).unwrap();
     let addr = server.addr();
@@ -152,7 +152,7 @@ fn twin_keeps_its_times_and_records_each_request() {
             })
         })
         .collect();
-    let replies: Vec<Reply> = clients.into_iter().map(|client| client.join().unwrap()).collect();
+    let replies: Vec<RouteReply> = clients.into_iter().map(|client| client.join().unwrap()).collect();
     server.stop();
     let records: Vec<_> = over.try_iter().collect();
     assert_eq!(records.len(), 16);

@@ -378,7 +378,7 @@ fn reset_and_half_close_are_in_the_middle_of_an_event() {
         assert_eq!(
             sim.server.stats().engine.cancelled_total,
             1,
-            "the engine was told"
+            "the engine was notified"
         );
         sim.server.stop();
     }
@@ -441,6 +441,7 @@ fn stall_delays_the_head_or_half_an_event() {
             let times: Vec<u64> = truth.chunks.iter().map(|(at, _)| *at).collect();
             assert!(times[2] >= times[1] + 120_000_000);
             assert!(times[3] < times[2] + 120_000_000);
+            assert_eq!(reply.events().len(), times.len());
             for ((at, _), sent) in reply.events().iter().zip(&times) {
                 assert!(sent <= at);
             }

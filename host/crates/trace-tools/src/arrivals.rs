@@ -14,7 +14,7 @@ const CURVE: u64 = 100;
 
 /// Statistics of a sequence of arrivals. Times are seconds since the earliest arrival of the trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Arrivals {
+pub struct ArrivalStats {
     /// Number of arrivals.
     pub count: u64,
     /// First arrival.
@@ -36,16 +36,16 @@ pub struct Arrivals {
     pub rate_over_time: Vec<(f64, f64)>,
 }
 
-impl Arrivals {
+impl ArrivalStats {
     /// Computes the statistics; `None` without arrivals.
-    pub(crate) fn of(mut instants: Vec<Nanos>) -> Option<Arrivals> {
+    pub(crate) fn of(mut instants: Vec<Nanos>) -> Option<ArrivalStats> {
         instants.sort_unstable();
         let (first, last) = (*instants.first()?, *instants.last()?);
         let mut gaps = Tally::default();
         instants.windows(2).for_each(|pair| gaps.add(pair[1] - pair[0]));
         let gaps = Distribution::of(&gaps, QuantityUnit::Seconds, SECONDS);
         let spread = gaps.as_ref().filter(|gaps| gaps.mean > 0.0);
-        Some(Arrivals {
+        Some(ArrivalStats {
             count: instants.len() as u64,
             first: first as f64 / SECONDS,
             last: last as f64 / SECONDS,
@@ -82,8 +82,8 @@ mod tests {
 
     use super::*;
 
-    fn of(seconds: &[f64]) -> Arrivals {
-        Arrivals::of(seconds.iter().map(|at| (at * 1e9) as Nanos).collect()).unwrap()
+    fn of(seconds: &[f64]) -> ArrivalStats {
+        ArrivalStats::of(seconds.iter().map(|at| (at * 1e9) as Nanos).collect()).unwrap()
     }
 
     #[test]
@@ -145,6 +145,6 @@ mod tests {
         );
         assert!(once.rate_over_time.is_empty());
         assert_eq!(of(&[3.0]).gaps, None);
-        assert_eq!(Arrivals::of(Vec::new()), None);
+        assert_eq!(ArrivalStats::of(Vec::new()), None);
     }
 }

@@ -7,7 +7,7 @@ use veeksha_prefix::{PrefixPiece, role_piece};
 
 /// A block of a prompt; the last one may be shorter than the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Block {
+pub(crate) struct PromptBlock {
     /// Key of the text: equal for equal text. A shorter block has the key of the longer one that
     /// begins with it if both lie in the same pieces.
     pub(crate) key: u64,
@@ -16,7 +16,7 @@ pub(crate) struct Block {
 
 /// Cuts a prompt into blocks of `size` tokens (at least one). Roles do not affect blocks; other
 /// marks do.
-pub(crate) fn blocks(prompt: &[PrefixPiece], size: u32) -> Vec<Block> {
+pub(crate) fn blocks(prompt: &[PrefixPiece], size: u32) -> Vec<PromptBlock> {
     let size = size.max(1);
     let roles = [Role::System, Role::User, Role::Assistant, Role::Tool].map(role_piece);
     let mut blocks = Vec::new();
@@ -60,8 +60,8 @@ impl OpenBlock {
         self.tokens += tokens;
     }
 
-    fn close(self) -> Block {
-        Block {
+    fn close(self) -> PromptBlock {
+        PromptBlock {
             key: self.text.finish(),
             tokens: self.tokens,
         }
@@ -105,6 +105,7 @@ mod tests {
         assert_eq!((one[0], one[1], one[2]), (other[2], other[1], other[0]));
         // Another offset, or another length before what follows, is another text.
         let split = keys(&[(7, 32), (8, 96)], 64);
+        assert_eq!(split.len(), 2);
         assert!(split.iter().all(|key| !one.contains(key)));
         assert_ne!(keys(&[(7, 32), (8, 32)], 64), keys(&[(7, 31), (8, 33)], 64));
         assert_eq!(keys(&[(7, 32), (8, 32)], 64), keys(&[(7, 32), (8, 5)], 64));

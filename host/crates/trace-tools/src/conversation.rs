@@ -7,7 +7,7 @@ use veeksha_model::{HistoryMode, NodeId, Request, Session};
 use veeksha_prefix::{PrefixCensus, PrefixPiece, PromptPath, answer_pieces, pieces_of};
 
 /// The requests of a session as turns, each after the turn that it continues.
-pub(crate) struct Conversation<'a> {
+pub(crate) struct SessionTurns<'a> {
     pub(crate) turns: Vec<ConversationTurn<'a>>,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct ConversationTurn<'a> {
     recorded_answer: Option<Vec<PrefixPiece>>,
 }
 
-impl<'a> Conversation<'a> {
+impl<'a> SessionTurns<'a> {
     /// Builds the turns of a session. `answers` counts the live answers of the whole trace; `count`
     /// tokenizes a text.
     pub(crate) fn of(session: &'a Session, answers: &mut u64, count: &dyn Fn(&str) -> u32) -> Self {
@@ -50,7 +50,7 @@ impl<'a> Conversation<'a> {
                 recorded_answer: answer.map(|answer| answer_pieces(answer, count)),
             });
         }
-        Conversation { turns }
+        SessionTurns { turns }
     }
 
     /// Returns the pieces of the whole prompt of a turn.
@@ -262,7 +262,7 @@ mod tests {
         nodes[1].output.target_tokens = Some(10);
         nodes[2].output.target_tokens = Some(5);
         let session = session(nodes);
-        let conversation = Conversation::of(&session, &mut 0, &text_formats);
+        let conversation = SessionTurns::of(&session, &mut 0, &text_formats);
         let mut census = PrefixCensus::new(1000);
         assert_eq!(conversation.count_prompts(&mut census), [100, 130, 142]);
         assert_eq!(length(&conversation.prompt(2)), 142);
@@ -290,7 +290,7 @@ mod tests {
             node.replay.as_mut().unwrap().history = mode;
         }
         let session = session(nodes);
-        let conversation = Conversation::of(&session, &mut 0, &text_formats);
+        let conversation = SessionTurns::of(&session, &mut 0, &text_formats);
         let tokens = conversation.count_prompts(&mut PrefixCensus::new(1000));
         assert_eq!(tokens, [100, 210, 306, 100, 203]);
         for (place, tokens) in tokens.into_iter().enumerate() {
@@ -309,7 +309,7 @@ mod tests {
                     recorded_answer(request(1, Some(0), 50), "so it is", 3),
                 ];
                 nodes[1].replay.as_mut().unwrap().history = mode;
-                Conversation::of(&session(nodes), &mut answers, &text_formats).count_prompts(&mut census);
+                SessionTurns::of(&session(nodes), &mut answers, &text_formats).count_prompts(&mut census);
             }
             census.new_tokens()
         };
@@ -327,11 +327,11 @@ mod tests {
         let mut asked = plain;
         asked.output.target_tokens = Some(9);
         assert_eq!(output_tokens(&asked, &text_formats), Some(9));
-        let mut told = recorded_answer(asked, "so it is", 12);
-        assert_eq!(output_tokens(&told, &text_formats), Some(12));
-        told.output.target_tokens = None;
-        told.replay.as_mut().unwrap().recorded.output_tokens = None;
-        assert_eq!(output_tokens(&told, &text_formats), Some(3));
+        let mut answered = recorded_answer(asked, "so it is", 12);
+        assert_eq!(output_tokens(&answered, &text_formats), Some(12));
+        answered.output.target_tokens = None;
+        answered.replay.as_mut().unwrap().recorded.output_tokens = None;
+        assert_eq!(output_tokens(&answered, &text_formats), Some(3));
     }
 
     /// Computes the prompt of a node by the definition of the history modes, node by node.
@@ -361,7 +361,7 @@ mod tests {
         /// Random trees with random modes: prompt lengths follow the definition, and common
         /// prefixes are the equal beginnings.
         #[test]
-        fn prompts_are_what_the_modes_say(
+        fn prompts_follow_the_history_modes(
             nodes in prop::collection::vec((0usize..8, 0u8..4, any::<bool>()), 1..8),
         ) {
             let requests = nodes.iter().enumerate().map(|(place, (parent, mode, answered))| {
@@ -377,7 +377,7 @@ mod tests {
                 one
             });
             let session = session(requests.collect());
-            let conversation = Conversation::of(&session, &mut 0, &text_formats);
+            let conversation = SessionTurns::of(&session, &mut 0, &text_formats);
             let mut census = PrefixCensus::new(100_000);
             let length_formats = conversation.count_prompts(&mut census);
             let mut ledger = PrefixLedger::new();

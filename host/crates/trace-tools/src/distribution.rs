@@ -86,16 +86,16 @@ impl Distribution {
         let cumulative = tally.cumulative();
         let (min, max) = tally.range()?;
         // Rounding must not carry a percentile past the extremes.
-        let figure = |p| Some(quantile(&cumulative, p)?.clamp(min as f64, max as f64) / per_unit);
+        let quantile_at = |p| Some(quantile(&cumulative, p)?.clamp(min as f64, max as f64) / per_unit);
         Some(Distribution {
             unit,
             count: tally.count(),
             mean: tally.mean()? / per_unit,
             std: tally.std()? / per_unit,
             min: min as f64 / per_unit,
-            p50: figure(0.5)?,
-            p90: figure(0.9)?,
-            p99: figure(0.99)?,
+            p50: quantile_at(0.5)?,
+            p90: quantile_at(0.9)?,
+            p99: quantile_at(0.99)?,
             max: max as f64 / per_unit,
             total: tally.sum() / per_unit,
             exact: tally.is_exact(),

@@ -61,7 +61,7 @@ impl Labels {
     }
 
     pub(crate) fn finish(self) -> Vec<LabelValues> {
-        let told = |(name, values): (String, Values)| {
+        let values_of = |(name, values): (String, Values)| {
             let different = values.by_value.len();
             let mut top: Vec<(String, u64)> = values.by_value.into_iter().collect();
             top.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
@@ -73,7 +73,7 @@ impl Labels {
                 top,
             }
         };
-        self.by_name.into_iter().map(told).collect()
+        self.by_name.into_iter().map(values_of).collect()
     }
 }
 
@@ -89,14 +89,14 @@ mod tests {
                 labels.add(&[("model".into(), value.into())]);
             }
         }
-        let told = labels.finish();
-        let top: Vec<_> = told[0]
+        let found = labels.finish();
+        let top: Vec<_> = found[0]
             .top
             .iter()
             .map(|(value, count)| (value.as_str(), *count))
             .collect();
         assert_eq!(top, [("c", 5), ("a", 2), ("b", 2)]);
-        assert_eq!((told[0].count, told[0].different), (9, 3));
+        assert_eq!((found[0].count, found[0].different), (9, 3));
     }
 
     #[test]
@@ -108,9 +108,9 @@ mod tests {
                 (format!("n{number}"), "x".into()),
             ]);
         }
-        let told = labels.finish();
-        assert_eq!(told.len(), NAMES);
-        let ids = &told[0];
+        let found = labels.finish();
+        assert_eq!(found.len(), NAMES);
+        let ids = &found[0];
         assert_eq!(
             (ids.count, ids.different, ids.top.len()),
             (10_000, VALUES, REPORTED)

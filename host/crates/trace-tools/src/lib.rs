@@ -19,8 +19,8 @@ mod synthesis;
 mod tally;
 mod trace_stats;
 
-pub use arrivals::Arrivals;
-pub use convert::{BLOCK_SIZE, ConvertError, Converter, Format, Loss, UnknownFormat};
+pub use arrivals::ArrivalStats;
+pub use convert::{BLOCK_SIZE, ConvertError, Converter, Loss, TargetFormat, UnknownFormat};
 pub use distribution::{Bin, Distribution, QuantityUnit};
 pub use labels::LabelValues;
 pub use stats_builder::TraceStatsBuilder;

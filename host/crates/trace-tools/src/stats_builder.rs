@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use veeksha_model::{HistoryMode, Message, Nanos, NodeId, Request, Segment, Session};
 use veeksha_prefix::PrefixCensus;
 
-use crate::arrivals::{Arrivals, SECONDS};
-use crate::conversation::{Conversation, length, output_tokens};
+use crate::arrivals::{ArrivalStats, SECONDS};
+use crate::conversation::{SessionTurns, length, output_tokens};
 use crate::distribution::{Distribution, QuantityUnit};
 use crate::labels::Labels;
 use crate::tally::Tally;
@@ -79,7 +79,7 @@ impl TraceStatsBuilder {
         self.session_arrivals.extend(session.arrives_at);
         self.labels.add(&session.labels);
         self.add_graph(session);
-        let conversation = Conversation::of(session, &mut self.answers, count);
+        let conversation = SessionTurns::of(session, &mut self.answers, count);
         let sent = conversation.count_prompts(&mut self.census);
         for (turn, sent) in conversation.turns.iter().zip(sent) {
             self.sent += sent;
@@ -162,8 +162,8 @@ impl TraceStatsBuilder {
             output_tokens: tokens(&self.output_tokens),
             think_time: seconds(&self.think_time),
             latency: seconds(&self.latency),
-            session_arrivals: Arrivals::of(self.session_arrivals),
-            request_arrivals: Arrivals::of(self.request_arrivals),
+            session_arrivals: ArrivalStats::of(self.session_arrivals),
+            request_arrivals: ArrivalStats::of(self.request_arrivals),
             messages: self.roles,
             media: self.media,
             labels: self.labels.finish(),

@@ -147,7 +147,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_small_sample_has_the_figures_of_its_values(values in prop::collection::vec(0u64..50, 1..80), p in 0.0..=1.0f64) {
+        fn small_sample_has_the_statistics_of_its_values(values in prop::collection::vec(0u64..50, 1..80), p in 0.0..=1.0f64) {
             let mut tally = Tally::default();
             values.iter().for_each(|value| tally.add(*value));
             let mut plain: Vec<f64> = values.iter().map(|value| *value as f64).collect();

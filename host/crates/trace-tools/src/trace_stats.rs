@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use crate::arrivals::Arrivals;
+use crate::arrivals::ArrivalStats;
 use crate::distribution::{Distribution, QuantityUnit};
 use crate::labels::LabelValues;
 
@@ -31,9 +31,9 @@ pub struct TraceStats {
     /// Recorded durations of answers.
     pub latency: Option<Distribution>,
     /// Recorded arrivals of sessions.
-    pub session_arrivals: Option<Arrivals>,
+    pub session_arrivals: Option<ArrivalStats>,
     /// Recorded instants of all requests.
-    pub request_arrivals: Option<Arrivals>,
+    pub request_arrivals: Option<ArrivalStats>,
     /// New messages by role, and recorded answers and their tool calls.
     pub messages: BTreeMap<&'static str, u64>,
     /// Media by kind.
@@ -176,8 +176,8 @@ impl TraceStats {
                 unit,
                 ..
             } = distribution;
-            for figure in [mean, min, p50, p90, p99, max] {
-                let _ = write!(text, "{:>12}", quantity(*figure, *unit));
+            for value in [mean, min, p50, p90, p99, max] {
+                let _ = write!(text, "{:>12}", quantity(*value, *unit));
             }
             text.push('\n');
         }
@@ -185,7 +185,7 @@ impl TraceStats {
     }
 }
 
-fn arrivals_line(arrivals: &Arrivals) -> String {
+fn arrivals_line(arrivals: &ArrivalStats) -> String {
     let mut line = format!(
         "{} from {} to {}",
         arrivals.count,
@@ -198,7 +198,7 @@ fn arrivals_line(arrivals: &Arrivals) -> String {
         let _ = write!(
             line,
             ", {} per s; gaps vary by {variation:.2}, burstiness {burstiness:.2}",
-            figure(rate)
+            rounded(rate)
         );
     }
     line
@@ -207,14 +207,14 @@ fn arrivals_line(arrivals: &Arrivals) -> String {
 /// Formats a value with its unit, short enough for a column.
 fn quantity(value: f64, unit: QuantityUnit) -> String {
     match unit {
-        QuantityUnit::Tokens | QuantityUnit::Count => figure(value),
-        QuantityUnit::Seconds if value != 0.0 && value.abs() < 1.0 => format!("{} ms", figure(value * 1e3)),
-        QuantityUnit::Seconds => format!("{} s", figure(value)),
+        QuantityUnit::Tokens | QuantityUnit::Count => rounded(value),
+        QuantityUnit::Seconds if value != 0.0 && value.abs() < 1.0 => format!("{} ms", rounded(value * 1e3)),
+        QuantityUnit::Seconds => format!("{} s", rounded(value)),
     }
 }
 
 /// Formats integers as they are, small numbers with two decimals and large ones with none.
-fn figure(value: f64) -> String {
+fn rounded(value: f64) -> String {
     if value.fract() == 0.0 || value.abs() >= 1000.0 {
         format!("{value:.0}")
     } else if value.abs() >= 100.0 {

@@ -20,7 +20,7 @@ use veeksha_ports::{
     TraceColumn, TraceFacts, TraceGroup, Workload, WorkloadInfo,
 };
 use veeksha_stats::RandomStream;
-use veeksha_trace::{Check, OnBadRow, Order, TraceOptions};
+use veeksha_trace::{BadRowRule, CheckExtent, Order, TraceOptions};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -35,8 +35,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = TraceOptions {
         path: file.path().to_owned(),
         columns: Default::default(),
-        on_bad_row: OnBadRow::Refuse,
-        check: Check::Rows,
+        on_bad_row: BadRowRule::Refuse,
+        check: CheckExtent::Rows,
         max_row_bytes: 64 << 20,
         order: Order::Shuffled,
         wrap: false,

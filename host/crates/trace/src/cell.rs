@@ -6,21 +6,21 @@ use std::fmt::Write as _;
 use veeksha_ports::CellType;
 
 use crate::decimal::{DecimalError, scaled};
-use crate::json::{Kind, scan_value, skip_space};
+use crate::json::{JsonKind, scan_value, skip_space};
 use crate::problem::RowProblem;
 
 /// A cell as it is in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Raw<'a> {
+pub(crate) enum RawCell<'a> {
     /// A JSON value; never null.
-    Json(Kind, &'a str),
+    Json(JsonKind, &'a str),
     /// A CSV cell, unquoted; never empty.
     Csv(&'a str),
 }
 
 /// A cell that matches its column's type.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Value<'a> {
+pub(crate) enum CellValue<'a> {
     /// JSON that is passed on unchanged.
     Json(&'a str),
     /// JSON from inside a string.
@@ -74,39 +74,44 @@ const ITEMS: &str = "a JSON array";
 const MEMBERS: &str = "a JSON object";
 
 /// Checks a cell and converts it to its column's type.
-pub(crate) fn value<'a>(cell: CellType, raw: Raw<'a>) -> Result<Value<'a>, CellError> {
+pub(crate) fn value<'a>(cell: CellType, raw: RawCell<'a>) -> Result<CellValue<'a>, CellError> {
     match (cell, raw) {
-        (CellType::Text, Raw::Json(Kind::Text { .. }, json)) | (CellType::Anything, Raw::Json(_, json)) => {
-            Ok(Value::Json(json))
-        }
-        (CellType::Text, Raw::Json(Kind::Number, digits)) => Ok(Value::Digits(digits)),
-        (CellType::Text, Raw::Json(..)) => Err(CellError::Type(TEXT)),
-        (CellType::Text | CellType::Anything, Raw::Csv(text)) => Ok(Value::Plain(text)),
-        (CellType::Count, Raw::Json(Kind::Number, digits)) => whole(digits, COUNT, true),
-        (CellType::Count, Raw::Csv(text)) => whole(trimmed(text), COUNT, true),
+        (CellType::Text, RawCell::Json(JsonKind::Text { .. }, json))
+        | (CellType::Anything, RawCell::Json(_, json)) => Ok(CellValue::Json(json)),
+        (CellType::Text, RawCell::Json(JsonKind::Number, digits)) => Ok(CellValue::Digits(digits)),
+        (CellType::Text, RawCell::Json(..)) => Err(CellError::Type(TEXT)),
+        (CellType::Text | CellType::Anything, RawCell::Csv(text)) => Ok(CellValue::Plain(text)),
+        (CellType::Count, RawCell::Json(JsonKind::Number, digits)) => whole(digits, COUNT, true),
+        (CellType::Count, RawCell::Csv(text)) => whole(trimmed(text), COUNT, true),
         (CellType::Count, _) => Err(CellError::Type(COUNT)),
-        (CellType::Integer, Raw::Json(Kind::Number, digits)) => whole(digits, INTEGER, false),
-        (CellType::Integer, Raw::Csv(text)) => whole(trimmed(text), INTEGER, false),
+        (CellType::Integer, RawCell::Json(JsonKind::Number, digits)) => whole(digits, INTEGER, false),
+        (CellType::Integer, RawCell::Csv(text)) => whole(trimmed(text), INTEGER, false),
         (CellType::Integer, _) => Err(CellError::Type(INTEGER)),
-        (CellType::Number, Raw::Json(Kind::Number, digits)) => finite(digits).map(|()| Value::Json(digits)),
-        (CellType::Number, Raw::Csv(text)) => csv_number(trimmed(text)),
+        (CellType::Number, RawCell::Json(JsonKind::Number, digits)) => {
+            finite(digits).map(|()| CellValue::Json(digits))
+        }
+        (CellType::Number, RawCell::Csv(text)) => csv_number(trimmed(text)),
         (CellType::Number, _) => Err(CellError::Type(NUMBER)),
-        (CellType::Truth, Raw::Json(Kind::True, _)) => Ok(Value::Truth(true)),
-        (CellType::Truth, Raw::Json(Kind::False, _)) => Ok(Value::Truth(false)),
-        (CellType::Truth, Raw::Csv(text)) => match trimmed(text) {
-            "1" => Ok(Value::Truth(true)),
-            "0" => Ok(Value::Truth(false)),
-            word if word.eq_ignore_ascii_case("true") => Ok(Value::Truth(true)),
-            word if word.eq_ignore_ascii_case("false") => Ok(Value::Truth(false)),
+        (CellType::Truth, RawCell::Json(JsonKind::True, _)) => Ok(CellValue::Truth(true)),
+        (CellType::Truth, RawCell::Json(JsonKind::False, _)) => Ok(CellValue::Truth(false)),
+        (CellType::Truth, RawCell::Csv(text)) => match trimmed(text) {
+            "1" => Ok(CellValue::Truth(true)),
+            "0" => Ok(CellValue::Truth(false)),
+            word if word.eq_ignore_ascii_case("true") => Ok(CellValue::Truth(true)),
+            word if word.eq_ignore_ascii_case("false") => Ok(CellValue::Truth(false)),
             _ => Err(CellError::Type(TRUTH)),
         },
         (CellType::Truth, _) => Err(CellError::Type(TRUTH)),
-        (CellType::Items, Raw::Json(Kind::Items, json))
-        | (CellType::Members, Raw::Json(Kind::Members, json)) => Ok(Value::Json(json)),
-        (CellType::Items, Raw::Json(Kind::Text { .. }, json)) => unwrapped(json, Kind::Items, ITEMS),
-        (CellType::Members, Raw::Json(Kind::Text { .. }, json)) => unwrapped(json, Kind::Members, MEMBERS),
-        (CellType::Items, Raw::Csv(text)) => nested(Cow::Borrowed(text), Kind::Items, ITEMS),
-        (CellType::Members, Raw::Csv(text)) => nested(Cow::Borrowed(text), Kind::Members, MEMBERS),
+        (CellType::Items, RawCell::Json(JsonKind::Items, json))
+        | (CellType::Members, RawCell::Json(JsonKind::Members, json)) => Ok(CellValue::Json(json)),
+        (CellType::Items, RawCell::Json(JsonKind::Text { .. }, json)) => {
+            unwrapped(json, JsonKind::Items, ITEMS)
+        }
+        (CellType::Members, RawCell::Json(JsonKind::Text { .. }, json)) => {
+            unwrapped(json, JsonKind::Members, MEMBERS)
+        }
+        (CellType::Items, RawCell::Csv(text)) => nested(Cow::Borrowed(text), JsonKind::Items, ITEMS),
+        (CellType::Members, RawCell::Csv(text)) => nested(Cow::Borrowed(text), JsonKind::Members, MEMBERS),
         (CellType::Items, _) => Err(CellError::Type(ITEMS)),
         (CellType::Members, _) => Err(CellError::Type(MEMBERS)),
     }
@@ -123,14 +128,20 @@ pub(crate) fn trimmed(text: &str) -> &str {
 /// Checks a cell like [`value`], without the conversion. Numbers and text in their common forms
 /// take a short path.
 #[inline]
-pub(crate) fn check(cell: CellType, raw: Raw<'_>) -> Result<(), CellError> {
+pub(crate) fn check(cell: CellType, raw: RawCell<'_>) -> Result<(), CellError> {
     match (cell, raw) {
-        (CellType::Text | CellType::Anything, Raw::Csv(_)) | (CellType::Anything, Raw::Json(..)) => Ok(()),
+        (CellType::Text | CellType::Anything, RawCell::Csv(_)) | (CellType::Anything, RawCell::Json(..)) => {
+            Ok(())
+        }
         (
             CellType::Count | CellType::Integer | CellType::Number,
-            Raw::Json(Kind::Number, text) | Raw::Csv(text),
+            RawCell::Json(JsonKind::Number, text) | RawCell::Csv(text),
         ) if short_digits(text) => Ok(()),
-        (CellType::Number, Raw::Json(Kind::Number, text) | Raw::Csv(text)) if short_decimal(text) => Ok(()),
+        (CellType::Number, RawCell::Json(JsonKind::Number, text) | RawCell::Csv(text))
+            if short_decimal(text) =>
+        {
+            Ok(())
+        }
         _ => value(cell, raw).map(drop),
     }
 }
@@ -157,9 +168,9 @@ fn short_digits(text: &str) -> bool {
 }
 
 /// Converts to a whole number. Digits that are already in JSON's form are kept.
-fn whole<'a>(text: &'a str, expected: &'static str, count: bool) -> Result<Value<'a>, CellError> {
+fn whole<'a>(text: &'a str, expected: &'static str, count: bool) -> Result<CellValue<'a>, CellError> {
     if short_digits(text) {
-        return Ok(Value::Json(text));
+        return Ok(CellValue::Json(text));
     }
     if not_finite(text) {
         return Err(CellError::NotFinite);
@@ -179,7 +190,7 @@ fn whole<'a>(text: &'a str, expected: &'static str, count: bool) -> Result<Value
     if number.whole > limit {
         return Err(CellError::TooLarge);
     }
-    Ok(Value::Whole {
+    Ok(CellValue::Whole {
         negative,
         whole: number.whole,
     })
@@ -197,9 +208,9 @@ fn finite(digits: &str) -> Result<(), CellError> {
     }
 }
 
-fn csv_number(text: &str) -> Result<Value<'_>, CellError> {
-    if matches!(scan_value(text.as_bytes(), 0), Ok((Kind::Number, end)) if end == text.len()) {
-        return finite(text).map(|()| Value::Json(text));
+fn csv_number(text: &str) -> Result<CellValue<'_>, CellError> {
+    if matches!(scan_value(text.as_bytes(), 0), Ok((JsonKind::Number, end)) if end == text.len()) {
+        return finite(text).map(|()| CellValue::Json(text));
     }
     if not_finite(text) {
         return Err(CellError::NotFinite);
@@ -210,7 +221,7 @@ fn csv_number(text: &str) -> Result<Value<'_>, CellError> {
     }
     let number = text.parse::<f64>().map_err(|_| CellError::Type(NUMBER))?;
     match serde_json::Number::from_f64(number) {
-        Some(number) => Ok(Value::Unwrapped(Cow::Owned(number.to_string()))),
+        Some(number) => Ok(CellValue::Unwrapped(Cow::Owned(number.to_string()))),
         None => Err(CellError::NotFinite),
     }
 }
@@ -222,17 +233,21 @@ fn not_finite(text: &str) -> bool {
         .any(|name| word.eq_ignore_ascii_case(name))
 }
 
-fn unwrapped<'a>(json: &'a str, kind: Kind, expected: &'static str) -> Result<Value<'a>, CellError> {
+fn unwrapped<'a>(json: &'a str, kind: JsonKind, expected: &'static str) -> Result<CellValue<'a>, CellError> {
     let text = decoded(json).ok_or(CellError::Type(expected))?;
     nested(text, kind, expected)
 }
 
-fn nested<'a>(text: Cow<'a, str>, kind: Kind, expected: &'static str) -> Result<Value<'a>, CellError> {
+fn nested<'a>(
+    text: Cow<'a, str>,
+    kind: JsonKind,
+    expected: &'static str,
+) -> Result<CellValue<'a>, CellError> {
     let bytes = text.as_bytes();
     let start = skip_space(bytes, 0);
     match scan_value(bytes, start) {
         Ok((found, end)) if found == kind && skip_space(bytes, end) == bytes.len() => {
-            Ok(Value::Unwrapped(match text {
+            Ok(CellValue::Unwrapped(match text {
                 Cow::Borrowed(text) => Cow::Borrowed(&text[start..end]),
                 Cow::Owned(text) => Cow::Owned(text[start..end].to_owned()),
             }))
@@ -250,26 +265,26 @@ pub(crate) fn decoded(json: &str) -> Option<Cow<'_, str>> {
     serde_json::from_str(json).ok().map(Cow::Owned)
 }
 
-impl<'a> Value<'a> {
+impl<'a> CellValue<'a> {
     /// Appends the cell as JSON.
     pub(crate) fn write(&self, out: &mut String) {
         match self {
-            Value::Json(json) => out.push_str(json),
-            Value::Unwrapped(json) => out.push_str(json),
-            Value::Plain(text) => {
+            CellValue::Json(json) => out.push_str(json),
+            CellValue::Unwrapped(json) => out.push_str(json),
+            CellValue::Plain(text) => {
                 out.push_str(&serde_json::Value::from(*text).to_string());
             }
-            Value::Digits(digits) => {
+            CellValue::Digits(digits) => {
                 out.push('"');
                 out.push_str(digits);
                 out.push('"');
             }
-            Value::Whole { negative, whole } => {
+            CellValue::Whole { negative, whole } => {
                 let sign = if *negative { "-" } else { "" };
                 // Writing to a string does not fail.
                 let _ = write!(out, "{sign}{whole}");
             }
-            Value::Truth(truth) => out.push_str(if *truth { "true" } else { "false" }),
+            CellValue::Truth(truth) => out.push_str(if *truth { "true" } else { "false" }),
         }
     }
 
@@ -277,10 +292,10 @@ impl<'a> Value<'a> {
     /// written.
     pub(crate) fn key(self) -> Cow<'a, str> {
         match self {
-            Value::Json(json) if json.starts_with('"') => decoded(json).unwrap_or(Cow::Borrowed(json)),
-            Value::Json(text) | Value::Plain(text) | Value::Digits(text) => Cow::Borrowed(text),
-            Value::Unwrapped(text) => text,
-            Value::Whole { .. } | Value::Truth(_) => {
+            CellValue::Json(json) if json.starts_with('"') => decoded(json).unwrap_or(Cow::Borrowed(json)),
+            CellValue::Json(text) | CellValue::Plain(text) | CellValue::Digits(text) => Cow::Borrowed(text),
+            CellValue::Unwrapped(text) => text,
+            CellValue::Whole { .. } | CellValue::Truth(_) => {
                 let mut text = String::new();
                 self.write(&mut text);
                 Cow::Owned(text)
@@ -296,21 +311,21 @@ mod tests {
     fn json(cell: CellType, text: &str) -> Result<String, CellError> {
         let (kind, end) = scan_value(text.as_bytes(), 0).unwrap();
         assert_eq!(end, text.len());
-        checked(cell, Raw::Json(kind, text))
+        checked(cell, RawCell::Json(kind, text))
     }
 
     fn csv(cell: CellType, text: &str) -> Result<String, CellError> {
-        checked(cell, Raw::Csv(text))
+        checked(cell, RawCell::Csv(text))
     }
 
     /// Both functions must agree on everything that the tests below try.
-    fn checked(cell: CellType, raw: Raw<'_>) -> Result<String, CellError> {
+    fn checked(cell: CellType, raw: RawCell<'_>) -> Result<String, CellError> {
         let value = value(cell, raw);
         assert_eq!(check(cell, raw), value.clone().map(drop), "{raw:?}");
         value.map(written)
     }
 
-    fn written(value: Value<'_>) -> String {
+    fn written(value: CellValue<'_>) -> String {
         let mut out = String::new();
         value.write(&mut out);
         serde_json::from_str::<serde_json::Value>(&out).unwrap();
@@ -438,13 +453,16 @@ mod tests {
     #[test]
     fn keys_do_not_depend_on_the_form() {
         let key = |cell, raw| value(cell, raw).unwrap().key().into_owned();
-        let text = Kind::Text { escaped: true };
-        assert_eq!(key(CellType::Text, Raw::Json(text, "\"a\\u0062\"")), "ab");
-        assert_eq!(key(CellType::Text, Raw::Csv("ab")), "ab");
-        assert_eq!(key(CellType::Count, Raw::Json(Kind::Number, "7.0")), "7");
-        assert_eq!(key(CellType::Count, Raw::Csv("7")), "7");
-        assert_eq!(key(CellType::Text, Raw::Json(Kind::Number, "7")), "7");
-        assert_eq!(key(CellType::Integer, Raw::Json(Kind::Number, "-1")), "-1");
-        assert_eq!(key(CellType::Truth, Raw::Csv("True")), "true");
+        let text = JsonKind::Text { escaped: true };
+        assert_eq!(key(CellType::Text, RawCell::Json(text, "\"a\\u0062\"")), "ab");
+        assert_eq!(key(CellType::Text, RawCell::Csv("ab")), "ab");
+        assert_eq!(key(CellType::Count, RawCell::Json(JsonKind::Number, "7.0")), "7");
+        assert_eq!(key(CellType::Count, RawCell::Csv("7")), "7");
+        assert_eq!(key(CellType::Text, RawCell::Json(JsonKind::Number, "7")), "7");
+        assert_eq!(
+            key(CellType::Integer, RawCell::Json(JsonKind::Number, "-1")),
+            "-1"
+        );
+        assert_eq!(key(CellType::Truth, RawCell::Csv("True")), "true");
     }
 }

@@ -33,7 +33,7 @@ pub(crate) struct FileName {
 
 /// The columns of a trace.
 #[derive(Clone, Debug)]
-pub(crate) struct Columns {
+pub(crate) struct TraceColumns {
     /// All columns that are read.
     pub(crate) slots: Vec<Slot>,
     /// Number of columns that reach the flavor; they are the first ones.
@@ -51,14 +51,14 @@ pub(crate) struct Columns {
     pub(crate) keep: Option<usize>,
 }
 
-impl Columns {
+impl TraceColumns {
     /// Creates the columns of a layout, with the user's renames.
     pub(crate) fn new(
         layout: &Layout,
         renames: &BTreeMap<String, String>,
         flavor: &str,
     ) -> Result<Self, TraceError> {
-        let mut columns = Columns {
+        let mut columns = TraceColumns {
             slots: Vec::new(),
             projected: layout.columns.len(),
             names: Vec::new(),
@@ -99,7 +99,7 @@ impl Columns {
         Ok(columns)
     }
 
-    /// Returns the index in [`Columns::names`] of a name in a file.
+    /// Returns the index in [`TraceColumns::names`] of a name in a file.
     pub(crate) fn find(&self, name: &str) -> Option<usize> {
         self.by_name.get(name).copied()
     }

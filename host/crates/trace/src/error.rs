@@ -11,7 +11,7 @@ use crate::text::{list, quoted};
 
 /// Position of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct RowPosition {
     /// The file.
     pub file: PathBuf,
     /// Number of the row in the trace, from 1. In a folder, the rows of earlier files count too.
@@ -20,7 +20,7 @@ pub struct Place {
     pub line: Option<u64>,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for RowPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, row {}", self.file.display(), self.row)?;
         match self.line {
@@ -35,21 +35,21 @@ impl fmt::Display for Place {
 #[error("{place}: {problem}")]
 pub struct BadRow {
     /// Its position.
-    pub place: Place,
+    pub place: RowPosition,
     /// Its problem.
     pub problem: RowProblem,
 }
 
 /// Rows that were skipped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Skipped {
+pub struct SkippedRows {
     /// Number of skipped rows.
     pub total: u64,
-    /// The first ones, up to [`Skipped::LISTED`].
+    /// The first ones, up to [`SkippedRows::LISTED`].
     pub listed: Vec<BadRow>,
 }
 
-impl Skipped {
+impl SkippedRows {
     /// Maximum number of listed rows.
     pub const LISTED: usize = 100;
 
@@ -210,7 +210,7 @@ pub enum TraceError {
     #[error("{place}: it arrived {days} days after the first; arrivals up to 104 days apart can be replayed")]
     SpanTooLong {
         /// The row.
-        place: Place,
+        place: RowPosition,
         /// Days after the first arrival.
         days: u64,
     },

@@ -7,12 +7,12 @@ use flate2::bufread::GzDecoder;
 
 /// All members of a gzip file as one stream.
 pub(crate) struct GzipMembers<R> {
-    state: State<R>,
+    state: GzipState<R>,
     /// Number of completed members.
     ended: u64,
 }
 
-enum State<R> {
+enum GzipState<R> {
     Within(Box<GzDecoder<R>>),
     Between(R),
     End,
@@ -22,7 +22,7 @@ impl<R: BufRead> GzipMembers<R> {
     /// Creates a stream at the beginning of the first member.
     pub(crate) fn new(packed: R) -> Self {
         GzipMembers {
-            state: State::Within(Box::new(GzDecoder::new(packed))),
+            state: GzipState::Within(Box::new(GzDecoder::new(packed))),
             ended: 0,
         }
     }
@@ -31,12 +31,12 @@ impl<R: BufRead> GzipMembers<R> {
 impl<R: BufRead> Read for GzipMembers<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
-            match std::mem::replace(&mut self.state, State::End) {
-                State::End => return Ok(0),
-                State::Within(mut decoder) => match decoder.read(buffer) {
+            match std::mem::replace(&mut self.state, GzipState::End) {
+                GzipState::End => return Ok(0),
+                GzipState::Within(mut decoder) => match decoder.read(buffer) {
                     Ok(0) if !buffer.is_empty() => {
                         self.ended += 1;
-                        self.state = State::Between(decoder.into_inner());
+                        self.state = GzipState::Between(decoder.into_inner());
                     }
                     Err(error)
                         if self.ended > 0
@@ -49,13 +49,13 @@ impl<R: BufRead> Read for GzipMembers<R> {
                         return Err(garbage());
                     }
                     result => {
-                        self.state = State::Within(decoder);
+                        self.state = GzipState::Within(decoder);
                         return result;
                     }
                 },
-                State::Between(mut packed) => match next_byte(&mut packed)? {
+                GzipState::Between(mut packed) => match next_byte(&mut packed)? {
                     None => {}
-                    Some(0x1f) => self.state = State::Within(Box::new(GzDecoder::new(packed))),
+                    Some(0x1f) => self.state = GzipState::Within(Box::new(GzDecoder::new(packed))),
                     Some(0) => only_zeros(packed)?,
                     Some(_) => return Err(garbage()),
                 },

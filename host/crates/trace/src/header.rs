@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use crate::columns::Columns;
+use crate::columns::TraceColumns;
 use crate::error::TraceError;
 use crate::problem::RowProblem;
-use crate::row::Header;
-use crate::rows::{Limits, Shape, header_of};
+use crate::row::CellPositions;
+use crate::rows::{ReadLimits, Shape, header_of};
 use crate::store::Store;
 use crate::text::{nearest, quoted};
 
@@ -16,11 +16,11 @@ pub(crate) fn header(
     store: &Store,
     file: usize,
     shape: &Shape,
-    columns: &Columns,
-    limits: Limits,
-) -> Result<Header, TraceError> {
+    columns: &TraceColumns,
+    limits: ReadLimits,
+) -> Result<CellPositions, TraceError> {
     let Shape::Csv { at } = shape else {
-        return Ok(Header::Json);
+        return Ok(CellPositions::Json);
     };
     let found = names(store, file, *at, limits)?;
     let positions: Vec<Option<usize>> = found.iter().map(|name| columns.find(name)).collect();
@@ -43,11 +43,16 @@ pub(crate) fn header(
             });
         }
     }
-    Ok(Header::Csv(positions))
+    Ok(CellPositions::Csv(positions))
 }
 
 /// Returns the names in the header of a CSV file.
-pub(crate) fn names(store: &Store, file: usize, at: u64, limits: Limits) -> Result<Vec<String>, TraceError> {
+pub(crate) fn names(
+    store: &Store,
+    file: usize,
+    at: u64,
+    limits: ReadLimits,
+) -> Result<Vec<String>, TraceError> {
     let path = || store.regions[file].path.clone();
     let unusable = |problem| TraceError::Header {
         file: path(),

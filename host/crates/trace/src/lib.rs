@@ -5,8 +5,8 @@
 //! the group of each row. Rows are read again when their sessions are requested, so memory does not
 //! grow with the length of rows.
 //!
-//! A [`Trace`] is a workload: session `i` is group `order(i mod groups)` of epoch `i / groups`,
-//! independent of caller, order and number of threads.
+//! An [`OpenTrace`] is a workload: session `i` is group `order(i mod groups)` of epoch
+//! `i / groups`, independent of caller, order and number of threads.
 //!
 //! Files are read by positional reads through bounded buffers, not through a memory map: see
 //! `store`.
@@ -31,8 +31,8 @@ mod text;
 mod time;
 mod window;
 
-pub use error::{BadRow, Place, Skipped, TraceError};
-pub use options::{Check, OnBadRow, Order, TraceOptions};
+pub use error::{BadRow, RowPosition, SkippedRows, TraceError};
+pub use options::{BadRowRule, CheckExtent, Order, TraceOptions};
 pub use problem::RowProblem;
-pub use replay::{Trace, open};
+pub use replay::{OpenTrace, open};
 pub use sniff::{Format, Sniffed, sniff};

@@ -15,9 +15,9 @@ pub struct TraceOptions {
     /// flavor's aliases.
     pub columns: BTreeMap<String, String>,
     /// Treatment of unusable rows.
-    pub on_bad_row: OnBadRow,
+    pub on_bad_row: BadRowRule,
     /// Extent of the checks before the run.
-    pub check: Check,
+    pub check: CheckExtent,
     /// Maximum length of a row in bytes. It also bounds the buffers.
     pub max_row_bytes: usize,
     /// Order in which the groups are replayed.
@@ -33,7 +33,7 @@ pub struct TraceOptions {
 
 /// Treatment of unusable rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnBadRow {
+pub enum BadRowRule {
     /// The trace is refused.
     #[default]
     Refuse,
@@ -43,9 +43,9 @@ pub enum OnBadRow {
 
 /// Extent of the checks before the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Check {
-    /// [`Check::Whole`] for traces of up to 256 MiB and where bad rows are skipped; else
-    /// [`Check::Rows`].
+pub enum CheckExtent {
+    /// [`CheckExtent::Whole`] for traces of up to 256 MiB and where bad rows are skipped; else
+    /// [`CheckExtent::Rows`].
     #[default]
     Auto,
     /// Every row against the layout, and every group of the first epoch through the flavor.

@@ -2,21 +2,21 @@
 
 use std::borrow::Cow;
 
-use crate::cell::{CellError, Raw, Value, check, trimmed, value};
-use crate::columns::Columns;
-use crate::json::{Kind, ScanFault, members, not_json, scan_value, skip_space};
+use crate::cell::{CellError, CellValue, RawCell, check, trimmed, value};
+use crate::columns::TraceColumns;
+use crate::json::{JsonKind, ScanFault, members, not_json, scan_value, skip_space};
 use crate::problem::RowProblem;
-use crate::rows::{Record, split, text_of};
+use crate::rows::{CsvRecord, split, text_of};
 use crate::text::nearest;
 use crate::time::{TimeError, instant};
 
 /// Cell positions in a file's rows.
 #[derive(Clone, Debug)]
-pub(crate) enum Header {
+pub(crate) enum CellPositions {
     /// Every row names its cells.
     Json,
-    /// The header names them: for each position, the index in [`Columns::names`] of a column that
-    /// is read.
+    /// The header names them: for each position, the index in [`TraceColumns::names`] of a column
+    /// that is read.
     Csv(Vec<Option<usize>>),
 }
 
@@ -24,10 +24,10 @@ pub(crate) enum Header {
 #[derive(Clone, Copy, Debug)]
 struct FoundCell {
     rank: u16,
-    /// Index in [`Columns::names`].
+    /// Index in [`TraceColumns::names`].
     name: usize,
     /// `None`: a CSV cell.
-    kind: Option<Kind>,
+    kind: Option<JsonKind>,
     start: usize,
     end: usize,
 }
@@ -36,36 +36,36 @@ struct FoundCell {
 #[derive(Debug)]
 pub(crate) struct RowReader {
     found: Vec<Option<FoundCell>>,
-    record: Record,
+    record: CsvRecord,
     /// Keys of the last JSON row by position: rows of a trace usually have the same columns in the
     /// same order.
     last_keys: Vec<(Vec<u8>, Option<usize>)>,
     /// Number of rows read.
     rows: u64,
-    /// For each of [`Columns::names`], the last row that had it, from 1; 0 for none.
+    /// For each of [`TraceColumns::names`], the last row that had it, from 1; 0 for none.
     seen: Vec<u64>,
 }
 
 /// A row whose cells have been found.
-pub(crate) struct Row<'a> {
-    columns: &'a Columns,
+pub(crate) struct LocatedRow<'a> {
+    columns: &'a TraceColumns,
     text: &'a str,
     found: &'a [Option<FoundCell>],
 }
 
 impl RowReader {
     /// Creates a reader for rows of these columns.
-    pub(crate) fn new(columns: &Columns) -> Self {
+    pub(crate) fn new(columns: &TraceColumns) -> Self {
         RowReader {
             found: vec![None; columns.slots.len()],
-            record: Record::new(),
+            record: CsvRecord::new(),
             last_keys: Vec::new(),
             rows: 0,
             seen: vec![0; columns.names.len()],
         }
     }
 
-    /// Returns a predicate: true for an index of [`Columns::names`] seen in any row.
+    /// Returns a predicate: true for an index of [`TraceColumns::names`] seen in any row.
     pub(crate) fn seen(&self) -> impl Fn(usize) -> bool + '_ {
         |name| self.seen[name] != 0
     }
@@ -73,20 +73,20 @@ impl RowReader {
     /// Finds the cells of a row.
     pub(crate) fn read<'a>(
         &'a mut self,
-        columns: &'a Columns,
-        header: &Header,
+        columns: &'a TraceColumns,
+        header: &CellPositions,
         bytes: &'a [u8],
-    ) -> Result<Row<'a>, RowProblem> {
+    ) -> Result<LocatedRow<'a>, RowProblem> {
         let whole = std::str::from_utf8(bytes).map_err(|error| RowProblem::NotUtf8 {
             at: error.valid_up_to(),
         })?;
         self.found.fill(None);
         let text = match header {
-            Header::Json => {
+            CellPositions::Json => {
                 self.json(columns, bytes)?;
                 whole
             }
-            Header::Csv(positions) => {
+            CellPositions::Csv(positions) => {
                 split(bytes, &mut self.record);
                 self.csv(columns, positions)?;
                 // Removing the quotes from UTF-8 text leaves UTF-8 text.
@@ -96,14 +96,14 @@ impl RowReader {
                 }
             }
         };
-        Ok(Row {
+        Ok(LocatedRow {
             columns,
             text,
             found: &self.found,
         })
     }
 
-    fn json(&mut self, columns: &Columns, bytes: &[u8]) -> Result<(), RowProblem> {
+    fn json(&mut self, columns: &TraceColumns, bytes: &[u8]) -> Result<(), RowProblem> {
         let start = skip_space(bytes, 0);
         let fault = |fault| match fault {
             ScanFault::Early => RowProblem::EndsEarly,
@@ -145,7 +145,7 @@ impl RowReader {
                 twice = Some(name);
             }
             seen[name] = *rows;
-            if member.kind == Kind::Null {
+            if member.kind == JsonKind::Null {
                 return;
             }
             for (slot, rank) in &columns.names[name].targets {
@@ -171,7 +171,7 @@ impl RowReader {
         }
     }
 
-    fn csv(&mut self, columns: &Columns, positions: &[Option<usize>]) -> Result<(), RowProblem> {
+    fn csv(&mut self, columns: &TraceColumns, positions: &[Option<usize>]) -> Result<(), RowProblem> {
         let cells = self.record.cells();
         if cells.len() != positions.len() {
             return Err(RowProblem::CellCount {
@@ -220,30 +220,30 @@ fn remember(keys: &mut Vec<(Vec<u8>, Option<usize>)>, position: usize, key: &[u8
     }
 }
 
-fn described(kind: Kind) -> &'static str {
+fn described(kind: JsonKind) -> &'static str {
     match kind {
-        Kind::Text { .. } => "a string",
-        Kind::Number => "a number",
-        Kind::True | Kind::False => "a boolean",
-        Kind::Null => "null",
-        Kind::Items => "an array",
-        Kind::Members => "an object",
+        JsonKind::Text { .. } => "a string",
+        JsonKind::Number => "a number",
+        JsonKind::True | JsonKind::False => "a boolean",
+        JsonKind::Null => "null",
+        JsonKind::Items => "an array",
+        JsonKind::Members => "an object",
     }
 }
 
-impl<'a> Row<'a> {
+impl<'a> LocatedRow<'a> {
     /// Returns the cell of a slot, if it is present.
-    fn raw(&self, slot: usize) -> Option<(Raw<'a>, FoundCell)> {
+    fn raw(&self, slot: usize) -> Option<(RawCell<'a>, FoundCell)> {
         let found = self.found[slot]?;
         let text = &self.text[found.start..found.end];
         let raw = match found.kind {
-            Some(kind) => Raw::Json(kind, text),
-            None => Raw::Csv(text),
+            Some(kind) => RawCell::Json(kind, text),
+            None => RawCell::Csv(text),
         };
         Some((raw, found))
     }
 
-    fn value(&self, slot: usize) -> Result<Option<Value<'a>>, RowProblem> {
+    fn value(&self, slot: usize) -> Result<Option<CellValue<'a>>, RowProblem> {
         let Some((raw, found)) = self.raw(slot) else {
             return Ok(None);
         };
@@ -307,7 +307,7 @@ impl<'a> Row<'a> {
 
     /// Returns the text by which a column groups; `None` if the cell is absent.
     pub(crate) fn key(&self, slot: usize) -> Result<Option<Cow<'a, str>>, RowProblem> {
-        Ok(self.value(slot)?.map(Value::key))
+        Ok(self.value(slot)?.map(CellValue::key))
     }
 
     /// Returns the recorded arrival, relative to the trace's own origin.
@@ -319,8 +319,10 @@ impl<'a> Row<'a> {
             return Ok(None);
         };
         let text = match raw {
-            Raw::Json(Kind::Text { .. }, json) => crate::cell::decoded(json).unwrap_or(Cow::Borrowed(json)),
-            Raw::Json(_, text) | Raw::Csv(text) => Cow::Borrowed(text),
+            RawCell::Json(JsonKind::Text { .. }, json) => {
+                crate::cell::decoded(json).unwrap_or(Cow::Borrowed(json))
+            }
+            RawCell::Json(_, text) | RawCell::Csv(text) => Cow::Borrowed(text),
         };
         instant(trimmed(&text), unit).map(Some).map_err(|error| {
             let column = self.called(slot, found);

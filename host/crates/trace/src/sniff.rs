@@ -4,12 +4,12 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use crate::error::{BadRow, Place, TraceError};
+use crate::error::{BadRow, RowPosition, TraceError};
 use crate::header::names;
-use crate::json::{Stream, members, skip_space};
-use crate::rows::{Limits, RawRow, Shape, detect, each_row, keys_of, sniff_shape, text_of};
+use crate::json::{JsonStream, members, skip_space};
+use crate::rows::{RawRow, ReadLimits, Shape, detect, each_row, keys_of, sniff_shape, text_of};
 use crate::store::{Store, unreadable};
-use crate::window::Window;
+use crate::window::FileWindow;
 
 /// Number of rows to inspect.
 const ROWS: usize = 20;
@@ -76,7 +76,7 @@ pub struct Sniffed {
 /// longer than 64 MiB.
 pub fn sniff(path: &Path) -> Result<Sniffed, TraceError> {
     let store = Store::open_beginnings(path, None, BEGINNING)?;
-    let limits = Limits::rows_of(LONGEST);
+    let limits = ReadLimits::rows_of(LONGEST);
     for file in 0..store.regions.len() {
         let found = sniff_shape(&store, file, limits)?;
         let format = match (&found.shape, &found.rows_in) {
@@ -87,12 +87,12 @@ pub fn sniff(path: &Path) -> Result<Sniffed, TraceError> {
             (Shape::Member { .. } | Shape::Object { .. }, None) => Format::JsonObject,
             (Shape::Csv { .. }, None) => Format::Csv,
         };
-        let mut columns = Names::default();
+        let mut columns = ColumnNames::default();
         let mut first_row = String::new();
         match (&found.shape, &found.rows_in) {
             (Shape::Lines { at } | Shape::Object { at }, Some(name)) => {
-                let window = Window::new(&store, file, *at, limits.chunk);
-                keys_of(Stream::new(window, limits.row), &mut |key| columns.add(key));
+                let window = FileWindow::new(&store, file, *at, limits.chunk);
+                keys_of(JsonStream::new(window, limits.row), &mut |key| columns.add(key));
                 first_row = beginning(&store, file, *at)?;
                 let rows = Shape::Member {
                     at: *at,
@@ -140,9 +140,9 @@ fn beginning(store: &Store, file: usize, at: u64) -> Result<String, TraceError> 
 pub(crate) fn columns_of(
     store: &Store,
     rows_in: Option<&str>,
-    limits: Limits,
+    limits: ReadLimits,
 ) -> Result<Vec<String>, TraceError> {
-    let mut columns = Names::default();
+    let mut columns = ColumnNames::default();
     for file in 0..store.regions.len() {
         let shape = detect(store, file, rows_in, limits)?;
         match look(store, file, &shape, limits, &mut columns, &mut String::new()) {
@@ -161,8 +161,8 @@ fn look(
     store: &Store,
     file: usize,
     shape: &Shape,
-    limits: Limits,
-    columns: &mut Names,
+    limits: ReadLimits,
+    columns: &mut ColumnNames,
     first_row: &mut String,
 ) -> Result<(), TraceError> {
     if let Shape::Csv { at } = shape {
@@ -185,7 +185,7 @@ fn look(
             // A trace whose first row is unreadable has no known columns, unless a header names
             // them.
             Err(problem) if json && rows == 0 => {
-                let place = Place {
+                let place = RowPosition {
                     file: store.regions[file].path.clone(),
                     row: 1,
                     line: Some(row.line),
@@ -213,12 +213,12 @@ const NAMES: usize = 4096;
 
 /// Distinct names in order of appearance.
 #[derive(Default)]
-struct Names {
+struct ColumnNames {
     names: Vec<String>,
     met: HashSet<String>,
 }
 
-impl Names {
+impl ColumnNames {
     /// Adds a name unless it is present; breaks when there are enough.
     fn add(&mut self, name: String) -> ControlFlow<()> {
         if self.names.len() >= NAMES {
@@ -232,7 +232,7 @@ impl Names {
     }
 }
 
-fn add_keys(bytes: &[u8], columns: &mut Names) {
+fn add_keys(bytes: &[u8], columns: &mut ColumnNames) {
     let start = skip_space(bytes, 0);
     if bytes.get(start) != Some(&b'{') {
         return;

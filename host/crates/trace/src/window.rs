@@ -6,9 +6,9 @@ use crate::store::{Store, unreadable};
 /// Bytes per read. Tests make it tiny, so that every boundary occurs everywhere.
 pub(crate) const CHUNK: usize = 1 << 20;
 
-/// A view into a file of a trace. [`Window::rest`] contains what has been read but not
-/// [consumed](Window::consume).
-pub(crate) struct Window<'s> {
+/// A view into a file of a trace. [`FileWindow::rest`] contains what has been read but not
+/// [consumed](FileWindow::consume).
+pub(crate) struct FileWindow<'s> {
     store: &'s Store,
     region: usize,
     chunk: usize,
@@ -20,10 +20,10 @@ pub(crate) struct Window<'s> {
     ended: bool,
 }
 
-impl<'s> Window<'s> {
+impl<'s> FileWindow<'s> {
     /// Creates a view that begins at `at`.
     pub(crate) fn new(store: &'s Store, region: usize, at: u64, chunk: usize) -> Self {
-        Window {
+        FileWindow {
             store,
             region,
             chunk: chunk.max(1),
@@ -40,12 +40,12 @@ impl<'s> Window<'s> {
         &self.buffer[self.from..self.to]
     }
 
-    /// Returns the file offset of [`Window::rest`].
+    /// Returns the file offset of [`FileWindow::rest`].
     pub(crate) fn offset(&self) -> u64 {
         self.next - (self.to - self.from) as u64
     }
 
-    /// Returns true if [`Window::rest`] reaches the end of the file.
+    /// Returns true if [`FileWindow::rest`] reaches the end of the file.
     pub(crate) fn ended(&self) -> bool {
         self.ended
     }

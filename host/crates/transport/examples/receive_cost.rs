@@ -48,12 +48,12 @@ fn measure(writes: Writes) -> Result<(), Box<dyn Error>> {
         first_chunk: None,
     };
     let thread = Arc::new(Mutex::new(String::new()));
-    let told = Arc::clone(&thread);
+    let reported = Arc::clone(&thread);
     let config = TransportConfig {
         on_thread_start: Some(Arc::new(move |_| {
             let path = std::fs::read_link("/proc/thread-self").unwrap_or_default();
-            if let Ok(mut told) = told.lock() {
-                *told = format!("/proc/{}/schedstat", path.display());
+            if let Ok(mut reported) = reported.lock() {
+                *reported = format!("/proc/{}/schedstat", path.display());
             }
         })),
         ..TransportConfig::new(Target::single(Server::at(base), Api::default()))
@@ -80,12 +80,12 @@ fn measure(writes: Writes) -> Result<(), Box<dyn Error>> {
             }
         }
     }
-    let figures = transport.figures();
+    let counters = transport.receive_stats();
     println!(
         "{writes:?}: {} ns of CPU for each of {chunks} chunks; {} reads, {} of them merged",
         (cpu()? - begun) / chunks,
-        figures.reads,
-        figures.merged_reads
+        counters.reads,
+        counters.merged_reads
     );
     Ok(())
 }

@@ -5,12 +5,12 @@ use std::fmt;
 /// An API key. It is only used in the `Authorization` header: `Debug` and `Display` print `***`,
 /// and there is no serialised form.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+pub struct ApiKey(String);
 
-impl Secret {
+impl ApiKey {
     /// Wraps a key.
     pub fn new(value: impl Into<String>) -> Self {
-        Secret(value.into())
+        ApiKey(value.into())
     }
 
     /// Returns the key itself, for the header.
@@ -95,19 +95,19 @@ fn percent_encoded(text: &str, wanted: char) -> Option<&str> {
     })
 }
 
-impl From<String> for Secret {
+impl From<String> for ApiKey {
     fn from(value: String) -> Self {
-        Secret(value)
+        ApiKey(value)
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for ApiKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("***")
     }
 }
 
-impl fmt::Display for Secret {
+impl fmt::Display for ApiKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("***")
     }
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn no_way_of_printing_shows_the_key() {
-        let secret = Secret::new("sk-very-secret");
+        let secret = ApiKey::new("sk-very-secret");
         assert_eq!(
             format!("{secret} {secret:?} {:?}", Some(&secret)),
             "*** *** Some(***)"

@@ -24,7 +24,7 @@ pub struct TransportConfig {
     /// Rules for sharing connections between requests.
     pub connections: ConnectionPolicy,
     /// HTTP version of the requests.
-    pub http: HttpVersion,
+    pub http: HttpProtocol,
     /// Local addresses of connections, used in turn. If empty, the system chooses. One address has
     /// about 28,000 ports for each server, so more streams than that require several addresses.
     pub source_addresses: Vec<IpAddr>,
@@ -57,7 +57,7 @@ pub enum ConnectionPolicy {
 
 /// The HTTP version of the requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum HttpVersion {
+pub enum HttpProtocol {
     /// HTTP/1.1.
     #[default]
     Http1,
@@ -75,7 +75,7 @@ impl TransportConfig {
             connect_timeout: None,
             threads: 1,
             connections: ConnectionPolicy::default(),
-            http: HttpVersion::default(),
+            http: HttpProtocol::default(),
             source_addresses: Vec::new(),
             linger: Duration::from_secs(1),
             on_thread_start: None,

@@ -17,7 +17,7 @@ use veeksha_endpoint::Failure;
 use veeksha_model::ErrorClass;
 use veeksha_ports::ConnectionUse;
 
-use crate::place::Place;
+use crate::prepared_server::PreparedServer;
 use crate::proxy::{Proxy, Tunnel, TunnelAnswer};
 use crate::receiver::{Receiver, StampedSocket};
 use crate::route::Route;
@@ -26,7 +26,7 @@ use crate::wire::Wire;
 
 /// Progress of opening a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum OpeningStep {
     #[default]
     Resolving,
     Connecting,
@@ -34,14 +34,14 @@ pub(crate) enum Step {
     Handshaking,
 }
 
-impl Step {
+impl OpeningStep {
     /// Returns a human-readable description of the step.
     pub(crate) fn words(self) -> &'static str {
         match self {
-            Step::Resolving => "while resolving the name",
-            Step::Connecting => "while connecting",
-            Step::Tunnelling => "while the proxy opened the tunnel",
-            Step::Handshaking => "in the TLS handshake",
+            OpeningStep::Resolving => "while resolving the name",
+            OpeningStep::Connecting => "while connecting",
+            OpeningStep::Tunnelling => "while the proxy opened the tunnel",
+            OpeningStep::Handshaking => "in the TLS handshake",
         }
     }
 }
@@ -50,25 +50,22 @@ impl Step {
 /// the time limit.
 pub(crate) async fn open(
     route: &Route,
-    place: &Place,
+    place: &PreparedServer,
     receiver: &Rc<Receiver>,
     used: &Cell<ConnectionUse>,
-    step: &Cell<Step>,
+    step: &Cell<OpeningStep>,
 ) -> Result<Wire, Failure> {
     let note = |change: &dyn Fn(&mut ConnectionUse)| {
         let mut known = used.get();
         change(&mut known);
         used.set(known);
     };
-    let (host, port, through) = match &place.proxy {
-        Some(proxy) => (proxy.host.as_str(), proxy.port, Some(proxy)),
-        None => (place.endpoint.host.as_str(), place.endpoint.port, None),
+    let (host, port) = match &place.proxy {
+        Some(proxy) => (proxy.host.as_str(), proxy.port),
+        None => (place.endpoint.host.as_str(), place.endpoint.port),
     };
-    let name = match through {
-        Some(proxy) => format!("{} by the proxy {}", place.endpoint.place(), proxy.place()),
-        None => place.endpoint.place(),
-    };
-    step.set(Step::Resolving);
+    let name = place.first_hop();
+    step.set(OpeningStep::Resolving);
     let addresses = match host.parse::<IpAddr>() {
         Ok(address) => vec![SocketAddr::new(address, port)],
         Err(_) => {
@@ -79,23 +76,23 @@ pub(crate) async fn open(
             addresses
         }
     };
-    step.set(Step::Connecting);
+    step.set(OpeningStep::Connecting);
     let started = route.clock.now();
-    let socket = connect(route, &name, &addresses).await?;
+    let socket = connect(route, place, &addresses).await?;
     let stamped = StampedSocket::new(socket, Rc::clone(receiver));
-    let stamped = match through {
-        Some(proxy) if place.tunnels(route.http) => {
-            step.set(Step::Tunnelling);
-            tunnel(proxy, &place.endpoint.place(), stamped).await?
+    let stamped = match place.tunnel() {
+        Some(proxy) => {
+            step.set(OpeningStep::Tunnelling);
+            tunnel(proxy, place, stamped).await?
         }
-        _ => stamped,
+        None => stamped,
     };
     let connected = route.clock.now();
     note(&|used| used.connect = Some(connected - started));
     let Some(connector) = &place.tls else {
         return Ok(Wire::Plain(stamped));
     };
-    step.set(Step::Handshaking);
+    step.set(OpeningStep::Handshaking);
     let stream = handshake(place, connector, stamped).await?;
     let secured = route.clock.now();
     note(&|used| used.tls = Some(secured - connected));
@@ -112,8 +109,13 @@ async fn resolve(name: &str, host: &str, port: u16) -> Result<Vec<SocketAddr>, F
 }
 
 /// Connects to the first address that accepts a connection.
-async fn connect(route: &Route, name: &str, addresses: &[SocketAddr]) -> Result<TcpStream, Failure> {
-    let fail = |words: String| Failure::new(ErrorClass::Connect, format!("{name}: {words}"));
+async fn connect(
+    route: &Route,
+    place: &PreparedServer,
+    addresses: &[SocketAddr],
+) -> Result<TcpStream, Failure> {
+    let fail = |words: String| Failure::new(ErrorClass::Connect, format!("{}: {words}", place.first_hop()));
+    let listener = place.proxy.as_ref().map_or("server", |_| "proxy");
     let mut last = None;
     for address in addresses {
         let source = match source(route, *address) {
@@ -125,7 +127,7 @@ async fn connect(route: &Route, name: &str, addresses: &[SocketAddr]) -> Result<
         };
         match connect_one(*address, source).await {
             Ok(socket) => return Ok(socket),
-            Err(error) => last = Some(connect_message(&error, source)),
+            Err(error) => last = Some(connect_message(&error, source, listener)),
         }
     }
     Err(fail(
@@ -173,13 +175,14 @@ async fn connect_one(address: SocketAddr, source: Option<IpAddr>) -> io::Result<
     socket.connect(address).await
 }
 
-fn connect_message(error: &io::Error, source: Option<IpAddr>) -> String {
+/// Returns the message for a failed connection to `listener`: a server or a proxy.
+fn connect_message(error: &io::Error, source: Option<IpAddr>, listener: &str) -> String {
     if let Some(words) = no_descriptor(error) {
         return words;
     }
     match (Errno::from_io_error(error), source) {
         (Some(Errno::CONNREFUSED), _) => {
-            "the connection was refused; is the server running there?".to_owned()
+            format!("the connection was refused; is the {listener} running there?")
         }
         (Some(Errno::ADDRNOTAVAIL), Some(source)) => format!(
             "no connection from {source}: it is not an address of this machine, or has no free local port; see client.source_addresses and net.ipv4.ip_local_port_range"
@@ -209,16 +212,15 @@ fn no_descriptor(error: &io::Error) -> Option<String> {
 }
 
 /// Asks the proxy to open a tunnel to the server.
-async fn tunnel(proxy: &Proxy, server: &str, mut socket: StampedSocket) -> Result<StampedSocket, Failure> {
-    let fail = |words: String| {
-        Failure::new(
-            ErrorClass::Connect,
-            format!("{server}: the proxy {} {words}", proxy.place()),
-        )
-    };
-    let lost = |error: io::Error| fail(format!("was lost: {error}"));
+async fn tunnel(
+    proxy: &Proxy,
+    place: &PreparedServer,
+    mut socket: StampedSocket,
+) -> Result<StampedSocket, Failure> {
+    let fail = |words: String| Failure::new(ErrorClass::Connect, format!("{} {words}", place.first_hop()));
+    let lost = |error: io::Error| fail(format!("closed the connection: {error}"));
     socket
-        .write_all(&proxy.connect_request(server))
+        .write_all(&proxy.connect_request(&place.endpoint.place()))
         .await
         .map_err(lost)?;
     let mut answer = TunnelAnswer::new();
@@ -242,7 +244,7 @@ async fn tunnel(proxy: &Proxy, server: &str, mut socket: StampedSocket) -> Resul
 }
 
 async fn handshake(
-    place: &Place,
+    place: &PreparedServer,
     connector: &TlsConnector,
     socket: StampedSocket,
 ) -> Result<tokio_rustls::client::TlsStream<StampedSocket>, Failure> {

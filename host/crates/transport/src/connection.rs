@@ -10,12 +10,12 @@ use std::io;
 use std::task::{Context, Poll, ready};
 
 use veeksha_endpoint::{Failure, one_line};
-use veeksha_http1::{Closed, DecodeError, Decoder, Limits, Part, Place as Where};
+use veeksha_http1::{Closed, DecodeError, DecodePosition, DecodedPart, Decoder, DecoderLimits};
 use veeksha_model::ErrorClass;
 
-use crate::client_thread::Thread;
+use crate::client_context::ClientContext;
 use crate::flight::Flight;
-use crate::place::Place;
+use crate::prepared_server::PreparedServer;
 use crate::tls::alert;
 use crate::wire::Wire;
 
@@ -47,7 +47,7 @@ impl From<Lost> for Failure {
 
 /// Result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Heard {
+enum ReadProgress {
     More,
     /// The answer has ended, or the rest of it is not needed.
     Ended,
@@ -55,7 +55,7 @@ enum Heard {
 
 /// Result of sending a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sent {
+pub(crate) enum SendResult {
     /// The last byte was sent.
     Whole,
     /// The server started its answer before the last byte was sent.
@@ -68,7 +68,7 @@ impl Connection {
     pub(crate) fn new(wire: Wire) -> Self {
         Connection {
             wire,
-            decoder: Decoder::new(Limits::default()),
+            decoder: Decoder::new(DecoderLimits::default()),
             spoiled: false,
         }
     }
@@ -96,7 +96,7 @@ impl Connection {
         exchange: Exchange<'_>,
         parts: [&[u8]; 2],
         done: &mut usize,
-    ) -> Poll<Result<Sent, Lost>> {
+    ) -> Poll<Result<SendResult, Lost>> {
         loop {
             let first = parts[0].get(*done..).unwrap_or_default();
             let second = parts[1]
@@ -105,15 +105,15 @@ impl Connection {
             let written = if first.is_empty() && second.is_empty() {
                 match self.wire.poll_flush(cx) {
                     Poll::Ready(Ok(())) => {
-                        let now = exchange.thread.route.clock.now();
+                        let now = exchange.context.route.clock.now();
                         exchange.flight.borrow_mut().on_sent(now);
-                        return Poll::Ready(Ok(Sent::Whole));
+                        return Poll::Ready(Ok(SendResult::Whole));
                     }
                     Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
                     Poll::Pending => Poll::Pending,
                 }
             } else {
-                let now = exchange.thread.route.clock.now();
+                let now = exchange.context.route.clock.now();
                 exchange.flight.borrow_mut().on_writing(now);
                 self.wire.poll_send(cx, [first, second])
             };
@@ -128,19 +128,19 @@ impl Connection {
                 Poll::Pending => None,
             };
             // A server that rejects a request may stop reading it.
-            let heard = self.poll_hear(cx, exchange);
+            let progress = self.poll_read(cx, exchange);
             let answered = exchange.flight.borrow().is_answered();
-            match (heard, broken) {
-                (Poll::Ready(Ok(Heard::Ended)), _) => {
+            match (progress, broken) {
+                (Poll::Ready(Ok(ReadProgress::Ended)), _) => {
                     self.spoiled = true;
-                    return Poll::Ready(Ok(Sent::EndedEarly));
+                    return Poll::Ready(Ok(SendResult::EndedEarly));
                 }
-                (Poll::Ready(Ok(Heard::More)), _) if answered => {
+                (Poll::Ready(Ok(ReadProgress::More)), _) if answered => {
                     self.spoiled = true;
-                    return Poll::Ready(Ok(Sent::AnsweredEarly));
+                    return Poll::Ready(Ok(SendResult::AnsweredEarly));
                 }
                 // An interim answer, or an incomplete head.
-                (Poll::Ready(Ok(Heard::More)), _) => {}
+                (Poll::Ready(Ok(ReadProgress::More)), _) => {}
                 (Poll::Ready(Err(lost)), _) => return Poll::Ready(Err(lost)),
                 (Poll::Pending, Some(error)) => {
                     return Poll::Ready(Err(self.broken(exchange, &error)));
@@ -157,15 +157,19 @@ impl Connection {
         exchange: Exchange<'_>,
     ) -> Poll<Result<(), Lost>> {
         loop {
-            if let Heard::Ended = ready!(self.poll_hear(cx, exchange))? {
+            if let ReadProgress::Ended = ready!(self.poll_read(cx, exchange))? {
                 return Poll::Ready(Ok(()));
             }
         }
     }
 
     /// Waits for one read and processes its bytes.
-    fn poll_hear(&mut self, cx: &mut Context<'_>, exchange: Exchange<'_>) -> Poll<Result<Heard, Lost>> {
-        let mut buffer = exchange.thread.buffer.borrow_mut();
+    fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        exchange: Exchange<'_>,
+    ) -> Poll<Result<ReadProgress, Lost>> {
+        let mut buffer = exchange.context.buffer.borrow_mut();
         Poll::Ready(match ready!(self.wire.poll_receive(cx, &mut buffer)) {
             Ok(0) => self.closed(exchange),
             Ok(size) => self
@@ -175,7 +179,7 @@ impl Connection {
         })
     }
 
-    fn take_in(&mut self, exchange: Exchange<'_>, mut bytes: &[u8]) -> Result<Heard, Failure> {
+    fn take_in(&mut self, exchange: Exchange<'_>, mut bytes: &[u8]) -> Result<ReadProgress, Failure> {
         let newest = self.wire.newest();
         let stamp = newest.stamp();
         let mut flight = exchange.flight.borrow_mut();
@@ -186,29 +190,31 @@ impl Connection {
                 .next(&mut bytes)
                 .map_err(|error| undecodable(exchange.place, &flight, &error))?;
             match part {
-                Some(Part::Body(bytes)) => {
-                    if !flight.on_body(stamp, bytes, || exchange.thread.budget())? {
+                Some(DecodedPart::Body(bytes)) => {
+                    if !flight.on_body(stamp, bytes, || exchange.context.budget())? {
                         self.spoiled = true;
-                        return Ok(Heard::Ended);
+                        return Ok(ReadProgress::Ended);
                     }
                 }
                 None => break,
-                Some(Part::End) => return Ok(Heard::Ended),
-                Some(Part::Head(head)) => flight.on_head(&head)?,
-                Some(Part::Interim(_)) if bytes.is_empty() => flight.on_interim(),
-                Some(Part::Interim(_)) => {}
+                Some(DecodedPart::End) => return Ok(ReadProgress::Ended),
+                Some(DecodedPart::Head(head)) => flight.on_head(&head)?,
+                Some(DecodedPart::Interim(_)) if bytes.is_empty() => flight.on_interim(),
+                Some(DecodedPart::Interim(_)) => {}
             }
         }
-        flight.after_read(|| exchange.thread.budget())?;
-        Ok(Heard::More)
+        flight.after_read(|| exchange.context.budget())?;
+        Ok(ReadProgress::More)
     }
 
     /// Handles the close of the connection by the server.
-    fn closed(&mut self, exchange: Exchange<'_>) -> Result<Heard, Lost> {
+    fn closed(&mut self, exchange: Exchange<'_>) -> Result<ReadProgress, Lost> {
         match self.decoder.closed() {
-            Ok(Closed::EndOfBody) => Ok(Heard::Ended),
+            Ok(Closed::EndOfBody) => Ok(ReadProgress::Ended),
             Ok(Closed::Clean) => Err(self.lost(exchange, "end of file")),
-            Err(DecodeError::Truncated { place: Where::Head }) => Err(self.lost(exchange, "end of file")),
+            Err(DecodeError::Truncated {
+                place: DecodePosition::Head,
+            }) => Err(self.lost(exchange, "end of file")),
             Err(error) if error.is_truncated() => Err(self.lost(exchange, &error.to_string())),
             Err(error) => {
                 let failure = undecodable(exchange.place, &exchange.flight.borrow(), &error);
@@ -221,7 +227,7 @@ impl Connection {
     fn broken(&mut self, exchange: Exchange<'_>, error: &io::Error) -> Lost {
         match alert(error) {
             Some(words) => {
-                let message = format!("{}: {words}", exchange.place.endpoint.place());
+                let message = format!("{}: {words}", exchange.place.peer());
                 self.give_up(Failure::new(ErrorClass::Tls, one_line(&message)))
             }
             None => self.lost(exchange, &error.to_string()),
@@ -230,7 +236,7 @@ impl Connection {
 
     fn lost(&mut self, exchange: Exchange<'_>, cause: &str) -> Lost {
         self.spoiled = true;
-        let place = exchange.place.endpoint.place();
+        let place = exchange.place.peer();
         let flight = exchange.flight.borrow();
         if flight.is_answered() {
             let message = format!("the connection was lost in the middle of the answer: {cause}");
@@ -259,17 +265,17 @@ impl Connection {
 /// State that the polls of one request need in addition to the connection.
 #[derive(Clone, Copy)]
 pub(crate) struct Exchange<'a> {
-    pub(crate) thread: &'a Thread,
-    pub(crate) place: &'a Place,
+    pub(crate) context: &'a ClientContext,
+    pub(crate) place: &'a PreparedServer,
     pub(crate) flight: &'a RefCell<Flight>,
 }
 
 /// Returns the failure for bytes from the server that are not valid HTTP/1.1.
-fn undecodable(place: &Place, flight: &Flight, error: &DecodeError) -> Failure {
+fn undecodable(place: &PreparedServer, flight: &Flight, error: &DecodeError) -> Failure {
     let message = if flight.is_answered() {
         format!("the answer's body is not what HTTP/1.1 describes: {error}")
     } else {
-        format!("{} does not answer in HTTP/1.1: {error}", place.endpoint.place())
+        format!("{} does not answer in HTTP/1.1: {error}", place.peer())
     };
     Failure::new(ErrorClass::Protocol, one_line(&message))
 }

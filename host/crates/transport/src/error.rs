@@ -72,6 +72,16 @@ pub enum TransportError {
         /// Reason for the failure.
         reason: String,
     },
+    /// The proxy of a server is unreachable, refuses the tunnel, or asks for credentials.
+    #[error("the proxy {proxy} for {url}: {reason}")]
+    ProxyFailed {
+        /// Address of the proxy, without its credentials.
+        proxy: String,
+        /// URL of the request.
+        url: String,
+        /// Reason for the failure.
+        reason: String,
+    },
     /// An untimed request got no usable answer.
     #[error("{url}: {reason}")]
     Untimed {

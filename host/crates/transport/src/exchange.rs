@@ -13,16 +13,20 @@ use std::sync::atomic::Ordering;
 use veeksha_endpoint::Failure;
 use veeksha_model::ErrorClass;
 
-use crate::client_thread::Thread;
+use crate::client_context::ClientContext;
 use crate::connecting;
-use crate::connection::{Connection, Exchange, Lost, Sent};
+use crate::connection::{Connection, Exchange, Lost, SendResult};
 use crate::flight::Flight;
-use crate::place::{Place, REQUEST_ID};
-use crate::pool::Owner;
+use crate::pool::{ConnectionPool, Owner};
+use crate::prepared_server::{PreparedServer, REQUEST_ID};
 
 /// Sends a flight's request over HTTP/1.1 and reads its answer to the end.
-pub(crate) async fn exchange(thread: &Rc<Thread>, flight: &Rc<RefCell<Flight>>) -> Result<(), Failure> {
-    let route = &thread.route;
+pub(crate) async fn exchange(
+    context: &ClientContext,
+    pool: &RefCell<ConnectionPool>,
+    flight: &RefCell<Flight>,
+) -> Result<(), Failure> {
+    let route = &context.route;
     let Some(of) = Requested::by(flight) else {
         return Ok(());
     };
@@ -30,14 +34,14 @@ pub(crate) async fn exchange(thread: &Rc<Thread>, flight: &Rc<RefCell<Flight>>) 
     let owner = Owner::of(route.connections, of.server, of.session);
     // Built before any connection is opened: a request that cannot be written fails without one.
     let mut request = Some(written(place, flight)?);
-    let pooled = owner.and_then(|owner| thread.pool.borrow_mut().take(owner));
+    let pooled = owner.and_then(|owner| pool.borrow_mut().take(owner));
     if let Some(mut connection) = pooled {
         flight.borrow_mut().on_carried(true);
         route.counters.reused.fetch_add(1, Ordering::Relaxed);
         let bytes = request.take().unwrap_or_default();
-        match converse(thread, place, flight, &mut connection, bytes).await {
+        match converse(context, place, flight, &mut connection, bytes).await {
             Ok(()) => {
-                release(thread, owner, connection);
+                release(pool, owner, connection);
                 return Ok(());
             }
             Err(Lost::Unanswered(_)) => {
@@ -48,13 +52,13 @@ pub(crate) async fn exchange(thread: &Rc<Thread>, flight: &Rc<RefCell<Flight>>) 
         }
     }
     let opening = Rc::clone(flight.borrow().opening());
-    thread.on_opening(&flight.borrow());
+    context.on_opening(&flight.borrow());
     // Boxed only while the connection is being opened: the futures of a handshake are large, and a
     // stream lives long.
     let wire = Box::pin(connecting::open(
         route,
         place,
-        &thread.receiver,
+        &context.receiver,
         &opening.used,
         &opening.step,
     ))
@@ -67,8 +71,8 @@ pub(crate) async fn exchange(thread: &Rc<Thread>, flight: &Rc<RefCell<Flight>>) 
         // Rare: the previous connection was dead.
         None => written(place, flight)?,
     };
-    converse(thread, place, flight, &mut connection, bytes).await?;
-    release(thread, owner, connection);
+    converse(context, place, flight, &mut connection, bytes).await?;
+    release(pool, owner, connection);
     Ok(())
 }
 
@@ -90,7 +94,7 @@ impl Requested {
 }
 
 /// Returns the head and the body of the request.
-fn written(place: &Place, flight: &RefCell<Flight>) -> Result<[Vec<u8>; 2], Failure> {
+fn written(place: &PreparedServer, flight: &RefCell<Flight>) -> Result<[Vec<u8>; 2], Failure> {
     let body = flight.borrow_mut().build_body()?;
     let flight = flight.borrow();
     let Some(job) = flight.job() else {
@@ -108,14 +112,14 @@ fn written(place: &Place, flight: &RefCell<Flight>) -> Result<[Vec<u8>; 2], Fail
 }
 
 async fn converse(
-    thread: &Thread,
-    place: &Place,
+    context: &ClientContext,
+    place: &PreparedServer,
     flight: &RefCell<Flight>,
     connection: &mut Connection,
     request: [Vec<u8>; 2],
 ) -> Result<(), Lost> {
     let exchange = Exchange {
-        thread,
+        context,
         place,
         flight,
     };
@@ -125,15 +129,17 @@ async fn converse(
     // The prompt is dropped so that it does not occupy memory while its answer streams.
     drop(request);
     match sent? {
-        Sent::EndedEarly => Ok(()),
-        Sent::Whole | Sent::AnsweredEarly => poll_fn(|cx| connection.poll_answer(cx, exchange)).await,
+        SendResult::EndedEarly => Ok(()),
+        SendResult::Whole | SendResult::AnsweredEarly => {
+            poll_fn(|cx| connection.poll_answer(cx, exchange)).await
+        }
     }
 }
 
-fn release(thread: &Thread, owner: Option<Owner>, connection: Connection) {
+fn release(pool: &RefCell<ConnectionPool>, owner: Option<Owner>, connection: Connection) {
     if let Some(owner) = owner
         && connection.can_be_reused()
     {
-        thread.pool.borrow_mut().give_back(owner, connection);
+        pool.borrow_mut().give_back(owner, connection);
     }
 }

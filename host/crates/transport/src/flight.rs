@@ -10,45 +10,20 @@ use veeksha_model::{ErrorClass, Nanos, StampSource};
 use veeksha_ports::{ConnectionUse, Job, Timings};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::connecting::Step;
-use crate::figures::ThreadFigures;
+use crate::connecting::OpeningStep;
+use crate::flight_phase::FlightPhase;
 use crate::h2_io::Sending;
 use crate::landed::Landed;
+use crate::receive_stats::ThreadCounters;
 use crate::received::{Received, Taken};
 use crate::route::Route;
 use crate::ticket::Ticket;
-
-/// Progress of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
-    /// Its connection is being opened.
-    Opening(Step),
-    /// The request is being sent.
-    Sending,
-    /// The request was sent.
-    Waiting,
-    /// The answer has begun.
-    Answered,
-}
-
-impl Phase {
-    /// Returns a human-readable description of the phase in which a request was cancelled after
-    /// `events` events.
-    pub(crate) fn words(self, events: usize) -> String {
-        match self {
-            Phase::Opening(step) => step.words().to_owned(),
-            Phase::Sending => "while sending the request".to_owned(),
-            Phase::Waiting => "while waiting for the answer".to_owned(),
-            Phase::Answered => format!("in the middle of the answer, after {events} events"),
-        }
-    }
-}
 
 /// Progress of opening a connection. The code that opens the connection writes it.
 #[derive(Debug, Default)]
 pub(crate) struct Opening {
     pub(crate) used: Cell<ConnectionUse>,
-    pub(crate) step: Cell<Step>,
+    pub(crate) step: Cell<OpeningStep>,
     /// Connect deadline. `None` once the connection is open, and where only the deadline of the
     /// request applies.
     pub(crate) by: Cell<Option<Nanos>>,
@@ -61,7 +36,7 @@ pub(crate) struct Flight {
     ticket: Option<Ticket>,
     number: u64,
     route: Arc<Route>,
-    figures: Arc<ThreadFigures>,
+    counters: Arc<ThreadCounters>,
     picked_up_at: Nanos,
     /// Set once a connection carries the request. Before that, `opening` holds the progress.
     carried: bool,
@@ -86,7 +61,7 @@ impl Flight {
         ticket: Ticket,
         number: u64,
         route: Arc<Route>,
-        figures: Arc<ThreadFigures>,
+        counters: Arc<ThreadCounters>,
         picked_up_at: Nanos,
     ) -> Self {
         let opening = Opening::default();
@@ -98,7 +73,7 @@ impl Flight {
             ticket: Some(ticket),
             number,
             route,
-            figures,
+            counters,
             picked_up_at,
             carried: false,
             opening: Rc::new(opening),
@@ -277,7 +252,7 @@ impl Flight {
             Taken::Enough => Ok(false),
             Taken::First(at) => {
                 if let Some(ticket) = &self.ticket {
-                    ticket.tell_first_chunk(at);
+                    ticket.notify_first_chunk(at);
                 }
                 Ok(true)
             }
@@ -298,12 +273,12 @@ impl Flight {
         self.received.has_lingered(target, now, self.newest, linger)
     }
 
-    fn phase(&self) -> Phase {
+    fn phase(&self) -> FlightPhase {
         match (self.carried, self.first_byte_at, self.sent_at()) {
-            (false, ..) => Phase::Opening(self.opening.step.get()),
-            (true, Some(_), _) => Phase::Answered,
-            (true, None, Some(_)) => Phase::Waiting,
-            (true, None, None) => Phase::Sending,
+            (false, ..) => FlightPhase::Opening(self.opening.step.get()),
+            (true, Some(_), _) => FlightPhase::Answered,
+            (true, None, Some(_)) => FlightPhase::Waiting,
+            (true, None, None) => FlightPhase::Sending,
         }
     }
 
@@ -323,7 +298,7 @@ impl Flight {
             completed_at: self.route.clock.now(),
             stamps: self.stamps,
         };
-        let (route, figures) = (Arc::clone(&self.route), Arc::clone(&self.figures));
+        let (route, counters) = (Arc::clone(&self.route), Arc::clone(&self.counters));
         let phase = self.phase();
         let connection = self.opening.used.get();
         let received = std::mem::take(&mut self.received);
@@ -333,7 +308,7 @@ impl Flight {
             Box::new(Landed {
                 job,
                 route,
-                figures,
+                counters,
                 timings,
                 connection,
                 phase,

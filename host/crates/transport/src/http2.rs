@@ -20,14 +20,14 @@ use tokio::sync::Notify;
 use veeksha_endpoint::{Failure, one_line};
 use veeksha_model::ErrorClass;
 
-use crate::client_thread::Thread;
+use crate::client_context::ClientContext;
 use crate::connecting;
 use crate::connection::Lost;
 use crate::exchange::Requested;
 use crate::flight::Flight;
 use crate::h2_io::{H2Io, Outbox, Sending};
-use crate::place::{Place, REQUEST_ID};
 use crate::pool::Owner;
+use crate::prepared_server::{PreparedServer, REQUEST_ID};
 use crate::receiver::Newest;
 use crate::wire::Wire;
 
@@ -40,35 +40,35 @@ const PIECE_BYTES: usize = 16 * 1024;
 
 /// The connections of one client thread.
 #[derive(Default)]
-pub(crate) struct Connections {
-    groups: HashMap<Owner, Rc<Group>>,
+pub(crate) struct Http2Connections {
+    groups: HashMap<Owner, Rc<ConnectionGroup>>,
 }
 
 /// Connections that the same requests may use.
 #[derive(Default)]
-struct Group {
-    connections: RefCell<Vec<Rc<Connection>>>,
+struct ConnectionGroup {
+    connections: RefCell<Vec<Rc<Http2Connection>>>,
     /// Locked while a connection is opened, so that simultaneous requests share it.
     opening: tokio::sync::Mutex<()>,
 }
 
 /// The part of a connection that assigns requests to streams, separate from the socket.
-type Driver = Pin<Box<http2::Connection<TokioIo<H2Io>, RequestBody, ThisThread>>>;
+type Http2Driver = Pin<Box<http2::Connection<TokioIo<H2Io>, RequestBody, ThisThread>>>;
 
-struct Connection {
+struct Http2Connection {
     sender: http2::SendRequest<RequestBody>,
     newest: Rc<Newest>,
     outbox: Rc<Outbox>,
     /// Holds the number of concurrent streams that the server allows. Dropped with the connection,
     /// together with the requests that wait in it.
-    driver: Rc<RefCell<Option<Driver>>>,
+    driver: Rc<RefCell<Option<Http2Driver>>>,
     /// The error that ended the connection, if any.
     ended_by: Rc<RefCell<Option<hyper::Error>>>,
     streams: Cell<usize>,
     used: Cell<bool>,
 }
 
-impl Connection {
+impl Http2Connection {
     /// Returns the stream limit. A server that currently allows no stream gets one request, which
     /// waits in the connection.
     fn limit(&self) -> usize {
@@ -84,40 +84,40 @@ impl Connection {
 }
 
 /// A reserved stream on a connection.
-struct Stream {
-    connection: Rc<Connection>,
+struct ReservedStream {
+    connection: Rc<Http2Connection>,
     reused: bool,
 }
 
-impl Stream {
-    fn on(connection: &Rc<Connection>) -> Self {
+impl ReservedStream {
+    fn on(connection: &Rc<Http2Connection>) -> Self {
         connection.streams.set(connection.streams.get() + 1);
-        Stream {
+        ReservedStream {
             connection: Rc::clone(connection),
             reused: connection.used.replace(true),
         }
     }
 }
 
-impl Drop for Stream {
+impl Drop for ReservedStream {
     fn drop(&mut self) {
         self.connection.streams.set(self.connection.streams.get() - 1);
     }
 }
 
-impl Group {
-    fn with_room(&self) -> Option<Stream> {
+impl ConnectionGroup {
+    fn with_room(&self) -> Option<ReservedStream> {
         let mut connections = self.connections.borrow_mut();
         connections.retain(|connection| !connection.sender.is_closed());
         connections
             .iter()
             .find(|connection| connection.has_room())
-            .map(Stream::on)
+            .map(ReservedStream::on)
     }
 }
 
-impl Connections {
-    fn group(&mut self, owner: Owner) -> Rc<Group> {
+impl Http2Connections {
+    fn group(&mut self, owner: Owner) -> Rc<ConnectionGroup> {
         if self.groups.len() >= MAX_OWNERS && !self.groups.contains_key(&owner) {
             // Groups that no request uses now. Their connections close with them.
             self.groups.retain(|_, group| {
@@ -134,25 +134,29 @@ impl Connections {
 }
 
 /// Sends a flight's request over HTTP/2 and reads its answer to the end.
-pub(crate) async fn exchange(thread: &Rc<Thread>, flight: &Rc<RefCell<Flight>>) -> Result<(), Failure> {
-    let route = &thread.route;
+pub(crate) async fn exchange(
+    context: &ClientContext,
+    connections: &RefCell<Http2Connections>,
+    flight: &RefCell<Flight>,
+) -> Result<(), Failure> {
+    let route = &context.route;
     let Some(of) = Requested::by(flight) else {
         return Ok(());
     };
     let place = &route.places[usize::from(of.server)];
     let owner = Owner::of(route.connections, of.server, of.session);
-    let group = owner.map(|owner| thread.http2.borrow_mut().group(owner));
+    let group = owner.map(|owner| connections.borrow_mut().group(owner));
     let request = request(place, flight)?;
     let stream = match &group {
-        Some(group) => shared(thread, place, flight, group).await?,
-        None => Stream::on(&Box::pin(open(thread, place, flight)).await?),
+        Some(group) => shared(context, place, flight, group).await?,
+        None => ReservedStream::on(&Box::pin(open(context, place, flight)).await?),
     };
     flight.borrow_mut().on_carried(stream.reused);
     if !stream.reused {
-        return Ok(converse(flight, thread, place, &stream, request).await?);
+        return Ok(converse(flight, context, place, &stream, request).await?);
     }
     route.counters.reused.fetch_add(1, Ordering::Relaxed);
-    match converse(flight, thread, place, &stream, request.clone()).await {
+    match converse(flight, context, place, &stream, request.clone()).await {
         Ok(()) => return Ok(()),
         Err(Lost::Failed(failure)) => return Err(failure),
         Err(Lost::Unanswered(_)) => {}
@@ -160,22 +164,22 @@ pub(crate) async fn exchange(thread: &Rc<Thread>, flight: &Rc<RefCell<Flight>>) 
     drop(stream);
     flight.borrow_mut().on_lost_unanswered();
     route.counters.retried.fetch_add(1, Ordering::Relaxed);
-    let fresh = Box::pin(open(thread, place, flight)).await?;
+    let fresh = Box::pin(open(context, place, flight)).await?;
     if let Some(group) = &group {
         group.connections.borrow_mut().push(Rc::clone(&fresh));
     }
-    let stream = Stream::on(&fresh);
+    let stream = ReservedStream::on(&fresh);
     flight.borrow_mut().on_carried(false);
-    Ok(converse(flight, thread, place, &stream, request).await?)
+    Ok(converse(flight, context, place, &stream, request).await?)
 }
 
 /// Reserves a stream on a connection of the group. Opens a connection if all are full.
 async fn shared(
-    thread: &Rc<Thread>,
-    place: &Place,
+    context: &ClientContext,
+    place: &PreparedServer,
     flight: &RefCell<Flight>,
-    group: &Group,
-) -> Result<Stream, Failure> {
+    group: &ConnectionGroup,
+) -> Result<ReservedStream, Failure> {
     if let Some(stream) = group.with_room() {
         return Ok(stream);
     }
@@ -183,22 +187,22 @@ async fn shared(
     if let Some(stream) = group.with_room() {
         return Ok(stream);
     }
-    let connection = Box::pin(open(thread, place, flight)).await?;
-    let stream = Stream::on(&connection);
+    let connection = Box::pin(open(context, place, flight)).await?;
+    let stream = ReservedStream::on(&connection);
     group.connections.borrow_mut().push(connection);
     Ok(stream)
 }
 
 /// Opens a connection and waits for the server's preface.
 async fn open(
-    thread: &Rc<Thread>,
-    place: &Place,
+    context: &ClientContext,
+    place: &PreparedServer,
     flight: &RefCell<Flight>,
-) -> Result<Rc<Connection>, Failure> {
-    let route = &thread.route;
+) -> Result<Rc<Http2Connection>, Failure> {
+    let route = &context.route;
     let opening = Rc::clone(flight.borrow().opening());
-    thread.on_opening(&flight.borrow());
-    let wire = connecting::open(route, place, &thread.receiver, &opening.used, &opening.step).await?;
+    context.on_opening(&flight.borrow());
+    let wire = connecting::open(route, place, &context.receiver, &opening.used, &opening.step).await?;
     if let Wire::Tls(stream) = &wire
         && stream.get_ref().1.alpn_protocol() != Some(b"h2")
     {
@@ -221,7 +225,7 @@ async fn open(
     let (sender, driver) = http2::Builder::new(ThisThread)
         .handshake(io)
         .await
-        .map_err(|error| failure(place, &error, Where::Head))?;
+        .map_err(|error| failure(place, &error, AnswerStage::Head))?;
     let driver = Rc::new(RefCell::new(Some(Box::pin(driver))));
     let moved = Rc::clone(&driver);
     let ended = Rc::clone(&begun);
@@ -244,7 +248,7 @@ async fn open(
     for _ in 0..4 {
         tokio::task::yield_now().await;
     }
-    Ok(Rc::new(Connection {
+    Ok(Rc::new(Http2Connection {
         sender,
         newest,
         outbox,
@@ -269,7 +273,7 @@ where
     }
 }
 
-fn request(place: &Place, flight: &RefCell<Flight>) -> Result<Request<Bytes>, Failure> {
+fn request(place: &PreparedServer, flight: &RefCell<Flight>) -> Result<Request<Bytes>, Failure> {
     let body = flight.borrow_mut().build_body()?;
     let flight = flight.borrow();
     let mut request = Request::new(Bytes::from(body));
@@ -289,9 +293,9 @@ fn request(place: &Place, flight: &RefCell<Flight>) -> Result<Request<Bytes>, Fa
 
 async fn converse(
     flight: &RefCell<Flight>,
-    thread: &Thread,
-    place: &Place,
-    stream: &Stream,
+    context: &ClientContext,
+    place: &PreparedServer,
+    stream: &ReservedStream,
     request: Request<Bytes>,
 ) -> Result<(), Lost> {
     let connection = &stream.connection;
@@ -309,7 +313,7 @@ async fn converse(
                 .as_ref()
                 .filter(|_| error.is_canceled())
                 .unwrap_or(&error);
-            let failure = failure(place, error, Where::Head);
+            let failure = failure(place, error, AnswerStage::Head);
             // Only requests lost with the connection are retried, not those that the server
             // refused.
             let lost = failure.class == ErrorClass::Truncated && !failure.message.contains("stream error");
@@ -321,13 +325,13 @@ async fn converse(
         }
     };
     let fail = Lost::Failed;
-    hear_head(flight, connection, &response).map_err(fail)?;
+    take_head(flight, connection, &response).map_err(fail)?;
     let body = response.body_mut();
     while let Some(frame) = poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await {
-        let frame = frame.map_err(|error| fail(failure(place, &error, Where::Body)))?;
+        let frame = frame.map_err(|error| fail(failure(place, &error, AnswerStage::Body)))?;
         if let Ok(bytes) = frame.into_data()
             && !bytes.is_empty()
-            && !hear_body(flight, thread, connection, &bytes).map_err(fail)?
+            && !take_body(flight, context, connection, &bytes).map_err(fail)?
         {
             break;
         }
@@ -335,9 +339,9 @@ async fn converse(
     Ok(())
 }
 
-fn hear_head(
+fn take_head(
     flight: &RefCell<Flight>,
-    connection: &Connection,
+    connection: &Http2Connection,
     response: &Response<Incoming>,
 ) -> Result<(), Failure> {
     let mut flight = flight.borrow_mut();
@@ -348,28 +352,28 @@ fn hear_head(
     })
 }
 
-fn hear_body(
+fn take_body(
     flight: &RefCell<Flight>,
-    thread: &Thread,
-    connection: &Connection,
+    context: &ClientContext,
+    connection: &Http2Connection,
     bytes: &[u8],
 ) -> Result<bool, Failure> {
     let stamp = connection.newest.stamp();
     let mut flight = flight.borrow_mut();
     flight.on_read(stamp, connection.newest.all_kernel());
-    let wanted = flight.on_body(stamp, bytes, || thread.budget())?;
-    flight.after_read(|| thread.budget())?;
+    let wanted = flight.on_body(stamp, bytes, || context.budget())?;
+    flight.after_read(|| context.budget())?;
     Ok(wanted)
 }
 
 /// Progress of an answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Where {
+enum AnswerStage {
     Head,
     Body,
 }
 
-fn failure(place: &Place, error: &hyper::Error, at: Where) -> Failure {
+fn failure(place: &PreparedServer, error: &hyper::Error, at: AnswerStage) -> Failure {
     let place = place.endpoint.place();
     let cause = causes(error);
     let lost_or_reset = error.is_canceled()
@@ -379,19 +383,19 @@ fn failure(place: &Place, error: &hyper::Error, at: Where) -> Failure {
         // The text with which h2 marks an error of the peer: a stream reset or a GOAWAY.
         || cause.contains("error received");
     let (class, message) = match (lost_or_reset, at) {
-        (true, Where::Head) => (
+        (true, AnswerStage::Head) => (
             ErrorClass::Truncated,
             format!("{place} closed the connection without an answer: {cause}"),
         ),
-        (true, Where::Body) => (
+        (true, AnswerStage::Body) => (
             ErrorClass::Truncated,
             format!("the connection was lost in the middle of the answer: {cause}"),
         ),
-        (false, Where::Head) => (
+        (false, AnswerStage::Head) => (
             ErrorClass::Protocol,
             format!("{place} does not answer in HTTP/2: {cause}"),
         ),
-        (false, Where::Body) => (
+        (false, AnswerStage::Body) => (
             ErrorClass::Protocol,
             format!("the answer is not what HTTP/2 describes: {cause}"),
         ),

@@ -9,11 +9,11 @@ use nix::sys::socket::sockopt::ReceiveTimestampns;
 use veeksha_clock::RunClock;
 use veeksha_ports::{Job, Sinks, Transport};
 
-use crate::balance::Spread;
-use crate::client_thread::{ClientThread, Command};
+use crate::client_thread::{ClientCommand, ClientThread};
 use crate::config::TransportConfig;
 use crate::error::TransportError;
-use crate::figures::ReceiveFigures;
+use crate::load_balancer::LoadBalancer;
+use crate::receive_stats::ReceiveStats;
 use crate::route::Route;
 use crate::ticket::{Delivery, Ticket};
 
@@ -77,7 +77,7 @@ impl HttpTransport {
         let delivery = Arc::new(Delivery {
             sinks,
             in_flight: AtomicUsize::new(0),
-            spread: Spread::new(route.target.balance, route.places.len()),
+            spread: LoadBalancer::new(route.target.balance, route.places.len()),
             clock,
         });
         // If a later thread fails to start, dropping the transport stops the earlier ones.
@@ -113,15 +113,15 @@ impl HttpTransport {
     }
 
     /// Returns the counters of the receive path so far.
-    pub fn figures(&self) -> ReceiveFigures {
-        let mut sum = ReceiveFigures::default();
+    pub fn receive_stats(&self) -> ReceiveStats {
+        let mut sum = ReceiveStats::default();
         for thread in &self.threads {
-            thread.figures.add_to(&mut sum);
+            thread.counters.add_to(&mut sum);
         }
         sum
     }
 
-    fn tell_all(&self, command: impl Fn() -> Command) {
+    fn broadcast(&self, command: impl Fn() -> ClientCommand) {
         for thread in &self.threads {
             // A thread that has ended has nothing in flight.
             let _ = thread.commands.send(command());
@@ -138,11 +138,11 @@ impl Transport for HttpTransport {
         let ticket = Box::new(Ticket::new(job, &self.delivery));
         // If the thread has ended, the ticket is returned inside the error and dropped, and
         // delivers its outcome.
-        let _ = self.threads[index].commands.send(Command::Send(ticket));
+        let _ = self.threads[index].commands.send(ClientCommand::Send(ticket));
     }
 
     fn cancel_all(&self) {
-        self.tell_all(|| Command::CancelAll);
+        self.broadcast(|| ClientCommand::CancelAll);
     }
 
     fn in_flight(&self) -> usize {
@@ -152,7 +152,7 @@ impl Transport for HttpTransport {
 
 impl Drop for HttpTransport {
     fn drop(&mut self) {
-        self.tell_all(|| Command::Stop);
+        self.broadcast(|| ClientCommand::Stop);
         for thread in &mut self.threads {
             if let Some(handle) = thread.thread.take() {
                 // A panicked thread has dropped its tickets, which delivered their outcomes.

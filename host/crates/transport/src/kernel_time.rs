@@ -43,18 +43,18 @@ struct Offset {
 
 /// Arrival time of received data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Arrival {
+pub(crate) struct ReceiveTime {
     /// Time on the run's clock.
     pub(crate) at: Nanos,
     /// Nanoseconds from `at` to the return of the read; 0 if `at` is the time of the read.
     pub(crate) lag: u32,
     /// Source of `at`.
-    pub(crate) source: Source,
+    pub(crate) source: TimeSource,
 }
 
 /// Source of an arrival time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum TimeSource {
     /// The kernel's stamp.
     Kernel,
     /// The time of the read: there is no kernel stamp.
@@ -63,10 +63,10 @@ pub(crate) enum Source {
     Refused,
 }
 
-impl Arrival {
+impl ReceiveTime {
     /// Returns an arrival with the time of the read.
-    pub(crate) fn of_read(now: Nanos, source: Source) -> Self {
-        Arrival {
+    pub(crate) fn of_read(now: Nanos, source: TimeSource) -> Self {
+        ReceiveTime {
             at: now,
             lag: 0,
             source,
@@ -84,7 +84,7 @@ impl KernelTime {
 
     /// Returns the arrival of data that a read returned at `now`, for the clock difference `sample`
     /// and the kernel stamp `stamp` (nanoseconds of realtime).
-    pub(crate) fn arrival(&mut self, now: Nanos, sample: i64, stamp: u64) -> Arrival {
+    pub(crate) fn arrival(&mut self, now: Nanos, sample: i64, stamp: u64) -> ReceiveTime {
         let offset = match &mut self.offset {
             Some(offset) if (sample - offset.best).abs() <= TOLERANCE => {
                 offset.take(now, sample);
@@ -106,13 +106,13 @@ impl KernelTime {
         let at = i64::try_from(stamp).unwrap_or(i64::MAX).saturating_sub(offset);
         let lag = (now as i64).saturating_sub(at);
         if lag < -TOLERANCE || at < 0 || (at as Nanos) < self.trusted_from {
-            return Arrival::of_read(now, Source::Refused);
+            return ReceiveTime::of_read(now, TimeSource::Refused);
         }
         let lag = u32::try_from(lag.max(0)).unwrap_or(u32::MAX);
-        Arrival {
+        ReceiveTime {
             at: now.min(at as Nanos),
             lag,
-            source: Source::Kernel,
+            source: TimeSource::Kernel,
         }
     }
 }
@@ -140,11 +140,11 @@ mod tests {
     /// Realtime at the run's zero.
     const EPOCH: i64 = 1_795_132_800_000_000_000;
 
-    fn kernel(at: Nanos, lag: u64) -> Arrival {
-        Arrival {
+    fn kernel(at: Nanos, lag: u64) -> ReceiveTime {
+        ReceiveTime {
             at,
             lag: lag as u32,
-            source: Source::Kernel,
+            source: TimeSource::Kernel,
         }
     }
 
@@ -199,7 +199,7 @@ mod tests {
         );
         assert_eq!(
             time.arrival(10 * MS, EPOCH, stamp(EPOCH, 11 * MS + 1)),
-            Arrival::of_read(10 * MS, Source::Refused)
+            ReceiveTime::of_read(10 * MS, TimeSource::Refused)
         );
     }
 
@@ -222,7 +222,7 @@ mod tests {
             for (now, at) in [(101, 99), (102, 99), (104, 98), (106, 99)] {
                 assert_eq!(
                     time.arrival(now * MS, set, stamp(EPOCH, at * MS)),
-                    Arrival::of_read(now * MS, Source::Refused),
+                    ReceiveTime::of_read(now * MS, TimeSource::Refused),
                     "{step} {now} {at}"
                 );
             }

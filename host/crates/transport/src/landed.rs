@@ -8,8 +8,8 @@ use veeksha_endpoint::{Failure, one_line, shorten};
 use veeksha_model::{ErrorClass, FailureReason, Nanos, RequestId, Response};
 use veeksha_ports::{ConnectionUse, Job, PendingOutcome, RequestOutcome, Timings};
 
-use crate::figures::{ThreadFigures, merged_reads};
-use crate::flight::Phase;
+use crate::flight_phase::FlightPhase;
+use crate::receive_stats::{ThreadCounters, merged_reads};
 use crate::received::Received;
 use crate::route::Route;
 use crate::status::status_failure;
@@ -21,11 +21,11 @@ const REASON_CHARS: usize = 100;
 pub(crate) struct Landed {
     pub(crate) job: Job,
     pub(crate) route: Arc<Route>,
-    pub(crate) figures: Arc<ThreadFigures>,
+    pub(crate) counters: Arc<ThreadCounters>,
     /// `completed_at` is the time at which the request ended.
     pub(crate) timings: Timings,
     pub(crate) connection: ConnectionUse,
-    pub(crate) phase: Phase,
+    pub(crate) phase: FlightPhase,
     pub(crate) body_digest: Option<u64>,
     pub(crate) status: Option<u16>,
     pub(crate) content_type: Option<String>,
@@ -81,7 +81,7 @@ impl PendingOutcome for Landed {
             }
         };
         let merged = merged_reads(&verdict.chunks);
-        landed.figures.merged_reads.fetch_add(merged, Ordering::Relaxed);
+        landed.counters.merged_reads.fetch_add(merged, Ordering::Relaxed);
         let completed_at = verdict.completed_at.unwrap_or(ended_at);
         let events = verdict.chunks.len();
         RequestOutcome {
@@ -123,7 +123,7 @@ fn reason(
     route: &Route,
     request: RequestId,
     failure: Failure,
-    phase: Phase,
+    phase: FlightPhase,
     events: usize,
     at: Nanos,
 ) -> FailureReason {

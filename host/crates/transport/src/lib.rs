@@ -5,11 +5,11 @@
 //! owns a current-thread runtime, its idle connections and *one* buffer for all reads. The requests
 //! of a session stay on one thread and go to one server. The modules follow the life of a request:
 //!
-//! 1. `http_transport` selects the thread and passes the job on without blocking; `balance` selects
-//!    the server;
-//! 2. `client_thread` starts a task and holds all flights: deadlines, cancellation, and answers
-//!    whose data have ended without the end of the body. `flight` is the state of a request, and
-//!    `ticket` guarantees exactly one outcome;
+//! 1. `http_transport` selects the thread and passes the job on without blocking; `load_balancer`
+//!    selects the server;
+//! 2. `client_thread` starts a task; `client_context` holds all flights: deadlines, cancellation,
+//!    and answers whose data have ended without the end of the body. `flight` is the state of a
+//!    request, and `ticket` guarantees exactly one outcome;
 //! 3. `exchange` writes the request (`veeksha_endpoint`), takes an idle connection from the `pool`
 //!    or opens a new one (`connecting`: name resolution, TCP, `proxy`, `tls`, each measured
 //!    separately), and retries once where that is safe;
@@ -18,7 +18,7 @@
 //!    the bytes of the body. With `http2`, hyper does the framing on top of the same reads
 //!    (`h2_io`);
 //! 5. `received` decodes the bytes at once until the first generated chunk, and collects them
-//!    (`raw`) after that;
+//!    (`undecoded_bytes`) after that;
 //! 6. `landed` leaves the thread: it completes the decoding on the thread that calls
 //!    [`veeksha_ports::PendingOutcome::outcome`].
 //!
@@ -47,39 +47,41 @@
 #![forbid(unsafe_code)]
 
 mod alarm;
-mod balance;
+mod api_key;
+mod client_context;
 mod client_thread;
 mod config;
 mod connecting;
 mod connection;
 mod error;
 mod exchange;
-mod figures;
 mod flight;
+mod flight_phase;
 mod h2_io;
 mod http2;
 mod http_transport;
 mod kernel_time;
 mod landed;
-mod place;
+mod load_balancer;
 mod pool;
+mod prepared_server;
 mod proxy;
-mod raw;
+mod receive_stats;
 mod received;
 mod receiver;
 mod route;
-mod secret;
 mod status;
 mod target;
 mod ticket;
 mod tls;
+mod undecoded_bytes;
 pub mod untimed;
 mod url;
 mod wire;
 
-pub use config::{ConnectionPolicy, HttpVersion, ThreadStart, TransportConfig};
+pub use api_key::ApiKey;
+pub use config::{ConnectionPolicy, HttpProtocol, ThreadStart, TransportConfig};
 pub use error::TransportError;
-pub use figures::ReceiveFigures;
 pub use http_transport::{ConnectionStats, HttpTransport};
-pub use secret::Secret;
-pub use target::{Balance, Server, Target, TlsOptions};
+pub use receive_stats::ReceiveStats;
+pub use target::{BalanceRule, Server, Target, TlsOptions};

@@ -6,17 +6,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use veeksha_model::SessionId;
 
-use crate::target::Balance;
+use crate::target::BalanceRule;
 
 /// Maximum number of sessions whose server is remembered, at about 40 bytes each.
 const REMEMBERED: usize = 1 << 20;
 
 /// Distributes sessions over servers.
-pub(crate) struct Spread {
-    balance: Balance,
+pub(crate) struct LoadBalancer {
+    balance: BalanceRule,
     /// Requests in flight at each server.
     in_flight: Vec<AtomicUsize>,
-    /// The choices made so far, for [`Balance::LeastInFlight`].
+    /// The choices made so far, for [`BalanceRule::LeastInFlight`].
     chosen: Mutex<Chosen>,
 }
 
@@ -27,10 +27,10 @@ struct Chosen {
     order: VecDeque<SessionId>,
 }
 
-impl Spread {
+impl LoadBalancer {
     /// Creates a distribution over `servers` servers (at least 1).
-    pub(crate) fn new(balance: Balance, servers: usize) -> Self {
-        Spread {
+    pub(crate) fn new(balance: BalanceRule, servers: usize) -> Self {
+        LoadBalancer {
             balance,
             in_flight: (0..servers.max(1)).map(|_| AtomicUsize::new(0)).collect(),
             chosen: Mutex::default(),
@@ -42,8 +42,8 @@ impl Spread {
         let server = match self.balance {
             // There are at most 65,535 servers.
             _ if self.in_flight.len() == 1 => 0,
-            Balance::RoundRobin => (session.0 % self.in_flight.len() as u64) as u16,
-            Balance::LeastInFlight => self.choose(session),
+            BalanceRule::RoundRobin => (session.0 % self.in_flight.len() as u64) as u16,
+            BalanceRule::LeastInFlight => self.choose(session),
         };
         self.in_flight[usize::from(server)].fetch_add(1, Ordering::Relaxed);
         server
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn round_robin_follows_the_sessions_number() {
-        let spread = Spread::new(Balance::RoundRobin, 3);
+        let spread = LoadBalancer::new(BalanceRule::RoundRobin, 3);
         let servers: Vec<u16> = [0, 1, 2, 3, 4, 1]
             .map(|session| spread.begin(SessionId(session)))
             .to_vec();
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn the_least_loaded_server_is_chosen_once_for_each_session() {
-        let spread = Spread::new(Balance::LeastInFlight, 2);
+        let spread = LoadBalancer::new(BalanceRule::LeastInFlight, 2);
         assert_eq!(spread.begin(SessionId(7)), 0);
         assert_eq!(spread.begin(SessionId(8)), 1);
         assert_eq!(spread.begin(SessionId(7)), 0);
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn old_choices_are_forgotten() {
-        let spread = Spread::new(Balance::LeastInFlight, 2);
+        let spread = LoadBalancer::new(BalanceRule::LeastInFlight, 2);
         for session in 0..=REMEMBERED as u64 {
             spread.begin(SessionId(session));
         }

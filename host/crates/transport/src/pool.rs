@@ -34,7 +34,7 @@ impl Owner {
 /// A pool of idle connections. Of those with the same owner the most recently used is taken,
 /// because it is the one most likely to be alive.
 #[derive(Default)]
-pub(crate) struct Pool {
+pub(crate) struct ConnectionPool {
     idle: HashMap<Owner, Vec<(u64, Connection)>>,
     /// Idle connections by age, oldest first. Includes some that are no longer idle.
     ages: VecDeque<(u64, Owner)>,
@@ -42,7 +42,7 @@ pub(crate) struct Pool {
     number: usize,
 }
 
-impl Pool {
+impl ConnectionPool {
     /// Takes the youngest connection of its owner that appears to be alive. Drops the dead ones
     /// that it encounters.
     pub(crate) fn take(&mut self, owner: Owner) -> Option<Connection> {

@@ -9,21 +9,23 @@ use hyper::http::uri::Uri;
 use tokio_rustls::TlsConnector;
 use veeksha_http1::RequestTemplate;
 
-use crate::config::{ConnectionPolicy, HttpVersion, TransportConfig};
+use crate::config::{ConnectionPolicy, HttpProtocol, TransportConfig};
 use crate::error::TransportError;
 use crate::proxy::Proxy;
 use crate::target::{Server, Target};
 use crate::tls::{connector, set_alpn};
-use crate::url::Endpoint;
+use crate::url::ServerAddress;
 
 /// Identifies the request in the server's logs as `session/node`, like the files of the run.
 pub(crate) static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// One server of a target.
-pub(crate) struct Place {
-    pub(crate) endpoint: Endpoint,
+pub(crate) struct PreparedServer {
+    pub(crate) endpoint: ServerAddress,
     pub(crate) tls: Option<TlsConnector>,
     pub(crate) proxy: Option<Proxy>,
+    /// True if a proxy opens a tunnel; false if it forwards requests.
+    is_tunnelled: bool,
     /// Head of each request, for HTTP/1.1.
     pub(crate) template: RequestTemplate,
     /// The same head for HTTP/2.
@@ -33,10 +35,10 @@ pub(crate) struct Place {
     pub(crate) names_requests: bool,
 }
 
-impl Place {
+impl PreparedServer {
     /// Checks a server's part of the configuration and reads its certificates.
     pub(crate) fn new(config: &TransportConfig, server: &Server) -> Result<Self, TransportError> {
-        let endpoint = Endpoint::parse(&server.api_base, config.target.path())?;
+        let endpoint = ServerAddress::parse(&server.api_base, config.target.path())?;
         let proxy = match &server.proxy {
             Some(address) => Some(Proxy::parse(address, &server.api_base)?),
             None => None,
@@ -54,8 +56,8 @@ impl Place {
         let url = format!("{scheme}://{}{}", endpoint.authority, endpoint.path_and_query);
         // A proxy for plain HTTP needs the absolute URL. A tunnel does not change the request to
         // the server.
-        let tunnelled = endpoint.tls || config.http == HttpVersion::Http2;
-        let forwarding = proxy.as_ref().filter(|_| !tunnelled);
+        let is_tunnelled = endpoint.tls || config.http == HttpProtocol::Http2;
+        let forwarding = proxy.as_ref().filter(|_| !is_tunnelled);
         let target = match forwarding {
             Some(_) => &url,
             None => &endpoint.path_and_query,
@@ -85,9 +87,10 @@ impl Place {
         let uri = url
             .parse()
             .map_err(|error: hyper::http::uri::InvalidUri| refuse(error.to_string()))?;
-        Ok(Place {
+        Ok(PreparedServer {
             tls,
             proxy,
+            is_tunnelled,
             template,
             names_requests: headers.contains_key(&REQUEST_ID),
             headers,
@@ -96,9 +99,28 @@ impl Place {
         })
     }
 
-    /// Returns true if the proxy opens a tunnel instead of forwarding requests.
-    pub(crate) fn tunnels(&self, http: HttpVersion) -> bool {
-        self.endpoint.tls || http == HttpVersion::Http2
+    /// Returns the proxy if it opens a tunnel instead of forwarding requests.
+    pub(crate) fn tunnel(&self) -> Option<&Proxy> {
+        self.proxy.as_ref().filter(|_| self.is_tunnelled)
+    }
+
+    /// Returns the address at which connections are opened, for messages: the server's, or the
+    /// proxy's with the server's.
+    pub(crate) fn first_hop(&self) -> String {
+        match &self.proxy {
+            Some(proxy) => format!("the proxy {} for {}", proxy.place(), self.endpoint.place()),
+            None => self.endpoint.place(),
+        }
+    }
+
+    /// Returns the address that requests are sent to, for messages: the server's, or that of the
+    /// proxy that forwards them, with the server's.
+    pub(crate) fn peer(&self) -> String {
+        if self.is_tunnelled {
+            self.endpoint.place()
+        } else {
+            self.first_hop()
+        }
     }
 }
 

@@ -3,10 +3,10 @@
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use hyper::http::uri::Uri;
-use veeksha_http1::{Decoder, Limits, Part};
+use veeksha_http1::{DecodedPart, Decoder, DecoderLimits};
 
+use crate::api_key::ApiKey;
 use crate::error::TransportError;
-use crate::secret::Secret;
 
 /// A proxy that is reached over plain HTTP.
 pub(crate) struct Proxy {
@@ -14,7 +14,7 @@ pub(crate) struct Proxy {
     pub(crate) host: String,
     pub(crate) port: u16,
     /// Value of `Proxy-Authorization`, if the address contains a user.
-    pub(crate) authorization: Option<Secret>,
+    pub(crate) authorization: Option<ApiKey>,
 }
 
 impl Proxy {
@@ -46,7 +46,7 @@ impl Proxy {
                     .ok_or_else(|| refuse("its user or password has a `%` without two hexadecimal digits"))?;
                 let with_colon = if userinfo.contains(':') { "" } else { ":" };
                 let pair = [plain.as_slice(), with_colon.as_bytes()].concat();
-                Some(Secret::new(format!("Basic {}", BASE64_STANDARD.encode(pair))))
+                Some(ApiKey::new(format!("Basic {}", BASE64_STANDARD.encode(pair))))
             }
             None => None,
         };
@@ -87,6 +87,10 @@ impl Proxy {
     }
 }
 
+/// The fix for status 407.
+pub(crate) const CREDENTIALS: &str =
+    "; set the user and the password of the proxy in client.proxy, as in `http://user:password@proxy:3128`";
+
 /// State of a proxy's answer.
 pub(crate) enum Tunnel {
     /// The answer is incomplete.
@@ -103,20 +107,18 @@ pub(crate) struct TunnelAnswer(Decoder);
 
 impl TunnelAnswer {
     pub(crate) fn new() -> Self {
-        TunnelAnswer(Decoder::new(Limits::default()))
+        TunnelAnswer(Decoder::new(DecoderLimits::default()))
     }
 
     pub(crate) fn take(&mut self, mut bytes: &[u8]) -> Tunnel {
         loop {
             match self.0.next(&mut bytes) {
-                Ok(Some(Part::Head(head))) if (200..300).contains(&head.status) => {
+                Ok(Some(DecodedPart::Head(head))) if (200..300).contains(&head.status) => {
                     return Tunnel::Open(bytes.to_vec());
                 }
-                Ok(Some(Part::Head(head))) => {
+                Ok(Some(DecodedPart::Head(head))) => {
                     let remedy = match head.status {
-                        407 => {
-                            "; it wants a user and a password: write them into the proxy's address as `http://user:password@...`"
-                        }
+                        407 => CREDENTIALS,
                         _ => "",
                     };
                     return Tunnel::Refused(format!("refuses the tunnel with HTTP {}{remedy}", head.status));
@@ -209,7 +211,7 @@ mod tests {
             Tunnel::Refused(words) => words,
             _ => panic!("accepted"),
         };
-        assert!(refused(b"HTTP/1.1 407 No\r\n\r\n").contains("user:password@"));
+        assert!(refused(b"HTTP/1.1 407 No\r\n\r\n").contains("client.proxy"));
         assert!(refused(b"HTTP/1.1 503 No\r\ncontent-length: 2\r\n\r\nno").contains("HTTP 503"));
         assert!(refused(b"SSH-2.0-x\r\n").contains("HTTP"));
         let early = TunnelAnswer::new().take(b"HTTP/1.1 200 OK\r\n\r\nSETT");

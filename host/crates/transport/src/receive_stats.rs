@@ -6,7 +6,7 @@ use veeksha_model::{Chunk, StampSource};
 
 /// Counters of the receive path, summed over all client threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ReceiveFigures {
+pub struct ReceiveStats {
     /// Socket reads that returned bytes.
     pub reads: u64,
     /// The subset of `reads` with an arrival time from the kernel.
@@ -17,7 +17,7 @@ pub struct ReceiveFigures {
     pub merged_reads: u64,
 }
 
-impl ReceiveFigures {
+impl ReceiveStats {
     /// Returns the source of arrival times: the kernel, unless no read has a kernel stamp.
     pub fn stamps(&self) -> StampSource {
         if self.kernel_stamped > 0 {
@@ -31,7 +31,7 @@ impl ReceiveFigures {
 /// The counters of one client thread, separate from those of the other threads. Only this thread
 /// writes them.
 #[derive(Debug, Default)]
-pub(crate) struct ThreadFigures {
+pub(crate) struct ThreadCounters {
     pub(crate) reads: AtomicU64,
     pub(crate) kernel_stamped: AtomicU64,
     pub(crate) stamps_refused: AtomicU64,
@@ -39,9 +39,9 @@ pub(crate) struct ThreadFigures {
     pub(crate) merged_reads: AtomicU64,
 }
 
-impl ThreadFigures {
+impl ThreadCounters {
     /// Adds the counters to the sum over all threads.
-    pub(crate) fn add_to(&self, sum: &mut ReceiveFigures) {
+    pub(crate) fn add_to(&self, sum: &mut ReceiveStats) {
         sum.reads += self.reads.load(Ordering::Relaxed);
         sum.kernel_stamped += self.kernel_stamped.load(Ordering::Relaxed);
         sum.stamps_refused += self.stamps_refused.load(Ordering::Relaxed);

@@ -10,8 +10,8 @@ use veeksha_endpoint::{Failure, MAX_EVENT_BYTES};
 use veeksha_model::{ErrorClass, Framing, Nanos};
 use veeksha_ports::PluginFailure;
 
-use crate::raw::Raw;
 use crate::target::Target;
+use crate::undecoded_bytes::UndecodedBytes;
 
 /// Maximum number of bytes of an error body that are read.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
@@ -35,7 +35,7 @@ pub(crate) enum Received {
     #[default]
     Nothing,
     /// A stream of events.
-    Stream(Box<Stream>),
+    Stream(Box<DecodedStream>),
     /// A JSON object instead of the requested stream.
     Whole {
         /// The body so far.
@@ -54,9 +54,9 @@ pub(crate) enum Received {
 
 /// A stream of events, decoded up to some point.
 #[derive(Debug)]
-pub(crate) struct Stream {
-    events: Events,
-    raw: Raw,
+pub(crate) struct DecodedStream {
+    events: EventDecoder,
+    raw: UndecodedBytes,
     /// Set once the first generated chunk has arrived.
     begun: bool,
     /// Set if the rest cannot be decoded.
@@ -73,18 +73,18 @@ pub(crate) struct Stream {
     clippy::large_enum_variant,
     reason = "the large variant is the usual one, and a stream is on the heap as a whole"
 )]
-enum Events {
+enum EventDecoder {
     /// The built-in decoder of the API.
     Understood(AnswerStream),
     /// A plugin, which is called once the answer has ended.
     Kept(RawStream),
 }
 
-impl Events {
+impl EventDecoder {
     fn on_bytes(&mut self, stamp: ReadStamp, bytes: &[u8]) -> bool {
         match self {
-            Events::Understood(stream) => stream.on_bytes(stamp, bytes),
-            Events::Kept(stream) => stream.on_bytes(stamp, bytes),
+            EventDecoder::Understood(stream) => stream.on_bytes(stamp, bytes),
+            EventDecoder::Kept(stream) => stream.on_bytes(stamp, bytes),
         }
     }
 
@@ -92,8 +92,8 @@ impl Events {
     /// not known in time, so the event counts as a generated chunk.
     fn first_at(&self) -> Option<Nanos> {
         match self {
-            Events::Understood(stream) => stream.first_generated_at(),
-            Events::Kept(stream) => stream.first_event_at(),
+            EventDecoder::Understood(stream) => stream.first_generated_at(),
+            EventDecoder::Kept(stream) => stream.first_event_at(),
         }
     }
 }
@@ -184,8 +184,8 @@ impl Received {
         if !waiting.is_empty() {
             let tail = &waiting[waiting.len().saturating_sub(TAIL_BYTES)..];
             let ends = match &stream.events {
-                Events::Understood(_) => target.api.endpoint.ends_with(tail),
-                Events::Kept(_) => ends_as_usual(tail),
+                EventDecoder::Understood(_) => target.api.endpoint.ends_with(tail),
+                EventDecoder::Kept(_) => ends_as_usual(tail),
             };
             stream.end_suspected_at = ends.then_some(newest.at);
             let quiet_since = newest.at.saturating_add(u64::from(newest.lag));
@@ -196,11 +196,13 @@ impl Received {
             }
         }
         let ended_at = match &stream.events {
-            Events::Understood(answer) if answer.is_done() => answer.chunks().last().map(|last| last.at),
-            Events::Understood(_) => None,
+            EventDecoder::Understood(answer) if answer.is_done() => {
+                answer.chunks().last().map(|last| last.at)
+            }
+            EventDecoder::Understood(_) => None,
             // Nothing has arrived since, or it would be waiting.
-            Events::Kept(_) if stream.raw.is_empty() => stream.end_suspected_at,
-            Events::Kept(_) => None,
+            EventDecoder::Kept(_) if stream.raw.is_empty() => stream.end_suspected_at,
+            EventDecoder::Kept(_) => None,
         };
         ended_at.is_some_and(|at| now.saturating_sub(at) >= linger)
     }
@@ -222,7 +224,7 @@ impl Received {
             (Received::Whole { bytes, stamp }, Ok(())) => {
                 return Ok(whole_answer(&target.api.endpoint, stamp, &bytes));
             }
-            _ => Stream::new(target),
+            _ => DecodedStream::new(target),
         };
         // A failure that is found too late to close the connection is still part of the final
         // result.
@@ -232,12 +234,14 @@ impl Received {
             Err(failure) => BodyEnd::Broken(failure),
         };
         match (stream.events, &target.codec) {
-            (Events::Understood(answer), _) => Ok(answer.finish(newest, content_type, end)),
-            (Events::Kept(events), codec) => events.finish(newest, content_type, end, |events| match codec {
-                Some((codec, _)) => codec.decode(events),
-                // Events are kept only for a plugin.
-                None => Ok(Vec::new()),
-            }),
+            (EventDecoder::Understood(answer), _) => Ok(answer.finish(newest, content_type, end)),
+            (EventDecoder::Kept(events), codec) => {
+                events.finish(newest, content_type, end, |events| match codec {
+                    Some((codec, _)) => codec.decode(events),
+                    // Events are kept only for a plugin.
+                    None => Ok(Vec::new()),
+                })
+            }
         }
     }
 }
@@ -268,17 +272,17 @@ fn begin(target: &Target, stamp: ReadStamp, bytes: &[u8], content_type: Option<&
             stamp,
         };
     }
-    Received::Stream(Box::new(Stream::new(target)))
+    Received::Stream(Box::new(DecodedStream::new(target)))
 }
 
-impl Stream {
+impl DecodedStream {
     fn new(target: &Target) -> Self {
-        Stream {
+        DecodedStream {
             events: match &target.codec {
-                Some((_, framing)) => Events::Kept(RawStream::new(*framing, MAX_CODEC_BYTES)),
-                None => Events::Understood(AnswerStream::new(&target.api.endpoint)),
+                Some((_, framing)) => EventDecoder::Kept(RawStream::new(*framing, MAX_CODEC_BYTES)),
+                None => EventDecoder::Understood(AnswerStream::new(&target.api.endpoint)),
             },
-            raw: Raw::default(),
+            raw: UndecodedBytes::default(),
             begun: false,
             useless: false,
             end_suspected_at: None,

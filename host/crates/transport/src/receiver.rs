@@ -15,8 +15,8 @@ use tokio::net::TcpStream;
 use veeksha_clock::RunClock;
 use veeksha_endpoint::ReadStamp;
 
-use crate::figures::{ThreadFigures, count};
-use crate::kernel_time::{Arrival, KernelTime, Source};
+use crate::kernel_time::{KernelTime, ReceiveTime, TimeSource};
+use crate::receive_stats::{ThreadCounters, count};
 
 /// State that all reads of one client thread share.
 pub(crate) struct Receiver {
@@ -25,27 +25,27 @@ pub(crate) struct Receiver {
     time: Cell<KernelTime>,
     /// Buffer for the control message with the stamp.
     control: RefCell<Vec<u8>>,
-    figures: Arc<ThreadFigures>,
+    counters: Arc<ThreadCounters>,
 }
 
 impl Receiver {
     /// Creates a receiver. `realtime` reads `CLOCK_REALTIME`.
-    pub(crate) fn new(clock: RunClock, realtime: fn() -> u64, figures: Arc<ThreadFigures>) -> Rc<Self> {
+    pub(crate) fn new(clock: RunClock, realtime: fn() -> u64, counters: Arc<ThreadCounters>) -> Rc<Self> {
         Rc::new(Receiver {
             clock,
             realtime,
             time: Cell::new(KernelTime::default()),
             control: RefCell::new(nix::cmsg_space!(TimeSpec)),
-            figures,
+            counters,
         })
     }
 
     /// Returns the arrival time of the data that a read has just returned.
-    fn arrival(&self, stamp: Option<u64>) -> Arrival {
+    fn arrival(&self, stamp: Option<u64>) -> ReceiveTime {
         let now = self.clock.now();
-        count(&self.figures.reads);
+        count(&self.counters.reads);
         let Some(stamp) = stamp else {
-            return Arrival::of_read(now, Source::Read);
+            return ReceiveTime::of_read(now, TimeSource::Read);
         };
         let mut sample = (self.realtime)() as i64 - now as i64;
         let mut time = self.time.get();
@@ -57,9 +57,9 @@ impl Receiver {
         let arrival = time.arrival(now, sample, stamp);
         self.time.set(time);
         match arrival.source {
-            Source::Kernel => count(&self.figures.kernel_stamped),
-            Source::Refused => count(&self.figures.stamps_refused),
-            Source::Read => {}
+            TimeSource::Kernel => count(&self.counters.kernel_stamped),
+            TimeSource::Refused => count(&self.counters.stamps_refused),
+            TimeSource::Read => {}
         }
         arrival
     }
@@ -131,13 +131,13 @@ impl Newest {
         self.all_kernel.get()
     }
 
-    fn note(&self, arrival: Arrival) {
+    fn note(&self, arrival: ReceiveTime) {
         self.stamp.set(ReadStamp {
             at: arrival.at,
             lag: arrival.lag,
             read: self.stamp.get().read + 1,
         });
-        if arrival.source != Source::Kernel {
+        if arrival.source != TimeSource::Kernel {
             self.all_kernel.set(false);
         }
     }

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use veeksha_clock::RunClock;
 
-use crate::config::{ConnectionPolicy, HttpVersion, TransportConfig};
+use crate::config::{ConnectionPolicy, HttpProtocol, TransportConfig};
 use crate::error::TransportError;
-use crate::place::Place;
+use crate::prepared_server::PreparedServer;
 use crate::target::Target;
 
 /// Connection counters, summed over all client threads.
@@ -24,7 +24,7 @@ pub(crate) struct Counters {
 pub(crate) struct Route {
     pub(crate) target: Target,
     /// One place for each server of the target.
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<PreparedServer>,
     pub(crate) clock: RunClock,
     pub(crate) realtime: fn() -> u64,
     pub(crate) counters: Counters,
@@ -32,7 +32,7 @@ pub(crate) struct Route {
     pub(crate) connect_timeout: Option<Duration>,
     pub(crate) linger: Duration,
     pub(crate) connections: ConnectionPolicy,
-    pub(crate) http: HttpVersion,
+    pub(crate) http: HttpProtocol,
     pub(crate) source_addresses: Vec<IpAddr>,
     pub(crate) next_source: AtomicUsize,
 }
@@ -47,7 +47,7 @@ impl Route {
             .target
             .servers
             .iter()
-            .map(|server| Place::new(&config, server))
+            .map(|server| PreparedServer::new(&config, server))
             .collect::<Result<_, _>>()?;
         Ok(Arc::new(Route {
             places,

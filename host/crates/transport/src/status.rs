@@ -4,6 +4,7 @@ use serde_json::Value;
 use veeksha_endpoint::{Failure, error_in, one_line, shorten};
 use veeksha_model::ErrorClass;
 
+use crate::proxy::{CREDENTIALS, Proxy};
 use crate::target::{Server, Target};
 
 /// Maximum number of characters of an unknown body that are quoted.
@@ -32,6 +33,10 @@ pub(crate) fn status_failure(
     } else {
         format!(": {words}")
     };
+    let proxy = server
+        .proxy
+        .as_deref()
+        .and_then(|address| Proxy::parse(address, &server.api_base).ok());
     let message = match status {
         401 | 403 if server.api_key.is_some() => {
             format!(
@@ -55,7 +60,18 @@ pub(crate) fn status_failure(
             ),
             None => format!("the server answered with HTTP {status} and no place to go to{words}"),
         },
-        _ => format!("HTTP {status}{words}"),
+        _ => match proxy {
+            Some(proxy) if status == 407 => format!(
+                "the proxy {} for {} refuses the request (HTTP 407){words}{CREDENTIALS}",
+                proxy.place(),
+                veeksha_model::redact_address(&server.api_base)
+            ),
+            // The proxy's own errors, unless the server has the same.
+            Some(proxy) if matches!(status, 502..=504) => {
+                format!("HTTP {status} through the proxy {}{words}", proxy.place())
+            }
+            _ => format!("HTTP {status}{words}"),
+        },
     };
     Failure::with_status(
         ErrorClass::Status,
@@ -69,7 +85,7 @@ mod tests {
     use veeksha_endpoint::Api;
 
     use super::*;
-    use crate::Secret;
+    use crate::ApiKey;
 
     fn target() -> Target {
         let api = Api {
@@ -80,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn statuses_say_what_to_do() {
+    fn status_messages_name_the_fix() {
         let text = |target: &Target, status, location, body: &str| {
             status_failure(target, &target.servers[0], status, location, body.as_bytes()).message
         };
@@ -104,7 +120,7 @@ mod tests {
     #[test]
     fn a_key_that_the_server_repeats_is_not_repeated() {
         let mut target = target();
-        target.servers[0].api_key = Some(Secret::new("sk-secret-1"));
+        target.servers[0].api_key = Some(ApiKey::new("sk-secret-1"));
         target.headers = vec![("X-Api-Key".into(), "other-secret".into())];
         let body = br#"{"error":{"message":"bad key sk-secret-1 and other-secret"}}"#;
         let message = status_failure(&target, &target.servers[0], 401, None, body).message;

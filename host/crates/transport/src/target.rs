@@ -8,8 +8,8 @@ use veeksha_endpoint::{Api, KeyHeader};
 use veeksha_model::{Framing, is_safe_header, redact_address};
 use veeksha_ports::Codec;
 
-use crate::secret::Secret;
-use crate::secret::redact;
+use crate::api_key::ApiKey;
+use crate::api_key::redact;
 
 /// One or more equivalent servers, and the API to use with them.
 #[derive(Clone)]
@@ -17,7 +17,7 @@ pub struct Target {
     /// The servers; at least one.
     pub servers: Vec<Server>,
     /// Assignment of sessions to the servers.
-    pub balance: Balance,
+    pub balance: BalanceRule,
     /// Appended to each server's `api_base` (Veeksha's `address_append_value`). `None`: the default
     /// path of the API.
     pub path: Option<String>,
@@ -38,7 +38,7 @@ pub struct Server {
     pub api_base: String,
     /// Sent in the header that the API defines for it (mostly `Authorization: Bearer ...`). `None`:
     /// the header is omitted.
-    pub api_key: Option<Secret>,
+    pub api_key: Option<ApiKey>,
     /// Headers of requests to this server. They take precedence over those of the target.
     pub headers: Vec<(String, String)>,
     /// Settings of certificate checks, for `https`.
@@ -50,7 +50,7 @@ pub struct Server {
 
 /// Assignment of sessions to several servers. All requests of a session go to one server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Balance {
+pub enum BalanceRule {
     /// Session *i* goes to server *i* modulo the number of servers.
     #[default]
     RoundRobin,
@@ -112,7 +112,7 @@ impl Target {
     pub fn single(server: Server, api: Api) -> Self {
         Target {
             servers: vec![server],
-            balance: Balance::default(),
+            balance: BalanceRule::default(),
             path: None,
             api,
             headers: Vec::new(),

@@ -9,13 +9,13 @@ use veeksha_clock::RunClock;
 use veeksha_model::{ErrorClass, FailureReason, Nanos};
 use veeksha_ports::{ConnectionUse, Job, PendingOutcome, RequestOutcome, Sinks, Timings};
 
-use crate::balance::Spread;
+use crate::load_balancer::LoadBalancer;
 
 /// Destination of outcomes, with the number of outcomes still due.
 pub(crate) struct Delivery {
     pub(crate) sinks: Sinks,
     pub(crate) in_flight: AtomicUsize,
-    pub(crate) spread: Spread,
+    pub(crate) spread: LoadBalancer,
     pub(crate) clock: RunClock,
 }
 
@@ -48,7 +48,7 @@ impl Ticket {
     }
 
     /// Notifies the sink that the first generated chunk arrived.
-    pub(crate) fn tell_first_chunk(&self, at: Nanos) {
+    pub(crate) fn notify_first_chunk(&self, at: Nanos) {
         if let (Some(job), Some(sink)) = (&self.job, &self.delivery.sinks.first_chunk) {
             sink(job.id, at);
         }
@@ -170,7 +170,7 @@ mod tests {
         let delivery = Delivery {
             sinks,
             in_flight: AtomicUsize::new(0),
-            spread: Spread::new(crate::Balance::RoundRobin, 1),
+            spread: LoadBalancer::new(crate::BalanceRule::RoundRobin, 1),
             clock: RunClock::starting_now(),
         };
         (Arc::new(delivery), outcomes)
@@ -239,7 +239,7 @@ mod tests {
         let delivery = Arc::new(Delivery {
             sinks,
             in_flight: AtomicUsize::new(0),
-            spread: Spread::new(crate::Balance::RoundRobin, 1),
+            spread: LoadBalancer::new(crate::BalanceRule::RoundRobin, 1),
             clock: RunClock::starting_now(),
         });
         let ticket = Ticket::new(job(), &delivery);

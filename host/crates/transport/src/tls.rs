@@ -15,7 +15,7 @@ use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tokio_rustls::TlsConnector;
 
-use crate::config::HttpVersion;
+use crate::config::HttpProtocol;
 use crate::error::TransportError;
 use crate::target::TlsOptions;
 
@@ -56,10 +56,10 @@ pub(crate) fn client_config(options: &TlsOptions) -> Result<ClientConfig, Transp
 }
 
 /// Sets the ALPN protocol for the HTTP version.
-pub(crate) fn set_alpn(mut config: ClientConfig, http: HttpVersion) -> ClientConfig {
+pub(crate) fn set_alpn(mut config: ClientConfig, http: HttpProtocol) -> ClientConfig {
     config.alpn_protocols = match http {
-        HttpVersion::Http1 => vec![b"http/1.1".to_vec()],
-        HttpVersion::Http2 => vec![b"h2".to_vec()],
+        HttpProtocol::Http1 => vec![b"http/1.1".to_vec()],
+        HttpProtocol::Http2 => vec![b"h2".to_vec()],
     };
     config
 }

@@ -5,21 +5,21 @@ use veeksha_model::Nanos;
 
 /// Bytes of an answer that wait to be decoded, with the reads that returned them.
 #[derive(Debug, Default)]
-pub(crate) struct Raw {
+pub(crate) struct UndecodedBytes {
     bytes: Vec<u8>,
-    marks: Vec<Mark>,
+    marks: Vec<ReadMark>,
 }
 
 /// End of the bytes of one read, with its stamp: 24 bytes for each read.
 #[derive(Clone, Copy, Debug)]
-struct Mark {
+struct ReadMark {
     at: Nanos,
     read: u64,
     lag: u32,
     end: u32,
 }
 
-impl Mark {
+impl ReadMark {
     fn stamp(self) -> ReadStamp {
         ReadStamp {
             at: self.at,
@@ -29,7 +29,7 @@ impl Mark {
     }
 }
 
-impl Raw {
+impl UndecodedBytes {
     /// Reserves `room` bytes at once: growing by doubling would copy the bytes repeatedly.
     pub(crate) fn reserve(&mut self, room: usize) {
         self.bytes.reserve(room);
@@ -43,7 +43,7 @@ impl Raw {
         let end = self.bytes.len() as u32;
         match self.marks.last_mut() {
             Some(mark) if mark.read == stamp.read => mark.end = end,
-            _ => self.marks.push(Mark {
+            _ => self.marks.push(ReadMark {
                 at: stamp.at,
                 read: stamp.read,
                 lag: stamp.lag,
@@ -93,7 +93,7 @@ mod tests {
             lag: read as u32,
             read,
         };
-        let mut raw = Raw::default();
+        let mut raw = UndecodedBytes::default();
         raw.push(stamp(3), b"ab");
         raw.push(stamp(3), b"c");
         raw.push(stamp(5), b"d");

@@ -8,15 +8,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use reqwest::redirect::Policy;
-use reqwest::{Client, RequestBuilder, Response};
+use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use serde_json::Value;
 use tokio::runtime::Builder;
 
+use crate::api_key::ApiKey;
 use crate::error::TransportError;
-use crate::secret::Secret;
+use crate::proxy::Proxy;
 use crate::target::{Server, Target, TlsOptions};
 use crate::tls::client_config;
-use crate::url::Endpoint;
+use crate::url::ServerAddress;
 use veeksha_endpoint::error_in;
 use veeksha_endpoint::{one_line, shorten};
 use veeksha_model::redact_address;
@@ -36,20 +37,24 @@ pub fn list_models(
     server: &Server,
     timeout: Duration,
 ) -> Result<Vec<String>, TransportError> {
-    let endpoint = Endpoint::parse(&server.api_base, "models")?;
+    let endpoint = ServerAddress::parse(&server.api_base, "models")?;
     let scheme = if endpoint.tls { "https" } else { "http" };
     let url = format!("{scheme}://{}{}", endpoint.authority, endpoint.path_and_query);
     let mut builder = Client::builder()
         .timeout(timeout)
         .redirect(Policy::none())
         .no_proxy();
-    if let Some(proxy) = &server.proxy {
-        let proxy = reqwest::Proxy::all(proxy).map_err(|_| TransportError::Proxy {
-            server: redact_address(&server.api_base),
-            reason: "it is not an address such as http://proxy:3128".to_owned(),
-        })?;
-        builder = builder.proxy(proxy);
-    }
+    let proxy = match &server.proxy {
+        Some(address) => {
+            let proxy = reqwest::Proxy::all(address).map_err(|_| TransportError::Proxy {
+                server: redact_address(&server.api_base),
+                reason: "it is not an address such as http://proxy:3128".to_owned(),
+            })?;
+            builder = builder.proxy(proxy);
+            Some(Proxy::parse(address, &server.api_base)?.place())
+        }
+        None => None,
+    };
     // Over plain HTTP, without redirects, no certificate is ever checked. Reading the certificates
     // of the system would only delay the start.
     let tls = if endpoint.tls {
@@ -71,7 +76,7 @@ pub fn list_models(
         request = request.header(name, value);
     }
     let answer: Result<Value, TransportError> = block_on(&url, async {
-        let response = answered(request, &url, |text| target.redact(text)).await?;
+        let response = answered(request, &url, proxy.as_deref(), |text| target.redact(text)).await?;
         let body = body_of(response, &url).await?;
         serde_json::from_slice(&body)
             .map_err(|error| untimed(&url, &format!("the answer is not JSON: {error}")))
@@ -89,7 +94,7 @@ pub fn list_models(
 }
 
 /// Downloads `url` to the file `to`, which is replaced only when everything has arrived.
-pub fn download(url: &str, bearer: Option<&Secret>, to: &Path) -> Result<(), TransportError> {
+pub fn download(url: &str, bearer: Option<&ApiKey>, to: &Path) -> Result<(), TransportError> {
     let builder = Client::builder().connect_timeout(STALLED).read_timeout(STALLED);
     let mut request = client(builder, &TlsOptions::default(), url)?.get(url);
     if let Some(key) = bearer {
@@ -113,16 +118,16 @@ pub fn download(url: &str, bearer: Option<&Secret>, to: &Path) -> Result<(), Tra
 async fn fetch(
     request: RequestBuilder,
     url: &str,
-    bearer: Option<&Secret>,
+    bearer: Option<&ApiKey>,
     part: &Path,
 ) -> Result<(), TransportError> {
     let redact = |text: &str| {
         bearer.map_or_else(
             || text.to_owned(),
-            |key| crate::secret::redact(text, key.expose()),
+            |key| crate::api_key::redact(text, key.expose()),
         )
     };
-    let mut response = answered(request, url, redact).await?;
+    let mut response = answered(request, url, None, redact).await?;
     let failed = |source| TransportError::Write {
         path: part.to_owned(),
         source,
@@ -155,22 +160,39 @@ fn client(builder: reqwest::ClientBuilder, tls: &TlsOptions, url: &str) -> Resul
         .map_err(|error| untimed(url, &causes(&error)))
 }
 
+/// Sends a request and returns its answer if the status is 2xx. `proxy` is the configured proxy.
 async fn answered(
     request: RequestBuilder,
     url: &str,
+    proxy: Option<&str>,
     redact: impl Fn(&str) -> String,
 ) -> Result<Response, TransportError> {
+    let proxy_failed = |proxy: &str, reason: String| TransportError::ProxyFailed {
+        proxy: proxy.to_owned(),
+        url: redact_address(url),
+        reason,
+    };
     let response = request.send().await.map_err(|error| {
         let reason = redact(&causes(&error));
-        if error.is_connect() {
-            let url = redact_address(url);
-            return TransportError::Unreachable { url, reason };
+        match proxy {
+            _ if !error.is_connect() => untimed(url, &reason),
+            // Through a proxy, only the TLS handshake is with the server.
+            Some(proxy) if !is_tls(&error) => proxy_failed(proxy, reason),
+            _ => TransportError::Unreachable {
+                url: redact_address(url),
+                reason,
+            },
         }
-        untimed(url, &reason)
     })?;
     let status = response.status();
     if status.is_success() {
         return Ok(response);
+    }
+    if let (Some(proxy), StatusCode::PROXY_AUTHENTICATION_REQUIRED) = (proxy, status) {
+        return Err(proxy_failed(
+            proxy,
+            format!("it refuses the request with HTTP {status}"),
+        ));
     }
     let body = body_of(response, url).await.unwrap_or_default();
     let body = String::from_utf8_lossy(&body);
@@ -220,6 +242,21 @@ fn untimed(url: &str, reason: &str) -> TransportError {
         url: redact_address(url),
         reason: reason.to_owned(),
     }
+}
+
+/// Returns true if an error of TLS is among the causes.
+fn is_tls(error: &reqwest::Error) -> bool {
+    let mut next = std::error::Error::source(error);
+    while let Some(source) = next {
+        let inner = source
+            .downcast_ref::<std::io::Error>()
+            .and_then(std::io::Error::get_ref);
+        if source.is::<rustls::Error>() || inner.is_some_and(|inner| inner.is::<rustls::Error>()) {
+            return true;
+        }
+        next = source.source();
+    }
+    false
 }
 
 /// Returns an error of the client and its causes as text, without the URL, which the caller adds.

@@ -8,7 +8,7 @@ use crate::error::TransportError;
 
 /// Address of a connection and the request target.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Endpoint {
+pub(crate) struct ServerAddress {
     /// Set for `https`.
     pub(crate) tls: bool,
     /// Host name or address, without the brackets of IPv6.
@@ -21,7 +21,7 @@ pub(crate) struct Endpoint {
     pub(crate) path_and_query: String,
 }
 
-impl Endpoint {
+impl ServerAddress {
     /// Joins base URL and path. A query of the base (`?api-version=...`) follows the joined path.
     pub(crate) fn parse(api_base: &str, path: &str) -> Result<Self, TransportError> {
         let base = api_base.trim();
@@ -82,7 +82,7 @@ impl Endpoint {
         path_and_query
             .parse::<hyper::http::uri::PathAndQuery>()
             .map_err(|error| refuse(&format!("with the path `{path}`: {error}")))?;
-        Ok(Endpoint {
+        Ok(ServerAddress {
             tls,
             port: authority.port_u16().unwrap_or(if tls { 443 } else { 80 }),
             authority: authority.as_str().to_owned(),
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     fn parsed(base: &str, path: &str) -> (bool, String, String) {
-        let endpoint = Endpoint::parse(base, path).unwrap();
+        let endpoint = ServerAddress::parse(base, path).unwrap();
         (endpoint.tls, endpoint.place(), endpoint.path_and_query)
     }
 
@@ -129,7 +129,7 @@ mod tests {
             parsed("http://[::1]:9/", "x"),
             (false, "[::1]:9".into(), "/x".into())
         );
-        assert_eq!(Endpoint::parse("http://[::1]:9", "").unwrap().host, "::1");
+        assert_eq!(ServerAddress::parse("http://[::1]:9", "").unwrap().host, "::1");
     }
 
     #[test]
@@ -144,7 +144,7 @@ mod tests {
             ("http://u:pass@h/", "credentials"),
             ("ftp://h/v1?key=pass@", "not http or https"),
         ] {
-            let message = Endpoint::parse(base, "x").unwrap_err().to_string();
+            let message = ServerAddress::parse(base, "x").unwrap_err().to_string();
             assert!(message.contains(reason), "{base}: {message}");
             assert!(!message.contains("pass@"), "{message}");
         }

@@ -82,7 +82,7 @@ fn thousands_of_streams_cut_at_once_have_one_outcome_each() {
         client.transport.submit(job(session, "hi"));
     }
     // Every request has its first event, and none has its end.
-    while client.transport.figures().reads < number as u64 {
+    while client.transport.receive_stats().reads < number as u64 {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     let each = (resident("VmRSS:").saturating_sub(before)) * 1024 / number;

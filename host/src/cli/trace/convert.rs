@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use veeksha_trace_tools::{Converter, Format};
+use veeksha_trace_tools::{Converter, TargetFormat};
 
 use super::output::{Output, Written};
 use super::subject::Subject;
@@ -12,7 +12,7 @@ use veeksha_app::Failure;
 use veeksha_present::terminal;
 
 pub(super) fn convert(args: &ConvertArgs, interrupts: &Interrupts) -> Result<u8, Failure> {
-    let to: Format = args
+    let to: TargetFormat = args
         .to
         .parse()
         .map_err(|error| Failure::usage(format!("--to: {error}")))?;
@@ -29,7 +29,7 @@ pub(super) fn convert(args: &ConvertArgs, interrupts: &Interrupts) -> Result<u8,
             Failure::usage(format!("session {index} of {}: {error}", subject.path.display()))
         })?;
         for row in rows {
-            if out.line(&row)? == Written::NobodyReads {
+            if out.line(&row)? == Written::Disconnected {
                 return Ok(ControlFlow::Break(()));
             }
             written += 1;

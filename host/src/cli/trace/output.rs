@@ -15,7 +15,7 @@ pub(super) enum Written {
     /// The line was written.
     Yes,
     /// The reader closed the pipe (`| head`) and needs no more output.
-    NobodyReads,
+    Disconnected,
 }
 
 /// Standard output, or a file that is not complete yet.
@@ -71,7 +71,7 @@ impl Output {
         };
         match written {
             Ok(()) => Ok(Written::Yes),
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Written::NobodyReads),
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Written::Disconnected),
             Err(error) => Err(self.failure(&error)),
         }
     }

@@ -10,7 +10,7 @@ use veeksha_model::Session;
 use veeksha_ports::Workload;
 use veeksha_prompt::Tokenizer;
 use veeksha_scenario::{Document, Flavor, Generator, OnBadRow, RowCheck, Salt, SaltName, Shuffle, Traffic};
-use veeksha_trace::Trace;
+use veeksha_trace::OpenTrace;
 
 use super::detect::{self, Detection};
 use crate::cli::args::TraceArgs;
@@ -27,7 +27,7 @@ const BATCH: u64 = 64;
 /// An open trace.
 pub(super) struct Subject {
     /// The trace itself.
-    pub(super) trace: Trace,
+    pub(super) trace: OpenTrace,
     /// Name of its flavor.
     pub(super) flavor: String,
     /// Path of the trace.

@@ -32,7 +32,7 @@ pub(super) fn synthesize(args: &SynthesizeArgs, interrupts: &Interrupts) -> Resu
     };
     let mut rows = 0;
     for row in model.generate(&synthesis).map_err(Failure::usage)? {
-        if out.line(&row)? == Written::NobodyReads {
+        if out.line(&row)? == Written::Disconnected {
             break;
         }
         rows += 1;

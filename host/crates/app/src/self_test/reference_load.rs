@@ -139,7 +139,7 @@ impl ReferenceLoad {
             "client": {
                 "type": kind.name(),
                 "api_base": api_base,
-                "model": "twin",
+                "model": "reference",
                 "tokenizer": "embedded",
                 "request_timeout": 60,
                 "connections": client.connections,

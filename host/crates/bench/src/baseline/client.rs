@@ -20,7 +20,7 @@ const TIMER: u64 = u64::MAX;
 
 /// A connection and its current response.
 #[derive(Debug)]
-struct Stream {
+struct BaselineStream {
     socket: TcpStream,
     answer: ResponseReader,
 }
@@ -29,7 +29,7 @@ struct Stream {
 #[derive(Debug)]
 pub(crate) struct Baseline {
     queue: OwnedFd,
-    streams: Vec<Stream>,
+    streams: Vec<BaselineStream>,
     request: (String, String),
     written: Vec<u8>,
     buffer: Vec<u8>,
@@ -53,7 +53,7 @@ impl Baseline {
         let failed = BenchError::io("the baseline client's connection");
         let queue = epoll::create(epoll::CreateFlags::CLOEXEC)
             .map_err(|error| BenchError::io("the baseline client's event queue")(error.into()))?;
-        let open = || -> std::io::Result<Vec<Stream>> {
+        let open = || -> std::io::Result<Vec<BaselineStream>> {
             (0..streams)
                 .map(|place| {
                     let socket = TcpStream::connect(address)?;
@@ -65,7 +65,7 @@ impl Baseline {
                         EventData::new_u64(u64::from(place)),
                         EventFlags::IN,
                     )?;
-                    Ok(Stream {
+                    Ok(BaselineStream {
                         socket,
                         answer: ResponseReader::new(),
                     })
@@ -275,7 +275,7 @@ mod tests {
                 .find(|served| served.request.as_deref() == Some(&answer.request))
                 .expect("in the log");
             assert!(answer.asked <= truth.arrived);
-            assert_eq!(answer.stamps.len(), 4);
+            assert_eq!((answer.stamps.len(), truth.writes.len()), (4, 4));
             for (stamp, write) in answer.stamps.iter().zip(&truth.writes) {
                 assert!(stamp >= write);
             }

@@ -9,7 +9,7 @@ const CONTENT: &[u8] = b"\"content\":\"";
 /// Parser state and counters of one response.
 #[derive(Debug)]
 pub(crate) struct ResponseReader {
-    state: State,
+    state: ResponseState,
     /// Incomplete input at the end of the last read.
     carried: Vec<u8>,
     /// JSON events so far.
@@ -20,7 +20,7 @@ pub(crate) struct ResponseReader {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum ResponseState {
     Head,
     Chunks,
     Done,
@@ -29,7 +29,7 @@ enum State {
 impl ResponseReader {
     pub(crate) fn new() -> Self {
         ResponseReader {
-            state: State::Head,
+            state: ResponseState::Head,
             carried: Vec::new(),
             events: 0,
             stamps: Vec::new(),
@@ -39,7 +39,7 @@ impl ResponseReader {
 
     /// Starts the next response on the same connection, reusing the buffers.
     pub(crate) fn begin(&mut self) {
-        self.state = State::Head;
+        self.state = ResponseState::Head;
         self.carried.clear();
         self.events = 0;
         self.stamps.clear();
@@ -59,7 +59,7 @@ impl ResponseReader {
             all.drain(..taken);
             self.carried = all;
         }
-        Ok(self.state == State::Done)
+        Ok(self.state == ResponseState::Done)
     }
 
     fn consume(&mut self, input: &[u8], at: Nanos) -> Result<usize, String> {
@@ -67,15 +67,15 @@ impl ResponseReader {
         loop {
             let rest = input.get(taken..).unwrap_or_default();
             match self.state {
-                State::Done => return Ok(taken),
-                State::Head => match head(rest)? {
+                ResponseState::Done => return Ok(taken),
+                ResponseState::Head => match head(rest)? {
                     Some(length) => {
                         taken += length;
-                        self.state = State::Chunks;
+                        self.state = ResponseState::Chunks;
                     }
                     None => return Ok(taken),
                 },
-                State::Chunks => {
+                ResponseState::Chunks => {
                     let Some(line) = memchr(b'\n', rest) else {
                         return Ok(taken);
                     };
@@ -86,7 +86,7 @@ impl ResponseReader {
                     };
                     taken += begin + size + 2;
                     if size == 0 {
-                        self.state = State::Done;
+                        self.state = ResponseState::Done;
                     } else {
                         self.chunk(chunk.get(..size).unwrap_or_default(), at);
                     }

@@ -1,11 +1,11 @@
 //! P1 and P2: processor time per chunk. Client and baseline take turns in the same process.
 
-use super::BenchResult;
+use super::bench_result::BenchResult;
 use super::cores::Cores;
 use crate::baseline::Baseline;
 use crate::child::Serving;
 use crate::error::BenchError;
-use crate::load::{Client, Cost, Load, drive_closed};
+use crate::load::{Cost, StreamLoad, TransportClient, drive_closed};
 use crate::options::{BenchOptions, Benchmark};
 use crate::report::Measurement;
 use crate::server::{ResponsePlan, WriteMode};
@@ -97,16 +97,16 @@ fn measure(options: &BenchOptions, writes: WriteMode, replies: u64) -> Result<Me
     let plan = ResponsePlan::busy(TOKENS, writes);
     let serving = Serving::start(&options.exe, cores.server, plan)?;
     let address = serving.address;
-    let load = Load {
+    let load = StreamLoad {
         streams: STREAMS,
         replies,
     };
-    let warm = Load {
+    let warm = StreamLoad {
         replies: u64::from(STREAMS),
         ..load
     };
     let (ours, baseline) = cores.on_client(move || {
-        let client = Client::start(address, TOKENS)?;
+        let client = TransportClient::start(address, TOKENS)?;
         let mut baseline = Baseline::connect(address, STREAMS, TOKENS)?;
         drive_closed(&client, warm)?.checked(plan.events())?;
         baseline.run(warm.replies)?.checked(plan.events())?;

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 
 use veeksha_machine::WakeUps;
 
-use super::BenchResult;
+use super::bench_result::BenchResult;
 use crate::child::Serving;
 use crate::error::BenchError;
 use crate::options::{BenchOptions, Benchmark};
-use crate::program::{ProgramRun, RequestLine, RunFiles, Runtime, Traffic, run_program, scenario};
+use crate::program::{
+    ProgramRun, RequestLine, RunFiles, ScenarioRuntime, ScenarioTraffic, run_program, scenario,
+};
 use crate::report::Measurement;
 use crate::server::{LogEntry, ResponsePlan};
 use crate::stats::Percentiles;
@@ -29,19 +31,25 @@ pub(super) fn take(options: &BenchOptions) -> BenchResult {
     // possible.
     let mut serving = Serving::start(&options.exe, None, ResponsePlan::paced(0, 0, 1))?;
     let mut run = |requests, runtime| -> Result<(ProgramRun, Vec<LogEntry>), BenchError> {
-        let scenario = scenario(serving.address, requests, 1, Traffic::Poisson(RATE), runtime);
+        let scenario = scenario(
+            serving.address,
+            requests,
+            1,
+            ScenarioTraffic::Poisson(RATE),
+            runtime,
+        );
         let ran = run_program(&options.program, &scenario)?;
         Ok((ran, serving.log()?))
     };
-    let (asleep, log) = run(REQUESTS, Runtime::default())?;
-    let spin = Runtime {
+    let (asleep, log) = run(REQUESTS, ScenarioRuntime::default())?;
+    let spin = ScenarioRuntime {
         spin: SPIN,
-        ..Runtime::default()
+        ..ScenarioRuntime::default()
     };
     let spinning = run(REQUESTS, spin);
-    let two = Runtime {
+    let two = ScenarioRuntime {
         dispatchers: 2,
-        ..Runtime::default()
+        ..ScenarioRuntime::default()
     };
     let split = run(COMPARED, two);
 

@@ -7,11 +7,13 @@ use veeksha_model::{Chunk, ChunkKind, Nanos, NodeId, RequestId, SessionId, Usage
 use veeksha_record::Recorder;
 use veeksha_stats::RandomStream;
 
-use super::BenchResult;
+use super::bench_result::BenchResult;
 use crate::child::Serving;
 use crate::error::BenchError;
 use crate::options::{BenchOptions, Benchmark};
-use crate::program::{RequestLine, Runtime, Traffic, evaluate_record, run_program_with, scenario};
+use crate::program::{
+    RequestLine, ScenarioRuntime, ScenarioTraffic, evaluate_record, run_program_with, scenario,
+};
 use crate::report::Measurement;
 use crate::server::ResponsePlan;
 
@@ -163,8 +165,8 @@ pub(super) fn live(options: &BenchOptions) -> BenchResult {
                 serving.address,
                 3_000,
                 TOKENS,
-                Traffic::Poisson(300.0),
-                Runtime::default(),
+                ScenarioTraffic::Poisson(300.0),
+                ScenarioRuntime::default(),
             );
             let ran = run_program_with(&options.program, &scenario, more)?;
             late.extend(lateness_p99(&ran.files.requests));

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::BenchResult;
+use super::bench_result::BenchResult;
 use crate::baseline::Baseline;
 use crate::child::Serving;
 use crate::error::BenchError;
 use crate::load::Pace;
 use crate::options::{BenchOptions, Benchmark};
-use crate::program::{RequestLine, Runtime, Traffic, run_program, scenario};
+use crate::program::{RequestLine, ScenarioRuntime, ScenarioTraffic, run_program, scenario};
 use crate::report::Measurement;
 use crate::server::{LogEntry, ResponsePlan};
 use crate::stats::{Percentiles, difference};
@@ -27,8 +27,8 @@ pub(super) fn take(options: &BenchOptions) -> BenchResult {
         serving.address,
         REQUESTS,
         TOKENS,
-        Traffic::Poisson(RATE),
-        Runtime::default(),
+        ScenarioTraffic::Poisson(RATE),
+        ScenarioRuntime::default(),
     );
     let ran = run_program(&options.program, &scenario)?;
     let errors = errors(&ran.files.requests, &serving.log()?)?;

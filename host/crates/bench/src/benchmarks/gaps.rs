@@ -8,12 +8,12 @@ use std::thread;
 use veeksha_model::Chunk;
 use veeksha_ports::RequestOutcome;
 
-use super::BenchResult;
+use super::bench_result::BenchResult;
 use super::cores::Cores;
 use crate::baseline::{Baseline, ObservedResponse};
 use crate::child::Serving;
 use crate::error::BenchError;
-use crate::load::{Client, Pace, drive_open};
+use crate::load::{Pace, TransportClient, drive_open};
 use crate::options::{BenchOptions, Benchmark};
 use crate::report::Measurement;
 use crate::server::{LogEntry, ResponsePlan};
@@ -62,7 +62,7 @@ pub(super) fn take(options: &BenchOptions) -> BenchResult {
 }
 
 fn drive(address: std::net::SocketAddr) -> Result<Vec<RequestOutcome>, BenchError> {
-    let client = Client::start(address, TOKENS)?;
+    let client = TransportClient::start(address, TOKENS)?;
     let mut outcomes = Vec::new();
     drive_open(&client, PACE, |outcome| outcomes.push(outcome))?;
     Ok(outcomes)

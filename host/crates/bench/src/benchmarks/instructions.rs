@@ -10,14 +10,14 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::BenchResult;
-use crate::child::{Child, Serving};
+use super::bench_result::BenchResult;
+use crate::child::{ChildProcess, Serving};
 use crate::error::BenchError;
-use crate::load::{Cost, Load};
+use crate::load::{Cost, StreamLoad};
 use crate::options::{BenchOptions, Benchmark};
 use crate::report::Measurement;
 use crate::server::{LogMode, ResponsePlan, WriteMode};
-use crate::task::{ChildTask, ClientKind, StartMode};
+use crate::task::{CHILD_COMMAND, ChildTask, LoadClient, StartMode};
 
 const STREAMS: u32 = 16;
 const TOKENS: u32 = 64;
@@ -75,8 +75,8 @@ fn row(
         let each = (more as f64 - less as f64) / ((many - few) * plan.events()) as f64;
         Ok((each.round(), cost))
     };
-    let (ours, cost) = of(ClientKind::Transport)?;
-    let (baseline, _) = of(ClientKind::Baseline)?;
+    let (ours, cost) = of(LoadClient::Transport)?;
+    let (baseline, _) = of(LoadClient::Baseline)?;
     let merged = 100.0 * cost.merged.unwrap_or(0) as f64 / cost.events.max(1) as f64;
     Ok(Measurement::of(Benchmark::P3, what, "", ours)
         .baseline(Some(baseline))
@@ -100,7 +100,7 @@ fn is_installed() -> bool {
 fn count(
     exe: &Path,
     serving: &Serving,
-    client: ClientKind,
+    client: LoadClient,
     replies: u64,
     plan: ResponsePlan,
 ) -> Result<(u64, Cost), BenchError> {
@@ -111,18 +111,18 @@ fn count(
         .args(["--tool=callgrind", "--quiet"])
         .arg(format!("--callgrind-out-file={}", file.display()))
         .arg(exe)
-        .arg(crate::CHILD_COMMAND);
+        .arg(CHILD_COMMAND);
     let role = ChildTask::Drive {
         address: serving.address,
         client,
-        load: Load {
+        load: StreamLoad {
             streams: STREAMS,
             replies,
         },
         tokens: TOKENS,
         begin: StartMode::AtOnce,
     };
-    let mut child = Child::start(program, &role)?;
+    let mut child = ChildProcess::start(program, &role)?;
     let cost = child.cost()?.checked(plan.events())?;
     // The counts are written when the process exits.
     child.finish();

@@ -2,14 +2,14 @@
 
 use veeksha_machine::{Machine, MachineError, raise_open_files};
 
-use super::BenchResult;
-use crate::child::{Child, Serving};
+use super::bench_result::BenchResult;
+use crate::child::{ChildProcess, Serving};
 use crate::error::BenchError;
-use crate::load::{Cost, Load};
+use crate::load::{Cost, StreamLoad};
 use crate::options::{BenchOptions, Benchmark};
 use crate::report::Measurement;
-use crate::server::{LogMode, ResponsePlan, ServerCounts};
-use crate::task::{ChildTask, ClientKind, StartMode};
+use crate::server::{LogMode, ResponsePlan, ServerCounters};
+use crate::task::{ChildTask, LoadClient, StartMode};
 
 /// Requested streams.
 const STREAMS: u32 = 10_000;
@@ -29,24 +29,24 @@ pub(super) fn take(options: &BenchOptions) -> BenchResult {
         keep: LogMode::Nothing,
         ..ResponsePlan::paced(4_000, 400, TOKENS)
     };
-    let drive = |client| -> Result<(Cost, ServerCounts), BenchError> {
+    let drive = |client| -> Result<(Cost, ServerCounters), BenchError> {
         let mut serving = Serving::start(&options.exe, None, plan)?;
         let role = ChildTask::Drive {
             address: serving.address,
             client,
-            load: Load {
+            load: StreamLoad {
                 streams,
                 replies: u64::from(streams),
             },
             tokens: TOKENS,
             begin: StartMode::Staggered(APART),
         };
-        let mut child = Child::start(Child::of(&options.exe), &role)?;
+        let mut child = ChildProcess::start(ChildProcess::of(&options.exe), &role)?;
         let cost = child.cost()?;
         Ok((cost, serving.counts()?))
     };
-    let (ours, counts) = drive(ClientKind::Transport)?;
-    let (baseline, _) = drive(ClientKind::Baseline)?;
+    let (ours, counts) = drive(LoadClient::Transport)?;
+    let (baseline, _) = drive(LoadClient::Baseline)?;
     let mut note = format!(
         "{streams} streams asked for, {} at most at the same time",
         counts.peak_in_flight

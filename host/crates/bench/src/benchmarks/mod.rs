@@ -1,5 +1,6 @@
 //! The benchmarks and their implementations.
 
+mod bench_result;
 mod chunk_cost;
 mod cores;
 mod dispatch;
@@ -10,12 +11,9 @@ mod instructions;
 mod many_streams;
 mod whole_run;
 
-use crate::error::BenchError;
 use crate::options::{BenchOptions, Benchmark};
 use crate::report::Measurement;
-
-/// Measurements for the report, or the reason why there are none.
-type BenchResult = Result<Vec<Measurement>, BenchError>;
+use bench_result::BenchResult;
 
 /// A function that runs one benchmark, or several that share a measurement.
 type BenchFn = fn(&BenchOptions) -> BenchResult;

@@ -1,18 +1,24 @@
 //! P9, P10 and P11: cost of a whole run, from the start of its process to its last file.
 
-use super::BenchResult;
+use super::bench_result::BenchResult;
 use crate::child::Serving;
 use crate::error::BenchError;
 use crate::options::{BenchOptions, Benchmark};
-use crate::program::{ProgramRun, Runtime, Traffic, run_program, scenario};
+use crate::program::{ProgramRun, ScenarioRuntime, ScenarioTraffic, run_program, scenario};
 use crate::report::Measurement;
-use crate::server::{LogMode, ResponsePlan, ServerCounts, WriteMode};
+use crate::server::{LogMode, ResponsePlan, ServerCounters, WriteMode};
 use crate::stats::difference;
 
 /// P9: from just before the process is spawned until its first request has arrived.
 pub(super) fn start(options: &BenchOptions) -> BenchResult {
     let mut serving = Serving::start(&options.exe, None, ResponsePlan::paced(0, 0, 1))?;
-    let scenario = scenario(serving.address, 1, 1, Traffic::Concurrent(1), Runtime::default());
+    let scenario = scenario(
+        serving.address,
+        1,
+        1,
+        ScenarioTraffic::Concurrent(1),
+        ScenarioRuntime::default(),
+    );
     let mut took = Vec::new();
     // The first run fills the cache of compiled plugins.
     for repeat in 0..=options.repeats {
@@ -49,13 +55,19 @@ pub(super) fn memory(options: &BenchOptions) -> BenchResult {
     };
     let mut serving = Serving::start(&options.exe, None, plan)?;
     let requests = 2 * u64::from(STREAMS);
-    let traffic = Traffic::Concurrent(STREAMS);
+    let traffic = ScenarioTraffic::Concurrent(STREAMS);
     let ran = run_program(
         &options.program,
-        &scenario(serving.address, requests, TOKENS, traffic, Runtime::default()),
+        &scenario(
+            serving.address,
+            requests,
+            TOKENS,
+            traffic,
+            ScenarioRuntime::default(),
+        ),
     )?;
     succeeded(&ran)?;
-    let ServerCounts { peak_in_flight, .. } = serving.counts()?;
+    let ServerCounters { peak_in_flight, .. } = serving.counts()?;
     let what = "peak memory of a run, 256 streams";
     Ok(vec![match ran.peak_resident {
         Some(bytes) => Measurement::of(Benchmark::P10, what, "MiB", bytes as f64 / f64::from(1 << 20))
@@ -80,8 +92,8 @@ pub(super) fn cost(options: &BenchOptions) -> BenchResult {
         serving.address,
         REQUESTS,
         TOKENS,
-        Traffic::Concurrent(64),
-        Runtime::default(),
+        ScenarioTraffic::Concurrent(64),
+        ScenarioRuntime::default(),
     );
     let mut seconds = Vec::new();
     for _ in 0..options.repeats {

@@ -5,11 +5,11 @@ use veeksha_model::ChunkKind;
 use veeksha_ports::RequestOutcome;
 
 use crate::error::BenchError;
-use crate::load::cost::{Cost, Load, Meter};
-use crate::load::transport::Client;
+use crate::load::cost::{Cost, Meter, StreamLoad};
+use crate::load::transport::TransportClient;
 
 /// Drives the load through the transport.
-pub(crate) fn drive_closed(client: &Client, load: Load) -> Result<Cost, BenchError> {
+pub(crate) fn drive_closed(client: &TransportClient, load: StreamLoad) -> Result<Cost, BenchError> {
     let clock = client.submitter.clock;
     let mut threads = ThreadWatch::new(&["client-"], clock.now());
     let meter = Meter::start();

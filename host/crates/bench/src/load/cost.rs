@@ -9,7 +9,7 @@ use crate::process::{peak_resident, process_cpu};
 
 /// The load on a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Load {
+pub(crate) struct StreamLoad {
     /// Concurrent streams, one connection each.
     pub(crate) streams: u32,
     /// Total responses; a stream starts its next one when the previous one has ended.

@@ -8,7 +8,12 @@ use veeksha_model::{
 };
 use veeksha_ports::Job;
 
-use super::PROMPT;
+/// The prompt of every request: about a hundred words, like a short prompt with some context.
+pub(crate) const PROMPT: &str = "The quick brown fox jumps over the lazy dog and then rests in the shade of an old oak tree while \
+    the river runs slowly past the mill, where the miller counts his sacks of grain and thinks about the price of flour in the \
+    town beyond the hills. His daughter reads a letter from her brother at sea, who writes of storms and strange fish and of a \
+    harbour with lamps of many colours. What does she answer him, and what does she leave out? Write the letter in her words, \
+    plainly, and end it with the weather.";
 
 /// Returns the prompt of every job: a response of `tokens` tokens.
 pub(crate) fn prompt(tokens: u32) -> Arc<Prepared> {

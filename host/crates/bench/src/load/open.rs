@@ -7,7 +7,7 @@ use veeksha_model::Nanos;
 use veeksha_ports::RequestOutcome;
 
 use crate::error::BenchError;
-use crate::load::transport::Client;
+use crate::load::transport::TransportClient;
 
 /// Interval and number of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(crate) struct Pace {
 /// Sends at the given pace from a separate thread; passes each outcome to `on_outcome` on this
 /// thread.
 pub(crate) fn drive_open(
-    client: &Client,
+    client: &TransportClient,
     pace: Pace,
     mut on_outcome: impl FnMut(RequestOutcome),
 ) -> Result<(), BenchError> {

@@ -22,12 +22,12 @@ pub(crate) struct Submitter {
 
 /// A transport with one client thread. The owning thread does the work of a run's completion
 /// threads: it decodes responses.
-pub(crate) struct Client {
+pub(crate) struct TransportClient {
     pub(crate) submitter: Submitter,
     returned: Receiver<Box<dyn PendingOutcome>>,
 }
 
-impl Client {
+impl TransportClient {
     /// Starts a transport that requests responses of `tokens` tokens from `address`. Its thread
     /// inherits the caller's cores.
     pub(crate) fn start(address: SocketAddr, tokens: u32) -> Result<Self, BenchError> {
@@ -50,7 +50,7 @@ impl Client {
             prompt: prompt(tokens),
             clock,
         };
-        Ok(Client { submitter, returned })
+        Ok(TransportClient { submitter, returned })
     }
 
     /// Waits for the next outcome and decodes it on this thread.

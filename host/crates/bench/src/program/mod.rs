@@ -6,4 +6,4 @@ mod scenario;
 
 pub(crate) use run::{ProgramRun, evaluate_record, run_program, run_program_with};
 pub(crate) use run_files::{RequestLine, RunFiles};
-pub(crate) use scenario::{Runtime, Traffic, scenario};
+pub(crate) use scenario::{ScenarioRuntime, ScenarioTraffic, scenario};

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 /// Session arrivals.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Traffic {
+pub(crate) enum ScenarioTraffic {
     /// Poisson arrivals, with this mean rate per second.
     Poisson(f64),
     /// This number of concurrent sessions.
@@ -15,7 +15,7 @@ pub(crate) enum Traffic {
 
 /// Runtime settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Runtime {
+pub(crate) struct ScenarioRuntime {
     /// Microseconds of spinning before a dispatch.
     pub(crate) spin: f64,
     /// Dispatcher threads; 0: the default.
@@ -28,14 +28,14 @@ pub(crate) fn scenario(
     address: SocketAddr,
     sessions: u64,
     tokens: u32,
-    traffic: Traffic,
-    runtime: Runtime,
+    traffic: ScenarioTraffic,
+    runtime: ScenarioRuntime,
 ) -> Value {
     let traffic = match traffic {
-        Traffic::Poisson(rate) => {
+        ScenarioTraffic::Poisson(rate) => {
             json!({ "type": "rate", "interval_generator": { "type": "poisson", "arrival_rate": rate } })
         }
-        Traffic::Concurrent(sessions) => {
+        ScenarioTraffic::Concurrent(sessions) => {
             json!({ "type": "concurrent", "target_concurrent_sessions": sessions, "rampup_seconds": 0 })
         }
     };
@@ -67,11 +67,11 @@ mod tests {
     #[test]
     fn scenario_has_the_requested_settings() {
         let address = "127.0.0.1:8000".parse().expect("an address");
-        let spin = Runtime {
+        let spin = ScenarioRuntime {
             spin: 200.0,
             dispatchers: 2,
         };
-        let one = scenario(address, 7, 64, Traffic::Poisson(100.0), spin);
+        let one = scenario(address, 7, 64, ScenarioTraffic::Poisson(100.0), spin);
         assert_eq!(one["client"]["api_base"], "http://127.0.0.1:8000/v1");
         assert_eq!(
             one["traffic_scheduler"]["interval_generator"]["arrival_rate"],
@@ -79,7 +79,13 @@ mod tests {
         );
         assert_eq!(one["runtime"]["spin_microseconds"], 200.0);
         assert_eq!(one["runtime"]["num_dispatcher_threads"], 2);
-        let two = scenario(address, 7, 64, Traffic::Concurrent(5), Runtime::default());
+        let two = scenario(
+            address,
+            7,
+            64,
+            ScenarioTraffic::Concurrent(5),
+            ScenarioRuntime::default(),
+        );
         assert_eq!(two["traffic_scheduler"]["target_concurrent_sessions"], 5);
         assert!(two["runtime"].get("spin_microseconds").is_none());
     }

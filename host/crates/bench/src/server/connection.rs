@@ -8,7 +8,7 @@ use std::rc::Rc;
 use veeksha_model::Nanos;
 
 use super::plan::{LogEntry, LogMode, ResponsePlan, WriteMode};
-use super::reply::Reply;
+use super::reply::PreparedReply;
 use super::request::{ParsedRequest, RequestKind, parse_request};
 
 /// The response to `GET`: the list of models.
@@ -19,7 +19,7 @@ const MODELS: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncon
 #[derive(Debug)]
 struct ActiveResponse {
     plan: ResponsePlan,
-    reply: Rc<Reply>,
+    reply: Rc<PreparedReply>,
     number: u64,
     next: u32,
     served: LogEntry,
@@ -27,7 +27,7 @@ struct ActiveResponse {
 
 /// A connection of the event loop.
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub(crate) struct ServedConnection {
     pub(crate) stream: TcpStream,
     /// Distinguishes this connection from earlier ones in the same slot.
     pub(crate) generation: u64,
@@ -62,9 +62,9 @@ pub(crate) enum WriteOutcome {
     Ended,
 }
 
-impl Connection {
+impl ServedConnection {
     pub(crate) fn new(stream: TcpStream, generation: u64) -> Self {
-        Connection {
+        ServedConnection {
             stream,
             generation,
             waits_to_write: false,
@@ -123,7 +123,13 @@ impl Connection {
     }
 
     /// Starts a response; the caller schedules its first turn.
-    pub(crate) fn begin(&mut self, plan: ResponsePlan, reply: Rc<Reply>, number: u64, served: LogEntry) {
+    pub(crate) fn begin(
+        &mut self,
+        plan: ResponsePlan,
+        reply: Rc<PreparedReply>,
+        number: u64,
+        served: LogEntry,
+    ) {
         self.answer = Some(ActiveResponse {
             plan,
             reply,

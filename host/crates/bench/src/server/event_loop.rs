@@ -14,10 +14,10 @@ use rustix::time::Timespec;
 use veeksha_clock::RunClock;
 use veeksha_model::Nanos;
 
-use super::connection::{Connection, ReadOutcome, WriteOutcome};
-use super::plan::{ChildMessage, Command, LogEntry, ResponsePlan, ServerCounts, WriteMode};
-use super::reply::Reply;
-use super::schedule::{Schedule, Turn};
+use super::connection::{ReadOutcome, ServedConnection, WriteOutcome};
+use super::plan::{ChildMessage, LogEntry, ResponsePlan, ServerCommand, ServerCounters, WriteMode};
+use super::reply::PreparedReply;
+use super::schedule::{Turn, TurnQueue};
 use crate::error::BenchError;
 use crate::lines::{LineReader, write_line};
 use crate::timer::Timer;
@@ -31,7 +31,7 @@ const COMMANDS: u64 = u64::MAX - 2;
 const BACKLOG: i32 = 4_096;
 
 /// The server's state.
-pub(crate) struct Server<C, W> {
+pub(crate) struct EventLoop<C, W> {
     clock: RunClock,
     queue: OwnedFd,
     listener: TcpListener,
@@ -41,19 +41,19 @@ pub(crate) struct Server<C, W> {
     timer: Timer,
     commands: LineReader<C>,
     answers: W,
-    connections: Vec<Option<Connection>>,
+    connections: Vec<Option<ServedConnection>>,
     free: Vec<usize>,
     generations: u64,
-    schedule: Schedule,
+    schedule: TurnQueue,
     plan: ResponsePlan,
-    reply: Rc<Reply>,
+    reply: Rc<PreparedReply>,
     answered: u64,
     log: Vec<LogEntry>,
-    counts: ServerCounts,
+    counts: ServerCounters,
     buffer: Vec<u8>,
 }
 
-impl<C: AsFd, W: Write> Server<C, W> {
+impl<C: AsFd, W: Write> EventLoop<C, W> {
     /// Listens on a free loopback port and sends the address to `messages`. Log times are those of
     /// `CLOCK_MONOTONIC`.
     pub(crate) fn start(commands: LineReader<C>, mut answers: W) -> Result<Self, BenchError> {
@@ -81,7 +81,7 @@ impl<C: AsFd, W: Write> Server<C, W> {
         add(&commands, COMMANDS)?;
         write_line(&mut answers, &ChildMessage::Ready(address))?;
         let plan = ResponsePlan::busy(1, WriteMode::EachToken);
-        Ok(Server {
+        Ok(EventLoop {
             clock: RunClock::with_origin(0),
             queue,
             listener,
@@ -92,12 +92,12 @@ impl<C: AsFd, W: Write> Server<C, W> {
             connections: Vec::new(),
             free: Vec::new(),
             generations: 0,
-            schedule: Schedule::default(),
+            schedule: TurnQueue::default(),
             plan,
-            reply: Rc::new(Reply::new(plan.tokens)),
+            reply: Rc::new(PreparedReply::new(plan.tokens)),
             answered: 0,
             log: Vec::new(),
-            counts: ServerCounts::default(),
+            counts: ServerCounters::default(),
             buffer: vec![0; 64 << 10],
         })
     }
@@ -145,14 +145,14 @@ impl<C: AsFd, W: Write> Server<C, W> {
         }
         while let Some(line) = self.commands.take() {
             let message = match serde_json::from_str(&line) {
-                Ok(Command::Plan(plan)) => {
+                Ok(ServerCommand::Plan(plan)) => {
                     self.plan = plan;
-                    self.reply = Rc::new(Reply::new(plan.tokens));
+                    self.reply = Rc::new(PreparedReply::new(plan.tokens));
                     self.counts.peak_in_flight = self.counts.in_flight;
                     ChildMessage::Done
                 }
-                Ok(Command::Log) => ChildMessage::Log(std::mem::take(&mut self.log)),
-                Ok(Command::ServerCounts) => ChildMessage::ServerCounts(self.counts),
+                Ok(ServerCommand::Log) => ChildMessage::Log(std::mem::take(&mut self.log)),
+                Ok(ServerCommand::ServerCounts) => ChildMessage::ServerCounts(self.counts),
                 Err(error) => ChildMessage::Failed(format!("{line}: {error}")),
             };
             write_line(&mut self.answers, &message)?;
@@ -181,7 +181,7 @@ impl<C: AsFd, W: Write> Server<C, W> {
                     }
                     self.counts.connections += 1;
                     if let Some(slot) = self.connections.get_mut(place) {
-                        *slot = Some(Connection::new(stream, self.generations));
+                        *slot = Some(ServedConnection::new(stream, self.generations));
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,

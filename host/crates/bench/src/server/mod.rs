@@ -11,5 +11,7 @@ mod reply;
 mod request;
 mod schedule;
 
-pub(crate) use event_loop::Server;
-pub(crate) use plan::{ChildMessage, Command, LogEntry, LogMode, ResponsePlan, ServerCounts, WriteMode};
+pub(crate) use event_loop::EventLoop;
+pub(crate) use plan::{
+    ChildMessage, LogEntry, LogMode, ResponsePlan, ServerCommand, ServerCounters, WriteMode,
+};

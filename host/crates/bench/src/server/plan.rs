@@ -73,7 +73,7 @@ impl ResponsePlan {
 /// A line to the server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Command {
+pub(crate) enum ServerCommand {
     /// Use this plan for requests that arrive from now on.
     Plan(ResponsePlan),
     /// Return and clear the log of finished responses.
@@ -93,7 +93,7 @@ pub(crate) enum ChildMessage {
     /// The log.
     Log(Vec<LogEntry>),
     /// The counters.
-    ServerCounts(ServerCounts),
+    ServerCounts(ServerCounters),
     /// Cost and result of a load.
     Load(crate::load::Cost),
     /// The task or command failed.
@@ -115,7 +115,7 @@ pub(crate) struct LogEntry {
 
 /// Counters of the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ServerCounts {
+pub(crate) struct ServerCounters {
     /// Accepted connections.
     pub(crate) connections: u64,
     /// Finished responses.

@@ -64,7 +64,7 @@ impl EventBytes {
 
 /// The prepared response of a plan.
 #[derive(Debug)]
-pub(crate) struct Reply {
+pub(crate) struct PreparedReply {
     tokens: u32,
     role: EventBytes,
     words: Vec<EventBytes>,
@@ -72,7 +72,7 @@ pub(crate) struct Reply {
     usage: EventBytes,
 }
 
-impl Reply {
+impl PreparedReply {
     /// Prepares responses of `tokens` tokens, at least one.
     pub(crate) fn new(tokens: u32) -> Self {
         let tokens = tokens.max(1);
@@ -84,7 +84,7 @@ impl Reply {
                 ))
             })
             .collect();
-        Reply {
+        PreparedReply {
             tokens,
             role: EventBytes::of(
                 r#"{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"prompt_token_ids":null,"prompt_text":null}"#,
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn response_matches_the_chat_completions_format() {
         let mut bytes = Vec::new();
-        Reply::new(20).write_whole(0xabc, &mut bytes);
+        PreparedReply::new(20).write_whole(0xabc, &mut bytes);
         let events = events(&bytes);
         assert_eq!(events.len(), 20 + 3);
         assert_eq!(events.last().map(String::as_str), Some("[DONE]"));
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn separate_tokens_and_whole_response_have_the_same_bytes() {
         for tokens in [1, 2, 33] {
-            let reply = Reply::new(tokens);
+            let reply = PreparedReply::new(tokens);
             let (mut whole, mut parts) = (Vec::new(), Vec::new());
             reply.write_whole(7, &mut whole);
             (0..tokens).for_each(|index| reply.write_token(index, 7, &mut parts));
@@ -210,8 +210,8 @@ mod tests {
     #[test]
     fn a_token_takes_about_230_bytes() {
         let (mut some, mut more) = (Vec::new(), Vec::new());
-        Reply::new(17).write_whole(1, &mut some);
-        Reply::new(33).write_whole(1, &mut more);
+        PreparedReply::new(17).write_whole(1, &mut some);
+        PreparedReply::new(33).write_whole(1, &mut more);
         let each = (more.len() - some.len()) / 16;
         assert!((215..=245).contains(&each), "{each}");
     }

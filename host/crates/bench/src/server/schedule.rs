@@ -10,14 +10,14 @@ pub(crate) type Turn = (usize, u64);
 
 /// Pending turns.
 #[derive(Debug, Default)]
-pub(crate) struct Schedule {
+pub(crate) struct TurnQueue {
     ready: VecDeque<Turn>,
     timed: BinaryHeap<Reverse<(Nanos, u64, Turn)>>,
     /// Keeps turns of the same instant in insertion order.
     added: u64,
 }
 
-impl Schedule {
+impl TurnQueue {
     /// Adds a turn after those that are already ready.
     pub(crate) fn soon(&mut self, turn: Turn) {
         self.ready.push_back(turn);
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn turns_are_ordered_by_instant_then_insertion() {
-        let mut schedule = Schedule::default();
+        let mut schedule = TurnQueue::default();
         schedule.at(20, (1, 0));
         schedule.at(10, (2, 0));
         schedule.at(20, (0, 0));
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn turns_added_during_a_round_belong_to_the_next() {
-        let mut schedule = Schedule::default();
+        let mut schedule = TurnQueue::default();
         schedule.soon((0, 0));
         schedule.soon((1, 0));
         assert!(schedule.is_ready());

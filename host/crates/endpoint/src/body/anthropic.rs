@@ -13,32 +13,33 @@ use serde_json::value::RawValue;
 use veeksha_model::{MediaKind, PreparedMessage, Response, Role};
 
 use super::conversation::Conversation;
-use super::media::{Source, cannot_carry, source};
+use super::media::{MediaSource, cannot_carry, source};
+use super::turns::write_text_block;
 use crate::failure::Failure;
 use crate::json_writer::{end_list, string};
 
-/// Consecutive messages of one role.
-enum Said<'a> {
+/// A message of a request, or a response in the history.
+enum MessageSource<'a> {
     Message(&'a PreparedMessage),
     Answer(&'a Response),
 }
 
-impl Said<'_> {
+impl MessageSource<'_> {
     fn role(&self) -> &'static str {
         match self {
-            Said::Message(message) if message.role == Role::Assistant => "assistant",
-            Said::Message(_) => "user",
-            Said::Answer(_) => "assistant",
+            MessageSource::Message(message) if message.role == Role::Assistant => "assistant",
+            MessageSource::Message(_) => "user",
+            MessageSource::Answer(_) => "assistant",
         }
     }
 
     /// Returns the text, if there is nothing else.
     fn plain(&self) -> Option<&str> {
         match self {
-            Said::Message(message) if message.media.is_empty() && message.role != Role::Tool => {
+            MessageSource::Message(message) if message.media.is_empty() && message.role != Role::Tool => {
                 Some(&message.text)
             }
-            Said::Answer(answer) if answer.tool_calls.is_empty() => Some(&answer.text),
+            MessageSource::Answer(answer) if answer.tool_calls.is_empty() => Some(&answer.text),
             _ => None,
         }
     }
@@ -53,7 +54,7 @@ pub(super) fn write_system(out: &mut Vec<u8>, conversation: &Conversation<'_>) -
         several => {
             out.push(b'[');
             for text in several.iter().filter(|text| !text.is_empty()) {
-                text_block(out, text);
+                write_text_block(out, "text", text);
             }
             end_list(out, b']');
         }
@@ -63,15 +64,15 @@ pub(super) fn write_system(out: &mut Vec<u8>, conversation: &Conversation<'_>) -
 
 /// Writes the value of `messages`.
 pub(super) fn write_messages(out: &mut Vec<u8>, conversation: &Conversation<'_>) -> Result<(), Failure> {
-    let mut said: Vec<Said<'_>> = Vec::new();
+    let mut turns: Vec<MessageSource<'_>> = Vec::new();
     for (messages, answer) in conversation.turns() {
         let messages = messages.iter().filter(|message| message.role != Role::System);
-        said.extend(messages.map(Said::Message));
+        turns.extend(messages.map(MessageSource::Message));
         let answer = answer.filter(|answer| !answer.text.is_empty() || !answer.tool_calls.is_empty());
-        said.extend(answer.map(Said::Answer));
+        turns.extend(answer.map(MessageSource::Answer));
     }
     out.push(b'[');
-    for row in said.chunk_by(|one, next| one.role() == next.role()) {
+    for row in turns.chunk_by(|one, next| one.role() == next.role()) {
         let Some(first) = row.first() else {
             continue;
         };
@@ -82,8 +83,8 @@ pub(super) fn write_messages(out: &mut Vec<u8>, conversation: &Conversation<'_>)
             ([_], Some(text)) => string(out, text),
             _ => {
                 out.push(b'[');
-                for said in row {
-                    write_blocks(out, said)?;
+                for turn in row {
+                    write_blocks(out, turn)?;
                 }
                 end_list(out, b']');
             }
@@ -95,9 +96,9 @@ pub(super) fn write_messages(out: &mut Vec<u8>, conversation: &Conversation<'_>)
 }
 
 /// Writes the blocks of one message or answer, each followed by a comma.
-fn write_blocks(out: &mut Vec<u8>, said: &Said<'_>) -> Result<(), Failure> {
-    match said {
-        Said::Message(message) if message.role == Role::Tool => {
+fn write_blocks(out: &mut Vec<u8>, turn: &MessageSource<'_>) -> Result<(), Failure> {
+    match turn {
+        MessageSource::Message(message) if message.role == Role::Tool => {
             out.extend_from_slice(b"{\"type\":\"tool_result\",\"tool_use_id\":");
             string(out, message.tool_call_id.as_deref().unwrap_or_default());
             out.extend_from_slice(b",\"content\":");
@@ -110,10 +111,10 @@ fn write_blocks(out: &mut Vec<u8>, said: &Said<'_>) -> Result<(), Failure> {
             }
             out.extend_from_slice(b"},");
         }
-        Said::Message(message) => content_blocks(out, message)?,
-        Said::Answer(answer) => {
+        MessageSource::Message(message) => content_blocks(out, message)?,
+        MessageSource::Answer(answer) => {
             if !answer.text.is_empty() {
-                text_block(out, &answer.text);
+                write_text_block(out, "text", &answer.text);
             }
             for call in &answer.tool_calls {
                 out.extend_from_slice(b"{\"type\":\"tool_use\",\"id\":");
@@ -131,7 +132,7 @@ fn write_blocks(out: &mut Vec<u8>, said: &Said<'_>) -> Result<(), Failure> {
 
 fn content_blocks(out: &mut Vec<u8>, message: &PreparedMessage) -> Result<(), Failure> {
     if !message.text.is_empty() {
-        text_block(out, &message.text);
+        write_text_block(out, "text", &message.text);
     }
     for (kind, url) in &message.media {
         let source = source(*kind, url)?;
@@ -140,11 +141,11 @@ fn content_blocks(out: &mut Vec<u8>, message: &PreparedMessage) -> Result<(), Fa
         }
         out.extend_from_slice(b"{\"type\":\"image\",\"source\":{\"type\":");
         match source {
-            Source::Url(url) => {
+            MediaSource::Url(url) => {
                 out.extend_from_slice(b"\"url\",\"url\":");
                 string(out, url);
             }
-            Source::Embedded { media_type, data } => {
+            MediaSource::Embedded { media_type, data } => {
                 out.extend_from_slice(b"\"base64\",\"media_type\":");
                 string(out, media_type);
                 out.extend_from_slice(b",\"data\":");
@@ -154,12 +155,6 @@ fn content_blocks(out: &mut Vec<u8>, message: &PreparedMessage) -> Result<(), Fa
         out.extend_from_slice(b"}},");
     }
     Ok(())
-}
-
-fn text_block(out: &mut Vec<u8>, text: &str) {
-    out.extend_from_slice(b"{\"type\":\"text\",\"text\":");
-    string(out, text);
-    out.extend_from_slice(b"},");
 }
 
 fn write_input(out: &mut Vec<u8>, arguments: &str) {

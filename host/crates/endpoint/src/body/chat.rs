@@ -6,23 +6,14 @@
 use veeksha_model::{MediaKind, PreparedMessage, Response};
 
 use super::conversation::Conversation;
-use super::media::{Source, audio_data, source};
+use super::media::{MediaSource, audio_data, source};
+use super::turns::{write_content, write_turns};
 use crate::failure::Failure;
 use crate::json_writer::{end_list, string};
 
 /// Writes the value of `messages`.
 pub(super) fn write_messages(out: &mut Vec<u8>, conversation: &Conversation<'_>) -> Result<(), Failure> {
-    out.push(b'[');
-    for (messages, answer) in conversation.turns() {
-        for message in messages {
-            write_message(out, message)?;
-        }
-        if let Some(answer) = answer {
-            write_answer(out, answer);
-        }
-    }
-    end_list(out, b']');
-    Ok(())
+    write_turns(out, conversation, write_message, write_answer)
 }
 
 fn write_message(out: &mut Vec<u8>, message: &PreparedMessage) -> Result<(), Failure> {
@@ -33,21 +24,7 @@ fn write_message(out: &mut Vec<u8>, message: &PreparedMessage) -> Result<(), Fai
         string(out, id);
     }
     out.extend_from_slice(b",\"content\":");
-    if message.media.is_empty() {
-        string(out, &message.text);
-    } else {
-        out.push(b'[');
-        if !message.text.is_empty() {
-            out.extend_from_slice(b"{\"type\":\"text\",\"text\":");
-            string(out, &message.text);
-            out.extend_from_slice(b"},");
-        }
-        for (kind, source) in &message.media {
-            write_media(out, *kind, source)?;
-            out.push(b',');
-        }
-        end_list(out, b']');
-    }
+    write_content(out, message, "text", write_media)?;
     out.extend_from_slice(b"},");
     Ok(())
 }
@@ -55,7 +32,7 @@ fn write_message(out: &mut Vec<u8>, message: &PreparedMessage) -> Result<(), Fai
 /// Writes one content block. Audio in a `data:` URL is sent as `input_audio` (OpenAI), audio at
 /// another URL as `audio_url` (vLLM).
 fn write_media(out: &mut Vec<u8>, kind: MediaKind, url: &str) -> Result<(), Failure> {
-    if kind == MediaKind::Audio && matches!(source(kind, url)?, Source::Embedded { .. }) {
+    if kind == MediaKind::Audio && matches!(source(kind, url)?, MediaSource::Embedded { .. }) {
         return write_audio(out, url);
     }
     source(kind, url)?;

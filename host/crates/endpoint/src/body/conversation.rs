@@ -54,25 +54,25 @@ impl<'a> Conversation<'a> {
     /// text. Tool calls cannot be represented and are omitted; media are refused with a message
     /// that names `api`.
     pub(super) fn flattened(&self, config: &Api, api: &str) -> Result<Cow<'a, str>, Failure> {
-        let mut said: Vec<(Role, &str)> = Vec::new();
+        let mut turns: Vec<(Role, &str)> = Vec::new();
         for (messages, answer) in self.turns() {
             for message in messages {
                 if let Some((kind, _)) = message.media.first() {
                     return Err(cannot_carry(api, *kind));
                 }
-                said.push((message.role, &message.text));
+                turns.push((message.role, &message.text));
             }
-            said.extend(answer.map(|answer| (Role::Assistant, &*answer.text)));
+            turns.extend(answer.map(|answer| (Role::Assistant, &*answer.text)));
         }
         if let Some(render) = &config.render {
-            return render(&said)
+            return render(&turns)
                 .map(Cow::Owned)
                 .map_err(|message| Failure::new(ErrorClass::Protocol, message));
         }
-        Ok(match said.as_slice() {
+        Ok(match turns.as_slice() {
             [(_, only)] => Cow::Borrowed(*only),
             _ => {
-                let texts: Vec<&str> = said.iter().map(|(_, text)| *text).collect();
+                let texts: Vec<&str> = turns.iter().map(|(_, text)| *text).collect();
                 Cow::Owned(texts.join("\n"))
             }
         })

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 
 /// A source that a server accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Source<'a> {
+pub(super) enum MediaSource<'a> {
     /// An `http:` or `https:` URL.
     Url(&'a str),
     /// A `data:` URL: the media type as written, and the part after the comma.
@@ -17,9 +17,9 @@ pub(super) enum Source<'a> {
 ///
 /// # Errors
 /// If `url` is not a URL, or a `data:` URL without a comma.
-pub(super) fn source(kind: MediaKind, url: &str) -> Result<Source<'_>, Failure> {
+pub(super) fn source(kind: MediaKind, url: &str) -> Result<MediaSource<'_>, Failure> {
     if starts_with(url, "http://") || starts_with(url, "https://") {
-        return Ok(Source::Url(url));
+        return Ok(MediaSource::Url(url));
     }
     let embedded = url.get("data:".len()..).filter(|_| starts_with(url, "data:"));
     let Some(embedded) = embedded else {
@@ -31,7 +31,7 @@ pub(super) fn source(kind: MediaKind, url: &str) -> Result<Source<'_>, Failure> 
         return Err(Failure::new(ErrorClass::Protocol, message));
     };
     let (head, data) = embedded.split_once(',').unwrap_or((embedded, ""));
-    Ok(Source::Embedded {
+    Ok(MediaSource::Embedded {
         media_type: head.split(';').next().unwrap_or_default(),
         data,
     })

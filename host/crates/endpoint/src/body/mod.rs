@@ -17,5 +17,6 @@ mod media;
 mod request_body;
 mod responses;
 mod template;
+mod turns;
 
 pub use request_body::request_body;

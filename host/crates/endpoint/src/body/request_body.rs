@@ -83,32 +83,27 @@ fn write_common(
     if !taken("model") {
         object.field("model", |out| string(out, &api.model));
     }
-    match api.endpoint {
-        EndpointKind::Completions => {
-            if !taken("prompt") {
-                let prompt = conversation.flattened(api, "completions")?;
-                object.field("prompt", |out| string(out, &prompt));
-            }
+    if matches!(api.endpoint, EndpointKind::AnthropicMessages) {
+        let mut system = Vec::new();
+        if !taken("system") && anthropic::write_system(&mut system, conversation) {
+            object.field("system", |out| out.extend_from_slice(&system));
         }
-        EndpointKind::Responses => {
-            if !taken("input") {
-                object.try_field("input", |out| responses::write_input(out, conversation))?;
+    }
+    let name = match api.endpoint {
+        EndpointKind::Completions => "prompt",
+        EndpointKind::Responses => "input",
+        _ => "messages",
+    };
+    if !taken(name) {
+        object.try_field(name, |out| match api.endpoint {
+            EndpointKind::Completions => {
+                string(out, &conversation.flattened(api, "completions")?);
+                Ok(())
             }
-        }
-        EndpointKind::AnthropicMessages => {
-            let mut system = Vec::new();
-            if !taken("system") && anthropic::write_system(&mut system, conversation) {
-                object.field("system", |out| out.extend_from_slice(&system));
-            }
-            if !taken("messages") {
-                object.try_field("messages", |out| anthropic::write_messages(out, conversation))?;
-            }
-        }
-        _ => {
-            if !taken("messages") {
-                object.try_field("messages", |out| chat::write_messages(out, conversation))?;
-            }
-        }
+            EndpointKind::Responses => responses::write_input(out, conversation),
+            EndpointKind::AnthropicMessages => anthropic::write_messages(out, conversation),
+            _ => chat::write_messages(out, conversation),
+        })?;
     }
     if !taken("stream") {
         object.field("stream", |out| out.extend_from_slice(b"true"));

@@ -7,26 +7,17 @@ use veeksha_model::{MediaKind, PreparedMessage, Response, Role};
 
 use super::chat::write_audio;
 use super::conversation::Conversation;
-use super::media::{Source, cannot_carry, source};
+use super::media::{MediaSource, cannot_carry, source};
+use super::turns::{write_content, write_turns};
 use crate::failure::Failure;
-use crate::json_writer::{end_list, string};
+use crate::json_writer::string;
 
 /// The start of a message item, up to its role. llama.cpp requires the type, OpenAI does not.
 const MESSAGE: &[u8] = br#"{"type":"message","role":"#;
 
 /// Writes the value of `input`.
 pub(super) fn write_input(out: &mut Vec<u8>, conversation: &Conversation<'_>) -> Result<(), Failure> {
-    out.push(b'[');
-    for (messages, answer) in conversation.turns() {
-        for message in messages {
-            write_message(out, message)?;
-        }
-        if let Some(answer) = answer {
-            write_answer(out, answer);
-        }
-    }
-    end_list(out, b']');
-    Ok(())
+    write_turns(out, conversation, write_message, write_answer)
 }
 
 fn write_message(out: &mut Vec<u8>, message: &PreparedMessage) -> Result<(), Failure> {
@@ -39,21 +30,7 @@ fn write_message(out: &mut Vec<u8>, message: &PreparedMessage) -> Result<(), Fai
         string(out, message.role.name());
         out.extend_from_slice(b",\"content\":");
     }
-    if message.media.is_empty() {
-        string(out, &message.text);
-    } else {
-        out.push(b'[');
-        if !message.text.is_empty() {
-            out.extend_from_slice(b"{\"type\":\"input_text\",\"text\":");
-            string(out, &message.text);
-            out.extend_from_slice(b"},");
-        }
-        for (kind, url) in &message.media {
-            write_media(out, *kind, url)?;
-            out.push(b',');
-        }
-        end_list(out, b']');
-    }
+    write_content(out, message, "input_text", write_media)?;
     out.extend_from_slice(b"},");
     Ok(())
 }
@@ -67,8 +44,8 @@ fn write_media(out: &mut Vec<u8>, kind: MediaKind, url: &str) -> Result<(), Fail
             out.push(b'}');
             Ok(())
         }
-        (MediaKind::Audio, Source::Embedded { .. }) => write_audio(out, url),
-        (MediaKind::Audio, Source::Url(_)) => Err(cannot_carry("responses", kind)),
+        (MediaKind::Audio, MediaSource::Embedded { .. }) => write_audio(out, url),
+        (MediaKind::Audio, MediaSource::Url(_)) => Err(cannot_carry("responses", kind)),
         (MediaKind::Video, _) => Err(cannot_carry("responses", kind)),
     }
 }

@@ -34,7 +34,7 @@ pub struct SseDecoder {
 }
 
 /// Effect of the end of a line.
-enum Ended {
+enum LineEffect {
     Nothing,
     Comment,
     Event { error: bool },
@@ -109,13 +109,13 @@ impl SseDecoder {
                 }
                 *input = self.behind_line_end(rest);
                 match self.line_ended(line)? {
-                    Ended::Nothing => {}
-                    Ended::Comment => {
+                    LineEffect::Nothing => {}
+                    LineEffect::Comment => {
                         return Ok(Some(Item::Comment(
                             without_bom(line).get(1..).unwrap_or_default(),
                         )));
                     }
-                    Ended::Event { error } => return Ok(Some(self.hand_out(error))),
+                    LineEffect::Event { error } => return Ok(Some(self.hand_out(error))),
                 }
             } else {
                 self.check(self.line.len() + line.len())?;
@@ -123,19 +123,19 @@ impl SseDecoder {
                 *input = self.behind_line_end(rest);
                 let mut whole = std::mem::take(&mut self.line);
                 let ended = self.line_ended(&whole);
-                if !matches!(ended, Ok(Ended::Comment)) {
+                if !matches!(ended, Ok(LineEffect::Comment)) {
                     whole.clear();
                 }
                 self.line = whole;
                 match ended? {
-                    Ended::Nothing => {}
-                    Ended::Comment => {
+                    LineEffect::Nothing => {}
+                    LineEffect::Comment => {
                         self.handed_out = true;
                         return Ok(Some(Item::Comment(
                             without_bom(&self.line).get(1..).unwrap_or_default(),
                         )));
                     }
-                    Ended::Event { error } => return Ok(Some(self.hand_out(error))),
+                    LineEffect::Event { error } => return Ok(Some(self.hand_out(error))),
                 }
             }
         }
@@ -200,7 +200,7 @@ impl SseDecoder {
         }
     }
 
-    fn line_ended(&mut self, line: &[u8]) -> Result<Ended, EventTooLarge> {
+    fn line_ended(&mut self, line: &[u8]) -> Result<LineEffect, EventTooLarge> {
         let line = if std::mem::take(&mut self.at_start) {
             without_bom(line)
         } else {
@@ -209,13 +209,13 @@ impl SseDecoder {
         if line.is_empty() {
             let error = std::mem::take(&mut self.is_error);
             return Ok(if std::mem::take(&mut self.has_data) {
-                Ended::Event { error }
+                LineEffect::Event { error }
             } else {
-                Ended::Nothing
+                LineEffect::Nothing
             });
         }
         let (field, value) = match memchr::memchr(b':', line) {
-            Some(0) => return Ok(Ended::Comment),
+            Some(0) => return Ok(LineEffect::Comment),
             Some(colon) => (&line[..colon], &line[colon + 1..]),
             None => (line, &b""[..]),
         };
@@ -223,11 +223,11 @@ impl SseDecoder {
         match field {
             b"event" => {
                 self.is_error = value == b"error";
-                return Ok(Ended::Nothing);
+                return Ok(LineEffect::Nothing);
             }
             b"error" => self.is_error = true,
             b"data" => {}
-            _ => return Ok(Ended::Nothing),
+            _ => return Ok(LineEffect::Nothing),
         }
         self.check(self.data.len() + value.len() + 1)?;
         if self.has_data {
@@ -235,7 +235,7 @@ impl SseDecoder {
         }
         self.has_data = true;
         self.data.extend_from_slice(value);
-        Ok(Ended::Nothing)
+        Ok(LineEffect::Nothing)
     }
 }
 
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn the_standard_says_what_an_event_is() {
+    fn events_follow_the_standard() {
         // The examples of the standard's section 9.2.6, and one case per rule.
         let cases: [(&str, &[&str]); 20] = [
             ("data: YHOO\ndata: +2\ndata: 10\n\n", &["YHOO\n+2\n10"]),

@@ -9,76 +9,76 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use veeksha_model::{ChunkKind, Usage};
 
-use super::json::{Text, error_of, text};
+use super::json::{OptionalText, error_of, text};
 use crate::answer::{Answer, unreadable};
 use crate::error_body::ServerError;
 
 /// An event, or a non-streamed message. Only the members that are used.
 #[derive(Debug, Deserialize)]
-struct Event<'a> {
+struct AnthropicEvent<'a> {
     #[serde(borrow, default, rename = "type", deserialize_with = "text")]
-    kind: Text<'a>,
+    kind: OptionalText<'a>,
     /// Index of the event's block.
     #[serde(default)]
     index: Option<u32>,
     /// In `message_start`.
     #[serde(borrow, default)]
-    message: Option<Message<'a>>,
+    message: Option<AnthropicMessage<'a>>,
     /// In `content_block_start`.
     #[serde(borrow, default)]
-    content_block: Option<Block<'a>>,
+    content_block: Option<ContentBlock<'a>>,
     /// In `content_block_delta` and `message_delta`.
     #[serde(borrow, default)]
-    delta: Option<Delta<'a>>,
+    delta: Option<BlockDelta<'a>>,
     #[serde(default)]
-    usage: Option<Counts>,
+    usage: Option<AnthropicUsage>,
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Message<'a> {
+struct AnthropicMessage<'a> {
     #[serde(default)]
-    usage: Option<Counts>,
+    usage: Option<AnthropicUsage>,
     #[serde(borrow, default)]
-    content: Option<Vec<Block<'a>>>,
+    content: Option<Vec<ContentBlock<'a>>>,
     #[serde(borrow, default, deserialize_with = "text")]
-    stop_reason: Text<'a>,
+    stop_reason: OptionalText<'a>,
 }
 
 /// A content block.
 #[derive(Debug, Deserialize)]
-struct Block<'a> {
+struct ContentBlock<'a> {
     #[serde(borrow, default, rename = "type", deserialize_with = "text")]
-    kind: Text<'a>,
+    kind: OptionalText<'a>,
     #[serde(borrow, default, deserialize_with = "text")]
-    text: Text<'a>,
+    text: OptionalText<'a>,
     #[serde(borrow, default, deserialize_with = "text")]
-    thinking: Text<'a>,
+    thinking: OptionalText<'a>,
     #[serde(borrow, default, deserialize_with = "text")]
-    id: Text<'a>,
+    id: OptionalText<'a>,
     #[serde(borrow, default, deserialize_with = "text")]
-    name: Text<'a>,
+    name: OptionalText<'a>,
     #[serde(borrow, default)]
     input: Option<&'a RawValue>,
 }
 
 /// The increment of an event.
 #[derive(Debug, Deserialize)]
-struct Delta<'a> {
+struct BlockDelta<'a> {
     #[serde(borrow, default, deserialize_with = "text")]
-    text: Text<'a>,
+    text: OptionalText<'a>,
     #[serde(borrow, default, deserialize_with = "text")]
-    thinking: Text<'a>,
+    thinking: OptionalText<'a>,
     #[serde(borrow, default, deserialize_with = "text")]
-    partial_json: Text<'a>,
+    partial_json: OptionalText<'a>,
     #[serde(borrow, default, deserialize_with = "text")]
-    stop_reason: Text<'a>,
+    stop_reason: OptionalText<'a>,
 }
 
 /// Token counts. A later count replaces an earlier one.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
-pub(crate) struct Counts {
+pub(crate) struct AnthropicUsage {
     #[serde(default)]
     input_tokens: Option<u32>,
     #[serde(default)]
@@ -89,8 +89,8 @@ pub(crate) struct Counts {
     output_tokens: Option<u32>,
 }
 
-impl Counts {
-    fn update(&mut self, new: Counts) {
+impl AnthropicUsage {
+    fn update(&mut self, new: AnthropicUsage) {
         self.input_tokens = new.input_tokens.or(self.input_tokens);
         self.cache_creation_input_tokens = new
             .cache_creation_input_tokens
@@ -115,8 +115,8 @@ impl Counts {
 }
 
 /// Reads one event. `counts` accumulates the counts of all events.
-pub(super) fn read(data: &str, counts: &mut Counts, answer: &mut Answer) {
-    let event: Event<'_> = match serde_json::from_str(data) {
+pub(super) fn read(data: &str, counts: &mut AnthropicUsage, answer: &mut Answer) {
+    let event: AnthropicEvent<'_> = match serde_json::from_str(data) {
         Ok(event) => event,
         Err(error) => return answer.refuse(unreadable(data, &error)),
     };
@@ -177,7 +177,7 @@ pub(super) fn read(data: &str, counts: &mut Counts, answer: &mut Answer) {
     }
 }
 
-impl Block<'_> {
+impl ContentBlock<'_> {
     fn is_call(&self) -> bool {
         self.kind
             .as_deref()
@@ -200,8 +200,8 @@ impl Block<'_> {
 }
 
 /// Reads a non-streamed message.
-pub(super) fn read_whole(body: &str, counts: &mut Counts, answer: &mut Answer) {
-    let message: Message<'_> = match serde_json::from_str(body) {
+pub(super) fn read_whole(body: &str, counts: &mut AnthropicUsage, answer: &mut Answer) {
+    let message: AnthropicMessage<'_> = match serde_json::from_str(body) {
         Ok(message) => message,
         Err(error) => return answer.refuse(unreadable(body, &error)),
     };

@@ -7,12 +7,12 @@
 use serde::Deserialize;
 use veeksha_model::Usage;
 
-use super::json::{Content, Text, content, count, error_of, text};
+use super::json::{MessageText, OptionalText, content, count, error_of, text};
 use crate::answer::{Answer, unreadable};
 
 /// A stream event, or a whole non-streamed answer.
 #[derive(Debug, Deserialize)]
-struct Event<'a> {
+struct ChatEvent<'a> {
     /// Absent, `null`, empty, or one entry per choice in the event.
     #[serde(borrow, default)]
     choices: Option<Vec<ChoiceDelta<'a>>>,
@@ -27,7 +27,7 @@ struct Event<'a> {
     error: Option<&'a serde_json::value::RawValue>,
 }
 
-impl Event<'_> {
+impl ChatEvent<'_> {
     /// Returns true if the event has an `error` that is not `null`.
     fn has_error(&self) -> bool {
         self.error.is_some_and(|error| error.get() != "null")
@@ -42,13 +42,13 @@ struct ChoiceDelta<'a> {
     index: Option<u32>,
     /// Chat: the increment. In a non-streamed answer: the whole message.
     #[serde(borrow, default, alias = "message")]
-    delta: Option<Delta<'a>>,
+    delta: Option<MessageDelta<'a>>,
     /// Completions: the increment.
     #[serde(borrow, default, deserialize_with = "text")]
-    text: Text<'a>,
+    text: OptionalText<'a>,
     /// The finish reason, in the last event of the choice.
     #[serde(borrow, default, deserialize_with = "text")]
-    finish_reason: Text<'a>,
+    finish_reason: OptionalText<'a>,
     /// Token counts inside the choice (seen at hosted services).
     #[serde(default)]
     usage: Option<UsageWire>,
@@ -56,19 +56,19 @@ struct ChoiceDelta<'a> {
 
 /// A piece of a chat message.
 #[derive(Debug, Default, Deserialize)]
-struct Delta<'a> {
+struct MessageDelta<'a> {
     /// A string, or a list of parts (Mistral's reasoning models).
     #[serde(borrow, default, deserialize_with = "content")]
-    content: Option<Content<'a>>,
+    content: Option<MessageText<'a>>,
     /// The name that vLLM uses.
     #[serde(borrow, default, deserialize_with = "text")]
-    reasoning: Text<'a>,
+    reasoning: OptionalText<'a>,
     /// The name that DeepSeek, SGLang, LiteLLM and llama.cpp use.
     #[serde(borrow, default, deserialize_with = "text")]
-    reasoning_content: Text<'a>,
+    reasoning_content: OptionalText<'a>,
     /// A refusal. It is text that the model generated.
     #[serde(borrow, default, deserialize_with = "text")]
-    refusal: Text<'a>,
+    refusal: OptionalText<'a>,
     #[serde(borrow, default)]
     tool_calls: Option<Vec<ToolCallDelta<'a>>>,
     /// The predecessor of `tool_calls`: a single call without an id.
@@ -76,9 +76,9 @@ struct Delta<'a> {
     function_call: Option<FunctionDelta<'a>>,
 }
 
-impl Delta<'_> {
+impl MessageDelta<'_> {
     /// Returns the reasoning text under either name. LiteLLM may send both with the same content.
-    fn said_reasoning(&self) -> &str {
+    fn reasoning_text(&self) -> &str {
         match self.reasoning_content.as_deref() {
             Some(text) if !text.is_empty() => text,
             _ => self.reasoning.as_deref().unwrap_or(""),
@@ -93,7 +93,7 @@ struct ToolCallDelta<'a> {
     #[serde(default)]
     index: Option<u32>,
     #[serde(borrow, default, deserialize_with = "text")]
-    id: Text<'a>,
+    id: OptionalText<'a>,
     #[serde(borrow, default)]
     function: Option<FunctionDelta<'a>>,
 }
@@ -102,9 +102,9 @@ struct ToolCallDelta<'a> {
 #[derive(Debug, Default, Deserialize)]
 struct FunctionDelta<'a> {
     #[serde(borrow, default, deserialize_with = "text")]
-    name: Text<'a>,
+    name: OptionalText<'a>,
     #[serde(borrow, default, deserialize_with = "text")]
-    arguments: Text<'a>,
+    arguments: OptionalText<'a>,
 }
 
 /// Token counts as sent by servers.
@@ -159,7 +159,7 @@ impl From<UsageWire> for Usage {
 
 /// Reads one event, or a whole answer.
 pub(super) fn read(data: &str, answer: &mut Answer) {
-    let event: Event<'_> = match serde_json::from_str(data) {
+    let event: ChatEvent<'_> = match serde_json::from_str(data) {
         Ok(event) => event,
         Err(error) => return answer.refuse(unreadable(data, &error)),
     };
@@ -185,7 +185,7 @@ pub(super) fn read(data: &str, answer: &mut Answer) {
 fn on_choice(choice: ChoiceDelta<'_>, answer: &mut Answer) {
     let delta = choice.delta.unwrap_or_default();
     answer.role();
-    answer.reasoning(delta.said_reasoning());
+    answer.reasoning(delta.reasoning_text());
     if let Some(function) = delta.function_call {
         answer.tool(
             Some(0),
@@ -212,12 +212,12 @@ fn on_choice(choice: ChoiceDelta<'_>, answer: &mut Answer) {
     answer.finish(choice.finish_reason.as_deref().unwrap_or_default());
 }
 
-fn on_content(content: &Content<'_>, answer: &mut Answer) {
+fn on_content(content: &MessageText<'_>, answer: &mut Answer) {
     match content {
-        Content::Text(text) => answer.content(text),
-        Content::Parts(parts) => {
+        MessageText::Text(text) => answer.content(text),
+        MessageText::Parts(parts) => {
             for part in parts {
-                for text in part.thinking.iter().flat_map(Content::texts) {
+                for text in part.thinking.iter().flat_map(MessageText::texts) {
                     answer.reasoning(text);
                 }
                 answer.content(part.text.as_deref().unwrap_or_default());

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::error_body::{ServerError, error_in};
 
 /// A string, borrowed from the event if it has no escapes.
-pub(super) type Text<'a> = Option<Cow<'a, str>>;
+pub(super) type OptionalText<'a> = Option<Cow<'a, str>>;
 
 /// Deserializes a count that may be `null`.
 pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
@@ -20,7 +20,7 @@ pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D
 
 /// Deserializes a string or `null`, borrowed from the event if it has no escapes. A separate type
 /// is required because serde does not borrow inside an `Option` otherwise.
-pub(super) fn text<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Text<'a>, D::Error> {
+pub(super) fn text<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<OptionalText<'a>, D::Error> {
     #[derive(Deserialize)]
     struct Borrowed<'a>(#[serde(borrow)] Cow<'a, str>);
     Ok(Option::<Borrowed<'a>>::deserialize(deserializer)?.map(|text| text.0))
@@ -28,7 +28,7 @@ pub(super) fn text<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result
 
 /// The content of a message: a string, or a list of typed parts.
 #[derive(Debug)]
-pub(super) enum Content<'a> {
+pub(super) enum MessageText<'a> {
     Text(Cow<'a, str>),
     Parts(Vec<ContentPart<'a>>),
 }
@@ -37,44 +37,44 @@ pub(super) enum Content<'a> {
 #[derive(Debug, Deserialize)]
 pub(super) struct ContentPart<'a> {
     #[serde(borrow, default, deserialize_with = "text")]
-    pub(super) text: Text<'a>,
+    pub(super) text: OptionalText<'a>,
     /// In a part of type `thinking`.
     #[serde(borrow, default, deserialize_with = "content")]
-    pub(super) thinking: Option<Content<'a>>,
+    pub(super) thinking: Option<MessageText<'a>>,
 }
 
-impl Content<'_> {
+impl MessageText<'_> {
     /// Returns the visible texts in order.
     pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
         let (text, parts) = match self {
-            Content::Text(text) => (Some(&**text), &[][..]),
-            Content::Parts(parts) => (None, &parts[..]),
+            MessageText::Text(text) => (Some(&**text), &[][..]),
+            MessageText::Parts(parts) => (None, &parts[..]),
         };
         text.into_iter()
             .chain(parts.iter().filter_map(|part| part.text.as_deref()))
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for MessageText<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct ContentVisitor;
         impl<'de> Visitor<'de> for ContentVisitor {
-            type Value = Content<'de>;
+            type Value = MessageText<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a text or a list of parts")
             }
 
             fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Content::Text(Cow::Borrowed(text)))
+                Ok(MessageText::Text(Cow::Borrowed(text)))
             }
 
             fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Content::Text(Cow::Owned(text.to_owned())))
+                Ok(MessageText::Text(Cow::Owned(text.to_owned())))
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, parts: A) -> Result<Self::Value, A::Error> {
-                Vec::deserialize(SeqAccessDeserializer::new(parts)).map(Content::Parts)
+                Vec::deserialize(SeqAccessDeserializer::new(parts)).map(MessageText::Parts)
             }
         }
         deserializer.deserialize_any(ContentVisitor)
@@ -84,7 +84,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
 /// Deserializes a message's content or `null`.
 pub(super) fn content<'de: 'a, 'a, D: Deserializer<'de>>(
     deserializer: D,
-) -> Result<Option<Content<'a>>, D::Error> {
+) -> Result<Option<MessageText<'a>>, D::Error> {
     Option::deserialize(deserializer)
 }
 

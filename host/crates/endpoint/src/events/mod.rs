@@ -9,4 +9,4 @@ mod responses;
 mod template;
 mod tgi;
 
-pub(crate) use reader::Reader;
+pub(crate) use reader::EventReader;

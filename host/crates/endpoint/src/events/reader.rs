@@ -6,27 +6,27 @@ use super::{anthropic, chat, responses, template, tgi};
 use crate::answer::{Answer, EndRule};
 use crate::endpoint_kind::EndpointKind;
 use crate::surrogates::replace_lone_surrogates;
-use crate::template::Template;
+use crate::template::EndpointTemplate;
 
 /// A reader of the events of one answer, in order.
 #[derive(Debug)]
-pub(crate) enum Reader {
+pub(crate) enum EventReader {
     /// Chat completions and completions, which share one shape.
     Chat,
     Responses,
-    Anthropic(anthropic::Counts),
+    Anthropic(anthropic::AnthropicUsage),
     Tgi,
-    Template(Arc<Template>),
+    Template(Arc<EndpointTemplate>),
 }
 
-impl Reader {
+impl EventReader {
     pub(crate) fn new(endpoint: &EndpointKind) -> Self {
         match endpoint {
-            EndpointKind::ChatCompletions | EndpointKind::Completions => Reader::Chat,
-            EndpointKind::Responses => Reader::Responses,
-            EndpointKind::AnthropicMessages => Reader::Anthropic(anthropic::Counts::default()),
-            EndpointKind::TgiGenerateStream => Reader::Tgi,
-            EndpointKind::Template(template) => Reader::Template(Arc::clone(template)),
+            EndpointKind::ChatCompletions | EndpointKind::Completions => EventReader::Chat,
+            EndpointKind::Responses => EventReader::Responses,
+            EndpointKind::AnthropicMessages => EventReader::Anthropic(anthropic::AnthropicUsage::default()),
+            EndpointKind::TgiGenerateStream => EventReader::Tgi,
+            EndpointKind::Template(template) => EventReader::Template(Arc::clone(template)),
         }
     }
 
@@ -38,11 +38,11 @@ impl Reader {
         }
         let data = &replace_lone_surrogates(data);
         match self {
-            Reader::Chat => chat::read(data, answer),
-            Reader::Responses => responses::read(data, answer),
-            Reader::Anthropic(counts) => anthropic::read(data, counts, answer),
-            Reader::Tgi => tgi::read(data, answer),
-            Reader::Template(template) => template::read(data, template, answer),
+            EventReader::Chat => chat::read(data, answer),
+            EventReader::Responses => responses::read(data, answer),
+            EventReader::Anthropic(counts) => anthropic::read(data, counts, answer),
+            EventReader::Tgi => tgi::read(data, answer),
+            EventReader::Template(template) => template::read(data, template, answer),
         }
     }
 
@@ -50,22 +50,22 @@ impl Reader {
     pub(crate) fn read_whole(&mut self, body: &str, answer: &mut Answer) {
         let body = &replace_lone_surrogates(body);
         match self {
-            Reader::Chat => chat::read(body, answer),
-            Reader::Responses => responses::read_whole(body, answer),
-            Reader::Anthropic(counts) => anthropic::read_whole(body, counts, answer),
-            Reader::Tgi => tgi::read_whole(body, answer),
-            Reader::Template(template) => template::read(body, template, answer),
+            EventReader::Chat => chat::read(body, answer),
+            EventReader::Responses => responses::read_whole(body, answer),
+            EventReader::Anthropic(counts) => anthropic::read_whole(body, counts, answer),
+            EventReader::Tgi => tgi::read_whole(body, answer),
+            EventReader::Template(template) => template::read(body, template, answer),
         }
     }
 
     /// Returns a description of the required members of a non-streamed answer.
     pub(crate) fn whole_has(&self) -> &'static str {
         match self {
-            Reader::Chat => "choices",
-            Reader::Responses => "output and no status",
-            Reader::Anthropic(_) => "content and no stop reason",
-            Reader::Tgi => "generated text",
-            Reader::Template(_) => "text where the template expects it",
+            EventReader::Chat => "choices",
+            EventReader::Responses => "output and no status",
+            EventReader::Anthropic(_) => "content and no stop reason",
+            EventReader::Tgi => "generated text",
+            EventReader::Template(_) => "text where the template expects it",
         }
     }
 
@@ -73,7 +73,9 @@ impl Reader {
     /// marker receive `[DONE]` from servers that implement several APIs.
     fn is_marker(&self, data: &str) -> bool {
         match self {
-            Reader::Template(template) => template.end_marker().is_some_and(|marker| data.trim() == marker),
+            EventReader::Template(template) => {
+                template.end_marker().is_some_and(|marker| data.trim() == marker)
+            }
             _ => data.trim() == "[DONE]",
         }
     }
@@ -89,7 +91,7 @@ impl Reader {
     /// with a text.
     pub(crate) fn may_repeat(&self, data: &[u8]) -> bool {
         match self {
-            Reader::Template(template) => template
+            EventReader::Template(template) => template
                 .end_marker()
                 .is_none_or(|marker| marker.as_bytes().first() != data.trim_ascii().first()),
             _ => true,
@@ -99,13 +101,17 @@ impl Reader {
     /// Returns the condition of completeness, and a description of the end marker.
     pub(crate) fn end_rule(&self) -> (EndRule, &str) {
         match self {
-            Reader::Chat | Reader::Responses | Reader::Tgi => (EndRule::FinishReason, "[DONE]"),
-            Reader::Anthropic(_) => (EndRule::FinishReason, "message_stop"),
-            Reader::Template(template) => match (template.wants_finish_reason(), template.end_marker()) {
-                (true, marker) => (EndRule::FinishReason, marker.unwrap_or_default()),
-                (false, Some(marker)) => (EndRule::Marker, marker),
-                (false, None) => (EndRule::Body, ""),
-            },
+            EventReader::Chat | EventReader::Responses | EventReader::Tgi => {
+                (EndRule::FinishReason, "[DONE]")
+            }
+            EventReader::Anthropic(_) => (EndRule::FinishReason, "message_stop"),
+            EventReader::Template(template) => {
+                match (template.wants_finish_reason(), template.end_marker()) {
+                    (true, marker) => (EndRule::FinishReason, marker.unwrap_or_default()),
+                    (false, Some(marker)) => (EndRule::Marker, marker),
+                    (false, None) => (EndRule::Body, ""),
+                }
+            }
         }
     }
 }

@@ -10,27 +10,27 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use veeksha_model::Usage;
 
-use super::json::{Text, count, error_of, text};
+use super::json::{OptionalText, count, error_of, text};
 use crate::answer::{Answer, unreadable};
 use crate::error_body::ServerError;
 
 /// An event. Only the members that are used.
 #[derive(Debug, Deserialize)]
-struct Event<'a> {
+struct ResponsesEvent<'a> {
     #[serde(borrow, default, rename = "type", deserialize_with = "text")]
-    kind: Text<'a>,
+    kind: OptionalText<'a>,
     /// The increment of a `*.delta` event.
     #[serde(borrow, default)]
-    delta: Option<Delta<'a>>,
+    delta: Option<RawDelta<'a>>,
     /// Index of the event's output item.
     #[serde(default)]
     output_index: Option<u32>,
     /// The item that begins or ends.
     #[serde(borrow, default)]
-    item: Option<Item<'a>>,
+    item: Option<OutputItem<'a>>,
     /// The complete arguments of a call.
     #[serde(borrow, default, deserialize_with = "text")]
-    arguments: Text<'a>,
+    arguments: OptionalText<'a>,
     /// The response so far; the whole response at the end.
     #[serde(borrow, default)]
     response: Option<Whole<'a>>,
@@ -45,46 +45,46 @@ struct Event<'a> {
 /// A string. Another value in events that are ignored.
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
-struct Delta<'a>(#[serde(borrow)] &'a RawValue);
+struct RawDelta<'a>(#[serde(borrow)] &'a RawValue);
 
 /// An output item.
 #[derive(Debug, Deserialize)]
-struct Item<'a> {
+struct OutputItem<'a> {
     #[serde(borrow, default, rename = "type", deserialize_with = "text")]
-    kind: Text<'a>,
+    kind: OptionalText<'a>,
     #[serde(borrow, default, deserialize_with = "text")]
-    call_id: Text<'a>,
+    call_id: OptionalText<'a>,
     #[serde(borrow, default, deserialize_with = "text")]
-    name: Text<'a>,
+    name: OptionalText<'a>,
     #[serde(borrow, default, deserialize_with = "text")]
-    arguments: Text<'a>,
+    arguments: OptionalText<'a>,
     /// The free-text input of a custom tool.
     #[serde(borrow, default, deserialize_with = "text")]
-    input: Text<'a>,
+    input: OptionalText<'a>,
     #[serde(borrow, default)]
-    content: Option<Vec<Part<'a>>>,
+    content: Option<Vec<OutputPart<'a>>>,
     #[serde(borrow, default)]
-    summary: Option<Vec<Part<'a>>>,
+    summary: Option<Vec<OutputPart<'a>>>,
 }
 
 /// A part of a message or of a reasoning item.
 #[derive(Debug, Deserialize)]
-struct Part<'a> {
+struct OutputPart<'a> {
     #[serde(borrow, default, deserialize_with = "text")]
-    text: Text<'a>,
+    text: OptionalText<'a>,
     #[serde(borrow, default, deserialize_with = "text")]
-    refusal: Text<'a>,
+    refusal: OptionalText<'a>,
 }
 
 /// A response object.
 #[derive(Debug, Default, Deserialize)]
 struct Whole<'a> {
     #[serde(borrow, default, deserialize_with = "text")]
-    status: Text<'a>,
+    status: OptionalText<'a>,
     #[serde(borrow, default)]
     incomplete_details: Option<Incomplete<'a>>,
     #[serde(default)]
-    usage: Option<Counts>,
+    usage: Option<ResponsesUsage>,
     /// Used only in a non-streamed answer, therefore not parsed here.
     #[serde(borrow, default)]
     output: Option<&'a RawValue>,
@@ -95,12 +95,12 @@ struct Whole<'a> {
 #[derive(Debug, Deserialize)]
 struct Incomplete<'a> {
     #[serde(borrow, default, deserialize_with = "text")]
-    reason: Text<'a>,
+    reason: OptionalText<'a>,
 }
 
 /// Token counts.
 #[derive(Clone, Copy, Debug, Deserialize)]
-struct Counts {
+struct ResponsesUsage {
     #[serde(default, deserialize_with = "count")]
     input_tokens: u32,
     #[serde(default, deserialize_with = "count")]
@@ -123,8 +123,8 @@ struct OutputDetails {
     reasoning_tokens: Option<u32>,
 }
 
-impl From<Counts> for Usage {
-    fn from(counts: Counts) -> Usage {
+impl From<ResponsesUsage> for Usage {
+    fn from(counts: ResponsesUsage) -> Usage {
         Usage {
             prompt: counts.input_tokens,
             completion: counts.output_tokens,
@@ -140,7 +140,7 @@ impl From<Counts> for Usage {
 
 /// Reads one event.
 pub(super) fn read(data: &str, answer: &mut Answer) {
-    let event: Event<'_> = match serde_json::from_str(data) {
+    let event: ResponsesEvent<'_> = match serde_json::from_str(data) {
         Ok(event) => event,
         Err(error) => return answer.refuse(unreadable(data, &error)),
     };
@@ -175,7 +175,7 @@ pub(super) fn read(data: &str, answer: &mut Answer) {
         "output_item.added" => {
             answer.role();
             if let Some(item) = event.item.as_ref().filter(|item| item.is_call()) {
-                item.tell_call(event.output_index, answer);
+                item.add_call(event.output_index, answer);
             }
         }
         "completed" | "incomplete" => {
@@ -193,12 +193,17 @@ pub(super) fn read(data: &str, answer: &mut Answer) {
     }
 }
 
-fn on_text(data: &str, event: &Event<'_>, answer: &mut Answer, mut tell: impl FnMut(&mut Answer, &str)) {
+fn on_text(
+    data: &str,
+    event: &ResponsesEvent<'_>,
+    answer: &mut Answer,
+    mut add: impl FnMut(&mut Answer, &str),
+) {
     let Some(delta) = &event.delta else {
         return answer.role();
     };
     match serde_json::from_str::<Borrowed<'_>>(delta.0.get()) {
-        Ok(Borrowed(piece)) => tell(answer, &piece),
+        Ok(Borrowed(piece)) => add(answer, &piece),
         Err(error) => answer.refuse(unreadable(data, &error)),
     }
 }
@@ -221,10 +226,10 @@ pub(super) fn read_whole(body: &str, answer: &mut Answer) {
         };
     }
     if let Some(output) = response.output {
-        match serde_json::from_str::<Vec<Item<'_>>>(output.get()) {
+        match serde_json::from_str::<Vec<OutputItem<'_>>>(output.get()) {
             Ok(items) => {
                 for (index, item) in (0..).zip(&items) {
-                    item.tell(index, answer);
+                    item.add_to(index, answer);
                 }
             }
             Err(error) => return answer.refuse(unreadable(body, &error)),
@@ -264,12 +269,12 @@ fn fail(data: &str, response: Option<&Whole<'_>>, answer: &mut Answer) {
     answer.error(error);
 }
 
-impl Item<'_> {
+impl OutputItem<'_> {
     fn is_call(&self) -> bool {
         self.kind.as_deref().is_some_and(|kind| kind.ends_with("_call")) && self.call_id.is_some()
     }
 
-    fn tell_call(&self, index: Option<u32>, answer: &mut Answer) {
+    fn add_call(&self, index: Option<u32>, answer: &mut Answer) {
         let arguments = self.arguments.as_deref().filter(|text| !text.is_empty());
         answer.tool(
             index,
@@ -279,9 +284,9 @@ impl Item<'_> {
         );
     }
 
-    fn tell(&self, index: u32, answer: &mut Answer) {
+    fn add_to(&self, index: u32, answer: &mut Answer) {
         if self.is_call() {
-            return self.tell_call(Some(index), answer);
+            return self.add_call(Some(index), answer);
         }
         let reasoning = self.kind.as_deref() == Some("reasoning");
         let summary = self.summary.iter().flatten();

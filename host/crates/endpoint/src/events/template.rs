@@ -6,10 +6,10 @@ use veeksha_model::Usage;
 use super::json::error_of;
 use crate::answer::{Answer, unreadable};
 use crate::error_body::{ServerError, error_in};
-use crate::template::{Found, Target, Template};
+use crate::template::{EndpointTemplate, PointerSink, PointerTarget};
 
 /// Receives the parts of one event as they are found.
-struct Parts<'a> {
+struct TemplateSink<'a> {
     answer: &'a mut Answer,
     usage: Usage,
     has_usage: bool,
@@ -18,8 +18,8 @@ struct Parts<'a> {
 }
 
 /// Reads one event, or a non-streamed answer.
-pub(super) fn read(data: &str, template: &Template, answer: &mut Answer) {
-    let mut parts = Parts {
+pub(super) fn read(data: &str, template: &EndpointTemplate, answer: &mut Answer) {
+    let mut parts = TemplateSink {
         answer,
         usage: Usage::default(),
         has_usage: false,
@@ -28,7 +28,7 @@ pub(super) fn read(data: &str, template: &Template, answer: &mut Answer) {
     if let Err(error) = template.walk().read(data, &mut parts) {
         return answer.refuse(unreadable(data, &error));
     }
-    let Parts {
+    let TemplateSink {
         usage,
         has_usage,
         any,
@@ -46,11 +46,11 @@ pub(super) fn read(data: &str, template: &Template, answer: &mut Answer) {
     }
 }
 
-impl Found for Parts<'_> {
-    fn text(&mut self, target: Target, text: &str) {
+impl PointerSink for TemplateSink<'_> {
+    fn text(&mut self, target: PointerTarget, text: &str) {
         self.any = true;
         match target {
-            Target::Reasoning => self.answer.reasoning(text),
+            PointerTarget::Reasoning => self.answer.reasoning(text),
             _ => self.answer.content(text),
         }
     }
@@ -60,28 +60,28 @@ impl Found for Parts<'_> {
         self.answer.finish(reason);
     }
 
-    fn count(&mut self, target: Target, count: u64) {
+    fn count(&mut self, target: PointerTarget, count: u64) {
         self.any = true;
         self.has_usage = true;
         let count = u32::try_from(count).unwrap_or(u32::MAX);
         match target {
-            Target::PromptTokens => self.usage.prompt = count,
-            Target::CachedTokens => self.usage.cached = Some(count),
-            Target::ReasoningTokens => self.usage.reasoning = Some(count),
+            PointerTarget::PromptTokens => self.usage.prompt = count,
+            PointerTarget::CachedTokens => self.usage.cached = Some(count),
+            PointerTarget::ReasoningTokens => self.usage.reasoning = Some(count),
             _ => self.usage.completion = count,
         }
     }
 
     fn error(&mut self, error: Value) {
         self.any = true;
-        let said = match &error {
+        let found = match &error {
             Value::String(message) => Some(ServerError {
                 message: message.clone(),
                 code: None,
             }),
             _ => error_in(&error),
         };
-        self.answer.error(said.unwrap_or_else(|| ServerError {
+        self.answer.error(found.unwrap_or_else(|| ServerError {
             message: error.to_string(),
             code: None,
         }));

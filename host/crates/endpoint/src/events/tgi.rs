@@ -8,17 +8,17 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use veeksha_model::{ChunkKind, Usage};
 
-use super::json::{Text, count, error_of, text};
+use super::json::{OptionalText, count, error_of, text};
 use crate::answer::{Answer, unreadable};
 
 /// An event, or a non-streamed answer. Only the members that are used.
 #[derive(Debug, Deserialize)]
-struct Event<'a> {
+struct TgiEvent<'a> {
     #[serde(borrow, default)]
     token: Option<Token<'a>>,
     /// The whole text, at the end.
     #[serde(borrow, default, deserialize_with = "text")]
-    generated_text: Text<'a>,
+    generated_text: OptionalText<'a>,
     #[serde(borrow, default)]
     details: Option<Details<'a>>,
     /// Present and not null: the request failed. `error_type` contains the kind.
@@ -32,7 +32,7 @@ struct Event<'a> {
 #[derive(Debug, Deserialize)]
 struct Token<'a> {
     #[serde(borrow, default, deserialize_with = "text")]
-    text: Text<'a>,
+    text: OptionalText<'a>,
     #[serde(default)]
     special: Option<bool>,
     #[serde(borrow, default)]
@@ -44,7 +44,7 @@ struct Token<'a> {
 #[derive(Debug, Deserialize)]
 struct Details<'a> {
     #[serde(borrow, default, deserialize_with = "text")]
-    finish_reason: Text<'a>,
+    finish_reason: OptionalText<'a>,
     #[serde(default, deserialize_with = "count")]
     generated_tokens: u32,
     /// Prompt tokens, since version 2.4; 0 before.
@@ -54,7 +54,7 @@ struct Details<'a> {
 
 /// Reads one event.
 pub(super) fn read(data: &str, answer: &mut Answer) {
-    let event: Event<'_> = match serde_json::from_str(data) {
+    let event: TgiEvent<'_> = match serde_json::from_str(data) {
         Ok(event) => event,
         Err(error) => return answer.refuse(unreadable(data, &error)),
     };
@@ -70,7 +70,7 @@ pub(super) fn read(data: &str, answer: &mut Answer) {
         on_token(token, event.index, answer);
     }
     let ended = event.generated_text.is_some() || event.details.is_some();
-    tell_end(&event, answer);
+    add_end(&event, answer);
     if ended {
         answer.done_with_this();
     }
@@ -88,7 +88,7 @@ fn on_token(token: &Token<'_>, index: Option<&RawValue>, answer: &mut Answer) {
     answer.content(text);
 }
 
-fn tell_end(event: &Event<'_>, answer: &mut Answer) {
+fn add_end(event: &TgiEvent<'_>, answer: &mut Answer) {
     if let Some(text) = event.generated_text.as_deref().filter(|_| !answer.has_text()) {
         answer.content(text);
     }

@@ -6,23 +6,23 @@ use veeksha_model::Framing;
 
 use super::error::TemplateError;
 use super::pointer::Walk;
-use super::request::RequestTemplate;
+use super::request::BodyTemplate;
 use super::spec::TemplateSpec;
 use crate::header::Header;
 
 /// A checked description of a user-defined API.
 #[derive(Clone, Debug)]
-pub struct Template {
+pub struct EndpointTemplate {
     path: String,
     headers: Vec<Header>,
     framing: Framing,
-    request: RequestTemplate,
+    request: BodyTemplate,
     walk: Walk,
     done: Option<String>,
     wants_finish_reason: bool,
 }
 
-impl Template {
+impl EndpointTemplate {
     /// Checks a description.
     ///
     /// # Errors
@@ -31,14 +31,14 @@ impl Template {
         if spec.answer.text.is_none() && spec.answer.reasoning.is_none() {
             return Err(TemplateError::NothingGenerated);
         }
-        Template::of_requests(spec)
+        EndpointTemplate::of_requests(spec)
     }
 
-    /// Checks like [`Template::new`], for an API whose answers a plugin reads: the description may
-    /// omit the pointers to the parts of an answer.
+    /// Checks like [`EndpointTemplate::new`], for an API whose answers a plugin reads: the
+    /// description may omit the pointers to the parts of an answer.
     ///
     /// # Errors
-    /// See [`Template::new`].
+    /// See [`EndpointTemplate::new`].
     pub fn of_requests(spec: TemplateSpec) -> Result<Self, TemplateError> {
         let TemplateSpec {
             path,
@@ -47,14 +47,14 @@ impl Template {
             framing,
             answer,
         } = spec;
-        Ok(Template {
+        Ok(EndpointTemplate {
             path,
             headers: headers
                 .into_iter()
                 .map(|(name, value)| (Cow::Owned(name), Cow::Owned(value)))
                 .collect(),
             framing,
-            request: RequestTemplate::new(&request)?,
+            request: BodyTemplate::new(&request)?,
             wants_finish_reason: answer.finish_reason.is_some(),
             walk: Walk::new(&answer)?,
             done: answer.done.map(|marker| marker.trim().to_owned()),
@@ -81,7 +81,7 @@ impl Template {
         self.done.as_deref()
     }
 
-    pub(crate) fn request(&self) -> &RequestTemplate {
+    pub(crate) fn request(&self) -> &BodyTemplate {
         &self.request
     }
 

@@ -12,10 +12,10 @@ mod pointer;
 mod request;
 mod spec;
 
-pub use definition::Template;
+pub use definition::EndpointTemplate;
 pub use error::TemplateError;
 pub use spec::{Pointers, TemplateSpec};
 
 pub(crate) use placeholder::Placeholder;
-pub(crate) use pointer::{Found, Target};
+pub(crate) use pointer::{PointerSink, PointerTarget};
 pub(crate) use request::Fill;

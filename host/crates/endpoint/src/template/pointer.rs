@@ -12,7 +12,7 @@ use super::spec::Pointers;
 
 /// The part of an answer that a pointer references.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Target {
+pub(crate) enum PointerTarget {
     Text,
     Reasoning,
     Finish,
@@ -24,13 +24,13 @@ pub(crate) enum Target {
 }
 
 /// Receives every part that is found, in the order of the event's text.
-pub(crate) trait Found {
+pub(crate) trait PointerSink {
     /// Receives visible or reasoning text, borrowed from the event if it has no escapes.
-    fn text(&mut self, target: Target, text: &str);
+    fn text(&mut self, target: PointerTarget, text: &str);
     /// Receives the finish reason.
     fn finish(&mut self, reason: &str);
     /// Receives a number of tokens.
-    fn count(&mut self, target: Target, count: u64);
+    fn count(&mut self, target: PointerTarget, count: u64);
     /// Receives the value at the error pointer.
     fn error(&mut self, error: Value);
 }
@@ -68,7 +68,7 @@ impl Pointer {
 /// All pointers of a template as one tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Walk {
-    targets: Vec<Target>,
+    targets: Vec<PointerTarget>,
     /// Members of an object.
     members: Vec<(String, Walk)>,
     /// Elements of an array with an explicit index; each includes the contents of `every`.
@@ -92,14 +92,18 @@ impl Walk {
         } = pointers;
         let mut walk = Walk::default();
         for (field, target, pointer) in [
-            ("text", Target::Text, text),
-            ("reasoning", Target::Reasoning, reasoning),
-            ("finish_reason", Target::Finish, finish_reason),
-            ("prompt_tokens", Target::PromptTokens, prompt_tokens),
-            ("output_tokens", Target::OutputTokens, output_tokens),
-            ("cached_tokens", Target::CachedTokens, cached_tokens),
-            ("reasoning_tokens", Target::ReasoningTokens, reasoning_tokens),
-            ("error", Target::Error, error),
+            ("text", PointerTarget::Text, text),
+            ("reasoning", PointerTarget::Reasoning, reasoning),
+            ("finish_reason", PointerTarget::Finish, finish_reason),
+            ("prompt_tokens", PointerTarget::PromptTokens, prompt_tokens),
+            ("output_tokens", PointerTarget::OutputTokens, output_tokens),
+            ("cached_tokens", PointerTarget::CachedTokens, cached_tokens),
+            (
+                "reasoning_tokens",
+                PointerTarget::ReasoningTokens,
+                reasoning_tokens,
+            ),
+            ("error", PointerTarget::Error, error),
         ] {
             if let Some(pointer) = pointer {
                 walk.add(&Pointer::new(field, pointer)?.0, target);
@@ -109,7 +113,7 @@ impl Walk {
         Ok(walk)
     }
 
-    fn add(&mut self, tokens: &[String], target: Target) {
+    fn add(&mut self, tokens: &[String], target: PointerTarget) {
         let Some((first, rest)) = tokens.split_first() else {
             self.targets.push(target);
             return;
@@ -155,9 +159,9 @@ impl Walk {
     ///
     /// # Errors
     /// If the event is not valid JSON.
-    pub(crate) fn read(&self, event: &str, found: &mut impl Found) -> Result<(), serde_json::Error> {
+    pub(crate) fn read(&self, event: &str, found: &mut impl PointerSink) -> Result<(), serde_json::Error> {
         let mut json = serde_json::Deserializer::from_str(event);
-        Step { walk: self, found }.deserialize(&mut json)?;
+        WalkStep { walk: self, found }.deserialize(&mut json)?;
         json.end()
     }
 
@@ -187,15 +191,15 @@ fn child<K: PartialEq>(children: &mut Vec<(K, Walk)>, key: K) -> &mut Walk {
 }
 
 /// One value on a path.
-struct Step<'w, 'f, F> {
+struct WalkStep<'w, 'f, F> {
     walk: &'w Walk,
     found: &'f mut F,
 }
 
-impl<F: Found> Step<'_, '_, F> {
-    fn each(&mut self, mut tell: impl FnMut(&mut F, Target)) {
+impl<F: PointerSink> WalkStep<'_, '_, F> {
+    fn each(&mut self, mut visit: impl FnMut(&mut F, PointerTarget)) {
         for target in &self.walk.targets {
-            tell(self.found, *target);
+            visit(self.found, *target);
         }
     }
 
@@ -213,7 +217,7 @@ impl<F: Found> Step<'_, '_, F> {
             targets: Vec::new(),
             ..self.walk.clone()
         };
-        let step = Step {
+        let step = WalkStep {
             walk: &further,
             found: self.found,
         };
@@ -221,11 +225,11 @@ impl<F: Found> Step<'_, '_, F> {
     }
 
     fn wants_error(&self) -> bool {
-        self.walk.targets.contains(&Target::Error)
+        self.walk.targets.contains(&PointerTarget::Error)
     }
 }
 
-impl<'de, F: Found> DeserializeSeed<'de> for Step<'_, '_, F> {
+impl<'de, F: PointerSink> DeserializeSeed<'de> for WalkStep<'_, '_, F> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -233,7 +237,7 @@ impl<'de, F: Found> DeserializeSeed<'de> for Step<'_, '_, F> {
     }
 }
 
-impl<'de, F: Found> Visitor<'de> for Step<'_, '_, F> {
+impl<'de, F: PointerSink> Visitor<'de> for WalkStep<'_, '_, F> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -242,9 +246,9 @@ impl<'de, F: Found> Visitor<'de> for Step<'_, '_, F> {
 
     fn visit_str<E>(mut self, text: &str) -> Result<(), E> {
         self.each(|found, target| match target {
-            Target::Text | Target::Reasoning => found.text(target, text),
-            Target::Finish if !text.is_empty() => found.finish(text),
-            Target::Error if !text.is_empty() => found.error(Value::from(text)),
+            PointerTarget::Text | PointerTarget::Reasoning => found.text(target, text),
+            PointerTarget::Finish if !text.is_empty() => found.finish(text),
+            PointerTarget::Error if !text.is_empty() => found.error(Value::from(text)),
             _ => {}
         });
         Ok(())
@@ -252,20 +256,23 @@ impl<'de, F: Found> Visitor<'de> for Step<'_, '_, F> {
 
     fn visit_u64<E>(mut self, number: u64) -> Result<(), E> {
         self.each(|found, target| match target {
-            Target::Finish => found.finish(&number.to_string()),
-            Target::Error => found.error(Value::from(number)),
-            Target::PromptTokens | Target::OutputTokens | Target::CachedTokens | Target::ReasoningTokens => {
+            PointerTarget::Finish => found.finish(&number.to_string()),
+            PointerTarget::Error => found.error(Value::from(number)),
+            PointerTarget::PromptTokens
+            | PointerTarget::OutputTokens
+            | PointerTarget::CachedTokens
+            | PointerTarget::ReasoningTokens => {
                 found.count(target, number);
             }
-            Target::Text | Target::Reasoning => {}
+            PointerTarget::Text | PointerTarget::Reasoning => {}
         });
         Ok(())
     }
 
     fn visit_i64<E>(mut self, number: i64) -> Result<(), E> {
         self.each(|found, target| match target {
-            Target::Finish => found.finish(&number.to_string()),
-            Target::Error => found.error(Value::from(number)),
+            PointerTarget::Finish => found.finish(&number.to_string()),
+            PointerTarget::Error => found.error(Value::from(number)),
             _ => {}
         });
         Ok(())
@@ -273,8 +280,8 @@ impl<'de, F: Found> Visitor<'de> for Step<'_, '_, F> {
 
     fn visit_f64<E>(mut self, number: f64) -> Result<(), E> {
         self.each(|found, target| match target {
-            Target::Finish => found.finish(&number.to_string()),
-            Target::Error => found.error(Value::from(number)),
+            PointerTarget::Finish => found.finish(&number.to_string()),
+            PointerTarget::Error => found.error(Value::from(number)),
             _ => {}
         });
         Ok(())
@@ -282,8 +289,8 @@ impl<'de, F: Found> Visitor<'de> for Step<'_, '_, F> {
 
     fn visit_bool<E>(mut self, yes: bool) -> Result<(), E> {
         self.each(|found, target| match target {
-            Target::Finish if yes => found.finish("true"),
-            Target::Error if yes => found.error(Value::from(yes)),
+            PointerTarget::Finish if yes => found.finish("true"),
+            PointerTarget::Error if yes => found.error(Value::from(yes)),
             _ => {}
         });
         Ok(())
@@ -298,9 +305,9 @@ impl<'de, F: Found> Visitor<'de> for Step<'_, '_, F> {
             let value = serde::Deserialize::deserialize(MapAccessDeserializer::new(map))?;
             return self.whole(value);
         }
-        while let Some(member) = map.next_key_seed(Member(self.walk))? {
+        while let Some(member) = map.next_key_seed(MemberName(self.walk))? {
             match member {
-                Some(walk) => map.next_value_seed(Step {
+                Some(walk) => map.next_value_seed(WalkStep {
                     walk,
                     found: &mut *self.found,
                 })?,
@@ -324,7 +331,7 @@ impl<'de, F: Found> Visitor<'de> for Step<'_, '_, F> {
         let nothing = Walk::default();
         for index in 0.. {
             let walk = self.walk.element(index).unwrap_or(&nothing);
-            let step = Step {
+            let step = WalkStep {
                 walk,
                 found: &mut *self.found,
             };
@@ -337,9 +344,9 @@ impl<'de, F: Found> Visitor<'de> for Step<'_, '_, F> {
 }
 
 /// The name of a member, resolved to its subtree.
-struct Member<'w>(&'w Walk);
+struct MemberName<'w>(&'w Walk);
 
-impl<'de, 'w> DeserializeSeed<'de> for Member<'w> {
+impl<'de, 'w> DeserializeSeed<'de> for MemberName<'w> {
     type Value = Option<&'w Walk>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -347,7 +354,7 @@ impl<'de, 'w> DeserializeSeed<'de> for Member<'w> {
     }
 }
 
-impl<'w> Visitor<'_> for Member<'w> {
+impl<'w> Visitor<'_> for MemberName<'w> {
     type Value = Option<&'w Walk>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -370,14 +377,14 @@ mod tests {
     #[derive(Default)]
     struct Log(Vec<String>);
 
-    impl Found for Log {
-        fn text(&mut self, target: Target, text: &str) {
+    impl PointerSink for Log {
+        fn text(&mut self, target: PointerTarget, text: &str) {
             self.0.push(format!("{target:?} {text}"));
         }
         fn finish(&mut self, reason: &str) {
             self.0.push(format!("Finish {reason}"));
         }
-        fn count(&mut self, target: Target, count: u64) {
+        fn count(&mut self, target: PointerTarget, count: u64) {
             self.0.push(format!("{target:?} {count}"));
         }
         fn error(&mut self, error: Value) {
@@ -400,7 +407,7 @@ mod tests {
 
     /// The example of RFC 6901, section 5: the members whose values are strings here.
     #[test]
-    fn pointers_lead_where_the_standard_says() {
+    fn pointers_follow_the_standard() {
         let document = r#"{"foo":["bar","baz"],"":"0","a/b":"1","c%d":"2","e^f":"3","g|h":"4","i\\j":"5","k\"l":"6"," ":"7","m~n":"8"}"#;
         for (pointer, text) in [
             ("/foo/0", "bar"),

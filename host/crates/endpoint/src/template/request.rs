@@ -19,18 +19,18 @@ pub(crate) trait Fill {
 
 /// The members of a body.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct RequestTemplate(Vec<(String, Part)>);
+pub(crate) struct BodyTemplate(Vec<(String, TemplatePart)>);
 
 #[derive(Clone, Debug, PartialEq)]
-enum Part {
+enum TemplatePart {
     /// JSON without placeholders.
     Fixed(Vec<u8>),
     /// A single placeholder.
     Whole(Placeholder),
     /// A text that contains placeholders.
     Text(Vec<Piece>),
-    Object(Vec<(String, Part)>),
-    Array(Vec<Part>),
+    Object(Vec<(String, TemplatePart)>),
+    Array(Vec<TemplatePart>),
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -39,14 +39,14 @@ enum Piece {
     Filled(Placeholder),
 }
 
-impl RequestTemplate {
+impl BodyTemplate {
     pub(crate) fn new(request: &Value) -> Result<Self, TemplateError> {
         match request {
             Value::Object(members) => {
                 let members = members
                     .iter()
                     .map(|(name, value)| Ok((name.clone(), part(value, &format!("/{}", escaped(name)))?)));
-                members.collect::<Result<_, _>>().map(RequestTemplate)
+                members.collect::<Result<_, _>>().map(BodyTemplate)
             }
             other => Err(TemplateError::NotAnObject {
                 kind: match other {
@@ -84,12 +84,12 @@ fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
-fn part(value: &Value, place: &str) -> Result<Part, TemplateError> {
+fn part(value: &Value, place: &str) -> Result<TemplatePart, TemplateError> {
     let part = match value {
         Value::String(text) => match pieces(text, place)? {
-            None => Part::Fixed(value.to_string().into_bytes()),
+            None => TemplatePart::Fixed(value.to_string().into_bytes()),
             Some(pieces) => match pieces.as_slice() {
-                [Piece::Filled(placeholder)] => Part::Whole(*placeholder),
+                [Piece::Filled(placeholder)] => TemplatePart::Whole(*placeholder),
                 _ => {
                     let json = pieces.iter().find_map(|piece| match piece {
                         Piece::Filled(placeholder) if !placeholder.is_text() => Some(placeholder.name()),
@@ -101,7 +101,7 @@ fn part(value: &Value, place: &str) -> Result<Part, TemplateError> {
                             name,
                         });
                     }
-                    Part::Text(pieces)
+                    TemplatePart::Text(pieces)
                 }
             },
         },
@@ -110,10 +110,13 @@ fn part(value: &Value, place: &str) -> Result<Part, TemplateError> {
                 .iter()
                 .map(|(name, value)| Ok((name.clone(), part(value, &format!("{place}/{}", escaped(name)))?)))
                 .collect::<Result<Vec<_>, _>>()?;
-            if parts.iter().all(|(_, part)| matches!(part, Part::Fixed(_))) {
-                Part::Fixed(value.to_string().into_bytes())
+            if parts
+                .iter()
+                .all(|(_, part)| matches!(part, TemplatePart::Fixed(_)))
+            {
+                TemplatePart::Fixed(value.to_string().into_bytes())
             } else {
-                Part::Object(parts)
+                TemplatePart::Object(parts)
             }
         }
         Value::Array(elements) => {
@@ -122,13 +125,13 @@ fn part(value: &Value, place: &str) -> Result<Part, TemplateError> {
                 .enumerate()
                 .map(|(index, value)| part(value, &format!("{place}/{index}")))
                 .collect::<Result<Vec<_>, _>>()?;
-            if parts.iter().all(|part| matches!(part, Part::Fixed(_))) {
-                Part::Fixed(value.to_string().into_bytes())
+            if parts.iter().all(|part| matches!(part, TemplatePart::Fixed(_))) {
+                TemplatePart::Fixed(value.to_string().into_bytes())
             } else {
-                Part::Array(parts)
+                TemplatePart::Array(parts)
             }
         }
-        other => Part::Fixed(other.to_string().into_bytes()),
+        other => TemplatePart::Fixed(other.to_string().into_bytes()),
     };
     Ok(part)
 }
@@ -165,16 +168,16 @@ fn pieces(text: &str, place: &str) -> Result<Option<Vec<Piece>>, TemplateError> 
     Ok(Some(pieces))
 }
 
-impl Part {
+impl TemplatePart {
     /// Writes the value. Returns false if there is none.
     fn write(&self, out: &mut Vec<u8>, fill: &impl Fill) -> Result<bool, Failure> {
         match self {
-            Part::Fixed(json) => out.extend_from_slice(json),
-            Part::Whole(placeholder) => match fill.json(*placeholder)? {
+            TemplatePart::Fixed(json) => out.extend_from_slice(json),
+            TemplatePart::Whole(placeholder) => match fill.json(*placeholder)? {
                 Some(json) => out.extend_from_slice(&json),
                 None => return Ok(false),
             },
-            Part::Text(pieces) => {
+            TemplatePart::Text(pieces) => {
                 let mut text = String::new();
                 for piece in pieces {
                     match piece {
@@ -187,7 +190,7 @@ impl Part {
                 }
                 crate::json_writer::string(out, &text);
             }
-            Part::Object(members) => {
+            TemplatePart::Object(members) => {
                 out.push(b'{');
                 for (name, part) in members {
                     let start = out.len();
@@ -201,7 +204,7 @@ impl Part {
                 }
                 crate::json_writer::end_list(out, b'}');
             }
-            Part::Array(elements) => {
+            TemplatePart::Array(elements) => {
                 out.push(b'[');
                 for part in elements {
                     let start = out.len();
@@ -251,7 +254,7 @@ mod tests {
 
     fn filled(template: Value, max: Option<u32>) -> Value {
         let mut members = serde_json::Map::new();
-        RequestTemplate::new(&template)
+        BodyTemplate::new(&template)
             .unwrap()
             .fill(
                 &Known { max },
@@ -285,7 +288,7 @@ mod tests {
 
     #[test]
     fn what_means_nothing_is_refused_with_its_place() {
-        let refused = |template: Value| RequestTemplate::new(&template).unwrap_err().to_string();
+        let refused = |template: Value| BodyTemplate::new(&template).unwrap_err().to_string();
         assert_eq!(
             refused(json!({"a": [{"b/c": "x {{promt}}"}]})),
             "the request's /a/0/b~1c has the unknown placeholder `{{promt}}`; known are `{{messages}}`, `{{prompt}}`, \

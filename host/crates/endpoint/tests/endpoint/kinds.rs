@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use veeksha_endpoint::{AnswerOutcome, EndpointKind, Pointers, Template, TemplateSpec, whole_answer};
+use veeksha_endpoint::{AnswerOutcome, EndpointKind, EndpointTemplate, Pointers, TemplateSpec, whole_answer};
 use veeksha_model::{ErrorClass, Framing, Response, ToolCall, Usage};
 
 use crate::support::{bytes_of, letters, parse_as, stamp};
@@ -88,7 +88,7 @@ pub(crate) fn template(framing: Framing, answer: Pointers) -> EndpointKind {
         answer,
         ..TemplateSpec::default()
     };
-    EndpointKind::Template(Arc::new(Template::new(spec).unwrap()))
+    EndpointKind::Template(Arc::new(EndpointTemplate::new(spec).unwrap()))
 }
 
 #[test]
@@ -400,7 +400,7 @@ fn templates_describe_other_servers() {
 }
 
 #[test]
-fn a_template_says_what_shows_the_end() {
+fn template_defines_the_end_marker() {
     let text = |done: Option<&str>, finish: Option<&str>| Pointers {
         text: Some("/choices/*/t".into()),
         finish_reason: finish.map(str::to_owned),

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use veeksha_endpoint::{Api, EndpointKind, KeyHeader, Pointers, Template, TemplateError, TemplateSpec};
+use veeksha_endpoint::{
+    Api, EndpointKind, EndpointTemplate, KeyHeader, Pointers, TemplateError, TemplateSpec,
+};
 use veeksha_model::{ErrorClass, Framing, MediaKind, OutputSpec, PreparedMessage, Response, Role, ToolCall};
 
 use crate::openai_bodies::{Job, body, chat, job_of, message, text_answer, turn, written};
@@ -230,7 +232,9 @@ fn tgi_has_its_parameters_inside() {
             "parameters": {"details": true, "max_new_tokens": 2, "temperature": 0.5, "seed": 7},
         })
     );
-    api.render = Some(Arc::new(|said: &[(Role, &str)]| Ok(format!("<{}>", said.len()))));
+    api.render = Some(Arc::new(|turns: &[(Role, &str)]| {
+        Ok(format!("<{}>", turns.len()))
+    }));
     api.sampling = json!({"max_new_tokens": 9, "details": false})
         .as_object()
         .unwrap()
@@ -285,7 +289,7 @@ fn spec(request: Value) -> TemplateSpec {
 
 #[test]
 fn a_template_is_filled_and_overruled_like_any_body() {
-    let template = Template::new(spec(json!({
+    let template = EndpointTemplate::new(spec(json!({
         "model": "{{model}}", "input": {"text": "{{prompt}}", "system": "{{system}}"}, "chat": "{{messages}}",
         "limits": {"max": "{{max_tokens}}", "min": "{{min_tokens}}", "note": "at most {{max_tokens}} of {{model}}"},
         "stop": "{{ignore_eos}}", "fixed": [1, null], "temperature": 1,
@@ -328,7 +332,7 @@ fn a_template_is_filled_and_overruled_like_any_body() {
         failure.message
     );
     // Messages can represent it.
-    let template = Template::new(spec(json!({"m": "{{messages}}"}))).unwrap();
+    let template = EndpointTemplate::new(spec(json!({"m": "{{messages}}"}))).unwrap();
     let value = body(&self::api(EndpointKind::Template(Arc::new(template))), &picture);
     assert_eq!(value["m"][0]["content"][1]["image_url"]["url"], "https://h/a.png");
 }
@@ -338,7 +342,7 @@ fn a_template_that_means_nothing_is_refused() {
     let refused = |change: fn(&mut TemplateSpec)| {
         let mut spec = spec(json!({"p": "{{prompt}}"}));
         change(&mut spec);
-        Template::new(spec).unwrap_err()
+        EndpointTemplate::new(spec).unwrap_err()
     };
     assert_eq!(
         refused(|spec| spec.answer.text = None),

@@ -149,7 +149,7 @@ fn what_is_kept_is_bounded() {
 }
 
 #[test]
-fn a_plugin_that_fails_or_says_nothing_is_no_answer() {
+fn failed_or_silent_plugin_gives_no_answer() {
     let mut stream = RawStream::new(Framing::Whole, 100);
     assert!(stream.on_bytes(stamp(1), b"xyz"));
     let failed = stream.finish(stamp(1), None, BodyEnd::Complete, |events| {

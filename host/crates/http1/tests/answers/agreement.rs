@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use veeksha_http1::{DecodeError, Framing, Limits};
+use veeksha_http1::{BodyFraming, DecodeError, DecoderLimits};
 
 use crate::decoding::{Outcome, Seen, cut, decode};
 use crate::generated::{Answer, End, answer, cuts, mutate, mutations};
@@ -26,7 +26,7 @@ fn check_meaning(answer: &Answer, seen: &Seen) -> Result<(), TestCaseError> {
     prop_assert_eq!(&fields, &answer.fields);
     prop_assert_eq!(&seen.body, &answer.body);
     let outcome = match answer.end {
-        End::Told => Outcome::Ended,
+        End::Announced => Outcome::Ended,
         End::Close => Outcome::EndedByClose,
     };
     prop_assert_eq!(&seen.outcome, &outcome);
@@ -60,18 +60,18 @@ fn deliberate(bytes: &[u8], seen: &Seen) -> Option<&'static str> {
         .get_all("transfer-encoding")
         .last()
         .map(<[u8]>::trim_ascii_end);
-    if head.framing == Framing::Chunked
+    if head.framing == BodyFraming::Chunked
         && coding.is_some_and(|coding| coding.is_empty() || coding.ends_with(b","))
     {
         return Some("an empty element of a list is none");
     }
     if head.headers.get("transfer-encoding").is_some()
-        && head.framing != Framing::Chunked
-        && head.framing != Framing::None
+        && head.framing != BodyFraming::Chunked
+        && head.framing != BodyFraming::None
     {
         return Some("an empty transfer coding is ignored");
     }
-    if let Framing::Length(u64::MAX | 0xffff_ffff_ffff_fffe) = head.framing {
+    if let BodyFraming::Length(u64::MAX | 0xffff_ffff_ffff_fffe) = head.framing {
         return Some("the largest lengths are lengths");
     }
     None
@@ -125,17 +125,17 @@ proptest! {
     #[test]
     fn an_answer_means_what_its_maker_meant(answer in answer(), cuts in cuts()) {
         let pieces = cut(&answer.bytes, &places(&cuts, &answer.bytes));
-        let whole = decode(Limits::default(), [answer.bytes.as_slice()]);
+        let whole = decode(DecoderLimits::default(), [answer.bytes.as_slice()]);
         check_meaning(&answer, &whole)?;
-        let seen = decode(Limits::default(), pieces.iter().copied());
+        let seen = decode(DecoderLimits::default(), pieces.iter().copied());
         check_meaning(&answer, &seen)?;
-        let bytewise = decode(Limits::default(), answer.bytes.chunks(1));
+        let bytewise = decode(DecoderLimits::default(), answer.bytes.chunks(1));
         check_meaning(&answer, &bytewise)?;
 
         let hyper = ask(&pieces, afterwards(&seen));
         check_agreement(&seen, &hyper)?;
         let two_framings = seen.head.as_ref().is_some_and(|head| {
-            head.framing == Framing::Chunked && head.headers.get("content-length").is_some()
+            head.framing == BodyFraming::Chunked && head.headers.get("content-length").is_some()
         });
         if !two_framings {
             prop_assert_eq!(seen.reusable, hyper.reusable);
@@ -151,8 +151,8 @@ proptest! {
     ) {
         let bytes = mutate(&answer.bytes, &mutations, reach);
         let pieces = cut(&bytes, &places(&cuts, &bytes));
-        let seen = decode(Limits::default(), pieces.iter().copied());
-        let whole = decode(Limits::default(), [bytes.as_slice()]);
+        let seen = decode(DecoderLimits::default(), pieces.iter().copied());
+        let whole = decode(DecoderLimits::default(), [bytes.as_slice()]);
         prop_assert_eq!(seen.essence(), whole.essence());
         if deliberate(&bytes, &seen).is_none() {
             check_agreement(&seen, &ask(&pieces, afterwards(&seen)))
@@ -166,7 +166,7 @@ proptest! {
 #[test]
 fn deliberate_differences() {
     let both = |bytes: &str| {
-        let seen = decode(Limits::default(), [bytes.as_bytes()]);
+        let seen = decode(DecoderLimits::default(), [bytes.as_bytes()]);
         let hyper = ask(&[bytes.as_bytes()], Afterwards::Close);
         (seen, hyper)
     };

@@ -1,7 +1,7 @@
 //! Runs a decoder over pieces of an answer, as a connection would, and checks its contract on the
 //! way.
 
-use veeksha_http1::{Closed, DecodeError, Decoder, Head, Limits, Part};
+use veeksha_http1::{Closed, DecodeError, DecodedPart, Decoder, DecoderLimits, Head};
 
 /// The complete result of decoding some bytes.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,7 +51,7 @@ impl Seen {
 }
 
 /// Feeds the pieces, then closes the connection unless the answer has ended.
-pub(crate) fn decode<'a>(limits: Limits, pieces: impl IntoIterator<Item = &'a [u8]>) -> Seen {
+pub(crate) fn decode<'a>(limits: DecoderLimits, pieces: impl IntoIterator<Item = &'a [u8]>) -> Seen {
     let mut decoder = Decoder::new(limits);
     decode_with(&mut decoder, pieces)
 }
@@ -119,15 +119,15 @@ fn feed(decoder: &mut Decoder, piece: &[u8], seen: &mut Seen) -> Result<(), Deco
                 assert!(rest.is_empty(), "what is not understood yet is taken in");
                 return Ok(());
             }
-            Some(Part::Interim(status)) => {
+            Some(DecodedPart::Interim(status)) => {
                 assert!(taken > 0 && seen.head.is_none());
                 seen.interim.push(status);
             }
-            Some(Part::Head(head)) => {
+            Some(DecodedPart::Head(head)) => {
                 assert!(taken > 0 && seen.head.is_none());
                 seen.head = Some(head);
             }
-            Some(Part::Body(bytes)) => {
+            Some(DecodedPart::Body(bytes)) => {
                 assert!(!bytes.is_empty() && taken >= bytes.len() && seen.head.is_some());
                 assert!(
                     piece.as_ptr_range().contains(&bytes.as_ptr()),
@@ -136,7 +136,7 @@ fn feed(decoder: &mut Decoder, piece: &[u8], seen: &mut Seen) -> Result<(), Deco
                 seen.body.extend_from_slice(bytes);
                 seen.parts.push(bytes.len());
             }
-            Some(Part::End) => {
+            Some(DecodedPart::End) => {
                 assert!(seen.head.is_some() && seen.outcome == Outcome::Nothing);
                 assert!(decoder.is_ended());
                 seen.outcome = Outcome::Ended;

@@ -21,7 +21,7 @@ pub(crate) struct Answer {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum End {
-    Told,
+    Announced,
     Close,
 }
 
@@ -102,7 +102,7 @@ fn by_length() -> impl Strategy<Value = Framed> {
             fields,
             sent: body.clone(),
             body,
-            end: End::Told,
+            end: End::Announced,
             doubt: false,
         }
     })
@@ -152,7 +152,7 @@ fn in_chunks() -> impl Strategy<Value = Framed> {
                 fields,
                 sent,
                 body: whole,
-                end: End::Told,
+                end: End::Announced,
                 doubt,
             }
         })
@@ -228,7 +228,7 @@ pub(crate) fn answer() -> impl Strategy<Value = Answer> {
                         fields: vec![],
                         sent: vec![],
                         body: vec![],
-                        end: End::Told,
+                        end: End::Announced,
                         doubt: false,
                     };
                 }
@@ -253,13 +253,14 @@ pub(crate) fn answer() -> impl Strategy<Value = Answer> {
                 );
                 bytes.extend_from_slice(&framed.sent);
 
-                let says = |word: &str| connection.iter().any(|value| value.to_lowercase().contains(word));
-                let keeps = !says("close") && (version == "1.1" || says("keep-alive"));
+                let contains =
+                    |word: &str| connection.iter().any(|value| value.to_lowercase().contains(word));
+                let keeps = !contains("close") && (version == "1.1" || contains("keep-alive"));
                 let mut body = framed.body;
                 let mut extra_size = 0;
                 match framed.end {
                     End::Close => body.extend_from_slice(&extra),
-                    End::Told => extra_size = extra.len(),
+                    End::Announced => extra_size = extra.len(),
                 }
                 bytes.extend_from_slice(&extra);
                 Answer {
@@ -273,7 +274,7 @@ pub(crate) fn answer() -> impl Strategy<Value = Answer> {
                     body,
                     end: framed.end,
                     extra: extra_size,
-                    reusable: keeps && !framed.doubt && extra_size == 0 && framed.end == End::Told,
+                    reusable: keeps && !framed.doubt && extra_size == 0 && framed.end == End::Announced,
                 }
             },
         )

@@ -57,7 +57,7 @@ pub(crate) fn ask(pieces: &[&[u8]], afterwards: Afterwards) -> Opinion {
 async fn exchange(script: Script, interim: Arc<Mutex<Vec<u16>>>, opinion: &mut Opinion) {
     let (mut sender, connection) = http1::Builder::new()
         .allow_obsolete_multiline_headers_in_responses(true)
-        .max_headers(veeksha_http1::Limits::default().headers)
+        .max_headers(veeksha_http1::DecoderLimits::default().headers)
         .handshake(TokioIo::new(script))
         .await
         .unwrap();

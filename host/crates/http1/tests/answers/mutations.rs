@@ -4,12 +4,12 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use veeksha_http1::{Decoder, Limits};
+use veeksha_http1::{Decoder, DecoderLimits};
 
 use crate::decoding::{cut, decode, decode_with};
 use crate::generated::{answer, cuts, mutate, mutations};
 
-const SMALL: Limits = Limits {
+const SMALL: DecoderLimits = DecoderLimits {
     head_bytes: 200,
     headers: 3,
     chunk_line_bytes: 9,
@@ -52,7 +52,7 @@ proptest! {
         cuts in cuts(),
         small in any::<bool>(),
     ) {
-        let limits = if small { SMALL } else { Limits::default() };
+        let limits = if small { SMALL } else { DecoderLimits::default() };
         let bytes = mutate(&answer.bytes, &mutations, usize::MAX);
         let whole = decode(limits, [bytes.as_slice()]);
         prop_assert_eq!(decode(limits, cut(&bytes, &at(&cuts, &bytes))).essence(), whole.essence());
@@ -61,7 +61,7 @@ proptest! {
 
     #[test]
     fn soup_comes_to_an_end_wherever_it_is_cut(bytes in soup(), cuts in cuts(), small in any::<bool>()) {
-        let limits = if small { SMALL } else { Limits::default() };
+        let limits = if small { SMALL } else { DecoderLimits::default() };
         let whole = decode(limits, [bytes.as_slice()]);
         prop_assert_eq!(decode(limits, cut(&bytes, &at(&cuts, &bytes))).essence(), whole.essence());
         prop_assert_eq!(decode(limits, bytes.chunks(1)).essence(), whole.essence());

@@ -1,6 +1,6 @@
 //! Recorded answers of inference servers.
 
-use veeksha_http1::{DecodeError, Framing, Limits};
+use veeksha_http1::{BodyFraming, DecodeError, DecoderLimits};
 
 use crate::decoding::{Outcome, cut, decode};
 
@@ -26,9 +26,9 @@ fn answers_with_a_length() {
         (LENGTH_AND_CLOSE, "llama.cpp", 197, false),
     ] {
         for at in 0..bytes.len() {
-            let seen = decode(Limits::default(), cut(bytes, &[at]));
+            let seen = decode(DecoderLimits::default(), cut(bytes, &[at]));
             let head = seen.head.unwrap();
-            assert_eq!((head.status, head.framing), (400, Framing::Length(size)));
+            assert_eq!((head.status, head.framing), (400, BodyFraming::Length(size)));
             assert_eq!(head.headers.get_str("server"), Some(server));
             assert_eq!(seen.body, split_head(bytes).1);
             assert_eq!((seen.outcome, seen.reusable), (Outcome::Ended, reusable));
@@ -38,7 +38,7 @@ fn answers_with_a_length() {
 
 #[test]
 fn an_empty_field_of_a_real_server() {
-    let head = decode(Limits::default(), [LENGTH_AND_CLOSE]).head.unwrap();
+    let head = decode(DecoderLimits::default(), [LENGTH_AND_CLOSE]).head.unwrap();
     assert_eq!(head.headers.get("access-control-allow-origin"), Some(&b""[..]));
 }
 
@@ -55,13 +55,13 @@ fn answers_in_chunks() {
             sent.extend_from_slice(b"\r\n");
         }
         sent.extend_from_slice(b"0\r\n\r\n");
-        let whole = decode(Limits::default(), [sent.as_slice()]);
+        let whole = decode(DecoderLimits::default(), [sent.as_slice()]);
         assert_eq!(
             whole.parts,
             events.iter().map(|event| event.len()).collect::<Vec<_>>()
         );
         for size in [1, 7, 64, 1448] {
-            let seen = decode(Limits::default(), sent.chunks(size));
+            let seen = decode(DecoderLimits::default(), sent.chunks(size));
             assert_eq!(seen.body, body);
             assert_eq!((seen.outcome, seen.reusable), (Outcome::Ended, true));
         }
@@ -71,7 +71,7 @@ fn answers_in_chunks() {
 /// The unmodified files: the body lacks the chunks that its head announces.
 #[test]
 fn a_body_that_is_not_in_the_chunks_it_announces() {
-    let refusals = CHUNKED.map(|bytes| match decode(Limits::default(), [bytes]).outcome {
+    let refusals = CHUNKED.map(|bytes| match decode(DecoderLimits::default(), [bytes]).outcome {
         Outcome::Refused(error @ DecodeError::ChunkSize { .. }) => error.to_string(),
         other => panic!("{other:?}"),
     });

@@ -481,5 +481,6 @@ fn written_trace_has_valid_format() {
 #[test]
 fn empty_run_is_a_valid_trace() {
     let events = written(ChromeTraceLimits::default(), &[]);
+    assert!(!events.is_empty());
     assert!(events.iter().all(|event| event["ph"] == "M"));
 }

@@ -6,7 +6,7 @@ use super::Engine;
 use super::faults::{ArrivalFault, FaultDraws, status_message};
 use super::kv::Holding;
 use super::messages::{EngineRequest, FinishReason};
-use super::sequence::{Sequence, Work};
+use super::sequence::{Sequence, StepWork};
 
 /// Shape of the gamma distribution of drawn lengths: right-skewed, as answer lengths are, with a
 /// coefficient of variation of 0.71.
@@ -44,7 +44,7 @@ impl Engine {
             published: 0,
             fault: fate.inside(&self.profile.faults, length),
             stalled_until: 0,
-            work: Work::Nothing,
+            work: StepWork::Nothing,
         }))
     }
 

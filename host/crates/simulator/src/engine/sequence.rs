@@ -8,7 +8,7 @@ use super::messages::FinishReason;
 
 /// A sequence's work in the current step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Work {
+pub(super) enum StepWork {
     Nothing,
     /// Computes this number of prompt tokens.
     Prefill(u32),
@@ -40,7 +40,7 @@ pub(super) struct Sequence {
     pub(super) fault: Option<PlannedFault>,
     /// The sequence is inactive in steps that begin earlier.
     pub(super) stalled_until: Nanos,
-    pub(super) work: Work,
+    pub(super) work: StepWork,
 }
 
 impl Sequence {

@@ -7,8 +7,8 @@ use veeksha_stats::RandomStream;
 use super::faults::{FaultKind, PlannedFault};
 use super::kv::Kv;
 use super::messages::{EngineEvent, EngineStats, Fault, FinishReason};
-use super::sequence::{Sequence, Work};
-use super::{Engine, Phase};
+use super::sequence::{Sequence, StepWork};
+use super::{Engine, EnginePhase};
 
 impl Engine {
     /// Begins a step at `at`, or determines when to try again.
@@ -23,10 +23,10 @@ impl Engine {
         if prefill == 0 && decode == 0 {
             let stalled = self.running.iter().map(|sequence| sequence.stalled_until);
             let delayed = self.delayed.front().map(|(due, _)| *due);
-            self.phase = Phase::Idle(stalled.chain(delayed).filter(|wake| *wake > at).min());
+            self.phase = EnginePhase::Idle(stalled.chain(delayed).filter(|wake| *wake > at).min());
             return;
         }
-        self.phase = Phase::Busy(at.saturating_add(self.duration(prefill, decode)));
+        self.phase = EnginePhase::Busy(at.saturating_add(self.duration(prefill, decode)));
         self.stats.steps_total += 1;
     }
 
@@ -56,7 +56,7 @@ impl Engine {
         sequence.computed = 0;
         sequence.published = 0;
         sequence.target = sequence.next_context();
-        sequence.work = Work::Nothing;
+        sequence.work = StepWork::Nothing;
         self.waiting.push_front(sequence);
         self.stats.preemptions_total += 1;
     }
@@ -111,16 +111,16 @@ impl Engine {
         let (mut prefill, mut decode) = (0, 0);
         for sequence in &mut self.running {
             sequence.work = if sequence.stalled(at) {
-                Work::Nothing
+                StepWork::Nothing
             } else if !sequence.prefilling() {
                 decode += 1;
-                Work::Decode
+                StepWork::Decode
             } else {
                 match (sequence.target - sequence.computed).min(budget - prefill) {
-                    0 => Work::Nothing,
+                    0 => StepWork::Nothing,
                     tokens => {
                         prefill += tokens;
-                        Work::Prefill(tokens)
+                        StepWork::Prefill(tokens)
                     }
                 }
             };
@@ -200,16 +200,16 @@ struct StepEnd<'a> {
 impl StepEnd<'_> {
     /// Returns true if the sequence stays in the batch.
     fn finish(&mut self, sequence: &mut Sequence) -> bool {
-        match std::mem::replace(&mut sequence.work, Work::Nothing) {
-            Work::Nothing => return true,
-            Work::Prefill(tokens) => {
+        match std::mem::replace(&mut sequence.work, StepWork::Nothing) {
+            StepWork::Nothing => return true,
+            StepWork::Prefill(tokens) => {
                 sequence.computed += tokens;
                 self.publish(sequence);
                 if sequence.prefilling() {
                     return true;
                 }
             }
-            Work::Decode => sequence.computed = sequence.next_context(),
+            StepWork::Decode => sequence.computed = sequence.next_context(),
         }
         let stays = self.next_out(sequence);
         if !stays {

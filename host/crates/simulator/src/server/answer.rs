@@ -7,11 +7,13 @@ use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use veeksha_model::{ChunkKind, Nanos, Usage};
 
-use super::answer_writer::{After, AnswerWriter, ChunkStyle, Framing};
-use super::head::Head;
-use super::recorder::Recorder;
-use super::request::Delivery;
-use super::script::{AnswerContent, Api, EndMarker, Events, MID_STREAM, Script, error_answer, script};
+use super::answer_framing::{AnswerFraming, ChunkStyle};
+use super::answer_writer::{After, AnswerWriter};
+use super::delivery_mode::DeliveryMode;
+use super::head::AnswerHead;
+use super::recorder::RequestRecorder;
+use super::script::{AnswerContent, EndMarker, EventBuffer, MID_STREAM, Script, error_answer, script};
+use super::served_api::ServedApi;
 use super::truth::TruthOutcome;
 use crate::engine::{EngineEvent, Fault, FinishReason};
 use crate::wire_fault::WireFault;
@@ -19,14 +21,14 @@ use crate::wire_fault::WireFault;
 /// Receives the engine's events of one request. The engine's thread writes, the connection's task
 /// waits for the end.
 pub(super) struct Sink {
-    answer: Mutex<Answer>,
+    answer: Mutex<ServedAnswer>,
     /// Notified when the connection's task has work to do.
     pub(super) wake: Notify,
     ended: AtomicBool,
 }
 
 impl Sink {
-    pub(super) fn new(answer: Answer) -> Arc<Sink> {
+    pub(super) fn new(answer: ServedAnswer) -> Arc<Sink> {
         Arc::new(Sink {
             answer: Mutex::new(answer),
             wake: Notify::new(),
@@ -35,7 +37,7 @@ impl Sink {
     }
 
     // Nothing panics while the lock is held, and the data is consistent at every point.
-    pub(super) fn answer(&self) -> MutexGuard<'_, Answer> {
+    pub(super) fn answer(&self) -> MutexGuard<'_, ServedAnswer> {
         self.answer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -50,7 +52,7 @@ impl Sink {
         &self,
         event: &EngineEvent,
         next: Option<&EngineEvent>,
-        scratch: &mut Events,
+        scratch: &mut EventBuffer,
     ) -> Option<Nanos> {
         let mut answer = self.answer();
         let stamp = answer.on_event(event, next, scratch);
@@ -68,17 +70,17 @@ impl Sink {
 }
 
 /// One answer.
-pub(super) struct Answer {
+pub(super) struct ServedAnswer {
     pub(super) writer: AnswerWriter,
-    api: Api,
+    api: ServedApi,
     script: Box<dyn Script>,
-    delivery: Delivery,
+    delivery: DeliveryMode,
     reasoning: u32,
     fault: Option<WireFault>,
     /// Number of tokens before a fault of the wire that breaks or pauses the answer.
     fault_after: u32,
     stall: Nanos,
-    head: Head,
+    head: AnswerHead,
     keep_alive: bool,
     prompt: u32,
     tokens: u32,
@@ -86,8 +88,8 @@ pub(super) struct Answer {
 
 /// Properties of an answer apart from its content.
 pub(super) struct AnswerOptions {
-    pub(super) api: Api,
-    pub(super) head: Head,
+    pub(super) api: ServedApi,
+    pub(super) head: AnswerHead,
     pub(super) keep_alive: bool,
     /// True if the client supports chunks.
     pub(super) takes_chunks: bool,
@@ -100,10 +102,10 @@ pub(super) struct AnswerOptions {
     pub(super) prompt: u32,
 }
 
-impl Answer {
+impl ServedAnswer {
     pub(super) fn new(
         socket: Arc<TcpStream>,
-        recorder: Recorder,
+        recorder: RequestRecorder,
         options: AnswerOptions,
         mut content: AnswerContent,
     ) -> Self {
@@ -112,14 +114,14 @@ impl Answer {
             writer.recorder().fault(Some(fault));
         }
         let framing = match options.fault {
-            Some(WireFault::CloseDelimited) => Framing::Close,
-            Some(WireFault::UpperCaseChunks) => Framing::Chunked(ChunkStyle::UpperCase),
-            Some(WireFault::ChunkExtensions) => Framing::Chunked(ChunkStyle::Extensions),
-            Some(WireFault::Trailers) => Framing::Chunked(ChunkStyle::Trailers),
-            Some(WireFault::Gzip) => Framing::Chunked(ChunkStyle::Plain),
-            _ if content.delivery == Delivery::Whole => Framing::Length,
-            _ if !options.takes_chunks => Framing::Close,
-            _ => Framing::Chunked(ChunkStyle::Plain),
+            Some(WireFault::CloseDelimited) => AnswerFraming::Close,
+            Some(WireFault::UpperCaseChunks) => AnswerFraming::Chunked(ChunkStyle::UpperCase),
+            Some(WireFault::ChunkExtensions) => AnswerFraming::Chunked(ChunkStyle::Extensions),
+            Some(WireFault::Trailers) => AnswerFraming::Chunked(ChunkStyle::Trailers),
+            Some(WireFault::Gzip) => AnswerFraming::Chunked(ChunkStyle::Plain),
+            _ if content.delivery == DeliveryMode::Whole => AnswerFraming::Length,
+            _ if !options.takes_chunks => AnswerFraming::Close,
+            _ => AnswerFraming::Chunked(ChunkStyle::Plain),
         };
         writer.frame(framing);
         match options.fault {
@@ -130,7 +132,7 @@ impl Answer {
             Some(WireFault::HugeEvent) => content.huge = Some(options.huge_token),
             _ => {}
         }
-        Answer {
+        ServedAnswer {
             writer,
             api: options.api,
             delivery: content.delivery,
@@ -140,7 +142,7 @@ impl Answer {
             fault_after: options.fault_after,
             stall: options.stall,
             head: options.head,
-            keep_alive: options.keep_alive && framing != Framing::Close,
+            keep_alive: options.keep_alive && framing != AnswerFraming::Close,
             prompt: options.prompt,
             tokens: 0,
         }
@@ -148,7 +150,7 @@ impl Answer {
 
     /// The engine has accepted the request: writes the head of a stream.
     pub(super) fn accepted(&mut self) {
-        if self.delivery != Delivery::Whole {
+        if self.delivery != DeliveryMode::Whole {
             self.interim();
             if self.fault == Some(WireFault::StallHead) {
                 let until = self.writer.recorder().now().saturating_add(self.stall);
@@ -161,7 +163,7 @@ impl Answer {
         }
     }
 
-    fn framing(&self) -> (Framing, Option<WireFault>) {
+    fn framing(&self) -> (AnswerFraming, Option<WireFault>) {
         (self.writer.framing(), self.fault)
     }
 
@@ -185,7 +187,7 @@ impl Answer {
         &mut self,
         event: &EngineEvent,
         next: Option<&EngineEvent>,
-        scratch: &mut Events,
+        scratch: &mut EventBuffer,
     ) -> Option<Nanos> {
         scratch.clear();
         if self.writer.is_ended() {
@@ -194,7 +196,7 @@ impl Answer {
         }
         match event {
             EngineEvent::Started { cached_tokens, .. } => {
-                if self.delivery != Delivery::Whole {
+                if self.delivery != DeliveryMode::Whole {
                     self.script.begin(scratch, &self.usage(*cached_tokens, 0));
                     if !scratch.bytes.is_empty() {
                         self.writer.events(scratch);
@@ -204,7 +206,7 @@ impl Answer {
             }
             EngineEvent::Token { index, .. } => {
                 self.tokens = index + 1;
-                if self.delivery == Delivery::Whole {
+                if self.delivery == DeliveryMode::Whole {
                     return None;
                 }
                 let last = matches!(next, Some(EngineEvent::Finished { .. }));
@@ -238,7 +240,7 @@ impl Answer {
                 completion_tokens,
                 ..
             } => {
-                if self.delivery == Delivery::Whole {
+                if self.delivery == DeliveryMode::Whole {
                     let usage = self.usage(*cached_tokens, *completion_tokens);
                     let body = self.script.whole(Some(*reason), &usage);
                     self.whole(body, TruthOutcome::Finished(*reason), Some(usage));
@@ -255,7 +257,7 @@ impl Answer {
 
     /// Applies a fault of the wire to the event in `scratch`; returns true if the answer is over.
     /// What remains in `scratch` has still to be written.
-    fn apply_wire_fault(&mut self, scratch: &mut Events) -> bool {
+    fn apply_wire_fault(&mut self, scratch: &mut EventBuffer) -> bool {
         let after = match self.fault {
             Some(WireFault::StallMiddle) => {
                 let until = self.writer.recorder().now().saturating_add(self.stall);
@@ -274,7 +276,7 @@ impl Answer {
 
     fn finish(
         &mut self,
-        scratch: &mut Events,
+        scratch: &mut EventBuffer,
         reason: FinishReason,
         cached: u32,
         completion: u32,
@@ -314,10 +316,10 @@ impl Answer {
     }
 
     /// Applies an engine fault that ends the answer.
-    fn apply_fault(&mut self, fault: Fault, scratch: &mut Events) {
+    fn apply_fault(&mut self, fault: Fault, scratch: &mut EventBuffer) {
         let after = self.after();
         match (fault, self.delivery) {
-            (Fault::MidStreamError, Delivery::Whole) => {
+            (Fault::MidStreamError, DeliveryMode::Whole) => {
                 self.fail(500, MID_STREAM, TruthOutcome::MidStreamError);
             }
             (Fault::MidStreamError, _) => {
@@ -325,7 +327,7 @@ impl Answer {
                 self.writer.last_events(scratch);
                 self.writer.end(TruthOutcome::MidStreamError, None, after);
             }
-            (Fault::Truncate, Delivery::Whole) => {
+            (Fault::Truncate, DeliveryMode::Whole) => {
                 let usage = Usage {
                     prompt: self.prompt,
                     completion: self.tokens,
@@ -338,7 +340,7 @@ impl Answer {
                 self.writer.last_events(scratch);
                 self.writer.end(TruthOutcome::Truncated, None, after);
             }
-            (Fault::DropConnection | Fault::Stall { .. }, Delivery::Whole) => {
+            (Fault::DropConnection | Fault::Stall { .. }, DeliveryMode::Whole) => {
                 self.writer.end(TruthOutcome::Dropped, None, After::Close);
             }
             // The connection is closed within the next event.
@@ -358,7 +360,7 @@ impl Answer {
             self.writer.hold(until);
         }
         let length = body.len();
-        let mut events = Events {
+        let mut events = EventBuffer {
             bytes: body,
             marks: Vec::new(),
         };
@@ -383,7 +385,7 @@ impl Answer {
         if self.fault == Some(WireFault::StallMiddle) {
             let until = self.writer.recorder().now().saturating_add(self.stall);
             self.writer.halves(&events, until);
-            self.writer.last_events(&Events::default());
+            self.writer.last_events(&EventBuffer::default());
         } else {
             self.writer.last_events(&events);
         }
@@ -392,7 +394,7 @@ impl Answer {
 
     /// Writes a filler, which is allowed between two events, as a part of the body.
     pub(super) fn filler(&mut self) {
-        self.writer.events(&Events {
+        self.writer.events(&EventBuffer {
             bytes: self.api.filler().to_vec(),
             marks: Vec::new(),
         });
@@ -412,7 +414,7 @@ impl Answer {
         }
         let head = self.head.of_error(status, body.len(), self.keep_alive);
         self.writer.head_with_body(head);
-        self.writer.last_events(&Events {
+        self.writer.last_events(&EventBuffer {
             bytes: body,
             marks: Vec::new(),
         });

@@ -13,34 +13,16 @@ use flate2::write::GzEncoder;
 use tokio::net::TcpStream;
 use veeksha_model::{ChunkKind, Nanos, Usage};
 
-use super::recorder::Recorder;
-use super::script::Events;
+use super::answer_framing::{AnswerFraming, ChunkStyle};
+use super::recorder::RequestRecorder;
+use super::script::EventBuffer;
 use super::truth::TruthOutcome;
 
 /// The event or part that a byte completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mark {
+enum CompletedElement {
     Head,
     Chunk(ChunkKind),
-}
-
-/// The framing of the body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Framing {
-    /// By the length in the head.
-    Length,
-    /// In chunks.
-    Chunked(ChunkStyle),
-    /// By closing the connection.
-    Close,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ChunkStyle {
-    Plain,
-    UpperCase,
-    Extensions,
-    Trailers,
 }
 
 /// Treatment of the connection when everything has been written.
@@ -72,8 +54,8 @@ pub(super) enum Flushed {
 /// The writer of one answer.
 pub(super) struct AnswerWriter {
     socket: Arc<TcpStream>,
-    recorder: Recorder,
-    framing: Framing,
+    recorder: RequestRecorder,
+    framing: AnswerFraming,
     gzip: Option<GzEncoder<Vec<u8>>>,
     /// Maximum size of one `write` call.
     most: usize,
@@ -81,7 +63,7 @@ pub(super) struct AnswerWriter {
     /// Number of bytes of the queue that have been written.
     taken: usize,
     /// Marks with their offsets from the beginning of the answer.
-    marks: VecDeque<(u64, Mark)>,
+    marks: VecDeque<(u64, CompletedElement)>,
     /// Bytes written and bytes submitted since the beginning of the answer.
     written: u64,
     given: u64,
@@ -93,15 +75,15 @@ pub(super) struct AnswerWriter {
     /// A head that shares the next write.
     lead: Vec<u8>,
     framed: Vec<u8>,
-    spare: Vec<(usize, Mark)>,
+    spare: Vec<(usize, CompletedElement)>,
 }
 
 impl AnswerWriter {
-    pub(super) fn new(socket: Arc<TcpStream>, recorder: Recorder) -> Self {
+    pub(super) fn new(socket: Arc<TcpStream>, recorder: RequestRecorder) -> Self {
         AnswerWriter {
             socket,
             recorder,
-            framing: Framing::Length,
+            framing: AnswerFraming::Length,
             gzip: None,
             most: usize::MAX,
             queue: Vec::new(),
@@ -119,11 +101,11 @@ impl AnswerWriter {
         }
     }
 
-    pub(super) fn recorder(&mut self) -> &mut Recorder {
+    pub(super) fn recorder(&mut self) -> &mut RequestRecorder {
         &mut self.recorder
     }
 
-    pub(super) fn framing(&self) -> Framing {
+    pub(super) fn framing(&self) -> AnswerFraming {
         self.framing
     }
 
@@ -132,7 +114,7 @@ impl AnswerWriter {
         self.end.is_some()
     }
 
-    pub(super) fn frame(&mut self, framing: Framing) {
+    pub(super) fn frame(&mut self, framing: AnswerFraming) {
         self.framing = framing;
     }
 
@@ -142,7 +124,7 @@ impl AnswerWriter {
 
     /// Disables faults, so that the answer is sent in one piece.
     pub(super) fn plain(&mut self) {
-        self.framing = Framing::Length;
+        self.framing = AnswerFraming::Length;
         self.gzip = None;
         self.most = usize::MAX;
     }
@@ -159,7 +141,7 @@ impl AnswerWriter {
 
     /// Writes the head.
     pub(super) fn head(&mut self, head: &[u8]) {
-        self.put(head, &[(head.len(), Mark::Head)]);
+        self.put(head, &[(head.len(), CompletedElement::Head)]);
     }
 
     /// Writes the head together with the body that follows.
@@ -173,20 +155,20 @@ impl AnswerWriter {
     }
 
     /// Writes events in one call; returns its time, unless they have to wait.
-    pub(super) fn events(&mut self, events: &Events) -> Option<Nanos> {
+    pub(super) fn events(&mut self, events: &EventBuffer) -> Option<Nanos> {
         self.body(&events.bytes, &events.marks, None)
     }
 
     /// Writes the last events together with the end of the body.
-    pub(super) fn last_events(&mut self, events: &Events) -> Option<Nanos> {
+    pub(super) fn last_events(&mut self, events: &EventBuffer) -> Option<Nanos> {
         let end: &[u8] = match self.framing {
-            Framing::Chunked(ChunkStyle::Trailers) => {
+            AnswerFraming::Chunked(ChunkStyle::Trailers) => {
                 b"0\r\nx-sim-checksum: 1\r\nx-sim-note: trailer\r\n\r\n"
             }
-            Framing::Chunked(ChunkStyle::UpperCase) => b"000\r\n\r\n",
-            Framing::Chunked(ChunkStyle::Extensions) => b"0;last\r\n\r\n",
-            Framing::Chunked(ChunkStyle::Plain) => b"0\r\n\r\n",
-            Framing::Length | Framing::Close => b"",
+            AnswerFraming::Chunked(ChunkStyle::UpperCase) => b"000\r\n\r\n",
+            AnswerFraming::Chunked(ChunkStyle::Extensions) => b"0;last\r\n\r\n",
+            AnswerFraming::Chunked(ChunkStyle::Plain) => b"0\r\n\r\n",
+            AnswerFraming::Length | AnswerFraming::Close => b"",
         };
         self.body(&events.bytes, &events.marks, Some(end))
     }
@@ -207,7 +189,7 @@ impl AnswerWriter {
         framed.append(&mut self.lead);
         let lead = framed.len();
         let chunked = match self.framing {
-            Framing::Chunked(style) if !content.is_empty() => Some(style),
+            AnswerFraming::Chunked(style) if !content.is_empty() => Some(style),
             _ => None,
         };
         // Writing to a Vec does not fail.
@@ -228,12 +210,12 @@ impl AnswerWriter {
         let mut marks = std::mem::take(&mut self.spare);
         marks.clear();
         if lead > 0 {
-            marks.push((lead, Mark::Head));
+            marks.push((lead, CompletedElement::Head));
         }
         marks.extend(
             kinds
                 .iter()
-                .map(|(end, kind)| (ends_at(*end), Mark::Chunk(*kind))),
+                .map(|(end, kind)| (ends_at(*end), CompletedElement::Chunk(*kind))),
         );
         let stamp = self.put(&framed, &marks);
         self.spare = marks;
@@ -242,14 +224,14 @@ impl AnswerWriter {
     }
 
     /// Writes half of an event as bytes of the body: the part before a connection breaks or pauses.
-    pub(super) fn half(&mut self, events: &Events) {
+    pub(super) fn half(&mut self, events: &EventBuffer) {
         let half = &events.bytes[..events.bytes.len() / 2];
         self.body(half, &[], None);
     }
 
     /// Writes an event in two halves with a pause between them. Returns no time, because it is not
     /// known yet.
-    pub(super) fn halves(&mut self, events: &Events, until: Nanos) {
+    pub(super) fn halves(&mut self, events: &EventBuffer, until: Nanos) {
         let middle = events.bytes.len() / 2;
         self.half(events);
         self.hold(until);
@@ -265,7 +247,7 @@ impl AnswerWriter {
     pub(super) fn end(&mut self, outcome: TruthOutcome, usage: Option<Usage>, after: After) {
         self.end = Some((outcome, usage));
         self.after = match (self.framing, after) {
-            (Framing::Close, After::KeepAlive) => After::Close,
+            (AnswerFraming::Close, After::KeepAlive) => After::Close,
             (_, after) => after,
         };
         self.settle();
@@ -290,7 +272,7 @@ impl AnswerWriter {
         }
     }
 
-    fn put(&mut self, bytes: &[u8], marks: &[(usize, Mark)]) -> Option<Nanos> {
+    fn put(&mut self, bytes: &[u8], marks: &[(usize, CompletedElement)]) -> Option<Nanos> {
         if self.broken || bytes.is_empty() {
             return None;
         }
@@ -361,15 +343,15 @@ impl AnswerWriter {
     }
 }
 
-fn record(recorder: &mut Recorder, at: Nanos, marks: impl Iterator<Item = Mark> + Clone) {
-    for _ in marks.clone().filter(|mark| *mark == Mark::Head) {
+fn record(recorder: &mut RequestRecorder, at: Nanos, marks: impl Iterator<Item = CompletedElement> + Clone) {
+    for _ in marks.clone().filter(|mark| *mark == CompletedElement::Head) {
         recorder.head(at);
     }
     recorder.chunks(
         at,
         marks.filter_map(|mark| match mark {
-            Mark::Head => None,
-            Mark::Chunk(kind) => Some(kind),
+            CompletedElement::Head => None,
+            CompletedElement::Chunk(kind) => Some(kind),
         }),
     );
 }

@@ -13,8 +13,8 @@ use tokio::time::sleep;
 
 use super::answer::Sink;
 use super::answer_writer::{After, Flushed};
-use super::incoming::{Parsed, Reader};
-use super::routes::{Reply, respond, too_long, unreadable};
+use super::incoming::{ParseState, RequestReader};
+use super::routes::{RouteReply, respond, too_long, unreadable};
 use super::service::Service;
 
 /// Pause after a failed accept (usually: too many open files).
@@ -83,29 +83,29 @@ async fn serve_connection(socket: Arc<TcpStream>, service: Arc<Service>, connect
 type Current = Mutex<Option<Arc<Sink>>>;
 
 async fn serve_requests(socket: &Arc<TcpStream>, service: &Arc<Service>, connection: u64, current: &Current) {
-    let mut reader = Reader::default();
+    let mut reader = RequestReader::default();
     loop {
         let reply = match reader.next() {
-            Parsed::More => match read(socket, &mut reader).await {
+            ParseState::More => match read(socket, &mut reader).await {
                 Ok(count) if count > 0 => continue,
                 _ => return,
             },
-            Parsed::Continue => {
+            ParseState::Continue => {
                 if write_all(socket, b"HTTP/1.1 100 Continue\r\n\r\n").await.is_err() {
                     return;
                 }
                 continue;
             }
-            Parsed::Bad(status, message) => unreadable(status, &message),
-            Parsed::TooLong(request_head) => too_long(service, socket, connection, request_head),
-            Parsed::Whole(request) => respond(service, socket, connection, *request).await,
+            ParseState::Bad(status, message) => unreadable(status, &message),
+            ParseState::TooLong(request_head) => too_long(service, socket, connection, request_head),
+            ParseState::Whole(request) => respond(service, socket, connection, *request).await,
         };
         let after = match reply {
-            Reply::Bytes(bytes, after) => match write_all(socket, &bytes).await {
+            RouteReply::Bytes(bytes, after) => match write_all(socket, &bytes).await {
                 Ok(()) => after,
                 Err(_) => return,
             },
-            Reply::Answer(sink, ticket) => {
+            RouteReply::Answer(sink, ticket) => {
                 let remember = |now: Option<Arc<Sink>>| {
                     *current.lock().unwrap_or_else(PoisonError::into_inner) = now;
                 };
@@ -124,7 +124,7 @@ async fn serve_requests(socket: &Arc<TcpStream>, service: &Arc<Service>, connect
                     None => return,
                 }
             }
-            Reply::Nothing => return,
+            RouteReply::Nothing => return,
         };
         match after {
             After::KeepAlive => {}
@@ -144,7 +144,7 @@ async fn serve_requests(socket: &Arc<TcpStream>, service: &Arc<Service>, connect
 }
 
 /// Attends to an answer until it is over; `None` if the client disconnected.
-async fn attend(socket: &TcpStream, reader: &mut Reader, sink: &Arc<Sink>) -> Option<After> {
+async fn attend(socket: &TcpStream, reader: &mut RequestReader, sink: &Arc<Sink>) -> Option<After> {
     loop {
         let (flushed, over) = {
             let mut answer = sink.answer();
@@ -191,7 +191,7 @@ async fn fill(socket: &TcpStream, sink: &Arc<Sink>) {
     }
 }
 
-async fn read(socket: &TcpStream, reader: &mut Reader) -> io::Result<usize> {
+async fn read(socket: &TcpStream, reader: &mut RequestReader) -> io::Result<usize> {
     loop {
         socket.readable().await?;
         let buffer = reader.buffer();

@@ -10,19 +10,19 @@ use veeksha_model::Nanos;
 
 use super::answer::Sink;
 use super::pacing::{Lateness, Pacing};
-use super::script::Events;
+use super::script::EventBuffer;
 use crate::engine::{Engine, EngineEvent, EngineRequest, EngineStats};
 use crate::profile::Profile;
 
 /// The engine and its driver thread.
-pub(super) struct Driver {
+pub(super) struct EngineDriver {
     clock: RunClock,
-    state: Mutex<State>,
+    state: Mutex<DriverState>,
     changed: Condvar,
     lateness: Mutex<Lateness>,
 }
 
-struct State {
+struct DriverState {
     engine: Engine,
     next_id: u64,
     /// Events produced while another thread than the engine's used the engine.
@@ -36,14 +36,14 @@ struct State {
 
 /// Result of submitting a request to the engine.
 pub(super) enum Submission {
-    Accepted(Ticket),
+    Accepted(EngineTicket),
     Rejected { status: u16, message: String },
     Refused,
 }
 
-impl Driver {
-    pub(super) fn new(profile: Profile, seed: u64, clock: RunClock) -> Driver {
-        let state = State {
+impl EngineDriver {
+    pub(super) fn new(profile: Profile, seed: u64, clock: RunClock) -> EngineDriver {
+        let state = DriverState {
             engine: Engine::new(profile, seed),
             next_id: 0,
             happened: Vec::new(),
@@ -51,7 +51,7 @@ impl Driver {
             withdrawn: Vec::new(),
             stopping: false,
         };
-        Driver {
+        EngineDriver {
             clock,
             state: Mutex::new(state),
             changed: Condvar::new(),
@@ -65,7 +65,7 @@ impl Driver {
         minimal_timer_slack();
         let mut sinks: HashMap<u64, Arc<Sink>> = HashMap::new();
         let mut events = Vec::new();
-        let mut scratch = Events::default();
+        let mut scratch = EventBuffer::default();
         let mut state = self.state();
         while !state.stopping {
             std::mem::swap(&mut events, &mut state.happened);
@@ -96,7 +96,7 @@ impl Driver {
         }
     }
 
-    fn write(&self, events: &[EngineEvent], sinks: &mut HashMap<u64, Arc<Sink>>, scratch: &mut Events) {
+    fn write(&self, events: &[EngineEvent], sinks: &mut HashMap<u64, Arc<Sink>>, scratch: &mut EventBuffer) {
         let mut lateness = self.lateness.lock().unwrap_or_else(PoisonError::into_inner);
         for (place, event) in events.iter().enumerate() {
             let id = event.id();
@@ -156,7 +156,7 @@ impl Driver {
         // The thread has a new deadline, or events to write.
         self.changed.notify_one();
         match refusal {
-            None => Submission::Accepted(Ticket {
+            None => Submission::Accepted(EngineTicket {
                 id,
                 driver: Arc::clone(self),
                 sink: Arc::clone(sink),
@@ -179,19 +179,19 @@ impl Driver {
     }
 
     // Nothing panics while the lock is held, and the data is consistent at every point.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, DriverState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A request in the engine. Dropped before its terminal event, it cancels the request.
-pub(super) struct Ticket {
+pub(super) struct EngineTicket {
     id: u64,
-    driver: Arc<Driver>,
+    driver: Arc<EngineDriver>,
     sink: Arc<Sink>,
 }
 
-impl Drop for Ticket {
+impl Drop for EngineTicket {
     fn drop(&mut self) {
         if !self.sink.has_ended() {
             self.driver.cancel(self.id);

@@ -2,17 +2,17 @@
 
 use std::io::Write as _;
 
-use super::answer_writer::{ChunkStyle, Framing};
+use super::answer_framing::{AnswerFraming, ChunkStyle};
 use crate::wire_fault::WireFault;
 
 /// Values of the request that appear in response heads.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Head {
+pub(super) struct AnswerHead {
     /// The value of `x-request-id`, which is echoed.
     pub(super) request_id: Option<Vec<u8>>,
 }
 
-impl Head {
+impl AnswerHead {
     /// Returns the head of an answer with a body, with a length of `length` bytes if the framing is
     /// by length.
     pub(super) fn of_body(
@@ -21,20 +21,20 @@ impl Head {
         content_type: &str,
         length: Option<usize>,
         keep_alive: bool,
-        (framing, fault): (Framing, Option<WireFault>),
+        (framing, fault): (AnswerFraming, Option<WireFault>),
     ) -> Vec<u8> {
         let mut head = self.begin(status, content_type);
         // Writing to a Vec does not fail.
         let _ = match (framing, length) {
-            (Framing::Length, Some(length)) => write!(head, "content-length: {length}\r\n"),
-            (Framing::Chunked(style), _) => {
+            (AnswerFraming::Length, Some(length)) => write!(head, "content-length: {length}\r\n"),
+            (AnswerFraming::Chunked(style), _) => {
                 head.extend_from_slice(b"transfer-encoding: chunked\r\n");
                 match style {
                     ChunkStyle::Trailers => write!(head, "trailer: x-sim-checksum, x-sim-note\r\n"),
                     _ => Ok(()),
                 }
             }
-            (Framing::Close | Framing::Length, _) => Ok(()),
+            (AnswerFraming::Close | AnswerFraming::Length, _) => Ok(()),
         };
         if fault == Some(WireFault::Gzip) {
             head.extend_from_slice(b"content-encoding: gzip\r\n");

@@ -1,8 +1,9 @@
 //! Parses the bytes of a connection into requests: HTTP/1.1 heads and bodies.
 //!
-//! Pure: bytes are appended, [`Reader::next`] returns the parsed state.
+//! Pure: bytes are appended, [`RequestReader::next`] returns the parsed state.
 
-use super::BODY_LIMIT;
+/// Maximum body size in bytes.
+pub(super) const BODY_LIMIT: usize = 64 << 20;
 
 /// Maximum head size in bytes.
 const HEAD_LIMIT: usize = 64 << 10;
@@ -41,7 +42,7 @@ pub(super) struct Incoming {
 
 /// The state of parsing after the bytes so far.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Parsed {
+pub(super) enum ParseState {
     /// More bytes are needed.
     More,
     /// The client waits for `100 Continue` before it sends the body.
@@ -56,7 +57,7 @@ pub(super) enum Parsed {
 
 /// The unconsumed bytes of one connection.
 #[derive(Debug, Default)]
-pub(super) struct Reader {
+pub(super) struct RequestReader {
     bytes: Vec<u8>,
     /// The parsed head; its bytes have been consumed.
     request_head: Option<RequestHead>,
@@ -64,7 +65,7 @@ pub(super) struct Reader {
     body: Vec<u8>,
 }
 
-impl Reader {
+impl RequestReader {
     /// Returns the buffer for the next bytes.
     pub(super) fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
@@ -75,21 +76,21 @@ impl Reader {
         self.bytes.len()
     }
 
-    pub(super) fn next(&mut self) -> Parsed {
+    pub(super) fn next(&mut self) -> ParseState {
         if self.request_head.is_none() {
             match self.head() {
                 Ok(Some(request_head)) => {
                     let continues = request_head.expects;
                     self.request_head = Some(request_head);
                     if let Some(request_head) = self.over_limit() {
-                        return Parsed::TooLong(request_head);
+                        return ParseState::TooLong(request_head);
                     }
                     if continues && self.bytes.is_empty() {
-                        return Parsed::Continue;
+                        return ParseState::Continue;
                     }
                 }
-                Ok(None) => return Parsed::More,
-                Err((status, message)) => return Parsed::Bad(status, message),
+                Ok(None) => return ParseState::More,
+                Err((status, message)) => return ParseState::Bad(status, message),
             }
         }
         let length = self
@@ -106,22 +107,22 @@ impl Reader {
                 Ok(true) => Some(std::mem::take(&mut self.body)),
                 Ok(false) => {
                     if self.body.len() > BODY_LIMIT {
-                        return Parsed::TooLong(self.request_head.take().unwrap_or_default());
+                        return ParseState::TooLong(self.request_head.take().unwrap_or_default());
                     }
                     None
                 }
-                Err(message) => return Parsed::Bad(400, message.into()),
+                Err(message) => return ParseState::Bad(400, message.into()),
             },
         };
         match (body, &self.request_head) {
             (Some(body), Some(_)) => {
                 let request_head = self.request_head.take().unwrap_or_default();
                 if body.len() > BODY_LIMIT {
-                    return Parsed::TooLong(request_head);
+                    return ParseState::TooLong(request_head);
                 }
-                Parsed::Whole(Box::new(Incoming { request_head, body }))
+                ParseState::Whole(Box::new(Incoming { request_head, body }))
             }
-            _ => Parsed::More,
+            _ => ParseState::More,
         }
     }
 
@@ -160,7 +161,7 @@ impl Reader {
         };
         for header in request.headers.iter() {
             let is = |name: &str| header.name.eq_ignore_ascii_case(name);
-            let says = |word: &str| {
+            let contains = |word: &str| {
                 header
                     .value
                     .split(|byte| *byte == b',')
@@ -173,9 +174,10 @@ impl Reader {
             } else if is("x-api-key") {
                 request_head.key = Some(header.value.to_vec());
             } else if is("connection") {
-                request_head.keep_alive = (request_head.keep_alive || says("keep-alive")) && !says("close");
+                request_head.keep_alive =
+                    (request_head.keep_alive || contains("keep-alive")) && !contains("close");
             } else if is("expect") {
-                request_head.expects = says("100-continue");
+                request_head.expects = contains("100-continue");
             } else if is("content-length") {
                 let text = str::from_utf8(header.value).unwrap_or_default().trim();
                 let length = text
@@ -188,7 +190,7 @@ impl Reader {
                 }
                 request_head.length = Length::Known(length);
             } else if is("transfer-encoding") {
-                if !says("chunked") || !matches!(request_head.length, Length::None) {
+                if !contains("chunked") || !matches!(request_head.length, Length::None) {
                     return Err((
                         400,
                         "transfer-encoding must be `chunked`, without a content-length".into(),
@@ -252,15 +254,15 @@ impl Reader {
 mod tests {
     use super::*;
 
-    fn read(pieces: &[&[u8]]) -> Vec<Parsed> {
-        let mut reader = Reader::default();
+    fn read(pieces: &[&[u8]]) -> Vec<ParseState> {
+        let mut reader = RequestReader::default();
         let mut steps = Vec::new();
         for piece in pieces {
             reader.buffer().extend_from_slice(piece);
             loop {
                 match reader.next() {
-                    Parsed::More => break,
-                    step @ (Parsed::Bad(..) | Parsed::TooLong(_)) => {
+                    ParseState::More => break,
+                    step @ (ParseState::Bad(..) | ParseState::TooLong(_)) => {
                         steps.push(step);
                         return steps;
                     }
@@ -271,11 +273,11 @@ mod tests {
         steps
     }
 
-    fn bodies(steps: Vec<Parsed>) -> Vec<(String, String)> {
+    fn bodies(steps: Vec<ParseState>) -> Vec<(String, String)> {
         steps
             .into_iter()
             .map(|step| match step {
-                Parsed::Whole(whole) => (whole.request_head.path, String::from_utf8(whole.body).unwrap()),
+                ParseState::Whole(whole) => (whole.request_head.path, String::from_utf8(whole.body).unwrap()),
                 other => panic!("{other:?}"),
             })
             .collect()
@@ -303,7 +305,7 @@ mod tests {
     #[test]
     fn parses_heads() {
         let request_head = |head: &str| match read(&[format!("GET / {head}\r\n\r\n").as_bytes()]).pop() {
-            Some(Parsed::Whole(whole)) => whole.request_head,
+            Some(ParseState::Whole(whole)) => whole.request_head,
             other => panic!("{other:?}"),
         };
         assert!(request_head("HTTP/1.1").keep_alive);
@@ -326,8 +328,8 @@ mod tests {
     fn sends_continue_once() {
         let head = b"POST / HTTP/1.1\r\ncontent-length: 1\r\nexpect: 100-continue\r\n\r\n";
         let steps = read(&[head, b"x"]);
-        assert_eq!(steps[0], Parsed::Continue);
-        assert!(matches!(&steps[1], Parsed::Whole(whole) if whole.body == b"x"));
+        assert_eq!(steps[0], ParseState::Continue);
+        assert!(matches!(&steps[1], ParseState::Whole(whole) if whole.body == b"x"));
         assert_eq!(steps.len(), 2);
     }
 
@@ -352,15 +354,15 @@ mod tests {
         ] {
             let steps = read(&[bytes]);
             assert!(
-                matches!(steps[..], [Parsed::Bad(found, _)] if found == status),
+                matches!(steps[..], [ParseState::Bad(found, _)] if found == status),
                 "{steps:?}"
             );
         }
         let long = b"POST / HTTP/1.1\r\ncontent-length: 67108865\r\n\r\n";
-        assert!(matches!(read(&[long])[..], [Parsed::TooLong(_)]));
+        assert!(matches!(read(&[long])[..], [ParseState::TooLong(_)]));
         let long = b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\nfffffffff\r\n";
-        assert!(matches!(read(&[long])[..], [Parsed::TooLong(_)]));
+        assert!(matches!(read(&[long])[..], [ParseState::TooLong(_)]));
         let endless = [b"GET / HTTP/1.1\r\nx: ".to_vec(), vec![b'a'; HEAD_LIMIT]].concat();
-        assert!(matches!(read(&[&endless])[..], [Parsed::Bad(431, _)]));
+        assert!(matches!(read(&[&endless])[..], [ParseState::Bad(431, _)]));
     }
 }

@@ -33,14 +33,14 @@ const END_BOUNDS: [f64; 20] = [
 
 /// Two histograms of seconds since the arrival of a request.
 #[derive(Debug)]
-pub(super) struct Latencies {
+pub(super) struct LatencyHistograms {
     pub(super) first_token: Histogram,
     pub(super) end: Histogram,
 }
 
-impl Latencies {
+impl LatencyHistograms {
     pub(super) fn new() -> Self {
-        Latencies {
+        LatencyHistograms {
             first_token: Histogram::new(&FIRST_TOKEN_BOUNDS),
             end: Histogram::new(&END_BOUNDS),
         }
@@ -89,107 +89,124 @@ impl Histogram {
     }
 }
 
-/// Returns the text of `/metrics`. Writing to a String cannot fail.
-pub(super) fn render(stats: &ServerStats, latencies: &Latencies) -> String {
-    let mut out = String::with_capacity(8192);
-    let engine = &stats.engine;
-    let mut one = |kind: &str, name: &str, help: &str, value: f64| {
-        let _ = writeln!(
-            out,
-            "# HELP veeksha_sim:{name} {help}\n# TYPE veeksha_sim:{name} {kind}\nveeksha_sim:{name} {value}"
-        );
-    };
-    let usage = engine.kv_used_tokens as f64 / (engine.kv_capacity_tokens.max(1)) as f64;
-    one(
+/// A gauge or a counter: kind, name, help, value.
+type Scalar = (&'static str, &'static str, &'static str, fn(&ServerStats) -> f64);
+
+/// The gauges and counters without labels, in the order of the text.
+const SCALARS: [Scalar; 15] = [
+    (
         "gauge",
         "num_requests_running",
         "Sequences in the batch.",
-        engine.running as f64,
-    );
-    one(
+        |stats| stats.engine.running as f64,
+    ),
+    (
         "gauge",
         "num_requests_waiting",
         "Requests that wait for admission.",
-        engine.waiting as f64,
-    );
-    one(
+        |stats| stats.engine.waiting as f64,
+    ),
+    (
         "gauge",
         "kv_cache_usage_perc",
         "Share of the KV memory in use, 0 to 1.",
-        usage,
-    );
-    one(
-        "gauge",
-        "connections_open",
-        "Connections open now.",
-        stats.connections_open as f64,
-    );
-    one(
-        "counter",
-        "connections_total",
-        "Connections accepted.",
-        stats.connections_total as f64,
-    );
-    one(
+        kv_usage,
+    ),
+    ("gauge", "connections_open", "Connections open now.", |stats| {
+        stats.connections_open as f64
+    }),
+    ("counter", "connections_total", "Connections accepted.", |stats| {
+        stats.connections_total as f64
+    }),
+    (
         "counter",
         "requests_total",
         "Requests that reached the engine.",
-        engine.requests_total as f64,
-    );
-    one(
+        |stats| stats.engine.requests_total as f64,
+    ),
+    (
         "counter",
         "prompt_tokens_total",
         "Prompt tokens of admitted requests.",
-        engine.prompt_tokens_total as f64,
-    );
-    one(
+        |stats| stats.engine.prompt_tokens_total as f64,
+    ),
+    (
         "counter",
         "generation_tokens_total",
         "Tokens generated.",
-        engine.generation_tokens_total as f64,
-    );
-    one(
+        |stats| stats.engine.generation_tokens_total as f64,
+    ),
+    (
         "counter",
         "prefix_cache_queries_total",
         "Prompt tokens looked up.",
-        engine.prefix_queries_tokens as f64,
-    );
-    one(
+        |stats| stats.engine.prefix_queries_tokens as f64,
+    ),
+    (
         "counter",
         "prefix_cache_hits_total",
         "Prompt tokens found.",
-        engine.prefix_hits_tokens as f64,
-    );
-    one(
+        |stats| stats.engine.prefix_hits_tokens as f64,
+    ),
+    (
         "counter",
         "num_preemptions_total",
         "Preempted sequences.",
-        engine.preemptions_total as f64,
-    );
-    one(
-        "counter",
-        "iteration_total",
-        "Steps of the engine.",
-        engine.steps_total as f64,
-    );
-    one(
+        |stats| stats.engine.preemptions_total as f64,
+    ),
+    ("counter", "iteration_total", "Steps of the engine.", |stats| {
+        stats.engine.steps_total as f64
+    }),
+    (
         "counter",
         "request_rejected_total",
         "Requests rejected with a status.",
-        engine.rejected_total as f64,
-    );
-    one(
+        |stats| stats.engine.rejected_total as f64,
+    ),
+    (
         "counter",
         "request_fault_total",
         "Requests ended by a fault.",
-        engine.faulted_total as f64,
-    );
-    one(
+        |stats| stats.engine.faulted_total as f64,
+    ),
+    (
         "counter",
         "request_abort_total",
         "Requests whose client disconnected.",
-        engine.cancelled_total as f64,
+        |stats| stats.engine.cancelled_total as f64,
+    ),
+];
+
+fn kv_usage(stats: &ServerStats) -> f64 {
+    stats.engine.kv_used_tokens as f64 / stats.engine.kv_capacity_tokens.max(1) as f64
+}
+
+/// Returns the text of `/metrics`. Writing to a String cannot fail.
+pub(super) fn render(stats: &ServerStats, latencies: &LatencyHistograms) -> String {
+    let mut out = String::with_capacity(8192);
+    for (kind, name, help, value) in SCALARS {
+        let _ = writeln!(
+            out,
+            "# HELP veeksha_sim:{name} {help}\n# TYPE veeksha_sim:{name} {kind}\nveeksha_sim:{name} {}",
+            value(stats)
+        );
+    }
+    write_successes(&mut out, &stats.engine);
+    write_lateness(&mut out, &stats.pacing);
+    latencies.first_token.write(
+        &mut out,
+        "time_to_first_token_seconds",
+        "Time from the arrival of a request to the sending of its first token.",
     );
+    latencies.end.write(
+        &mut out,
+        "e2e_request_latency_seconds",
+        "Time from the arrival of a request to the sending of its last byte.",
+    );
+    out
+}
+
+fn write_successes(out: &mut String, engine: &EngineStats) {
     let _ = writeln!(
         out,
         "# HELP veeksha_sim:request_success_total Requests answered completely.\n\
@@ -198,7 +215,9 @@ pub(super) fn render(stats: &ServerStats, latencies: &Latencies) -> String {
          veeksha_sim:request_success_total{{finished_reason=\"length\"}} {}",
         engine.finished_stop_total, engine.finished_length_total
     );
-    let pacing = &stats.pacing;
+}
+
+fn write_lateness(out: &mut String, pacing: &Pacing) {
     let _ = writeln!(
         out,
         "# HELP veeksha_sim:token_lateness_seconds Time from a token's due time to the call that wrote it.\n\
@@ -212,17 +231,6 @@ pub(super) fn render(stats: &ServerStats, latencies: &Latencies) -> String {
         pacing.max as f64 / 1e9,
         pacing.count
     );
-    latencies.first_token.write(
-        &mut out,
-        "time_to_first_token_seconds",
-        "Time from the arrival of a request to the sending of its first token.",
-    );
-    latencies.end.write(
-        &mut out,
-        "e2e_request_latency_seconds",
-        "Time from the arrival of a request to the sending of its last byte.",
-    );
-    out
 }
 
 #[cfg(test)]

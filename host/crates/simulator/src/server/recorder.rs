@@ -4,27 +4,27 @@ use std::sync::Arc;
 
 use veeksha_model::{ChunkKind, Nanos, Usage};
 
-use super::service::Service;
-use super::truth::{Arrival, Entry, TruthOutcome};
+use super::observed_requests::ObservedRequests;
+use super::truth::{ReceivedRequest, TruthEntry, TruthOutcome};
 use crate::wire_fault::WireFault;
 
 /// The recorder of one request; a request whose recorder is dropped before its end was
 /// disconnected.
-pub(super) struct Recorder {
-    service: Arc<Service>,
-    entry: Entry,
+pub(super) struct RequestRecorder {
+    requests: Arc<ObservedRequests>,
+    entry: TruthEntry,
     ordinal: u64,
     arrived_at: Nanos,
     first_token: bool,
     over: bool,
 }
 
-impl Recorder {
-    pub(super) fn open(service: &Arc<Service>, arrival: Arrival) -> Self {
+impl RequestRecorder {
+    pub(super) fn open(requests: &Arc<ObservedRequests>, arrival: ReceivedRequest) -> Self {
         let arrived_at = arrival.at;
-        let (ordinal, entry) = service.truth.open(arrival);
-        Recorder {
-            service: Arc::clone(service),
+        let (ordinal, entry) = requests.truth.open(arrival);
+        RequestRecorder {
+            requests: Arc::clone(requests),
             entry,
             ordinal,
             arrived_at,
@@ -42,7 +42,7 @@ impl Recorder {
     }
 
     pub(super) fn now(&self) -> Nanos {
-        self.service.clock.now()
+        self.requests.clock.now()
     }
 
     pub(super) fn fault(&self, fault: Option<WireFault>) {
@@ -63,7 +63,7 @@ impl Recorder {
         }
         if !self.first_token && kinds.into_iter().any(ChunkKind::is_generated) {
             self.first_token = true;
-            self.service
+            self.requests
                 .observe_first_token(at.saturating_sub(self.arrived_at));
         }
     }
@@ -79,14 +79,14 @@ impl Recorder {
             record.outcome = outcome;
             record.usage = usage;
         });
-        self.service.truth.close(self.ordinal, &self.entry);
+        self.requests.truth.close(self.ordinal, &self.entry);
         if matches!(outcome, TruthOutcome::Finished(_)) {
-            self.service.observe_end(now.saturating_sub(self.arrived_at));
+            self.requests.observe_end(now.saturating_sub(self.arrived_at));
         }
     }
 }
 
-impl Drop for Recorder {
+impl Drop for RequestRecorder {
     fn drop(&mut self) {
         self.finish(TruthOutcome::Disconnected, None);
     }

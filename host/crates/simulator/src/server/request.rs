@@ -9,74 +9,24 @@ mod prompt;
 
 use serde::de::DeserializeOwned;
 
-use crate::engine::EngineRequest;
-use crate::text::blocks_of;
-
-use super::script::Api;
+use super::completion::Completion;
+use super::delivery_mode::DeliveryMode;
+use super::served_api::ServedApi;
 use bodies::{GenerateBody, MessagesBody, OllamaBody, OpenAiBody, ResponsesBody};
-
-/// Delivery of the answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Delivery {
-    Whole,
-    Stream,
-    StreamWithUsage,
-}
-
-/// A prompt whose length is not known yet.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum PromptText {
-    Text(String),
-    Ids(Vec<u32>),
-}
-
-/// A valid request.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Completion {
-    pub(super) model: Option<String>,
-    pub(super) delivery: Delivery,
-    pub(super) prompt: PromptText,
-    pub(super) max_tokens: Option<u32>,
-    /// The tool that must be called.
-    pub(super) tool: Option<String>,
-    /// True if TGI's details are requested.
-    pub(super) details: bool,
-    exact: bool,
-}
 
 impl Completion {
     /// Parses the body of a request; the error is a message for the client.
-    pub(super) fn parse(body: &[u8], api: Api) -> Result<Completion, String> {
+    pub(super) fn parse(body: &[u8], api: ServedApi) -> Result<Completion, String> {
         match api {
-            Api::Chat => json::<OpenAiBody>(body)?.chat(),
-            Api::Text => json::<OpenAiBody>(body)?.text(),
-            Api::Responses => json::<ResponsesBody>(body)?.completion(),
-            Api::Messages => json::<MessagesBody>(body)?.completion(),
-            Api::Generate => json::<GenerateBody>(body)?.completion(Delivery::Whole),
-            Api::GenerateStream => json::<GenerateBody>(body)?.completion(Delivery::StreamWithUsage),
-            Api::Ollama => json::<OllamaBody>(body)?.completion(),
-        }
-    }
-
-    /// Converts to an engine request; the driver sets its id.
-    pub(super) fn into_engine_request(self, tokens: Vec<u32>, block_size: u32) -> EngineRequest {
-        EngineRequest {
-            id: 0,
-            prompt_tokens: u32::try_from(tokens.len()).unwrap_or(u32::MAX),
-            blocks: blocks_of(tokens.into_iter().map(u64::from), block_size),
-            max_tokens: self.max_tokens,
-            exact: self.exact,
-        }
-    }
-
-    /// Converts to an engine request with a number of prompt tokens that are not identified.
-    pub(super) fn into_counted_request(self, tokens: u32) -> EngineRequest {
-        EngineRequest {
-            id: 0,
-            prompt_tokens: tokens,
-            blocks: Vec::new(),
-            max_tokens: self.max_tokens,
-            exact: self.exact,
+            ServedApi::Chat => json::<OpenAiBody>(body)?.chat(),
+            ServedApi::Text => json::<OpenAiBody>(body)?.text(),
+            ServedApi::Responses => json::<ResponsesBody>(body)?.completion(),
+            ServedApi::Messages => json::<MessagesBody>(body)?.completion(),
+            ServedApi::Generate => json::<GenerateBody>(body)?.completion(DeliveryMode::Whole),
+            ServedApi::GenerateStream => {
+                json::<GenerateBody>(body)?.completion(DeliveryMode::StreamWithUsage)
+            }
+            ServedApi::Ollama => json::<OllamaBody>(body)?.completion(),
         }
     }
 }
@@ -85,32 +35,14 @@ fn json<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
     serde_json::from_slice(body).map_err(|error| format!("the body is not valid: {error}"))
 }
 
-fn exact(ignore_eos: Option<bool>, min_tokens: Option<u32>, max_tokens: Option<u32>) -> Result<bool, String> {
-    if ignore_eos.unwrap_or(false) {
-        return Ok(true);
-    }
-    let min_tokens = min_tokens.unwrap_or(0);
-    match max_tokens {
-        _ if min_tokens == 0 => Ok(false),
-        Some(max) if min_tokens == max => Ok(true),
-        Some(max) if min_tokens > max => {
-            Err(format!("min_tokens is {min_tokens}, more than max_tokens, {max}"))
-        }
-        _ => Err(
-            "min_tokens must equal max_tokens: the simulator draws other lengths; \
-                  set ignore_eos for an exact length"
-                .into(),
-        ),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server::completion::PromptText;
     use crate::text::MEDIA_TOKENS;
 
     fn chat(body: &str) -> Result<Completion, String> {
-        Completion::parse(body.as_bytes(), Api::Chat)
+        Completion::parse(body.as_bytes(), ServedApi::Chat)
     }
 
     #[test]
@@ -156,7 +88,7 @@ mod tests {
         let plain = body("").unwrap();
         assert_eq!(
             (plain.max_tokens, plain.exact, plain.delivery),
-            (None, false, Delivery::Whole)
+            (None, false, DeliveryMode::Whole)
         );
         let all = body(
             r#","max_tokens":1,"max_completion_tokens":5,"ignore_eos":true,"stream":true,"temperature":0"#,
@@ -164,12 +96,15 @@ mod tests {
         let all = all.unwrap();
         assert_eq!(
             (all.max_tokens, all.exact, all.delivery),
-            (Some(5), true, Delivery::Stream)
+            (Some(5), true, DeliveryMode::Stream)
         );
         let usage =
             body(r#","stream":true,"stream_options":{"include_usage":true},"min_tokens":3,"max_tokens":3"#);
         let usage = usage.unwrap();
-        assert_eq!((usage.exact, usage.delivery), (true, Delivery::StreamWithUsage));
+        assert_eq!(
+            (usage.exact, usage.delivery),
+            (true, DeliveryMode::StreamWithUsage)
+        );
         for (rest, expected) in [
             (r#","n":2"#, "n must be 1"),
             (
@@ -192,8 +127,8 @@ mod tests {
             let completion = parse(api, body).unwrap();
             (completion.max_tokens, completion.exact, completion.delivery)
         };
-        use Api::{Generate, GenerateStream, Messages, Ollama, Responses};
-        use Delivery::{StreamWithUsage, Whole};
+        use DeliveryMode::{StreamWithUsage, Whole};
+        use ServedApi::{Generate, GenerateStream, Messages, Ollama, Responses};
         assert_eq!(
             of(Responses, r#"{"input":"hi","max_output_tokens":4,"stream":true}"#),
             (Some(4), false, StreamWithUsage)
@@ -230,7 +165,7 @@ mod tests {
                 r#"{"prompt":"hi","options":{"num_predict":4,"ignore_eos":true}}"#
             ),
             (Some(4), true, StreamWithUsage),
-            "streamed unless request_head not to"
+            "streamed unless asked not to"
         );
         assert_eq!(
             of(
@@ -253,14 +188,14 @@ mod tests {
         let turns = r#"{"role":"user","content":"hi"},{"role":"assistant","content":"yes"},{"role":"user","content":"more"}"#;
         assert_eq!(
             text(
-                Api::Chat,
+                ServedApi::Chat,
                 &format!(r#"{{"messages":[{{"role":"system","content":"be brief"}},{turns}]}}"#)
             ),
             expected
         );
         assert_eq!(
             text(
-                Api::Messages,
+                ServedApi::Messages,
                 &format!(
                     r#"{{"system":[{{"type":"text","text":"be brief"}}],"max_tokens":1,"messages":[{turns}]}}"#
                 )
@@ -273,18 +208,18 @@ mod tests {
         );
         assert_eq!(
             text(
-                Api::Responses,
+                ServedApi::Responses,
                 &format!(r#"{{"instructions":"be brief","input":[{items}]}}"#)
             ),
             expected
         );
         assert_eq!(
-            text(Api::Responses, r#"{"input":"hi"}"#),
+            text(ServedApi::Responses, r#"{"input":"hi"}"#),
             "<|user|>\nhi\n<|assistant|>\n"
         );
-        assert_eq!(text(Api::Generate, r#"{"inputs":"hi"}"#), "hi");
+        assert_eq!(text(ServedApi::Generate, r#"{"inputs":"hi"}"#), "hi");
         assert_eq!(
-            text(Api::Ollama, r#"{"system":"be brief","prompt":"hi"}"#),
+            text(ServedApi::Ollama, r#"{"system":"be brief","prompt":"hi"}"#),
             "be brief\nhi"
         );
     }
@@ -298,16 +233,16 @@ mod tests {
         };
         let chat = r#""tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":"#;
         assert_eq!(
-            of(Api::Chat, &format!(r#"{chat}"required""#)).as_deref(),
+            of(ServedApi::Chat, &format!(r#"{chat}"required""#)).as_deref(),
             Some("f")
         );
-        assert_eq!(of(Api::Chat, &format!(r#"{chat}"auto""#)), None);
+        assert_eq!(of(ServedApi::Chat, &format!(r#"{chat}"auto""#)), None);
         let named = format!(r#"{chat}{{"type":"function","function":{{"name":"g"}}}}"#);
-        assert_eq!(of(Api::Chat, &named).as_deref(), Some("g"));
+        assert_eq!(of(ServedApi::Chat, &named).as_deref(), Some("g"));
         let messages = r#""tools":[{"name":"f"}],"tool_choice":{"type":"any"}"#;
-        assert_eq!(of(Api::Messages, messages).as_deref(), Some("f"));
+        assert_eq!(of(ServedApi::Messages, messages).as_deref(), Some("f"));
         let responses = r#"{"input":"hi","tools":[{"type":"function","name":"f"}],"tool_choice":"required"}"#;
-        let tool = Completion::parse(responses.as_bytes(), Api::Responses)
+        let tool = Completion::parse(responses.as_bytes(), ServedApi::Responses)
             .unwrap()
             .tool;
         assert_eq!(tool.as_deref(), Some("f"));
@@ -329,7 +264,7 @@ mod tests {
             let message = chat(body).unwrap_err();
             assert!(message.contains(expected), "{message}");
         }
-        let text = |body: &str| Completion::parse(body.as_bytes(), Api::Text);
+        let text = |body: &str| Completion::parse(body.as_bytes(), ServedApi::Text);
         assert!(text("{}").unwrap_err().contains("prompt is missing"));
         assert!(text(r#"{"prompt":["a","b"]}"#).unwrap_err().contains("one text"));
         assert_eq!(

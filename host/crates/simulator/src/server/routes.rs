@@ -6,16 +6,19 @@ use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use veeksha_clock::wall_nanos;
 
-use super::answer::{Answer, AnswerOptions, Sink};
-use super::answer_writer::{After, Framing};
-use super::driver::{Submission, Ticket};
-use super::head::Head;
+use super::answer::{AnswerOptions, ServedAnswer, Sink};
+use super::answer_framing::AnswerFraming;
+use super::answer_writer::After;
+use super::completion::{Completion, PromptText};
+use super::delivery_mode::DeliveryMode;
+use super::driver::{EngineTicket, Submission};
+use super::head::AnswerHead;
 use super::incoming::{Incoming, RequestHead};
-use super::recorder::Recorder;
-use super::request::{Completion, PromptText};
-use super::script::{AnswerContent, Api, error_answer};
+use super::recorder::RequestRecorder;
+use super::script::{AnswerContent, error_answer};
+use super::served_api::ServedApi;
 use super::service::Service;
-use super::truth::{Arrival, TruthOutcome};
+use super::truth::{ReceivedRequest, TruthOutcome};
 use crate::wire_fault::WireFault;
 use crate::wire_fault::wire_fault;
 
@@ -23,11 +26,11 @@ use crate::wire_fault::wire_fault;
 const INLINE_PROMPT: usize = 4096;
 
 /// The reply to a request.
-pub(super) enum Reply {
+pub(super) enum RouteReply {
     /// Fixed bytes.
     Bytes(Vec<u8>, After),
     /// The engine's answer, with its ticket if it reached the engine.
-    Answer(Arc<Sink>, Option<Ticket>),
+    Answer(Arc<Sink>, Option<EngineTicket>),
     /// None: the connection is closed.
     Nothing,
 }
@@ -45,36 +48,36 @@ fn after(keep_alive: bool) -> After {
 }
 
 /// Returns the reply to invalid HTTP.
-pub(super) fn unreadable(status: u16, message: &str) -> Reply {
-    error(&Head::default(), status, message, false)
+pub(super) fn unreadable(status: u16, message: &str) -> RouteReply {
+    error(&AnswerHead::default(), status, message, false)
 }
 
-fn error(head: &Head, status: u16, message: &str, keep_alive: bool) -> Reply {
-    let (status, body) = error_answer(Api::Chat, status, message);
+fn error(head: &AnswerHead, status: u16, message: &str, keep_alive: bool) -> RouteReply {
+    let (status, body) = error_answer(ServedApi::Chat, status, message);
     let mut bytes = head.of_error(status, body.len(), keep_alive);
     bytes.extend_from_slice(&body);
-    Reply::Bytes(bytes, after(keep_alive))
+    RouteReply::Bytes(bytes, after(keep_alive))
 }
 
-fn plain(head: &Head, content_type: &str, body: &[u8], keep_alive: bool) -> Reply {
+fn plain(head: &AnswerHead, content_type: &str, body: &[u8], keep_alive: bool) -> RouteReply {
     let mut bytes = head.of_body(
         200,
         content_type,
         Some(body.len()),
         keep_alive,
-        (Framing::Length, None),
+        (AnswerFraming::Length, None),
     );
     bytes.extend_from_slice(body);
-    Reply::Bytes(bytes, after(keep_alive))
+    RouteReply::Bytes(bytes, after(keep_alive))
 }
 
 /// A completion request with an open record.
 struct OpenRequest<'a> {
     service: &'a Arc<Service>,
     socket: &'a Arc<TcpStream>,
-    recorder: Recorder,
-    api: Api,
-    head: Head,
+    recorder: RequestRecorder,
+    api: ServedApi,
+    head: AnswerHead,
     keep_alive: bool,
     takes_chunks: bool,
     fault: Option<WireFault>,
@@ -86,8 +89,8 @@ pub(super) fn too_long(
     socket: &Arc<TcpStream>,
     connection: u64,
     request_head: RequestHead,
-) -> Reply {
-    match Api::at(&request_head.path) {
+) -> RouteReply {
+    match ServedApi::at(&request_head.path) {
         Some(api) => {
             OpenRequest::new(service, socket, connection, api, &request_head, false).refuse(413, TOO_LONG)
         }
@@ -101,13 +104,13 @@ pub(super) async fn respond(
     socket: &Arc<TcpStream>,
     connection: u64,
     request: Incoming,
-) -> Reply {
+) -> RouteReply {
     let Incoming { request_head, body } = request;
     let (path, keep_alive) = (request_head.path.as_str(), request_head.keep_alive);
-    let head = Head {
+    let head = AnswerHead {
         request_id: request_head.request_id.clone(),
     };
-    let api = Api::at(path);
+    let api = ServedApi::at(path);
     let expected = match path {
         "/health" | "/metrics" | "/v1/models" => "GET",
         _ if api.is_some() => "POST",
@@ -149,25 +152,25 @@ impl<'a> OpenRequest<'a> {
         service: &'a Arc<Service>,
         socket: &'a Arc<TcpStream>,
         connection: u64,
-        api: Api,
+        api: ServedApi,
         request_head: &RequestHead,
         keep_alive: bool,
     ) -> Self {
         let text = |id: &Vec<u8>| String::from_utf8_lossy(id).into_owned();
-        let arrival = Arrival {
+        let arrival = ReceivedRequest {
             request_id: request_head.request_id.as_ref().map(text),
             connection,
             path: request_head.path.clone(),
             at: service.clock.now(),
         };
-        let recorder = Recorder::open(service, arrival);
+        let recorder = RequestRecorder::open(&service.requests, arrival);
         let fault = wire_fault(&service.profile.faults.wire, service.seed, recorder.ordinal());
         OpenRequest {
             service,
             socket,
             recorder,
             api,
-            head: Head {
+            head: AnswerHead {
                 request_id: request_head.request_id.clone(),
             },
             keep_alive,
@@ -177,22 +180,22 @@ impl<'a> OpenRequest<'a> {
     }
 
     /// Returns an error reply.
-    fn refuse(self, status: u16, message: &str) -> Reply {
+    fn refuse(self, status: u16, message: &str) -> RouteReply {
         let sink = self.sink(None, "", 0);
         sink.answer().fail(status, message, TruthOutcome::Status(status));
-        Reply::Answer(sink, None)
+        RouteReply::Answer(sink, None)
     }
 
-    fn redirect(mut self, path: &str) -> Reply {
+    fn redirect(mut self, path: &str) -> RouteReply {
         let bytes = self.head.of_redirect(path, self.keep_alive);
         self.recorder.fault(Some(WireFault::Redirect));
         let now = self.recorder.now();
         self.recorder.head(now);
         self.recorder.finish(TruthOutcome::Status(307), None);
-        Reply::Bytes(bytes, after(self.keep_alive))
+        RouteReply::Bytes(bytes, after(self.keep_alive))
     }
 
-    async fn complete(self, body: &[u8]) -> Reply {
+    async fn complete(self, body: &[u8]) -> RouteReply {
         let profile = &self.service.profile;
         let mut completion = match Completion::parse(body, self.api) {
             Ok(completion) => completion,
@@ -208,7 +211,7 @@ impl<'a> OpenRequest<'a> {
         }
         let prompt = std::mem::replace(&mut completion.prompt, PromptText::Ids(Vec::new()));
         let Some(tokens) = self.tokenize(prompt).await else {
-            return Reply::Nothing;
+            return RouteReply::Nothing;
         };
         let (service, arrived_at) = (self.service, self.recorder.arrived_at());
         let count = u32::try_from(tokens.len()).unwrap_or(u32::MAX);
@@ -225,16 +228,16 @@ impl<'a> OpenRequest<'a> {
             Submission::Accepted(ticket) => {
                 answer.accepted();
                 drop(answer);
-                Reply::Answer(sink, Some(ticket))
+                RouteReply::Answer(sink, Some(ticket))
             }
             Submission::Rejected { status, message } => {
                 answer.fail(status, &message, TruthOutcome::Status(status));
                 drop(answer);
-                Reply::Answer(sink, None)
+                RouteReply::Answer(sink, None)
             }
             Submission::Refused => {
                 answer.writer.recorder().finish(TruthOutcome::Refused, None);
-                Reply::Nothing
+                RouteReply::Nothing
             }
         }
     }
@@ -264,17 +267,17 @@ impl<'a> OpenRequest<'a> {
             ordinal: self.recorder.ordinal(),
             created: wall_nanos(),
             model: Value::from(model).to_string(),
-            delivery: completion.map_or(super::request::Delivery::Whole, |request_head| {
-                request_head.delivery
-            }),
+            delivery: completion.map_or(DeliveryMode::Whole, |requested| requested.delivery),
             reasoning: match self.api {
-                Api::Chat | Api::Responses | Api::Messages | Api::Ollama => profile.reasoning_tokens,
-                Api::Text | Api::Generate | Api::GenerateStream => 0,
+                ServedApi::Chat | ServedApi::Responses | ServedApi::Messages | ServedApi::Ollama => {
+                    profile.reasoning_tokens
+                }
+                ServedApi::Text | ServedApi::Generate | ServedApi::GenerateStream => 0,
             },
-            tool: completion.and_then(|request_head| request_head.tool.clone()),
-            details: completion.is_some_and(|request_head| request_head.details),
+            tool: completion.and_then(|requested| requested.tool.clone()),
+            details: completion.is_some_and(|requested| requested.details),
             huge: None,
-            max_tokens: completion.and_then(|request_head| request_head.max_tokens),
+            max_tokens: completion.and_then(|requested| requested.max_tokens),
         };
         let options = AnswerOptions {
             api: self.api,
@@ -287,7 +290,7 @@ impl<'a> OpenRequest<'a> {
             stall: (profile.faults.stall_ms * 1e6).round() as u64,
             prompt,
         };
-        Sink::new(Answer::new(
+        Sink::new(ServedAnswer::new(
             Arc::clone(self.socket),
             self.recorder,
             options,

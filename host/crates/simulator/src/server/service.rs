@@ -1,23 +1,23 @@
 //! State shared by all connections.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, Semaphore};
 use veeksha_clock::{RunClock, wall_nanos};
-use veeksha_model::Nanos;
 
-use super::driver::Driver;
-use super::metrics::{Latencies, ServerStats, render};
+use super::driver::EngineDriver;
+use super::metrics::{ServerStats, render};
+use super::observed_requests::ObservedRequests;
+use super::options::{SimOptions, Tokenize};
 use super::truth::TruthLog;
-use super::{SimOptions, Tokenize};
 use crate::profile::Profile;
 
 /// The server's shared state.
 pub(super) struct Service {
     pub(super) clock: RunClock,
-    pub(super) driver: Arc<Driver>,
-    pub(super) truth: TruthLog,
+    pub(super) requests: Arc<ObservedRequests>,
+    pub(super) driver: Arc<EngineDriver>,
     pub(super) profile: Profile,
     pub(super) seed: u64,
     pub(super) tokenize: Tokenize,
@@ -26,7 +26,6 @@ pub(super) struct Service {
     pub(super) tokenizer_slots: Semaphore,
     /// Notifies every open connection to close immediately.
     pub(super) cut: Notify,
-    latencies: Mutex<Latencies>,
     connections_total: AtomicU64,
     connections_closed: AtomicU64,
     /// Seconds since 1970 at the server's start: the model's `created`.
@@ -49,17 +48,19 @@ fn tokenizer_threads() -> usize {
 }
 
 impl Service {
-    pub(super) fn new(options: SimOptions, clock: RunClock, driver: Arc<Driver>) -> Self {
+    pub(super) fn new(options: SimOptions, clock: RunClock, driver: Arc<EngineDriver>) -> Self {
         Service {
             clock,
             driver,
-            truth: TruthLog::new(options.truth_capacity, options.truth_chunks, options.truth_over),
+            requests: Arc::new(ObservedRequests::new(
+                clock,
+                TruthLog::new(options.truth_capacity, options.truth_chunks, options.truth_over),
+            )),
             profile: options.profile,
             seed: options.seed,
             tokenize: options.tokenize,
             tokenizer_slots: Semaphore::new(tokenizer_threads()),
             cut: Notify::new(),
-            latencies: Mutex::new(Latencies::new()),
             connections_total: AtomicU64::new(0),
             connections_closed: AtomicU64::new(0),
             created: wall_nanos() / 1_000_000_000,
@@ -69,14 +70,6 @@ impl Service {
     pub(super) fn connected(self: &Arc<Self>) -> OpenConnection {
         self.connections_total.fetch_add(1, Ordering::Relaxed);
         OpenConnection(Arc::clone(self))
-    }
-
-    pub(super) fn observe_first_token(&self, latency: Nanos) {
-        self.latencies().first_token.observe(latency);
-    }
-
-    pub(super) fn observe_end(&self, latency: Nanos) {
-        self.latencies().end.observe(latency);
     }
 
     pub(super) fn stats(&self) -> ServerStats {
@@ -94,16 +87,11 @@ impl Service {
 
     pub(super) fn metrics(&self) -> String {
         let stats = self.stats();
-        render(&stats, &self.latencies())
+        render(&stats, &self.requests.latencies())
     }
 
     /// Returns true if only the number of a prompt's tokens matters, not their values.
     pub(super) fn counts_only(&self) -> bool {
         self.profile.constant.is_some() || !self.profile.prefix_cache
-    }
-
-    // Nothing panics while the lock is held, and the data is consistent at every point.
-    fn latencies(&self) -> MutexGuard<'_, Latencies> {
-        self.latencies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -68,13 +68,13 @@ pub struct TruthRecord {
 
 /// A record shared by the answer's writer and the log.
 #[derive(Clone)]
-pub(super) struct Entry {
+pub(super) struct TruthEntry {
     record: Arc<Mutex<TruthRecord>>,
     /// True if the chunks will be read.
     keeps_chunks: bool,
 }
 
-impl Entry {
+impl TruthEntry {
     pub(super) fn update<T>(&self, change: impl FnOnce(&mut TruthRecord) -> T) -> T {
         change(&mut lock(&self.record))
     }
@@ -111,7 +111,7 @@ struct Kept {
 }
 
 /// Properties of a request known when it has been read.
-pub(super) struct Arrival {
+pub(super) struct ReceivedRequest {
     pub(super) request_id: Option<String>,
     pub(super) connection: u64,
     pub(super) path: String,
@@ -133,7 +133,7 @@ impl TruthLog {
     }
 
     /// Opens a record; also returns its ordinal.
-    pub(super) fn open(&self, arrival: Arrival) -> (u64, Entry) {
+    pub(super) fn open(&self, arrival: ReceivedRequest) -> (u64, TruthEntry) {
         let mut log = lock(&self.log);
         let ordinal = log.opened;
         log.opened += 1;
@@ -161,11 +161,11 @@ impl TruthLog {
             log.drop_oldest();
         }
         let keeps_chunks = self.records > 0 || self.over.is_some();
-        (ordinal, Entry { record, keeps_chunks })
+        (ordinal, TruthEntry { record, keeps_chunks })
     }
 
     /// Completes a record, which does not change afterwards.
-    pub(super) fn close(&self, ordinal: u64, entry: &Entry) {
+    pub(super) fn close(&self, ordinal: u64, entry: &TruthEntry) {
         let chunks = lock(&entry.record).chunks.len();
         let mut log = lock(&self.log);
         let oldest = log.kept.front().map_or(ordinal, |kept| kept.ordinal);
@@ -213,8 +213,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
-    fn arrival(at: Nanos) -> Arrival {
-        Arrival {
+    fn arrival(at: Nanos) -> ReceivedRequest {
+        ReceivedRequest {
             request_id: None,
             connection: 0,
             path: "/v1/completions".into(),

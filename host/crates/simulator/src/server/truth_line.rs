@@ -34,13 +34,13 @@ struct Line {
     headers_sent_at: Option<Nanos>,
     chunks: Vec<(Nanos, String)>,
     finished_at: Option<Nanos>,
-    usage: Option<Counts>,
+    usage: Option<UsageLine>,
     fault: Option<String>,
     outcome: String,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Counts {
+struct UsageLine {
     prompt: u32,
     completion: u32,
     cached: Option<u32>,
@@ -66,7 +66,7 @@ pub fn truth_line(record: &TruthRecord) -> String {
             .map(|(at, kind)| (*at, kind.name().to_owned()))
             .collect(),
         finished_at: record.finished_at,
-        usage: record.usage.map(|usage| Counts {
+        usage: record.usage.map(|usage| UsageLine {
             prompt: usage.prompt,
             completion: usage.completion,
             cached: usage.cached,

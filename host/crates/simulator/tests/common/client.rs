@@ -25,7 +25,7 @@ pub(crate) enum Ended {
 }
 
 #[derive(Debug)]
-pub(crate) struct Reply {
+pub(crate) struct RouteReply {
     pub(crate) status: u16,
     pub(crate) head: String,
     pub(crate) body: String,
@@ -34,7 +34,7 @@ pub(crate) struct Reply {
     pub(crate) ended: Ended,
 }
 
-impl Reply {
+impl RouteReply {
     /// Returns the data of each server-sent event, with the time of the read that completed it.
     pub(crate) fn events(&self) -> Vec<(u64, String)> {
         let mut events = Vec::new();
@@ -80,12 +80,12 @@ impl Connection {
         self.stream.write_all(text.as_bytes()).unwrap();
     }
 
-    pub(crate) fn get(&mut self, path: &str) -> Reply {
+    pub(crate) fn get(&mut self, path: &str) -> RouteReply {
         self.send("GET", path, "", "");
         self.reply().unwrap()
     }
 
-    pub(crate) fn post(&mut self, path: &str, headers: &str, body: &str) -> Reply {
+    pub(crate) fn post(&mut self, path: &str, headers: &str, body: &str) -> RouteReply {
         self.send("POST", path, headers, body);
         self.reply().unwrap()
     }
@@ -95,7 +95,7 @@ impl Connection {
     }
 
     /// Returns the next answer; `None` if the connection is closed without one.
-    pub(crate) fn reply(&mut self) -> Option<Reply> {
+    pub(crate) fn reply(&mut self) -> Option<RouteReply> {
         let mut raw = std::mem::take(&mut self.rest);
         let mut stamps = Vec::new();
         loop {
@@ -116,10 +116,10 @@ impl Connection {
         }
     }
 
-    fn parse(&mut self, raw: &[u8], stamps: &[(u64, usize)], at_end: Option<Ended>) -> Option<Reply> {
+    fn parse(&mut self, raw: &[u8], stamps: &[(u64, usize)], at_end: Option<Ended>) -> Option<RouteReply> {
         let head_end = raw.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
         let head = String::from_utf8(raw[..head_end].to_vec()).unwrap();
-        let mut reply = Reply {
+        let mut reply = RouteReply {
             status: head.split(' ').nth(1).unwrap().parse().unwrap(),
             head,
             body: String::new(),

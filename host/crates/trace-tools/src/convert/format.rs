@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 /// A format, named like the flavor that reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Format {
+pub enum TargetFormat {
     /// `request_log` as JSON Lines: lengths and arrivals, a session for each request.
     RequestLog,
     /// `request_log` as CSV.
@@ -25,37 +25,37 @@ pub enum Format {
     UntimedContentMultiTurn,
 }
 
-impl Format {
+impl TargetFormat {
     /// All formats.
-    pub const ALL: [Format; 8] = [
-        Format::RequestLog,
-        Format::RequestLogCsv,
-        Format::TimedSyntheticSession,
-        Format::Mooncake,
-        Format::SharedPrefix,
-        Format::MultiTurn,
-        Format::SingleTurn,
-        Format::UntimedContentMultiTurn,
+    pub const ALL: [TargetFormat; 8] = [
+        TargetFormat::RequestLog,
+        TargetFormat::RequestLogCsv,
+        TargetFormat::TimedSyntheticSession,
+        TargetFormat::Mooncake,
+        TargetFormat::SharedPrefix,
+        TargetFormat::MultiTurn,
+        TargetFormat::SingleTurn,
+        TargetFormat::UntimedContentMultiTurn,
     ];
 
     /// Returns the name: the flavor's, with `_csv` for CSV.
     pub fn name(self) -> &'static str {
         match self {
-            Format::RequestLog => "request_log",
-            Format::RequestLogCsv => "request_log_csv",
-            Format::TimedSyntheticSession => "timed_synthetic_session",
-            Format::Mooncake => "mooncake",
-            Format::SharedPrefix => "shared_prefix",
-            Format::MultiTurn => "multi_turn",
-            Format::SingleTurn => "single_turn",
-            Format::UntimedContentMultiTurn => "untimed_content_multi_turn",
+            TargetFormat::RequestLog => "request_log",
+            TargetFormat::RequestLogCsv => "request_log_csv",
+            TargetFormat::TimedSyntheticSession => "timed_synthetic_session",
+            TargetFormat::Mooncake => "mooncake",
+            TargetFormat::SharedPrefix => "shared_prefix",
+            TargetFormat::MultiTurn => "multi_turn",
+            TargetFormat::SingleTurn => "single_turn",
+            TargetFormat::UntimedContentMultiTurn => "untimed_content_multi_turn",
         }
     }
 
     /// Returns the header line of a file, if the format has one.
     pub fn header(self) -> Option<&'static str> {
         match self {
-            Format::RequestLogCsv => Some("arrived_at,input_length,output_length"),
+            TargetFormat::RequestLogCsv => Some("arrived_at,input_length,output_length"),
             _ => None,
         }
     }
@@ -63,13 +63,13 @@ impl Format {
     /// Returns the file extension.
     pub fn extension(self) -> &'static str {
         match self {
-            Format::RequestLogCsv => "csv",
+            TargetFormat::RequestLogCsv => "csv",
             _ => "jsonl",
         }
     }
 }
 
-impl fmt::Display for Format {
+impl fmt::Display for TargetFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -77,16 +77,16 @@ impl fmt::Display for Format {
 
 /// An unknown format name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown format `{name}`: expected one of {}", Format::ALL.map(Format::name).join(", "))]
+#[error("unknown format `{name}`: expected one of {}", TargetFormat::ALL.map(TargetFormat::name).join(", "))]
 pub struct UnknownFormat {
     name: String,
 }
 
-impl FromStr for Format {
+impl FromStr for TargetFormat {
     type Err = UnknownFormat;
 
     fn from_str(name: &str) -> Result<Self, UnknownFormat> {
-        let found = Format::ALL.into_iter().find(|format| format.name() == name);
+        let found = TargetFormat::ALL.into_iter().find(|format| format.name() == name);
         found.ok_or_else(|| UnknownFormat { name: name.into() })
     }
 }

@@ -6,11 +6,11 @@ use veeksha_model::{HistoryMode, seconds};
 use veeksha_prefix::PrefixPiece;
 
 use super::losses;
-use super::{Chain, Converter, Source, as_pieces};
+use super::{Chain, Converter, SourceSession, as_pieces};
 use crate::blocks::blocks;
 use crate::conversation::length;
 use crate::convert::error::ConvertError;
-use crate::convert::format::Format;
+use crate::convert::format::TargetFormat;
 
 #[derive(Serialize)]
 struct RequestLogRow {
@@ -55,7 +55,7 @@ struct SharedPrefixRow {
 }
 
 impl Converter {
-    pub(super) fn request_log(&mut self, source: &Source<'_>) -> Result<Vec<String>, ConvertError> {
+    pub(super) fn request_log(&mut self, source: &SourceSession<'_>) -> Result<Vec<String>, ConvertError> {
         let mut rows = Vec::new();
         for (place, turn) in source.conversation.turns.iter().enumerate() {
             let request = turn.request;
@@ -75,7 +75,7 @@ impl Converter {
             self.lose_sharing(losses::SHARING, &source.conversation.prompt(place), &[]);
         }
         let written = rows.iter().map(|row| match self.to {
-            Format::RequestLogCsv => {
+            TargetFormat::RequestLogCsv => {
                 let arrived_at = row
                     .arrived_at
                     .map(|seconds| seconds.to_string())
@@ -89,7 +89,7 @@ impl Converter {
 
     pub(super) fn timed_synthetic_session(
         &mut self,
-        source: &Source<'_>,
+        source: &SourceSession<'_>,
     ) -> Result<Vec<String>, ConvertError> {
         let mut rows = Vec::new();
         let mut prompts: Vec<Vec<PrefixPiece>> = Vec::new();
@@ -134,7 +134,7 @@ impl Converter {
         Ok(rows)
     }
 
-    pub(super) fn shared_prefix(&mut self, source: &Source<'_>) -> Result<Vec<String>, ConvertError> {
+    pub(super) fn shared_prefix(&mut self, source: &SourceSession<'_>) -> Result<Vec<String>, ConvertError> {
         source.check_chain(Chain::OfTurns)?;
         let mut rows = Vec::new();
         for (place, turn) in source.conversation.turns.iter().enumerate() {

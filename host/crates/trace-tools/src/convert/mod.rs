@@ -13,11 +13,11 @@ use veeksha_model::{HistoryMode, Nanos, Request, Segment, Session};
 use veeksha_prefix::{PrefixLedger, PrefixPiece};
 
 pub use error::ConvertError;
-pub use format::{Format, UnknownFormat};
+pub use format::{TargetFormat, UnknownFormat};
 pub use losses::Loss;
 
-use crate::blocks::Block;
-use crate::conversation::Conversation;
+use crate::blocks::PromptBlock;
+use crate::conversation::SessionTurns;
 use losses::Losses;
 
 /// Default number of tokens per block, as in Mooncake's traces.
@@ -28,7 +28,7 @@ pub const BLOCK_SIZE: u32 = 512;
 /// number of distinct blocks (about 40 bytes each) and pieces of prompts ([`PrefixLedger`]).
 #[derive(Clone, Debug)]
 pub struct Converter {
-    to: Format,
+    to: TargetFormat,
     block_size: u32,
     ids: HashMap<u64, u64>,
     losses: Losses,
@@ -40,7 +40,7 @@ pub struct Converter {
 
 impl Converter {
     /// Creates a converter to a format.
-    pub fn new(to: Format) -> Self {
+    pub fn new(to: TargetFormat) -> Self {
         Converter {
             to,
             block_size: BLOCK_SIZE,
@@ -67,8 +67,8 @@ impl Converter {
         index: u64,
         count: &dyn Fn(&str) -> u32,
     ) -> Result<Vec<String>, ConvertError> {
-        let conversation = Conversation::of(session, &mut self.answers, count);
-        let source = Source {
+        let conversation = SessionTurns::of(session, &mut self.answers, count);
+        let source = SourceSession {
             session,
             conversation: &conversation,
             index,
@@ -76,13 +76,13 @@ impl Converter {
             count,
         };
         let rows = match self.to {
-            Format::RequestLog | Format::RequestLogCsv => self.request_log(&source),
-            Format::TimedSyntheticSession => self.timed_synthetic_session(&source),
-            Format::Mooncake => self.mooncake(&source),
-            Format::SharedPrefix => self.shared_prefix(&source),
-            Format::MultiTurn => self.multi_turn(&source),
-            Format::SingleTurn => self.single_turn(&source),
-            Format::UntimedContentMultiTurn => self.untimed(&source),
+            TargetFormat::RequestLog | TargetFormat::RequestLogCsv => self.request_log(&source),
+            TargetFormat::TimedSyntheticSession => self.timed_synthetic_session(&source),
+            TargetFormat::Mooncake => self.mooncake(&source),
+            TargetFormat::SharedPrefix => self.shared_prefix(&source),
+            TargetFormat::MultiTurn => self.multi_turn(&source),
+            TargetFormat::SingleTurn => self.single_turn(&source),
+            TargetFormat::UntimedContentMultiTurn => self.untimed(&source),
         }?;
         self.losses.add(losses::LABELS, !session.labels.is_empty());
         for request in &session.requests {
@@ -99,8 +99,8 @@ impl Converter {
     }
 
     /// Returns the hash ids of a prompt: equal for equal blocks, numbered by first appearance.
-    fn hash_ids(&mut self, blocks: &[Block]) -> Vec<u64> {
-        let mut id = |block: &Block| {
+    fn hash_ids(&mut self, blocks: &[PromptBlock]) -> Vec<u64> {
+        let mut id = |block: &PromptBlock| {
             let next = self.ids.len() as u64;
             *self.ids.entry(block.key).or_insert(next)
         };
@@ -130,7 +130,7 @@ impl Converter {
     }
 
     /// Counts the loss of an empty answer in formats that need a length.
-    fn lose_empty_answer(&mut self, source: &Source<'_>, request: &Request) {
+    fn lose_empty_answer(&mut self, source: &SourceSession<'_>, request: &Request) {
         let tokens = crate::conversation::output_tokens(request, source.count);
         self.losses.add(losses::EMPTY_ANSWERS, tokens == Some(0));
     }
@@ -143,15 +143,15 @@ impl Converter {
 }
 
 /// A session to be written.
-struct Source<'a> {
+struct SourceSession<'a> {
     session: &'a Session,
-    conversation: &'a Conversation<'a>,
+    conversation: &'a SessionTurns<'a>,
     index: u64,
     format: &'static str,
     count: &'a dyn Fn(&str) -> u32,
 }
 
-impl Source<'_> {
+impl SourceSession<'_> {
     /// Returns the recorded instant of a request: its own, or the session's if it waits for no
     /// other.
     fn instant(&self, request: &Request) -> Option<Nanos> {
@@ -233,8 +233,8 @@ fn milliseconds(nanos: Nanos) -> serde_json::Number {
 }
 
 /// Converts blocks into pieces, to find common prefixes.
-fn as_pieces(blocks: &[Block]) -> Vec<PrefixPiece> {
-    let piece = |block: &Block| PrefixPiece {
+fn as_pieces(blocks: &[PromptBlock]) -> Vec<PrefixPiece> {
+    let piece = |block: &PromptBlock| PrefixPiece {
         identity: block.key,
         tokens: block.tokens,
     };

@@ -6,7 +6,7 @@ use veeksha_model::Request;
 
 use super::length_formats::json;
 use super::losses;
-use super::{Chain, Converter, Source, as_pieces, milliseconds};
+use super::{Chain, Converter, SourceSession, as_pieces, milliseconds};
 use crate::blocks::blocks;
 use crate::conversation::output_tokens;
 use crate::convert::error::ConvertError;
@@ -33,7 +33,7 @@ impl Converter {
     /// Writes a row for each request, with its whole prompt. A session of one request has no id. In
     /// a linear session each request waits for the preceding row; only in others do rows name the
     /// ones they wait for (the history parent first).
-    pub(super) fn mooncake(&mut self, source: &Source<'_>) -> Result<Vec<String>, ConvertError> {
+    pub(super) fn mooncake(&mut self, source: &SourceSession<'_>) -> Result<Vec<String>, ConvertError> {
         let turns = &source.conversation.turns;
         let graph = source.check_chain(Chain::OfRequests).is_err();
         let mut prompts = Vec::with_capacity(turns.len());

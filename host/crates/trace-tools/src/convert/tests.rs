@@ -21,7 +21,7 @@ fn rows(converter: &mut Converter, sessions: &[Session]) -> Vec<Value> {
     rows
 }
 
-fn convert(to: Format, sessions: &[Session]) -> (Vec<Value>, Vec<(&'static str, u64)>) {
+fn convert(to: TargetFormat, sessions: &[Session]) -> (Vec<Value>, Vec<(&'static str, u64)>) {
     let mut converter = Converter::new(to);
     let rows = rows(&mut converter, sessions);
     let losses = converter
@@ -32,7 +32,7 @@ fn convert(to: Format, sessions: &[Session]) -> (Vec<Value>, Vec<(&'static str, 
     (rows, losses)
 }
 
-fn refused(to: Format, session: &Session) -> String {
+fn refused(to: TargetFormat, session: &Session) -> String {
     Converter::new(to)
         .rows(session, 4, &text_formats)
         .unwrap_err()
@@ -92,7 +92,7 @@ fn mooncake_rows_keep_times_lengths_and_equal_ids() {
         // A partial block that is complete elsewhere.
         blocks(&[46, 47, 48], 512, 1536, 27_482_500_000, 9),
     ];
-    let (rows, losses) = convert(Format::Mooncake, &trace);
+    let (rows, losses) = convert(TargetFormat::Mooncake, &trace);
     let expected = [
         json!({"timestamp": 0, "input_length": 1200, "output_length": 52, "hash_ids": [0, 1, 2]}),
         json!({"timestamp": 27482, "input_length": 1700, "output_length": 1, "hash_ids": [0, 1, 3, 4]}),
@@ -110,7 +110,8 @@ proptest! {
         let sessions: Vec<Session> = trace.iter().map(|(ids, last, at)| {
             blocks(ids, 512, (ids.len() as u32 - 1) * 512 + last, at * 1_000_000, 3)
         }).collect();
-        let (rows, _) = convert(Format::Mooncake, &sessions);
+        let (rows, _) = convert(TargetFormat::Mooncake, &sessions);
+        prop_assert_eq!(rows.len(), trace.len());
         let mut pairs = Vec::new();
         for ((ids, last, at), row) in trace.iter().zip(&rows) {
             prop_assert_eq!(&row["timestamp"], &Value::from(*at));
@@ -129,7 +130,7 @@ proptest! {
 
 #[test]
 fn mooncake_sessions_are_turns_or_graphs() {
-    let (rows, losses) = convert(Format::Mooncake, &[line()]);
+    let (rows, losses) = convert(TargetFormat::Mooncake, &[line()]);
     // The second prompt is the first, its answer, and the new part; the partial block of the first
     // is not its prefix by id.
     let expected = [
@@ -138,7 +139,7 @@ fn mooncake_sessions_are_turns_or_graphs() {
     ];
     assert_eq!(rows, expected);
     assert_eq!(losses, [(losses::FINE_SHARING, 1)]);
-    let (rows, _) = convert(Format::Mooncake, &[tree()]);
+    let (rows, _) = convert(TargetFormat::Mooncake, &[tree()]);
     let expected = [
         json!({"timestamp": 1500, "session_id": "0", "request_id": "0", "wait_for": [], "input_length": 100,
             "output_length": 10, "hash_ids": [0]}),
@@ -154,7 +155,7 @@ fn mooncake_sessions_are_turns_or_graphs() {
 fn mooncake_names_the_history_parent_first() {
     let mut graph = tree();
     graph.requests[2].history_parent = Some(NodeId(1));
-    let (rows, _) = convert(Format::Mooncake, &[graph]);
+    let (rows, _) = convert(TargetFormat::Mooncake, &[graph]);
     assert_eq!(rows[2]["wait_for"], json!(["1", "0"]));
 }
 
@@ -166,14 +167,14 @@ fn blocks_of_another_size_share_at_that_size() {
         only.messages = vec![user(vec![synthetic(1, 32), synthetic(own, 16)])];
         session(vec![only])
     };
-    let mut small = Converter::new(Format::Mooncake).block_size(16);
+    let mut small = Converter::new(TargetFormat::Mooncake).block_size(16);
     let ids: Vec<Value> = rows(&mut small, &[of(2), of(3)])
         .iter()
         .map(|row| row["hash_ids"].clone())
         .collect();
     assert_eq!(ids, [json!([0, 1, 2]), json!([0, 1, 3])]);
     assert!(small.losses().is_empty());
-    let (rows, losses) = convert(Format::Mooncake, &[of(2), of(3)]);
+    let (rows, losses) = convert(TargetFormat::Mooncake, &[of(2), of(3)]);
     assert_eq!(
         (&rows[0]["hash_ids"], &rows[1]["hash_ids"]),
         (&json!([0]), &json!([1]))
@@ -183,7 +184,7 @@ fn blocks_of_another_size_share_at_that_size() {
 
 #[test]
 fn timed_rows_contain_the_graph() {
-    let (rows, losses) = convert(Format::TimedSyntheticSession, &[tree()]);
+    let (rows, losses) = convert(TargetFormat::TimedSyntheticSession, &[tree()]);
     let expected = [
         json!({"session_id": "0", "timestamp": 1.5, "input_length": 100, "new_input_length": 100, "output_length": 10,
             "session_context": {"node_id": 0, "parent_nodes": [], "history_parent": null, "wait_after_ready": 0.0}}),
@@ -195,7 +196,7 @@ fn timed_rows_contain_the_graph() {
     assert_eq!(rows, expected);
     assert_eq!(losses, []);
     // The common prefix of two sessions is lost; that of a conversation with itself is not.
-    let (_, losses) = convert(Format::TimedSyntheticSession, &[line(), line()]);
+    let (_, losses) = convert(TargetFormat::TimedSyntheticSession, &[line(), line()]);
     assert_eq!(losses, [(losses::SHARING, 1)]);
 }
 
@@ -203,7 +204,7 @@ fn timed_rows_contain_the_graph() {
 fn recorded_length_is_kept_if_possible() {
     let mut of = blocks(&[1], 512, 100, 0, 5);
     let length = |of: &Session| {
-        convert(Format::TimedSyntheticSession, std::slice::from_ref(of)).0[0]["input_length"].clone()
+        convert(TargetFormat::TimedSyntheticSession, std::slice::from_ref(of)).0[0]["input_length"].clone()
     };
     let record = |of: &mut Session, tokens| {
         of.requests[0].replay.as_mut().unwrap().recorded.prompt_tokens = Some(tokens);
@@ -216,7 +217,7 @@ fn recorded_length_is_kept_if_possible() {
 
 #[test]
 fn request_log_has_independent_requests() {
-    let (rows, losses) = convert(Format::RequestLog, &[tree()]);
+    let (rows, losses) = convert(TargetFormat::RequestLog, &[tree()]);
     let expected = [
         json!({"arrived_at": 1.5, "input_length": 100, "output_length": 10}),
         json!({"input_length": 130, "output_length": 5}),
@@ -228,11 +229,11 @@ fn request_log_has_independent_requests() {
         losses,
         [(losses::SHARING, 1), (losses::EDGES, 2), (losses::THINK_TIMES, 1)]
     );
-    let mut table = Converter::new(Format::RequestLogCsv);
+    let mut table = Converter::new(TargetFormat::RequestLogCsv);
     let rows = table.rows(&tree(), 0, &text_formats).unwrap();
     assert_eq!(rows, ["1.5,100,10", ",130,5", ",7,3"]);
     assert_eq!(
-        Format::RequestLogCsv.header(),
+        TargetFormat::RequestLogCsv.header(),
         Some("arrived_at,input_length,output_length")
     );
 }
@@ -243,7 +244,7 @@ fn shared_prefix_has_blocks_then_lengths() {
     first.requests[0].messages = vec![user(vec![synthetic(77, 512), synthetic(78, 100)])];
     let mut second = first.clone();
     second.requests[0].messages = vec![user(vec![synthetic(77, 512), synthetic(79, 30)])];
-    let (rows, losses) = convert(Format::SharedPrefix, &[first, second]);
+    let (rows, losses) = convert(TargetFormat::SharedPrefix, &[first, second]);
     let expected = [
         json!({"session_id": "0", "timestamp": 1.5, "input_length": 612, "new_input_length": 612, "output_length": 10,
             "hash_ids": [0, 1]}),
@@ -253,7 +254,7 @@ fn shared_prefix_has_blocks_then_lengths() {
     assert_eq!(rows[..2], expected);
     assert_eq!(rows[2]["hash_ids"], json!([0, 2]));
     assert_eq!(losses, []);
-    let message = refused(Format::SharedPrefix, &tree());
+    let message = refused(TargetFormat::SharedPrefix, &tree());
     assert!(
         message.starts_with("session 4, node 2: `shared_prefix` has only sessions in which"),
         "{message}"
@@ -271,7 +272,7 @@ fn counts_losses_of_length_formats() {
         kind: MediaKind::Image,
         source: "a.png".into(),
     });
-    let (_, losses) = convert(Format::TimedSyntheticSession, &[rich]);
+    let (_, losses) = convert(TargetFormat::TimedSyntheticSession, &[rich]);
     let expected = [
         (losses::BODY, 1),
         (losses::MEDIA, 1),
@@ -293,31 +294,31 @@ fn counts_losses_of_length_formats() {
 fn length_formats_need_tokens_and_output_length() {
     let silent = session(vec![request(3, None, 5)]);
     assert_eq!(
-        refused(Format::RequestLog, &silent),
+        refused(TargetFormat::RequestLog, &silent),
         "session 4, node 3: the length of its answer is unknown, but `request_log` needs it"
     );
     let mut empty = session(vec![request(3, None, 0)]);
     empty.requests[0].output.target_tokens = Some(0);
     assert_eq!(
-        refused(Format::Mooncake, &empty),
+        refused(TargetFormat::Mooncake, &empty),
         "session 4, node 3: its messages have no tokens, but `mooncake` needs at least one"
     );
     empty.requests[0].messages = vec![user(vec![synthetic(1, 5)])];
-    let (rows, losses) = convert(Format::RequestLog, &[empty]);
+    let (rows, losses) = convert(TargetFormat::RequestLog, &[empty]);
     assert_eq!(
         (&rows[0]["output_length"], losses),
         (&json!(1), vec![(losses::EMPTY_ANSWERS, 1)])
     );
     // Mooncake's answers may have an unknown length.
     assert_eq!(
-        convert(Format::Mooncake, &[silent]).0[0].get("output_length"),
+        convert(TargetFormat::Mooncake, &[silent]).0[0].get("output_length"),
         None
     );
 }
 
 #[test]
 fn text_formats_keep_text() {
-    let (rows, losses) = convert(Format::MultiTurn, &[chat()]);
+    let (rows, losses) = convert(TargetFormat::MultiTurn, &[chat()]);
     let expected = json!({"session_id": "0", "timestamp": 2.5, "turns": [
         {"messages": [{"role": "system", "content": "Be short."}, {"role": "user", "content": "Which planet has rings?"},
             {"role": "assistant", "content": "Saturn."}], "output_length": 1},
@@ -335,7 +336,7 @@ fn text_formats_keep_text() {
         kind: MediaKind::Audio,
         source: "a.wav".into(),
     });
-    let (rows, _) = convert(Format::MultiTurn, &[plain]);
+    let (rows, _) = convert(TargetFormat::MultiTurn, &[plain]);
     let expected = json!({"text": "Which planet has rings?", "audios": ["a.wav"], "extra": {"seed": 1}});
     assert_eq!(rows[0]["turns"][0], expected);
 }
@@ -356,7 +357,7 @@ fn tool_calls_and_their_results_are_kept() {
         tool_call_id: Some("c1".into()),
     }];
     let call = json!([{"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}]);
-    let (rows, _) = convert(Format::MultiTurn, &[chat.clone()]);
+    let (rows, _) = convert(TargetFormat::MultiTurn, &[chat.clone()]);
     let message = &rows[0]["turns"];
     assert_eq!(
         message[0]["messages"][2],
@@ -366,7 +367,7 @@ fn tool_calls_and_their_results_are_kept() {
         message[1]["messages"][0],
         json!({"role": "tool", "content": "rings", "tool_call_id": "c1"})
     );
-    let (rows, _) = convert(Format::UntimedContentMultiTurn, &[chat]);
+    let (rows, _) = convert(TargetFormat::UntimedContentMultiTurn, &[chat]);
     let message = &rows[0]["conversations"];
     assert_eq!(
         message[2],
@@ -380,7 +381,7 @@ fn tool_calls_and_their_results_are_kept() {
 
 #[test]
 fn untimed_conversations_keep_only_text() {
-    let (rows, losses) = convert(Format::UntimedContentMultiTurn, &[chat()]);
+    let (rows, losses) = convert(TargetFormat::UntimedContentMultiTurn, &[chat()]);
     let expected = json!({"conversations": [
         {"from": "system", "value": "Be short."}, {"from": "human", "value": "Which planet has rings?"},
         {"from": "gpt", "value": "Saturn."}, {"from": "human", "value": "And moons?"},
@@ -390,36 +391,36 @@ fn untimed_conversations_keep_only_text() {
     assert_eq!(losses, [(losses::INSTANTS, 1), (losses::THINK_TIMES, 1)]);
     let mut open = chat();
     open.requests[0].replay.as_mut().unwrap().answer = None;
-    assert!(refused(Format::UntimedContentMultiTurn, &open).contains("its answer was not recorded"));
+    assert!(refused(TargetFormat::UntimedContentMultiTurn, &open).contains("its answer was not recorded"));
     let mut message = chat();
     message.requests[0].messages[0].role = Role::Assistant;
-    assert!(refused(Format::UntimedContentMultiTurn, &message).contains("an assistant's message"));
+    assert!(refused(TargetFormat::UntimedContentMultiTurn, &message).contains("an assistant's message"));
 }
 
 #[test]
 fn single_turn_needs_text() {
     let mut chat = chat();
     assert_eq!(
-        refused(Format::SingleTurn, &chat),
+        refused(TargetFormat::SingleTurn, &chat),
         "session 4, node 1: it is part of a conversation, which `single_turn` cannot represent; convert to `multi_turn`"
     );
     chat.requests[1].replay.as_mut().unwrap().history = HistoryMode::Fresh;
-    let (rows, losses) = convert(Format::SingleTurn, &[chat]);
+    let (rows, losses) = convert(TargetFormat::SingleTurn, &[chat]);
     let expected = [
         json!({"session_id": "0", "timestamp": 2.5, "system": "Be short.", "text": "Which planet has rings?", "output_length": 1}),
         json!({"session_id": "0", "delay": 250, "text": "And moons?", "output_length": 2}),
     ];
     assert_eq!(rows, expected);
     assert_eq!(losses, [(losses::ANSWER_WORDS, 2)]);
-    let message = refused(Format::SingleTurn, &tree());
+    let message = refused(TargetFormat::SingleTurn, &tree());
     assert!(
         message.starts_with("session 4, node 2: `single_turn` has only sessions in which each request waits"),
         "{message}"
     );
     for to in [
-        Format::SingleTurn,
-        Format::MultiTurn,
-        Format::UntimedContentMultiTurn,
+        TargetFormat::SingleTurn,
+        TargetFormat::MultiTurn,
+        TargetFormat::UntimedContentMultiTurn,
     ] {
         let message = refused(to, &session(vec![recorded_answer(request(0, None, 5), "so", 1)]));
         assert!(
@@ -453,7 +454,7 @@ proptest! {
             one
         });
         let session = Session { arrives_at: at, ..session(requests.collect()) };
-        for format in Format::ALL {
+        for format in TargetFormat::ALL {
             let mut converter = Converter::new(format);
             let rows = match converter.rows(&session, 7, &text_formats) {
                 Ok(rows) => rows,
@@ -463,7 +464,7 @@ proptest! {
                     continue;
                 }
             };
-            if format == Format::RequestLogCsv {
+            if format == TargetFormat::RequestLogCsv {
                 prop_assert!(rows.iter().all(|row| row.split(',').count() == 3));
                 continue;
             }
@@ -484,10 +485,10 @@ proptest! {
 
 #[test]
 fn every_format_name_parses_back() {
-    for format in Format::ALL {
+    for format in TargetFormat::ALL {
         assert_eq!(format.name().parse(), Ok(format));
     }
-    let error = "moonlake".parse::<Format>().unwrap_err().to_string();
+    let error = "moonlake".parse::<TargetFormat>().unwrap_err().to_string();
     assert!(
         error.contains("`moonlake`") && error.contains("mooncake, shared_prefix"),
         "{error}"

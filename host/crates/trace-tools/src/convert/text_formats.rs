@@ -4,11 +4,11 @@ use serde_json::{Map, Value, json};
 use veeksha_model::{HistoryMode, MediaKind, Message, RecordedAnswer, Request, Role, Segment, ToolCall};
 
 use super::losses;
-use super::{Chain, Converter, Source, milliseconds};
+use super::{Chain, Converter, SourceSession, milliseconds};
 use crate::convert::error::ConvertError;
 
 impl Converter {
-    pub(super) fn multi_turn(&mut self, source: &Source<'_>) -> Result<Vec<String>, ConvertError> {
+    pub(super) fn multi_turn(&mut self, source: &SourceSession<'_>) -> Result<Vec<String>, ConvertError> {
         source.check_chain(Chain::OfRequests)?;
         let requests = &source.session.requests;
         let mut turns = Vec::with_capacity(requests.len());
@@ -34,7 +34,7 @@ impl Converter {
         Ok(vec![Value::Object(row).to_string()])
     }
 
-    pub(super) fn single_turn(&mut self, source: &Source<'_>) -> Result<Vec<String>, ConvertError> {
+    pub(super) fn single_turn(&mut self, source: &SourceSession<'_>) -> Result<Vec<String>, ConvertError> {
         source.check_chain(Chain::OfRequests)?;
         let requests = &source.session.requests;
         let mut rows = Vec::with_capacity(requests.len());
@@ -61,7 +61,7 @@ impl Converter {
         Ok(rows)
     }
 
-    pub(super) fn untimed(&mut self, source: &Source<'_>) -> Result<Vec<String>, ConvertError> {
+    pub(super) fn untimed(&mut self, source: &SourceSession<'_>) -> Result<Vec<String>, ConvertError> {
         source.check_chain(Chain::OfTurns)?;
         let requests = &source.session.requests;
         let mut turns = Vec::new();
@@ -112,7 +112,7 @@ impl Converter {
     }
 }
 
-impl Source<'_> {
+impl SourceSession<'_> {
     /// Writes a turn of `multi_turn`: a single user message as it is, anything else as messages,
     /// the answer last.
     fn turn(&self, request: &Request) -> Result<Value, ConvertError> {

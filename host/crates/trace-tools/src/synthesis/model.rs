@@ -8,8 +8,8 @@ use veeksha_model::{Nanos, Session};
 use super::error::SynthesisError;
 use super::quantiles::Quantiles;
 use super::tree::{PrefixTree, TreeBuilder};
-use crate::blocks::{Block, blocks};
-use crate::conversation::{Conversation, length, output_tokens};
+use crate::blocks::{PromptBlock, blocks};
+use crate::conversation::{SessionTurns, length, output_tokens};
 use crate::tally::Tally;
 
 /// Maximum number of requests per session.
@@ -163,8 +163,8 @@ impl TraceModelFit {
         self.sessions += 1;
         self.turns.add(session.requests.len() as u64);
         self.arrivals.extend(session.arrives_at);
-        let conversation = Conversation::of(session, &mut self.answers, count);
-        let mut prompts: Vec<(Vec<Block>, u64)> = Vec::with_capacity(conversation.turns.len());
+        let conversation = SessionTurns::of(session, &mut self.answers, count);
+        let mut prompts: Vec<(Vec<PromptBlock>, u64)> = Vec::with_capacity(conversation.turns.len());
         for (place, turn) in conversation.turns.iter().enumerate() {
             let prompt = conversation.prompt(place);
             let (cut, tokens) = (blocks(&prompt, self.block_size), length(&prompt));
@@ -177,7 +177,7 @@ impl TraceModelFit {
             }
             // The latest prompt of the session that is a prefix of this one, or else the one that
             // it continues.
-            let goes_on = |(before, _): &&(Vec<Block>, u64)| begins_with(&cut, before, self.block_size);
+            let goes_on = |(before, _): &&(Vec<PromptBlock>, u64)| begins_with(&cut, before, self.block_size);
             let before = prompts.iter().rev().find(goes_on);
             let before = before.or(turn.continues.and_then(|place| prompts.get(place)));
             match before {
@@ -224,7 +224,7 @@ impl TraceModelFit {
 
 /// Returns true if a prompt is no shorter than an earlier one and begins with all its full blocks,
 /// of which there must be at least one.
-fn begins_with(prompt: &[Block], before: &[Block], size: u32) -> bool {
+fn begins_with(prompt: &[PromptBlock], before: &[PromptBlock], size: u32) -> bool {
     let full = before.iter().filter(|block| block.tokens == size).count();
     full > 0
         && prompt.len() >= before.len()

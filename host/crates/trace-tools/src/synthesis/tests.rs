@@ -9,7 +9,7 @@ use veeksha_prefix::{PrefixLedger, PrefixPiece};
 use veeksha_stats::RandomStream;
 
 use super::*;
-use crate::convert::{Converter, Format};
+use crate::convert::{Converter, TargetFormat};
 use crate::fixture::{blocks, request, session, synthetic, user};
 
 /// A trace of `sessions` sessions: 70 % begin with one of twenty system prompts of four to ten
@@ -70,7 +70,7 @@ struct RowStats {
     new_tokens: f64,
 }
 
-fn figures(rows: impl IntoIterator<Item = String>, size: u32) -> RowStats {
+fn row_stats(rows: impl IntoIterator<Item = String>, size: u32) -> RowStats {
     let (mut ledger, mut hits, mut sessions) = (PrefixLedger::new(), 0, HashMap::new());
     let (mut count, mut input, mut output, mut wait, mut waits) = (0u64, 0u64, 0u64, 0.0, 0u64);
     let mut last_arrival: f64 = 0.0;
@@ -119,7 +119,7 @@ fn figures(rows: impl IntoIterator<Item = String>, size: u32) -> RowStats {
 }
 
 fn rows_of(sessions: &[Session]) -> Vec<String> {
-    let mut converter = Converter::new(Format::Mooncake).block_size(64);
+    let mut converter = Converter::new(TargetFormat::Mooncake).block_size(64);
     let mut rows = Vec::new();
     for (session, index) in sessions.iter().zip(0..) {
         rows.extend(converter.rows(session, index, &|_| 0).unwrap());
@@ -132,7 +132,7 @@ fn fitted(sessions: &[Session]) -> TraceModel {
 }
 
 fn generated(model: &TraceModel, synthesis: &Synthesis) -> RowStats {
-    figures(model.generate(synthesis).unwrap(), 64)
+    row_stats(model.generate(synthesis).unwrap(), 64)
 }
 
 fn near(what: &str, value: f64, expected: f64, tolerance: f64) {
@@ -155,7 +155,7 @@ fn synthesis() -> Synthesis {
 #[test]
 fn generated_trace_has_the_originals_statistics() {
     let sample_trace = sample_trace(SESSIONS);
-    let original = figures(rows_of(&sample_trace), 64);
+    let original = row_stats(rows_of(&sample_trace), 64);
     let model = fitted(&sample_trace);
     let generated = generated(&model, &synthesis());
     assert_eq!(generated.sessions, original.sessions);
@@ -188,7 +188,7 @@ fn single_turn_trace_is_reproduced_almost_exactly() {
             session
         })
         .collect();
-    let original = figures(rows_of(&sample_trace), 64);
+    let original = row_stats(rows_of(&sample_trace), 64);
     let generated = generated(&fitted(&sample_trace), &synthesis());
     assert_eq!(
         (generated.requests, generated.sessions),
@@ -224,7 +224,7 @@ fn multipliers_scale_their_quantity() {
     assert_eq!((fast.input, fast.hit_rate), (plain.input, plain.hit_rate));
 
     // Common prefixes are three times as long and the rest is unchanged: hits are tripled.
-    let hits = |figures: &RowStats| figures.hit_rate * figures.input * figures.requests;
+    let hits = |stats: &RowStats| stats.hit_rate * stats.input * stats.requests;
     let long = of(|synthesis| synthesis.prefix_multiplier = 3.0);
     near("hits", hits(&long), 3.0 * hits(&plain), 0.01);
     near("output", long.output, plain.output, 1e-9);
@@ -337,7 +337,9 @@ proptest! {
             prompt_multiplier: multiplier,
             ..Synthesis::default()
         };
-        for row in model.generate(&synthesis).unwrap() {
+        let rows: Vec<String> = model.generate(&synthesis).unwrap().collect();
+        prop_assert!(rows.len() >= 4, "one request per session");
+        for row in rows {
             let row: Value = serde_json::from_str(&row).unwrap();
             let tokens = row["input_length"].as_u64().unwrap();
             let ids = row["hash_ids"].as_array().unwrap();

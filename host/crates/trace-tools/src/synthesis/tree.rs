@@ -4,19 +4,19 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::blocks::Block;
+use crate::blocks::PromptBlock;
 
 /// Common prefixes of prompts: a node for each run of blocks that at least two prompts begin with,
 /// up to where they diverge. Nodes are in depth-first order, the root first, so that neighbours
 /// share the most.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct PrefixTree(pub(crate) Vec<Node>);
+pub(crate) struct PrefixTree(pub(crate) Vec<PrefixNode>);
 
 /// A run of common text: (parent, tokens, prompts).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "(u32, u32, u64)", into = "(u32, u32, u64)")]
-pub(crate) struct Node {
+pub(crate) struct PrefixNode {
     /// Index of the node that it continues; the root's is its own.
     pub(crate) parent: u32,
     /// Tokens of this node alone.
@@ -25,9 +25,9 @@ pub(crate) struct Node {
     pub(crate) prompts: u64,
 }
 
-impl From<(u32, u32, u64)> for Node {
+impl From<(u32, u32, u64)> for PrefixNode {
     fn from((parent, tokens, prompts): (u32, u32, u64)) -> Self {
-        Node {
+        PrefixNode {
             parent,
             tokens,
             prompts,
@@ -35,8 +35,8 @@ impl From<(u32, u32, u64)> for Node {
     }
 }
 
-impl From<Node> for (u32, u32, u64) {
-    fn from(node: Node) -> Self {
+impl From<PrefixNode> for (u32, u32, u64) {
+    fn from(node: PrefixNode) -> Self {
         (node.parent, node.tokens, node.prompts)
     }
 }
@@ -59,7 +59,7 @@ impl PrefixTree {
 
     /// Returns true if the root comes first and every node comes after its parent.
     pub(crate) fn is_sound(&self) -> bool {
-        let behind = |(place, node): (usize, &Node)| place == 0 || (node.parent as usize) < place;
+        let behind = |(place, node): (usize, &PrefixNode)| place == 0 || (node.parent as usize) < place;
         let root = self.0.first();
         root.is_some_and(|root| root.tokens == 0 && root.parent == 0)
             && self.0.iter().enumerate().all(behind)
@@ -97,7 +97,7 @@ impl TreeBuilder {
         }
     }
 
-    pub(crate) fn add(&mut self, prompt: &[Block]) {
+    pub(crate) fn add(&mut self, prompt: &[PromptBlock]) {
         let mut node = 0u32;
         for block in prompt {
             let next = self.nodes.len() as u32;
@@ -146,7 +146,7 @@ impl TreeBuilder {
             }
         }
         // Depth first; a node that neither forks nor ends a prompt is merged with its successor.
-        let mut tree: Vec<Node> = Vec::new();
+        let mut tree: Vec<PrefixNode> = Vec::new();
         let mut open = vec![(0u32, 0u32)];
         while let Some((first, parent)) = open.pop() {
             let (mut node, mut tokens) = (first, nodes[first as usize].tokens);
@@ -159,7 +159,7 @@ impl TreeBuilder {
                 tokens += nodes[node as usize].tokens;
             }
             let place = tree.len() as u32;
-            tree.push(Node {
+            tree.push(PrefixNode {
                 parent,
                 tokens,
                 prompts: ends.get(&node).copied().unwrap_or(0),
@@ -178,7 +178,7 @@ mod tests {
     fn grow(prompts: &[(&[u64], u32)]) -> (Vec<(u32, u32, u64)>, Vec<i64>) {
         let mut growing = TreeBuilder::new();
         for (keys, last) in prompts {
-            let block = |(place, key): (usize, &u64)| Block {
+            let block = |(place, key): (usize, &u64)| PromptBlock {
                 key: *key,
                 tokens: if place + 1 == keys.len() { *last } else { 64 },
             };
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn detects_tampered_tree() {
-        let node = |parent, tokens, prompts| Node {
+        let node = |parent, tokens, prompts| PrefixNode {
             parent,
             tokens,
             prompts,

@@ -8,27 +8,27 @@ use std::ops::ControlFlow;
 use veeksha_ports::{Grouping, Layout};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::columns::Columns;
-use crate::error::{BadRow, Place, Skipped, TraceError};
+use crate::columns::TraceColumns;
+use crate::error::{BadRow, RowPosition, SkippedRows, TraceError};
 use crate::index::groups::Groups;
 use crate::index::intern::Interner;
+use crate::index::row_index::{MAX_ROWS, NO_ARRIVAL, NONE, RowIndex, retain};
 use crate::index::tree::{TreeFault, parents_of, roots_of};
-use crate::index::{MAX_ROWS, NO_ARRIVAL, NONE, Rows, retain};
-use crate::options::OnBadRow;
+use crate::options::BadRowRule;
 use crate::problem::RowProblem;
-use crate::row::{Header, Row, RowReader};
-use crate::rows::{Limits, RawRow, detect, each_row};
+use crate::row::{CellPositions, LocatedRow, RowReader};
+use crate::rows::{RawRow, ReadLimits, detect, each_row};
 use crate::store::Store;
 
 /// Result of the pass.
 #[derive(Debug)]
 pub(crate) struct IndexedRows {
-    pub(crate) rows: Rows,
+    pub(crate) rows: RowIndex,
     pub(crate) groups: Groups,
     /// Cell positions of each file.
-    pub(crate) headers: Vec<Header>,
+    pub(crate) headers: Vec<CellPositions>,
     /// Rows that were skipped.
-    pub(crate) skipped: Skipped,
+    pub(crate) skipped: SkippedRows,
     /// With kept values: the rank of each row's value, the most frequent first.
     pub(crate) kept: Option<Vec<u32>>,
 }
@@ -36,25 +36,25 @@ pub(crate) struct IndexedRows {
 /// State of the pass.
 struct Pass<'a> {
     store: &'a Store,
-    columns: &'a Columns,
-    on_bad_row: OnBadRow,
+    columns: &'a TraceColumns,
+    on_bad_row: BadRowRule,
     reader: RowReader,
-    headers: Vec<Header>,
-    rows: Rows,
+    headers: Vec<CellPositions>,
+    rows: RowIndex,
     /// Hash of the grouping column, or of the tree's id.
     keys: Vec<u128>,
     parents: Vec<u128>,
     keep: Vec<u128>,
     /// Rows read, good or bad.
     met: u64,
-    skipped: Skipped,
+    skipped: SkippedRows,
 }
 
 /// Number of rows from which the number of groups is estimated.
 const SAMPLE: usize = 1 << 16;
 
 /// Data stored for a row in addition to its position.
-struct Entry {
+struct RowEntry {
     arrival: i64,
     key: u128,
     parent: u128,
@@ -62,7 +62,7 @@ struct Entry {
 }
 
 /// Checks a row and extracts its entry.
-fn entry(columns: &Columns, row: &Row<'_>) -> Result<Entry, RowProblem> {
+fn entry(columns: &TraceColumns, row: &LocatedRow<'_>) -> Result<RowEntry, RowProblem> {
     row.check()?;
     // 0 represents an absent key.
     let hash = |slot: Option<usize>| match slot.map(|slot| row.key(slot)).transpose()?.flatten() {
@@ -74,7 +74,7 @@ fn entry(columns: &Columns, row: &Row<'_>) -> Result<Entry, RowProblem> {
         Some(parent) => row.key(parent)?.is_none_or(|parent| parent == "-1"),
         None => true,
     };
-    Ok(Entry {
+    Ok(RowEntry {
         arrival: row.arrival()?.unwrap_or(NO_ARRIVAL),
         key: hash(columns.key.or(id))?,
         parent: if is_root { 0 } else { hash(parent)? },
@@ -86,9 +86,9 @@ fn entry(columns: &Columns, row: &Row<'_>) -> Result<Entry, RowProblem> {
 pub(crate) fn build(
     store: &Store,
     layout: &Layout,
-    columns: &Columns,
-    on_bad_row: OnBadRow,
-    limits: Limits,
+    columns: &TraceColumns,
+    on_bad_row: BadRowRule,
+    limits: ReadLimits,
 ) -> Result<IndexedRows, TraceError> {
     let mut pass = Pass {
         store,
@@ -96,19 +96,19 @@ pub(crate) fn build(
         on_bad_row,
         reader: RowReader::new(columns),
         headers: Vec::with_capacity(store.regions.len()),
-        rows: Rows::default(),
+        rows: RowIndex::default(),
         keys: Vec::new(),
         parents: Vec::new(),
         keep: Vec::new(),
         met: 0,
-        skipped: Skipped::default(),
+        skipped: SkippedRows::default(),
     };
     let mut names_in_headers = vec![false; columns.names.len()];
     for file in 0..store.regions.len() {
         pass.rows.first_of_file.push(pass.rows.len() as u32);
         let shape = detect(store, file, layout.rows_in.as_deref(), limits)?;
         let header = crate::header::header(store, file, &shape, columns, limits)?;
-        if let Header::Csv(positions) = &header {
+        if let CellPositions::Csv(positions) = &header {
             for name in positions.iter().flatten() {
                 names_in_headers[*name] = true;
             }
@@ -137,7 +137,7 @@ pub(crate) fn build(
 }
 
 impl Pass<'_> {
-    fn row(&mut self, file: usize, header: &Header, raw: RawRow<'_>) -> Result<(), TraceError> {
+    fn row(&mut self, file: usize, header: &CellPositions, raw: RawRow<'_>) -> Result<(), TraceError> {
         self.met += 1;
         let RawRow {
             offset,
@@ -157,7 +157,7 @@ impl Pass<'_> {
         }
     }
 
-    fn push(&mut self, offset: u64, len: u32, entry: Entry) -> Result<(), TraceError> {
+    fn push(&mut self, offset: u64, len: u32, entry: RowEntry) -> Result<(), TraceError> {
         if self.met > MAX_ROWS as u64 {
             return Err(TraceError::TooManyRows {
                 path: self.store.path.clone(),
@@ -194,7 +194,7 @@ impl Pass<'_> {
         problem: RowProblem,
     ) -> Result<(), TraceError> {
         let bad = BadRow {
-            place: Place {
+            place: RowPosition {
                 file: self.store.regions[file].path.clone(),
                 row,
                 line,
@@ -202,8 +202,8 @@ impl Pass<'_> {
             problem,
         };
         match self.on_bad_row {
-            OnBadRow::Refuse => Err(bad.into()),
-            OnBadRow::Skip => {
+            BadRowRule::Refuse => Err(bad.into()),
+            BadRowRule::Skip => {
                 // From here on row numbers differ from indices.
                 self.rows.fix_numbers();
                 self.skipped.add(bad);
@@ -213,7 +213,12 @@ impl Pass<'_> {
     }
 
     /// Checks that each renamed column exists in the trace.
-    fn renames_met(&self, in_headers: &[bool], layout: &Layout, limits: Limits) -> Result<(), TraceError> {
+    fn renames_met(
+        &self,
+        in_headers: &[bool],
+        layout: &Layout,
+        limits: ReadLimits,
+    ) -> Result<(), TraceError> {
         let seen = self.reader.seen();
         for (at, name) in self.columns.names.iter().enumerate() {
             if name.renamed && !seen(at) && !in_headers[at] {

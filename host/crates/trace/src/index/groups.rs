@@ -1,6 +1,6 @@
 //! Assignment of rows to groups, each of which becomes a session.
 
-use crate::index::NONE;
+use crate::index::row_index::NONE;
 
 /// The groups of a trace.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Deduplication of keys by their hashes: a row represents each hash.
 
-use crate::index::NONE;
+use crate::index::row_index::NONE;
 
 /// A table of rows with distinct hashes. It holds 4 bytes per slot; the hashes stay where they are.
 pub(crate) struct Interner {

@@ -1,7 +1,7 @@
 //! Trees of rows: each row names the row that it continues.
 
-use crate::index::NONE;
 use crate::index::intern::Interner;
+use crate::index::row_index::NONE;
 
 /// A fault in the ids of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,7 +116,9 @@ mod tests {
         let parents: Vec<u32> = (0..n)
             .map(|row| if row + 1 == n { NONE } else { row + 1 })
             .collect();
-        assert!(roots_of(&parents).unwrap().iter().all(|root| *root == n - 1));
+        let roots = roots_of(&parents).unwrap();
+        assert_eq!(roots.len(), parents.len());
+        assert!(roots.iter().all(|root| *root == n - 1));
     }
 
     proptest! {

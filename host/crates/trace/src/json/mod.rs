@@ -11,5 +11,5 @@
 mod scan;
 mod stream;
 
-pub(crate) use scan::{Kind, ScanFault, members, scan_value, skip_space};
-pub(crate) use stream::{Stream, StreamFault, not_json};
+pub(crate) use scan::{JsonKind, ScanFault, members, scan_value, skip_space};
+pub(crate) use stream::{JsonStream, StreamFault, not_json};

@@ -19,7 +19,7 @@ pub(crate) enum ScanFault {
 
 /// Type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum JsonKind {
     /// A string; its bounds include the quotes.
     Text {
         /// True if it contains a backslash.
@@ -35,7 +35,7 @@ pub(crate) enum Kind {
 
 /// A member of an object; all positions refer to the scanned bytes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Member {
+pub(crate) struct ScannedMember {
     /// Start of the key's text, after its quote.
     pub(crate) key: usize,
     /// End of the key's text, before its quote.
@@ -43,7 +43,7 @@ pub(crate) struct Member {
     /// True if the key contains a backslash.
     pub(crate) key_escaped: bool,
     /// Type of the value.
-    pub(crate) kind: Kind,
+    pub(crate) kind: JsonKind,
     /// Start of the value.
     pub(crate) start: usize,
     /// End of the value.
@@ -62,20 +62,24 @@ pub(crate) fn skip_space(bytes: &[u8], mut at: usize) -> usize {
 /// Scans the value that begins at `at`, which must not be white space; returns its type and its
 /// end.
 #[inline]
-pub(crate) fn scan_value(bytes: &[u8], at: usize) -> Result<(Kind, usize), ScanFault> {
+pub(crate) fn scan_value(bytes: &[u8], at: usize) -> Result<(JsonKind, usize), ScanFault> {
     match bytes.get(at) {
         None => Err(ScanFault::Early),
-        Some(b'"') => string(bytes, at + 1).map(|(end, escaped)| (Kind::Text { escaped }, end)),
-        Some(b'-' | b'0'..=b'9') => number(bytes, at).map(|end| (Kind::Number, end)),
-        Some(b'{') => container(bytes, at).map(|end| (Kind::Members, end)),
-        Some(b'[') => container(bytes, at).map(|end| (Kind::Items, end)),
+        Some(b'"') => string(bytes, at + 1).map(|(end, escaped)| (JsonKind::Text { escaped }, end)),
+        Some(b'-' | b'0'..=b'9') => number(bytes, at).map(|end| (JsonKind::Number, end)),
+        Some(b'{') => container(bytes, at).map(|end| (JsonKind::Members, end)),
+        Some(b'[') => container(bytes, at).map(|end| (JsonKind::Items, end)),
         Some(_) => word(bytes, at),
     }
 }
 
 /// Scans the object that begins at `at` and calls `each` with its members in order; returns its
 /// end.
-pub(crate) fn members(bytes: &[u8], at: usize, mut each: impl FnMut(Member)) -> Result<usize, ScanFault> {
+pub(crate) fn members(
+    bytes: &[u8],
+    at: usize,
+    mut each: impl FnMut(ScannedMember),
+) -> Result<usize, ScanFault> {
     let mut at = skip_space(bytes, at + 1);
     if bytes.get(at) == Some(&b'}') {
         return Ok(at + 1);
@@ -85,7 +89,7 @@ pub(crate) fn members(bytes: &[u8], at: usize, mut each: impl FnMut(Member)) -> 
         let (after_key, key_escaped) = key_at(bytes, at)?;
         let start = value_after_key(bytes, after_key)?;
         let (kind, end) = scan_value(bytes, start)?;
-        each(Member {
+        each(ScannedMember {
             key,
             key_end: after_key - 1,
             key_escaped,
@@ -324,12 +328,12 @@ fn digits(bytes: &[u8], mut at: usize) -> Result<usize, ScanFault> {
     Ok(at)
 }
 
-fn word(bytes: &[u8], at: usize) -> Result<(Kind, usize), ScanFault> {
+fn word(bytes: &[u8], at: usize) -> Result<(JsonKind, usize), ScanFault> {
     let rest = &bytes[at..];
     for (word, kind) in [
-        (&b"true"[..], Some(Kind::True)),
-        (b"false", Some(Kind::False)),
-        (b"null", Some(Kind::Null)),
+        (&b"true"[..], Some(JsonKind::True)),
+        (b"false", Some(JsonKind::False)),
+        (b"null", Some(JsonKind::Null)),
         (b"NaN", None),
         (b"Infinity", None),
     ] {
@@ -359,7 +363,7 @@ mod tests {
 
     use super::*;
 
-    fn whole(text: &str) -> Result<Kind, ScanFault> {
+    fn whole(text: &str) -> Result<JsonKind, ScanFault> {
         let bytes = text.as_bytes();
         let (kind, end) = scan_value(bytes, skip_space(bytes, 0))?;
         match skip_space(bytes, end) {
@@ -473,10 +477,10 @@ mod tests {
         .unwrap();
         assert_eq!(&text[end..], b"rest");
         let expected = [
-            ("a", false, Kind::Number, "1"),
-            ("b\\n", true, Kind::Text { escaped: true }, "\"x\\\"y\""),
-            ("c", false, Kind::Items, "[1, {\"d\":2}]"),
-            ("e", false, Kind::Null, "null"),
+            ("a", false, JsonKind::Number, "1"),
+            ("b\\n", true, JsonKind::Text { escaped: true }, "\"x\\\"y\""),
+            ("c", false, JsonKind::Items, "[1, {\"d\":2}]"),
+            ("e", false, JsonKind::Null, "null"),
         ];
         let expected =
             expected.map(|(key, escaped, kind, value)| (key.to_owned(), escaped, kind, value.to_owned()));

@@ -1,10 +1,10 @@
 //! Reads a JSON document that may be larger than memory, value by value.
 
 use crate::error::TraceError;
-use crate::json::scan::{Kind, ScanFault, scan_value, skip_space};
+use crate::json::scan::{JsonKind, ScanFault, scan_value, skip_space};
 use crate::problem::RowProblem;
 use crate::text::shortened;
-use crate::window::Window;
+use crate::window::FileWindow;
 
 /// A document that cannot be read further.
 #[derive(Debug)]
@@ -27,16 +27,16 @@ impl From<TraceError> for StreamFault {
 }
 
 /// A position in a JSON document.
-pub(crate) struct Stream<'s> {
-    window: Window<'s>,
+pub(crate) struct JsonStream<'s> {
+    window: FileWindow<'s>,
     limit: usize,
     line: u64,
 }
 
-impl<'s> Stream<'s> {
+impl<'s> JsonStream<'s> {
     /// Creates a stream over a window; a value may have up to `limit` bytes.
-    pub(crate) fn new(window: Window<'s>, limit: usize) -> Self {
-        Stream {
+    pub(crate) fn new(window: FileWindow<'s>, limit: usize) -> Self {
+        JsonStream {
             window,
             limit,
             line: 1,
@@ -80,8 +80,8 @@ impl<'s> Stream<'s> {
     }
 
     /// Returns type and length of the next value without consuming it. Its bytes are the beginning
-    /// of [`Stream::rest`].
-    pub(crate) fn value(&mut self) -> Result<(Kind, usize), StreamFault> {
+    /// of [`JsonStream::rest`].
+    pub(crate) fn value(&mut self) -> Result<(JsonKind, usize), StreamFault> {
         if self.peek()?.is_none() {
             return Err(self.cut_off());
         }
@@ -139,7 +139,7 @@ impl<'s> Stream<'s> {
         }
     }
 
-    /// Returns the error for a syntax error at a position of [`Stream::rest`].
+    /// Returns the error for a syntax error at a position of [`JsonStream::rest`].
     pub(crate) fn not_json(&mut self, at: usize, why: &'static str) -> StreamFault {
         // The message must not depend on where the window ends.
         while self.window.rest().len() < at + SHOWN_BEHIND {

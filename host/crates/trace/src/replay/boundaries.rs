@@ -9,10 +9,10 @@ use veeksha_ports::{
     TraceGroup, WorkloadInfo,
 };
 
-use crate::options::{Check, OnBadRow, Order, TraceOptions};
+use crate::options::{BadRowRule, CheckExtent, Order, TraceOptions};
 use crate::replay::opening::open_within;
 use crate::replay::read::GroupReader;
-use crate::rows::Limits;
+use crate::rows::ReadLimits;
 
 struct Plain(WorkloadInfo);
 
@@ -22,13 +22,13 @@ impl FlavorFactory for Plain {
     }
 
     fn open(&self) -> Result<Box<dyn FlavorInstance>, PluginFailure> {
-        Ok(Box::new(Instance))
+        Ok(Box::new(PlainInstance))
     }
 }
 
-struct Instance;
+struct PlainInstance;
 
-impl FlavorInstance for Instance {
+impl FlavorInstance for PlainInstance {
     fn layout(&mut self) -> Result<Layout, PluginFailure> {
         let column = |name: &str, cell| TraceColumn {
             name: name.into(),
@@ -60,18 +60,18 @@ impl FlavorInstance for Instance {
 }
 
 /// Number and fields.
-type Rows = Vec<(u64, String)>;
+type NumberedRows = Vec<(u64, String)>;
 
 /// Returns all rows and all skipped ones, or the error.
-fn read(bytes: &[u8], chunk: usize, row: usize) -> Result<(Rows, Vec<String>), String> {
+fn read(bytes: &[u8], chunk: usize, row: usize) -> Result<(NumberedRows, Vec<String>), String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("trace");
     std::fs::write(&path, bytes).unwrap();
     let options = TraceOptions {
         path,
         columns: Default::default(),
-        on_bad_row: OnBadRow::Skip,
-        check: Check::Rows,
+        on_bad_row: BadRowRule::Skip,
+        check: CheckExtent::Rows,
         max_row_bytes: row,
         order: Order::File,
         wrap: false,
@@ -87,7 +87,7 @@ fn read(bytes: &[u8], chunk: usize, row: usize) -> Result<(Rows, Vec<String>), S
         granted: Vec::new(),
     });
     let no_folder = |message: String| message.replace(&folder.path().display().to_string(), "");
-    let trace = open_within(options, Arc::new(flavor), Limits { chunk, row })
+    let trace = open_within(options, Arc::new(flavor), ReadLimits { chunk, row })
         .map_err(|e| no_folder(e.to_string()))?;
     let trace = &*trace.0;
     let mut reader = GroupReader::new(trace);

@@ -5,24 +5,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use veeksha_ports::PluginFailure;
 
-use crate::options::OnBadRow;
-use crate::replay::source::{Source, refused};
-use crate::replay::trace::Inner;
+use crate::options::BadRowRule;
+use crate::replay::source::{SessionReader, refused};
+use crate::replay::trace_data::TraceData;
 
 /// Groups per call.
 const BATCH: u64 = 64;
 
 /// Returns the places of the first epoch whose groups the flavor refuses, in order, each with its
-/// failure. A failure that does not concern a group, and with [`OnBadRow::Refuse`] the first one of
-/// any kind, ends the search.
+/// failure. A failure that does not concern a group, and with [`BadRowRule::Refuse`] the first one
+/// of any kind, ends the search.
 pub(crate) fn refusals(
-    trace: &Arc<Inner>,
-    on_bad_row: OnBadRow,
+    trace: &Arc<TraceData>,
+    on_bad_row: BadRowRule,
 ) -> Result<Vec<(u64, PluginFailure)>, PluginFailure> {
     let places = trace.sequence.len();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = threads.min(usize::try_from(places.div_ceil(BATCH)).unwrap_or(usize::MAX));
-    let work = Work {
+    let work = CheckWork {
         next: AtomicU64::new(0),
         // Nothing beyond this place needs to be checked.
         end: AtomicU64::new(places),
@@ -43,15 +43,15 @@ pub(crate) fn refusals(
     }
 }
 
-struct Work {
+struct CheckWork {
     next: AtomicU64,
     end: AtomicU64,
     found: Mutex<Vec<(u64, PluginFailure)>>,
 }
 
-impl Work {
-    fn run(&self, trace: &Arc<Inner>, on_bad_row: OnBadRow) {
-        let mut instance = Instance { trace, source: None };
+impl CheckWork {
+    fn run(&self, trace: &Arc<TraceData>, on_bad_row: BadRowRule) {
+        let mut instance = CheckedInstance { trace, source: None };
         loop {
             // Batches are taken in order, so everything before the first failure is checked,
             // whichever thread finds it.
@@ -64,7 +64,7 @@ impl Work {
         }
     }
 
-    fn batch(&self, instance: &mut Instance<'_>, first: u64, count: u64, on_bad_row: OnBadRow) {
+    fn batch(&self, instance: &mut CheckedInstance<'_>, first: u64, count: u64, on_bad_row: BadRowRule) {
         let Err(whole) = instance.places(first, count) else {
             return;
         };
@@ -77,7 +77,7 @@ impl Work {
             if let Err(failure) = instance.places(place, 1) {
                 failed = true;
                 match on_bad_row {
-                    OnBadRow::Skip if refused(&failure) => self.add(place, failure),
+                    BadRowRule::Skip if refused(&failure) => self.add(place, failure),
                     _ => return self.fatal(place, failure),
                 }
             }
@@ -102,16 +102,16 @@ impl Work {
 }
 
 /// An instance of the flavor, replaced after a failure.
-struct Instance<'a> {
-    trace: &'a Arc<Inner>,
-    source: Option<Source>,
+struct CheckedInstance<'a> {
+    trace: &'a Arc<TraceData>,
+    source: Option<SessionReader>,
 }
 
-impl Instance<'_> {
+impl CheckedInstance<'_> {
     fn places(&mut self, first: u64, count: u64) -> Result<(), PluginFailure> {
         let mut source = match self.source.take() {
             Some(source) => source,
-            None => Source::open(Arc::clone(self.trace))?,
+            None => SessionReader::open(Arc::clone(self.trace))?,
         };
         let result = source.check_places(first, count);
         if result.as_ref().map_or_else(refused, |()| true) {

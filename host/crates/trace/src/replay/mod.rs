@@ -9,6 +9,7 @@ mod read;
 mod sequence;
 mod source;
 mod trace;
+mod trace_data;
 
 pub use opening::open;
-pub use trace::Trace;
+pub use trace::OpenTrace;

@@ -4,29 +4,30 @@ use std::sync::Arc;
 
 use veeksha_ports::{FlavorFactory, Grouping, TraceFacts};
 
-use crate::columns::Columns;
+use crate::columns::TraceColumns;
 use crate::error::{BadRow, TraceError};
-use crate::index::{Groups, IndexedRows, Rows, build};
-use crate::options::{Check, OnBadRow, Order, TraceOptions};
+use crate::index::{Groups, IndexedRows, RowIndex, build};
+use crate::options::{BadRowRule, CheckExtent, Order, TraceOptions};
 use crate::problem::RowProblem;
 use crate::replay::check::refusals;
 use crate::replay::read::GroupReader;
-use crate::replay::sequence::{Sequence, sequence, without_arrival};
-use crate::replay::trace::{Inner, Pool, Trace, place};
-use crate::rows::{Limits, check_beginning};
+use crate::replay::sequence::{GroupSequence, sequence, without_arrival};
+use crate::replay::trace::OpenTrace;
+use crate::replay::trace_data::{RowPool, TraceData, place};
+use crate::rows::{ReadLimits, check_beginning};
 use crate::store::{BeginningCheck, Store};
 
 /// Traces up to this size are checked completely by default.
 const WHOLE_UP_TO: u64 = 256 << 20;
 
-/// Opens a trace for a flavor. Every row is checked and indexed; with [`Check::Whole`] the flavor
-/// has also made every session of the first epoch once.
+/// Opens a trace for a flavor. Every row is checked and indexed; with [`CheckExtent::Whole`] the
+/// flavor has also made every session of the first epoch once.
 ///
 /// # Errors
-/// Returns a [`TraceError`]. With [`OnBadRow::Skip`], unusable rows are errors only if no usable
+/// Returns a [`TraceError`]. With [`BadRowRule::Skip`], unusable rows are errors only if no usable
 /// one is left.
-pub fn open(options: TraceOptions, flavor: Arc<dyn FlavorFactory>) -> Result<Trace, TraceError> {
-    let limits = Limits::rows_of(options.max_row_bytes);
+pub fn open(options: TraceOptions, flavor: Arc<dyn FlavorFactory>) -> Result<OpenTrace, TraceError> {
+    let limits = ReadLimits::rows_of(options.max_row_bytes);
     open_within(options, flavor, limits)
 }
 
@@ -34,8 +35,8 @@ pub fn open(options: TraceOptions, flavor: Arc<dyn FlavorFactory>) -> Result<Tra
 pub(crate) fn open_within(
     options: TraceOptions,
     flavor: Arc<dyn FlavorFactory>,
-    limits: Limits,
-) -> Result<Trace, TraceError> {
+    limits: ReadLimits,
+) -> Result<OpenTrace, TraceError> {
     let layout = flavor.open()?.layout()?;
     let arrivals_wanted = matches!(options.order, Order::ByArrival { .. });
     if arrivals_wanted && layout.grouping == Grouping::Pools {
@@ -44,7 +45,7 @@ pub(crate) fn open_within(
     if arrivals_wanted && layout.arrival.is_none() {
         return Err(TraceError::NoArrivals);
     }
-    let columns = Columns::new(&layout, &options.columns, &flavor.info().name)?;
+    let columns = TraceColumns::new(&layout, &options.columns, &flavor.info().name)?;
     let look = BeginningCheck {
         after: (limits.row as u64).saturating_add(2 * limits.chunk as u64),
         check: &|beginning| check_beginning(beginning, layout.rows_in.as_deref(), options.on_bad_row, limits),
@@ -57,8 +58,8 @@ pub(crate) fn open_within(
         skipped,
         kept,
     } = build(&store, &layout, &columns, options.on_bad_row, limits)?;
-    let mut inner = Inner {
-        sequence: Sequence::File { groups: 0 },
+    let mut inner = TraceData {
+        sequence: GroupSequence::File { groups: 0 },
         facts: TraceFacts::default(),
         pools: Vec::new(),
         store,
@@ -76,18 +77,18 @@ pub(crate) fn open_within(
     put_in_order(&mut inner, &options)?;
     describe(&mut inner)?;
     let whole = match options.check {
-        Check::Whole => true,
-        Check::Rows => false,
-        Check::Auto => inner.store.bytes() <= WHOLE_UP_TO || options.on_bad_row == OnBadRow::Skip,
+        CheckExtent::Whole => true,
+        CheckExtent::Rows => false,
+        CheckExtent::Auto => inner.store.bytes() <= WHOLE_UP_TO || options.on_bad_row == BadRowRule::Skip,
     };
     if whole {
         inner = try_flavor(inner, &options)?;
     }
-    Ok(Trace(Arc::new(inner)))
+    Ok(OpenTrace(Arc::new(inner)))
 }
 
 /// Determines the groups to replay and their order.
-fn put_in_order(trace: &mut Inner, options: &TraceOptions) -> Result<(), TraceError> {
+fn put_in_order(trace: &mut TraceData, options: &TraceOptions) -> Result<(), TraceError> {
     if trace.draws() {
         trace.pools = pools(&trace.store, &trace.rows, &trace.groups);
         let longest = trace
@@ -96,7 +97,7 @@ fn put_in_order(trace: &mut Inner, options: &TraceOptions) -> Result<(), TraceEr
             .map(|pool| pool.rows.len())
             .max()
             .unwrap_or_default();
-        trace.sequence = Sequence::File {
+        trace.sequence = GroupSequence::File {
             groups: longest as u64,
         };
         return Ok(());
@@ -106,7 +107,7 @@ fn put_in_order(trace: &mut Inner, options: &TraceOptions) -> Result<(), TraceEr
             column: arrival.column.clone(),
         };
         let without = without_arrival(&trace.rows, &trace.groups);
-        if options.on_bad_row == OnBadRow::Refuse
+        if options.on_bad_row == BadRowRule::Refuse
             && let Some(row) = without.first().and_then(|group| trace.groups.rows(*group).next())
         {
             let place = trace.place(row);
@@ -120,7 +121,10 @@ fn put_in_order(trace: &mut Inner, options: &TraceOptions) -> Result<(), TraceEr
 }
 
 /// Skips whole groups: each of their rows is counted and listed.
-fn leave_out(trace: &mut Inner, bad: impl IntoIterator<Item = (u32, RowProblem)>) -> Result<(), TraceError> {
+fn leave_out(
+    trace: &mut TraceData,
+    bad: impl IntoIterator<Item = (u32, RowProblem)>,
+) -> Result<(), TraceError> {
     let mut dropped = vec![false; trace.groups.len() as usize];
     for (group, problem) in bad {
         dropped[group as usize] = true;
@@ -144,9 +148,9 @@ fn leave_out(trace: &mut Inner, bad: impl IntoIterator<Item = (u32, RowProblem)>
     }
 }
 
-fn pools(store: &Store, rows: &Rows, groups: &Groups) -> Vec<Pool> {
-    let mut pools: Vec<Pool> = (0..store.regions.len())
-        .map(|file| Pool {
+fn pools(store: &Store, rows: &RowIndex, groups: &Groups) -> Vec<RowPool> {
+    let mut pools: Vec<RowPool> = (0..store.regions.len())
+        .map(|file| RowPool {
             stream: format!("trace pool {file}"),
             rows: Vec::new(),
         })
@@ -158,7 +162,7 @@ fn pools(store: &Store, rows: &Rows, groups: &Groups) -> Vec<Pool> {
 }
 
 /// Computes the facts about the trace that flavors receive.
-fn describe(trace: &mut Inner) -> Result<(), TraceError> {
+fn describe(trace: &mut TraceData) -> Result<(), TraceError> {
     let first = trace.groups.rows(0).next().unwrap_or_default();
     let first_row = GroupReader::new(trace).group(trace, 0, [first])?.rows;
     trace.facts = TraceFacts {
@@ -178,7 +182,7 @@ fn describe(trace: &mut Inner) -> Result<(), TraceError> {
 }
 
 /// Makes every session of the first epoch once. Refused groups are skipped or end the opening.
-fn try_flavor(trace: Inner, options: &TraceOptions) -> Result<Inner, TraceError> {
+fn try_flavor(trace: TraceData, options: &TraceOptions) -> Result<TraceData, TraceError> {
     let trace = Arc::new(trace);
     let refused = refusals(&trace, options.on_bad_row);
     let Some(mut trace) = Arc::into_inner(trace) else {

@@ -3,8 +3,8 @@
 use veeksha_ports::{Grouping, PluginFailure, PluginFailureKind, TraceGroup, TraceRow};
 
 use crate::problem::RowProblem;
-use crate::replay::trace::Inner;
-use crate::row::{Row, RowReader};
+use crate::replay::trace_data::TraceData;
+use crate::row::{LocatedRow, RowReader};
 
 /// Minimum read size, and maximum for sequential reads: each read that continues the previous one
 /// is twice as long.
@@ -23,7 +23,7 @@ pub(crate) struct GroupReader {
 
 impl GroupReader {
     /// Creates a reader for a trace.
-    pub(crate) fn new(trace: &Inner) -> Self {
+    pub(crate) fn new(trace: &TraceData) -> Self {
         GroupReader {
             reader: RowReader::new(&trace.columns),
             buffer: Vec::new(),
@@ -36,7 +36,7 @@ impl GroupReader {
     /// Reads the rows of a group.
     pub(crate) fn group(
         &mut self,
-        trace: &Inner,
+        trace: &TraceData,
         index: u64,
         rows: impl IntoIterator<Item = u32>,
     ) -> Result<TraceGroup, PluginFailure> {
@@ -76,7 +76,7 @@ impl GroupReader {
     }
 
     /// Returns the text of one column of a row.
-    pub(crate) fn key(&mut self, trace: &Inner, row: u32, slot: usize) -> Result<String, PluginFailure> {
+    pub(crate) fn key(&mut self, trace: &TraceData, row: u32, slot: usize) -> Result<String, PluginFailure> {
         let key = self.row(trace, row, |cells| {
             Ok(cells.key(slot)?.map(std::borrow::Cow::into_owned))
         })?;
@@ -85,9 +85,9 @@ impl GroupReader {
 
     fn row<R>(
         &mut self,
-        trace: &Inner,
+        trace: &TraceData,
         row: u32,
-        take: impl FnOnce(&Row<'_>) -> Result<R, RowProblem>,
+        take: impl FnOnce(&LocatedRow<'_>) -> Result<R, RowProblem>,
     ) -> Result<R, PluginFailure> {
         let changed = |why: &dyn std::fmt::Display| {
             PluginFailure::new(
@@ -112,7 +112,7 @@ impl GroupReader {
     }
 
     /// Loads a row into the buffer; returns its bounds there.
-    fn load(&mut self, trace: &Inner, file: usize, row: u32) -> std::io::Result<(usize, usize)> {
+    fn load(&mut self, trace: &TraceData, file: usize, row: u32) -> std::io::Result<(usize, usize)> {
         let (at, len) = (
             trace.rows.offsets[row as usize],
             trace.rows.lens[row as usize] as usize,

@@ -2,8 +2,8 @@
 
 use veeksha_model::Nanos;
 
-use crate::error::{Place, TraceError};
-use crate::index::{Groups, NO_ARRIVAL, Rows, TIME_END};
+use crate::error::{RowPosition, TraceError};
+use crate::index::{Groups, NO_ARRIVAL, RowIndex, TIME_END};
 use crate::options::Order;
 use crate::replay::permutation::Permutation;
 
@@ -12,7 +12,7 @@ const DAY: Nanos = 86_400 * SECOND;
 
 /// The order of the groups.
 #[derive(Clone, Debug)]
-pub(crate) enum Sequence {
+pub(crate) enum GroupSequence {
     /// As in the file.
     File { groups: u64 },
     /// Shuffled differently in each epoch.
@@ -34,25 +34,25 @@ pub(crate) enum Sequence {
     },
 }
 
-impl Sequence {
+impl GroupSequence {
     /// Returns the number of sessions per epoch.
     pub(crate) fn len(&self) -> u64 {
         match self {
-            Sequence::File { groups } | Sequence::Shuffled { groups, .. } => *groups,
-            Sequence::Arrivals { groups, .. } => groups.len() as u64,
+            GroupSequence::File { groups } | GroupSequence::Shuffled { groups, .. } => *groups,
+            GroupSequence::Arrivals { groups, .. } => groups.len() as u64,
         }
     }
 
     /// Returns the order of an epoch.
     pub(crate) fn epoch(&self, epoch: u64) -> Epoch<'_> {
         match self {
-            Sequence::Shuffled {
+            GroupSequence::Shuffled {
                 groups,
                 seed,
                 first_as_in_file,
             } if epoch > 0 || !first_as_in_file => Epoch::Shuffled(Permutation::new(*groups, *seed, epoch)),
-            Sequence::File { .. } | Sequence::Shuffled { .. } => Epoch::File,
-            Sequence::Arrivals { groups, .. } => Epoch::Listed(groups),
+            GroupSequence::File { .. } | GroupSequence::Shuffled { .. } => Epoch::File,
+            GroupSequence::Arrivals { groups, .. } => Epoch::Listed(groups),
         }
     }
 }
@@ -77,12 +77,12 @@ impl Epoch<'_> {
 }
 
 /// Returns the earliest arrival of a group's rows.
-pub(crate) fn arrival_of(rows: &Rows, groups: &Groups, group: u32) -> Option<Nanos> {
+pub(crate) fn arrival_of(rows: &RowIndex, groups: &Groups, group: u32) -> Option<Nanos> {
     groups.rows(group).filter_map(|row| rows.arrival(row)).min()
 }
 
 /// Returns the groups without any arrival.
-pub(crate) fn without_arrival(rows: &Rows, groups: &Groups) -> Vec<u32> {
+pub(crate) fn without_arrival(rows: &RowIndex, groups: &Groups) -> Vec<u32> {
     let absent = |row: u32| rows.arrivals.get(row as usize).is_none_or(|at| *at == NO_ARRIVAL);
     (0..groups.len())
         .filter(|group| groups.rows(*group).all(absent))
@@ -93,18 +93,18 @@ pub(crate) fn without_arrival(rows: &Rows, groups: &Groups) -> Vec<u32> {
 pub(crate) fn sequence(
     order: Order,
     seed: u64,
-    rows: &Rows,
+    rows: &RowIndex,
     groups: &Groups,
-    place: &dyn Fn(u32) -> Place,
-) -> Result<Sequence, TraceError> {
+    place: &dyn Fn(u32) -> RowPosition,
+) -> Result<GroupSequence, TraceError> {
     let count = u64::from(groups.len());
-    let shuffled = |first_as_in_file| Sequence::Shuffled {
+    let shuffled = |first_as_in_file| GroupSequence::Shuffled {
         groups: count,
         seed,
         first_as_in_file,
     };
     match order {
-        Order::File => Ok(Sequence::File { groups: count }),
+        Order::File => Ok(GroupSequence::File { groups: count }),
         Order::Shuffled => Ok(shuffled(false)),
         Order::ShuffledAfterFirst => Ok(shuffled(true)),
         Order::ByArrival { start, end } => by_arrival(start, end, rows, groups, place),
@@ -114,10 +114,10 @@ pub(crate) fn sequence(
 fn by_arrival(
     start: Option<Nanos>,
     end: Option<Nanos>,
-    rows: &Rows,
+    rows: &RowIndex,
     groups: &Groups,
-    place: &dyn Fn(u32) -> Place,
-) -> Result<Sequence, TraceError> {
+    place: &dyn Fn(u32) -> RowPosition,
+) -> Result<GroupSequence, TraceError> {
     // Raw arrivals, including those too late to be replayed: a window may exclude them.
     let raw = |row: u32| {
         let at = rows.arrivals.get(row as usize).filter(|at| **at != NO_ARRIVAL)?;
@@ -159,7 +159,7 @@ fn by_arrival(
         // The gap count is not 0, because two arrivals differ.
         span => span + span / gaps,
     };
-    Ok(Sequence::Arrivals {
+    Ok(GroupSequence::Arrivals {
         groups: window.into_iter().map(|(_, group)| group).collect(),
         first,
         last,

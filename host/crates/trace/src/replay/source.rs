@@ -10,11 +10,11 @@ use veeksha_ports::{
 
 use crate::index::TIME_END;
 use crate::replay::read::GroupReader;
-use crate::replay::sequence::Sequence;
-use crate::replay::trace::Inner;
+use crate::replay::sequence::GroupSequence;
+use crate::replay::trace_data::TraceData;
 
 /// Factory of a trace's workload.
-pub(crate) struct Factory(pub(crate) Arc<Inner>);
+pub(crate) struct Factory(pub(crate) Arc<TraceData>);
 
 impl WorkloadFactory for Factory {
     fn info(&self) -> &WorkloadInfo {
@@ -23,7 +23,7 @@ impl WorkloadFactory for Factory {
 
     fn open(&self) -> Result<Workload, PluginFailure> {
         let flavor = self.0.flavor.open()?;
-        Ok(Workload::Planned(Box::new(Source::new(
+        Ok(Workload::Planned(Box::new(SessionReader::new(
             Arc::clone(&self.0),
             flavor,
         ))))
@@ -31,7 +31,7 @@ impl WorkloadFactory for Factory {
 
     fn open_silent(&self) -> Result<Workload, PluginFailure> {
         let flavor = self.0.flavor.open_silent()?;
-        Ok(Workload::Planned(Box::new(Source::new(
+        Ok(Workload::Planned(Box::new(SessionReader::new(
             Arc::clone(&self.0),
             flavor,
         ))))
@@ -43,20 +43,20 @@ impl WorkloadFactory for Factory {
 }
 
 /// The sessions of a trace, through one instance of its flavor.
-pub(crate) struct Source {
-    trace: Arc<Inner>,
+pub(crate) struct SessionReader {
+    trace: Arc<TraceData>,
     flavor: Box<dyn FlavorInstance>,
     reader: GroupReader,
 }
 
-impl Source {
-    pub(crate) fn open(trace: Arc<Inner>) -> Result<Self, PluginFailure> {
+impl SessionReader {
+    pub(crate) fn open(trace: Arc<TraceData>) -> Result<Self, PluginFailure> {
         let flavor = trace.flavor.open()?;
-        Ok(Source::new(trace, flavor))
+        Ok(SessionReader::new(trace, flavor))
     }
 
-    fn new(trace: Arc<Inner>, flavor: Box<dyn FlavorInstance>) -> Self {
-        Source {
+    fn new(trace: Arc<TraceData>, flavor: Box<dyn FlavorInstance>) -> Self {
+        SessionReader {
             flavor,
             reader: GroupReader::new(&trace),
             trace,
@@ -162,8 +162,8 @@ pub(crate) fn refused(failure: &PluginFailure) -> bool {
 
 /// With replayed arrivals, shifts those of a session: the first one is at 0, and each epoch follows
 /// the last.
-fn rebase(trace: &Inner, session: &mut Session, epoch: u64) -> Result<(), PluginFailure> {
-    let Sequence::Arrivals { first, period, .. } = trace.sequence else {
+fn rebase(trace: &TraceData, session: &mut Session, epoch: u64) -> Result<(), PluginFailure> {
+    let GroupSequence::Arrivals { first, period, .. } = trace.sequence else {
         return Ok(());
     };
     let shift = epoch.saturating_mul(period);
@@ -193,7 +193,7 @@ fn rebase(trace: &Inner, session: &mut Session, epoch: u64) -> Result<(), Plugin
     Ok(())
 }
 
-impl SessionSource for Source {
+impl SessionSource for SessionReader {
     fn length(&mut self) -> Result<Option<u64>, PluginFailure> {
         Ok(self.trace.length())
     }

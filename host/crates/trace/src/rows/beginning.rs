@@ -5,12 +5,13 @@
 use std::ops::ControlFlow;
 
 use crate::error::TraceError;
-use crate::options::OnBadRow;
+use crate::options::BadRowRule;
 use crate::problem::RowProblem;
 use crate::rows::csv::header_of;
-use crate::rows::format::Shape;
+use crate::rows::each_row::each_row;
 use crate::rows::format::first_of;
-use crate::rows::{Limits, RawRow, each_row};
+use crate::rows::raw_row::{RawRow, ReadLimits};
+use crate::rows::shape::{First, Shape};
 use crate::store::Store;
 
 /// Refuses a file whose beginning, longer than any row, proves that its first row is too long. All
@@ -18,8 +19,8 @@ use crate::store::Store;
 pub(crate) fn check_beginning(
     store: &Store,
     rows_in: Option<&str>,
-    on_bad_row: OnBadRow,
-    limits: Limits,
+    on_bad_row: BadRowRule,
+    limits: ReadLimits,
 ) -> Result<(), TraceError> {
     let file = store.regions[0].path.clone();
     let too_long = |line| TraceError::Frame {
@@ -27,7 +28,7 @@ pub(crate) fn check_beginning(
         line,
         problem: RowProblem::TooLong { limit: limits.row },
     };
-    let refused = on_bad_row == OnBadRow::Refuse;
+    let refused = on_bad_row == BadRowRule::Refuse;
     let shape = match first_of(store, rows_in, limits)? {
         First::Shape(shape) => shape,
         First::TooLong { line } if refused => return Err(too_long(line)),
@@ -51,14 +52,4 @@ pub(crate) fn check_beginning(
         Err(TraceError::Frame { .. }) | Ok(()) => Ok(()),
         Err(error) => Err(error),
     }
-}
-
-/// Shape of a file, judged by its beginning.
-pub(crate) enum First {
-    /// It has this shape, whatever follows.
-    Shape(Shape),
-    /// It is one object that exceeds the row limit.
-    TooLong { line: u64 },
-    /// It depends on what follows.
-    Unknown,
 }

@@ -11,12 +11,16 @@ use csv_core::ReadRecordResult;
 use crate::error::TraceError;
 use crate::problem::RowProblem;
 use crate::rows::lines::{blank, skip_line};
-use crate::rows::{Limits, RawRow, RowVisitor};
+use crate::rows::raw_row::{RawRow, ReadLimits, RowVisitor};
 use crate::store::Store;
-use crate::window::Window;
+use crate::window::FileWindow;
 
 /// Calls `each` with the records after the header.
-pub(crate) fn each(window: Window<'_>, limit: usize, each: &mut impl RowVisitor) -> Result<(), TraceError> {
+pub(crate) fn each(
+    window: FileWindow<'_>,
+    limit: usize,
+    each: &mut impl RowVisitor,
+) -> Result<(), TraceError> {
     let mut header = true;
     each_record(window, limit, &mut |row: RawRow<'_>| {
         if std::mem::take(&mut header) {
@@ -31,11 +35,11 @@ pub(crate) fn header_of(
     store: &Store,
     file: usize,
     at: u64,
-    limits: Limits,
+    limits: ReadLimits,
 ) -> Result<Result<Vec<String>, RowProblem>, TraceError> {
     let mut header = None;
-    let mut record = Record::new();
-    let window = Window::new(store, file, at, limits.chunk);
+    let mut record = CsvRecord::new();
+    let window = FileWindow::new(store, file, at, limits.chunk);
     each_record(window, limits.row, &mut |row: RawRow<'_>| {
         header = Some(row.bytes.and_then(|bytes| {
             split(bytes, &mut record);
@@ -61,7 +65,7 @@ fn cell_text(text: &[u8], start: usize, end: usize) -> Result<String, RowProblem
 
 /// Calls `each` with all records, including the header.
 pub(crate) fn each_record(
-    mut window: Window<'_>,
+    mut window: FileWindow<'_>,
     limit: usize,
     each: &mut impl RowVisitor,
 ) -> Result<(), TraceError> {
@@ -131,7 +135,7 @@ pub(crate) fn each_record(
 
 /// Returns the length of the record at the start of the window, with its line end.
 fn quoted_record(
-    window: &mut Window<'_>,
+    window: &mut FileWindow<'_>,
     reader: &mut csv_core::Reader,
     limit: usize,
 ) -> Result<Result<usize, RowProblem>, TraceError> {
@@ -176,7 +180,7 @@ fn quoted_record(
 
 /// The cells of one record.
 #[derive(Debug)]
-pub(crate) struct Record {
+pub(crate) struct CsvRecord {
     reader: csv_core::Reader,
     /// End of each cell: in the record itself if it has no quotes, else in `text`.
     ends: Vec<usize>,
@@ -185,7 +189,7 @@ pub(crate) struct Record {
 }
 
 /// Splits a record into its cells.
-pub(crate) fn split(record: &[u8], into: &mut Record) {
+pub(crate) fn split(record: &[u8], into: &mut CsvRecord) {
     let end = record.strip_suffix(b"\n").unwrap_or(record);
     let end = end.strip_suffix(b"\r").unwrap_or(end);
     into.ends.clear();
@@ -204,7 +208,7 @@ pub(crate) fn split(record: &[u8], into: &mut Record) {
     into.ends.push(end.len());
 }
 
-fn unquote(record: &[u8], into: &mut Record) {
+fn unquote(record: &[u8], into: &mut CsvRecord) {
     into.reader.reset();
     // A cell is never longer than its record.
     into.text.resize(record.len().max(1), 0);
@@ -229,10 +233,10 @@ fn unquote(record: &[u8], into: &mut Record) {
     into.text.truncate(written);
 }
 
-impl Record {
+impl CsvRecord {
     /// Creates an empty record.
     pub(crate) fn new() -> Self {
-        Record {
+        CsvRecord {
             reader: csv_core::Reader::new(),
             ends: Vec::new(),
             text: Vec::new(),

@@ -7,10 +7,10 @@
 use std::ops::ControlFlow;
 
 use crate::error::TraceError;
-use crate::json::{Kind, Stream, StreamFault};
-use crate::rows::{RawRow, RowVisitor};
+use crate::json::{JsonKind, JsonStream, StreamFault};
+use crate::rows::raw_row::{RawRow, RowVisitor};
 use crate::store::Store;
-use crate::window::Window;
+use crate::window::FileWindow;
 
 /// Converts a fault of the outer structure into an error.
 fn frame(store: &Store, region: usize) -> impl Fn(StreamFault) -> TraceError {
@@ -28,11 +28,11 @@ fn frame(store: &Store, region: usize) -> impl Fn(StreamFault) -> TraceError {
 pub(crate) fn each_item(
     store: &Store,
     region: usize,
-    window: Window<'_>,
+    window: FileWindow<'_>,
     limit: usize,
     each: &mut impl RowVisitor,
 ) -> Result<(), TraceError> {
-    let mut stream = Stream::new(window, limit);
+    let mut stream = JsonStream::new(window, limit);
     if items(&mut stream, &frame(store, region), each)?.is_break() {
         return Ok(());
     }
@@ -43,13 +43,13 @@ pub(crate) fn each_item(
 pub(crate) fn each_item_of(
     store: &Store,
     region: usize,
-    window: Window<'_>,
+    window: FileWindow<'_>,
     name: &str,
     limit: usize,
     each: &mut impl RowVisitor,
 ) -> Result<(), TraceError> {
     let frame = frame(store, region);
-    let mut stream = Stream::new(window, limit);
+    let mut stream = JsonStream::new(window, limit);
     stream.expect(b'{', "expected an object").map_err(&frame)?;
     let mut found = false;
     while let Some(key) = next_key(&mut stream).map_err(&frame)? {
@@ -73,12 +73,12 @@ pub(crate) fn each_item_of(
 pub(crate) fn one(
     store: &Store,
     region: usize,
-    window: Window<'_>,
+    window: FileWindow<'_>,
     limit: usize,
     each: &mut impl RowVisitor,
 ) -> Result<(), TraceError> {
     let frame = frame(store, region);
-    let mut stream = Stream::new(window, limit);
+    let mut stream = JsonStream::new(window, limit);
     if row(&mut stream, &frame, each)?.is_break() {
         return Ok(());
     }
@@ -86,7 +86,7 @@ pub(crate) fn one(
 }
 
 fn items(
-    stream: &mut Stream<'_>,
+    stream: &mut JsonStream<'_>,
     frame: &impl Fn(StreamFault) -> TraceError,
     each: &mut impl RowVisitor,
 ) -> Result<ControlFlow<()>, TraceError> {
@@ -102,7 +102,7 @@ fn items(
 }
 
 fn row(
-    stream: &mut Stream<'_>,
+    stream: &mut JsonStream<'_>,
     frame: &impl Fn(StreamFault) -> TraceError,
     each: &mut impl RowVisitor,
 ) -> Result<ControlFlow<()>, TraceError> {
@@ -118,7 +118,7 @@ fn row(
 }
 
 /// Consumes the comma after an item; returns false after the last item.
-fn after_item(stream: &mut Stream<'_>, close: u8, why: &'static str) -> Result<(), StreamFault> {
+fn after_item(stream: &mut JsonStream<'_>, close: u8, why: &'static str) -> Result<(), StreamFault> {
     if stream.peek()? == Some(close) {
         return Ok(());
     }
@@ -130,7 +130,7 @@ fn after_item(stream: &mut Stream<'_>, close: u8, why: &'static str) -> Result<(
 }
 
 /// Reads the next key of an object and its colon; `None` before the closing brace.
-pub(crate) fn next_key(stream: &mut Stream<'_>) -> Result<Option<String>, StreamFault> {
+pub(crate) fn next_key(stream: &mut JsonStream<'_>) -> Result<Option<String>, StreamFault> {
     match stream.peek()? {
         Some(b'}') => return Ok(None),
         Some(b'"') | None => {}
@@ -138,7 +138,7 @@ pub(crate) fn next_key(stream: &mut Stream<'_>) -> Result<Option<String>, Stream
     }
     let (kind, len) = stream.value()?;
     let key = match kind {
-        Kind::Text { .. } => text_of(&stream.rest()[..len]).unwrap_or_default(),
+        JsonKind::Text { .. } => text_of(&stream.rest()[..len]).unwrap_or_default(),
         _ => return Err(stream.not_json(0, "expected a key in double quotes")),
     };
     stream.step(len);
@@ -153,7 +153,7 @@ pub(crate) fn text_of(json: &[u8]) -> Option<String> {
 
 /// Calls `each` with the keys of an object that is a document, until it breaks or the object cannot
 /// be read.
-pub(crate) fn keys_of(mut stream: Stream<'_>, each: &mut impl FnMut(String) -> ControlFlow<()>) {
+pub(crate) fn keys_of(mut stream: JsonStream<'_>, each: &mut impl FnMut(String) -> ControlFlow<()>) {
     // If the object is broken or a value is too long, the keys before it count.
     let mut read = || {
         stream.expect(b'{', "expected an object")?;
@@ -170,7 +170,7 @@ pub(crate) fn keys_of(mut stream: Stream<'_>, each: &mut impl FnMut(String) -> C
     let _ = read();
 }
 
-fn nothing_more(stream: &mut Stream<'_>) -> Result<(), StreamFault> {
+fn nothing_more(stream: &mut JsonStream<'_>) -> Result<(), StreamFault> {
     match stream.peek()? {
         None => Ok(()),
         Some(_) => Err(stream.not_json(0, "unexpected text after the end of the document")),

@@ -1,30 +1,13 @@
 //! Detection of a file's format from its content.
 
 use crate::error::TraceError;
-use crate::json::{ScanFault, Stream, StreamFault, scan_value, skip_space};
+use crate::json::{JsonStream, ScanFault, StreamFault, scan_value, skip_space};
 use crate::problem::RowProblem;
-use crate::rows::Limits;
-use crate::rows::beginning::First;
 use crate::rows::document::next_key;
+use crate::rows::raw_row::ReadLimits;
+use crate::rows::shape::{First, Shape};
 use crate::store::Store;
-use crate::window::{CHUNK, Window};
-
-/// Arrangement of the rows in a file. `at` is its start, after a byte order mark.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
-    /// No rows.
-    Empty,
-    /// JSON Lines.
-    Lines { at: u64 },
-    /// One JSON array.
-    Array { at: u64 },
-    /// One JSON object with a member that is the array of rows.
-    Member { at: u64, name: String },
-    /// One JSON object, over several lines, which is one row.
-    Object { at: u64 },
-    /// A header and records.
-    Csv { at: u64 },
-}
+use crate::window::{CHUNK, FileWindow};
 
 /// Result of sniffing an object.
 pub(crate) struct DetectedShape {
@@ -39,13 +22,17 @@ pub(crate) fn detect(
     store: &Store,
     region: usize,
     rows_in: Option<&str>,
-    limits: Limits,
+    limits: ReadLimits,
 ) -> Result<Shape, TraceError> {
     look(store, region, Some(rows_in), limits).map(|sniffed| sniffed.shape)
 }
 
 /// Detects the shape of a file without a flavor.
-pub(crate) fn sniff_shape(store: &Store, region: usize, limits: Limits) -> Result<DetectedShape, TraceError> {
+pub(crate) fn sniff_shape(
+    store: &Store,
+    region: usize,
+    limits: ReadLimits,
+) -> Result<DetectedShape, TraceError> {
     look(store, region, None, limits)
 }
 
@@ -53,10 +40,10 @@ fn look(
     store: &Store,
     region: usize,
     rows_in: Option<Option<&str>>,
-    limits: Limits,
+    limits: ReadLimits,
 ) -> Result<DetectedShape, TraceError> {
     let at = after_mark(store, region);
-    let stream = || Stream::new(Window::new(store, region, at, limits.chunk), limits.row);
+    let stream = || JsonStream::new(FileWindow::new(store, region, at, limits.chunk), limits.row);
     let first = match stream().peek() {
         Ok(first) => first,
         Err(StreamFault::Trace(error)) => return Err(error),
@@ -81,9 +68,13 @@ fn after_mark(store: &Store, region: usize) -> u64 {
 }
 
 /// Detects the shape of the only file of a store from its beginning, whatever follows.
-pub(crate) fn first_of(store: &Store, rows_in: Option<&str>, limits: Limits) -> Result<First, TraceError> {
+pub(crate) fn first_of(
+    store: &Store,
+    rows_in: Option<&str>,
+    limits: ReadLimits,
+) -> Result<First, TraceError> {
     let at = after_mark(store, 0);
-    let mut stream = Stream::new(Window::new(store, 0, at, limits.chunk), limits.row);
+    let mut stream = JsonStream::new(FileWindow::new(store, 0, at, limits.chunk), limits.row);
     let first = match stream.peek() {
         Ok(first) => first,
         Err(StreamFault::Trace(error)) => return Err(error),
@@ -120,8 +111,8 @@ fn object(
     region: usize,
     at: u64,
     rows_in: Option<Option<&str>>,
-    limits: Limits,
-    mut stream: Stream<'_>,
+    limits: ReadLimits,
+    mut stream: JsonStream<'_>,
 ) -> Result<DetectedShape, TraceError> {
     let lines = || DetectedShape {
         shape: Shape::Lines { at },
@@ -155,7 +146,7 @@ enum ObjectScan {
     Followed,
 }
 
-fn walk(stream: &mut Stream<'_>, wanted: Option<Option<&str>>) -> Result<ObjectScan, StreamFault> {
+fn walk(stream: &mut JsonStream<'_>, wanted: Option<Option<&str>>) -> Result<ObjectScan, StreamFault> {
     stream.peek()?;
     let first_line = stream.line();
     stream.expect(b'{', "expected an object")?;
@@ -196,7 +187,7 @@ fn walk(stream: &mut Stream<'_>, wanted: Option<Option<&str>>) -> Result<ObjectS
 }
 
 /// Returns true if the next array begins with an object, as far as it is available.
-fn opens_with_object(stream: &Stream<'_>) -> Result<bool, StreamFault> {
+fn opens_with_object(stream: &JsonStream<'_>) -> Result<bool, StreamFault> {
     let rest = stream.rest();
     let item = skip_space(rest, 1);
     Ok(rest.get(item) == Some(&b'{'))
@@ -205,8 +196,8 @@ fn opens_with_object(stream: &Stream<'_>) -> Result<bool, StreamFault> {
 /// Returns true if a broken file looks like one object over several lines rather than like JSON
 /// Lines with a bad first line: its first line opens an object without closing it, and the second
 /// does not begin another.
-fn spread_over_lines(store: &Store, region: usize, at: u64, limits: Limits) -> Result<bool, TraceError> {
-    let mut window = Window::new(store, region, at, limits.chunk);
+fn spread_over_lines(store: &Store, region: usize, at: u64, limits: ReadLimits) -> Result<bool, TraceError> {
+    let mut window = FileWindow::new(store, region, at, limits.chunk);
     loop {
         let rest = window.rest();
         let end = memchr::memchr(b'\n', rest);

@@ -2,11 +2,11 @@
 
 use crate::error::TraceError;
 use crate::problem::RowProblem;
-use crate::rows::{RawRow, RowVisitor};
-use crate::window::Window;
+use crate::rows::raw_row::{RawRow, RowVisitor};
+use crate::window::FileWindow;
 
 pub(crate) fn each(
-    mut window: Window<'_>,
+    mut window: FileWindow<'_>,
     limit: usize,
     each: &mut impl RowVisitor,
 ) -> Result<(), TraceError> {
@@ -53,7 +53,7 @@ pub(crate) fn blank(row: &[u8]) -> bool {
 }
 
 /// Skips the current line without holding it; returns false at the end of the file.
-pub(crate) fn skip_line(window: &mut Window<'_>) -> Result<bool, TraceError> {
+pub(crate) fn skip_line(window: &mut FileWindow<'_>) -> Result<bool, TraceError> {
     loop {
         let rest = window.rest();
         if let Some(end) = memchr::memchr(b'\n', rest) {

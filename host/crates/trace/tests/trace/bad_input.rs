@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use veeksha_ports::{CellType, Grouping, MostFrequent, TimestampUnit};
-use veeksha_trace::{Check, OnBadRow, Order, RowProblem, TraceError, TraceOptions, open, sniff};
+use veeksha_trace::{BadRowRule, CheckExtent, Order, RowProblem, TraceError, TraceOptions, open, sniff};
 
 use crate::support::{Echo, Folder, LayoutExt, fields, layout, options, sessions};
 
@@ -211,14 +211,14 @@ fn rejects_overlong_rows() {
         open(options, Echo::of(lengths()))
     };
     let refusal =
-        |bytes: &str| folder.without_path(&within(bytes, OnBadRow::Refuse).unwrap_err().to_string());
+        |bytes: &str| folder.without_path(&within(bytes, BadRowRule::Refuse).unwrap_err().to_string());
     let problem = "longer than the limit of 100 bytes per row (`max_row_mib`)";
     assert_eq!(refusal(&lines), format!("trace, row 2: {problem}"));
     assert_eq!(refusal(&csv), format!("trace, row 2 (line 3): {problem}"));
     assert_eq!(refusal(&endless), format!("trace, row 2 (line 3): {problem}"));
     assert_eq!(refusal(&array), format!("trace, line 1: {problem}"));
     let left = |bytes: &str| {
-        let trace = within(bytes, OnBadRow::Skip).unwrap();
+        let trace = within(bytes, BadRowRule::Skip).unwrap();
         let numbers: Vec<u64> = sessions(&trace, 0, 9)
             .iter()
             .map(|session| session.rows[0].0)
@@ -368,7 +368,7 @@ fn rejects_duplicate_ids_and_cycles() {
         "trace, row 2: column `up`: the rows 2, 3, 4 continue one another in a cycle"
     );
     let skipping = TraceOptions {
-        on_bad_row: OnBadRow::Skip,
+        on_bad_row: BadRowRule::Skip,
         ..options(folder.file("trace", text))
     };
     let trace = open(skipping, Echo::of(tree())).unwrap();
@@ -409,7 +409,7 @@ fn rejects_impossible_orders() {
         "trace, row 3: arrivals cannot be replayed: no row of its session has one (column `t`)"
     );
     let skip = |options| TraceOptions {
-        on_bad_row: OnBadRow::Skip,
+        on_bad_row: BadRowRule::Skip,
         ..options
     };
     let trace = open(skip(by_arrival(None, None)), Echo::of(timed())).unwrap();
@@ -467,7 +467,7 @@ fn skips_counts_and_lists_bad_rows() {
     text += "{\"input_le";
     let skipping = |text: &str| {
         let options = TraceOptions {
-            on_bad_row: OnBadRow::Skip,
+            on_bad_row: BadRowRule::Skip,
             ..options(folder.file("trace.jsonl", text))
         };
         open(options, Echo::of(lengths()))
@@ -530,15 +530,15 @@ fn reports_rows_that_the_flavor_refuses() {
     let text = rows(&[450, 70, 200], "refuse");
     // The first in order, whatever the number of threads.
     for _ in 0..10 {
-        let error = checked(text.clone(), Check::Auto, OnBadRow::Refuse, Order::File).unwrap_err();
+        let error = checked(text.clone(), CheckExtent::Auto, BadRowRule::Refuse, Order::File).unwrap_err();
         assert_eq!(
             folder.without_path(&error.to_string()),
             "plugin `echo` failed in `flavor.sessions`: row 71: not this one [row]\n  input: trace, row 71"
         );
     }
-    assert!(checked(text.clone(), Check::Rows, OnBadRow::Refuse, Order::File).is_ok());
+    assert!(checked(text.clone(), CheckExtent::Rows, BadRowRule::Refuse, Order::File).is_ok());
     for order in [Order::File, Order::Shuffled] {
-        let trace = checked(text.clone(), Check::Auto, OnBadRow::Skip, order).unwrap();
+        let trace = checked(text.clone(), CheckExtent::Auto, BadRowRule::Skip, order).unwrap();
         assert_eq!(
             (
                 trace.facts().rows,
@@ -565,8 +565,8 @@ fn reports_rows_that_the_flavor_refuses() {
     }
     // A trap in the flavor is not a bad row.
     let text = rows(&[300, 90], "trap");
-    for on_bad_row in [OnBadRow::Refuse, OnBadRow::Skip] {
-        let error = checked(text.clone(), Check::Whole, on_bad_row, Order::File).unwrap_err();
+    for on_bad_row in [BadRowRule::Refuse, BadRowRule::Skip] {
+        let error = checked(text.clone(), CheckExtent::Whole, on_bad_row, Order::File).unwrap_err();
         assert_eq!(
             folder.without_path(&error.to_string()),
             "plugin `echo` failed in `flavor.sessions`: unreachable\n  input: trace, row 91"
@@ -574,8 +574,8 @@ fn reports_rows_that_the_flavor_refuses() {
     }
     let all = checked(
         "{\"a\":\"refuse\"}".into(),
-        Check::Auto,
-        OnBadRow::Skip,
+        CheckExtent::Auto,
+        BadRowRule::Skip,
         Order::File,
     )
     .unwrap_err();
@@ -672,16 +672,16 @@ fn overlong_first_row_is_not_decompressed_completely() {
             format!("trace, line 1: invalid header:  {problem}"),
         ),
     ] {
-        assert_eq!(refusal(&text, rows_in, OnBadRow::Refuse), message);
+        assert_eq!(refusal(&text, rows_in, BadRowRule::Refuse), message);
     }
     // Where bad rows are skipped, a long first row is not an error; nor is a row further down, or a
     // document whose rows come late.
     let whole = "trace: cannot be decompressed (Zstandard): ";
     let lines = "{\"input_length\":1}\n".repeat(far / 20);
     for (text, rows_in, on_bad_row) in [
-        (format!("{{\"name\":\"{x}\"}}\n"), None, OnBadRow::Skip),
-        (lines, None, OnBadRow::Refuse),
-        (members, Some("data"), OnBadRow::Refuse),
+        (format!("{{\"name\":\"{x}\"}}\n"), None, BadRowRule::Skip),
+        (lines, None, BadRowRule::Refuse),
+        (members, Some("data"), BadRowRule::Refuse),
     ] {
         let message = refusal(&text, rows_in, on_bad_row);
         assert!(message.starts_with(whole), "{message}");

@@ -2,12 +2,12 @@
 
 use proptest::prelude::*;
 use veeksha_ports::{Grouping, MostFrequent};
-use veeksha_trace::{OnBadRow, Trace, TraceOptions, open};
+use veeksha_trace::{BadRowRule, OpenTrace, TraceOptions, open};
 
 use crate::support::{Echo, Folder, LayoutExt, layout, options, seen, sessions};
 
 /// Returns key and row numbers of each group, in the order of the trace.
-fn groups(trace: &Trace) -> Vec<(String, Vec<u64>)> {
+fn groups(trace: &OpenTrace) -> Vec<(String, Vec<u64>)> {
     let all = sessions(trace, 0, trace.sessions_per_epoch() as u32);
     for (index, session) in all.iter().enumerate() {
         assert_eq!(session.index, index as u64);
@@ -166,8 +166,8 @@ fn refused_rows_are_removed_from_a_pool() {
     let mut layout = layout(&["v:text"]);
     layout.grouping = Grouping::Pools;
     let options = TraceOptions {
-        on_bad_row: OnBadRow::Skip,
-        check: veeksha_trace::Check::Whole,
+        on_bad_row: BadRowRule::Skip,
+        check: veeksha_trace::CheckExtent::Whole,
         ..options(path)
     };
     let trace = open(options, Echo::of(layout)).unwrap();

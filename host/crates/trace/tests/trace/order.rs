@@ -1,13 +1,13 @@
 //! Orders, epochs, arrivals.
 
 use veeksha_ports::TimestampUnit;
-use veeksha_trace::{Order, Trace, TraceOptions, open};
+use veeksha_trace::{OpenTrace, Order, TraceOptions, open};
 
 use crate::support::{Echo, Folder, LayoutExt, Seen, layout, options, sessions, source};
 
 const SECOND: u64 = 1_000_000_000;
 
-fn numbered(folder: &Folder, rows: usize, order: Order, wrap: bool, seed: u64) -> Trace {
+fn numbered(folder: &Folder, rows: usize, order: Order, wrap: bool, seed: u64) -> OpenTrace {
     let text: String = (0..rows).map(|i| format!("{{\"t\":{i}}}\n")).collect();
     let options = TraceOptions {
         order,
@@ -18,9 +18,10 @@ fn numbered(folder: &Folder, rows: usize, order: Order, wrap: bool, seed: u64) -
     open(options, Echo::of(layout(&["t:number"]))).unwrap()
 }
 
-fn epoch(trace: &Trace, epoch: u64) -> Vec<u64> {
+fn epoch(trace: &OpenTrace, epoch: u64) -> Vec<u64> {
     let n = trace.sessions_per_epoch();
     let sessions = sessions(trace, epoch * n, n as u32);
+    assert_eq!(sessions.len() as u64, n);
     assert!(sessions.iter().all(|session| session.epoch == epoch));
     sessions.iter().map(|session| session.index).collect()
 }
@@ -65,7 +66,7 @@ fn trace_ends_without_wrap() {
     assert_eq!(endless.sessions(1 << 60, 3).unwrap().len(), 3);
 }
 
-fn timed(folder: &Folder, text: &str, start: Option<u64>, end: Option<u64>) -> Trace {
+fn timed(folder: &Folder, text: &str, start: Option<u64>, end: Option<u64>) -> OpenTrace {
     let options = TraceOptions {
         order: Order::ByArrival { start, end },
         wrap: true,

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use proptest::prelude::*;
 use veeksha_ports::{Grouping, Layout, MostFrequent, TimestampUnit};
-use veeksha_trace::{Check, OnBadRow, Order, TraceOptions, open, sniff};
+use veeksha_trace::{BadRowRule, CheckExtent, Order, TraceOptions, open, sniff};
 
 use crate::support::{Echo, Folder, LayoutExt, layout, options, source};
 
@@ -40,7 +40,7 @@ fn layouts() -> Vec<Layout> {
 }
 
 /// Opens any input and reads all of it.
-fn survive(bytes: &[u8], on_bad_row: OnBadRow, by_arrival: bool, max_row_bytes: usize) {
+fn survive(bytes: &[u8], on_bad_row: BadRowRule, by_arrival: bool, max_row_bytes: usize) {
     let folder = Folder::new();
     let path = folder.file("trace", bytes);
     let _ = sniff(&path);
@@ -57,7 +57,7 @@ fn survive(bytes: &[u8], on_bad_row: OnBadRow, by_arrival: bool, max_row_bytes: 
             on_bad_row,
             order,
             max_row_bytes,
-            check: Check::Whole,
+            check: CheckExtent::Whole,
             ..options(&path)
         };
         match open(options, Echo::of(layout)) {
@@ -112,7 +112,7 @@ fn seed_corpus_opens() {
 fn any_truncated_file_is_handled() {
     for seed in &seeds()[..5] {
         for end in 0..seed.len() {
-            survive(&seed[..end], OnBadRow::Skip, end % 2 == 0, 1 << 20);
+            survive(&seed[..end], BadRowRule::Skip, end % 2 == 0, 1 << 20);
         }
     }
 }
@@ -137,13 +137,13 @@ proptest! {
                 _ => drop(bytes.drain(at..(at + usize::from(byte % 16)).min(bytes.len()))),
             }
         }
-        survive(&bytes, if skip { OnBadRow::Skip } else { OnBadRow::Refuse }, by_arrival, max_row_bytes);
+        survive(&bytes, if skip { BadRowRule::Skip } else { BadRowRule::Refuse }, by_arrival, max_row_bytes);
     }
 
     #[test]
     fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..300), start in "[{\\[\"a]?", skip in any::<bool>()) {
         let bytes = [start.as_bytes(), &bytes].concat();
-        survive(&bytes, if skip { OnBadRow::Skip } else { OnBadRow::Refuse }, false, 64);
+        survive(&bytes, if skip { BadRowRule::Skip } else { BadRowRule::Refuse }, false, 64);
     }
 }
 

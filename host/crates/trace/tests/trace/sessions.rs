@@ -2,11 +2,11 @@
 
 use proptest::prelude::*;
 use veeksha_ports::TimestampUnit;
-use veeksha_trace::{Order, Trace, TraceOptions, open};
+use veeksha_trace::{OpenTrace, Order, TraceOptions, open};
 
 use crate::support::{Echo, Folder, LayoutExt, layout, options, seen, sessions, source};
 
-fn trace(folder: &Folder, order: Order) -> Trace {
+fn trace(folder: &Folder, order: Order) -> OpenTrace {
     let text: String = (0..40)
         .map(|i| format!("{{\"s\":{},\"t\":{}}}\n", i % 13, i * 7 % 40))
         .collect();

@@ -12,7 +12,7 @@ use veeksha_ports::{
     PluginFailureKind, SessionSource, TimestampUnit, TraceColumn, TraceFacts, TraceGroup, Workload,
     WorkloadInfo,
 };
-use veeksha_trace::{Check, OnBadRow, Order, Trace, TraceError, TraceOptions, open};
+use veeksha_trace::{BadRowRule, CheckExtent, OpenTrace, Order, TraceError, TraceOptions, open};
 
 /// Makes one request for each row, whose text is the row's fields. Refuses rows that contain
 /// `"refuse"`, traps on `"trap"`.
@@ -203,8 +203,8 @@ pub(crate) fn options(path: impl Into<PathBuf>) -> TraceOptions {
     TraceOptions {
         path: path.into(),
         columns: BTreeMap::new(),
-        on_bad_row: OnBadRow::Refuse,
-        check: Check::Rows,
+        on_bad_row: BadRowRule::Refuse,
+        check: CheckExtent::Rows,
         max_row_bytes: 1 << 20,
         order: Order::File,
         wrap: false,
@@ -232,7 +232,7 @@ impl Folder {
     }
 
     /// Opens a file with this content.
-    pub(crate) fn open(&self, bytes: impl AsRef<[u8]>, layout: Layout) -> Result<Trace, TraceError> {
+    pub(crate) fn open(&self, bytes: impl AsRef<[u8]>, layout: Layout) -> Result<OpenTrace, TraceError> {
         open(options(self.file("trace", bytes)), Echo::of(layout))
     }
 
@@ -284,7 +284,7 @@ pub(crate) fn seen(session: &Session) -> Seen {
     }
 }
 
-pub(crate) fn source(trace: &Trace) -> Box<dyn SessionSource> {
+pub(crate) fn source(trace: &OpenTrace) -> Box<dyn SessionSource> {
     match trace.factory().open().unwrap() {
         Workload::Planned(source) => source,
         Workload::Reactive(_) => panic!("traces are planned"),
@@ -292,7 +292,7 @@ pub(crate) fn source(trace: &Trace) -> Box<dyn SessionSource> {
 }
 
 /// Returns the sessions `first .. first + count`.
-pub(crate) fn sessions(trace: &Trace, first: u64, count: u32) -> Vec<Seen> {
+pub(crate) fn sessions(trace: &OpenTrace, first: u64, count: u32) -> Vec<Seen> {
     source(trace)
         .sessions(first, count)
         .unwrap()
@@ -302,7 +302,7 @@ pub(crate) fn sessions(trace: &Trace, first: u64, count: u32) -> Vec<Seen> {
 }
 
 /// Returns the fields of all rows of the first epoch, in the order of the sessions.
-pub(crate) fn fields(trace: &Trace) -> Vec<String> {
+pub(crate) fn fields(trace: &OpenTrace) -> Vec<String> {
     let all = sessions(trace, 0, trace.sessions_per_epoch() as u32);
     all.into_iter()
         .flat_map(|session| session.rows)

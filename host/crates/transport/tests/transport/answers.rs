@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use veeksha_model::ChunkKind;
 use veeksha_ports::Transport;
-use veeksha_transport::Secret;
+use veeksha_transport::ApiKey;
 
 use crate::support::*;
 #[test]
 fn a_streamed_answer_is_read_and_timed() {
     let server = Server::answering(good_answer());
     let mut target = target(&server.base());
-    target.servers[0].api_key = Some(Secret::new("sk-1"));
+    target.servers[0].api_key = Some(ApiKey::new("sk-1"));
     let client = Client::new(target);
     let before = client.clock.now();
     let outcome = client.ask(0);

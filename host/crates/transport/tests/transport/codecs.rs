@@ -108,7 +108,7 @@ fn the_events_of_every_framing_are_understood() {
 }
 
 #[test]
-fn a_plugin_that_fails_fails_the_request_and_is_told_of() {
+fn failed_plugin_fails_the_request_and_is_reported() {
     let server = Server::answering(lines(&["text:a\n", "garble\n", "stop\n"]));
     let codec = Arc::new(Words::default());
     let client = Client::new(with(&server, &codec, Framing::Lines));
@@ -123,7 +123,7 @@ fn a_plugin_that_fails_fails_the_request_and_is_told_of() {
 }
 
 #[test]
-fn a_plugin_is_never_called_on_a_client_thread_and_its_first_event_is_told() {
+fn plugin_is_not_called_on_a_client_thread_and_first_event_is_notified() {
     let server = Server::start(|_, mut stream, _| {
         read_request(&mut stream);
         let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
@@ -140,10 +140,10 @@ fn a_plugin_is_never_called_on_a_client_thread_and_its_first_event_is_told() {
     let (sender, returned) = std::sync::mpsc::channel();
     let sender = Mutex::new(sender);
     let first: Arc<Mutex<Vec<u64>>> = Arc::default();
-    let told = Arc::clone(&first);
+    let notified = Arc::clone(&first);
     let sinks = Sinks {
         returned: Arc::new(move |returned| sender.lock().unwrap().send(returned).unwrap()),
-        first_chunk: Some(Arc::new(move |_, at| told.lock().unwrap().push(at))),
+        first_chunk: Some(Arc::new(move |_, at| notified.lock().unwrap().push(at))),
     };
     let config = TransportConfig::new(with(&server, &codec, Framing::EventStream));
     let transport = HttpTransport::start(config, veeksha_clock::RunClock::starting_now(), sinks).unwrap();

@@ -165,7 +165,7 @@ fn a_body_that_ends_with_its_connection_is_whole() {
 }
 
 #[test]
-fn nobody_listening_is_a_refusal_that_names_the_place() {
+fn refused_connection_names_the_address() {
     let address = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use veeksha_model::{ErrorClass, MediaKind};
 use veeksha_ports::{RequestOutcome, Transport};
-use veeksha_transport::Secret;
+use veeksha_transport::ApiKey;
 
 use crate::support::*;
 
@@ -259,7 +259,7 @@ fn the_reason_for_the_end_is_a_word_and_no_secret() {
         );
         let server = Server::answering(plain_answer("200 OK", "application/json", &body));
         let mut target = target(&server.base());
-        target.servers[0].api_key = Some(Secret::new("sk-hidden-7"));
+        target.servers[0].api_key = Some(ApiKey::new("sk-hidden-7"));
         let outcome = Client::new(target).ask(0);
         outcome.result.expect("an answer").finish_reason
     };
@@ -274,7 +274,7 @@ fn a_refused_key_is_explained_and_never_shown() {
     let body = r#"{"error":{"message":"Incorrect API key provided: sk-hidden-7."}}"#;
     let server = Server::answering(plain_answer("401 Unauthorized", "application/json", body));
     let mut target = target(&server.base());
-    target.servers[0].api_key = Some(Secret::new("sk-hidden-7"));
+    target.servers[0].api_key = Some(ApiKey::new("sk-hidden-7"));
     target.headers = vec![("x-team-token".to_owned(), "hush-hush".to_owned())];
     let shown = format!("{target:?}");
     assert!(!shown.contains("sk-hidden") && !shown.contains("hush"), "{shown}");
@@ -294,7 +294,7 @@ fn a_refused_key_is_explained_and_never_shown() {
 }
 
 #[test]
-fn a_redirect_is_told_and_not_followed() {
+fn redirect_is_reported_and_not_followed() {
     let answer =
         "HTTP/1.1 307 Temporary Redirect\r\nlocation: https://elsewhere/v1/x\r\ncontent-length: 0\r\n\r\n";
     let server = Server::answering(answer);

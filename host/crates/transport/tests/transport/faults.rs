@@ -49,7 +49,7 @@ fn stages() -> Vec<(
     &'static str,
 )> {
     let begun = format!("{STREAM_HEAD}{}", chunk(&text_event("a")));
-    let told = format!("{STREAM_HEAD}{}", chunk(&(text_event("a") + FINISH)));
+    let unended = format!("{STREAM_HEAD}{}", chunk(&(text_event("a") + FINISH)));
     let event = text_event("b");
     let lost = "lost in the middle of the answer";
     vec![
@@ -80,8 +80,8 @@ fn stages() -> Vec<(
             lost,
         ),
         // A finish reason completes the answer, regardless of the connection afterwards.
-        ("everything but the end", told.clone(), Ok("a"), ""),
-        ("half the end", format!("{told}0\r\n"), Ok("a"), ""),
+        ("everything but the end", unended.clone(), Ok("a"), ""),
+        ("half the end", format!("{unended}0\r\n"), Ok("a"), ""),
     ]
 }
 

@@ -17,7 +17,7 @@ use hyper_util::rt::TokioIo;
 use tokio::time::Sleep;
 use veeksha_model::{ErrorClass, StampSource};
 use veeksha_ports::Transport;
-use veeksha_transport::{ConnectionPolicy, HttpVersion, TransportConfig};
+use veeksha_transport::{ConnectionPolicy, HttpProtocol, TransportConfig};
 
 use crate::support::*;
 
@@ -123,7 +123,7 @@ impl H2Server {
 
     pub(crate) fn config(&self) -> TransportConfig {
         TransportConfig {
-            http: HttpVersion::Http2,
+            http: HttpProtocol::Http2,
             ..TransportConfig::new(target(&format!("http://{}/v1", self.address)))
         }
     }
@@ -233,7 +233,7 @@ fn a_large_prompt_is_sent_within_the_servers_windows() {
 }
 
 #[test]
-fn an_error_status_is_told_with_the_servers_words() {
+fn error_status_includes_the_servers_message() {
     let server = H2Server::start(100, |_| {
         let mut response = Response::new(Script::new([(
             0,
@@ -252,14 +252,14 @@ fn an_error_status_is_told_with_the_servers_words() {
 }
 
 #[test]
-fn what_is_not_http2_is_told() {
+fn reports_answers_that_are_not_http2() {
     let server = Server::start(|_, mut stream, _| {
         let _ = stream.read(&mut [0; 24]);
         let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n");
         std::thread::sleep(Duration::from_millis(200));
     });
     let outcome = Client::of(TransportConfig {
-        http: HttpVersion::Http2,
+        http: HttpProtocol::Http2,
         request_timeout: Duration::from_secs(5),
         ..TransportConfig::new(target(&server.base()))
     })
@@ -273,7 +273,7 @@ fn what_is_not_http2_is_told() {
 }
 
 #[test]
-fn a_deadline_says_where_the_request_was() {
+fn timeout_names_the_phase_of_the_request() {
     let server = H2Server::start(100, |_| streamed([(20_000, String::new())]));
     let client = Client::of(TransportConfig {
         request_timeout: Duration::from_millis(300),
@@ -299,7 +299,7 @@ fn a_connection_that_is_lost_ends_every_stream_on_it_once() {
         std::thread::sleep(Duration::from_millis(200 + number as u64));
     });
     let client = Client::of(TransportConfig {
-        http: HttpVersion::Http2,
+        http: HttpProtocol::Http2,
         ..TransportConfig::new(target(&server.base()))
     });
     for session in 0..5 {

@@ -1,11 +1,11 @@
 //! Requests through a proxy.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 use veeksha_model::ErrorClass;
-use veeksha_transport::{HttpVersion, Target, TransportConfig, untimed};
+use veeksha_transport::{HttpProtocol, Target, TransportConfig, TransportError, untimed};
 
 use crate::http2::{H2Server, streamed};
 use crate::support::*;
@@ -105,7 +105,7 @@ fn http2_goes_through_a_tunnel_too() {
     let proxy = tunnelling();
     let mut config = server.config();
     config.target = by(&proxy, config.target);
-    assert_eq!(config.http, HttpVersion::Http2);
+    assert_eq!(config.http, HttpProtocol::Http2);
     assert_eq!(Client::of(config).ask(0).result.unwrap().text, "a");
     assert!(proxy.requests()[0].head.starts_with("CONNECT "));
 }
@@ -115,7 +115,7 @@ fn a_proxy_that_refuses_is_named_and_its_password_is_not() {
     let refusals: Vec<(&str, &str)> = vec![
         (
             "HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n",
-            "user and a password",
+            "HTTP 407; set the user and the password of the proxy in client.proxy",
         ),
         (
             "HTTP/1.1 503 hidden-pass\r\ncontent-length: 0\r\n\r\n",
@@ -132,8 +132,9 @@ fn a_proxy_that_refuses_is_named_and_its_password_is_not() {
         let outcome = Client::new(by(&proxy, target("https://model.invalid/v1"))).ask(0);
         assert_eq!(class(&outcome), ErrorClass::Connect, "{answer}");
         let message = message(&outcome);
+        let names = format!("the proxy {} for model.invalid:443 ", proxy.address);
         assert!(
-            message.contains(words) && message.contains(&proxy.address.to_string()),
+            message.starts_with(&names) && message.contains(words),
             "{message}"
         );
         assert!(!message.contains("hidden"), "{message}");
@@ -141,18 +142,106 @@ fn a_proxy_that_refuses_is_named_and_its_password_is_not() {
 }
 
 #[test]
-fn a_proxy_that_is_gone_is_named() {
-    let gone = {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.local_addr().unwrap()
+fn forwarding_proxy_is_named_in_its_failures() {
+    let failures = [
+        (
+            "HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n",
+            ErrorClass::Status,
+            "the proxy PROXY for http://model.invalid/v1 refuses the request (HTTP 407); set the user",
+        ),
+        (
+            "HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n",
+            ErrorClass::Status,
+            "HTTP 502 through the proxy PROXY",
+        ),
+        (
+            "",
+            ErrorClass::Truncated,
+            "the proxy PROXY for model.invalid:80 closed the connection without an answer",
+        ),
+        (
+            "SSH-2.0-x\r\n",
+            ErrorClass::Protocol,
+            "the proxy PROXY for model.invalid:80 does not answer in HTTP/1.1",
+        ),
+    ];
+    for (answer, expected, start) in failures {
+        let proxy = Server::start(move |_, mut stream, _| {
+            read_request(&mut stream);
+            stream.write_all(answer.as_bytes()).unwrap();
+        });
+        let outcome = Client::new(by(&proxy, target("http://model.invalid/v1"))).ask(0);
+        assert_eq!(class(&outcome), expected, "{answer}");
+        let message = message(&outcome);
+        let start = start.replace("PROXY", &proxy.address.to_string());
+        assert!(message.starts_with(&start), "{message}");
+        assert!(!message.contains("hidden"), "{message}");
+    }
+}
+
+/// The list of models is the first request of a run.
+#[test]
+fn proxy_that_fails_before_the_run_is_named() {
+    let gone = gone();
+    let refusing = |answer: &'static str| {
+        Server::start(move |_, mut stream, _| {
+            read_request(&mut stream);
+            stream.write_all(answer.as_bytes()).unwrap();
+        })
     };
+    let credentials = refusing("HTTP/1.1 407 Who\r\ncontent-length: 0\r\n\r\n");
+    let refused = refusing("HTTP/1.1 403 No\r\ncontent-length: 0\r\n\r\n");
+    for (proxy, url, words) in [
+        (gone, "http://model.invalid/v1", "refused"),
+        (gone, "https://model.invalid/v1", "refused"),
+        (credentials.address, "http://model.invalid/v1", "http 407"),
+        (
+            credentials.address,
+            "https://model.invalid/v1",
+            "authorization required",
+        ),
+        (refused.address, "https://model.invalid/v1", "tunnel"),
+    ] {
+        let mut target = target(url);
+        target.servers[0].proxy = Some(format!("http://user:hidden-pass@{proxy}"));
+        let error = untimed::list_models(&target, &target.servers[0], PATIENCE).unwrap_err();
+        assert!(matches!(error, TransportError::ProxyFailed { .. }), "{error:?}");
+        let message = error.to_string();
+        let start = format!("the proxy {proxy} for {url}/models: ");
+        assert!(
+            message.starts_with(&start) && message.to_lowercase().contains(words),
+            "{message}"
+        );
+        assert!(!message.contains("hidden"), "{message}");
+    }
+}
+
+/// A server behind a working tunnel is not confused with its proxy.
+#[test]
+fn certificate_of_the_server_is_not_attributed_to_the_proxy() {
+    let (server, _) = crate::tls::tls_server("localhost", vec![good_answer()]);
+    let proxy = tunnelling();
+    let target = by(&proxy, crate::tls::https(&server));
+    let error = untimed::list_models(&target, &target.servers[0], PATIENCE).unwrap_err();
+    assert!(matches!(error, TransportError::Unreachable { .. }), "{error:?}");
+}
+
+/// Returns an address of this machine on which no program listens.
+fn gone() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
+#[test]
+fn a_proxy_that_is_gone_is_named() {
+    let gone = gone();
     let mut target = target("http://model.invalid/v1");
     target.servers[0].proxy = Some(format!("http://u:hidden-pass@{gone}"));
     let outcome = Client::new(target.clone()).ask(0);
     assert_eq!(class(&outcome), ErrorClass::Connect);
     let words = message(&outcome);
     assert!(
-        words.contains(&gone.to_string()) && words.contains("model.invalid:80"),
+        words.starts_with(&format!("the proxy {gone} for model.invalid:80: "))
+            && words.ends_with("is the proxy running there?"),
         "{words}"
     );
     assert!(!format!("{words}{target:?}").contains("hidden"));

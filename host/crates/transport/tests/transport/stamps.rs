@@ -50,16 +50,16 @@ fn an_arrival_is_timed_while_the_client_is_busy() {
     let lag = u64::from(outcome.chunks[1].lag);
     assert!(lag > 200_000_000, "{lag}");
     assert!(u64::from(outcome.chunks[0].lag) < lag);
-    let figures = transport.figures();
+    let counters = transport.receive_stats();
     assert_eq!(
-        (figures.reads, figures.kernel_stamped, figures.stamps_refused),
+        (counters.reads, counters.kernel_stamped, counters.stamps_refused),
         (2, 2, 0)
     );
     assert_eq!(
-        figures.merged_reads, 1,
+        counters.merged_reads, 1,
         "text, finish, usage and end share a read"
     );
-    assert_eq!(figures.stamps(), StampSource::Kernel);
+    assert_eq!(counters.stamps(), StampSource::Kernel);
 }
 
 static STEP: AtomicI64 = AtomicI64::new(0);
@@ -79,7 +79,7 @@ fn a_step_of_the_wall_clock_does_not_move_arrivals() {
     });
     assert_eq!(client.ask(0).timings.stamps, StampSource::Kernel);
     for step in [3_600_000_000_000, -3_600_000_000_000, 50_000_000, -50_000_000, 0] {
-        let refused = client.transport.figures().stamps_refused;
+        let refused = client.transport.receive_stats().stamps_refused;
         STEP.store(step, Ordering::SeqCst);
         let before = client.clock.now();
         let outcome = client.ask(0);
@@ -91,13 +91,16 @@ fn a_step_of_the_wall_clock_does_not_move_arrivals() {
         let gap = outcome.chunks[1].at - outcome.chunks[0].at;
         // The times of the reads: delayed by the load of the machine, but never by the step.
         assert!(gap < 1_000_000_000, "{step}: {gap}");
-        assert!(client.transport.figures().stamps_refused > refused, "{step}");
+        assert!(
+            client.transport.receive_stats().stamps_refused > refused,
+            "{step}"
+        );
         assert_eq!(outcome.timings.stamps, StampSource::Read, "{step}");
     }
 }
 
 #[test]
-fn the_first_generated_chunk_is_told_once_and_before_the_outcome() {
+fn notifies_first_generated_chunk_once_and_before_the_outcome() {
     let role = "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n";
     let answer = format!(
         "{STREAM_HEAD}{}{}{}0\r\n\r\n",
@@ -107,7 +110,7 @@ fn the_first_generated_chunk_is_told_once_and_before_the_outcome() {
     );
     let server = Server::answering(answer);
     let clock = RunClock::starting_now();
-    let (sender, told) = channel();
+    let (sender, notifications) = channel();
     let first = std::sync::Mutex::new(sender.clone());
     let last = std::sync::Mutex::new(sender);
     let count = Arc::new(AtomicU64::new(0));
@@ -127,8 +130,8 @@ fn the_first_generated_chunk_is_told_once_and_before_the_outcome() {
     let transport = HttpTransport::start(TransportConfig::new(target(&server.base())), clock, sinks).unwrap();
     for session in 0..3 {
         transport.submit(job(session, "hi"));
-        let (id, at, _) = told.recv_timeout(PATIENCE).unwrap();
-        let (ended, _, outcome) = told.recv_timeout(PATIENCE).unwrap();
+        let (id, at, _) = notifications.recv_timeout(PATIENCE).unwrap();
+        let (ended, _, outcome) = notifications.recv_timeout(PATIENCE).unwrap();
         let outcome = outcome.unwrap();
         assert_eq!((id, id.session.0), (ended, session));
         assert_eq!(at, Some(outcome.chunks[1].at));

@@ -9,12 +9,12 @@ use std::time::Duration;
 use veeksha_endpoint::{Api, EndpointKind};
 use veeksha_model::ErrorClass;
 use veeksha_ports::Transport;
-use veeksha_transport::{Balance, ConnectionPolicy, Secret, Server as At, Target, TransportConfig};
+use veeksha_transport::{ApiKey, BalanceRule, ConnectionPolicy, Server as At, Target, TransportConfig};
 
 use crate::support::*;
 
 /// Returns a target with several servers.
-fn spread(bases: &[String], balance: Balance) -> Target {
+fn spread(bases: &[String], balance: BalanceRule) -> Target {
     Target {
         servers: bases.iter().map(At::at).collect(),
         balance,
@@ -28,7 +28,7 @@ fn sessions_go_round_the_servers_and_stay() {
     let bases: Vec<String> = servers.iter().map(Server::base).collect();
     let client = Client::of(TransportConfig {
         threads: 2,
-        ..TransportConfig::new(spread(&bases, Balance::RoundRobin))
+        ..TransportConfig::new(spread(&bases, BalanceRule::RoundRobin))
     });
     for session in [0, 1, 2, 3, 4, 5, 0, 1, 1] {
         let outcome = client.ask(session);
@@ -50,7 +50,7 @@ fn new_sessions_go_where_the_fewest_requests_are() {
         }
     });
     let fast = Server::answering(good_answer());
-    let client = Client::new(spread(&[slow.base(), fast.base()], Balance::LeastInFlight));
+    let client = Client::new(spread(&[slow.base(), fast.base()], BalanceRule::LeastInFlight));
     // The first session goes to the first of two idle servers and keeps it busy; all others find
     // the second one idle.
     client.transport.submit(job(0, "hi"));
@@ -74,13 +74,13 @@ fn each_server_has_its_own_key_and_headers_and_no_message_shows_them() {
         .map(|_| Server::answering(plain_answer("401 No", "application/json", body)))
         .collect();
     let bases: Vec<String> = servers.iter().map(Server::base).collect();
-    let mut target = spread(&bases, Balance::RoundRobin);
+    let mut target = spread(&bases, BalanceRule::RoundRobin);
     target.headers = vec![
         ("x-team-token".into(), "team-token".into()),
         ("x-shared".into(), "both".into()),
     ];
-    target.servers[0].api_key = Some(Secret::new("key-of-one"));
-    target.servers[1].api_key = Some(Secret::new("key-of-two"));
+    target.servers[0].api_key = Some(ApiKey::new("key-of-one"));
+    target.servers[1].api_key = Some(ApiKey::new("key-of-two"));
     target.servers[1].headers = vec![
         ("x-extra-token".into(), "token-two".into()),
         ("x-shared".into(), "second".into()),
@@ -111,7 +111,7 @@ fn the_endpoint_determines_the_header_of_the_key() {
         model: "tiny".into(),
         ..Api::default()
     };
-    target.servers[0].api_key = Some(Secret::new("sk-ant-1"));
+    target.servers[0].api_key = Some(ApiKey::new("sk-ant-1"));
     Client::new(target).ask(0);
     let seen = &server.requests()[0];
     assert!(
@@ -125,7 +125,7 @@ fn the_endpoint_determines_the_header_of_the_key() {
 }
 
 #[test]
-fn a_policy_says_who_shares_a_connection() {
+fn policy_determines_which_requests_share_a_connection() {
     for (policy, opened, reused) in [
         (ConnectionPolicy::Pooled, 1, 5),
         (ConnectionPolicy::PerSession, 3, 3),
@@ -263,7 +263,7 @@ fn a_connection_that_does_not_open_is_given_up_at_its_own_limit() {
 }
 
 #[test]
-fn each_thread_is_told_when_it_starts() {
+fn each_thread_is_notified_at_its_start() {
     let started: Arc<Mutex<Vec<(usize, String)>>> = Arc::default();
     let log = Arc::clone(&started);
     let client = Client::of(TransportConfig {

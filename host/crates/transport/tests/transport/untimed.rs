@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::support::*;
-use veeksha_transport::{Secret, TransportError, untimed};
+use veeksha_transport::{ApiKey, TransportError, untimed};
 
 fn fixture(name: &str) -> String {
     std::fs::read_to_string(format!(
@@ -33,7 +33,7 @@ fn recorded_lists_of_models_are_read() {
     ] {
         let server = Server::answering(plain_answer("200 OK", "application/json", &fixture(name)));
         let mut target = target(&server.base());
-        target.servers[0].api_key = Some(Secret::new("sk-1"));
+        target.servers[0].api_key = Some(ApiKey::new("sk-1"));
         assert_eq!(
             untimed::list_models(&target, &target.servers[0], PATIENCE).unwrap(),
             expected,
@@ -56,7 +56,7 @@ fn what_is_no_list_of_models_is_an_error_without_the_key() {
     let error = |answer: String| {
         let server = Server::answering(answer);
         let mut target = target(&server.base());
-        target.servers[0].api_key = Some(Secret::new("sk-hidden"));
+        target.servers[0].api_key = Some(ApiKey::new("sk-hidden"));
         let error = untimed::list_models(&target, &target.servers[0], PATIENCE).unwrap_err();
         assert!(matches!(error, TransportError::Untimed { .. }));
         let message = error.to_string();
@@ -93,7 +93,7 @@ fn a_download_is_whole_or_absent() {
     let content = "x".repeat(300_000);
     let good = Server::answering(plain_answer("200 OK", "text/plain", &content));
     let to = scratch("good.json");
-    untimed::download(&good.base(), Some(&Secret::new("hf-1")), &to).unwrap();
+    untimed::download(&good.base(), Some(&ApiKey::new("hf-1")), &to).unwrap();
     assert!(std::fs::read_to_string(&to).unwrap() == content);
     assert_eq!(
         good.requests()[0].header("authorization").as_deref(),

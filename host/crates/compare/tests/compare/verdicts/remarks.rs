@@ -40,10 +40,10 @@ fn reports_copies_of_a_run() {
     );
     let cut = text(of("B", "one", 1.01));
     assert!(cut.contains("is on both sides"), "{cut}");
-    let twin = text(of("B", "two", 1.0));
+    let equal = text(of("B", "two", 1.0));
     assert!(
-        twin.contains("/runs/A and /runs/B agree in every sample"),
-        "{twin}"
+        equal.contains("/runs/A and /runs/B agree in every sample"),
+        "{equal}"
     );
     let other = text(of("B", "two", 1.01));
     assert!(

@@ -1,6 +1,6 @@
 //! Chunked bodies and their trailers.
 
-use veeksha_http1::{DecodeError, Limits, Place};
+use veeksha_http1::{DecodeError, DecodePosition, DecoderLimits};
 
 use super::{body, chunked, refused, seen};
 use crate::decoding::{Outcome, decode};
@@ -36,7 +36,9 @@ fn sizes_of_chunks() {
         assert_eq!(seen.body, b"abc");
         assert_eq!(
             seen.outcome,
-            Outcome::Refused(DecodeError::Truncated { place: Place::Body })
+            Outcome::Refused(DecodeError::Truncated {
+                place: DecodePosition::Body
+            })
         );
     }
 }
@@ -112,13 +114,16 @@ fn lines_of_sizes_that_are_none() {
         bytes.extend_from_slice(&[byte, b'\r', b'\n']);
         let right = byte.is_ascii_hexdigit() || b" \t;".contains(&byte);
         let outcome = seen(bytes).outcome;
-        let truncated = outcome == Outcome::Refused(DecodeError::Truncated { place: Place::Body });
+        let truncated = outcome
+            == Outcome::Refused(DecodeError::Truncated {
+                place: DecodePosition::Body,
+            });
         assert_eq!(truncated, right, "{byte:#x}: {outcome:?}");
     }
 }
 
 #[test]
-fn chunks_end_where_they_say() {
+fn chunks_end_at_their_size() {
     for after in [
         "ab",
         "abcd\r\n",
@@ -131,7 +136,12 @@ fn chunks_end_where_they_say() {
             panic!("{after:?} was understood")
         };
         if after == "ab" {
-            assert_eq!(error, DecodeError::Truncated { place: Place::Body });
+            assert_eq!(
+                error,
+                DecodeError::Truncated {
+                    place: DecodePosition::Body
+                }
+            );
         } else {
             assert!(
                 matches!(error, DecodeError::ChunkEnd { .. }),
@@ -141,7 +151,7 @@ fn chunks_end_where_they_say() {
         }
     }
     assert_eq!(
-        decode(Limits::default(), [chunked("3\r\nabcd\r\n").as_bytes()]).outcome,
+        decode(DecoderLimits::default(), [chunked("3\r\nabcd\r\n").as_bytes()]).outcome,
         Outcome::Refused(DecodeError::ChunkEnd {
             found: "d".to_owned()
         })
@@ -185,9 +195,9 @@ fn trailers_are_checked_and_dropped() {
 fn a_large_chunk_is_one_part_and_many_chunks_are_one_part_each() {
     let megabyte = "x".repeat(1 << 20);
     let bytes = chunked(&format!("100000\r\n{megabyte}\r\n0\r\n\r\n"));
-    let whole = decode(Limits::default(), [bytes.as_bytes()]);
+    let whole = decode(DecoderLimits::default(), [bytes.as_bytes()]);
     assert_eq!((whole.parts, whole.reusable), (vec![1 << 20], true));
-    let reads = decode(Limits::default(), bytes.as_bytes().chunks(1 << 16));
+    let reads = decode(DecoderLimits::default(), bytes.as_bytes().chunks(1 << 16));
     assert_eq!(reads.body.len(), 1 << 20);
     assert_eq!(
         reads.parts.len(),
@@ -199,7 +209,7 @@ fn a_large_chunk_is_one_part_and_many_chunks_are_one_part_each() {
         .map(|size| format!("{size:x}\r\n{}\r\n", "y".repeat(size)))
         .collect();
     let many = decode(
-        Limits::default(),
+        DecoderLimits::default(),
         [chunked(&format!("{events}0\r\n\r\n")).as_bytes()],
     );
     assert_eq!(many.parts, (1..=500).collect::<Vec<_>>());

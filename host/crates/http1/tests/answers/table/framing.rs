@@ -1,14 +1,14 @@
 //! The ends of bodies and the state of the connection after them.
 
-use veeksha_http1::{DecodeError, Decoder, Framing, Limits, Place};
+use veeksha_http1::{BodyFraming, DecodeError, DecodePosition, Decoder, DecoderLimits};
 
 use super::{body, chunked, refused, seen};
 use crate::decoding::{Outcome, decode, decode_with};
 
 #[test]
-fn cuts_tell_how_far_the_answer_had_come() {
+fn truncation_error_names_the_part() {
     let whole = chunked("3;x\r\nabc\r\n0\r\na: b\r\n\r\n");
-    let place = |text: &str| match decode(Limits::default(), [text.as_bytes()]).outcome {
+    let place = |text: &str| match decode(DecoderLimits::default(), [text.as_bytes()]).outcome {
         Outcome::Refused(DecodeError::Truncated { place }) => Some(place),
         Outcome::Ended => None,
         other => panic!("{text:?}: {other:?}"),
@@ -17,19 +17,19 @@ fn cuts_tell_how_far_the_answer_had_come() {
     let last = whole.find("0\r\n").unwrap() + 3;
     for end in 1..=whole.len() {
         let expected = match end {
-            _ if end < head => Some(Place::Head),
-            _ if end < last => Some(Place::Body),
-            _ if end < whole.len() => Some(Place::Trailers),
+            _ if end < head => Some(DecodePosition::Head),
+            _ if end < last => Some(DecodePosition::Body),
+            _ if end < whole.len() => Some(DecodePosition::Trailers),
             _ => None,
         };
         assert_eq!(place(&whole[..end]), expected, "{end}");
     }
     assert_eq!(
         place("HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nab"),
-        Some(Place::Body)
+        Some(DecodePosition::Body)
     );
     // An interim answer counts as a beginning.
-    assert_eq!(place("HTTP/1.1 100 Continue\r\n\r\n"), Some(Place::Head));
+    assert_eq!(place("HTTP/1.1 100 Continue\r\n\r\n"), Some(DecodePosition::Head));
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn lengths() {
         );
     }
     let endless = seen(with("Content-Length: 18446744073709551615", "abc"));
-    assert_eq!(endless.head.unwrap().framing, Framing::Length(u64::MAX));
+    assert_eq!(endless.head.unwrap().framing, BodyFraming::Length(u64::MAX));
     assert_eq!(endless.body, b"abc");
 }
 
@@ -196,7 +196,7 @@ fn bodies_that_end_with_the_connection() {
     ] {
         for body in ["", "a", "0\r\n\r\nHTTP/1.1 200 OK\r\n\r\n"] {
             let seen = seen(format!("{head}{body}"));
-            assert_eq!(seen.head.unwrap().framing, Framing::UntilClose);
+            assert_eq!(seen.head.unwrap().framing, BodyFraming::UntilClose);
             assert_eq!(seen.outcome, Outcome::EndedByClose);
             assert_eq!(seen.body, body.as_bytes());
         }
@@ -213,7 +213,7 @@ fn answers_without_a_body() {
             "transfer-encoding: chunked\r\n",
         ] {
             let seen = seen(format!("HTTP/1.1 {status} X\r\n{fields}\r\n"));
-            assert_eq!(seen.head.unwrap().framing, Framing::None);
+            assert_eq!(seen.head.unwrap().framing, BodyFraming::None);
             assert_eq!((seen.outcome, seen.body.len()), (Outcome::Ended, 0));
             // A 304 may describe the body that it omits; a 204 that does so is ambiguous.
             let doubt = status == 204 && !matches!(fields, "" | "content-length: 0\r\n");
@@ -247,7 +247,7 @@ fn bytes_after_the_end_are_left_and_spoil_the_connection() {
 
 #[test]
 fn one_decoder_serves_a_connection() {
-    let mut decoder = Decoder::new(Limits::default());
+    let mut decoder = Decoder::new(DecoderLimits::default());
     let answers = [
         chunked("3\r\nabc\r\n0\r\na: b\r\n\r\n"),
         "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nde".to_owned(),
@@ -258,7 +258,10 @@ fn one_decoder_serves_a_connection() {
         decoder.restart();
         assert!(!decoder.has_begun() && !decoder.is_ended() && !decoder.can_be_reused());
         let again = decode_with(&mut decoder, bytes.as_bytes().chunks(5));
-        assert_eq!(again, decode(Limits::default(), bytes.as_bytes().chunks(5)));
+        assert_eq!(
+            again,
+            decode(DecoderLimits::default(), bytes.as_bytes().chunks(5))
+        );
         assert!(again.reusable);
     }
     // Also after an error, for a new connection: nothing of the old one remains.

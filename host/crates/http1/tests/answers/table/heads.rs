@@ -1,6 +1,6 @@
 //! Heads: interim, uncommon and invalid ones.
 
-use veeksha_http1::{DecodeError, Framing, Limits};
+use veeksha_http1::{BodyFraming, DecodeError, DecoderLimits};
 
 use super::{refused, seen};
 use crate::decoding::{Outcome, decode};
@@ -15,7 +15,7 @@ fn interim_answers() {
     let head = seen.head.unwrap();
     assert_eq!(
         (head.status, head.headers.len(), head.framing),
-        (200, 1, Framing::Length(1))
+        (200, 1, BodyFraming::Length(1))
     );
     assert_eq!((seen.body.as_slice(), seen.reusable), (&b"a"[..], true));
     assert_eq!(
@@ -121,18 +121,18 @@ fn heads_that_are_none() {
 fn more_fields_than_fit_the_stack() {
     let fields: String = (0..300).map(|n| format!("x-{n}: {n}\r\n")).collect();
     let bytes = format!("HTTP/1.1 204 X\r\n{fields}\r\n");
-    let limits = Limits {
+    let limits = DecoderLimits {
         headers: 300,
-        ..Limits::default()
+        ..DecoderLimits::default()
     };
     let head = decode(limits, [bytes.as_bytes()]).head.unwrap();
     assert_eq!(
         (head.headers.len(), head.headers.get_str("x-299")),
         (300, Some("299"))
     );
-    let limits = Limits {
+    let limits = DecoderLimits {
         headers: 299,
-        ..Limits::default()
+        ..DecoderLimits::default()
     };
     let outcome = decode(limits, [bytes.as_bytes()]).outcome;
     assert_eq!(

@@ -1,13 +1,13 @@
 //! Limits are exact, and each error names its limit.
 
-use veeksha_http1::{DecodeError, Limits};
+use veeksha_http1::{DecodeError, DecoderLimits};
 
 use super::{chunked, seen_with};
 use crate::decoding::Outcome;
 
 #[test]
 fn every_limit_is_exact() {
-    let limits = Limits {
+    let limits = DecoderLimits {
         head_bytes: 60,
         headers: 2,
         chunk_line_bytes: 8,
@@ -78,7 +78,7 @@ fn every_limit_is_exact() {
         refusal(&chunked("0\r\naaaaaaaaaaaaaaaaaaaaa")),
         "the answer's trailers are larger than 12 bytes"
     );
-    let limits = Limits {
+    let limits = DecoderLimits {
         trailer_bytes: 100,
         ..limits
     };

@@ -6,13 +6,13 @@ mod framing;
 mod heads;
 mod limits;
 
-use veeksha_http1::{DecodeError, Limits};
+use veeksha_http1::{DecodeError, DecoderLimits};
 
 use crate::decoding::{Outcome, Seen, cut, decode};
 
 /// Decodes the whole input, checks that no cut changes the result, and returns it.
 #[track_caller]
-fn seen_with(limits: Limits, bytes: &[u8]) -> Seen {
+fn seen_with(limits: DecoderLimits, bytes: &[u8]) -> Seen {
     let whole = decode(limits, [bytes]);
     let single = decode(limits, bytes.chunks(1));
     assert_eq!(single.essence(), whole.essence(), "byte by byte");
@@ -28,7 +28,7 @@ fn seen_with(limits: Limits, bytes: &[u8]) -> Seen {
 
 #[track_caller]
 fn seen(bytes: impl AsRef<[u8]>) -> Seen {
-    seen_with(Limits::default(), bytes.as_ref())
+    seen_with(DecoderLimits::default(), bytes.as_ref())
 }
 
 #[track_caller]

@@ -5,14 +5,15 @@ use serde_json::Value;
 
 use crate::tools::tool_of;
 
-use super::prompt::{Content, Message, render};
-use super::{Completion, Delivery, PromptText, exact};
+use super::prompt::{BodyMessage, MessageContent, render};
+use crate::server::completion::{Completion, PromptText, exact};
+use crate::server::delivery_mode::DeliveryMode;
 
 /// Chat completions and completions.
 #[derive(Debug, Deserialize)]
 pub(super) struct OpenAiBody {
     model: Option<String>,
-    messages: Option<Vec<Message>>,
+    messages: Option<Vec<BodyMessage>>,
     prompt: Option<Prompt>,
     stream: Option<bool>,
     stream_options: Option<StreamOptions>,
@@ -70,11 +71,11 @@ impl OpenAiBody {
         Ok(Completion {
             model: self.model,
             delivery: if !stream {
-                Delivery::Whole
+                DeliveryMode::Whole
             } else if self.stream_options.unwrap_or_default().include_usage {
-                Delivery::StreamWithUsage
+                DeliveryMode::StreamWithUsage
             } else {
-                Delivery::Stream
+                DeliveryMode::Stream
             },
             prompt,
             max_tokens,
@@ -86,11 +87,11 @@ impl OpenAiBody {
 }
 
 /// These APIs always send the token counts.
-fn delivery(stream: bool) -> Delivery {
+fn delivery(stream: bool) -> DeliveryMode {
     if stream {
-        Delivery::StreamWithUsage
+        DeliveryMode::StreamWithUsage
     } else {
-        Delivery::Whole
+        DeliveryMode::Whole
     }
 }
 
@@ -98,7 +99,7 @@ fn delivery(stream: bool) -> Delivery {
 #[derive(Debug, Deserialize)]
 pub(super) struct ResponsesBody {
     model: Option<String>,
-    input: Option<Input>,
+    input: Option<ResponsesInput>,
     instructions: Option<String>,
     stream: Option<bool>,
     max_output_tokens: Option<u32>,
@@ -110,21 +111,21 @@ pub(super) struct ResponsesBody {
 
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Input {
+enum ResponsesInput {
     Text(String),
-    Items(Vec<Message>),
+    Items(Vec<BodyMessage>),
 }
 
 impl ResponsesBody {
     pub(super) fn completion(self) -> Result<Completion, String> {
-        let mut messages: Vec<Message> = self
+        let mut messages: Vec<BodyMessage> = self
             .instructions
-            .map(|text| Message::new("system", text))
+            .map(|text| BodyMessage::new("system", text))
             .into_iter()
             .collect();
         match self.input.ok_or("input is missing")? {
-            Input::Text(text) => messages.push(Message::new("user", text)),
-            Input::Items(items) => messages.extend(items),
+            ResponsesInput::Text(text) => messages.push(BodyMessage::new("user", text)),
+            ResponsesInput::Items(items) => messages.extend(items),
         }
         Ok(Completion {
             model: self.model,
@@ -142,8 +143,8 @@ impl ResponsesBody {
 #[derive(Debug, Deserialize)]
 pub(super) struct MessagesBody {
     model: Option<String>,
-    messages: Option<Vec<Message>>,
-    system: Option<Content>,
+    messages: Option<Vec<BodyMessage>>,
+    system: Option<MessageContent>,
     stream: Option<bool>,
     max_tokens: Option<u32>,
     min_tokens: Option<u32>,
@@ -154,9 +155,9 @@ pub(super) struct MessagesBody {
 
 impl MessagesBody {
     pub(super) fn completion(self) -> Result<Completion, String> {
-        let mut messages: Vec<Message> = self
+        let mut messages: Vec<BodyMessage> = self
             .system
-            .map(|content| Message::with_parts("system", content))
+            .map(|content| BodyMessage::with_parts("system", content))
             .into_iter()
             .collect();
         messages.extend(self.messages.ok_or("messages is missing")?);
@@ -197,7 +198,7 @@ struct Parameters {
 const TGI_TOKENS: u32 = 100;
 
 impl GenerateBody {
-    pub(super) fn completion(self, delivery: Delivery) -> Result<Completion, String> {
+    pub(super) fn completion(self, delivery: DeliveryMode) -> Result<Completion, String> {
         let parameters = self.parameters;
         let max_tokens = Some(parameters.max_new_tokens.unwrap_or(TGI_TOKENS));
         Ok(Completion {

@@ -7,43 +7,43 @@ use crate::text::MEDIA_TOKENS;
 
 /// A message, or an item of the responses API.
 #[derive(Debug, Deserialize)]
-pub(super) struct Message {
+pub(super) struct BodyMessage {
     role: Option<String>,
-    content: Option<Content>,
+    content: Option<MessageContent>,
     tool_calls: Option<Value>,
     /// The parts of an item that is a call or its result.
     arguments: Option<String>,
     output: Option<Value>,
 }
 
-impl Message {
+impl BodyMessage {
     pub(super) fn new(role: &str, text: String) -> Self {
-        Message {
+        BodyMessage {
             role: Some(role.into()),
-            content: Some(Content::Text(text)),
+            content: Some(MessageContent::Text(text)),
             tool_calls: None,
             arguments: None,
             output: None,
         }
     }
 
-    pub(super) fn with_parts(role: &str, content: Content) -> Self {
-        Message {
+    pub(super) fn with_parts(role: &str, content: MessageContent) -> Self {
+        BodyMessage {
             content: Some(content),
-            ..Message::new(role, String::new())
+            ..BodyMessage::new(role, String::new())
         }
     }
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-pub(super) enum Content {
+pub(super) enum MessageContent {
     Text(String),
-    Parts(Vec<Part>),
+    Parts(Vec<MessagePart>),
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Part {
+pub(super) struct MessagePart {
     #[serde(rename = "type", default)]
     kind: String,
     text: Option<String>,
@@ -59,7 +59,7 @@ pub(super) struct Part {
     source: Option<Value>,
 }
 
-impl Part {
+impl MessagePart {
     /// Returns the part as text. An image, a sound or a video becomes a word that depends on its
     /// content, followed by [`MEDIA_TOKENS`] more, about the number of tokens that an engine would
     /// use for it.
@@ -94,7 +94,7 @@ impl Part {
 /// The chat template: `<|ROLE|>`, a line feed, the text, a line feed for each message, and the
 /// answer's role at the end. A later turn of a conversation therefore begins with all of the
 /// earlier one.
-pub(super) fn render(messages: Vec<Message>, name: &str) -> Result<String, String> {
+pub(super) fn render(messages: Vec<BodyMessage>, name: &str) -> Result<String, String> {
     if messages.is_empty() {
         return Err(format!("{name} is empty: it needs at least one message"));
     }
@@ -111,8 +111,8 @@ pub(super) fn render(messages: Vec<Message>, name: &str) -> Result<String, Strin
         text.push_str("|>\n");
         match message.content {
             None => {}
-            Some(Content::Text(content)) => text.push_str(&content),
-            Some(Content::Parts(parts)) => {
+            Some(MessageContent::Text(content)) => text.push_str(&content),
+            Some(MessageContent::Parts(parts)) => {
                 for part in parts {
                     text.push_str(&part.into_text()?);
                 }

@@ -4,7 +4,7 @@
 use serde_json::Value;
 use veeksha_model::Usage;
 
-use crate::server::request::Delivery;
+use crate::server::delivery_mode::DeliveryMode;
 
 /// Short words of everyday English: with a leading space they are single tokens in most
 /// vocabularies. The token counts of `usage` are authoritative; the number of words equals the
@@ -64,7 +64,7 @@ pub(in crate::server) struct AnswerContent {
     pub(in crate::server) created: u64,
     /// The model's name as JSON, with its quotation marks.
     pub(in crate::server) model: String,
-    pub(in crate::server) delivery: Delivery,
+    pub(in crate::server) delivery: DeliveryMode,
     /// Number of reasoning tokens.
     pub(in crate::server) reasoning: u32,
     /// The tool that is called, in place of text.
@@ -167,7 +167,7 @@ pub(super) mod tests {
             ordinal: 7,
             created: 1_700_000_000_123_456_789,
             model: "\"m\"".into(),
-            delivery: Delivery::StreamWithUsage,
+            delivery: DeliveryMode::StreamWithUsage,
             reasoning,
             tool: tool.map(str::to_owned),
             details: true,

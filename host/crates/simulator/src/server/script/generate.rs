@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use veeksha_clock::utc_stamp;
 use veeksha_model::{ChunkKind, Usage};
 
-use super::{EndMarker, Events, Script};
+use super::answer_script::{EndMarker, EventBuffer, Script};
 use crate::engine::FinishReason;
 use crate::server::script::content::{AnswerContent, Part};
 
@@ -25,7 +25,7 @@ impl Tgi {
         }
     }
 
-    fn open(&self, out: &mut Events, index: u32, last: bool) {
+    fn open(&self, out: &mut EventBuffer, index: u32, last: bool) {
         let word = self.content.word(index);
         // Writing to a Vec does not fail. TGI writes no space after `data:`.
         let _ = write!(
@@ -70,7 +70,7 @@ fn tgi_reason(reason: FinishReason) -> &'static str {
 }
 
 impl Script for Tgi {
-    fn token(&mut self, out: &mut Events, index: u32, last: bool) {
+    fn token(&mut self, out: &mut EventBuffer, index: u32, last: bool) {
         if last {
             self.pending = Some(index);
             return;
@@ -80,7 +80,7 @@ impl Script for Tgi {
         out.end(ChunkKind::Content);
     }
 
-    fn finish(&mut self, out: &mut Events, reason: FinishReason, usage: &Usage, _marker: EndMarker) {
+    fn finish(&mut self, out: &mut EventBuffer, reason: FinishReason, usage: &Usage, _marker: EndMarker) {
         let Some(index) = self.pending.take() else { return };
         self.open(out, index, true);
         let details = if self.content.details {
@@ -96,7 +96,7 @@ impl Script for Tgi {
         out.end(ChunkKind::Content);
     }
 
-    fn error(&mut self, out: &mut Events, message: &str) {
+    fn error(&mut self, out: &mut EventBuffer, message: &str) {
         let (_, data) = tgi_error(500, message);
         let _ = write!(out.bytes, "data:{data}\n\n");
     }
@@ -152,7 +152,7 @@ impl OllamaLines {
 }
 
 impl Script for OllamaLines {
-    fn token(&mut self, out: &mut Events, index: u32, last: bool) {
+    fn token(&mut self, out: &mut EventBuffer, index: u32, last: bool) {
         out.text(&self.head);
         let (field, kind) = match self.content.part(index) {
             Part::Reasoning => (r#","response":"","thinking":""#, ChunkKind::Reasoning),
@@ -164,7 +164,7 @@ impl Script for OllamaLines {
         out.end(kind);
     }
 
-    fn finish(&mut self, out: &mut Events, reason: FinishReason, usage: &Usage, marker: EndMarker) {
+    fn finish(&mut self, out: &mut EventBuffer, reason: FinishReason, usage: &Usage, marker: EndMarker) {
         if marker == EndMarker::Missing {
             return;
         }
@@ -176,7 +176,7 @@ impl Script for OllamaLines {
         out.end(ChunkKind::Finish);
     }
 
-    fn error(&mut self, out: &mut Events, message: &str) {
+    fn error(&mut self, out: &mut EventBuffer, message: &str) {
         let _ = writeln!(out.bytes, "{}", json!({ "error": message }));
     }
 

@@ -7,7 +7,7 @@
 use serde_json::{Value, json};
 use veeksha_model::{ChunkKind, Usage};
 
-use super::{EndMarker, Events, Script};
+use super::answer_script::{EndMarker, EventBuffer, Script};
 use crate::engine::FinishReason;
 use crate::server::script::content::{AnswerContent, Part};
 
@@ -39,7 +39,7 @@ impl Messages {
         format!("toolu_sim_{}", self.content.ordinal)
     }
 
-    fn open(&mut self, out: &mut Events, part: Part) {
+    fn open(&mut self, out: &mut EventBuffer, part: Part) {
         let index = self.blocks;
         self.blocks += 1;
         self.open = Some((part, index));
@@ -69,7 +69,7 @@ impl Messages {
         .into_bytes();
     }
 
-    fn close(&mut self, out: &mut Events) {
+    fn close(&mut self, out: &mut EventBuffer) {
         let Some((part, index)) = self.open.take() else {
             return;
         };
@@ -117,7 +117,7 @@ impl Messages {
 }
 
 impl Script for Messages {
-    fn begin(&mut self, out: &mut Events, usage: &Usage) {
+    fn begin(&mut self, out: &mut EventBuffer, usage: &Usage) {
         let message = self.message(json!([]), None, Messages::usage(usage, 1));
         let start = json!({ "type": "message_start", "message": message });
         out.named("message_start", &start, ChunkKind::Role);
@@ -129,7 +129,7 @@ impl Script for Messages {
         out.named("ping", &json!({ "type": "ping" }), ChunkKind::Comment);
     }
 
-    fn token(&mut self, out: &mut Events, index: u32, last: bool) {
+    fn token(&mut self, out: &mut EventBuffer, index: u32, last: bool) {
         let part = self.content.part(index);
         if self.open.is_none_or(|(open, _)| open != part) {
             self.close(out);
@@ -145,7 +145,7 @@ impl Script for Messages {
         });
     }
 
-    fn finish(&mut self, out: &mut Events, reason: FinishReason, usage: &Usage, marker: EndMarker) {
+    fn finish(&mut self, out: &mut EventBuffer, reason: FinishReason, usage: &Usage, marker: EndMarker) {
         self.close(out);
         let delta = json!({
             "type": "message_delta",
@@ -162,7 +162,7 @@ impl Script for Messages {
         }
     }
 
-    fn error(&mut self, out: &mut Events, message: &str) {
+    fn error(&mut self, out: &mut EventBuffer, message: &str) {
         let data = error(500, message);
         out.text("event: error\ndata: ");
         out.text(&data.to_string());

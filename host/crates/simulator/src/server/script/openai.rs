@@ -7,10 +7,11 @@ use std::io::Write as _;
 use serde_json::{Value, json};
 use veeksha_model::{ChunkKind, Usage};
 
-use super::{Api, EndMarker, Events, Script};
+use super::answer_script::{EndMarker, EventBuffer, Script};
 use crate::engine::FinishReason;
-use crate::server::request::Delivery;
+use crate::server::delivery_mode::DeliveryMode;
 use crate::server::script::content::{AnswerContent, Part};
+use crate::server::served_api::ServedApi;
 
 /// Writes the events of one answer.
 pub(super) struct OpenAi {
@@ -26,10 +27,10 @@ pub(super) struct OpenAi {
 const NO_REASON: &str = r#","logprobs":null,"finish_reason":null}]}"#;
 
 impl OpenAi {
-    pub(super) fn new(api: Api, content: AnswerContent) -> Self {
-        let chat = api == Api::Chat;
+    pub(super) fn new(api: ServedApi, content: AnswerContent) -> Self {
+        let chat = api == ServedApi::Chat;
         let (id, object) = match (chat, content.delivery) {
-            (true, Delivery::Whole) => ("chatcmpl", "chat.completion"),
+            (true, DeliveryMode::Whole) => ("chatcmpl", "chat.completion"),
             (true, _) => ("chatcmpl", "chat.completion.chunk"),
             (false, _) => ("cmpl", "text_completion"),
         };
@@ -67,7 +68,7 @@ impl OpenAi {
         }
     }
 
-    fn choice(&self, out: &mut Events, inner: &str, kind: ChunkKind) {
+    fn choice(&self, out: &mut EventBuffer, inner: &str, kind: ChunkKind) {
         out.text("data: ");
         out.text(&self.head);
         out.text(r#","choices":[{"index":0,"#);
@@ -89,7 +90,7 @@ impl OpenAi {
 }
 
 impl Script for OpenAi {
-    fn token(&mut self, out: &mut Events, index: u32, last: bool) {
+    fn token(&mut self, out: &mut EventBuffer, index: u32, last: bool) {
         if index == 0 && self.chat {
             let role = format!(r#""delta":{{"role":"assistant","content":""}}{NO_REASON}"#);
             self.choice(out, &role, ChunkKind::Role);
@@ -118,7 +119,7 @@ impl Script for OpenAi {
         out.end(kind);
     }
 
-    fn finish(&mut self, out: &mut Events, reason: FinishReason, usage: &Usage, marker: EndMarker) {
+    fn finish(&mut self, out: &mut EventBuffer, reason: FinishReason, usage: &Usage, marker: EndMarker) {
         let inner = if self.chat {
             r#""delta":{}"#
         } else {
@@ -129,7 +130,7 @@ impl Script for OpenAi {
             self.reason(reason)
         );
         self.choice(out, &inner, ChunkKind::Finish);
-        if self.content.delivery == Delivery::StreamWithUsage {
+        if self.content.delivery == DeliveryMode::StreamWithUsage {
             // Writing to a Vec does not fail.
             let _ = write!(
                 out.bytes,
@@ -146,7 +147,7 @@ impl Script for OpenAi {
     }
 
     /// As in vLLM, the error event is not a chunk of the answer, and the end marker is still sent.
-    fn error(&mut self, out: &mut Events, message: &str) {
+    fn error(&mut self, out: &mut EventBuffer, message: &str) {
         let _ = write!(out.bytes, "data: {}\n\ndata: [DONE]\n\n", error(500, message));
         out.end(ChunkKind::Done);
     }

@@ -7,7 +7,7 @@
 use serde_json::{Value, json};
 use veeksha_model::{ChunkKind, Usage};
 
-use super::{EndMarker, Events, Script};
+use super::answer_script::{EndMarker, EventBuffer, Script};
 use crate::engine::FinishReason;
 use crate::server::script::content::{AnswerContent, Part};
 
@@ -38,7 +38,7 @@ impl Responses {
         }
     }
 
-    fn event(&mut self, out: &mut Events, name: &str, mut data: Value, kind: ChunkKind) {
+    fn event(&mut self, out: &mut EventBuffer, name: &str, mut data: Value, kind: ChunkKind) {
         data["type"] = name.into();
         data["sequence_number"] = self.sequence.into();
         self.sequence += 1;
@@ -133,7 +133,7 @@ impl Responses {
         })
     }
 
-    fn open(&mut self, out: &mut Events, part: Part) {
+    fn open(&mut self, out: &mut EventBuffer, part: Part) {
         let index = self.items;
         self.items += 1;
         self.open = Some(part);
@@ -164,7 +164,7 @@ impl Responses {
         self.before = format!(r#","item_id":"{id}","output_index":{index},{content}"delta":""#).into_bytes();
     }
 
-    fn close(&mut self, out: &mut Events) {
+    fn close(&mut self, out: &mut EventBuffer) {
         let Some(part) = self.open.take() else { return };
         let (id, index) = (self.item_id(part), self.items - 1);
         let text = self.content.text(part, self.tokens);
@@ -211,14 +211,14 @@ impl Responses {
 }
 
 impl Script for Responses {
-    fn begin(&mut self, out: &mut Events, _usage: &Usage) {
+    fn begin(&mut self, out: &mut EventBuffer, _usage: &Usage) {
         for name in ["response.created", "response.in_progress"] {
             let response = self.response("in_progress", 0, None);
             self.event(out, name, json!({ "response": response }), ChunkKind::Role);
         }
     }
 
-    fn token(&mut self, out: &mut Events, index: u32, last: bool) {
+    fn token(&mut self, out: &mut EventBuffer, index: u32, last: bool) {
         let part = self.content.part(index);
         if self.open != Some(part) {
             self.close(out);
@@ -245,7 +245,7 @@ impl Script for Responses {
         });
     }
 
-    fn finish(&mut self, out: &mut Events, reason: FinishReason, usage: &Usage, marker: EndMarker) {
+    fn finish(&mut self, out: &mut EventBuffer, reason: FinishReason, usage: &Usage, marker: EndMarker) {
         self.close(out);
         if marker == EndMarker::Sent {
             let (name, status) = Self::last(Some(reason));
@@ -254,7 +254,7 @@ impl Script for Responses {
         }
     }
 
-    fn error(&mut self, out: &mut Events, message: &str) {
+    fn error(&mut self, out: &mut EventBuffer, message: &str) {
         let mut response = self.response("failed", 0, None);
         response["error"] = json!({ "code": "server_error", "message": message });
         self.event(
