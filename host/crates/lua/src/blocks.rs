@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use mlua::{Lua, Table, Value};
 use veeksha_model::Seed;
+use veeksha_stats::mix64;
 
 use crate::content::{made_up, string};
 use crate::fields::{each_field, whole};
@@ -168,10 +169,7 @@ fn seed_of(scope: &str, numbers: &[u64]) -> u64 {
         eat(&[0xff]);
         eat(&number.to_le_bytes());
     }
-    let mut mixed = hash;
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
+    mix64(hash)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use veeksha_definitions::Observation;
 use veeksha_events::{Event, RequestRecord};
 use veeksha_model::{MetricSample, RequestId, SessionId};
+use veeksha_stats::split_mix64;
 
 use crate::request::{NodeNeverSent, PageRequest, PageSession, Requests};
 
@@ -332,7 +333,7 @@ impl RequestSample {
     }
 
     fn session(&mut self, session: SessionId, requests: u32, change: impl FnOnce(&mut PageSession)) {
-        let key = (mix(session.0), session.0);
+        let key = (split_mix64(session.0), session.0);
         let mut entry = self.sessions.get(&key).copied().unwrap_or(PageSession {
             session: session.0,
             started: None,
@@ -385,14 +386,5 @@ fn put<K: Ord, V>(map: &mut BTreeMap<K, V>, key: K, value: V, room: usize) {
 }
 
 fn hash(id: RequestId) -> Hash {
-    (mix(id.session.0), mix(u64::from(id.node.0)))
-}
-
-/// The finalizer of SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number
-/// Generators", 2014): a bijection whose result shows no pattern of the index.
-fn mix(index: u64) -> u64 {
-    let mut z = index.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    (split_mix64(id.session.0), split_mix64(u64::from(id.node.0)))
 }

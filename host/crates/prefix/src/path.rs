@@ -1,5 +1,7 @@
 //! A conversation so far, as one number.
 
+use veeksha_stats::{mix64, split_mix64};
+
 use crate::piece::PrefixPiece;
 
 /// A place in the tree of all prompts: everything before the next piece. Two prompts are at the
@@ -14,25 +16,15 @@ impl PromptPath {
 
     /// The place behind `piece`.
     pub fn then(self, piece: &PrefixPiece) -> PromptPath {
-        PromptPath(mix(
-            self.branch(piece.identity) ^ mix(u64::from(piece.tokens).wrapping_add(WEYL))
+        PromptPath(mix64(
+            self.branch(piece.identity) ^ split_mix64(u64::from(piece.tokens)),
         ))
     }
 
     /// Names the text of an identity at this place, whatever its length.
     pub(crate) fn branch(self, identity: u64) -> u64 {
-        mix(mix(self.0.wrapping_add(WEYL)) ^ identity)
+        mix64(split_mix64(self.0) ^ identity)
     }
-}
-
-/// The golden ratio's bits, as in SplitMix64: keeps 0 from staying 0.
-const WEYL: u64 = 0x9e37_79b9_7f4a_7c15;
-
-/// The finalizer of SplitMix64: every bit of the input reaches every bit of the output.
-fn mix(mut x: u64) -> u64 {
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }
 
 /// Keys that are mixed already need no second hash.
@@ -46,7 +38,7 @@ impl std::hash::Hasher for Mixed {
 
     fn write(&mut self, bytes: &[u8]) {
         for byte in bytes {
-            self.0 = mix(self.0 ^ u64::from(*byte));
+            self.0 = mix64(self.0 ^ u64::from(*byte));
         }
     }
 

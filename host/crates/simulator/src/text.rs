@@ -6,6 +6,8 @@
 //! collisions of 64 bits). A last, partly filled block has no hash: real engines do not share it
 //! either.
 
+use veeksha_stats::split_mix64;
+
 /// Tokens per image, sound or video, in addition to a few that identify it: the number for a
 /// picture of half a megapixel in current models, to the order of magnitude. Nothing is decoded.
 pub const MEDIA_TOKENS: usize = 256;
@@ -135,11 +137,7 @@ const PIECE: u64 = 2;
 
 /// The finalizer of SplitMix64 over the running hash and the next word.
 fn chain(hash: u64, word: u64) -> u64 {
-    let mut x = hash.rotate_left(23).wrapping_mul(0xd134_2543_de82_ef95) ^ word;
-    x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
+    split_mix64(hash.rotate_left(23).wrapping_mul(0xd134_2543_de82_ef95) ^ word)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Named streams of random words, and sequential draws from them.
 
 use crate::philox::block;
+use crate::split_mix::split_mix64;
 
 /// A sequence of 2^34 words named by (seed, session, stream). Word `i` is computed from its index;
 /// there is no state, so threads, order and repetition change nothing.
@@ -13,7 +14,7 @@ pub struct RandomStream {
 impl RandomStream {
     /// The stream of a seed, a session and a name.
     pub fn new(seed: u64, session: u64, name: &str) -> Self {
-        let key = mix(seed ^ mix(fnv1a(name)));
+        let key = split_mix64(seed ^ split_mix64(fnv1a(name)));
         RandomStream {
             key: [key as u32, (key >> 32) as u32],
             session,
@@ -151,14 +152,6 @@ fn fnv1a(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
-}
-
-/// The finalizer of SplitMix64: every bit of the input reaches every bit of the output.
-fn mix(mut x: u64) -> u64 {
-    x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }
 
 #[cfg(test)]

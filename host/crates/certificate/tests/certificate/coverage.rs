@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 
 use veeksha_model::Nanos;
+use veeksha_stats::{GOLDEN_GAMMA, split_mix64};
 
 use super::*;
 
@@ -41,10 +42,9 @@ struct Draws(u64);
 
 impl Draws {
     fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+        let mixed = split_mix64(self.0);
+        self.0 = self.0.wrapping_add(GOLDEN_GAMMA);
+        (mixed >> 11) as f64 / (1u64 << 53) as f64
     }
 
     fn up_to(&mut self, most: Nanos) -> Nanos {
@@ -248,6 +248,11 @@ fn stated_p99_covers_the_true_errors_of_every_load() {
         });
         let certificate = judge(events.collect());
         for (metric, errors) in truth {
+            assert!(
+                errors.len() as u64 >= REQUESTS,
+                "{metric}: {} errors in {cell:?}",
+                errors.len()
+            );
             let bound = certificate.bound(metric).expect("a bound").p99_error;
             let within = errors.iter().filter(|error| **error <= bound).count();
             let covered = within as f64 / errors.len() as f64;

@@ -7,6 +7,7 @@ use veeksha_model::{
     Better, Chunk, ChunkKind, ErrorClass, MetricDefinition, MetricSample, Nanos, NodeId, RequestId,
     SessionId, Usage,
 };
+use veeksha_stats::{GOLDEN_GAMMA, split_mix64};
 
 /// A deterministic pseudorandom generator (SplitMix64).
 pub(crate) struct Draw(u64);
@@ -17,11 +18,9 @@ impl Draw {
     }
 
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        let drawn = split_mix64(self.0);
+        self.0 = self.0.wrapping_add(GOLDEN_GAMMA);
+        drawn
     }
 
     /// Returns a uniform value from 0 to 1, without 0.

@@ -1,6 +1,6 @@
 //! A random order in which each element of a sample appears exactly once.
 
-use veeksha_stats::RandomStream;
+use veeksha_stats::{RandomStream, split_mix64};
 
 /// A random permutation of `0 .. count`, computed per place: a Feistel network over the next power
 /// of four, walked until it is within the count. It needs no list and gives random access.
@@ -54,18 +54,10 @@ impl RandomOrder {
         let mask = (1u64 << self.half) - 1;
         let (mut left, mut right) = (place >> self.half & mask, place & mask);
         for key in self.keys {
-            (left, right) = (right, left ^ (mix(right ^ u64::from(key) << 32) & mask));
+            (left, right) = (right, left ^ (split_mix64(right ^ u64::from(key) << 32) & mask));
         }
         left << self.half | right
     }
-}
-
-/// The finalizer of SplitMix64.
-fn mix(mut x: u64) -> u64 {
-    x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //! the trace are walked over (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002):
 //! the domain is less than four times too large, so that takes less than four steps on average.
 
-use veeksha_stats::RandomStream;
+use veeksha_stats::{RandomStream, mix64};
 
 const ROUNDS: usize = 8;
 
@@ -45,17 +45,10 @@ impl Permutation {
         let mask = (1 << self.half_bits) - 1;
         let (mut left, mut right) = (number >> self.half_bits, number & mask);
         for key in self.keys {
-            (left, right) = (right, left ^ (mix(right ^ key) & mask));
+            (left, right) = (right, left ^ (mix64(right ^ key) & mask));
         }
         (left << self.half_bits) | right
     }
-}
-
-/// The finalizer of SplitMix64 (Steele, Lea, Flood 2014).
-fn mix(mut x: u64) -> u64 {
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }
 
 #[cfg(test)]
