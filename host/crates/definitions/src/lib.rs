@@ -14,17 +14,17 @@
 #![forbid(unsafe_code)]
 
 mod chunks;
-mod definition;
 mod fields;
 mod metric;
 mod observation;
 mod packed;
+mod scope;
 mod table;
 
 pub use chunks::{answer_tokens_by_chunk, gaps};
-pub use definition::{Certification, Definition, Needs, Samples, Scope};
 pub use fields::{FieldValue, FinishedRequest, REQUEST_FIELDS, RequestField};
 pub use metric::{UnknownMetric, canonical_name};
 pub use observation::{Observation, cached_share, seconds_between};
 pub use packed::{OptionalInstant, OptionalTokens};
-pub use table::Metric;
+pub use scope::{Needs, Samples, Scope};
+pub use table::{Certification, Definition, Metric};

@@ -5,9 +5,9 @@ use std::str::FromStr;
 
 use veeksha_model::{Better, RequestRecord};
 
-use crate::definition::{Certification, Definition, Samples, Scope};
 use crate::observation::Observation;
-use crate::table::Metric;
+use crate::scope::{Samples, Scope};
+use crate::table::{Certification, Definition, Metric};
 
 impl Metric {
     /// Returns all metrics, in the order of files and tables.
@@ -175,7 +175,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::definition::Certification;
+    use crate::table::Certification;
 
     #[test]
     fn every_name_belongs_to_one_metric() {
