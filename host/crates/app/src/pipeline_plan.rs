@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use veeksha_pipeline::{MinTokensPrompt, Plan, Schedule};
+use veeksha_pipeline::{MinTokensPrompt, Plan, ReplaySchedule};
 use veeksha_ports::Guarantees;
 use veeksha_scenario::{Grace, IntervalGenerator, Scenario, Traffic};
 use veeksha_scheduler::{SchedulerConfig, Shard};
@@ -18,7 +18,7 @@ pub(crate) fn plan(scenario: &Scenario, guarantees: &Guarantees) -> Plan {
     let runtime = &scenario.runtime;
     let cores = cores();
     let traffic = match &scenario.traffic_scheduler {
-        Traffic::Rate(rate) => veeksha_scheduler::Traffic::Rate(match rate.interval_generator {
+        Traffic::Rate(rate) => veeksha_scheduler::TrafficRule::Rate(match rate.interval_generator {
             IntervalGenerator::Fixed { interval } => veeksha_scheduler::Interval::Fixed { interval },
             IntervalGenerator::Poisson { arrival_rate } => {
                 veeksha_scheduler::Interval::Poisson { rate: arrival_rate }
@@ -28,8 +28,8 @@ pub(crate) fn plan(scenario: &Scenario, guarantees: &Guarantees) -> Plan {
                 cv,
             },
         }),
-        Traffic::FixedSchedule(_) => veeksha_scheduler::Traffic::Scheduled,
-        Traffic::Concurrent(concurrent) => veeksha_scheduler::Traffic::Concurrent {
+        Traffic::FixedSchedule(_) => veeksha_scheduler::TrafficRule::Scheduled,
+        Traffic::Concurrent(concurrent) => veeksha_scheduler::TrafficRule::Concurrent {
             target: concurrent.target_concurrent_sessions,
             ramp: nanos(Duration::try_from_secs_f64(concurrent.rampup_seconds).unwrap_or(Duration::MAX)),
         },
@@ -43,8 +43,8 @@ pub(crate) fn plan(scenario: &Scenario, guarantees: &Guarantees) -> Plan {
             max_sessions: runtime.session_limit(),
             benchmark_timeout: runtime.timeout().map(nanos),
             grace: match runtime.grace() {
-                Grace::Unlimited => veeksha_scheduler::Grace::Unbounded,
-                Grace::For(grace) => veeksha_scheduler::Grace::Bounded(nanos(grace)),
+                Grace::Unlimited => veeksha_scheduler::GracePeriod::Unbounded,
+                Grace::For(grace) => veeksha_scheduler::GracePeriod::Bounded(nanos(grace)),
             },
             seed: scenario.seed,
             shard: Shard::WHOLE,
@@ -62,21 +62,21 @@ pub(crate) fn plan(scenario: &Scenario, guarantees: &Guarantees) -> Plan {
         on_dispatcher_start: None,
         thread_watch: None,
         shard: Shard::WHOLE,
-        schedule: scenario
-            .traffic_scheduler
-            .recorded_arrivals()
-            .map_or_else(Schedule::default, |recorded| Schedule {
+        schedule: scenario.traffic_scheduler.recorded_arrivals().map_or_else(
+            ReplaySchedule::default,
+            |recorded| ReplaySchedule {
                 offset: nanos(Duration::try_from_secs_f64(recorded.offset).unwrap_or(Duration::MAX)),
                 speedup: recorded.speedup,
-            }),
+            },
+        ),
         warmup: Vec::new(),
         track_prefixes: !guarantees.distinct_prompts,
     }
 }
 
-fn limits(traffic: &Traffic) -> veeksha_scheduler::Limits {
+fn limits(traffic: &Traffic) -> veeksha_scheduler::ConcurrencyLimits {
     let limits = traffic.limits();
-    veeksha_scheduler::Limits {
+    veeksha_scheduler::ConcurrencyLimits {
         sessions: limits.sessions,
         in_flight: limits.requests_in_flight,
         in_prefill: limits.requests_in_prefill,

@@ -24,7 +24,7 @@ pub(crate) struct Watch {
 
 impl Watch {
     /// Returns the function that the pipeline calls once a second.
-    pub(crate) fn of_a_run() -> veeksha_pipeline::ThreadWatch {
+    pub(crate) fn of_a_run() -> veeksha_pipeline::ThreadSampler {
         let mut watch = Watch {
             clock: RunClock::starting_now(),
             // Created before the threads of the run, so that the first sample covers all of their

@@ -14,13 +14,13 @@ use std::sync::{Arc, Mutex};
 use crossbeam_channel::unbounded;
 use veeksha_clock::RunClock;
 use veeksha_model::{Message, NodeId, OutputSpec, Request, Response, Role, Segment, Session};
-use veeksha_pipeline::{Control, PipelineError, Plan, Schedule, run};
+use veeksha_pipeline::{Control, PipelineError, Plan, ReplaySchedule, run};
 use veeksha_ports::{
     ConnectionUse, Job, PluginFailure, RequestOutcome, SessionSource, Sinks, Timings, Transport, Workload,
     WorkloadFactory, WorkloadInfo,
 };
 use veeksha_prompt::{Materializer, Tokenizer};
-use veeksha_scheduler::{Grace, Interval, Limits, SchedulerConfig, Shard, Traffic};
+use veeksha_scheduler::{ConcurrencyLimits, GracePeriod, Interval, SchedulerConfig, Shard, TrafficRule};
 
 struct OneTurn(WorkloadInfo);
 
@@ -113,12 +113,12 @@ impl Transport for AtOnce {
 fn plan(spin: u64) -> Plan {
     Plan {
         scheduler: SchedulerConfig {
-            traffic: Traffic::Rate(Interval::Poisson { rate: 1_000.0 }),
-            limits: Limits::default(),
+            traffic: TrafficRule::Rate(Interval::Poisson { rate: 1_000.0 }),
+            limits: ConcurrencyLimits::default(),
             cancel_session_on_failure: true,
             max_sessions: Some(500),
             benchmark_timeout: None,
-            grace: Grace::Unbounded,
+            grace: GracePeriod::Unbounded,
             seed: 7,
             shard: Shard::WHOLE,
         },
@@ -126,7 +126,7 @@ fn plan(spin: u64) -> Plan {
         on_dispatcher_start: None,
         thread_watch: None,
         shard: Shard::WHOLE,
-        schedule: Schedule::default(),
+        schedule: ReplaySchedule::default(),
         warmup: Vec::new(),
         dispatchers: 1,
         completion_threads: 1,

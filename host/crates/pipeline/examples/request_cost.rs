@@ -17,13 +17,13 @@ use veeksha_clock::RunClock;
 use veeksha_model::{
     Chunk, ChunkKind, Message, NodeId, OutputSpec, Request, Response, Role, Segment, Session, Usage,
 };
-use veeksha_pipeline::{Control, PipelineError, Plan, Schedule, run};
+use veeksha_pipeline::{Control, PipelineError, Plan, ReplaySchedule, run};
 use veeksha_ports::{
     ConnectionUse, Job, PluginFailure, RequestOutcome, SessionSource, Sinks, Timings, Transport, Workload,
     WorkloadFactory, WorkloadInfo,
 };
 use veeksha_prompt::{Materializer, Tokenizer};
-use veeksha_scheduler::{Grace, Limits, SchedulerConfig, Shard, Traffic};
+use veeksha_scheduler::{ConcurrencyLimits, GracePeriod, SchedulerConfig, Shard, TrafficRule};
 
 struct OneTurn(WorkloadInfo);
 
@@ -145,12 +145,12 @@ fn on_a_processor() -> BTreeMap<String, u64> {
 fn plan(requests: u64) -> Plan {
     Plan {
         scheduler: SchedulerConfig {
-            traffic: Traffic::Concurrent { target: 64, ramp: 0 },
-            limits: Limits::default(),
+            traffic: TrafficRule::Concurrent { target: 64, ramp: 0 },
+            limits: ConcurrencyLimits::default(),
             cancel_session_on_failure: true,
             max_sessions: Some(requests),
             benchmark_timeout: None,
-            grace: Grace::Unbounded,
+            grace: GracePeriod::Unbounded,
             seed: 7,
             shard: Shard::WHOLE,
         },
@@ -158,7 +158,7 @@ fn plan(requests: u64) -> Plan {
         on_dispatcher_start: None,
         thread_watch: None,
         shard: Shard::WHOLE,
-        schedule: Schedule::default(),
+        schedule: ReplaySchedule::default(),
         warmup: Vec::new(),
         dispatchers: 1,
         completion_threads: 1,

@@ -9,12 +9,12 @@ use veeksha_events::{Event, RequestRecord, Status};
 use veeksha_model::{ChunkKind, ErrorClass, FailureReason, History, Nanos, Prepared, Response};
 use veeksha_ports::{PendingOutcome, RequestOutcome};
 use veeksha_prompt::Tokenizer;
-use veeksha_scheduler::Input;
+use veeksha_scheduler::SchedulerInput;
 
 use crate::chunk_tokens::tokens_by_chunk;
 use crate::control::Control;
 use crate::dispatcher::CoordinatorMessage;
-use crate::entry::{Content, EventEntry};
+use crate::entry::{EntryContent, EventEntry};
 use crate::inbox::InputSender;
 use crate::partition::Partition;
 
@@ -25,7 +25,7 @@ pub(crate) struct CompletionContext {
     pub(crate) transport_lead: Nanos,
     pub(crate) tokenizer: Tokenizer,
     pub(crate) part: Partition,
-    pub(crate) dispatchers: Vec<InputSender<Input<Prepared>>>,
+    pub(crate) dispatchers: Vec<InputSender<SchedulerInput<Prepared>>>,
     pub(crate) notices: Sender<CoordinatorMessage>,
     pub(crate) events: Sender<EventEntry>,
     pub(crate) include_content: bool,
@@ -48,12 +48,12 @@ pub(crate) fn complete(context: &CompletionContext, outcomes: &Receiver<Option<B
         let request = answer.outcome.job.id;
         let at = answer.outcome.timings.completed_at;
         let input = match &answer.result {
-            Ok(response) => Input::Answered {
+            Ok(response) => SchedulerInput::Answered {
                 request,
                 response: response.clone(),
                 at,
             },
-            Err(reason) => Input::Failed {
+            Err(reason) => SchedulerInput::Failed {
                 request,
                 reason: reason.clone(),
                 at,
@@ -62,7 +62,7 @@ pub(crate) fn complete(context: &CompletionContext, outcomes: &Receiver<Option<B
         // The collector outlives the run.
         context.dispatchers[context.part.dispatcher(request.session)].send(input);
         let content = match &answer.result {
-            Ok(response) if context.include_content => Some(Content::Answered(response.clone())),
+            Ok(response) if context.include_content => Some(EntryContent::Answered(response.clone())),
             _ => None,
         };
         let chunk_tokens = chunk_tokens(&context.tokenizer, &answer);
@@ -162,9 +162,10 @@ fn chunk_tokens(tokenizer: &Tokenizer, answer: &CountedOutcome) -> Vec<u32> {
     let outcome = &answer.outcome;
     let kinds = outcome.chunks.iter().map(|chunk| chunk.kind);
     let kinds: Vec<ChunkKind> = kinds.filter(|kind| kind.is_generated()).collect();
-    // The server's own counts are exact; the tokenizer may split the text otherwise.
+    // The server's own counts are exact; the tokenizer may split the text otherwise. Running
+    // counts that end at 0 are not counts.
     let counted = &outcome.chunk_tokens;
-    if !counted.is_empty() && counted.len() == kinds.len() {
+    if answer.from_usage && !counted.is_empty() && counted.len() == kinds.len() {
         let is_one_each = counted.iter().all(|tokens| *tokens == 1);
         return if is_one_each && counted.len() == response.output_tokens as usize {
             Vec::new()

@@ -7,9 +7,9 @@ use veeksha_clock::RunClock;
 use veeksha_events::Event;
 use veeksha_model::{FailureReason, Nanos, NodeId, Prepared, Response, SessionId};
 use veeksha_ports::{Job, PluginFailure, Transport};
-use veeksha_scheduler::{Action, Input, Scheduler};
+use veeksha_scheduler::{Action, Scheduler, SchedulerInput};
 
-use crate::entry::{Content, EventEntry};
+use crate::entry::{EntryContent, EventEntry};
 use crate::inbox::{Inbox, WaitResult};
 use crate::pieces::PromptSource;
 use crate::plan::OnDispatcherStart;
@@ -39,7 +39,7 @@ pub(crate) enum CoordinatorMessage {
 pub(crate) struct DispatcherContext {
     pub(crate) index: u32,
     pub(crate) clock: RunClock,
-    pub(crate) inbox: Inbox<Input<Prepared>>,
+    pub(crate) inbox: Inbox<SchedulerInput<Prepared>>,
     pub(crate) transport: Arc<dyn Transport>,
     pub(crate) events: Sender<EventEntry>,
     pub(crate) include_content: bool,
@@ -71,10 +71,10 @@ pub(crate) fn dispatch(
     veeksha_clock::sleep_until(context.clock, 0);
     let mut hands = PendingMessages::default();
     let mut progress = hands.carry_out(&mut actions, context);
-    while progress == Progress::Running {
+    while progress == DispatchProgress::Running {
         let input = match context.inbox.wait(scheduler.next_wake()) {
             WaitResult::Input(input) => input,
-            WaitResult::Deadline => Input::Tick,
+            WaitResult::Deadline => SchedulerInput::Tick,
             WaitResult::Disconnected => break,
         };
         scheduler.on(context.clock.now(), input, &mut actions);
@@ -85,7 +85,7 @@ pub(crate) fn dispatch(
 }
 
 #[derive(PartialEq)]
-enum Progress {
+enum DispatchProgress {
     Running,
     Done,
 }
@@ -102,12 +102,16 @@ struct PendingMessages {
 impl PendingMessages {
     /// Sends first. Telling the coordinator and the collector may wake their threads, which costs
     /// more than a dispatch.
-    fn carry_out(&mut self, actions: &mut Vec<Action<Prepared>>, context: &DispatcherContext) -> Progress {
+    fn carry_out(
+        &mut self,
+        actions: &mut Vec<Action<Prepared>>,
+        context: &DispatcherContext,
+    ) -> DispatchProgress {
         // Most calls bring nothing.
         if actions.is_empty() {
-            return Progress::Running;
+            return DispatchProgress::Running;
         }
-        let mut progress = Progress::Running;
+        let mut progress = DispatchProgress::Running;
         let mut notices = Vec::new();
         for action in actions.drain(..) {
             match action {
@@ -138,7 +142,7 @@ impl PendingMessages {
                 }),
                 Action::ForgetAgent { session } => notices.push(CoordinatorMessage::Forget { session }),
                 Action::CancelInFlight => notices.push(CoordinatorMessage::CancelInFlight),
-                Action::Done => progress = Progress::Done,
+                Action::Done => progress = DispatchProgress::Done,
                 // All dispatchers see the timeout at the same time: one of them writes it down.
                 Action::TimeoutReached { .. } if context.index > 0 => {}
                 other => self.later.extend(recorded(other).map(EventEntry::from)),
@@ -176,7 +180,7 @@ fn sent(action: Action<Prepared>, context: &DispatcherContext) -> Option<EventEn
     else {
         return None;
     };
-    let content = context.include_content.then(|| Content::Sent {
+    let content = context.include_content.then(|| EntryContent::Sent {
         request: payload.clone(),
         history: history.clone(),
     });

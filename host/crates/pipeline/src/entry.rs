@@ -14,7 +14,7 @@ pub struct EventEntry {
     /// The event.
     pub event: Event,
     /// The text sent or received: only with [`crate::Plan::include_content`].
-    pub content: Option<Content>,
+    pub content: Option<EntryContent>,
     /// The prompt: only with [`crate::Plan::track_prefixes`].
     pub(crate) prompt: Option<PromptSource>,
 }
@@ -43,7 +43,7 @@ impl EventEntry {
 /// The text of a request or an answer, shared with the run: it is formatted only where it is
 /// written.
 #[derive(Clone, Debug)]
-pub enum Content {
+pub enum EntryContent {
     /// With [`Event::Dispatched`].
     Sent {
         /// The new messages.
@@ -55,12 +55,12 @@ pub enum Content {
     Answered(Arc<Response>),
 }
 
-impl Content {
+impl EntryContent {
     /// Returns the text: one message per line, each prefixed with its role and a colon.
     pub fn text(&self) -> String {
         let mut text = String::new();
         match self {
-            Content::Sent { request, history } => {
+            EntryContent::Sent { request, history } => {
                 for turn in History::turns(history) {
                     say(&mut text, &turn.request);
                     if let Some(response) = &turn.response {
@@ -69,7 +69,7 @@ impl Content {
                 }
                 say(&mut text, request);
             }
-            Content::Answered(response) => text.push_str(&response.text),
+            EntryContent::Answered(response) => text.push_str(&response.text),
         }
         text
     }

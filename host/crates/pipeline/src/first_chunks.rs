@@ -4,7 +4,7 @@
 use std::sync::{Arc, OnceLock};
 
 use veeksha_model::{Nanos, Prepared, RequestId};
-use veeksha_scheduler::Input;
+use veeksha_scheduler::SchedulerInput;
 
 use crate::inbox::InputSender;
 use crate::partition::Partition;
@@ -12,11 +12,11 @@ use crate::partition::Partition;
 /// Route to the dispatchers. Before the run's clock is known, which is during a warm-up, first
 /// chunks are dropped.
 #[derive(Clone, Default)]
-pub(crate) struct FirstChunkRouter(Arc<OnceLock<Route>>);
+pub(crate) struct FirstChunkRouter(Arc<OnceLock<FirstChunkRoute>>);
 
-struct Route {
+struct FirstChunkRoute {
     part: Partition,
-    dispatchers: Vec<InputSender<Input<Prepared>>>,
+    dispatchers: Vec<InputSender<SchedulerInput<Prepared>>>,
     /// Time between the start of the transport's clock and the run's.
     transport_lead: Nanos,
 }
@@ -26,10 +26,10 @@ impl FirstChunkRouter {
     pub(crate) fn begin(
         &self,
         part: Partition,
-        dispatchers: &[InputSender<Input<Prepared>>],
+        dispatchers: &[InputSender<SchedulerInput<Prepared>>],
         transport_lead: Nanos,
     ) {
-        let route = Route {
+        let route = FirstChunkRoute {
             part,
             dispatchers: dispatchers.to_vec(),
             transport_lead,
@@ -42,7 +42,8 @@ impl FirstChunkRouter {
     pub(crate) fn on_first_chunk(&self, request: RequestId, at: Nanos) {
         if let Some(route) = self.0.get() {
             let at = at.saturating_sub(route.transport_lead);
-            route.dispatchers[route.part.dispatcher(request.session)].send(Input::FirstChunk { request, at });
+            route.dispatchers[route.part.dispatcher(request.session)]
+                .send(SchedulerInput::FirstChunk { request, at });
         }
     }
 }
@@ -52,20 +53,20 @@ mod tests {
     use super::*;
     use veeksha_clock::RunClock;
     use veeksha_model::{NodeId, SessionId};
-    use veeksha_scheduler::{Grace, Interval, Limits, SchedulerConfig, Shard, Traffic};
+    use veeksha_scheduler::{ConcurrencyLimits, GracePeriod, Interval, SchedulerConfig, Shard, TrafficRule};
 
     use crate::inbox::{Inbox, WaitResult};
-    use crate::{Plan, Schedule};
+    use crate::{Plan, ReplaySchedule};
 
     fn plan() -> Plan {
         Plan {
             scheduler: SchedulerConfig {
-                traffic: Traffic::Rate(Interval::Fixed { interval: 1.0 }),
-                limits: Limits::default(),
+                traffic: TrafficRule::Rate(Interval::Fixed { interval: 1.0 }),
+                limits: ConcurrencyLimits::default(),
                 cancel_session_on_failure: true,
                 max_sessions: None,
                 benchmark_timeout: None,
-                grace: Grace::Unbounded,
+                grace: GracePeriod::Unbounded,
                 seed: 0,
                 shard: Shard::WHOLE,
             },
@@ -73,7 +74,7 @@ mod tests {
             on_dispatcher_start: None,
             thread_watch: None,
             shard: Shard { index: 1, count: 2 },
-            schedule: Schedule::default(),
+            schedule: ReplaySchedule::default(),
             warmup: Vec::new(),
             dispatchers: 2,
             completion_threads: 1,
@@ -106,7 +107,7 @@ mod tests {
         first_chunks.on_first_chunk(request(9), 1_900);
         for (inbox, session, expected) in [(&inboxes[0], 9, 900), (&inboxes[1], 7, 700)] {
             match inbox.wait(Some(0)) {
-                WaitResult::Input(Input::FirstChunk { request: told, at }) => {
+                WaitResult::Input(SchedulerInput::FirstChunk { request: told, at }) => {
                     assert_eq!((told, at), (request(session), expected));
                 }
                 other => unreachable!("{other:?}"),

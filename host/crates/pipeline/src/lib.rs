@@ -14,7 +14,7 @@
 //! delays a thread.
 //!
 //! Several processes can share a run, each with a part of its sessions ([`Plan::shard`]). A
-//! [`Schedule`] maps recorded instants to the run's clock. The sessions of [`Plan::warmup`] are
+//! [`ReplaySchedule`] maps recorded instants to the run's clock. The sessions of [`Plan::warmup`] are
 //! sent before the clock starts, one request after the other.
 //!
 //! [`run`] drives a real transport with the real clock. [`simulate`] drives the same scheduler and
@@ -44,9 +44,9 @@ mod watch;
 mod work_digest;
 
 pub use control::Control;
-pub use entry::{Content, EventEntry};
+pub use entry::{EntryContent, EventEntry};
 pub use fallback::MinTokensPrompt;
-pub use plan::{OnDispatcherStart, PipelineError, Plan, RunEnd, ThreadWatch};
+pub use plan::{OnDispatcherStart, PipelineError, Plan, RunEnd, ThreadSampler};
 pub use run::run;
-pub use schedule::Schedule;
+pub use schedule::ReplaySchedule;
 pub use virtual_time::{SimulatedTarget, simulate};

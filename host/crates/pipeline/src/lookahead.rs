@@ -9,7 +9,7 @@ use veeksha_clock::RunClock;
 use veeksha_events::PluginCall;
 use veeksha_model::{Prepared, SessionId};
 use veeksha_ports::PluginFailure;
-use veeksha_scheduler::{Input, SessionKind, Traffic};
+use veeksha_scheduler::{SchedulerInput, SessionKind, TrafficRule};
 
 use crate::control::Control;
 use crate::partition::Partition;
@@ -58,9 +58,9 @@ pub(crate) struct Lookahead {
 impl Lookahead {
     pub(crate) fn new(plan: &Plan, part: Partition) -> Self {
         let reserve = match &plan.scheduler.traffic {
-            Traffic::Concurrent { target, .. } => LOOKAHEAD + part.places(*target),
-            Traffic::Rate(_) => LOOKAHEAD,
-            Traffic::Scheduled => REPLAY_LOOKAHEAD,
+            TrafficRule::Concurrent { target, .. } => LOOKAHEAD + part.places(*target),
+            TrafficRule::Rate(_) => LOOKAHEAD,
+            TrafficRule::Scheduled => REPLAY_LOOKAHEAD,
         };
         let end = part.below(plan.scheduler.max_sessions.unwrap_or(u64::MAX));
         Lookahead {
@@ -204,14 +204,14 @@ impl Lookahead {
 
     /// Passes the sessions that are next in order to their dispatchers; `put` takes the
     /// dispatcher's number.
-    pub(crate) fn deliver(&mut self, mut put: impl FnMut(usize, Input<Prepared>)) {
+    pub(crate) fn deliver(&mut self, mut put: impl FnMut(usize, SchedulerInput<Prepared>)) {
         while let Some(session) = self.made.remove(&self.delivered) {
             let MadeSession { plan, done, digest } = session;
             self.planned.push((plan.id, digest));
             let (session, dispatcher) = (plan.id, self.part.dispatcher(plan.id));
-            put(dispatcher, Input::Session(plan));
+            put(dispatcher, SchedulerInput::Session(plan));
             if done {
-                let nothing = Input::Step {
+                let nothing = SchedulerInput::Step {
                     session,
                     nodes: Vec::new(),
                     done,
@@ -223,7 +223,7 @@ impl Lookahead {
         if self.delivered >= self.end && !self.source_ended {
             self.source_ended = true;
             for dispatcher in 0..self.part.dispatchers() as usize {
-                put(dispatcher, Input::SourceEnded);
+                put(dispatcher, SchedulerInput::SourceEnded);
             }
         }
     }

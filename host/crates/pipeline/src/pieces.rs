@@ -1,15 +1,17 @@
 //! The pieces of a prompt, by identity and length, for consumers that account for repeated
 //! prefixes.
 
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use veeksha_model::{
-    History, HistoryMode, Message, Prepared, RecordedAnswer, Request, Response, Role, SessionId, ToolCall,
+    History, HistoryMode, Message, NodeId, Prepared, RecordedAnswer, Request, Response, Role, SessionId,
+    ToolCall,
 };
 use veeksha_prefix::{PrefixPiece, pieces_of, text_piece};
 
 use crate::schedule::sends_recorded_answer;
-use crate::virtual_time::answer_identity;
 
 /// A request and its conversation, shared with the run: the pieces are computed on demand.
 #[derive(Clone, Debug)]
@@ -118,4 +120,16 @@ fn begin_answer(count: &dyn Fn(&str) -> u32) -> Vec<PrefixPiece> {
         tool_call_id: None,
     };
     pieces_of([&nothing], count)
+}
+
+/// Names the real answer to a request, as a piece of later prompts.
+pub(crate) fn answer_identity(session: SessionId, node: NodeId) -> u64 {
+    hashed(&("answer", session.0, node.0))
+}
+
+/// Equal values give equal numbers in every process: the standard hasher with its fixed keys.
+pub(crate) fn hashed(value: &(impl Hash + ?Sized)) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
 }

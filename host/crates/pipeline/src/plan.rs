@@ -8,7 +8,7 @@ use veeksha_ports::PluginFailure;
 use veeksha_scheduler::{SchedulerConfig, Shard};
 
 use crate::fallback::MinTokensPrompt;
-use crate::schedule::Schedule;
+use crate::schedule::{ReplaySchedule, Timing};
 
 /// Prepares a dispatcher's thread.
 pub type OnDispatcherStart = Arc<dyn Fn(u32) + Send + Sync>;
@@ -16,7 +16,7 @@ pub type OnDispatcherStart = Arc<dyn Fn(u32) + Send + Sync>;
 /// Samples threads and clocks of the machine: called with the time on the run's clock, on a
 /// dedicated thread; returns the events to record ([`veeksha_events::Event::ThreadSampled`],
 /// [`veeksha_events::Event::ClockStepped`]).
-pub type ThreadWatch = Arc<Mutex<dyn FnMut(Nanos) -> Vec<Event> + Send>>;
+pub type ThreadSampler = Arc<Mutex<dyn FnMut(Nanos) -> Vec<Event> + Send>>;
 
 /// The resolved shape of a run.
 #[derive(Clone)]
@@ -33,13 +33,13 @@ pub struct Plan {
     pub on_dispatcher_start: Option<OnDispatcherStart>,
     /// Called about once a second and at the end, for what is to be known of the machine while the
     /// run goes on.
-    pub thread_watch: Option<ThreadWatch>,
+    pub thread_watch: Option<ThreadSampler>,
     /// This process's part of the run: the sessions whose id is `index` modulo `count`. All parts
     /// together send exactly what one process alone would: `max_sessions` counts over all of them,
     /// arrivals are those of the session's id, and a concurrency target is split over them.
     pub shard: Shard,
     /// Mapping of recorded instants to the run's clock.
-    pub schedule: Schedule,
+    pub schedule: ReplaySchedule,
     /// Sent before the clock starts, one request after the other, and not recorded.
     pub warmup: Vec<Session>,
     /// Dispatcher threads: sessions are dealt out over them by index. At least 1.
@@ -57,6 +57,13 @@ pub struct Plan {
     /// True if the entry of each [`veeksha_events::Event::Dispatched`] can return the pieces of its
     /// prompt ([`crate::EventEntry::pieces`]).
     pub track_prefixes: bool,
+}
+
+impl Plan {
+    /// Returns the use of the workload's recorded instants.
+    pub(crate) fn timing(&self) -> Timing {
+        Timing::new(self.schedule, self.scheduler.traffic.replays())
+    }
 }
 
 /// The end of a run. Everything that happened went through the event channel.

@@ -10,7 +10,7 @@ use veeksha_events::{Event, PluginCall, RunInfo};
 use veeksha_model::{Nanos, Prepared, SessionId};
 use veeksha_ports::{PendingOutcome, PluginFailure, Sinks, Transport, WorkloadFactory};
 use veeksha_prompt::{Materializer, Tokenizer};
-use veeksha_scheduler::{Action, Input, Scheduler, SchedulerConfig};
+use veeksha_scheduler::{Action, Scheduler, SchedulerConfig, SchedulerInput};
 
 use crate::completion::{CompletionContext, TargetWatch, complete};
 use crate::control::Control;
@@ -23,8 +23,7 @@ use crate::partition::Partition;
 use crate::plan::{PipelineError, Plan, RunEnd, session_failed, spawn};
 use crate::prefetch::{SessionMaker, WorkerCommand, WorkerMessage, Workers};
 use crate::prepare::Preparer;
-use crate::schedule::Timing;
-use crate::warm_transport::WarmUp;
+use crate::warm_transport::TransportWarmup;
 use crate::watch::WatchThread;
 
 /// The clock's zero lies this far ahead of the moment at which the threads are started, so that the
@@ -62,7 +61,7 @@ pub fn run(
             materializer,
             tokenizer: tokenizer.clone(),
             min_tokens_prompt: plan.min_tokens_prompt.clone(),
-            timing: Timing::of(plan),
+            timing: plan.timing(),
         },
         part,
     };
@@ -80,7 +79,7 @@ pub fn run(
         RunClock::starting_now()
     };
     let transport = start_transport(transport_clock, outcomes.sinks(plan))?;
-    let warm_up = WarmUp {
+    let warm_up = TransportWarmup {
         preparer: &maker.preparer,
         transport: &*transport,
         outcomes: &outcomes.receiver,
@@ -185,7 +184,7 @@ struct Shared<'a> {
 
 /// The threads of a run, apart from the plugin workers and the transport's.
 struct RunThreads {
-    inboxes: Vec<InputSender<Input<Prepared>>>,
+    inboxes: Vec<InputSender<SchedulerInput<Prepared>>>,
     messages: Receiver<CoordinatorMessage>,
     dispatchers: Vec<JoinHandle<()>>,
     /// Dropped to let the dispatchers end, which stay until the watch has sampled them.
@@ -253,7 +252,7 @@ impl Shared<'_> {
         start: DispatcherStart,
         notices: &Sender<CoordinatorMessage>,
         release: &Receiver<()>,
-    ) -> Result<(JoinHandle<()>, InputSender<Input<Prepared>>), PipelineError> {
+    ) -> Result<(JoinHandle<()>, InputSender<SchedulerInput<Prepared>>), PipelineError> {
         let (unbound, inbox) = Inbox::new(self.clock, self.plan.spin);
         let context = DispatcherContext {
             index,
@@ -355,7 +354,7 @@ fn until_zero(clock: RunClock) -> u64 {
 struct Coordinator<'a> {
     workers: &'a Workers,
     transport: &'a dyn Transport,
-    inboxes: &'a [InputSender<Input<Prepared>>],
+    inboxes: &'a [InputSender<SchedulerInput<Prepared>>],
     events: &'a Sender<EventEntry>,
     control: &'a Control,
     clock: RunClock,
@@ -429,18 +428,18 @@ impl Coordinator<'_> {
             let _ = self.events.send(Event::Interrupted { at }.into());
         }
         for inbox in self.inboxes {
-            inbox.send(Input::Stop);
+            inbox.send(SchedulerInput::Stop);
         }
     }
 
     fn forward(&self, message: WorkerMessage, end: &mut RunEnd) {
         match message {
             WorkerMessage::Step { session, nodes, done } => {
-                self.send(session, Input::Step { session, nodes, done })
+                self.send(session, SchedulerInput::Step { session, nodes, done })
             }
             WorkerMessage::AgentFailed { session, failure } => {
                 self.session_failed(session, failure, end);
-                self.send(session, Input::AgentFailed { session });
+                self.send(session, SchedulerInput::AgentFailed { session });
             }
             WorkerMessage::SourceFailed { first, failure } => {
                 self.session_failed(self.part.session(first), failure, end);
@@ -477,7 +476,7 @@ impl Coordinator<'_> {
         }
     }
 
-    fn send(&self, session: SessionId, input: Input<Prepared>) {
+    fn send(&self, session: SessionId, input: SchedulerInput<Prepared>) {
         self.inboxes[self.part.dispatcher(session)].send(input);
     }
 }

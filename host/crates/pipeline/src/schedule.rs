@@ -7,22 +7,20 @@ use veeksha_model::{HistoryMode, Nanos, NodeId, Request, Response, Session, Sess
 use veeksha_ports::{PluginFailure, PluginFailureKind};
 use veeksha_scheduler::NodePlan;
 
-use crate::plan::Plan;
-
 /// Maps recorded instants to the run's clock: `offset + recorded / speedup`. Think times are not
 /// scaled.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Schedule {
+pub struct ReplaySchedule {
     /// Instant of the recording's zero on the run's clock.
     pub offset: Nanos,
     /// Speed relative to the recording; above 0, and 1 is as recorded.
     pub speedup: f64,
 }
 
-impl Default for Schedule {
+impl Default for ReplaySchedule {
     /// As recorded, from the run's zero on.
     fn default() -> Self {
-        Schedule {
+        ReplaySchedule {
             offset: 0,
             speedup: 1.0,
         }
@@ -32,7 +30,7 @@ impl Default for Schedule {
 /// The end of time: every guest language can count so far.
 const END: Nanos = 1 << 53;
 
-impl Schedule {
+impl ReplaySchedule {
     /// A recorded instant on the run's clock, to the nearest nanosecond.
     pub fn at(&self, recorded: Nanos) -> Nanos {
         let scaled = (recorded as f64 / self.speedup).round().clamp(0.0, END as f64) as Nanos;
@@ -43,17 +41,15 @@ impl Schedule {
 /// Use of a workload's recorded instants.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timing {
-    schedule: Schedule,
+    schedule: ReplaySchedule,
     /// True if sessions need an arrival.
     replays: bool,
 }
 
 impl Timing {
-    pub(crate) fn of(plan: &Plan) -> Self {
-        Timing {
-            schedule: plan.schedule,
-            replays: plan.scheduler.traffic.replays(),
-        }
+    /// `replays` is true if sessions need an arrival.
+    pub(crate) fn new(schedule: ReplaySchedule, replays: bool) -> Self {
+        Timing { schedule, replays }
     }
 
     /// Returns the start of a planned session. Traffic that replays arrivals requires one.
@@ -163,18 +159,18 @@ mod tests {
 
     #[test]
     fn instants_are_shifted_and_scaled() {
-        let as_recorded = Schedule::default();
+        let as_recorded = ReplaySchedule::default();
         assert_eq!(
             [0, 1, END, u64::MAX].map(|at| as_recorded.at(at)),
             [0, 1, END, END]
         );
-        let faster = Schedule {
+        let faster = ReplaySchedule {
             offset: 500,
             speedup: 4.0,
         };
         // 10 / 4 = 2.5 rounds up to 3.
         assert_eq!([0, 4, 10].map(|at| faster.at(at)), [500, 501, 503]);
-        let slower = Schedule {
+        let slower = ReplaySchedule {
             offset: 0,
             speedup: 0.5,
         };

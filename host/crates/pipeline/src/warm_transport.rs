@@ -12,7 +12,7 @@ use crate::prepare::Preparer;
 use crate::warmup::{WarmupReport, WarmupTurn, WarmupWalk, session_id};
 
 /// The context of a real target's warm-up.
-pub(crate) struct WarmUp<'a> {
+pub(crate) struct TransportWarmup<'a> {
     pub(crate) preparer: &'a Preparer,
     pub(crate) transport: &'a dyn Transport,
     pub(crate) outcomes: &'a Receiver<Option<Box<dyn PendingOutcome>>>,
@@ -21,7 +21,7 @@ pub(crate) struct WarmUp<'a> {
     pub(crate) clock: RunClock,
 }
 
-impl WarmUp<'_> {
+impl TransportWarmup<'_> {
     /// Sends every request and waits for its answer. Ends early when a stop is asked for; what is
     /// in flight is then given up.
     pub(crate) fn run(&self, sessions: &[Session]) -> Result<WarmupReport, PluginFailure> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use veeksha_model::{History, NodeId, RequestId, Response, SessionId};
-use veeksha_scheduler::{Conversation, NodePlan};
+use veeksha_scheduler::{ConversationHistory, NodePlan};
 
 /// The first id of a warm-up session: none of the run's sessions has one as high, so that what the
 /// target learns of them cannot be taken for the run's.
@@ -46,7 +46,7 @@ pub(crate) struct WarmupWalk<P> {
     /// Not sent yet.
     left: Vec<NodePlan<P>>,
     /// Sent, with the conversation up to and with it.
-    through: Vec<(NodeId, Conversation<P>)>,
+    through: Vec<(NodeId, ConversationHistory<P>)>,
 }
 
 impl<P> WarmupWalk<P> {

@@ -7,7 +7,7 @@ use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 use veeksha_clock::RunClock;
 
 use crate::entry::EventEntry;
-use crate::plan::{PipelineError, ThreadWatch, spawn};
+use crate::plan::{PipelineError, ThreadSampler, spawn};
 
 /// Time between two looks.
 const PACE: Duration = Duration::from_secs(1);
@@ -20,7 +20,7 @@ pub(crate) struct WatchThread {
 
 impl WatchThread {
     pub(crate) fn start(
-        watch: Option<&ThreadWatch>,
+        watch: Option<&ThreadSampler>,
         clock: RunClock,
         events: &Sender<EventEntry>,
     ) -> Result<WatchThread, PipelineError> {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use veeksha_model::{Nanos, SessionId};
 
-use crate::arrivals::Arrivals;
-use crate::config::{SchedulerConfig, Traffic};
+use crate::arrivals::ArrivalProcess;
+use crate::config::{SchedulerConfig, TrafficRule};
 use crate::slots::Slots;
 
 /// Arrivals that are counted as missed, at most: an interval of 0 would have no end of them.
@@ -36,7 +36,7 @@ pub(crate) struct Admission {
 
 #[derive(Clone, Debug)]
 enum Gate {
-    Arrivals(Arrivals),
+    Arrivals(ArrivalProcess),
     /// Arrivals that come with the sessions, in any order.
     Recorded,
     Slots(Slots),
@@ -45,9 +45,11 @@ enum Gate {
 impl Admission {
     pub(crate) fn new(config: &SchedulerConfig) -> Self {
         let gate = match config.traffic {
-            Traffic::Rate(interval) => Gate::Arrivals(Arrivals::new(interval, config.seed, config.shard)),
-            Traffic::Scheduled => Gate::Recorded,
-            Traffic::Concurrent { target, ramp } => {
+            TrafficRule::Rate(interval) => {
+                Gate::Arrivals(ArrivalProcess::new(interval, config.seed, config.shard))
+            }
+            TrafficRule::Scheduled => Gate::Recorded,
+            TrafficRule::Concurrent { target, ramp } => {
                 let target = config.limits.sessions.map_or(target, |most| target.min(most));
                 Gate::Slots(Slots::new(target, ramp, config.shard))
             }

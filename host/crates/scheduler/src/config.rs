@@ -6,9 +6,9 @@ use veeksha_model::Nanos;
 #[derive(Clone, Debug, PartialEq)]
 pub struct SchedulerConfig {
     /// The rule by which sessions are admitted.
-    pub traffic: Traffic,
+    pub traffic: TrafficRule,
     /// Limits on concurrent work.
-    pub limits: Limits,
+    pub limits: ConcurrencyLimits,
     /// After a failure, withdraw what a planned session has not sent yet. Reactive sessions are
     /// asked instead: their agent sees the failure and may try again.
     pub cancel_session_on_failure: bool,
@@ -18,7 +18,7 @@ pub struct SchedulerConfig {
     /// limit.
     pub benchmark_timeout: Option<Nanos>,
     /// Time that requests dispatched before the timeout may still take.
-    pub grace: Grace,
+    pub grace: GracePeriod,
     /// The seed of the arrivals.
     pub seed: u64,
     /// The part of the sessions that this scheduler drives.
@@ -35,7 +35,7 @@ impl SchedulerConfig {
 
 /// The rule by which sessions are admitted.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Traffic {
+pub enum TrafficRule {
     /// Open loop: sessions arrive by a schedule, however slow the target is. The first arrives at
     /// 0.
     Rate(Interval),
@@ -54,20 +54,20 @@ pub enum Traffic {
     },
 }
 
-impl Traffic {
+impl TrafficRule {
     /// Returns the number of sessions that are active at once; `None` for open loops.
     pub fn target(&self) -> Option<u32> {
         match self {
-            Traffic::Concurrent { target, .. } => Some(*target),
-            Traffic::Rate(_) | Traffic::Scheduled => None,
+            TrafficRule::Concurrent { target, .. } => Some(*target),
+            TrafficRule::Rate(_) | TrafficRule::Scheduled => None,
         }
     }
 
     /// Returns true if sessions and nodes start at their recorded instants.
     pub fn replays(&self) -> bool {
         match self {
-            Traffic::Scheduled => true,
-            Traffic::Rate(_) | Traffic::Concurrent { .. } => false,
+            TrafficRule::Scheduled => true,
+            TrafficRule::Rate(_) | TrafficRule::Concurrent { .. } => false,
         }
     }
 
@@ -82,9 +82,9 @@ impl Traffic {
 /// request that it holds back stays due at its scheduled instant, waits in the order of those
 /// instants, and records for how long it was held.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Limits {
+pub struct ConcurrencyLimits {
     /// Sessions that run. Of open-loop traffic, a session that arrives when as many are running
-    /// waits; the target of [`Traffic::Concurrent`] is at most this.
+    /// waits; the target of [`TrafficRule::Concurrent`] is at most this.
     pub sessions: Option<u32>,
     /// Requests that were dispatched and have no result yet.
     pub in_flight: Option<u32>,
@@ -92,7 +92,7 @@ pub struct Limits {
     pub in_prefill: Option<u32>,
 }
 
-impl Limits {
+impl ConcurrencyLimits {
     /// Returns the maximum number of shards: each needs a part of every limit.
     pub fn most_shards(&self) -> u32 {
         let limits = [self.sessions, self.in_flight, self.in_prefill];
@@ -125,7 +125,7 @@ pub enum Interval {
 
 /// Time that the run waits, after the timeout, for requests dispatched before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Grace {
+pub enum GracePeriod {
     /// Until each of them has its result.
     Unbounded,
     /// At most this long; 0 leaves at once.

@@ -19,10 +19,10 @@ pub struct NodePlan<P> {
     /// Think time after the last parent's completion; without parents, after the session's start.
     pub wait_after_ready: Nanos,
     /// The instant before which it is not sent, for traffic that replays recorded arrivals
-    /// ([`crate::Traffic::Scheduled`]); other traffic ignores it. It is due at the later of this
+    /// ([`crate::TrafficRule::Scheduled`]); other traffic ignores it. It is due at the later of this
     /// instant and the end of its think time.
     pub not_before: Option<Nanos>,
-    /// The history that it sends of its history parent's conversation, see [`crate::Conversation`].
+    /// The history that it sends of its history parent's conversation, see [`crate::ConversationHistory`].
     pub history_mode: HistoryMode,
     /// Its recorded answer: nodes that continue it in [`HistoryMode::Recorded`] send it instead of
     /// the real one.
@@ -49,14 +49,14 @@ pub struct SessionPlan<P> {
     pub nodes: Vec<NodePlan<P>>,
     /// Planned or reactive.
     pub kind: SessionKind,
-    /// Start instant for traffic that replays recorded arrivals ([`crate::Traffic::Scheduled`]);
+    /// Start instant for traffic that replays recorded arrivals ([`crate::TrafficRule::Scheduled`]);
     /// other traffic ignores it. Without one, such traffic starts the session at once.
     pub arrives_at: Option<Nanos>,
 }
 
 /// An input of the scheduler.
 #[derive(Clone, Debug)]
-pub enum Input<P> {
+pub enum SchedulerInput<P> {
     /// The source delivered a session. Order does not matter; a session that was delivered before,
     /// or that belongs to another shard, is ignored.
     Session(SessionPlan<P>),
@@ -101,7 +101,7 @@ pub enum Input<P> {
         at: Nanos,
     },
     /// The first generated chunk of a request has arrived. Only needed where
-    /// [`crate::Limits::in_prefill`] is set; a result also ends the prefill of a request whose
+    /// [`crate::ConcurrencyLimits::in_prefill`] is set; a result also ends the prefill of a request whose
     /// first chunk was not reported.
     FirstChunk {
         /// The request's id. Requests that are not in flight are ignored.
@@ -145,8 +145,8 @@ pub enum Action<P> {
         /// Nodes of its session known so far.
         session_requests: u32,
     },
-    /// Ask the agent for the next step; the answer is an [`Input::Step`] or an
-    /// [`Input::AgentFailed`].
+    /// Ask the agent for the next step; the answer is an [`SchedulerInput::Step`] or an
+    /// [`SchedulerInput::AgentFailed`].
     AskAgent {
         /// The session's id.
         session: SessionId,
@@ -202,8 +202,8 @@ pub enum Action<P> {
         /// The timeout.
         at: Nanos,
     },
-    /// Give up every request in flight; each must still come back, as [`Input::Failed`] or as
-    /// [`Input::Answered`].
+    /// Give up every request in flight; each must still come back, as [`SchedulerInput::Failed`] or as
+    /// [`SchedulerInput::Answered`].
     CancelInFlight,
     /// Nothing more will happen. Comes exactly once, as the last action.
     Done,

@@ -14,15 +14,15 @@ use veeksha_model::{History, HistoryMode, Response};
 ///
 /// Both are shared lists, and they are one list as far as nothing was recorded.
 #[derive(Debug)]
-pub struct Conversation<P> {
+pub struct ConversationHistory<P> {
     live: Option<Arc<History<P>>>,
     recorded: Option<Arc<History<P>>>,
 }
 
-impl<P> Conversation<P> {
+impl<P> ConversationHistory<P> {
     /// Before the first turn.
     pub fn new() -> Self {
-        Conversation {
+        ConversationHistory {
             live: None,
             recorded: None,
         }
@@ -30,9 +30,9 @@ impl<P> Conversation<P> {
 
     /// Returns the conversation that a node of this mode continues, where `self` ends with its
     /// history parent.
-    pub fn before(&self, mode: HistoryMode) -> Conversation<P> {
+    pub fn before(&self, mode: HistoryMode) -> ConversationHistory<P> {
         match mode {
-            HistoryMode::Fresh => Conversation::new(),
+            HistoryMode::Fresh => ConversationHistory::new(),
             HistoryMode::Live | HistoryMode::Recorded => self.clone(),
         }
     }
@@ -52,7 +52,7 @@ impl<P> Conversation<P> {
         request: Arc<P>,
         response: Option<Arc<Response>>,
         recorded: Option<Arc<Response>>,
-    ) -> Conversation<P> {
+    ) -> ConversationHistory<P> {
         let one_list = recorded.is_none()
             && match (&self.live, &self.recorded) {
                 (None, None) => true,
@@ -73,7 +73,7 @@ impl<P> Conversation<P> {
                 response: recorded.or(response),
             })
         };
-        Conversation {
+        ConversationHistory {
             live: Some(live),
             recorded: Some(recorded),
         }
@@ -81,18 +81,18 @@ impl<P> Conversation<P> {
 }
 
 /// Shares the lists, whatever the payload is.
-impl<P> Clone for Conversation<P> {
+impl<P> Clone for ConversationHistory<P> {
     fn clone(&self) -> Self {
-        Conversation {
+        ConversationHistory {
             live: self.live.clone(),
             recorded: self.recorded.clone(),
         }
     }
 }
 
-impl<P> Default for Conversation<P> {
+impl<P> Default for ConversationHistory<P> {
     fn default() -> Self {
-        Conversation::new()
+        ConversationHistory::new()
     }
 }
 
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn each_history_mode_has_its_answers() {
         // Recorded and answered; answered only; recorded and failed; failed only.
-        let whole = Conversation::new()
+        let whole = ConversationHistory::new()
             .with(Arc::new(0), said("a"), said("A"))
             .with(Arc::new(1), said("b"), None)
             .with(Arc::new(2), None, said("C"))
@@ -141,11 +141,11 @@ mod tests {
     /// The memory of a workload that records nothing is that of one list.
     #[test]
     fn lists_are_shared_until_an_answer_was_recorded() {
-        let mut conversation = Conversation::new();
+        let mut conversation = ConversationHistory::new();
         for turn in 0..3 {
             conversation = conversation.with(Arc::new(turn), said("x"), None);
         }
-        let both = |conversation: &Conversation<u32>| {
+        let both = |conversation: &ConversationHistory<u32>| {
             (
                 conversation.live.clone().unwrap(),
                 conversation.recorded.clone().unwrap(),

@@ -2,11 +2,11 @@
 
 use veeksha_model::Nanos;
 
-use crate::config::Grace;
+use crate::config::GracePeriod;
 
 /// The phase of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub(crate) enum RunPhase {
     /// Dispatched requests are measured.
     Measuring,
     /// The timeout has passed. Load is held until the measured requests are complete, at the latest
@@ -22,44 +22,46 @@ pub(crate) enum Phase {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deadline {
     timeout: Option<Nanos>,
-    grace: Grace,
+    grace: GracePeriod,
 }
 
 impl Deadline {
-    pub(crate) fn new(timeout: Option<Nanos>, grace: Grace) -> Self {
+    pub(crate) fn new(timeout: Option<Nanos>, grace: GracePeriod) -> Self {
         Deadline { timeout, grace }
     }
 
     /// The timeout, if the phase is before it and it has passed.
-    pub(crate) fn passed(&self, phase: Phase, now: Nanos) -> Option<Nanos> {
+    pub(crate) fn passed(&self, phase: RunPhase, now: Nanos) -> Option<Nanos> {
         self.timeout
-            .filter(|timeout| phase == Phase::Measuring && *timeout <= now)
+            .filter(|timeout| phase == RunPhase::Measuring && *timeout <= now)
     }
 
     /// The phase after the timeout.
-    pub(crate) fn drain(&self, timeout: Nanos) -> Phase {
+    pub(crate) fn drain(&self, timeout: Nanos) -> RunPhase {
         match self.grace {
-            Grace::Unbounded => Phase::Draining { until: None },
-            Grace::Bounded(grace) => Phase::Draining {
+            GracePeriod::Unbounded => RunPhase::Draining { until: None },
+            GracePeriod::Bounded(grace) => RunPhase::Draining {
                 until: Some(timeout.saturating_add(grace)),
             },
         }
     }
 
     /// Returns true if draining is over.
-    pub(crate) fn drained(&self, phase: Phase, now: Nanos, measured_in_flight: usize) -> bool {
+    pub(crate) fn drained(&self, phase: RunPhase, now: Nanos, measured_in_flight: usize) -> bool {
         match phase {
-            Phase::Draining { until } => measured_in_flight == 0 || until.is_some_and(|until| until <= now),
+            RunPhase::Draining { until } => {
+                measured_in_flight == 0 || until.is_some_and(|until| until <= now)
+            }
             _ => false,
         }
     }
 
     /// The next instant at which the phase may change by time alone.
-    pub(crate) fn next(&self, phase: Phase) -> Option<Nanos> {
+    pub(crate) fn next(&self, phase: RunPhase) -> Option<Nanos> {
         match phase {
-            Phase::Measuring => self.timeout,
-            Phase::Draining { until } => until,
-            Phase::Stopping | Phase::Done => None,
+            RunPhase::Measuring => self.timeout,
+            RunPhase::Draining { until } => until,
+            RunPhase::Stopping | RunPhase::Done => None,
         }
     }
 }

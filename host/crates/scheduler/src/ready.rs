@@ -8,7 +8,7 @@ use veeksha_model::{Nanos, NodeId, RequestId, SessionId};
 
 use crate::request_limits::Passed;
 
-type Key = (Nanos, SessionId, NodeId);
+type ReadyKey = (Nanos, SessionId, NodeId);
 
 /// A queue ordered by (intended, session, node).
 ///
@@ -17,10 +17,10 @@ type Key = (Nanos, SessionId, NodeId);
 /// heaps never hold more than twice what is live.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReadyQueue {
-    heap: BinaryHeap<Reverse<Key>>,
+    heap: BinaryHeap<Reverse<ReadyKey>>,
     /// Entries that are due and held back by a request limit, with the time held by each limit up
     /// to the instant at which they could have been sent.
-    held: BinaryHeap<Reverse<(Key, Passed)>>,
+    held: BinaryHeap<Reverse<(ReadyKey, Passed)>>,
     withdrawn: usize,
 }
 
@@ -120,7 +120,7 @@ impl ReadyQueue {
     }
 }
 
-fn request_of((_, session, node): Key) -> RequestId {
+fn request_of((_, session, node): ReadyKey) -> RequestId {
     RequestId { session, node }
 }
 

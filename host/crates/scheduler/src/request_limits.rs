@@ -3,7 +3,7 @@
 
 use veeksha_model::Nanos;
 
-use crate::config::{Limits, Shard};
+use crate::config::{ConcurrencyLimits, Shard};
 
 /// The limit that keeps requests back. Where both are reached, it is the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,14 +23,14 @@ pub(crate) struct Passed {
 /// A stretch of time in which the same limit, or none, was in the way. It lasts until the next one
 /// begins.
 #[derive(Clone, Copy, Debug)]
-struct Stretch {
+struct LimitInterval {
     start: Nanos,
     limit_reached: Option<LimitKind>,
     /// Time held when it began.
     before: Passed,
 }
 
-impl Stretch {
+impl LimitInterval {
     fn passed(&self, at: Nanos) -> Passed {
         let lasted = at.saturating_sub(self.start);
         let mut passed = self.before;
@@ -56,11 +56,11 @@ pub(crate) struct RequestLimits {
     in_flight: u32,
     in_prefill: u32,
     /// The stretch in which the last call ended, and what followed it in this call.
-    stretches: Vec<Stretch>,
+    stretches: Vec<LimitInterval>,
 }
 
 impl RequestLimits {
-    pub(crate) fn new(limits: Limits, shard: Shard) -> Self {
+    pub(crate) fn new(limits: ConcurrencyLimits, shard: Shard) -> Self {
         let mut requests = RequestLimits {
             most_in_flight: limits.in_flight.map(|most| shard.part_of(most)),
             most_in_prefill: limits.in_prefill.map(|most| shard.part_of(most)),
@@ -68,7 +68,7 @@ impl RequestLimits {
             in_prefill: 0,
             stretches: Vec::new(),
         };
-        requests.stretches.push(Stretch {
+        requests.stretches.push(LimitInterval {
             start: 0,
             limit_reached: requests.limit_reached(),
             before: Passed::default(),
@@ -109,7 +109,7 @@ impl RequestLimits {
 
     /// Returns the time held at an instant that is not earlier than the end of the last call.
     pub(crate) fn passed(&self, at: Nanos) -> Passed {
-        let of = |stretch: &Stretch| stretch.passed(at);
+        let of = |stretch: &LimitInterval| stretch.passed(at);
         let found = self.stretches.iter().rev().find(|stretch| stretch.start <= at);
         found
             .map(of)
@@ -142,7 +142,7 @@ impl RequestLimits {
             return;
         }
         let before = present.passed(at);
-        self.stretches.push(Stretch {
+        self.stretches.push(LimitInterval {
             start: at,
             limit_reached,
             before,
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     fn limits(in_flight: Option<u32>, in_prefill: Option<u32>) -> RequestLimits {
-        let limits = Limits {
+        let limits = ConcurrencyLimits {
             sessions: None,
             in_flight,
             in_prefill,

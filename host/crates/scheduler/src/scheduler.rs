@@ -8,8 +8,8 @@ use veeksha_model::{FailureReason, Held, Nanos, RequestId, Response, SessionId};
 
 use crate::admission::Admission;
 use crate::config::SchedulerConfig;
-use crate::contract::{Action, Input, NodePlan, SessionKind, SessionPlan};
-use crate::deadline::{Deadline, Phase};
+use crate::contract::{Action, NodePlan, SchedulerInput, SessionKind, SessionPlan};
+use crate::deadline::{Deadline, RunPhase};
 use crate::intake::Intake;
 use crate::ready::ReadyQueue;
 use crate::request_limits::RequestLimits;
@@ -24,7 +24,7 @@ pub const LOOKAHEAD: u32 = 512;
 
 /// Decides what is sent when. See the crate's documentation.
 ///
-/// Call [`Scheduler::on`] for everything that happens, and with [`Input::Tick`] at
+/// Call [`Scheduler::on`] for everything that happens, and with [`SchedulerInput::Tick`] at
 /// [`Scheduler::next_wake`]. The time must not go backwards. Sessions are dropped when they are
 /// over, so memory follows the live ones.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub struct Scheduler<P> {
     /// The limits that were reached when the present call began.
     reached: Reached,
     deadline: Deadline,
-    phase: Phase,
+    phase: RunPhase,
     in_flight: usize,
     measured_in_flight: usize,
 }
@@ -67,7 +67,7 @@ impl<P> Scheduler<P> {
             requests: RequestLimits::new(config.limits, config.shard),
             reached: Reached::default(),
             deadline: Deadline::new(config.benchmark_timeout, config.grace),
-            phase: Phase::Measuring,
+            phase: RunPhase::Measuring,
             in_flight: 0,
             measured_in_flight: 0,
             config,
@@ -75,8 +75,8 @@ impl<P> Scheduler<P> {
     }
 
     /// Takes an input and appends what follows from it to `actions`.
-    pub fn on(&mut self, now: Nanos, input: Input<P>, actions: &mut Vec<Action<P>>) {
-        if self.phase == Phase::Done {
+    pub fn on(&mut self, now: Nanos, input: SchedulerInput<P>, actions: &mut Vec<Action<P>>) {
+        if self.phase == RunPhase::Done {
             return;
         }
         self.requests.begin_call();
@@ -94,24 +94,24 @@ impl<P> Scheduler<P> {
         if self.deadline.drained(self.phase, now, self.measured_in_flight) {
             self.stop(now, actions);
         }
-        if self.phase != Phase::Stopping {
+        if self.phase != RunPhase::Stopping {
             self.start_sessions(now, actions);
             self.dispatch_ready(now, actions);
         }
         if self.is_over() {
-            self.phase = Phase::Done;
+            self.phase = RunPhase::Done;
             actions.push(Action::Done);
         }
     }
 
-    /// The next instant at which [`Input::Tick`] is due; `None`: only results or sessions move the
+    /// The next instant at which [`SchedulerInput::Tick`] is due; `None`: only results or sessions move the
     /// run on.
     pub fn next_wake(&self) -> Option<Nanos> {
         let deadline = self.deadline.next(self.phase);
         // A node that becomes due while a limit is reached waits for a result, not for its instant.
         let ready = self.ready.first().filter(|_| !self.requests.is_full());
         match self.phase {
-            Phase::Stopping | Phase::Done => None,
+            RunPhase::Stopping | RunPhase::Done => None,
             _ => [ready, self.admission.next(), deadline]
                 .into_iter()
                 .flatten()
@@ -122,7 +122,7 @@ impl<P> Scheduler<P> {
     /// Returns the number of sessions that the source should deliver now, from
     /// [`Scheduler::next_wanted`] on.
     pub fn wanted(&self) -> u32 {
-        if matches!(self.phase, Phase::Stopping | Phase::Done) {
+        if matches!(self.phase, RunPhase::Stopping | RunPhase::Done) {
             return 0;
         }
         let goal = LOOKAHEAD as usize + self.admission.vacant();
@@ -134,14 +134,14 @@ impl<P> Scheduler<P> {
     /// `None`: no more are wanted.
     pub fn next_wanted(&self) -> Option<SessionId> {
         match self.phase {
-            Phase::Stopping | Phase::Done => None,
+            RunPhase::Stopping | RunPhase::Done => None,
             _ => self.intake.next_wanted(),
         }
     }
 
     /// Returns true if [`Action::Done`] was given.
     pub fn is_done(&self) -> bool {
-        self.phase == Phase::Done
+        self.phase == RunPhase::Done
     }
 
     /// Requests dispatched that have no result yet.
@@ -154,26 +154,28 @@ impl<P> Scheduler<P> {
         self.sessions.len()
     }
 
-    fn take(&mut self, now: Nanos, input: Input<P>, actions: &mut Vec<Action<P>>) {
+    fn take(&mut self, now: Nanos, input: SchedulerInput<P>, actions: &mut Vec<Action<P>>) {
         match input {
-            Input::Session(plan) => self.deliver(now, plan),
-            Input::SourceEnded => self.intake.source_ended(),
-            Input::Step { session, nodes, done } => self.step(now, session, nodes, done, actions),
-            Input::AgentFailed { session } => self.agent_failed(now, session, actions),
-            Input::Answered {
+            SchedulerInput::Session(plan) => self.deliver(now, plan),
+            SchedulerInput::SourceEnded => self.intake.source_ended(),
+            SchedulerInput::Step { session, nodes, done } => self.step(now, session, nodes, done, actions),
+            SchedulerInput::AgentFailed { session } => self.agent_failed(now, session, actions),
+            SchedulerInput::Answered {
                 request,
                 response,
                 at,
             } => self.complete(now, request, at, Ok(response), actions),
-            Input::Failed { request, reason, at } => self.complete(now, request, at, Err(reason), actions),
-            Input::FirstChunk { request, at } => self.first_chunk(now, request, at),
-            Input::Tick => {}
-            Input::Stop => self.stop(now, actions),
+            SchedulerInput::Failed { request, reason, at } => {
+                self.complete(now, request, at, Err(reason), actions)
+            }
+            SchedulerInput::FirstChunk { request, at } => self.first_chunk(now, request, at),
+            SchedulerInput::Tick => {}
+            SchedulerInput::Stop => self.stop(now, actions),
         }
     }
 
     fn deliver(&mut self, now: Nanos, plan: SessionPlan<P>) {
-        if self.phase == Phase::Stopping || !self.intake.accept(plan.id) {
+        if self.phase == RunPhase::Stopping || !self.intake.accept(plan.id) {
             return;
         }
         let nodes = self.timed(plan.nodes);
@@ -253,7 +255,7 @@ impl<P> Scheduler<P> {
         self.in_flight -= 1;
         self.measured_in_flight -= usize::from(ended.measured);
         self.requests.ended(at, ended.prefilling);
-        if self.phase == Phase::Stopping {
+        if self.phase == RunPhase::Stopping {
             if answer.is_err() {
                 session.lost();
             }
@@ -317,7 +319,7 @@ impl<P> Scheduler<P> {
     }
 
     fn dispatch_ready(&mut self, now: Nanos, actions: &mut Vec<Action<P>>) {
-        let measured = self.phase == Phase::Measuring;
+        let measured = self.phase == RunPhase::Measuring;
         loop {
             let (sessions, requests) = (&self.sessions, &self.requests);
             if requests.is_full() {
@@ -376,10 +378,10 @@ impl<P> Scheduler<P> {
     /// or missed. Sessions that were delivered ahead of their time leave no trace: whether they
     /// were known depends on the look-ahead, not on the workload.
     fn stop(&mut self, now: Nanos, actions: &mut Vec<Action<P>>) {
-        if matches!(self.phase, Phase::Stopping | Phase::Done) {
+        if matches!(self.phase, RunPhase::Stopping | RunPhase::Done) {
             return;
         }
-        self.phase = Phase::Stopping;
+        self.phase = RunPhase::Stopping;
         if self.in_flight > 0 {
             actions.push(Action::CancelInFlight);
         }
@@ -465,7 +467,7 @@ impl<P> Scheduler<P> {
 
     fn is_over(&self) -> bool {
         match self.phase {
-            Phase::Stopping => self.in_flight == 0,
+            RunPhase::Stopping => self.in_flight == 0,
             _ => self.sessions.is_empty() && self.intake.next_wanted().is_none(),
         }
     }

@@ -8,7 +8,7 @@ use veeksha_events::{NeverSentReason, SessionEnd};
 use veeksha_model::{History, HistoryMode, Nanos, NodeId, RequestId, Response, SessionId};
 
 use crate::contract::{Action, NodePlan, SessionKind};
-use crate::conversation::Conversation;
+use crate::conversation::ConversationHistory;
 use crate::ready::ReadyQueue;
 
 /// A session that is held or live.
@@ -16,7 +16,7 @@ use crate::ready::ReadyQueue;
 pub(crate) struct SessionState<P> {
     pub(crate) id: SessionId,
     pub(crate) kind: SessionKind,
-    nodes: BTreeMap<NodeId, Node<P>>,
+    nodes: BTreeMap<NodeId, SessionNode<P>>,
     /// Its start; `None` while it is held.
     start: Option<Nanos>,
     /// Instant since which a slot has been free for it; 0 where sessions are not limited.
@@ -45,7 +45,7 @@ enum Agent {
 }
 
 #[derive(Debug)]
-struct Node<P> {
+struct SessionNode<P> {
     history_parent: Option<NodeId>,
     history_mode: HistoryMode,
     recorded_answer: Option<Arc<Response>>,
@@ -71,12 +71,12 @@ enum NodeState<P> {
         measured: bool,
         /// True until its first chunk is reported.
         prefilling: bool,
-        before: Conversation<P>,
+        before: ConversationHistory<P>,
     },
     /// Completed; the conversation up to and including it.
     Complete {
         at: Nanos,
-        conversation: Conversation<P>,
+        conversation: ConversationHistory<P>,
     },
     /// Will never be sent.
     Withdrawn,
@@ -91,7 +91,7 @@ pub(crate) struct DispatchData<P> {
 
 /// The state of a request when its result came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ended {
+pub(crate) struct EndedRequest {
     pub(crate) measured: bool,
     pub(crate) prefilling: bool,
 }
@@ -168,7 +168,7 @@ impl<P> SessionState<P> {
     pub(crate) fn is_queued(&self, node: NodeId) -> bool {
         matches!(
             self.nodes.get(&node),
-            Some(Node {
+            Some(SessionNode {
                 state: NodeState::Queued { .. },
                 ..
             })
@@ -191,7 +191,7 @@ impl<P> SessionState<P> {
         let mut added = Vec::with_capacity(plans.len());
         for plan in plans {
             if let Entry::Vacant(slot) = self.nodes.entry(plan.node) {
-                slot.insert(Node {
+                slot.insert(SessionNode {
                     history_parent: plan.history_parent,
                     history_mode: plan.history_mode,
                     recorded_answer: plan.recorded_answer,
@@ -217,7 +217,7 @@ impl<P> SessionState<P> {
         let (mut waiting, mut completed) = (0, None);
         for parent in parents {
             match self.nodes.get_mut(parent) {
-                Some(Node {
+                Some(SessionNode {
                     state: NodeState::Complete { at, .. },
                     ..
                 }) => completed = completed.max(Some(*at)),
@@ -228,7 +228,7 @@ impl<P> SessionState<P> {
                 None => {}
             }
         }
-        if let Some(Node {
+        if let Some(SessionNode {
             state: NodeState::Waiting { left, base },
             ..
         }) = self.nodes.get_mut(&node)
@@ -278,18 +278,18 @@ impl<P> SessionState<P> {
         if !self.is_queued(node) {
             return None;
         }
-        let Node {
+        let SessionNode {
             history_parent,
             history_mode,
             ..
         } = self.nodes.get(&node)?;
         let (parent, mode) = (*history_parent, *history_mode);
         let before = match parent.and_then(|parent| self.nodes.get(&parent)) {
-            Some(Node {
+            Some(SessionNode {
                 state: NodeState::Complete { conversation, .. },
                 ..
             }) => conversation.before(mode),
-            _ => Conversation::new(),
+            _ => ConversationHistory::new(),
         };
         let history = before.history_for(mode);
         let session_requests = self.requests();
@@ -324,7 +324,7 @@ impl<P> SessionState<P> {
         node: NodeId,
         at: Nanos,
         response: Option<Arc<Response>>,
-    ) -> Option<Ended> {
+    ) -> Option<EndedRequest> {
         let node = self.nodes.get_mut(&node)?;
         let NodeState::InFlight {
             measured,
@@ -334,7 +334,7 @@ impl<P> SessionState<P> {
         else {
             return None;
         };
-        let ended = Ended {
+        let ended = EndedRequest {
             measured: *measured,
             prefilling: *prefilling,
         };
@@ -359,7 +359,7 @@ impl<P> SessionState<P> {
             return;
         };
         for child in std::mem::take(&mut parent.children) {
-            if let Some(Node {
+            if let Some(SessionNode {
                 state: NodeState::Waiting { left, base },
                 ..
             }) = self.nodes.get_mut(&child)

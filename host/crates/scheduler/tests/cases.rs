@@ -1,7 +1,9 @@
 //! Hand-made runs, with instants and ends that follow from the definitions.
 
 use veeksha_model::{Nanos, SessionId};
-use veeksha_scheduler::{Grace, Input, LOOKAHEAD, Scheduler, SchedulerConfig, Shard, Traffic};
+use veeksha_scheduler::{
+    GracePeriod, LOOKAHEAD, Scheduler, SchedulerConfig, SchedulerInput, Shard, TrafficRule,
+};
 
 mod hand;
 use hand::{EVERY_SECOND, agent, answered, config, failed, node, on, session};
@@ -19,13 +21,19 @@ fn diamond_waits_for_last_parent_plus_think_time() {
     ];
     assert_eq!(on(&mut s, 0, session(0, diamond)), ["start 0 at 0 of 4"]);
     assert_eq!(s.next_wake(), Some(5));
-    assert_eq!(on(&mut s, 5, Input::Tick), ["send 0/0 at 5 of 4 after []"]);
+    assert_eq!(
+        on(&mut s, 5, SchedulerInput::Tick),
+        ["send 0/0 at 5 of 4 after []"]
+    );
     // Completed at 100, known at 103: the child counts from 100.
     assert_eq!(
         on(&mut s, 103, answered(0, 0, 100)),
         ["send 0/1 at 100 of 4 after [0]"]
     );
-    assert_eq!(on(&mut s, 110, Input::Tick), ["send 0/2 at 110 of 4 after [0]"]);
+    assert_eq!(
+        on(&mut s, 110, SchedulerInput::Tick),
+        ["send 0/2 at 110 of 4 after [0]"]
+    );
     assert!(on(&mut s, 200, answered(0, 2, 190)).is_empty());
     // max(190, 180) + 7: its instant is past when its last parent becomes known, and stays what it
     // is.
@@ -91,7 +99,7 @@ fn arrivals_keep_their_instant_when_the_source_is_late() {
     on(&mut s, 3 * S, session(4, one()));
     assert_eq!(s.next_wake(), Some(4 * S));
     assert_eq!(
-        on(&mut s, 5 * S, Input::Tick),
+        on(&mut s, 5 * S, SchedulerInput::Tick),
         [
             "start 4 at 4000000000 of 1",
             "send 4/0 at 4000000000 of 1 after []"
@@ -101,24 +109,24 @@ fn arrivals_keep_their_instant_when_the_source_is_late() {
 
 #[test]
 fn ramp_advances_and_free_slots_are_refilled() {
-    let mut s = Scheduler::new(config(Traffic::Concurrent { target: 2, ramp: 10 }));
-    assert!(on(&mut s, 0, Input::Tick).is_empty());
+    let mut s = Scheduler::new(config(TrafficRule::Concurrent { target: 2, ramp: 10 }));
+    assert!(on(&mut s, 0, SchedulerInput::Tick).is_empty());
     for id in 0..4 {
         assert!(on(&mut s, 0, session(id, vec![node(0, &[], 0), node(1, &[0], 100)])).is_empty());
     }
     assert_eq!(s.next_wake(), Some(5));
     assert_eq!(
-        on(&mut s, 5, Input::Tick),
+        on(&mut s, 5, SchedulerInput::Tick),
         ["start 0 at 5 of 2", "send 0/0 at 5 of 2 after []"]
     );
     assert_eq!(s.next_wake(), Some(10));
     assert_eq!(
-        on(&mut s, 12, Input::Tick),
+        on(&mut s, 12, SchedulerInput::Tick),
         ["start 1 at 10 of 2", "send 1/0 at 10 of 2 after []"]
     );
     // Think time keeps the place.
     assert!(on(&mut s, 20, answered(0, 0, 20)).is_empty());
-    on(&mut s, 120, Input::Tick);
+    on(&mut s, 120, SchedulerInput::Tick);
     assert_eq!(
         on(&mut s, 130, answered(0, 1, 125)),
         [
@@ -156,7 +164,7 @@ fn failure_withdraws_unsent_requests() {
         on(&mut s, 20, answered(0, 1, 20)),
         ["finish 0 cancelled at 20 of 4"]
     );
-    assert!(on(&mut s, 600, Input::Tick).is_empty());
+    assert!(on(&mut s, 600, SchedulerInput::Tick).is_empty());
     // Nothing left to withdraw: errored, not cancelled.
     on(&mut s, S, session(1, vec![node(0, &[], 0)]));
     assert_eq!(
@@ -191,18 +199,21 @@ fn without_cancellation_children_follow_failed_turn() {
 fn an_agent_sees_failures_and_may_try_again() {
     let mut s = Scheduler::new(config(EVERY_SECOND));
     on(&mut s, 0, agent(0, vec![node(0, &[], 0)]));
-    on(&mut s, 0, Input::SourceEnded);
+    on(&mut s, 0, SchedulerInput::SourceEnded);
     assert_eq!(on(&mut s, 5, failed(0, 0, 5)), ["ask 0/0 false at 5"]);
-    let retry = Input::Step {
+    let retry = SchedulerInput::Step {
         session: SessionId(0),
         nodes: vec![node(1, &[], 3)],
         done: false,
     };
     // The retry names no parent: it counts from the completion that the agent answered.
     assert!(on(&mut s, 6, retry).is_empty());
-    assert_eq!(on(&mut s, 8, Input::Tick), ["send 0/1 at 8 of 2 after []"]);
+    assert_eq!(
+        on(&mut s, 8, SchedulerInput::Tick),
+        ["send 0/1 at 8 of 2 after []"]
+    );
     assert_eq!(on(&mut s, 20, answered(0, 1, 20)), ["ask 0/1 true at 20"]);
-    let done = Input::Step {
+    let done = SchedulerInput::Step {
         session: SessionId(0),
         nodes: vec![],
         done: true,
@@ -217,7 +228,7 @@ fn an_agent_sees_failures_and_may_try_again() {
 fn stuck_agent_ends_its_session() {
     let mut s = Scheduler::new(config(EVERY_SECOND));
     on(&mut s, 0, agent(0, vec![node(0, &[], 0), node(1, &[], 0)]));
-    let nothing = || Input::Step {
+    let nothing = || SchedulerInput::Step {
         session: SessionId(0),
         nodes: vec![],
         done: false,
@@ -248,7 +259,7 @@ fn failed_agent_loses_unsent_requests() {
         on(
             &mut s,
             5,
-            Input::AgentFailed {
+            SchedulerInput::AgentFailed {
                 session: SessionId(0)
             }
         ),
@@ -263,7 +274,7 @@ fn failed_agent_loses_unsent_requests() {
         on(
             &mut s,
             S,
-            Input::AgentFailed {
+            SchedulerInput::AgentFailed {
                 session: SessionId(1)
             }
         ),
@@ -277,7 +288,7 @@ fn failed_agent_loses_unsent_requests() {
 }
 
 /// One session a second; session 0 answers at 2.5 s, later ones never. The timeout is at 2 s.
-fn timed(grace: Grace) -> Scheduler<u32> {
+fn timed(grace: GracePeriod) -> Scheduler<u32> {
     let mut s = Scheduler::new(SchedulerConfig {
         benchmark_timeout: Some(2 * S),
         grace,
@@ -287,7 +298,7 @@ fn timed(grace: Grace) -> Scheduler<u32> {
         on(&mut s, 0, session(id, vec![node(0, &[], 0), node(1, &[0], 0)]));
     }
     assert_eq!(
-        on(&mut s, S, Input::Tick),
+        on(&mut s, S, SchedulerInput::Tick),
         [
             "start 1 at 1000000000 of 2",
             "send 1/0 at 1000000000 of 2 after []"
@@ -299,9 +310,9 @@ fn timed(grace: Grace) -> Scheduler<u32> {
 
 #[test]
 fn without_grace_the_timeout_ends_the_run() {
-    let mut s = timed(Grace::Bounded(0));
+    let mut s = timed(GracePeriod::Bounded(0));
     assert_eq!(
-        on(&mut s, 2 * S, Input::Tick),
+        on(&mut s, 2 * S, SchedulerInput::Tick),
         [
             "timeout at 2000000000",
             "cancel",
@@ -323,9 +334,9 @@ fn without_grace_the_timeout_ends_the_run() {
 
 #[test]
 fn bounded_grace_holds_the_load_and_then_ends() {
-    let mut s = timed(Grace::Bounded(S));
+    let mut s = timed(GracePeriod::Bounded(S));
     assert_eq!(
-        on(&mut s, 2 * S, Input::Tick),
+        on(&mut s, 2 * S, SchedulerInput::Tick),
         [
             "timeout at 2000000000",
             "start 2 at 2000000000 of 2",
@@ -337,7 +348,7 @@ fn bounded_grace_holds_the_load_and_then_ends() {
         ["send 0/1 at 2500000000 of 2 after [0] unmeasured"]
     );
     assert_eq!(s.next_wake(), Some(3 * S));
-    let end = on(&mut s, 3 * S, Input::Tick);
+    let end = on(&mut s, 3 * S, SchedulerInput::Tick);
     assert_eq!(
         end,
         [
@@ -351,11 +362,11 @@ fn bounded_grace_holds_the_load_and_then_ends() {
 /// Session 3 was due at 3 S, when the run was over, although the calls came later.
 #[test]
 fn late_calls_do_not_move_the_timeout_or_the_end_of_grace() {
-    let mut s = timed(Grace::Bounded(S));
-    let late = on(&mut s, 2 * S + 500, Input::Tick);
+    let mut s = timed(GracePeriod::Bounded(S));
+    let late = on(&mut s, 2 * S + 500, SchedulerInput::Tick);
     assert_eq!(late[0], "timeout at 2000000000");
     assert_eq!(
-        on(&mut s, 3 * S + 400, Input::Tick),
+        on(&mut s, 3 * S + 400, SchedulerInput::Tick),
         [
             "cancel",
             "never 0/1 run_ended at 3000000400",
@@ -364,9 +375,9 @@ fn late_calls_do_not_move_the_timeout_or_the_end_of_grace() {
         ]
     );
     // Session 2 was due at the timeout, session 3 after it, and neither was missed.
-    let mut s = timed(Grace::Bounded(0));
+    let mut s = timed(GracePeriod::Bounded(0));
     assert_eq!(
-        on(&mut s, 3 * S + 400, Input::Tick),
+        on(&mut s, 3 * S + 400, SchedulerInput::Tick),
         [
             "timeout at 2000000000",
             "cancel",
@@ -378,10 +389,10 @@ fn late_calls_do_not_move_the_timeout_or_the_end_of_grace() {
 
 #[test]
 fn unbounded_grace_waits_for_every_measured_request_and_for_no_other() {
-    let mut s = timed(Grace::Unbounded);
-    on(&mut s, 2 * S, Input::Tick);
+    let mut s = timed(GracePeriod::Unbounded);
+    on(&mut s, 2 * S, SchedulerInput::Tick);
     on(&mut s, 5 * S / 2, answered(0, 0, 5 * S / 2));
-    on(&mut s, 3 * S, Input::Tick);
+    on(&mut s, 3 * S, SchedulerInput::Tick);
     // 1/0 is the last measured one; 0/1, 2/0 and 3/0 are not waited for. Its child 1/1 is never
     // sent.
     let end = on(&mut s, 3 * S + 1, answered(1, 0, 3 * S + 1));
@@ -403,7 +414,7 @@ fn unbounded_grace_waits_for_every_measured_request_and_for_no_other() {
 
 #[test]
 fn a_late_call_takes_the_result_before_the_timeout() {
-    let mut s = timed(Grace::Bounded(0));
+    let mut s = timed(GracePeriod::Bounded(0));
     let late = on(&mut s, 2 * S + 9, answered(0, 0, 2 * S - 9));
     assert_eq!(late[..2], ["timeout at 2000000000", "cancel"]);
     // The child was due before the timeout, and the call came too late for it.
@@ -416,15 +427,15 @@ fn stop_ends_at_once_and_ignores_what_never_started() {
     on(&mut s, 0, session(0, vec![node(0, &[], 0)]));
     on(&mut s, 0, session(1, vec![node(0, &[], 0)]));
     on(&mut s, 0, agent(2, vec![node(0, &[], 0)]));
-    assert_eq!(on(&mut s, 5, Input::Stop), ["cancel", "forget 2"]);
-    assert!(on(&mut s, 6, Input::Stop).is_empty());
+    assert_eq!(on(&mut s, 5, SchedulerInput::Stop), ["cancel", "forget 2"]);
+    assert!(on(&mut s, 6, SchedulerInput::Stop).is_empty());
     assert_eq!(
         on(&mut s, 7, failed(0, 0, 7)),
         ["finish 0 incomplete at 7 of 1", "done"]
     );
 
     let mut idle: Scheduler<u32> = Scheduler::new(config(EVERY_SECOND));
-    assert_eq!(on(&mut idle, 0, Input::Stop), ["done"]);
+    assert_eq!(on(&mut idle, 0, SchedulerInput::Stop), ["done"]);
 }
 
 #[test]
@@ -436,12 +447,15 @@ fn unknown_and_repeated_results_change_nothing() {
     on(&mut s, 2, answered(0, 0, 2));
     assert!(on(&mut s, 3, failed(0, 0, 3)).is_empty());
     assert_eq!(s.in_flight(), 0);
-    assert_eq!(on(&mut s, 102, Input::Tick), ["send 0/1 at 102 of 2 after [0]"]);
+    assert_eq!(
+        on(&mut s, 102, SchedulerInput::Tick),
+        ["send 0/1 at 102 of 2 after [0]"]
+    );
 }
 
 #[test]
 fn look_ahead_asks_for_what_can_start_and_a_reserve() {
-    let mut s: Scheduler<u32> = Scheduler::new(config(Traffic::Concurrent { target: 100, ramp: 0 }));
+    let mut s: Scheduler<u32> = Scheduler::new(config(TrafficRule::Concurrent { target: 100, ramp: 0 }));
     assert_eq!(
         (s.wanted(), s.next_wanted()),
         (LOOKAHEAD + 100, Some(SessionId(0)))
@@ -464,9 +478,9 @@ fn look_ahead_asks_for_what_can_start_and_a_reserve() {
     assert_eq!((s.wanted(), s.next_wanted()), (1, Some(SessionId(1))));
     on(&mut s, 0, session(1, vec![]));
     assert_eq!((s.wanted(), s.next_wanted()), (0, None));
-    on(&mut s, S, Input::Tick);
+    on(&mut s, S, SchedulerInput::Tick);
     assert_eq!(
-        on(&mut s, 4 * S, Input::Tick),
+        on(&mut s, 4 * S, SchedulerInput::Tick),
         [
             "start 4 at 4000000000 of 0",
             "finish 4 completed at 4000000000 of 0",
@@ -481,15 +495,15 @@ fn a_run_without_sessions_is_done() {
         max_sessions: Some(0),
         ..config(EVERY_SECOND)
     });
-    assert_eq!(on(&mut s, 0, Input::Tick), ["done"]);
+    assert_eq!(on(&mut s, 0, SchedulerInput::Tick), ["done"]);
     let mut s: Scheduler<u32> = Scheduler::new(config(EVERY_SECOND));
-    assert_eq!(on(&mut s, 0, Input::SourceEnded), ["done"]);
+    assert_eq!(on(&mut s, 0, SchedulerInput::SourceEnded), ["done"]);
     // Three shards of two places: the third has nothing to do.
-    let traffic = Traffic::Concurrent { target: 2, ramp: 0 };
+    let traffic = TrafficRule::Concurrent { target: 2, ramp: 0 };
     let mut s: Scheduler<u32> = Scheduler::new(SchedulerConfig {
         shard: Shard { index: 2, count: 3 },
         ..config(traffic)
     });
     assert_eq!((traffic.most_shards(), s.next_wanted()), (2, None));
-    assert_eq!(on(&mut s, 0, Input::Tick), ["done"]);
+    assert_eq!(on(&mut s, 0, SchedulerInput::Tick), ["done"]);
 }

@@ -3,8 +3,8 @@
 
 use veeksha_model::{Nanos, SessionId};
 use veeksha_scheduler::{
-    Grace, Input, Interval, Limits, NodePlan, Scheduler, SchedulerConfig, SessionKind, SessionPlan, Shard,
-    Traffic,
+    ConcurrencyLimits, GracePeriod, Interval, NodePlan, Scheduler, SchedulerConfig, SchedulerInput,
+    SessionKind, SessionPlan, Shard, TrafficRule,
 };
 
 mod hand;
@@ -12,17 +12,17 @@ use hand::{EVERY_SECOND, agent, answered, config, failed, id, node, on, session}
 
 fn scheduled(sessions: Option<u32>, in_flight: Option<u32>, in_prefill: Option<u32>) -> Scheduler<u32> {
     Scheduler::new(SchedulerConfig {
-        limits: Limits {
+        limits: ConcurrencyLimits {
             sessions,
             in_flight,
             in_prefill,
         },
-        ..config(Traffic::Scheduled)
+        ..config(TrafficRule::Scheduled)
     })
 }
 
-fn arriving(id: u64, at: Nanos, nodes: Vec<NodePlan<u32>>) -> Input<u32> {
-    Input::Session(SessionPlan {
+fn arriving(id: u64, at: Nanos, nodes: Vec<NodePlan<u32>>) -> SchedulerInput<u32> {
+    SchedulerInput::Session(SessionPlan {
         arrives_at: Some(at),
         id: SessionId(id),
         nodes,
@@ -34,8 +34,8 @@ fn one() -> Vec<NodePlan<u32>> {
     vec![node(0, &[], 0)]
 }
 
-fn first_chunk(session: u64, node: u32, at: Nanos) -> Input<u32> {
-    Input::FirstChunk {
+fn first_chunk(session: u64, node: u32, at: Nanos) -> SchedulerInput<u32> {
+    SchedulerInput::FirstChunk {
         request: id(session, node),
         at,
     }
@@ -48,8 +48,8 @@ fn requests_wait_for_one_in_flight_to_end() {
         on(&mut s, 0, arriving(id, at, one()));
     }
     // Sessions start at their arrivals: only what they send waits.
-    assert_eq!(on(&mut s, 10, Input::Tick), ["start 1 at 10 of 1"]);
-    assert_eq!(on(&mut s, 20, Input::Tick), ["start 2 at 20 of 1"]);
+    assert_eq!(on(&mut s, 10, SchedulerInput::Tick), ["start 1 at 10 of 1"]);
+    assert_eq!(on(&mut s, 20, SchedulerInput::Tick), ["start 2 at 20 of 1"]);
     assert_eq!(s.next_wake(), None);
     // Ended at 35, known at 37: the limit held 1/0 for 25, and the last 2 are the shell's.
     assert_eq!(
@@ -178,7 +178,10 @@ fn sessions_wait_in_the_order_of_arrival_and_keep_their_instant() {
         ]
     );
     assert!(on(&mut s, 60, answered(2, 0, 60)).is_empty());
-    assert_eq!(on(&mut s, 110, Input::Tick), ["send 2/1 at 110 of 2 after []"]);
+    assert_eq!(
+        on(&mut s, 110, SchedulerInput::Tick),
+        ["send 2/1 at 110 of 2 after []"]
+    );
     assert_eq!(
         on(&mut s, 130, answered(2, 1, 130)),
         [
@@ -224,9 +227,9 @@ fn starvation_is_not_held() {
     let mut s = scheduled(None, Some(1), None);
     on(&mut s, 0, agent(0, one()));
     on(&mut s, 0, arriving(1, 40, one()));
-    on(&mut s, 40, Input::Tick);
+    on(&mut s, 40, SchedulerInput::Tick);
     on(&mut s, 50, answered(0, 0, 50));
-    let step = Input::Step {
+    let step = SchedulerInput::Step {
         session: SessionId(0),
         nodes: vec![node(1, &[0], 0)],
         done: true,
@@ -263,10 +266,10 @@ fn earliest_due_request_is_sent_first() {
 
 #[test]
 fn the_target_of_concurrent_traffic_is_at_most_the_limit() {
-    let traffic = Traffic::Concurrent { target: 5, ramp: 0 };
-    let limits = Limits {
+    let traffic = TrafficRule::Concurrent { target: 5, ramp: 0 };
+    let limits = ConcurrencyLimits {
         sessions: Some(2),
-        ..Limits::default()
+        ..ConcurrencyLimits::default()
     };
     let mut s = Scheduler::new(SchedulerConfig {
         limits,
@@ -296,7 +299,7 @@ fn held_requests_can_be_withdrawn() {
         arriving(0, 0, vec![node(0, &[], 0), node(1, &[], 0), node(2, &[], 50)]),
     );
     on(&mut s, 0, arriving(1, 5, one()));
-    on(&mut s, 5, Input::Tick);
+    on(&mut s, 5, SchedulerInput::Tick);
     assert_eq!(
         on(&mut s, 10, failed(0, 0, 10)),
         [
@@ -313,14 +316,14 @@ fn held_requests_can_be_withdrawn() {
 fn held_requests_are_reported_at_the_end() {
     let limited = |sessions, in_flight| {
         Scheduler::new(SchedulerConfig {
-            limits: Limits {
+            limits: ConcurrencyLimits {
                 sessions,
                 in_flight,
                 in_prefill: None,
             },
             benchmark_timeout: Some(100),
-            grace: Grace::Bounded(0),
-            ..config(Traffic::Scheduled)
+            grace: GracePeriod::Bounded(0),
+            ..config(TrafficRule::Scheduled)
         })
     };
     let two = || vec![node(0, &[], 0), node(1, &[0], 0)];
@@ -328,10 +331,10 @@ fn held_requests_are_reported_at_the_end() {
     for (id, at) in [(0, 0), (1, 10), (2, 100), (3, 150)] {
         on(&mut s, 0, arriving(id, at, two()));
     }
-    on(&mut s, 10, Input::Tick);
+    on(&mut s, 10, SchedulerInput::Tick);
     // Session 2 arrives at the end itself, which is too late.
     assert_eq!(
-        on(&mut s, 103, Input::Tick),
+        on(&mut s, 103, SchedulerInput::Tick),
         [
             "timeout at 100",
             "cancel",
@@ -347,9 +350,9 @@ fn held_requests_are_reported_at_the_end() {
     for (id, at) in [(0, 0), (1, 10), (2, 100)] {
         on(&mut s, 0, arriving(id, at, two()));
     }
-    on(&mut s, 10, Input::Tick);
+    on(&mut s, 10, SchedulerInput::Tick);
     assert_eq!(
-        on(&mut s, 100, Input::Tick),
+        on(&mut s, 100, SchedulerInput::Tick),
         [
             "timeout at 100",
             "cancel",
@@ -364,7 +367,7 @@ fn held_requests_are_reported_at_the_end() {
     let mut s = limited(Some(2), Some(2));
     on(&mut s, 0, arriving(0, 99, one()));
     assert_eq!(
-        on(&mut s, 103, Input::Tick),
+        on(&mut s, 103, SchedulerInput::Tick),
         [
             "timeout at 100",
             "start 0 at 99 of 1",
@@ -379,19 +382,19 @@ fn held_requests_are_reported_at_the_end() {
 #[test]
 fn requests_waiting_at_the_end_are_held() {
     let mut s = Scheduler::new(SchedulerConfig {
-        limits: Limits {
+        limits: ConcurrencyLimits {
             in_flight: Some(1),
-            ..Limits::default()
+            ..ConcurrencyLimits::default()
         },
         benchmark_timeout: Some(100),
-        ..config(Traffic::Scheduled)
+        ..config(TrafficRule::Scheduled)
     });
     on(&mut s, 0, arriving(0, 0, one()));
     on(&mut s, 0, arriving(1, 10, one()));
     // Due after the timeout: it would not have counted.
     on(&mut s, 0, arriving(2, 110, one()));
-    on(&mut s, 10, Input::Tick);
-    on(&mut s, 110, Input::Tick);
+    on(&mut s, 10, SchedulerInput::Tick);
+    on(&mut s, 110, SchedulerInput::Tick);
     assert_eq!(
         on(&mut s, 120, answered(0, 0, 120)),
         [
@@ -413,9 +416,9 @@ fn arrivals_that_were_never_delivered_are_counted() {
     let mut s = Scheduler::new(config(EVERY_SECOND));
     on(&mut s, 0, session(0, one()));
     on(&mut s, 0, session(1, one()));
-    on(&mut s, second, Input::Tick);
+    on(&mut s, second, SchedulerInput::Tick);
     assert_eq!(
-        on(&mut s, 9 * second / 2, Input::Stop),
+        on(&mut s, 9 * second / 2, SchedulerInput::Stop),
         ["cancel", "missed 3 at 4500000000"]
     );
     // Some of them are another shard's, and some do not exist.
@@ -427,17 +430,20 @@ fn arrivals_that_were_never_delivered_are_counted() {
         });
         if ended {
             on(&mut s, 0, session(4, one()));
-            on(&mut s, 0, Input::SourceEnded);
+            on(&mut s, 0, SchedulerInput::SourceEnded);
         }
-        on(&mut s, 9 * second / 2, Input::Stop)
+        on(&mut s, 9 * second / 2, SchedulerInput::Stop)
     };
     // Of 0 to 4 the shard owns 1 and 4.
     assert_eq!(missed(3, None, false), ["missed 2 at 4500000000", "done"]);
     assert_eq!(missed(3, Some(4), false), ["missed 1 at 4500000000", "done"]);
     assert_eq!(missed(3, None, true)[0], "start 4 at 4000000000 of 1");
     // An interval of nothing has no end of arrivals.
-    let mut s: Scheduler<u32> = Scheduler::new(config(Traffic::Rate(Interval::Fixed { interval: 0.0 })));
-    assert_eq!(on(&mut s, 1, Input::Stop), ["missed 1000000 at 1", "done"]);
+    let mut s: Scheduler<u32> = Scheduler::new(config(TrafficRule::Rate(Interval::Fixed { interval: 0.0 })));
+    assert_eq!(
+        on(&mut s, 1, SchedulerInput::Stop),
+        ["missed 1000000 at 1", "done"]
+    );
 }
 
 #[test]
@@ -446,12 +452,12 @@ fn shard_limits_add_up() {
         for count in 1..=most {
             let sent = |index| {
                 let mut s = Scheduler::new(SchedulerConfig {
-                    limits: Limits {
+                    limits: ConcurrencyLimits {
                         in_flight: Some(most),
-                        ..Limits::default()
+                        ..ConcurrencyLimits::default()
                     },
                     shard: Shard { index, count },
-                    ..config(Traffic::Scheduled)
+                    ..config(TrafficRule::Scheduled)
                 });
                 for id in 0..100 {
                     on(&mut s, 0, arriving(id, 0, one()));
@@ -462,7 +468,7 @@ fn shard_limits_add_up() {
             assert_eq!((0..count).map(sent).sum::<u32>(), most, "{count} shards");
         }
     }
-    let limits = Limits {
+    let limits = ConcurrencyLimits {
         sessions: Some(7),
         in_flight: Some(5),
         in_prefill: None,
@@ -472,7 +478,7 @@ fn shard_limits_add_up() {
         ..config(traffic)
     };
     assert_eq!(of(EVERY_SECOND).most_shards(), 5);
-    let traffic = Traffic::Concurrent { target: 3, ramp: 0 };
+    let traffic = TrafficRule::Concurrent { target: 3, ramp: 0 };
     assert_eq!(of(traffic).most_shards(), 3);
     // A shard without a part has nothing to do.
     let mut s: Scheduler<u32> = Scheduler::new(SchedulerConfig {
@@ -480,5 +486,5 @@ fn shard_limits_add_up() {
         ..of(EVERY_SECOND)
     });
     assert_eq!(s.next_wanted(), None);
-    assert_eq!(on(&mut s, 0, Input::Tick), ["done"]);
+    assert_eq!(on(&mut s, 0, SchedulerInput::Tick), ["done"]);
 }

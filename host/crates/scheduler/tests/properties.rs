@@ -8,36 +8,38 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use veeksha_model::Nanos;
-use veeksha_scheduler::{Arrivals, Grace, Interval, Limits, SchedulerConfig, Shard, Traffic};
+use veeksha_scheduler::{
+    ArrivalProcess, ConcurrencyLimits, GracePeriod, Interval, SchedulerConfig, Shard, TrafficRule,
+};
 
 mod world;
 use world::{Weather, arrival_of, run, target_at};
 
-fn traffic() -> impl Strategy<Value = Traffic> {
+fn traffic() -> impl Strategy<Value = TrafficRule> {
     prop_oneof![
-        (0u32..40).prop_map(|gap| Traffic::Rate(Interval::Fixed {
+        (0u32..40).prop_map(|gap| TrafficRule::Rate(Interval::Fixed {
             interval: f64::from(gap) * 1e-9
         })),
-        (1u32..40).prop_map(|gap| Traffic::Rate(Interval::Poisson {
+        (1u32..40).prop_map(|gap| TrafficRule::Rate(Interval::Poisson {
             rate: 1e9 / f64::from(gap)
         })),
         (1u32..40, 2u32..30).prop_map(|(gap, cv)| {
-            Traffic::Rate(Interval::Gamma {
+            TrafficRule::Rate(Interval::Gamma {
                 rate: 1e9 / f64::from(gap),
                 cv: f64::from(cv) / 10.0,
             })
         }),
-        Just(Traffic::Scheduled),
+        Just(TrafficRule::Scheduled),
         (1u32..9, prop_oneof![Just(0u64), 1u64..500])
-            .prop_map(|(target, ramp)| Traffic::Concurrent { target, ramp }),
+            .prop_map(|(target, ramp)| TrafficRule::Concurrent { target, ramp }),
     ]
 }
 
-fn grace() -> impl Strategy<Value = Grace> {
+fn grace() -> impl Strategy<Value = GracePeriod> {
     prop_oneof![
-        Just(Grace::Unbounded),
-        Just(Grace::Bounded(0)),
-        (1u64..200).prop_map(Grace::Bounded)
+        Just(GracePeriod::Unbounded),
+        Just(GracePeriod::Bounded(0)),
+        (1u64..200).prop_map(GracePeriod::Bounded)
     ]
 }
 
@@ -47,15 +49,15 @@ prop_compose! {
         sessions in proptest::option::weighted(0.4, count..8u32),
         in_flight in proptest::option::weighted(0.4, count..8u32),
         in_prefill in proptest::option::weighted(0.4, count..8u32),
-    ) -> Limits {
-        Limits { sessions, in_flight, in_prefill }
+    ) -> ConcurrencyLimits {
+        ConcurrencyLimits { sessions, in_flight, in_prefill }
     }
 }
 
 prop_compose! {
     fn config()(
         traffic in traffic(),
-        limits in prop_oneof![Just(Limits::default()), limits(3)],
+        limits in prop_oneof![Just(ConcurrencyLimits::default()), limits(3)],
         cancel_session_on_failure in any::<bool>(),
         max_sessions in proptest::option::of(0u64..40),
         benchmark_timeout in proptest::option::of(0u64..900),
@@ -111,7 +113,7 @@ proptest! {
             started.sort_unstable();
             prop_assert_eq!(started, owned(&config, &weather));
         }
-        if let (Some(timeout), Grace::Bounded(0), None) = (config.benchmark_timeout, config.grace, weather.stop)
+        if let (Some(timeout), GracePeriod::Bounded(0), None) = (config.benchmark_timeout, config.grace, weather.stop)
             && log.timeout_at.is_some()
         {
             // Nothing is sent after the timeout.
@@ -124,7 +126,7 @@ proptest! {
     fn concurrency_stays_below_the_ramp(
         target in 1u32..9, ramp in 0u64..500, config in config(), weather in weather(),
     ) {
-        let traffic = Traffic::Concurrent { target, ramp };
+        let traffic = TrafficRule::Concurrent { target, ramp };
         let count = config.shard.count.min(target);
         let config = SchedulerConfig { traffic, shard: Shard { index: config.shard.index % count, count }, ..config };
         let log = run(&config, &weather);
@@ -147,12 +149,12 @@ proptest! {
         let mut starts: BTreeMap<u64, Nanos> = BTreeMap::new();
         for index in 0..count {
             let config = SchedulerConfig {
-                traffic: Traffic::Rate(interval),
+                traffic: TrafficRule::Rate(interval),
                 limits,
                 cancel_session_on_failure: true,
                 max_sessions: None,
                 benchmark_timeout: None,
-                grace: Grace::Unbounded,
+                grace: GracePeriod::Unbounded,
                 seed,
                 shard: Shard { index, count },
             };
@@ -160,7 +162,7 @@ proptest! {
                 prop_assert!(starts.insert(id, at).is_none());
             }
         }
-        let mut arrivals = Arrivals::new(interval, seed, Shard::WHOLE);
+        let mut arrivals = ArrivalProcess::new(interval, seed, Shard::WHOLE);
         let expected: BTreeMap<u64, Nanos> =
             (0..weather.sessions).filter_map(|id| Some((id, arrivals.take(id)?))).collect();
         prop_assert_eq!(starts, expected);
@@ -174,12 +176,12 @@ proptest! {
         let mut starts: BTreeMap<u64, Nanos> = BTreeMap::new();
         for index in 0..count {
             let config = SchedulerConfig {
-                traffic: Traffic::Scheduled,
+                traffic: TrafficRule::Scheduled,
                 limits,
                 cancel_session_on_failure: true,
                 max_sessions: None,
                 benchmark_timeout: None,
-                grace: Grace::Unbounded,
+                grace: GracePeriod::Unbounded,
                 seed: 0,
                 shard: Shard { index, count },
             };
@@ -199,12 +201,12 @@ proptest! {
     fn replayed_sessions_start_in_the_order_of_arrival(weather in weather()) {
         let weather = Weather { stop: None, delivery: 0, ..weather };
         let config = SchedulerConfig {
-            traffic: Traffic::Scheduled,
-            limits: Limits::default(),
+            traffic: TrafficRule::Scheduled,
+            limits: ConcurrencyLimits::default(),
             cancel_session_on_failure: false,
             max_sessions: None,
             benchmark_timeout: None,
-            grace: Grace::Unbounded,
+            grace: GracePeriod::Unbounded,
             seed: 0,
             shard: Shard::WHOLE,
         };
@@ -224,12 +226,12 @@ proptest! {
 #[test]
 fn memory_follows_the_live_sessions() {
     let config = SchedulerConfig {
-        traffic: Traffic::Concurrent { target: 4, ramp: 0 },
-        limits: Limits::default(),
+        traffic: TrafficRule::Concurrent { target: 4, ramp: 0 },
+        limits: ConcurrencyLimits::default(),
         cancel_session_on_failure: true,
         max_sessions: None,
         benchmark_timeout: None,
-        grace: Grace::Unbounded,
+        grace: GracePeriod::Unbounded,
         seed: 1,
         shard: Shard::WHOLE,
     };

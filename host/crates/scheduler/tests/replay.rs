@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use veeksha_model::{HistoryMode, Nanos, Response, SessionId};
 use veeksha_scheduler::{
-    Grace, Input, NodePlan, Scheduler, SchedulerConfig, SessionKind, SessionPlan, Traffic,
+    GracePeriod, NodePlan, Scheduler, SchedulerConfig, SchedulerInput, SessionKind, SessionPlan, TrafficRule,
 };
 
 mod hand;
 use hand::{EVERY_SECOND, agent, answered, config, failed, node, on, session};
 
 /// A session that was recorded to arrive then.
-fn recorded(id: u64, arrives_at: Nanos, nodes: Vec<NodePlan<u32>>) -> Input<u32> {
-    Input::Session(SessionPlan {
+fn recorded(id: u64, arrives_at: Nanos, nodes: Vec<NodePlan<u32>>) -> SchedulerInput<u32> {
+    SchedulerInput::Session(SessionPlan {
         arrives_at: Some(arrives_at),
         id: SessionId(id),
         nodes,
@@ -29,19 +29,19 @@ fn not_before(at: Nanos, node: NodePlan<u32>) -> NodePlan<u32> {
 
 #[test]
 fn recorded_arrivals_start_sessions_whatever_their_ids() {
-    let mut s = Scheduler::new(config(Traffic::Scheduled));
+    let mut s = Scheduler::new(config(TrafficRule::Scheduled));
     for (id, at) in [(0, 300), (1, 100), (2, 200), (3, 100)] {
         assert!(on(&mut s, 0, recorded(id, at, vec![node(0, &[], 7)])).is_empty());
     }
     assert_eq!(s.next_wake(), Some(100));
     assert_eq!(
-        on(&mut s, 100, Input::Tick),
+        on(&mut s, 100, SchedulerInput::Tick),
         ["start 1 at 100 of 1", "start 3 at 100 of 1"]
     );
     assert_eq!(s.next_wake(), Some(107));
     // Called late: the schedule's instants stay.
     assert_eq!(
-        on(&mut s, 250, Input::Tick),
+        on(&mut s, 250, SchedulerInput::Tick),
         [
             "start 2 at 200 of 1",
             "send 1/0 at 107 of 1 after []",
@@ -54,7 +54,7 @@ fn recorded_arrivals_start_sessions_whatever_their_ids() {
 
 #[test]
 fn a_recorded_session_that_comes_late_starts_at_once_from_its_arrival() {
-    let mut s = Scheduler::new(config(Traffic::Scheduled));
+    let mut s = Scheduler::new(config(TrafficRule::Scheduled));
     assert_eq!(
         on(&mut s, 500, recorded(0, 400, vec![node(0, &[], 0)])),
         [
@@ -72,7 +72,7 @@ fn a_recorded_session_that_comes_late_starts_at_once_from_its_arrival() {
 
 #[test]
 fn a_node_is_due_at_the_later_of_its_think_time_and_its_recorded_instant() {
-    let mut s = Scheduler::new(config(Traffic::Scheduled));
+    let mut s = Scheduler::new(config(TrafficRule::Scheduled));
     let nodes = vec![
         not_before(103, node(0, &[], 5)),
         not_before(120, node(1, &[], 5)),
@@ -82,15 +82,21 @@ fn a_node_is_due_at_the_later_of_its_think_time_and_its_recorded_instant() {
     ];
     on(&mut s, 0, recorded(0, 100, nodes));
     // Roots: 100 + 5 is later than 103, and earlier than 120.
-    assert_eq!(on(&mut s, 100, Input::Tick), ["start 0 at 100 of 5"]);
-    assert_eq!(on(&mut s, 105, Input::Tick), ["send 0/0 at 105 of 5 after []"]);
-    assert_eq!(on(&mut s, 120, Input::Tick), ["send 0/1 at 120 of 5 after []"]);
+    assert_eq!(on(&mut s, 100, SchedulerInput::Tick), ["start 0 at 100 of 5"]);
+    assert_eq!(
+        on(&mut s, 105, SchedulerInput::Tick),
+        ["send 0/0 at 105 of 5 after []"]
+    );
+    assert_eq!(
+        on(&mut s, 120, SchedulerInput::Tick),
+        ["send 0/1 at 120 of 5 after []"]
+    );
     // 130 + 10 is earlier than 150; 145 + 10 is later.
     assert!(on(&mut s, 130, answered(0, 0, 130)).is_empty());
     assert!(on(&mut s, 145, answered(0, 1, 145)).is_empty());
     assert_eq!(s.next_wake(), Some(150));
     assert_eq!(
-        on(&mut s, 155, Input::Tick),
+        on(&mut s, 155, SchedulerInput::Tick),
         [
             "send 0/2 at 150 of 5 after [0]",
             "send 0/3 at 155 of 5 after [1]",
@@ -101,7 +107,7 @@ fn a_node_is_due_at_the_later_of_its_think_time_and_its_recorded_instant() {
 
 #[test]
 fn other_traffic_ignores_recorded_instants() {
-    for traffic in [EVERY_SECOND, Traffic::Concurrent { target: 1, ramp: 0 }] {
+    for traffic in [EVERY_SECOND, TrafficRule::Concurrent { target: 1, ramp: 0 }] {
         let mut s = Scheduler::new(config(traffic));
         assert_eq!(
             on(
@@ -114,10 +120,10 @@ fn other_traffic_ignores_recorded_instants() {
         on(&mut s, 0, agent(1, vec![node(0, &[], 0)]));
     }
     // An agent's later nodes too.
-    let mut s = Scheduler::new(config(Traffic::Scheduled));
+    let mut s = Scheduler::new(config(TrafficRule::Scheduled));
     on(&mut s, 0, agent(0, vec![node(0, &[], 0)]));
     on(&mut s, 5, answered(0, 0, 5));
-    let step = Input::Step {
+    let step = SchedulerInput::Step {
         session: SessionId(0),
         nodes: vec![not_before(50, node(1, &[0], 0))],
         done: true,
@@ -130,30 +136,30 @@ fn other_traffic_ignores_recorded_instants() {
 fn a_replayed_run_ends_by_its_timeout_like_any_other() {
     let mut s = Scheduler::new(SchedulerConfig {
         benchmark_timeout: Some(200),
-        grace: Grace::Bounded(100),
-        ..config(Traffic::Scheduled)
+        grace: GracePeriod::Bounded(100),
+        ..config(TrafficRule::Scheduled)
     });
     let later = |at| vec![node(0, &[], 0), not_before(at, node(1, &[0], 0))];
     on(&mut s, 0, recorded(0, 250, later(0)));
     on(&mut s, 0, recorded(1, 10, later(260)));
     on(&mut s, 0, recorded(2, 20, later(400)));
     on(&mut s, 0, recorded(3, 350, later(0)));
-    on(&mut s, 10, Input::Tick);
-    on(&mut s, 20, Input::Tick);
+    on(&mut s, 10, SchedulerInput::Tick);
+    on(&mut s, 20, SchedulerInput::Tick);
     on(&mut s, 30, answered(1, 0, 30));
-    assert_eq!(on(&mut s, 200, Input::Tick), ["timeout at 200"]);
+    assert_eq!(on(&mut s, 200, SchedulerInput::Tick), ["timeout at 200"]);
     // The load is held while request 2/0 is waited for.
     assert_eq!(
-        on(&mut s, 250, Input::Tick),
+        on(&mut s, 250, SchedulerInput::Tick),
         ["start 0 at 250 of 2", "send 0/0 at 250 of 2 after [] unmeasured"]
     );
     assert_eq!(
-        on(&mut s, 260, Input::Tick),
+        on(&mut s, 260, SchedulerInput::Tick),
         ["send 1/1 at 260 of 2 after [0] unmeasured"]
     );
     assert_eq!(s.next_wake(), Some(300));
     assert_eq!(
-        on(&mut s, 300, Input::Tick),
+        on(&mut s, 300, SchedulerInput::Tick),
         [
             "cancel",
             "never 0/1 run_ended at 300",

@@ -11,5 +11,4 @@ mod simulation;
 mod source;
 mod warm_engine;
 
-pub(crate) use prompt::answer_identity;
 pub use simulation::{SimulatedTarget, simulate};

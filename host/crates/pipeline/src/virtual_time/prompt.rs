@@ -1,14 +1,13 @@
 //! Prompts without text: what the engine's prefix cache sees of a request and of the conversation
 //! before it.
 
-use std::collections::hash_map::DefaultHasher;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use veeksha_model::{History, NodeId, RecordedAnswer, Request, Response, Segment, SessionId};
+use veeksha_model::{History, RecordedAnswer, Request, Response, Segment, SessionId};
 use veeksha_prompt::Tokenizer;
 use veeksha_simulator::text::TokenIdentity;
 
+use crate::pieces::{answer_identity, hashed};
 use crate::schedule::sends_recorded_answer;
 
 /// A prompt as the engine takes it.
@@ -92,7 +91,7 @@ impl PromptWriter<'_> {
         match self.tokenizer.encode(text) {
             Ok(ids) => ids.into_iter().for_each(|id| prompt.token(u64::from(id))),
             // Text that cannot be encoded counts as 0 tokens everywhere.
-            Err(_) => prompt.piece(hash(text), self.tokenizer.count(text)),
+            Err(_) => prompt.piece(hashed(text), self.tokenizer.count(text)),
         }
     }
 
@@ -105,16 +104,4 @@ impl PromptWriter<'_> {
             }
         }
     }
-}
-
-/// Names the real answer to a request, as a piece of later prompts.
-pub(crate) fn answer_identity(session: SessionId, node: NodeId) -> u64 {
-    hash(&("answer", session.0, node.0))
-}
-
-/// Equal values give equal numbers in every process: the standard hasher with its fixed keys.
-fn hash(value: &(impl Hash + ?Sized)) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
 }

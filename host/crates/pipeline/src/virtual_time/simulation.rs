@@ -9,22 +9,21 @@ use veeksha_model::{
 };
 use veeksha_ports::{Workload, WorkloadFactory};
 use veeksha_prompt::{Materializer, Tokenizer};
-use veeksha_scheduler::{Action, Input, Scheduler};
+use veeksha_scheduler::{Action, Scheduler, SchedulerInput};
 use veeksha_simulator::{EngineEvent, EngineRequest, Fault, FinishReason, Profile};
 
 use crate::control::Control;
 use crate::dispatcher::recorded;
 use crate::entry::EventEntry;
 use crate::partition::Partition;
-use crate::pieces::PromptSource;
+use crate::pieces::{PromptSource, answer_identity};
 use crate::plan::{PipelineError, Plan, RunEnd, session_failed};
-use crate::schedule::Timing;
 
 use super::in_flight::{InFlight, record_of};
-use super::prompt::{PromptWriter, answer_identity};
+use super::prompt::PromptWriter;
 use super::server::SimulatedServer;
 use super::source::SimulatedSource;
-use super::warm_engine::WarmUp;
+use super::warm_engine::EngineWarmup;
 
 /// The simulated server.
 #[derive(Clone, Debug)]
@@ -69,9 +68,9 @@ pub fn simulate(
         tokenizer,
         block_size: target.profile.block_size,
     };
-    let (timing, sentence) = (Timing::of(plan), plan.min_tokens_prompt.as_ref());
+    let (timing, sentence) = (plan.timing(), plan.min_tokens_prompt.as_ref());
     let mut server = SimulatedServer::new(target.profile.clone(), seed);
-    let warm_up = WarmUp {
+    let warm_up = EngineWarmup {
         writer: &writer,
         sentence,
         timing,
@@ -138,14 +137,14 @@ struct Simulation<'a> {
 
 impl Simulation<'_> {
     fn drive(&mut self) {
-        let mut inputs = VecDeque::from([Input::Tick]);
+        let mut inputs = VecDeque::from([SchedulerInput::Tick]);
         let mut happened = Vec::new();
         loop {
             self.read_ahead(&mut inputs);
             if self.control.is_stopped() && !self.end.interrupted {
                 self.end.interrupted = true;
                 (self.record)(Event::Interrupted { at: self.now }.into());
-                inputs.push_back(Input::Stop);
+                inputs.push_back(SchedulerInput::Stop);
             }
             while let Some(input) = inputs.pop_front() {
                 self.feed(input, &mut inputs);
@@ -173,11 +172,11 @@ impl Simulation<'_> {
                 self.on_engine(event, &mut inputs);
             }
             self.expire(&mut inputs);
-            inputs.push_back(Input::Tick);
+            inputs.push_back(SchedulerInput::Tick);
         }
     }
 
-    fn read_ahead(&mut self, inputs: &mut VecDeque<Input<Request>>) {
+    fn read_ahead(&mut self, inputs: &mut VecDeque<SchedulerInput<Request>>) {
         let mut wanted = self.scheduler.wanted();
         while wanted > 0 && self.source.next < self.source.end {
             match self.source.make(wanted) {
@@ -186,9 +185,9 @@ impl Simulation<'_> {
                         (self.record)(Event::SessionPlanned { session, digest }.into());
                     }
                     wanted = wanted.saturating_sub(plans.len() as u32);
-                    inputs.extend(plans.into_iter().map(Input::Session));
+                    inputs.extend(plans.into_iter().map(SchedulerInput::Session));
                     let done = std::mem::take(&mut self.source.done).into_iter();
-                    inputs.extend(done.map(|session| Input::Step {
+                    inputs.extend(done.map(|session| SchedulerInput::Step {
                         session,
                         nodes: Vec::new(),
                         done: true,
@@ -204,11 +203,11 @@ impl Simulation<'_> {
         }
         if self.source.next >= self.source.end && !self.source.end_sent {
             self.source.end_sent = true;
-            inputs.push_back(Input::SourceEnded);
+            inputs.push_back(SchedulerInput::SourceEnded);
         }
     }
 
-    fn feed(&mut self, input: Input<Request>, inputs: &mut VecDeque<Input<Request>>) {
+    fn feed(&mut self, input: SchedulerInput<Request>, inputs: &mut VecDeque<SchedulerInput<Request>>) {
         let mut actions = Vec::new();
         self.scheduler.on(self.now, input, &mut actions);
         for action in actions {
@@ -252,7 +251,7 @@ impl Simulation<'_> {
                         Err(reason) => agents.failed(session, reason),
                     };
                     inputs.push_back(match step {
-                        Ok(step) => Input::Step {
+                        Ok(step) => SchedulerInput::Step {
                             session,
                             nodes: self.source.step(step.requests),
                             done: step.done,
@@ -260,7 +259,7 @@ impl Simulation<'_> {
                         Err(failure) => {
                             (self.record)(session_failed(&failure, session, self.now).into());
                             self.end.keep_failure(failure);
-                            Input::AgentFailed { session }
+                            SchedulerInput::AgentFailed { session }
                         }
                     });
                 }
@@ -283,7 +282,7 @@ impl Simulation<'_> {
         &mut self,
         mut flight: InFlight,
         history: &Option<Arc<History<Request>>>,
-        inputs: &mut VecDeque<Input<Request>>,
+        inputs: &mut VecDeque<SchedulerInput<Request>>,
     ) {
         let (id, intended, at) = (flight.id, flight.intended, self.now);
         let event = Event::Dispatched {
@@ -322,7 +321,7 @@ impl Simulation<'_> {
         }
     }
 
-    fn on_engine(&mut self, event: EngineEvent, inputs: &mut VecDeque<Input<Request>>) {
+    fn on_engine(&mut self, event: EngineEvent, inputs: &mut VecDeque<SchedulerInput<Request>>) {
         match event {
             EngineEvent::Started { id, .. } => {
                 if let Some(flight) = self.flights.get_mut(&id) {
@@ -332,7 +331,7 @@ impl Simulation<'_> {
             EngineEvent::Token { id, at, .. } => {
                 if let Some(flight) = self.flights.get_mut(&id) {
                     if flight.chunks.is_empty() && self.plan.scheduler.limits.in_prefill.is_some() {
-                        inputs.push_back(Input::FirstChunk {
+                        inputs.push_back(SchedulerInput::FirstChunk {
                             request: flight.id,
                             at,
                         });
@@ -428,7 +427,7 @@ impl Simulation<'_> {
         at: Nanos,
         finish_reason: &str,
         usage: Usage,
-        inputs: &mut VecDeque<Input<Request>>,
+        inputs: &mut VecDeque<SchedulerInput<Request>>,
     ) {
         let Some(flight) = self.flights.remove(&number) else {
             return;
@@ -465,7 +464,7 @@ impl Simulation<'_> {
             output_tokens: usage.completion,
             ..Response::default()
         };
-        inputs.push_back(Input::Answered {
+        inputs.push_back(SchedulerInput::Answered {
             request: flight.id,
             response: Arc::new(response),
             at,
@@ -484,7 +483,7 @@ impl Simulation<'_> {
         class: ErrorClass,
         status: Option<u16>,
         message: &str,
-        inputs: &mut VecDeque<Input<Request>>,
+        inputs: &mut VecDeque<SchedulerInput<Request>>,
     ) {
         let Some(flight) = self.flights.remove(&number) else {
             return;
@@ -497,7 +496,7 @@ impl Simulation<'_> {
             message: message.to_owned(),
             at,
         };
-        inputs.push_back(Input::Failed {
+        inputs.push_back(SchedulerInput::Failed {
             request,
             reason: Arc::new(reason),
             at,
@@ -511,7 +510,7 @@ impl Simulation<'_> {
     }
 
     /// Gives up the requests whose total deadline has come.
-    fn expire(&mut self, inputs: &mut VecDeque<Input<Request>>) {
+    fn expire(&mut self, inputs: &mut VecDeque<SchedulerInput<Request>>) {
         while let Some((at, number)) = self.deadlines.front().copied().filter(|(at, _)| *at <= self.now) {
             self.deadlines.pop_front();
             self.server.cancel(self.now, number);
@@ -526,7 +525,7 @@ impl Simulation<'_> {
         }
     }
 
-    fn cancel_all(&mut self, inputs: &mut VecDeque<Input<Request>>) {
+    fn cancel_all(&mut self, inputs: &mut VecDeque<SchedulerInput<Request>>) {
         let mut numbers: Vec<u64> = self.flights.keys().copied().collect();
         numbers.sort_unstable();
         for number in numbers {

@@ -14,14 +14,14 @@ use super::server::SimulatedServer;
 use super::source::nodes_of;
 
 /// The context of a warm-up in virtual time.
-pub(super) struct WarmUp<'a> {
+pub(super) struct EngineWarmup<'a> {
     pub(super) writer: &'a PromptWriter<'a>,
     pub(super) sentence: Option<&'a MinTokensPrompt>,
     pub(super) timing: Timing,
     pub(super) request_timeout: Nanos,
 }
 
-impl WarmUp<'_> {
+impl EngineWarmup<'_> {
     /// Sends every request at the instant at which the one before it ended, and then starts the
     /// run's clock.
     pub(super) fn run(&self, sessions: &[Session], server: &mut SimulatedServer) -> WarmupReport {

@@ -8,12 +8,12 @@ use veeksha_model::{
     Chunk, ChunkKind, ErrorClass, FailureReason, HistoryMode, Message, NodeId, OutputSpec, Recorded,
     RecordedAnswer, Replay, Request, Response, Role, Segment, Session, SessionId,
 };
-use veeksha_pipeline::{PipelineError, Plan, Schedule};
+use veeksha_pipeline::{PipelineError, Plan, ReplaySchedule};
 use veeksha_ports::{
     AgentSource, AgentStep, ConnectionUse, Job, PluginFailure, PluginFailureKind, RequestOutcome,
     SessionSource, Sinks, Timings, Transport, Workload, WorkloadFactory, WorkloadInfo,
 };
-use veeksha_scheduler::{Grace, Interval, Limits, SchedulerConfig, Shard, Traffic};
+use veeksha_scheduler::{ConcurrencyLimits, GracePeriod, Interval, SchedulerConfig, Shard, TrafficRule};
 
 /// A request of ten words that asks for four tokens.
 pub(crate) fn request(node: u32, parents: &[u32]) -> Request {
@@ -358,12 +358,12 @@ pub(crate) fn echo(
 pub(crate) fn plan() -> Plan {
     Plan {
         scheduler: SchedulerConfig {
-            traffic: Traffic::Concurrent { target: 4, ramp: 0 },
-            limits: Limits::default(),
+            traffic: TrafficRule::Concurrent { target: 4, ramp: 0 },
+            limits: ConcurrencyLimits::default(),
             cancel_session_on_failure: true,
             max_sessions: Some(20),
             benchmark_timeout: None,
-            grace: Grace::Unbounded,
+            grace: GracePeriod::Unbounded,
             seed: 7,
             shard: Shard::WHOLE,
         },
@@ -371,7 +371,7 @@ pub(crate) fn plan() -> Plan {
         on_dispatcher_start: None,
         thread_watch: None,
         shard: Shard::WHOLE,
-        schedule: Schedule::default(),
+        schedule: ReplaySchedule::default(),
         warmup: Vec::new(),
         dispatchers: 1,
         completion_threads: 1,
@@ -386,6 +386,6 @@ pub(crate) fn plan() -> Plan {
 /// The same with arrivals every 2 ms.
 pub(crate) fn paced() -> Plan {
     let mut plan = plan();
-    plan.scheduler.traffic = Traffic::Rate(Interval::Fixed { interval: 0.002 });
+    plan.scheduler.traffic = TrafficRule::Rate(Interval::Fixed { interval: 0.002 });
     plan
 }

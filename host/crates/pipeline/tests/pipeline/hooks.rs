@@ -8,7 +8,7 @@ use veeksha_clock::RunClock;
 use veeksha_events::{Event, ThreadSample};
 use veeksha_pipeline::{Control, Plan, run};
 use veeksha_ports::{PluginFailure, PluginFailureKind, Sinks, Transport};
-use veeksha_scheduler::Limits;
+use veeksha_scheduler::ConcurrencyLimits;
 
 use crate::fakes::{Echo, Server, echo, factory, paced, plan};
 use crate::real_time::{ENDLESS, drive};
@@ -92,9 +92,9 @@ fn first_chunks_are_asked_for_where_prefill_is_limited_and_a_slow_start_delays_n
     let mut plan = paced();
     let (asked, first) = first_dispatch(&plan);
     assert!(!asked && first < 40_000_000, "{first}");
-    plan.scheduler.limits = Limits {
+    plan.scheduler.limits = ConcurrencyLimits {
         in_prefill: Some(3),
-        ..Limits::default()
+        ..ConcurrencyLimits::default()
     };
     assert!(first_dispatch(&plan).0);
 }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use veeksha_events::{Event, NeverSentReason, RequestRecord};
 use veeksha_model::{Held, Session};
-use veeksha_pipeline::{Control, PipelineError, Plan, Schedule};
-use veeksha_scheduler::{Arrivals, Grace, Interval, Limits, Shard, Traffic};
+use veeksha_pipeline::{Control, PipelineError, Plan, ReplaySchedule};
+use veeksha_scheduler::{ArrivalProcess, ConcurrencyLimits, GracePeriod, Interval, Shard, TrafficRule};
 
 use crate::fakes::{Kind, paced, plan, request};
 use crate::real_time::{ENDLESS, drive};
@@ -36,8 +36,8 @@ fn arriving(requests: u32, id: u64) -> Session {
     }
 }
 
-fn limited(limits: Limits) -> Plan {
-    let mut plan = scheduled(Schedule::default());
+fn limited(limits: ConcurrencyLimits) -> Plan {
+    let mut plan = scheduled(ReplaySchedule::default());
     plan.scheduler.limits = limits;
     plan
 }
@@ -56,9 +56,9 @@ fn waits(run: &Simulated) -> BTreeMap<(u64, u32), (u64, u64, Held)> {
 /// An answer takes 10 ms to its first token and 25 in all.
 #[test]
 fn virtual_waits_are_those_of_the_limits() {
-    let in_flight = limited(Limits {
+    let in_flight = limited(ConcurrencyLimits {
         in_flight: Some(1),
-        ..Limits::default()
+        ..ConcurrencyLimits::default()
     });
     let run = simulate(&in_flight, &quick(), made(|_, id| arriving(1, id), 3));
     let expected = [
@@ -69,18 +69,18 @@ fn virtual_waits_are_those_of_the_limits() {
     assert_eq!(waits(&run), BTreeMap::from(expected));
 
     // The second goes when the first has its first token.
-    let in_prefill = limited(Limits {
+    let in_prefill = limited(ConcurrencyLimits {
         in_prefill: Some(1),
-        ..Limits::default()
+        ..ConcurrencyLimits::default()
     });
     let run = simulate(&in_prefill, &quick(), made(|_, id| arriving(1, id), 2));
     let expected = [((0, 0), (0, 0, held(0, 0, 0))), ((1, 0), (5, 10, held(0, 0, 5)))];
     assert_eq!(waits(&run), BTreeMap::from(expected));
 
     // Two turns each: 50 ms a session.
-    let sessions = limited(Limits {
+    let sessions = limited(ConcurrencyLimits {
         sessions: Some(1),
-        ..Limits::default()
+        ..ConcurrencyLimits::default()
     });
     let run = simulate(&sessions, &quick(), made(|_, id| arriving(2, id), 3));
     let expected = [
@@ -98,12 +98,12 @@ fn virtual_waits_are_those_of_the_limits() {
 /// arrive later.
 #[test]
 fn waiting_requests_are_reported_at_the_end() {
-    let mut plan = limited(Limits {
+    let mut plan = limited(ConcurrencyLimits {
         in_flight: Some(1),
-        ..Limits::default()
+        ..ConcurrencyLimits::default()
     });
     plan.scheduler.benchmark_timeout = Some(30 * MS);
-    plan.scheduler.grace = Grace::Bounded(0);
+    plan.scheduler.grace = GracePeriod::Bounded(0);
     let run = simulate(
         &plan,
         &quick(),
@@ -134,10 +134,10 @@ fn arrivals_without_a_session_are_counted() {
     let missed = |length| {
         let mut plan = plan();
         plan.scheduler.max_sessions = None;
-        plan.scheduler.traffic = Traffic::Rate(Interval::Fixed { interval: 0.000_001 });
+        plan.scheduler.traffic = TrafficRule::Rate(Interval::Fixed { interval: 0.000_001 });
         plan.scheduler.limits.sessions = Some(1);
         plan.scheduler.benchmark_timeout = Some(20 * MS);
-        plan.scheduler.grace = Grace::Bounded(0);
+        plan.scheduler.grace = GracePeriod::Bounded(0);
         let kind = Kind::Generated {
             seed: 0,
             length,
@@ -182,15 +182,15 @@ fn arrivals(plan: &Plan) -> (BTreeMap<u64, u64>, usize) {
 fn arrivals_are_the_same_with_any_number_of_threads_and_any_limits() {
     let interval = Interval::Poisson { rate: 1_000.0 };
     let mut plan = paced();
-    plan.scheduler.traffic = Traffic::Rate(interval);
-    let mut whole = Arrivals::new(interval, plan.scheduler.seed, Shard::WHOLE);
+    plan.scheduler.traffic = TrafficRule::Rate(interval);
+    let mut whole = ArrivalProcess::new(interval, plan.scheduler.seed, Shard::WHOLE);
     let expected: BTreeMap<u64, u64> = (0..20).filter_map(|id| Some((id, whole.take(id)?))).collect();
-    let few = Limits {
+    let few = ConcurrencyLimits {
         sessions: Some(5),
         in_flight: Some(6),
         in_prefill: Some(7),
     };
-    for limits in [Limits::default(), few] {
+    for limits in [ConcurrencyLimits::default(), few] {
         for (dispatchers, spin) in [(1, 0), (2, 100_000), (5, 0)] {
             plan.scheduler.limits = limits;
             (plan.dispatchers, plan.spin) = (dispatchers, spin);
@@ -233,7 +233,7 @@ fn a_limit_that_cannot_be_shared_is_refused() {
         plan.shard = Shard { index: 0, count };
         drive(&plan, made(|_, id| arriving(1, id), 9), &Control::default()).err()
     };
-    let of = |sessions, in_flight, in_prefill| Limits {
+    let of = |sessions, in_flight, in_prefill| ConcurrencyLimits {
         sessions,
         in_flight,
         in_prefill,

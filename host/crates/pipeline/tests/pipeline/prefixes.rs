@@ -125,7 +125,7 @@ fn the_ideal_cache_and_the_engines_agree_where_nothing_is_in_the_way() {
     for (mode, session) in MODES {
         let mut plan = plan();
         plan.track_prefixes = true;
-        plan.scheduler.traffic = veeksha_scheduler::Traffic::Concurrent { target: 1, ramp: 0 };
+        plan.scheduler.traffic = veeksha_scheduler::TrafficRule::Concurrent { target: 1, ramp: 0 };
         let mut target = quick();
         target.profile.block_size = 1;
         target.profile.kv_capacity_tokens = 1_000_000;

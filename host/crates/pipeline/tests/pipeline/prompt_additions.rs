@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crossbeam_channel::unbounded;
 use veeksha_events::Event;
 use veeksha_model::{History, Role};
-use veeksha_pipeline::{Content, Control, MinTokensPrompt, run};
+use veeksha_pipeline::{Control, EntryContent, MinTokensPrompt, run};
 use veeksha_prompt::{ChatTemplate, Materializer, PromptTarget, SpecialTokens};
 
 use crate::fakes::{Kind, Server, echo, factory, plan};
@@ -36,7 +36,7 @@ fn first_prompt(template: &str) -> (String, u32) {
     drop(sender);
     let entries: Vec<_> = receiver.iter().collect();
     let sent = entries.iter().find_map(|entry| match &entry.content {
-        Some(content @ Content::Sent { .. }) => Some(content.text()),
+        Some(content @ EntryContent::Sent { .. }) => Some(content.text()),
         _ => None,
     });
     let tokens = entries.iter().find_map(|entry| match &entry.event {
@@ -95,7 +95,7 @@ fn template_tokens_are_part_of_the_prompt_that_was_sent() {
         match (entry.event, entry.content) {
             (
                 Event::Dispatched { request, .. },
-                Some(Content::Sent {
+                Some(EntryContent::Sent {
                     request: asked,
                     history,
                 }),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crossbeam_channel::unbounded;
 use veeksha_events::{Event, PluginRole, RequestRecord, SessionEnd};
-use veeksha_pipeline::{Content, Control, EventEntry, PipelineError, Plan, RunEnd, run};
+use veeksha_pipeline::{Control, EntryContent, EventEntry, PipelineError, Plan, RunEnd, run};
 use veeksha_ports::Job;
 use veeksha_prompt::Tokenizer;
 
@@ -261,7 +261,7 @@ fn content_travels_with_its_events_when_asked_for() {
     let mut second_turns = 0;
     for entry in &ran.entries {
         match (&entry.event, &entry.content) {
-            (Event::Dispatched { request, .. }, Some(content @ Content::Sent { .. })) => {
+            (Event::Dispatched { request, .. }, Some(content @ EntryContent::Sent { .. })) => {
                 let text = content.text();
                 let expected = if request.node.0 == 0 { 1 } else { 3 };
                 assert_eq!(text.lines().count(), expected, "{text}");

@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 
 use veeksha_events::Event;
 use veeksha_model::{HistoryMode, NodeId, Recorded, RequestId, Session};
-use veeksha_pipeline::{Content, Control, PipelineError, Plan, Schedule};
+use veeksha_pipeline::{Control, EntryContent, PipelineError, Plan, ReplaySchedule};
 use veeksha_ports::PluginFailureKind;
 use veeksha_prompt::Tokenizer;
-use veeksha_scheduler::{Shard, Traffic};
+use veeksha_scheduler::{Shard, TrafficRule};
 
 use crate::fakes::{Kind, plan, replayed, request};
 use crate::real_time::{ENDLESS, drive};
 
 const MS: u64 = 1_000_000;
 
-pub(crate) fn scheduled(schedule: Schedule) -> Plan {
+pub(crate) fn scheduled(schedule: ReplaySchedule) -> Plan {
     let mut plan = plan();
-    plan.scheduler.traffic = Traffic::Scheduled;
+    plan.scheduler.traffic = TrafficRule::Scheduled;
     plan.schedule = schedule;
     plan
 }
@@ -50,7 +50,7 @@ fn recorded_session(_: u64, id: u64) -> Session {
 
 #[test]
 fn recorded_instants_are_replayed_from_the_offset_on_at_another_speed() {
-    let schedule = Schedule {
+    let schedule = ReplaySchedule {
         offset: 5 * MS,
         speedup: 2.0,
     };
@@ -95,7 +95,7 @@ fn a_session_that_was_never_recorded_cannot_be_replayed() {
             ..recorded_session(0, id)
         }
     }
-    let plan = scheduled(Schedule::default());
+    let plan = scheduled(ReplaySchedule::default());
     let Err(PipelineError::Plugin(failure)) = drive(&plan, made(forgetful, 9), &Control::default()) else {
         unreachable!("no session may be sent");
     };
@@ -161,7 +161,7 @@ fn a_turn_is_sent_after_real_answers_recorded_ones_or_nothing() {
             .entries
             .iter()
             .find_map(|entry| match (&entry.event, &entry.content) {
-                (Event::Dispatched { request, .. }, Some(content @ Content::Sent { .. }))
+                (Event::Dispatched { request, .. }, Some(content @ EntryContent::Sent { .. }))
                     if request.node.0 == 2 =>
                 {
                     Some(content.text())

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use veeksha_events::Event;
 use veeksha_model::{HistoryMode, RequestId, Session};
-use veeksha_pipeline::{Control, PipelineError, Plan, Schedule};
-use veeksha_scheduler::{Interval, Shard, Traffic};
+use veeksha_pipeline::{Control, PipelineError, Plan, ReplaySchedule};
+use veeksha_scheduler::{Interval, Shard, TrafficRule};
 use veeksha_stats::RandomStream;
 
 use crate::fakes::{Kind, plan, replayed, request};
@@ -86,11 +86,11 @@ impl Sent {
     }
 }
 
-fn traffic() -> impl Strategy<Value = Traffic> {
+fn traffic() -> impl Strategy<Value = TrafficRule> {
     prop_oneof![
-        Just(Traffic::Scheduled),
-        Just(Traffic::Rate(Interval::Poisson { rate: 20.0 })),
-        (5u32..12, 0u64..200).prop_map(|(target, ramp)| Traffic::Concurrent {
+        Just(TrafficRule::Scheduled),
+        Just(TrafficRule::Rate(Interval::Poisson { rate: 20.0 })),
+        (5u32..12, 0u64..200).prop_map(|(target, ramp)| TrafficRule::Concurrent {
             target,
             ramp: ramp * 1_000_000
         }),
@@ -115,8 +115,8 @@ proptest! {
         let mut plan = plan();
         plan.scheduler.traffic = traffic;
         plan.scheduler.max_sessions = max_sessions;
-        plan.schedule = Schedule { offset: 3, speedup: 1.5 };
-        let by_schedule = !matches!(traffic, Traffic::Concurrent { .. });
+        plan.schedule = ReplaySchedule { offset: 3, speedup: 1.5 };
+        let by_schedule = !matches!(traffic, TrafficRule::Concurrent { .. });
         let mut whole = Sent::default();
         whole.add(&simulate(&plan, &quick(), workload(seed, length, Shard::WHOLE)), by_schedule);
         let expected = max_sessions.unwrap_or(u64::MAX).min(length.unwrap_or(u64::MAX));
@@ -189,7 +189,7 @@ fn rejects_impossible_shard() {
         plan.shard = Shard { index, count };
         drive(&plan, workload(0, None, plan.shard), &Control::default()).err()
     };
-    let rate = Traffic::Rate(Interval::Fixed { interval: 0.001 });
+    let rate = TrafficRule::Rate(Interval::Fixed { interval: 0.001 });
     assert!(matches!(
         refused(rate, 3, 3),
         Some(PipelineError::NoSuchShard { index: 3, count: 3 })
@@ -199,7 +199,7 @@ fn rejects_impossible_shard() {
         Some(PipelineError::NoSuchShard { .. })
     ));
     // Two places cannot be shared by three.
-    let two = Traffic::Concurrent { target: 2, ramp: 0 };
+    let two = TrafficRule::Concurrent { target: 2, ramp: 0 };
     for index in 0..3 {
         let error = refused(two, index, 3).unwrap();
         assert!(

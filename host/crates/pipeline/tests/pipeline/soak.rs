@@ -13,7 +13,7 @@ use veeksha_events::Event;
 use veeksha_model::{ErrorClass, FailureReason, RequestId, Response, Session};
 use veeksha_pipeline::{Control, Plan, run};
 use veeksha_ports::{ConnectionUse, Job, PendingOutcome, RequestOutcome, Sinks, Timings, Transport};
-use veeksha_scheduler::{Grace, Interval, Limits, Shard, Traffic};
+use veeksha_scheduler::{ConcurrencyLimits, GracePeriod, Interval, Shard, TrafficRule};
 use veeksha_stats::RandomStream;
 
 use crate::fakes::{Kind, factory, plan, request};
@@ -234,17 +234,17 @@ fn soak(plan: &Plan) {
 
 #[test]
 fn every_request_has_exactly_one_end() {
-    let few = Limits {
+    let few = ConcurrencyLimits {
         sessions: Some(60),
         in_flight: Some(40),
         in_prefill: Some(20),
     };
     let interval = Interval::Fixed { interval: 0.000_05 };
     for (traffic, limits, threads, cancel) in [
-        (Traffic::Rate(interval), Limits::default(), 3, true),
-        (Traffic::Rate(interval), few, 2, false),
+        (TrafficRule::Rate(interval), ConcurrencyLimits::default(), 3, true),
+        (TrafficRule::Rate(interval), few, 2, false),
         (
-            Traffic::Concurrent {
+            TrafficRule::Concurrent {
                 target: 64,
                 ramp: 100_000_000,
             },
@@ -259,7 +259,7 @@ fn every_request_has_exactly_one_end() {
         plan.scheduler.max_sessions = None;
         plan.scheduler.cancel_session_on_failure = cancel;
         plan.scheduler.benchmark_timeout = Some(500_000_000);
-        plan.scheduler.grace = Grace::Bounded(1_000_000);
+        plan.scheduler.grace = GracePeriod::Bounded(1_000_000);
         (plan.dispatchers, plan.completion_threads, plan.plugin_threads) = (threads, threads, 2);
         soak(&plan);
     }

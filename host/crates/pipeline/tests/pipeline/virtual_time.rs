@@ -5,9 +5,9 @@ use std::sync::{Arc, OnceLock};
 
 use veeksha_events::{Event, RequestRecord, Status};
 use veeksha_model::{ChunkKind, ErrorClass, HistoryMode, RequestId, Segment, Session};
-use veeksha_pipeline::{Control, EventEntry, Plan, RunEnd, Schedule, SimulatedTarget};
+use veeksha_pipeline::{Control, EventEntry, Plan, ReplaySchedule, RunEnd, SimulatedTarget};
 use veeksha_prompt::{Materializer, Tokenizer};
-use veeksha_scheduler::Traffic;
+use veeksha_scheduler::TrafficRule;
 use veeksha_simulator::Profile;
 
 use crate::fakes::{Kind, factory, plan, replayed, request};
@@ -122,7 +122,7 @@ fn unsorted(_: u64, id: u64) -> Session {
 
 #[test]
 fn a_run_that_is_stopped_gives_up_what_is_in_flight_and_sends_nothing_more() {
-    let plan = scheduled(Schedule::default());
+    let plan = scheduled(ReplaySchedule::default());
     let whole = simulate(&plan, &quick(), made(unsorted, 3));
     assert!(!whole.end.interrupted && whole.records().len() == 9);
     let first_dispatch = |entries: &[EventEntry]| {
@@ -156,7 +156,7 @@ fn a_run_that_is_stopped_gives_up_what_is_in_flight_and_sends_nothing_more() {
 fn a_recording_is_replayed_at_its_own_pace_or_faster() {
     // As recorded: the second turn waits for its instant (40 > 25); so does the third (120 > 40 +
     // 25 + 30).
-    let as_recorded = simulate(&scheduled(Schedule::default()), &quick(), made(unsorted, 3));
+    let as_recorded = simulate(&scheduled(ReplaySchedule::default()), &quick(), made(unsorted, 3));
     let expected = |id: u64, at: u64| [0, 40, 120].map(move |after| ((id, after), (at + after) * MS));
     let expected: BTreeMap<(u64, u64), u64> = [expected(0, 900), expected(1, 0), expected(2, 400)]
         .into_iter()
@@ -179,7 +179,7 @@ fn a_recording_is_replayed_at_its_own_pace_or_faster() {
 
     // Twice as fast, 7 ms later. The second turn is recorded at 20 and its parent ends at 25; the
     // third at 60, and its parent ends at 50, and it thinks for 30, which is not scaled: 80.
-    let faster = Schedule {
+    let faster = ReplaySchedule {
         offset: 7 * MS,
         speedup: 2.0,
     };
@@ -198,7 +198,7 @@ fn a_recording_is_replayed_at_its_own_pace_or_faster() {
 
     // Other traffic ignores the recording.
     let mut plan = plan();
-    plan.scheduler.traffic = Traffic::Concurrent { target: 1, ramp: 0 };
+    plan.scheduler.traffic = TrafficRule::Concurrent { target: 1, ramp: 0 };
     let closed = simulate(&plan, &quick(), made(unsorted, 1)).intended();
     let expected = BTreeMap::from([((0, 0), 0), ((0, 1), ANSWER), ((0, 2), 2 * ANSWER + 30 * MS)]);
     assert_eq!(closed, expected);
@@ -214,7 +214,7 @@ fn a_session_without_an_arrival_ends_the_source_and_names_itself() {
         }
     }
     let simulated = simulate(
-        &scheduled(Schedule::default()),
+        &scheduled(ReplaySchedule::default()),
         &quick(),
         made(forgets_session_2, 9),
     );
@@ -240,7 +240,7 @@ fn recorded_answers_are_what_later_prompts_are_made_of() {
         }
     }
     let mut plan = plan();
-    plan.scheduler.traffic = Traffic::Concurrent { target: 1, ramp: 0 };
+    plan.scheduler.traffic = TrafficRule::Concurrent { target: 1, ramp: 0 };
     let totals = |mode: HistoryMode, run: &Simulated| {
         for record in run.records().iter().filter(|record| record.id.node.0 == 1) {
             assert_eq!(record.history_mode, mode);
@@ -373,7 +373,7 @@ fn required_tool_is_called_in_virtual_time() {
         tool: Some("search".to_owned()),
         ..quick()
     };
-    let plan = scheduled(Schedule::default());
+    let plan = scheduled(ReplaySchedule::default());
     let kinds = |target: &SimulatedTarget| {
         let run = simulate(&plan, target, made(unsorted, 3));
         let records = run.records();

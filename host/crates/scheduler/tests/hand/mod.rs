@@ -6,24 +6,24 @@ use veeksha_model::{
     ErrorClass, FailureReason, Held, History, HistoryMode, Nanos, NodeId, RequestId, Response, SessionId,
 };
 use veeksha_scheduler::{
-    Action, Grace, Input, Interval, Limits, NodePlan, Scheduler, SchedulerConfig, SessionKind, SessionPlan,
-    Shard, Traffic,
+    Action, ConcurrencyLimits, GracePeriod, Interval, NodePlan, Scheduler, SchedulerConfig, SchedulerInput,
+    SessionKind, SessionPlan, Shard, TrafficRule,
 };
 
-pub(crate) fn config(traffic: Traffic) -> SchedulerConfig {
+pub(crate) fn config(traffic: TrafficRule) -> SchedulerConfig {
     SchedulerConfig {
         traffic,
-        limits: Limits::default(),
+        limits: ConcurrencyLimits::default(),
         cancel_session_on_failure: true,
         max_sessions: None,
         benchmark_timeout: None,
-        grace: Grace::Unbounded,
+        grace: GracePeriod::Unbounded,
         seed: 1,
         shard: Shard::WHOLE,
     }
 }
 
-pub(crate) const EVERY_SECOND: Traffic = Traffic::Rate(Interval::Fixed { interval: 1.0 });
+pub(crate) const EVERY_SECOND: TrafficRule = TrafficRule::Rate(Interval::Fixed { interval: 1.0 });
 
 pub(crate) fn node(node: u32, parents: &[u32], wait_after_ready: Nanos) -> NodePlan<u32> {
     let parents: Vec<NodeId> = parents.iter().copied().map(NodeId).collect();
@@ -39,8 +39,8 @@ pub(crate) fn node(node: u32, parents: &[u32], wait_after_ready: Nanos) -> NodeP
     }
 }
 
-pub(crate) fn session(id: u64, nodes: Vec<NodePlan<u32>>) -> Input<u32> {
-    Input::Session(SessionPlan {
+pub(crate) fn session(id: u64, nodes: Vec<NodePlan<u32>>) -> SchedulerInput<u32> {
+    SchedulerInput::Session(SessionPlan {
         arrives_at: None,
         id: SessionId(id),
         nodes,
@@ -48,8 +48,8 @@ pub(crate) fn session(id: u64, nodes: Vec<NodePlan<u32>>) -> Input<u32> {
     })
 }
 
-pub(crate) fn agent(id: u64, nodes: Vec<NodePlan<u32>>) -> Input<u32> {
-    Input::Session(SessionPlan {
+pub(crate) fn agent(id: u64, nodes: Vec<NodePlan<u32>>) -> SchedulerInput<u32> {
+    SchedulerInput::Session(SessionPlan {
         arrives_at: None,
         id: SessionId(id),
         nodes,
@@ -64,15 +64,15 @@ pub(crate) fn id(session: u64, node: u32) -> RequestId {
     }
 }
 
-pub(crate) fn answered(session: u64, node: u32, at: Nanos) -> Input<u32> {
-    Input::Answered {
+pub(crate) fn answered(session: u64, node: u32, at: Nanos) -> SchedulerInput<u32> {
+    SchedulerInput::Answered {
         request: id(session, node),
         response: Arc::new(Response::default()),
         at,
     }
 }
 
-pub(crate) fn failed(session: u64, node: u32, at: Nanos) -> Input<u32> {
+pub(crate) fn failed(session: u64, node: u32, at: Nanos) -> SchedulerInput<u32> {
     let request = id(session, node);
     let reason = FailureReason {
         request,
@@ -81,7 +81,7 @@ pub(crate) fn failed(session: u64, node: u32, at: Nanos) -> Input<u32> {
         message: String::new(),
         at,
     };
-    Input::Failed {
+    SchedulerInput::Failed {
         request,
         reason: Arc::new(reason),
         at,
@@ -89,7 +89,7 @@ pub(crate) fn failed(session: u64, node: u32, at: Nanos) -> Input<u32> {
 }
 
 /// Returns the scheduler's actions, one line each.
-pub(crate) fn on(scheduler: &mut Scheduler<u32>, now: Nanos, input: Input<u32>) -> Vec<String> {
+pub(crate) fn on(scheduler: &mut Scheduler<u32>, now: Nanos, input: SchedulerInput<u32>) -> Vec<String> {
     let mut actions = Vec::new();
     scheduler.on(now, input, &mut actions);
     actions.iter().map(line).collect()

@@ -11,7 +11,8 @@ use veeksha_model::{
     ErrorClass, FailureReason, Held, History, HistoryMode, Nanos, NodeId, RequestId, Response, SessionId,
 };
 use veeksha_scheduler::{
-    Action, Input, Limits, NodePlan, Scheduler, SchedulerConfig, SessionKind, SessionPlan, Shard, Traffic,
+    Action, ConcurrencyLimits, NodePlan, Scheduler, SchedulerConfig, SchedulerInput, SessionKind,
+    SessionPlan, Shard, TrafficRule,
 };
 use veeksha_stats::{Draws, RandomStream};
 
@@ -195,7 +196,7 @@ impl World {
             self.log.done_at = now;
             let input = match event {
                 Some(at) if at <= now => self.next_input(now),
-                _ => Some(Input::Tick),
+                _ => Some(SchedulerInput::Tick),
             };
             let Some(input) = input else { continue };
             scheduler.on(now, input, &mut actions);
@@ -235,7 +236,7 @@ impl World {
                 scheduler.on(now, input, &mut actions);
             }
         }
-        scheduler.on(self.log.done_at, Input::Stop, &mut actions);
+        scheduler.on(self.log.done_at, SchedulerInput::Stop, &mut actions);
         assert!(actions.is_empty(), "after Done: {actions:?}");
         assert_eq!(
             (
@@ -264,14 +265,14 @@ impl World {
         self.log
     }
 
-    fn next_input(&mut self, now: Nanos) -> Option<Input<Payload>> {
+    fn next_input(&mut self, now: Nanos) -> Option<SchedulerInput<Payload>> {
         let Reverse((at, _, happening)) = self.events.pop()?;
         Some(match happening {
-            Happening::Deliver(id) => Input::Session(self.plan(id, now)),
-            Happening::SourceEnds => Input::SourceEnded,
+            Happening::Deliver(id) => SchedulerInput::Session(self.plan(id, now)),
+            Happening::SourceEnds => SchedulerInput::SourceEnded,
             Happening::Stop => {
                 self.stopped = true;
-                Input::Stop
+                SchedulerInput::Stop
             }
             Happening::FirstChunk { session, node } => {
                 self.in_prefill.remove(&(session, node));
@@ -279,7 +280,7 @@ impl World {
                     session: SessionId(session),
                     node: NodeId(node),
                 };
-                Input::FirstChunk { request, at }
+                SchedulerInput::FirstChunk { request, at }
             }
             Happening::Step { session } => self.step(session, now)?,
             Happening::Answer { session, node, fails } => {
@@ -305,13 +306,13 @@ impl World {
         })
     }
 
-    fn result(&self, (session, node): (u64, u32), at: Nanos, fails: bool) -> Input<Payload> {
+    fn result(&self, (session, node): (u64, u32), at: Nanos, fails: bool) -> SchedulerInput<Payload> {
         let request = RequestId {
             session: SessionId(session),
             node: NodeId(node),
         };
         if fails {
-            return Input::Failed {
+            return SchedulerInput::Failed {
                 request,
                 reason: Arc::new(FailureReason {
                     request,
@@ -323,7 +324,7 @@ impl World {
                 at,
             };
         }
-        Input::Answered {
+        SchedulerInput::Answered {
             request,
             response: Arc::new(Response {
                 text: format!("{session}/{node}"),
@@ -387,13 +388,13 @@ impl World {
         self.unsent.insert((session, plan.node.0));
     }
 
-    fn step(&mut self, id: u64, now: Nanos) -> Option<Input<Payload>> {
+    fn step(&mut self, id: u64, now: Nanos) -> Option<SchedulerInput<Payload>> {
         let session = SessionId(id);
         let live = !self.stopped && !self.log.finished.contains_key(&id);
         let made = *self.agents.get(&id)?;
         if self.below(100) < self.weather.agent_failures {
             self.agents.remove(&id);
-            return Some(Input::AgentFailed { session });
+            return Some(SchedulerInput::AgentFailed { session });
         }
         let count = if made > 8 { 0 } else { self.below(3) };
         let done = made > 8 || self.below(4) == 0;
@@ -410,7 +411,7 @@ impl World {
         } else {
             self.agents.insert(id, made + count);
         }
-        Some(Input::Step { session, nodes, done })
+        Some(SchedulerInput::Step { session, nodes, done })
     }
 
     fn check(
@@ -439,7 +440,7 @@ impl World {
                         "{running} run"
                     );
                 }
-                if let Traffic::Concurrent { target, ramp } = self.config.traffic {
+                if let TrafficRule::Concurrent { target, ramp } = self.config.traffic {
                     let active = self.starts.len() - self.log.finished.len();
                     assert!(
                         active as u64 <= target_at(target, ramp, now),
@@ -471,7 +472,7 @@ impl World {
                 self.check_instant(key, *intended, now);
                 self.check_history(key, history);
                 self.check_held(key, *intended, *held, now);
-                if self.config.limits != Limits::default() {
+                if self.config.limits != ConcurrencyLimits::default() {
                     let first = self.due(now).first().copied();
                     assert_eq!(first, Some((*intended, key)), "another was due before");
                 }
@@ -552,7 +553,7 @@ impl World {
             }
             Action::Starved { due, at } => {
                 assert!(due < at && *at <= now);
-                if self.config.traffic == Traffic::Scheduled {
+                if self.config.traffic == TrafficRule::Scheduled {
                     let late = |(id, came): (&u64, &Nanos)| {
                         arrival_of(self.weather.seed, *id) == Some(*due) && came == at
                     };
@@ -563,7 +564,7 @@ impl World {
                 }
             }
             Action::ArrivalsMissed { sessions, at } => {
-                assert!(matches!(self.config.traffic, Traffic::Rate(_)));
+                assert!(matches!(self.config.traffic, TrafficRule::Rate(_)));
                 assert!(*sessions > 0 && *at <= now);
             }
             Action::TimeoutReached { at } => {
@@ -581,7 +582,7 @@ impl World {
     fn check_reason(&mut self, session: u64, reason: NeverSentReason) {
         match reason {
             NeverSentReason::Held => {
-                assert!(self.config.limits != Limits::default());
+                assert!(self.config.limits != ConcurrencyLimits::default());
                 self.stopped = true;
             }
             NeverSentReason::RunEnded | NeverSentReason::Missed => {
@@ -604,7 +605,7 @@ impl World {
     }
 
     fn has_room(&self) -> bool {
-        let Limits {
+        let ConcurrencyLimits {
             in_flight,
             in_prefill,
             ..
@@ -628,7 +629,7 @@ impl World {
                 at = at.max(self.results.get(&(key.0, *parent))?.0);
             }
             let mut at = at + known.wait;
-            if self.config.traffic == Traffic::Scheduled {
+            if self.config.traffic == TrafficRule::Scheduled {
                 at = at.max(known.not_before.unwrap_or(0));
             }
             (at <= now).then_some((at, *key))
@@ -640,18 +641,18 @@ impl World {
 
     /// No limit is exceeded, and nothing waits that could go.
     fn check_work(&self, now: Nanos) {
-        let Limits {
+        let ConcurrencyLimits {
             sessions,
             in_flight,
             in_prefill,
         } = self.config.limits;
         assert!(self.in_flight.len() as u64 <= self.part(in_flight));
         assert!(self.in_prefill.len() as u64 <= self.part(in_prefill));
-        if self.config.limits != Limits::default() && self.has_room() {
+        if self.config.limits != ConcurrencyLimits::default() && self.has_room() {
             assert_eq!(self.due(now), [], "could go at {now}");
         }
         let running = (self.starts.len() - self.log.finished.len()) as u64;
-        if self.config.traffic == Traffic::Scheduled && running < self.part(sessions) {
+        if self.config.traffic == TrafficRule::Scheduled && running < self.part(sessions) {
             let waiting = self.delivered.iter().find(|(id, delivered)| {
                 let arrival = arrival_of(self.weather.seed, **id).unwrap_or(**delivered);
                 arrival <= now && !self.starts.contains_key(id)
@@ -663,7 +664,7 @@ impl World {
     /// The parts are the whole time for which it was due and known, and none belongs to a limit
     /// that is not there.
     fn check_held(&self, key: (u64, u32), intended: Nanos, held: Held, now: Nanos) {
-        let Limits {
+        let ConcurrencyLimits {
             sessions,
             in_flight,
             in_prefill,
@@ -681,7 +682,7 @@ impl World {
 
     /// Replayed sessions start when they were recorded to; without a recording, when they come.
     fn check_start(&self, id: u64, at: Nanos) {
-        if self.config.traffic == Traffic::Scheduled {
+        if self.config.traffic == TrafficRule::Scheduled {
             let due = arrival_of(self.weather.seed, id).unwrap_or(self.delivered[&id]);
             assert_eq!(at, due, "session {id}");
         }
@@ -699,8 +700,8 @@ impl World {
             .collect();
         let start = self.starts[&key.0];
         let earliest = match self.config.traffic {
-            Traffic::Scheduled => known.not_before.unwrap_or(0),
-            Traffic::Rate(_) | Traffic::Concurrent { .. } => 0,
+            TrafficRule::Scheduled => known.not_before.unwrap_or(0),
+            TrafficRule::Rate(_) | TrafficRule::Concurrent { .. } => 0,
         };
         let planned = self.plans[&key.0] == SessionKind::Planned;
         match parents.iter().max() {
