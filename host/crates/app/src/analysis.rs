@@ -7,7 +7,7 @@ use veeksha_compat::View;
 use veeksha_events::{Event, RunInfo, Status};
 use veeksha_health::{Expected, Health};
 use veeksha_metrics::{
-    DecodeWindowConfig, DecodeWindows, Evaluator, Fidelity, FidelitySchedule, PrefillStats,
+    DecodeWindowRules, DecodeWindows, Fidelity, FidelitySchedule, PrefillStats, RunEvaluator,
     Setup as MetricSetup,
 };
 use veeksha_model::ErrorClass;
@@ -35,7 +35,7 @@ pub(crate) struct Setup {
     /// Expectations of the health checks.
     pub(crate) expected: Expected,
     /// Windows in which gaps are measured separately.
-    pub(crate) decode_windows: Option<DecodeWindowConfig>,
+    pub(crate) decode_windows: Option<DecodeWindowRules>,
     /// Mapping of recorded arrivals to the clock of the run, if it replays a trace.
     pub(crate) fidelity: Option<Option<FidelitySchedule>>,
     /// Views of the run in the definitions of other tools.
@@ -102,7 +102,7 @@ impl Setup {
 
 /// The state of an analysis.
 pub(crate) struct Analysis {
-    evaluator: Evaluator,
+    evaluator: RunEvaluator,
     health: Health,
     prefill: PrefillStats,
     decode_windows: Option<DecodeWindows>,
@@ -119,7 +119,7 @@ pub(crate) struct Analysis {
 impl Analysis {
     pub(crate) fn new(setup: Setup) -> Self {
         Analysis {
-            evaluator: Evaluator::new(setup.metrics),
+            evaluator: RunEvaluator::new(setup.metrics),
             health: Health::new(setup.expected),
             prefill: PrefillStats::new(),
             decode_windows: setup.decode_windows.map(DecodeWindows::new),

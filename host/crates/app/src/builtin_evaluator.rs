@@ -1,8 +1,8 @@
 //! Conversion of the built-in evaluator's keys to the configuration of its metrics.
 
 use veeksha_metrics::{
-    Deadlines, DecodeWindowConfig, FidelitySchedule, Live, MinActiveRequests, Objectives, Setup,
-    WholeAnswers, WindowAnchor, WindowSelection,
+    Deadlines, DecodeConcurrency, DecodeWindowRules, DecodeWindowSelection, FidelitySchedule, LiveStats,
+    Objectives, Setup, WholeAnswers, WindowAnchor,
 };
 use veeksha_model::{MetricDefinition, Nanos};
 use veeksha_report::ProgressStats;
@@ -31,7 +31,7 @@ pub fn setup(
         },
         slice: performance.slice_seconds.map(nanos),
         group_by: performance.group_by.clone(),
-        measured_anew: std::collections::BTreeSet::new(),
+        repeated_metrics: std::collections::BTreeSet::new(),
     })
 }
 
@@ -87,22 +87,22 @@ pub fn performance(scenario: &Scenario) -> Performance {
 }
 
 /// Returns the windows in which gaps are measured separately, if the scenario enables them.
-pub(crate) fn decode_windows(scenario: &Scenario) -> Option<DecodeWindowConfig> {
+pub(crate) fn decode_windows(scenario: &Scenario) -> Option<DecodeWindowRules> {
     let text = performance(scenario).text_channel;
     text.decode_window_enabled
         .then(|| windows(&text.decode_window_config.unwrap_or_default()))
 }
 
-fn windows(written: &Written) -> DecodeWindowConfig {
-    DecodeWindowConfig {
+fn windows(written: &Written) -> DecodeWindowRules {
+    DecodeWindowRules {
         min_active_requests: match written.min_active_requests {
-            AtLeast::Number(number) => MinActiveRequests::AtLeast(number),
-            AtLeast::Named(_) => MinActiveRequests::MaxObserved,
+            AtLeast::Number(number) => DecodeConcurrency::AtLeast(number),
+            AtLeast::Named(_) => DecodeConcurrency::MaxObserved,
         },
         selection: match written.selection_strategy {
-            Selection::Longest => WindowSelection::Longest,
-            Selection::First => WindowSelection::First,
-            Selection::All => WindowSelection::All,
+            Selection::Longest => DecodeWindowSelection::Longest,
+            Selection::First => DecodeWindowSelection::First,
+            Selection::All => DecodeWindowSelection::All,
         },
         anchor: if written.anchor_to_client_pickup {
             WindowAnchor::ClientPickup
@@ -133,7 +133,7 @@ pub(crate) fn fidelity(scenario: &Scenario) -> Option<Option<FidelitySchedule>> 
 }
 
 /// Converts interim values for the progress line.
-pub(crate) fn progress(live: &Live, elapsed: f64, sessions_planned: Option<u64>) -> ProgressStats {
+pub(crate) fn progress(live: &LiveStats, elapsed: f64, sessions_planned: Option<u64>) -> ProgressStats {
     ProgressStats {
         elapsed,
         sessions: live.sessions_started,

@@ -8,7 +8,7 @@ use veeksha_events::{Event, FailedPlugin, PluginRole};
 use veeksha_metrics::{Evaluation, Objectives};
 use veeksha_model::MetricDefinition;
 use veeksha_ports::PluginFailure;
-use veeksha_present::{AccuracyContext, Clock, RunAnalysis, ThreadSettings, terminal, thresholds};
+use veeksha_present::{AccuracyContext, Clock, RunAnalysis, terminal};
 use veeksha_report::RunFolder;
 use veeksha_scenario::Scenario;
 
@@ -171,12 +171,7 @@ impl Reevaluation {
             plugin_failures: replayed.plugin_failures,
             end: None,
             written: Ok(()),
-            accuracy: AccuracyContext {
-                clock,
-                thresholds: thresholds(&self.scenario),
-                self_test: None,
-                threads: ThreadSettings::default(),
-            },
+            accuracy: AccuracyContext::new(&self.scenario, clock, None),
         };
         Ok(conclude(folder, finished, OTHER_FOLDER))
     }
@@ -211,7 +206,7 @@ impl Reevaluation {
         );
         Ok(Setup {
             metrics: veeksha_metrics::Setup {
-                measured_anew: self.repeated.metrics.clone(),
+                repeated_metrics: self.repeated.metrics.clone(),
                 ..metrics
             },
             expected: health_expectation::of(scenario),

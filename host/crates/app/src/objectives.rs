@@ -1,7 +1,7 @@
 //! Objectives of a run: those of the scenario or of the command line, validated against the metrics
 //! of the run.
 
-use veeksha_metrics::{Catalogue, ObjectiveError, Objectives, Slo, Stated};
+use veeksha_metrics::{Catalogue, ConstantSlo, ObjectiveError, Objectives, Stated};
 use veeksha_model::MetricDefinition;
 use veeksha_scenario::{Evaluator, Performance, Scenario, Slo as Written, SloMap};
 use veeksha_slo::Objective;
@@ -105,7 +105,7 @@ fn stated(written: &Written) -> Result<Stated, Failure> {
             percentile,
             value,
             name,
-        }) => Ok(Slo {
+        }) => Ok(ConstantSlo {
             name: name.clone(),
             metric: metric.name().parse().map_err(Failure::usage)?,
             percentile: *percentile,

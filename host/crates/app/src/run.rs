@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 
 use veeksha_page::Live;
 use veeksha_pipeline::Control;
-use veeksha_present::{AccuracyContext, Clock, ThreadSettings, thresholds};
+use veeksha_present::{AccuracyContext, Clock, ThreadSettings};
 use veeksha_report::RunFolder;
 use veeksha_scenario::Scenario;
 
@@ -77,15 +77,14 @@ pub fn run(plan: RunPlan, options: &RunOptions, control: &Control) -> Result<Con
         SelfTestResult::default()
     };
     let refused = refused.lock().unwrap_or_else(PoisonError::into_inner);
+    let threads = ThreadSettings::new(
+        &scenario.runtime,
+        realtime_priority(&scenario),
+        refused.iter().cloned().collect(),
+    );
     let accuracy = AccuracyContext {
-        clock: Clock::Real,
-        thresholds: thresholds(&scenario),
         self_test: test.measured,
-        threads: ThreadSettings::new(
-            &scenario.runtime,
-            realtime_priority(&scenario),
-            refused.iter().cloned().collect(),
-        ),
+        ..AccuracyContext::new(&scenario, Clock::Real, Some(threads))
     };
     let finished = FinishedRun {
         results: collected.analysis,
@@ -183,12 +182,7 @@ pub fn simulate(
         plugin_failures: collected.plugin_failures,
         end: Some(end),
         written: collected.written,
-        accuracy: AccuracyContext {
-            clock: Clock::Virtual,
-            thresholds: thresholds(&scenario),
-            self_test: None,
-            threads: ThreadSettings::default(),
-        },
+        accuracy: AccuracyContext::new(&scenario, Clock::Virtual, None),
     };
     Ok(conclude(Some(&folder), finished, OUTPUT_DIR))
 }

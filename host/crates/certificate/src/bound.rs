@@ -3,7 +3,9 @@
 use veeksha_metrics::{ErrorEstimate, ErrorPart, Metric};
 use veeksha_stats::{Summary, duration, share};
 
+use crate::conditions::{DOCTOR, RunConditions, ThreadConditions};
 use crate::self_test::SelfTest;
+use crate::tokens::TokenDoubt;
 use crate::verdict::{CertFinding, Thresholds, Verdict};
 
 /// The minimum number of samples for a metric to be certified.
@@ -15,9 +17,6 @@ pub const FINEST: f64 = 100e-6;
 
 /// Gaps whose P50 is below this share of their mean are within bursts: the P50 is then not a pace.
 const IN_BURSTS: f64 = 0.1;
-
-/// The advice if no setting of the run is the cause.
-pub(crate) const DOCTOR: &str = "`veeksha-host doctor` lists what to improve on this machine";
 
 /// The origin of an error bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,148 +59,176 @@ pub struct ErrorBound {
     pub unknown: u64,
 }
 
-/// Returns the bound of a metric and its finding.
-pub(crate) fn of_metric(
-    estimate: &ErrorEstimate,
-    summary: &Summary,
-    thresholds: &Thresholds,
-    self_test: Option<&SelfTest>,
-) -> (ErrorBound, CertFinding) {
-    let metric = estimate.metric;
-    let measured = self_test
-        .and_then(|test| test.errors_of(metric))
-        .filter(|errors| errors.count as u64 >= ENOUGH);
-    // A quiet test does not excuse a disturbed run, so the larger value counts, for mean and P99
-    // alike.
-    let from_test = measured.filter(|errors| errors.mean_abs > estimate.mean);
-    let p99_of_test = measured
-        .map(|errors| errors.p99_upper)
-        .filter(|p99| *p99 > estimate.p99);
-    let in_bursts = metric == Metric::Tbc && summary.p50 < IN_BURSTS * summary.mean;
-    let reference = if in_bursts { summary.mean } else { summary.p50 };
-    let error = from_test.map_or(estimate.mean, |errors| errors.mean_abs);
-    let bound = ErrorBound {
-        metric,
-        count: estimate.count,
-        mean_error: error,
-        p99_error: p99_of_test.unwrap_or(estimate.p99),
-        source: p99_of_test.map_or(ErrorSource::Estimated, |_| ErrorSource::SelfTest),
-        reference,
-        relative_to_p50: (reference > 0.0).then(|| error / reference),
-        // A self-test measures the whole error, including the part that is unknown in the run.
-        unknown: if measured.is_some() { 0 } else { estimate.unknown },
-    };
-    let decided_by = from_test.map_or(ErrorSource::Estimated, |_| ErrorSource::SelfTest);
-    let mut finding = judged(&bound, decided_by, estimate.main, in_bursts, thresholds);
-    if let (Some(errors), ErrorSource::Estimated) = (measured, decided_by) {
-        finding.what.push_str(&format!(
-            "; that is by the run's own record, and the self-test measured {}",
-            duration(errors.mean_abs)
-        ));
-    }
-    (bound, finding)
+/// The inputs of the assessment of every metric.
+pub(crate) struct MetricAssessment<'a> {
+    pub(crate) thresholds: &'a Thresholds,
+    pub(crate) conditions: &'a RunConditions,
+    pub(crate) self_test: Option<&'a SelfTest>,
+    pub(crate) token_doubt: Option<TokenDoubt>,
 }
 
-fn judged(
-    bound: &ErrorBound,
+/// The error of a metric, with its origin.
+struct AssessedError<'a> {
+    bound: &'a ErrorBound,
     decided_by: ErrorSource,
     main: ErrorPart,
     in_bursts: bool,
-    thresholds: &Thresholds,
-) -> CertFinding {
-    let name = bound.metric.short_name();
-    let Some(relative) = bound.relative_to_p50 else {
-        return CertFinding {
-            metric: Some(bound.metric),
-            ..CertFinding::remark(format!("{name}: not certified, because its values are 0"))
+}
+
+impl MetricAssessment<'_> {
+    /// Returns the bound of a metric and its finding.
+    pub(crate) fn of_metric(&self, estimate: &ErrorEstimate, summary: &Summary) -> (ErrorBound, CertFinding) {
+        let metric = estimate.metric;
+        let measured = self
+            .self_test
+            .and_then(|test| test.errors_of(metric))
+            .filter(|errors| errors.count as u64 >= ENOUGH);
+        // A quiet test does not excuse a disturbed run, so the larger value counts, for mean and
+        // P99 alike.
+        let from_test = measured.filter(|errors| errors.mean_abs > estimate.mean);
+        let p99_of_test = measured
+            .map(|errors| errors.p99_upper)
+            .filter(|p99| *p99 > estimate.p99);
+        let in_bursts = metric == Metric::Tbc && summary.p50 < IN_BURSTS * summary.mean;
+        let reference = if in_bursts { summary.mean } else { summary.p50 };
+        let error = from_test.map_or(estimate.mean, |errors| errors.mean_abs);
+        let bound = ErrorBound {
+            metric,
+            count: estimate.count,
+            mean_error: error,
+            p99_error: p99_of_test.unwrap_or(estimate.p99),
+            source: p99_of_test.map_or(ErrorSource::Estimated, |_| ErrorSource::SelfTest),
+            reference,
+            relative_to_p50: (reference > 0.0).then(|| error / reference),
+            // A self-test measures the whole error, including the part that is unknown in the run.
+            unknown: if measured.is_some() { 0 } else { estimate.unknown },
         };
-    };
-    let statistic = if in_bursts {
-        "mean, because chunks come in bursts"
-    } else {
-        "P50"
-    };
-    let mut what = format!(
-        "{name}: error {} of its {statistic} ({} of {})",
-        share(relative),
-        duration(bound.mean_error),
-        duration(bound.reference)
-    );
-    if bound.metric.definition_of().from_schedule && !thresholds.has_schedule {
-        return CertFinding {
-            metric: Some(bound.metric),
-            ..CertFinding::remark(format!(
-                "{what}; not judged, because closed-loop traffic has no schedule"
-            ))
+        let decided_by = from_test.map_or(ErrorSource::Estimated, |_| ErrorSource::SelfTest);
+        let mut finding = self.judged(&AssessedError {
+            bound: &bound,
+            decided_by,
+            main: estimate.main,
+            in_bursts,
+        });
+        if let (Some(errors), ErrorSource::Estimated) = (measured, decided_by) {
+            finding.what.push_str(&format!(
+                "; that is by the run's own record, and the self-test measured {}",
+                duration(errors.mean_abs)
+            ));
+        }
+        (bound, finding)
+    }
+
+    fn judged(&self, error: &AssessedError<'_>) -> CertFinding {
+        let bound = error.bound;
+        let definition = bound.metric.definition_of();
+        let name = bound.metric.short_name();
+        let Some(relative) = bound.relative_to_p50 else {
+            return CertFinding {
+                metric: Some(bound.metric),
+                ..CertFinding::remark(format!("{name}: not certified, because its values are 0"))
+            };
         };
+        let mut what = self.statement(error, relative);
+        if definition.from_schedule && !self.conditions.has_schedule {
+            return CertFinding {
+                metric: Some(bound.metric),
+                ..CertFinding::remark(format!(
+                    "{what}; not judged, because closed-loop traffic has no schedule"
+                ))
+            };
+        }
+        let mut verdict = self.thresholds.of_error(relative);
+        let mut remedy = None;
+        if verdict > Verdict::Valid {
+            let (cause, cure) = cause(error.decided_by, error.main, &self.conditions.threads);
+            what.push_str(cause);
+            remedy = Some(cure);
+        }
+        if bound.unknown > 0 {
+            what.push_str(&format!(
+                "; {} of {} have arrival times of reads, and how late these were is not known",
+                bound.unknown, bound.count
+            ));
+            verdict = verdict.max(Verdict::Degraded);
+            remedy.get_or_insert_with(|| "measure it with --self-test".into());
+        }
+        if bound.count < ENOUGH {
+            what.push_str(&format!(
+                "; too few {} to certify it: {}, and {ENOUGH} are needed",
+                if bound.metric == Metric::Tbc {
+                    "gaps"
+                } else {
+                    "requests"
+                },
+                bound.count
+            ));
+            verdict = verdict.min(Verdict::Degraded);
+        }
+        if bound.reference < FINEST {
+            what.push_str(&format!(
+                "; not certified, because no client can tell times below {} apart",
+                duration(FINEST)
+            ));
+            verdict = verdict.min(Verdict::Degraded);
+        }
+        CertFinding {
+            metric: Some(bound.metric),
+            verdict,
+            what,
+            remedy,
+        }
     }
-    let mut verdict = thresholds.of_error(relative);
-    let mut remedy = None;
-    if verdict > Verdict::Valid {
-        let (cause, cure) = cause(decided_by, main);
-        what.push_str(cause);
-        remedy = Some(cure.to_owned());
-    }
-    if bound.unknown > 0 {
-        what.push_str(&format!(
-            "; {} of {} have arrival times of reads, and how late these were is not known",
-            bound.unknown, bound.count
-        ));
-        verdict = verdict.max(Verdict::Degraded);
-        remedy.get_or_insert_with(|| "measure it with --self-test".into());
-    }
-    if bound.count < ENOUGH {
-        what.push_str(&format!(
-            "; too few {} to certify it: {}, and {ENOUGH} are needed",
-            if bound.metric == Metric::Tbc {
-                "gaps"
-            } else {
-                "requests"
-            },
-            bound.count
-        ));
-        verdict = verdict.min(Verdict::Degraded);
-    }
-    if bound.reference < FINEST {
-        what.push_str(&format!(
-            "; not certified, because no client can tell times below {} apart",
-            duration(FINEST)
-        ));
-        verdict = verdict.min(Verdict::Degraded);
-    }
-    CertFinding {
-        metric: Some(bound.metric),
-        verdict,
-        what,
-        remedy,
+
+    /// Returns the error of a metric as text. The error covers times only: doubtful token counts
+    /// are stated, because they may change the metric by more.
+    fn statement(&self, error: &AssessedError<'_>, relative: f64) -> String {
+        let bound = error.bound;
+        let statistic = if error.in_bursts {
+            "mean, because chunks come in bursts"
+        } else {
+            "P50"
+        };
+        let counts = self
+            .token_doubt
+            .filter(|_| bound.metric.definition_of().uses_token_counts);
+        let statement = format!(
+            "{}: {} {} of its {statistic} ({} of {})",
+            bound.metric.short_name(),
+            if counts.is_some() { "timing error" } else { "error" },
+            share(relative),
+            duration(bound.mean_error),
+            duration(bound.reference)
+        );
+        match counts {
+            Some(doubt) => format!("{statement}, without the error of token counts: {doubt}"),
+            None => statement,
+        }
     }
 }
 
 /// Returns the largest part of an error as text, and the advice against it.
-fn cause(source: ErrorSource, main: ErrorPart) -> (&'static str, &'static str) {
+fn cause(source: ErrorSource, main: ErrorPart, threads: &ThreadConditions) -> (&'static str, String) {
     if source == ErrorSource::SelfTest {
-        return ("; measured by the self-test", DOCTOR);
+        return ("; measured by the self-test", DOCTOR.to_owned());
     }
     match main {
-        ErrorPart::Dispatch => (
-            "; most of it is late dispatch",
-            "keep a core for the dispatcher (`runtime.dispatcher_cores`), let it spin (`runtime.spin_microseconds`), or give it `runtime.realtime_priority`",
-        ),
+        ErrorPart::Dispatch => ("; most of it is late dispatch", threads.advice_for_dispatchers()),
         ErrorPart::Send => (
             "; most of it lies between dispatch and the last byte sent",
-            "keep a core for the client threads (`runtime.client_cores`, `runtime.realtime_priority`), or use more of them if they are busy (`runtime.num_client_threads`)",
+            threads.advice_for_clients(),
         ),
         ErrorPart::LateReads => (
             "; most of it is due to reads so late that arrival times were lost",
-            "keep a core for the client threads (`runtime.client_cores`, `runtime.realtime_priority`), or use more of them if they are busy (`runtime.num_client_threads`)",
+            threads.advice_for_clients(),
         ),
         ErrorPart::Lag => (
             "; most of it is the lag of reads, whose times represent the arrivals",
-            "use plain HTTP/1.1 on Linux, where the kernel stamps arrivals, or measure the lag with --self-test",
+            "use plain HTTP/1.1 on Linux, where the kernel stamps arrivals, or measure the lag with --self-test".to_owned(),
         ),
         ErrorPart::Kernel => (
             "; it is next to the shortest time that a client can tell apart",
-            "times this short are better read from the server's own record",
+            "times this short are better read from the server's own record".to_owned(),
         ),
     }
 }

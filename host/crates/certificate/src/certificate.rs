@@ -17,7 +17,8 @@
 //!
 //! **Further causes of a verdict.** Requests that were due and that the host failed to send; failed
 //! requests, which restrict the metrics to the answered ones; client threads with hardly any
-//! processor time to spare; contradictory token counts (`tokens.rs`); no request answered.
+//! processor time to spare; token counts that contradict each other or that nothing confirms
+//! (`tokens.rs`); plugins that failed; no request answered.
 //!
 //! **Remarks** do not change the verdict (findings with the verdict `VALID`): connections that were
 //! opened within times to first chunk, lag that kernel timestamps made harmless, clock steps,
@@ -35,12 +36,13 @@
 //! **No schedule.** In closed-loop traffic requests are due when the server's answers allow it, so
 //! lateness against those instants is reported but not rated.
 
-use veeksha_metrics::{Evaluation, HostFigures, Metric};
+use veeksha_metrics::{Evaluation, HostPerformance, Metric};
 
-use crate::bound::{self, ErrorBound};
-use crate::findings::{failed, findings_of_run, nothing_answered, of_record};
+use crate::bound::{ErrorBound, MetricAssessment};
+use crate::conditions::RunConditions;
+use crate::findings::{failed, failed_plugin, findings_of_run, nothing_answered, of_record};
 use crate::self_test::SelfTest;
-use crate::tokens::disagreement;
+use crate::tokens::TokenDoubt;
 use crate::verdict::{CertFinding, Thresholds, Verdict};
 
 /// The evidence behind a certificate.
@@ -76,13 +78,13 @@ pub struct Certificate {
     pub findings: Vec<CertFinding>,
     /// In the order of [`Metric::all`]; without metrics that have no samples.
     pub bounds: Vec<ErrorBound>,
-    /// The relative difference of the token counts of host and server, if it is above 1 %. It
-    /// affects the metrics with [`uses_token_counts`](veeksha_definitions::Definition).
-    pub token_disagreement: Option<f64>,
+    /// The doubt about the run's token counts, if there is one. It affects the metrics with
+    /// [`uses_token_counts`](veeksha_definitions::Definition).
+    pub token_doubt: Option<TokenDoubt>,
     /// The limits that were applied.
     pub thresholds: Thresholds,
     /// The host's statistics, from which the bounds follow.
-    pub host: HostFigures,
+    pub host: HostPerformance,
     /// The self-test, if one was made.
     pub self_test: Option<SelfTest>,
 }
@@ -92,8 +94,16 @@ pub struct Certificate {
 pub fn certify(
     evaluation: &Evaluation,
     thresholds: &Thresholds,
+    conditions: &RunConditions,
     self_test: Option<&SelfTest>,
 ) -> Certificate {
+    let token_doubt = TokenDoubt::of(&evaluation.samples.answer_tokens(), conditions);
+    let assessment = MetricAssessment {
+        thresholds,
+        conditions,
+        self_test,
+        token_doubt,
+    };
     let mut findings = Vec::new();
     let mut bounds = Vec::new();
     if evaluation.counts.completed == 0 {
@@ -103,17 +113,17 @@ pub fn certify(
         let Some(summary) = evaluation.metric(estimate.metric) else {
             continue;
         };
-        let (bound, finding) = bound::of_metric(estimate, summary, thresholds, self_test);
+        let (bound, finding) = assessment.of_metric(estimate, summary);
         bounds.push(bound);
         findings.push(finding);
     }
-    findings.extend(findings_of_run(evaluation, thresholds, self_test, &bounds));
+    findings.extend(findings_of_run(evaluation, &assessment, &bounds));
     Certificate {
         verdict: worst(&findings),
         basis: self_test.map_or(Basis::Record, |_| Basis::SelfTest),
         findings,
         bounds,
-        token_disagreement: disagreement(&evaluation.samples.answer_tokens()),
+        token_doubt,
         thresholds: *thresholds,
         host: evaluation.host.clone(),
         self_test: self_test.copied(),
@@ -144,13 +154,14 @@ impl Certificate {
             findings.push(nothing_answered(evaluation));
         }
         findings.extend(failed(&evaluation.counts, thresholds));
+        findings.extend(evaluation.failed.iter().map(failed_plugin));
         Certificate {
             verdict: worst(&findings),
             basis: Basis::Simulated,
             findings,
             bounds: Vec::new(),
             // The simulated server's counts are the model's.
-            token_disagreement: None,
+            token_doubt: None,
             thresholds: *thresholds,
             host: evaluation.host.clone(),
             self_test: None,
@@ -162,9 +173,9 @@ impl Certificate {
         self.bounds.iter().find(|bound| bound.metric == metric)
     }
 
-    /// Returns the relative difference of the token counts behind a metric, if it is above 1 %.
-    pub fn token_disagreement(&self, metric: Metric) -> Option<f64> {
-        self.token_disagreement
+    /// Returns the doubt about the token counts behind a metric, if there is one.
+    pub fn token_doubt(&self, metric: Metric) -> Option<TokenDoubt> {
+        self.token_doubt
             .filter(|_| metric.definition_of().uses_token_counts)
     }
 }

@@ -1,10 +1,13 @@
 //! Findings about the run as a whole.
 
-use veeksha_events::NeverSentReason;
-use veeksha_metrics::{Counts, Evaluation, HostFigures, Metric, RunEnd, ThreadFigures, WorkloadFailures};
+use veeksha_events::{FailedPlugin, NeverSentReason, PluginRole};
+use veeksha_metrics::{
+    Evaluation, HostPerformance, Metric, RecordEnd, RunCounts, ThreadUse, WorkloadFailures,
+};
 use veeksha_stats::{counted, duration, share};
 
-use crate::bound::{DOCTOR, ENOUGH, ErrorBound};
+use crate::bound::{ENOUGH, ErrorBound, MetricAssessment};
+use crate::conditions::DOCTOR;
 use crate::self_test::SelfTest;
 use crate::tokens::token_findings;
 use crate::verdict::{CertFinding, Thresholds, Verdict};
@@ -19,7 +22,7 @@ const LONG_LAG: f64 = 1e-3;
 
 /// Returns the finding on an incomplete record. A cut record contains all events up to the cut; the
 /// lost parts of a damaged record are unknown.
-pub(crate) fn of_record(end: RunEnd) -> Option<CertFinding> {
+pub(crate) fn of_record(end: RecordEnd) -> Option<CertFinding> {
     let (verdict, what) = match (end.damaged, end.complete) {
         (true, _) => (
             Verdict::Invalid,
@@ -50,16 +53,22 @@ pub(crate) fn nothing_answered(evaluation: &Evaluation) -> CertFinding {
 /// Returns the findings that do not concern a single metric.
 pub(crate) fn findings_of_run(
     evaluation: &Evaluation,
-    thresholds: &Thresholds,
-    self_test: Option<&SelfTest>,
+    assessment: &MetricAssessment<'_>,
     bounds: &[ErrorBound],
 ) -> Vec<CertFinding> {
+    let MetricAssessment {
+        thresholds,
+        conditions,
+        self_test,
+        ..
+    } = assessment;
     let host = &evaluation.host;
     let mut findings = Vec::new();
     findings.extend(of_record(evaluation.end));
     findings.extend(missed(&evaluation.counts, thresholds));
     findings.extend(withheld(&evaluation.counts));
     findings.extend(evaluation.workload_failures.iter().map(lost_sessions));
+    findings.extend(evaluation.failed.iter().map(failed_plugin));
     findings.extend(
         host.threads
             .iter()
@@ -72,14 +81,14 @@ pub(crate) fn findings_of_run(
     findings.extend(openings(host, bounds));
     findings.extend(clock_steps(host));
     findings.extend(starved(host));
-    findings.extend(token_findings(&evaluation.samples.answer_tokens()));
+    findings.extend(token_findings(&evaluation.samples.answer_tokens(), conditions));
     findings.extend(failed(&evaluation.counts, thresholds));
     findings.extend(self_test.and_then(test_itself));
     findings
 }
 
 /// Returns the finding on due requests that the host, not the server or a limit, failed to send.
-fn missed(counts: &Counts, thresholds: &Thresholds) -> Option<CertFinding> {
+fn missed(counts: &RunCounts, thresholds: &Thresholds) -> Option<CertFinding> {
     let of = |reason| counts.never_sent.get(&reason).copied().unwrap_or(0);
     let (late, failed, arrivals) = (
         of(NeverSentReason::Missed),
@@ -125,9 +134,27 @@ fn lost_sessions(failures: &WorkloadFailures) -> CertFinding {
     }
 }
 
+/// Returns the finding on a plugin that failed while it measured or judged.
+pub(crate) fn failed_plugin(failed: &FailedPlugin) -> CertFinding {
+    let missing = match failed.part {
+        PluginRole::Metric => "its metrics do not cover all requests",
+        PluginRole::RequestCheck => "it did not check all requests",
+        PluginRole::SloCheck => "its verdicts on the run are missing",
+        PluginRole::Workload => "its sessions are missing",
+    };
+    CertFinding {
+        verdict: Verdict::Degraded,
+        remedy: Some("correct the plugin; `evaluate --plugin` calls it again".into()),
+        ..CertFinding::remark(format!(
+            "the plugin `{}` failed, {}: {missing}",
+            failed.plugin, failed.message
+        ))
+    }
+}
+
 /// Returns the findings on requests that were withheld due to server failures and the scenario's
 /// limits.
-fn withheld(counts: &Counts) -> impl Iterator<Item = CertFinding> {
+fn withheld(counts: &RunCounts) -> impl Iterator<Item = CertFinding> {
     let reasons = [
         (
             NeverSentReason::SessionCancelled,
@@ -149,7 +176,7 @@ fn withheld(counts: &Counts) -> impl Iterator<Item = CertFinding> {
 }
 
 /// Returns true if reads were late enough to affect the results.
-fn lags(host: &HostFigures, thresholds: &Thresholds, bounds: &[ErrorBound]) -> bool {
+fn lags(host: &HostPerformance, thresholds: &Thresholds, bounds: &[ErrorBound]) -> bool {
     let long = host.client_lag.is_some_and(|lag| lag.p99 >= LONG_LAG);
     let merged = host
         .late_merged_chunk_share
@@ -162,7 +189,7 @@ fn lags(host: &HostFigures, thresholds: &Thresholds, bounds: &[ErrorBound]) -> b
     long || merged || bounds.iter().any(large)
 }
 
-fn busy(thread: &ThreadFigures, lags: bool, thresholds: &Thresholds) -> Option<CertFinding> {
+fn busy(thread: &ThreadUse, lags: bool, thresholds: &Thresholds) -> Option<CertFinding> {
     let busiest = thread.busiest.filter(|busiest| *busiest >= thresholds.busy)?;
     let was = format!(
         "{} was on a processor for {} of a second",
@@ -190,7 +217,7 @@ fn busy(thread: &ThreadFigures, lags: bool, thresholds: &Thresholds) -> Option<C
     })
 }
 
-fn kept_waiting(thread: &ThreadFigures) -> Option<CertFinding> {
+fn kept_waiting(thread: &ThreadUse) -> Option<CertFinding> {
     let waiting = thread.most_waiting.filter(|waiting| *waiting >= KEPT_WAITING)?;
     Some(CertFinding {
         remedy: Some(format!("give the host dedicated processors; {DOCTOR}")),
@@ -202,7 +229,7 @@ fn kept_waiting(thread: &ThreadFigures) -> Option<CertFinding> {
     })
 }
 
-fn late_reads(host: &HostFigures) -> Option<CertFinding> {
+fn late_reads(host: &HostPerformance) -> Option<CertFinding> {
     let late = host.late_merged_chunk_share.filter(|late| *late > 0.0)?;
     Some(CertFinding::remark(format!(
         "{} of the chunks were merged by late reads of the client (of all chunks, {} shared a read)",
@@ -211,7 +238,7 @@ fn late_reads(host: &HostFigures) -> Option<CertFinding> {
     )))
 }
 
-fn lag(host: &HostFigures) -> Option<CertFinding> {
+fn lag(host: &HostPerformance) -> Option<CertFinding> {
     let lag = host.client_lag.filter(|lag| lag.p99 >= LONG_LAG)?;
     Some(CertFinding::remark(format!(
         "reads returned up to {} (P99) after the kernel had received their last segment; the kernel's times were used, so this is an error only for chunks that shared such a read",
@@ -220,7 +247,7 @@ fn lag(host: &HostFigures) -> Option<CertFinding> {
 }
 
 /// Returns the finding on failed requests, which restrict the metrics to the answered ones.
-pub(crate) fn failed(counts: &Counts, thresholds: &Thresholds) -> Option<CertFinding> {
+pub(crate) fn failed(counts: &RunCounts, thresholds: &Thresholds) -> Option<CertFinding> {
     let rate = counts.error_rate()?;
     let verdict = thresholds.of_failed(rate);
     (verdict > Verdict::Valid && counts.completed > 0).then(|| CertFinding {
@@ -236,7 +263,7 @@ pub(crate) fn failed(counts: &Counts, thresholds: &Thresholds) -> Option<CertFin
     })
 }
 
-fn openings(host: &HostFigures, bounds: &[ErrorBound]) -> Option<CertFinding> {
+fn openings(host: &HostPerformance, bounds: &[ErrorBound]) -> Option<CertFinding> {
     let opened = Some(host.ttfc_with_opening).filter(|opened| *opened > 0)?;
     let ttfc = bounds.iter().find(|bound| bound.metric == Metric::Ttfc)?;
     Some(CertFinding::remark(format!(
@@ -245,7 +272,7 @@ fn openings(host: &HostFigures, bounds: &[ErrorBound]) -> Option<CertFinding> {
     )))
 }
 
-fn clock_steps(host: &HostFigures) -> Option<CertFinding> {
+fn clock_steps(host: &HostPerformance) -> Option<CertFinding> {
     let step = host.largest_clock_step?;
     Some(CertFinding::remark(format!(
         "the wall clock was set {} (by {} at the most): kernel timestamps that it spoilt were refused, and {} of {} answers have the times of reads",
@@ -256,7 +283,7 @@ fn clock_steps(host: &HostFigures) -> Option<CertFinding> {
     )))
 }
 
-fn starved(host: &HostFigures) -> Option<CertFinding> {
+fn starved(host: &HostPerformance) -> Option<CertFinding> {
     (host.starvations > 0).then(|| CertFinding {
         remedy: Some("use more plugin threads (`runtime.num_plugin_threads`), or a faster plugin".into()),
         ..CertFinding::remark(format!(

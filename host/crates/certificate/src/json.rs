@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::bound::ErrorBound;
 use crate::certificate::Certificate;
-use crate::self_test::{ErrorFigures, SelfTest};
+use crate::self_test::{ErrorDistribution, SelfTest};
 use crate::tokens::affected;
 use crate::verdict::CertFinding;
 
@@ -22,16 +22,16 @@ fn certificate(certificate: &Certificate) -> Value {
         .iter()
         .map(|entry| (entry.metric.name().to_owned(), bound(certificate, entry)))
         .collect();
-    let token_disagreement = certificate.token_disagreement.map(|share| {
-        let metrics: Vec<&str> = affected().map(|metric| metric.name()).collect();
-        json!({ "share": share, "metrics": metrics })
-    });
+    let doubtful: Vec<&str> = affected().map(|metric| metric.name()).collect();
+    let token_disagreement = certificate.token_doubt.and_then(|doubt| doubt.disagreement);
+    let token_disagreement = token_disagreement.map(|share| json!({ "share": share, "metrics": doubtful }));
     json!({
         "verdict": certificate.verdict.to_string(),
         "basis": certificate.basis.name(),
         "findings": certificate.findings.iter().map(finding).collect::<Vec<_>>(),
         "bounds": bounds,
         "token_disagreement": token_disagreement,
+        "token_counts_unverified": certificate.token_doubt.is_some_and(|doubt| doubt.is_unverified),
         "thresholds": {
             "degraded": thresholds.degraded,
             "invalid": thresholds.invalid,
@@ -55,6 +55,7 @@ fn finding(finding: &CertFinding) -> Value {
 }
 
 fn bound(certificate: &Certificate, bound: &ErrorBound) -> Value {
+    let doubt = certificate.token_doubt(bound.metric);
     json!({
         "count": bound.count,
         "mean_error": bound.mean_error,
@@ -63,7 +64,8 @@ fn bound(certificate: &Certificate, bound: &ErrorBound) -> Value {
         "reference": bound.reference,
         "relative_to_p50": bound.relative_to_p50,
         "unknown": bound.unknown,
-        "token_disagreement": certificate.token_disagreement(bound.metric),
+        "token_disagreement": doubt.and_then(|doubt| doubt.disagreement),
+        "token_counts_unverified": doubt.is_some_and(|doubt| doubt.is_unverified),
     })
 }
 
@@ -84,7 +86,7 @@ fn self_test(test: &SelfTest) -> Value {
     })
 }
 
-fn errors(errors: Option<ErrorFigures>) -> Value {
+fn errors(errors: Option<ErrorDistribution>) -> Value {
     match errors {
         None => Value::Null,
         Some(errors) => json!({
@@ -106,7 +108,7 @@ mod tests {
     /// A certified metric that the self-test does not compare would silently keep its estimate.
     #[test]
     fn self_test_has_the_errors_of_every_certified_metric() {
-        let errors = Some(ErrorFigures {
+        let errors = Some(ErrorDistribution {
             count: 1,
             p50: 1e-6,
             p99: 1e-6,

@@ -12,6 +12,7 @@
 
 mod bound;
 mod certificate;
+mod conditions;
 mod findings;
 mod json;
 mod self_test;
@@ -20,5 +21,7 @@ mod verdict;
 
 pub use bound::{ENOUGH, ErrorBound, ErrorSource, FINEST};
 pub use certificate::{Basis, Certificate, certify};
-pub use self_test::{ErrorFigures, ReferenceRequest, SelfTest, compare};
+pub use conditions::{RunConditions, ThreadConditions, ThreadPriority};
+pub use self_test::{ErrorDistribution, ReferenceRequest, SelfTest, compare};
+pub use tokens::TokenDoubt;
 pub use verdict::{CertFinding, Thresholds, Verdict};

@@ -41,7 +41,7 @@ pub struct ReferenceRequest {
 
 /// Absolute errors, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ErrorFigures {
+pub struct ErrorDistribution {
     /// Number of compared values.
     pub count: usize,
     /// Median.
@@ -73,24 +73,24 @@ pub struct SelfTest {
     /// `dispatch` is compared.
     pub chunks_differ: usize,
     /// Time to first chunk.
-    pub ttfc: Option<ErrorFigures>,
+    pub ttfc: Option<ErrorDistribution>,
     /// Time to first chunk from intended, without delays by limits.
-    pub ttfc_from_intended: Option<ErrorFigures>,
+    pub ttfc_from_intended: Option<ErrorDistribution>,
     /// Gaps between chunks.
-    pub tbc: Option<ErrorFigures>,
+    pub tbc: Option<ErrorDistribution>,
     /// Time per output token.
-    pub tpot: Option<ErrorFigures>,
+    pub tpot: Option<ErrorDistribution>,
     /// End-to-end latency.
-    pub end_to_end: Option<ErrorFigures>,
+    pub end_to_end: Option<ErrorDistribution>,
     /// End-to-end latency from intended, without delays by limits.
-    pub end_to_end_from_intended: Option<ErrorFigures>,
+    pub end_to_end_from_intended: Option<ErrorDistribution>,
     /// Arrival at the server − the intended instant, without delays by limits.
-    pub dispatch: Option<ErrorFigures>,
+    pub dispatch: Option<ErrorDistribution>,
 }
 
 impl SelfTest {
     /// Returns the errors of a metric; `None` also for metrics that have none.
-    pub fn errors_of(&self, metric: Metric) -> Option<ErrorFigures> {
+    pub fn errors_of(&self, metric: Metric) -> Option<ErrorDistribution> {
         match metric {
             Metric::Ttfc => self.ttfc,
             Metric::TtfcFromIntended => self.ttfc_from_intended,
@@ -103,10 +103,10 @@ impl SelfTest {
     }
 }
 
-impl ErrorFigures {
-    fn of(errors: &[f64]) -> Option<ErrorFigures> {
+impl ErrorDistribution {
+    fn of(errors: &[f64]) -> Option<ErrorDistribution> {
         let mut sizes: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
-        Summary::of(&mut sizes).map(|summary| ErrorFigures {
+        Summary::of(&mut sizes).map(|summary| ErrorDistribution {
             count: summary.count,
             p50: summary.p50,
             p99: summary.p99,
@@ -129,7 +129,7 @@ fn upper_p99(sizes: &mut [f64]) -> f64 {
 }
 
 #[derive(Debug, Default)]
-struct Errors {
+struct SelfTestErrors {
     ttfc: Vec<f64>,
     ttfc_from_intended: Vec<f64>,
     tbc: Vec<f64>,
@@ -147,7 +147,7 @@ pub fn compare(records: &[RequestRecord], truth: &[ReferenceRequest]) -> SelfTes
         .map(|request| (request.id.as_str(), request))
         .collect();
     let mut seen = SelfTest::default();
-    let mut errors = Errors::default();
+    let mut errors = SelfTestErrors::default();
     let mut in_record = 0;
     for record in records {
         let reference = known.get(record.id.to_string().as_str());
@@ -165,18 +165,18 @@ pub fn compare(records: &[RequestRecord], truth: &[ReferenceRequest]) -> SelfTes
     }
     SelfTest {
         unmatched_truth: known.len().saturating_sub(in_record),
-        ttfc: ErrorFigures::of(&errors.ttfc),
-        ttfc_from_intended: ErrorFigures::of(&errors.ttfc_from_intended),
-        tbc: ErrorFigures::of(&errors.tbc),
-        tpot: ErrorFigures::of(&errors.tpot),
-        end_to_end: ErrorFigures::of(&errors.end_to_end),
-        end_to_end_from_intended: ErrorFigures::of(&errors.end_to_end_from_intended),
-        dispatch: ErrorFigures::of(&errors.dispatch),
+        ttfc: ErrorDistribution::of(&errors.ttfc),
+        ttfc_from_intended: ErrorDistribution::of(&errors.ttfc_from_intended),
+        tbc: ErrorDistribution::of(&errors.tbc),
+        tpot: ErrorDistribution::of(&errors.tpot),
+        end_to_end: ErrorDistribution::of(&errors.end_to_end),
+        end_to_end_from_intended: ErrorDistribution::of(&errors.end_to_end_from_intended),
+        dispatch: ErrorDistribution::of(&errors.dispatch),
         ..seen
     }
 }
 
-impl Errors {
+impl SelfTestErrors {
     /// Adds one request. Returns true if client and server agree on the number of generated chunks.
     fn add(&mut self, record: &RequestRecord, reference: &ReferenceRequest) -> bool {
         let held = record.held.total() as f64 / 1e9;

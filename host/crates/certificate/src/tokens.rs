@@ -1,9 +1,12 @@
-//! Disagreement between independent token counts. It affects the metrics that are computed from
-//! counts, but does not appear in timing errors.
+//! Doubts about the run's token counts. They affect the metrics that are computed from counts, but
+//! do not appear in timing errors.
 
-use veeksha_metrics::{AnswerTokens, Metric};
+use std::fmt;
+
+use veeksha_metrics::{AnswerTokens, CountComparison, Metric};
 use veeksha_stats::share;
 
+use crate::conditions::RunConditions;
 use crate::verdict::{CertFinding, Verdict};
 
 /// Counts that differ by more than this share are reported, and the metric is marked.
@@ -13,9 +16,41 @@ const DISAGREE: f64 = 0.01;
 /// by more, one of them is wrong.
 const WRONG: f64 = 0.25;
 
-/// Returns the disagreement of the run's token counts, if it is above 1 %.
-pub(crate) fn disagreement(tokens: &AnswerTokens) -> Option<f64> {
-    tokens.disagreement_share().filter(|share| *share > DISAGREE)
+/// The advice for servers that report no total.
+const REPORT_USAGE: &str = "have the server report usage (vLLM: `stream_options.include_usage`), or name the model's tokenizer (`client.tokenizer`)";
+
+/// The reason why the token counts of a run are doubtful.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TokenDoubt {
+    /// The share by which independent counts differ, if it is above 1 %.
+    pub disagreement: Option<f64>,
+    /// True if the tokenizer's counts are used, nothing confirms them, and the tokenizer is not
+    /// known to be the server's.
+    pub is_unverified: bool,
+}
+
+impl TokenDoubt {
+    /// Returns the doubt about the token counts of a run; `None` if there is none.
+    pub(crate) fn of(tokens: &AnswerTokens, conditions: &RunConditions) -> Option<TokenDoubt> {
+        let doubt = TokenDoubt {
+            disagreement: tokens.disagreement_share().filter(|share| *share > DISAGREE),
+            is_unverified: !conditions.tokenizer_is_of_model
+                && (is_relevant(tokens, &tokens.tokenizer_and_chunks) || has_only_tokenizer(tokens)),
+        };
+        (doubt != TokenDoubt::default()).then_some(doubt)
+    }
+}
+
+impl fmt::Display for TokenDoubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.disagreement, self.is_unverified) {
+            (None, _) => f.write_str("token counts are not verified"),
+            (Some(differ), false) => write!(f, "token counts differ by {}", share(differ)),
+            (Some(differ), true) => {
+                write!(f, "token counts differ by {} and are not verified", share(differ))
+            }
+        }
+    }
 }
 
 /// Returns the metrics that are computed from token counts.
@@ -23,31 +58,38 @@ pub(crate) fn affected() -> impl Iterator<Item = Metric> {
     Metric::all().filter(|metric| metric.definition_of().uses_token_counts)
 }
 
-/// Returns a finding for each pair of token counts that contradict each other.
-pub(crate) fn token_findings(tokens: &AnswerTokens) -> Vec<CertFinding> {
+/// Returns true if a comparison contributes more than 1 % to the disagreement of the run.
+fn is_relevant(tokens: &AnswerTokens, comparison: &CountComparison) -> bool {
+    tokens
+        .share_of_all(comparison)
+        .is_some_and(|share| share > DISAGREE)
+}
+
+/// Returns true if the tokenizer's total is the only count of more than 1 % of the answers.
+fn has_only_tokenizer(tokens: &AnswerTokens) -> bool {
+    let answers = tokens.compared().answers + tokens.only_tokenizer;
+    tokens.only_tokenizer as f64 > DISAGREE * answers as f64
+}
+
+/// Returns a finding for each pair of token counts that contradict each other, and for counts that
+/// nothing confirms.
+pub(crate) fn token_findings(tokens: &AnswerTokens, conditions: &RunConditions) -> Vec<CertFinding> {
     let mut findings = Vec::new();
-    if let Some(differ) = disagreement(tokens) {
-        let names: Vec<&str> = affected().map(Metric::short_name).collect();
-        let what = format!(
-            "token counts differ by {}: the host's tokenizer counts {} in the chunks of answers that have {} by the \
-             server's usage. Metrics that depend on them use the server's counts: {}",
-            share(differ),
-            tokens.by_host,
-            tokens.by_server,
-            names.join(", ")
-        );
+    if is_relevant(tokens, &tokens.usage_and_tokenizer) {
+        findings.push(usage_differs(tokens));
+    }
+    if is_relevant(tokens, &tokens.tokenizer_and_chunks) {
+        findings.push(tokenizer_differs(tokens, conditions));
+    }
+    if !conditions.tokenizer_is_of_model && has_only_tokenizer(tokens) {
         findings.push(CertFinding {
-            metric: (differ > WRONG).then_some(Metric::Tpot),
-            verdict: if differ > WRONG {
-                Verdict::Degraded
-            } else {
-                Verdict::Valid
-            },
-            remedy: Some(
-                "name the model's tokenizer (`client.tokenizer`); if it is, the server's usage is wrong"
-                    .into(),
-            ),
-            ..CertFinding::remark(what)
+            remedy: Some(REPORT_USAGE.into()),
+            ..CertFinding::remark(format!(
+                "token counts are not verified: {} have no usage and fewer than two chunks, so the host's tokenizer is \
+                 the only count. Metrics that depend on it: {}",
+                veeksha_stats::counted(tokens.only_tokenizer, "answer"),
+                affected_names()
+            ))
         });
     }
     let affected = |count: u64| count as f64 > DISAGREE * tokens.answers as f64;
@@ -70,6 +112,79 @@ pub(crate) fn token_findings(tokens: &AnswerTokens) -> Vec<CertFinding> {
         ));
     }
     findings
+}
+
+/// Returns the finding on answers whose usage is neither the number of chunks nor the sum over the
+/// chunks. A number of chunks that differs from usage is normal: the server sends several tokens in
+/// a chunk.
+fn usage_differs(tokens: &AnswerTokens) -> CertFinding {
+    let CountComparison {
+        answers,
+        used,
+        other,
+        chunks,
+        ..
+    } = tokens.usage_and_tokenizer;
+    let differ = tokens.share_of_all(&tokens.usage_and_tokenizer).unwrap_or(0.0);
+    let chunks_agree = other.abs_diff(chunks) as f64 <= DISAGREE * chunks as f64;
+    let remedy = if chunks_agree {
+        "the server's usage is wrong: tokens and chunks of the answers agree"
+    } else {
+        "the scenario's tokenizer is not the server's: name the model's (`client.tokenizer`); if it is, the server's usage is wrong"
+    };
+    let is_wrong = differ > WRONG;
+    CertFinding {
+        metric: is_wrong.then_some(Metric::Tpot),
+        verdict: if is_wrong {
+            Verdict::Degraded
+        } else {
+            Verdict::Valid
+        },
+        remedy: Some(remedy.into()),
+        ..CertFinding::remark(format!(
+            "token counts differ by {} of all tokens with two counts: the chunks of {} have {other} tokens, and the server's \
+             usage has {used}. Metrics that depend on them use the server's counts: {}",
+            share(differ),
+            veeksha_stats::counted(answers, "answer"),
+            affected_names()
+        ))
+    }
+}
+
+/// Returns the finding on answers without usage whose number of tokens, by the host's tokenizer, is
+/// not the number of chunks: either the server sends several tokens in a chunk, or the tokenizer is
+/// not the server's.
+fn tokenizer_differs(tokens: &AnswerTokens, conditions: &RunConditions) -> CertFinding {
+    let CountComparison {
+        answers, used, other, ..
+    } = tokens.tokenizer_and_chunks;
+    let differ = tokens.share_of_all(&tokens.tokenizer_and_chunks).unwrap_or(0.0);
+    let counts = format!(
+        "token counts differ by {} of all tokens with two counts: the host's tokenizer counts {used} in {} without usage, \
+         which have {other} chunks",
+        share(differ),
+        veeksha_stats::counted(answers, "answer"),
+    );
+    if conditions.tokenizer_is_of_model {
+        return CertFinding::remark(format!(
+            "{counts}. The tokenizer's counts are used: {}",
+            affected_names()
+        ));
+    }
+    CertFinding {
+        metric: Some(Metric::Tpot),
+        verdict: Verdict::Degraded,
+        what: format!(
+            "{counts}. The tokenizer is not known to be the server's, so these metrics are not verified: {}",
+            affected_names()
+        ),
+        remedy: Some(REPORT_USAGE.into()),
+    }
+}
+
+fn affected_names() -> String {
+    let names: Vec<&str> = affected().map(Metric::short_name).collect();
+    names.join(", ")
 }
 
 fn about_tpot(what: String, remedy: &str) -> CertFinding {

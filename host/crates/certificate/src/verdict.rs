@@ -21,9 +21,6 @@ pub struct Thresholds {
     pub failed: f64,
     /// More than this share of failed requests invalidates the run.
     pub mostly_failed: f64,
-    /// True if the traffic has a schedule. Closed-loop traffic has none: the instants at which its
-    /// requests were due follow from the server's answers, so lateness against them is not rated.
-    pub has_schedule: bool,
 }
 
 impl Default for Thresholds {
@@ -35,7 +32,6 @@ impl Default for Thresholds {
             busy: 0.70,
             failed: 0.05,
             mostly_failed: 0.50,
-            has_schedule: true,
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::cache::CacheCheck;
 use crate::expected::Expected;
 use crate::lengths::LengthChecks;
 use crate::lifecycle::Lifecycle;
+use crate::plugins::PluginCheck;
 use crate::report::HealthReport;
 use crate::saturation::Saturation;
 use crate::sent::SentCheck;
@@ -19,6 +20,7 @@ pub struct Health {
     lifecycle: Lifecycle,
     saturation: Saturation,
     cache: CacheCheck,
+    plugins: PluginCheck,
 }
 
 impl Health {
@@ -31,6 +33,7 @@ impl Health {
             lifecycle: Lifecycle::default(),
             saturation: Saturation::new(&expected),
             cache: CacheCheck::new(&expected),
+            plugins: PluginCheck::default(),
         }
     }
 
@@ -40,6 +43,7 @@ impl Health {
         self.sessions.on(event);
         self.sent.on(event);
         self.saturation.on(event);
+        self.plugins.on(event);
         if let Event::Finished(record) = event
             && record.measured
         {
@@ -65,6 +69,7 @@ impl Health {
             self.sent.finish(),
             self.saturation.finish(),
             self.cache.finish(),
+            self.plugins.finish(),
         ];
         HealthReport { checks }
     }

@@ -23,6 +23,7 @@ mod json;
 mod lengths;
 mod lifecycle;
 mod overtaken;
+mod plugins;
 mod rate;
 mod report;
 mod saturation;

@@ -8,7 +8,7 @@
 
 use veeksha_clock::RunClock;
 use veeksha_events::{Event, RequestRecord, SessionEnd};
-use veeksha_metrics::{Catalogue, Evaluator, Objectives, Setup, Stated};
+use veeksha_metrics::{Catalogue, Objectives, RunEvaluator, Setup, Stated};
 use veeksha_model::{Chunk, ChunkKind, NodeId, RequestId, SessionId, Usage};
 use veeksha_slo::Objective;
 use veeksha_stats::RandomStream;
@@ -34,7 +34,7 @@ fn main() {
         catalogue,
         ..Setup::default()
     };
-    let mut evaluator = Evaluator::new(setup);
+    let mut evaluator = RunEvaluator::new(setup);
     let clock = RunClock::starting_now();
     let (mut taking, mut making) = (0, 0);
     for session in 0..requests {

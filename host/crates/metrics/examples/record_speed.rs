@@ -8,7 +8,7 @@ use std::hint::black_box;
 
 use veeksha_clock::RunClock;
 use veeksha_events::{Event, RequestRecord, Status, request_line};
-use veeksha_metrics::{Evaluator, latencies};
+use veeksha_metrics::{RunEvaluator, latencies};
 use veeksha_model::{Chunk, ChunkKind, NodeId, RequestId, SessionId};
 
 const RECORDS: u64 = 20_000;
@@ -24,7 +24,7 @@ fn main() {
         println!("{what:<28} {each:>7} ns a record {:>6} ns a chunk", each / CHUNKS);
     };
 
-    let mut evaluator = Evaluator::new(Vec::new());
+    let mut evaluator = RunEvaluator::new(Vec::new());
     let from = clock.now();
     records.iter().for_each(|event| evaluator.on(event));
     told("figures", from);

@@ -9,7 +9,7 @@ use crate::run_metric::RunMetric;
 
 /// Counts of a run. Request counts cover measured requests unless stated otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct RunCounts {
     /// Sent and measured: completed, errored and cancelled.
     pub requests: u64,
     /// Answered.
@@ -48,6 +48,9 @@ pub struct Counts {
     pub cancelled_sessions: u64,
     /// Sessions that were cut short by the end of the run or of the record.
     pub incomplete_sessions: u64,
+    /// Sessions whose agent failed within the measured window: the requests that it would have sent
+    /// are unknown, and excluded from all other counts.
+    pub failed_agent_sessions: u64,
 }
 
 /// The counts of one of the target's servers.
@@ -61,7 +64,7 @@ pub struct ServerCounts {
     pub failed: u64,
 }
 
-impl Counts {
+impl RunCounts {
     /// Counts a finished, measured request.
     pub(crate) fn add_measured(&mut self, record: &RequestRecord) {
         self.requests += 1;
@@ -119,7 +122,7 @@ impl Counts {
     }
 
     /// Returns the counts that objectives can name.
-    pub(crate) fn figures(&self) -> [(RunMetric, Option<f64>); 8] {
+    pub(crate) fn run_metrics(&self) -> [(RunMetric, Option<f64>); 8] {
         let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
         [
             (RunMetric::ErrorRate, self.error_rate()),

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use veeksha_model::Nanos;
 use veeksha_stats::{CurveSummary, Over, StepCurve};
 
-use crate::row::Row;
+use crate::row::RequestRow;
 use crate::run_metric::RunMetric;
 use crate::token_bins::TokenBins;
 
@@ -15,30 +15,30 @@ const POINTS: usize = 2000;
 /// The curves of a run. They include all requests that were sent: failed and drained ones are load
 /// too.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Curves {
+pub struct RunCurves {
     /// The measured window: from the first intended instant of a measured request to the last
     /// completion of one.
     pub window: Option<(Nanos, Nanos)>,
     /// Requests between dispatch and completion.
-    pub in_flight: Curve,
+    pub in_flight: RunCurve,
     /// Requests between the last byte sent (dispatch, if unknown) and the first generated chunk
     /// (completion, if there is none).
-    pub in_prefill: Curve,
+    pub in_prefill: RunCurve,
     /// Requests between the first and the last generated chunk.
-    pub in_decode: Curve,
+    pub in_decode: RunCurve,
     /// Sessions between their start and their end.
-    pub sessions: Curve,
+    pub sessions: RunCurve,
     /// Output tokens per second, by arrival of their chunks, in intervals of one second (longer in
     /// runs of more than four hours). The tokens of an answer add up to its output tokens as
     /// counted by the server. They are distributed over the chunks by the host's count, or equally
     /// without one. Intervals of measured requests are clipped to the window, so that the area
     /// under the curve within the window equals the token count of the throughput metrics.
-    pub output_tokens: Curve,
+    pub output_tokens: RunCurve,
 }
 
 /// A curve over time.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Curve {
+pub struct RunCurve {
     /// The snake_case name used in files.
     pub name: &'static str,
     /// The unit of its values.
@@ -65,9 +65,9 @@ pub struct CurvePoint {
     pub max: f64,
 }
 
-impl Curves {
+impl RunCurves {
     /// Returns all curves.
-    pub fn iter(&self) -> impl Iterator<Item = &Curve> {
+    pub fn iter(&self) -> impl Iterator<Item = &RunCurve> {
         [
             &self.in_flight,
             &self.in_prefill,
@@ -79,7 +79,7 @@ impl Curves {
     }
 
     /// Returns the aggregates that objectives can name.
-    pub(crate) fn figures(&self) -> [(RunMetric, Option<f64>); 2] {
+    pub(crate) fn run_metrics(&self) -> [(RunMetric, Option<f64>); 2] {
         let of = self.in_flight.over_window;
         [
             (RunMetric::MeanRequestsInFlight, of.map(|of| of.mean)),
@@ -90,7 +90,7 @@ impl Curves {
     /// Returns the curves as JSON, with instants in seconds.
     pub fn json(&self) -> Value {
         let seconds = |at: Nanos| at as f64 / 1e9;
-        let curve = |curve: &Curve| {
+        let curve = |curve: &RunCurve| {
             let points: Vec<Value> = curve
                 .points
                 .iter()
@@ -134,7 +134,7 @@ pub(crate) struct CurveParts {
     pub(crate) window: Option<(Nanos, Nanos)>,
 }
 
-pub(crate) fn curves(rows: &[Row], parts: CurveParts) -> Curves {
+pub(crate) fn curves(rows: &[RequestRow], parts: CurveParts) -> RunCurves {
     let CurveParts {
         unfinished,
         sessions,
@@ -147,9 +147,9 @@ pub(crate) fn curves(rows: &[Row], parts: CurveParts) -> Curves {
         let mut steps = StepCurve::new();
         fill(&mut steps);
         steps.settle();
-        Curve::of(name, unit, &steps, window)
+        RunCurve::of(name, unit, &steps, window)
     };
-    Curves {
+    RunCurves {
         window,
         in_flight: curve("requests_in_flight", "requests", &|steps| {
             rows.iter()
@@ -172,7 +172,7 @@ pub(crate) fn curves(rows: &[Row], parts: CurveParts) -> Curves {
         sessions: curve("sessions_active", "sessions", &|steps| {
             sessions.iter().for_each(|(from, to)| steps.add(*from, *to, 1.0));
         }),
-        output_tokens: Curve {
+        output_tokens: RunCurve {
             // The points are means over intervals, not exact steps.
             exact: false,
             ..curve("output_tokens_per_second", "tokens/s", &|steps| {
@@ -182,11 +182,11 @@ pub(crate) fn curves(rows: &[Row], parts: CurveParts) -> Curves {
     }
 }
 
-impl Curve {
+impl RunCurve {
     fn of(name: &'static str, unit: &'static str, steps: &StepCurve, window: Option<(Nanos, Nanos)>) -> Self {
         let over = |over| window.and_then(|(from, to)| steps.summary(from, to, over));
         let exact = steps.steps().len() <= POINTS;
-        Curve {
+        RunCurve {
             name,
             unit,
             over_window: over(Over::All),

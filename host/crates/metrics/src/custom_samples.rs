@@ -7,7 +7,7 @@ use veeksha_stats::WeightedSample;
 
 use crate::label_sets::{LabelSet, Matching};
 use crate::refused::{Refused, SampleFault};
-use crate::requests::Requests;
+use crate::requests::RequestTable;
 use crate::sample_set::SampleSet;
 use veeksha_definitions::OptionalInstant;
 
@@ -49,7 +49,7 @@ impl CustomSamples {
     /// Finds the request of each sample among the sorted rows. Samples of requests that were not
     /// measured are dropped. Samples whose request is missing from the record count, but have no
     /// labels and belong to no window.
-    pub(crate) fn resolve(self, requests: &Requests) -> BTreeMap<String, Resolved> {
+    pub(crate) fn resolve(self, requests: &RequestTable) -> BTreeMap<String, Resolved> {
         let place = |samples: Vec<Sample>| {
             let placed = samples.into_iter().filter_map(|sample| {
                 let row = sample.request.and_then(|request| requests.find(request));

@@ -10,17 +10,17 @@ use veeksha_definitions::seconds_between;
 /// Measures each request that has parents against them. Records may arrive in any order; a session
 /// is dropped once all of it has ended.
 #[derive(Debug, Default)]
-pub(crate) struct Edges {
+pub(crate) struct EdgeTracker {
     open: HashMap<SessionId, OpenSession>,
-    sent: Vec<Sent>,
+    sent: Vec<ReleasedRequest>,
     /// Achieved gap − recorded gap, in seconds.
     pub(crate) gap_difference: Vec<f64>,
 }
 
 #[derive(Debug, Default)]
 struct OpenSession {
-    ended: HashMap<NodeId, Ended>,
-    waiting: Vec<Child>,
+    ended: HashMap<NodeId, EndedParent>,
+    waiting: Vec<WaitingChild>,
     /// Requests that ended or were never sent.
     told: u32,
     /// The number of requests in the session, known when the session is over.
@@ -29,7 +29,7 @@ struct OpenSession {
 
 /// The facts about a request that its children need.
 #[derive(Clone, Copy, Debug)]
-struct Ended {
+struct EndedParent {
     completed_at: Nanos,
     /// The instant at which the answer was complete in the recording.
     recorded_end: Option<Nanos>,
@@ -37,7 +37,7 @@ struct Ended {
 
 /// A request that waited for others.
 #[derive(Debug)]
-struct Child {
+struct WaitingChild {
     parents: Vec<NodeId>,
     wait_after_ready: Nanos,
     dispatched_at: Nanos,
@@ -48,25 +48,25 @@ struct Child {
 /// due is known only at the end of the run: the session that arrived first may be the last to
 /// answer.
 #[derive(Clone, Copy, Debug)]
-struct Sent {
+struct ReleasedRequest {
     ready: Nanos,
     dispatched: Nanos,
     recorded: Option<Nanos>,
 }
 
-impl Edges {
+impl EdgeTracker {
     /// Processes a finished request.
     pub(crate) fn on_record(&mut self, record: &RequestRecord) {
         let recorded = record.recorded.unwrap_or_default();
         let session = self.open.entry(record.id.session).or_default();
         session.told += 1;
-        let ended = Ended {
+        let ended = EndedParent {
             completed_at: record.completed_at,
             recorded_end: recorded_end(&recorded),
         };
         session.ended.insert(record.id.node, ended);
         if record.measured && !record.parents.is_empty() {
-            session.waiting.push(Child {
+            session.waiting.push(WaitingChild {
                 parents: record.parents.clone(),
                 wait_after_ready: record.wait_after_ready,
                 dispatched_at: record.dispatched_at,
@@ -94,7 +94,7 @@ impl Edges {
     /// recorded instant to its due instant, if traffic replays recorded instants: such a request is
     /// not sent earlier.
     pub(crate) fn slack(&self, mapped: impl Fn(Nanos) -> Option<Nanos>) -> Vec<f64> {
-        let slack = |sent: &Sent| {
+        let slack = |sent: &ReleasedRequest| {
             let not_before = sent.recorded.and_then(&mapped).unwrap_or(0);
             seconds_between(sent.ready.max(not_before), sent.dispatched)
         };
@@ -109,20 +109,21 @@ impl Edges {
     }
 }
 
-impl Child {
+impl WaitingChild {
     /// Measures the request if all its parents have ended. Returns true if they have.
     fn measure(
         &self,
-        ended: &HashMap<NodeId, Ended>,
-        sent: &mut Vec<Sent>,
+        ended: &HashMap<NodeId, EndedParent>,
+        sent: &mut Vec<ReleasedRequest>,
         gap_difference: &mut Vec<f64>,
     ) -> bool {
-        let parents: Option<Vec<&Ended>> = self.parents.iter().map(|parent| ended.get(parent)).collect();
+        let parents: Option<Vec<&EndedParent>> =
+            self.parents.iter().map(|parent| ended.get(parent)).collect();
         let Some(parents) = parents else { return false };
         let Some(ready) = parents.iter().map(|parent| parent.completed_at).max() else {
             return true;
         };
-        sent.push(Sent {
+        sent.push(ReleasedRequest {
             ready: ready + self.wait_after_ready,
             dispatched: self.dispatched_at,
             recorded: self.recorded_at,

@@ -34,13 +34,13 @@ use veeksha_model::{Nanos, StampSource};
 use veeksha_stats::LiveHistogram;
 
 use crate::reads::late_reads;
-use crate::row::Row;
-use crate::threads::ThreadFigures;
+use crate::row::RequestRow;
+use crate::threads::ThreadUse;
 use veeksha_definitions::{Metric, Samples};
 
 /// Typical value and 99th percentile, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Spread {
+pub(crate) struct DelaySpread {
     pub(crate) typical: f64,
     pub(crate) p99: f64,
 }
@@ -48,14 +48,14 @@ pub(crate) struct Spread {
 /// Delay between the server's write and the kernel's stamp: 3 µs at the median and 8 to 16 µs at
 /// P99 over loopback, measured against a sender on the same clock, with and without a loaded
 /// processor.
-const STAMP: Spread = Spread {
+const STAMP: DelaySpread = DelaySpread {
     typical: 5e3,
     p99: 20e3,
 };
 
 /// The same delay for a gap, where most of it cancels out: 0 to 1 µs at the median and 9 to 27 µs
 /// at P99.
-const GAP: Spread = Spread {
+const GAP: DelaySpread = DelaySpread {
     typical: 2e3,
     p99: 20e3,
 };
@@ -120,7 +120,7 @@ const STAMP_UNIT: u64 = 1_000_000;
 
 /// Errors of one metric's samples, in nanoseconds.
 #[derive(Debug, Default)]
-struct Errors {
+struct MetricErrors {
     count: u64,
     /// Sums by part, for the parts that are known when a request ends.
     dispatch: Nanos,
@@ -137,7 +137,7 @@ struct Errors {
     without_known: u64,
 }
 
-impl Errors {
+impl MetricErrors {
     fn add_sample(&mut self, known: Nanos, stamps: u64, source: StampSource) {
         self.add_samples(1, known, stamps, source);
     }
@@ -167,7 +167,12 @@ impl Errors {
         self.known.quantile(quantile).map_or(0.0, |nanos| nanos as f64)
     }
 
-    fn estimate(&self, metric: Metric, constant: Spread, lag: Option<Spread>) -> Option<ErrorEstimate> {
+    fn estimate(
+        &self,
+        metric: Metric,
+        constant: DelaySpread,
+        lag: Option<DelaySpread>,
+    ) -> Option<ErrorEstimate> {
         if self.count == 0 {
             return None;
         }
@@ -203,7 +208,7 @@ impl Errors {
 #[derive(Debug, Default)]
 pub(crate) struct ErrorSamples {
     /// Of each metric of [`Metric::certified`] that has samples.
-    by_metric: BTreeMap<Metric, Errors>,
+    by_metric: BTreeMap<Metric, MetricErrors>,
     /// Events of all measured answers: the work that used the client threads' time.
     events: u64,
     /// Generated chunks whose arrival times were lost by late reads.
@@ -213,7 +218,7 @@ pub(crate) struct ErrorSamples {
 impl ErrorSamples {
     /// Adds an answered, measured request. `late` is its dispatch lateness in nanoseconds;
     /// `sending` is the time between dispatch and last byte without the opening of a connection.
-    pub(crate) fn add(&mut self, record: &RequestRecord, row: &Row, late: i64, sending: Nanos) {
+    pub(crate) fn add(&mut self, record: &RequestRecord, row: &RequestRow, late: i64, sending: Nanos) {
         self.events += record.chunks.len() as u64;
         if !row.observed.has_output() {
             return;
@@ -253,7 +258,7 @@ impl ErrorSamples {
         add_gaps(self.of(Metric::Tbc), u64::from(row.gaps.count), &lost, source);
     }
 
-    fn of(&mut self, metric: Metric) -> &mut Errors {
+    fn of(&mut self, metric: Metric) -> &mut MetricErrors {
         self.by_metric.entry(metric).or_default()
     }
 
@@ -263,11 +268,11 @@ impl ErrorSamples {
         &self,
         lags: &LiveHistogram,
         mean_lag: Option<f64>,
-        threads: &[ThreadFigures],
+        threads: &[ThreadUse],
     ) -> Vec<ErrorEstimate> {
         let observed = mean_lag
             .filter(|_| lags.count() >= LAGS_ENOUGH)
-            .map(|typical| Spread {
+            .map(|typical| DelaySpread {
                 typical,
                 p99: lags.quantile(0.99).map_or(typical, |nanos| nanos as f64),
             });
@@ -286,7 +291,7 @@ impl ErrorSamples {
 
 /// Adds the gaps of an answer. In a late read of n bundles, n − 1 gaps are recorded as 0 and may
 /// have been the gap between bundles; the gap before them is too long by the sum.
-fn add_gaps(tbc: &mut Errors, gaps: u64, lost: &[crate::reads::LateRead], source: StampSource) {
+fn add_gaps(tbc: &mut MetricErrors, gaps: u64, lost: &[crate::reads::LateRead], source: StampSource) {
     let mut exact = gaps;
     for read in lost {
         let within = read.lost_gaps().min(exact);
@@ -304,7 +309,7 @@ fn add_gaps(tbc: &mut Errors, gaps: u64, lost: &[crate::reads::LateRead], source
 
 /// Estimates the lag of reads from the activity of the client threads; see the module
 /// documentation. Queueing delays are approximately exponential, so P99 is ln 100 times the mean.
-fn lag_by_threads(threads: &[ThreadFigures], events: u64) -> Option<Spread> {
+fn lag_by_threads(threads: &[ThreadUse], events: u64) -> Option<DelaySpread> {
     let clients = || {
         threads
             .iter()
@@ -313,12 +318,12 @@ fn lag_by_threads(threads: &[ThreadFigures], events: u64) -> Option<Spread> {
     if events == 0 || clients().next().is_none() {
         return None;
     }
-    let queueing = |thread: &ThreadFigures| {
+    let queueing = |thread: &ThreadUse| {
         let load = (thread.busy_seconds / thread.seconds).clamp(0.0, 0.99);
         thread.waiting_seconds + thread.busy_seconds * load / (2.0 * (1.0 - load))
     };
     let typical = WAKE_UP + clients().map(queueing).sum::<f64>() * 1e9 / events as f64;
-    Some(Spread {
+    Some(DelaySpread {
         typical,
         p99: typical * 100f64.ln(),
     })

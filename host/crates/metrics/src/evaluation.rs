@@ -3,34 +3,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde_json::Value;
-use veeksha_events::{FailedPlugin, PluginRole};
-use veeksha_model::Nanos;
+use veeksha_definitions::Metric;
+use veeksha_events::FailedPlugin;
 use veeksha_ports::SloVerdict;
 use veeksha_stats::Summary;
 
-use crate::catalogue::MetricInfo;
-use crate::counts::Counts;
-use crate::curves::Curves;
-use crate::curves::{CurveParts, curves};
-use crate::evaluator::Evaluator;
-use crate::groups::{LabelGroups, groups};
-use crate::host_figures::HostFigures;
-use crate::json;
+use crate::counts::RunCounts;
+use crate::curves::RunCurves;
+use crate::groups::LabelGroups;
+use crate::host_figures::HostPerformance;
+use crate::metric_summaries::{BuiltInSummary, CustomSummary};
 use crate::objectives::{PluginVerdict, SloResults};
-use crate::objectives::{Unknown, answer, count_good};
 use crate::refused::RefusedSamples;
 use crate::run_metric::RunMetric;
 use crate::run_samples::RunSamples;
-use crate::schedule::Schedule;
 use crate::sent_requests::SentRequests;
-use crate::session_graph;
 use crate::slices::TimeSlices;
-use crate::slices::{Course, slices};
 use crate::throughput::Throughput;
 use crate::workload::WorkloadDigest;
 use crate::workload_failures::WorkloadFailures;
-use veeksha_definitions::Metric;
 
 /// All results of a run. The methods return them in the format of Veeksha's files, with additional
 /// keys for what Veeksha omits. A value that does not exist is `null` (or its key is absent, where
@@ -38,25 +29,23 @@ use veeksha_definitions::Metric;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evaluation {
     /// Counts of requests and sessions by outcome.
-    pub counts: Counts,
+    pub counts: RunCounts,
     /// Summaries of built-in metrics that have samples, in the order of [`Metric::all`].
-    pub metrics: Vec<MetricSummary>,
+    pub metrics: Vec<BuiltInSummary>,
     /// Summaries of plugin metrics that have samples, in the order of their definitions.
     pub custom: Vec<CustomSummary>,
     /// The delivered throughput.
     pub throughput: Throughput,
-    /// The run-level aggregates that objectives can name, if they exist.
-    pub figures: BTreeMap<RunMetric, f64>,
     /// The results of objectives, and goodput.
     pub slos: SloResults,
     /// Load and throughput over time.
-    pub curves: Curves,
+    pub curves: RunCurves,
     /// The run in slices of equal length.
     pub slices: TimeSlices,
     /// The requests grouped by the values of labels.
     pub groups: Vec<LabelGroups>,
     /// Statistics of the host's own performance.
-    pub host: HostFigures,
+    pub host: HostPerformance,
     /// Sessions started per second: (sessions − 1) / (last start − first start).
     pub session_dispatch_rate: Option<f64>,
     /// The digest of the planned workload, if the record contains it.
@@ -67,7 +56,7 @@ pub struct Evaluation {
     /// All samples, for further queries.
     pub samples: Arc<RunSamples>,
     /// The state of the record's end.
-    pub end: RunEnd,
+    pub end: RecordEnd,
     /// Dropped samples of plugin metrics, by metric and reason.
     pub refused: Vec<RefusedSamples>,
     /// Plugins that failed while they measured or judged: their results cover only the requests
@@ -77,29 +66,9 @@ pub struct Evaluation {
     pub workload_failures: Vec<WorkloadFailures>,
 }
 
-/// The summary of a metric's samples.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct MetricSummary {
-    /// The metric, which provides names and unit.
-    pub metric: Metric,
-    /// The statistics, in the metric's unit.
-    pub summary: Summary,
-}
-
-/// The summary of the samples of a plugin metric.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CustomSummary {
-    /// The name of the metric.
-    pub name: String,
-    /// The plugin's definition; `None` if the record has samples without a definition.
-    pub info: Option<MetricInfo>,
-    /// The statistics, in the metric's unit; weighted if samples have weights.
-    pub summary: Summary,
-}
-
 /// The state of a record's end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RunEnd {
+pub struct RecordEnd {
     /// True if the run ended normally and its record is complete. A record without an end event was
     /// cut short.
     pub complete: bool,
@@ -120,146 +89,6 @@ pub struct RunEnd {
 }
 
 impl Evaluation {
-    pub(crate) fn of(evaluator: Evaluator) -> Evaluation {
-        let Evaluator {
-            setup,
-            mut counts,
-            mut requests,
-            mut custom,
-            judgements,
-            verdicts,
-            failed,
-            workload_failures,
-            planned,
-            sent,
-            tokens,
-            host,
-            totals,
-            mut sessions,
-            open,
-            mut end,
-            timeout_at,
-            stopped_at,
-            latest,
-            ..
-        } = evaluator;
-        // Releases data that is no longer needed before steps that need temporary memory.
-        let host = host.figures();
-        let in_window = |at: Nanos| timeout_at.is_none_or(|timeout| at < timeout);
-        let mut unfinished: Vec<Nanos> = open
-            .in_flight
-            .values()
-            .filter(|dispatch| in_window(dispatch.at))
-            .map(|dispatch| dispatch.intended)
-            .collect();
-        unfinished.sort_unstable();
-        counts.unfinished = unfinished.len() as u64;
-        sessions.sort();
-        counts.incomplete_sessions += sessions.without_end();
-        counts.sessions = sessions.started();
-        end.refused_samples = custom.refused.count();
-        let refused = std::mem::take(&mut custom.refused)
-            .list(|metric| setup.catalogue.get(metric).and_then(|info| info.plugin.clone()));
-        requests.sort();
-        let curves = curves(
-            &requests.rows,
-            CurveParts {
-                unfinished: open.in_flight.values().map(|dispatch| dispatch.at).collect(),
-                sessions: sessions.active(latest).collect(),
-                tokens,
-                end: latest,
-                window: totals.window(),
-            },
-        );
-        let session_dispatch_rate = sessions.dispatch_rate();
-        let table = session_graph::table(&mut requests, &sessions);
-        drop(sessions);
-        let custom = custom.resolve(&requests);
-        let measured = requests.rows.iter().filter(|row| row.measured);
-        let intended = measured
-            .map(|row| row.observed.intended)
-            .chain(unfinished.iter().copied());
-        let schedule = Schedule::of(intended, stopped_at);
-        let mut samples = RunSamples::new(requests, table, custom, setup.catalogue, schedule);
-        let throughput = totals.throughput(
-            samples.summary(Metric::Tpot.name()).map(|tpot| tpot.mean),
-            samples.summary(Metric::Tbc.name()).map(|tbc| tbc.p99),
-        );
-        let unknown = Unknown {
-            failed: &failed,
-            complete: end.complete,
-            measured_anew: &setup.measured_anew,
-        };
-        let good = count_good(&mut samples, &setup.objectives, judgements, &unknown);
-        let intended = counts.intended();
-        let goodput = good
-            .count
-            .filter(|_| intended > 0)
-            .map(|good| good as f64 / intended as f64);
-        let good_requests_per_second = goodput
-            .and(good.count)
-            .zip(throughput.window_seconds)
-            .map(|(good, window)| good as f64 / window);
-        samples.figures = [
-            (RunMetric::Goodput, goodput),
-            (RunMetric::GoodRequestsPerSecond, good_requests_per_second),
-            (RunMetric::SessionDispatchRate, session_dispatch_rate),
-        ]
-        .into_iter()
-        .chain(throughput.figures())
-        .chain(counts.figures())
-        .chain(curves.figures())
-        .chain(totals.figures())
-        .filter_map(|(figure, value)| Some((figure, value.filter(|value| value.is_finite())?)))
-        .collect();
-        let results = setup.objectives.checked.iter();
-        let mut remarks = samples.idle_conditions(&setup.objectives);
-        let unknown_goodput = good.unknown.as_ref();
-        remarks.extend(unknown_goodput.map(|why| format!("goodput is not known: {why}")));
-        let slos = SloResults {
-            results: results
-                .map(|checked| answer(checked, &samples, &unknown, &good))
-                .collect(),
-            verdicts: verdicts
-                .into_iter()
-                .map(|(plugin, verdict)| PluginVerdict::new(&plugin, verdict, samples.catalogue()))
-                .collect(),
-            goodput,
-            good_requests_per_second,
-            remarks,
-            not_asked: Vec::new(),
-        };
-        let course = Course {
-            unfinished: &unfinished,
-            judged: good.count.is_some(),
-        };
-        Evaluation {
-            metrics: built_in(&samples),
-            custom: of_plugins(&samples),
-            slices: slices(&samples, setup.slice, &course),
-            groups: groups(
-                &samples,
-                setup.group_by.as_deref(),
-                good.count.is_some(),
-                throughput.window_seconds,
-            ),
-            figures: samples.figures.clone(),
-            samples: Arc::new(samples),
-            workload: planned.digest(),
-            sent: sent.digest(),
-            host,
-            counts,
-            throughput,
-            slos,
-            curves,
-            session_dispatch_rate,
-            end,
-            refused,
-            failed,
-            workload_failures,
-        }
-    }
-
     /// Returns the summary of a built-in metric; `None` if it has no samples.
     pub fn metric(&self, metric: Metric) -> Option<&Summary> {
         self.metrics
@@ -268,9 +97,14 @@ impl Evaluation {
             .map(|entry| &entry.summary)
     }
 
-    /// Returns a run-level aggregate; `None` if it does not exist.
-    pub fn figure(&self, figure: RunMetric) -> Option<f64> {
-        self.figures.get(&figure).copied()
+    /// Returns a run metric; `None` if it does not exist.
+    pub fn run_metric(&self, metric: RunMetric) -> Option<f64> {
+        self.run_metrics().get(&metric).copied()
+    }
+
+    /// Returns the run metrics that exist.
+    pub fn run_metrics(&self) -> &BTreeMap<RunMetric, f64> {
+        &self.samples.run_metrics
     }
 
     /// Marks the record as damaged, which the certificate reports.
@@ -311,73 +145,8 @@ impl Evaluation {
         all.splice(place..place, said);
     }
 
-    /// Returns the content of `metrics/summary_stats.json`.
-    pub fn summary_stats(&self) -> Value {
-        json::summary_stats(self)
-    }
-
-    /// Returns the content of `metrics/throughput_metrics.json`.
-    pub fn throughput_metrics(&self) -> Value {
-        json::throughput_metrics(self)
-    }
-
-    /// Returns the content of `metrics/slo_results.json`.
-    pub fn slo_results(&self) -> Value {
-        let failed = |failed: &&FailedPlugin| failed.part != PluginRole::Metric;
-        self.slos
-            .json(self.failed.iter().filter(failed), &self.workload_failures)
-    }
-
-    /// Returns the content of `metrics/time_slices.json`. [`TimeSlices::table`] returns the same
-    /// data as rows.
-    pub fn time_slices(&self) -> Value {
-        self.slices.json()
-    }
-
     /// Returns the names of the labels of the measured requests and of their sessions.
     pub fn label_names(&self) -> BTreeSet<&str> {
         self.samples.label_names()
     }
-
-    /// Returns the content of `metrics/curves.json`.
-    pub fn curves(&self) -> Value {
-        self.curves.json()
-    }
-
-    /// Returns the content of `metrics/session_metrics.json`: the summaries of the session metrics,
-    /// and the values of each session.
-    pub fn session_metrics(&self) -> Value {
-        json::session_metrics(self)
-    }
-
-    /// Writes the content of `metrics/session_metrics.json`, one session on each line.
-    ///
-    /// # Errors
-    /// Returns the errors of the writer.
-    pub fn write_session_metrics(&self, writer: &mut dyn std::io::Write) -> std::io::Result<()> {
-        json::write_session_metrics(self, writer)
-    }
-}
-
-fn built_in(samples: &RunSamples) -> Vec<MetricSummary> {
-    let with_samples = |metric: Metric| {
-        let summary = *samples.summary(metric.name())?;
-        Some(MetricSummary { metric, summary })
-    };
-    Metric::all().filter_map(with_samples).collect()
-}
-
-fn of_plugins(samples: &RunSamples) -> Vec<CustomSummary> {
-    let catalogue = samples.catalogue();
-    let names = samples.names().into_iter();
-    names
-        .filter(|name| name.parse::<Metric>().is_err())
-        .filter_map(|name| {
-            Some(CustomSummary {
-                summary: *samples.summary(&name)?,
-                info: catalogue.get(&name).cloned(),
-                name,
-            })
-        })
-        .collect()
 }

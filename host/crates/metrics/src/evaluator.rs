@@ -1,19 +1,19 @@
 //! The state machine that turns events into results.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use veeksha_events::{Event, FailedPlugin, PluginRole, RequestRecord};
-use veeksha_model::{Nanos, RequestId};
+use veeksha_model::{Nanos, RequestId, SessionId};
 use veeksha_ports::SloVerdict;
 
-use crate::counts::Counts;
+use crate::counts::RunCounts;
 use crate::custom_samples::CustomSamples;
-use crate::evaluation::{Evaluation, RunEnd};
+use crate::evaluation::RecordEnd;
 use crate::host_figures::HostSamples;
-use crate::live::Live;
 use crate::live::LiveState;
+use crate::live::LiveStats;
 use crate::objectives::Judgements;
-use crate::requests::Requests;
+use crate::requests::RequestTable;
 use crate::sent_requests::SentDigests;
 use crate::sessions::Sessions;
 use crate::setup::Setup;
@@ -26,10 +26,10 @@ use crate::workload_failures::WorkloadFailures;
 /// request may finish before its dispatch event, a session may end before its last request), and
 /// the sequence may stop at any point.
 #[derive(Debug)]
-pub struct Evaluator {
+pub struct RunEvaluator {
     pub(crate) setup: Setup,
-    pub(crate) counts: Counts,
-    pub(crate) requests: Requests,
+    pub(crate) counts: RunCounts,
+    pub(crate) requests: RequestTable,
     pub(crate) custom: CustomSamples,
     pub(crate) judgements: Judgements,
     /// Plugins' verdicts on the run, each with the plugin's name.
@@ -38,6 +38,8 @@ pub struct Evaluator {
     pub(crate) failed: Vec<FailedPlugin>,
     /// Failures of workload plugins.
     pub(crate) workload_failures: Vec<WorkloadFailures>,
+    /// The sessions that a workload plugin could not create or continue, with the instant.
+    pub(crate) failed_sessions: BTreeMap<SessionId, Option<Nanos>>,
     pub(crate) planned: PlannedSessions,
     pub(crate) sent: SentDigests,
     pub(crate) tokens: TokenBins,
@@ -45,44 +47,45 @@ pub struct Evaluator {
     pub(crate) totals: Totals,
     pub(crate) sessions: Sessions,
     pub(crate) open: OpenRequests,
-    pub(crate) end: RunEnd,
+    pub(crate) end: RecordEnd,
     pub(crate) timeout_at: Option<Nanos>,
     /// The instant at which the timeout or the user stopped the schedule.
     pub(crate) stopped_at: Option<Nanos>,
     /// The latest instant of any event.
     pub(crate) latest: Nanos,
-    /// The state behind [`Evaluator::live`]; `None` if a record is only read to its end.
+    /// The state behind [`RunEvaluator::live`]; `None` if a record is only read to its end.
     live: Option<LiveState>,
 }
 
 /// Requests between dispatch and completion.
 #[derive(Debug, Default)]
 pub(crate) struct OpenRequests {
-    pub(crate) dispatched: u64,
+    dispatched: u64,
     /// Dispatched and not finished.
-    pub(crate) in_flight: HashMap<RequestId, Dispatch>,
+    in_flight: HashMap<RequestId, Dispatch>,
     /// Requests that finished before their dispatch event.
     early: HashSet<RequestId>,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Dispatch {
-    pub(crate) intended: Nanos,
-    pub(crate) at: Nanos,
+struct Dispatch {
+    intended: Nanos,
+    at: Nanos,
 }
 
-impl Evaluator {
+impl RunEvaluator {
     /// Creates an evaluator without events.
     pub fn new(setup: impl Into<Setup>) -> Self {
         let setup = setup.into();
-        Evaluator {
-            counts: Counts::default(),
-            requests: Requests::new(setup.deadlines),
+        RunEvaluator {
+            counts: RunCounts::default(),
+            requests: RequestTable::new(setup.deadlines),
             custom: CustomSamples::default(),
             judgements: Judgements::default(),
             verdicts: Vec::new(),
             failed: Vec::new(),
             workload_failures: Vec::new(),
+            failed_sessions: BTreeMap::new(),
             planned: PlannedSessions::default(),
             sent: SentDigests::default(),
             tokens: TokenBins::default(),
@@ -90,7 +93,7 @@ impl Evaluator {
             totals: Totals::default(),
             sessions: Sessions::default(),
             open: OpenRequests::default(),
-            end: RunEnd::default(),
+            end: RecordEnd::default(),
             timeout_at: None,
             stopped_at: None,
             latest: 0,
@@ -99,10 +102,10 @@ impl Evaluator {
         }
     }
 
-    /// Disables live statistics, for a record that is read to its end: [`Evaluator::live`] then has
+    /// Disables live statistics, for a record that is read to its end: [`RunEvaluator::live`] then has
     /// counts only. This saves a tenth of the time.
     pub fn without_live(self) -> Self {
-        Evaluator { live: None, ..self }
+        RunEvaluator { live: None, ..self }
     }
 
     /// Processes the next event.
@@ -124,6 +127,8 @@ impl Evaluator {
             } => self.judgements.add(plugin, *request, *good),
             Event::PluginFailed(failed) if failed.part == PluginRole::Workload => {
                 WorkloadFailures::add(&mut self.workload_failures, failed);
+                self.failed_sessions
+                    .extend(failed.session.map(|session| (session, failed.at)));
             }
             Event::PluginFailed(failed) => self.failed.push(failed.clone()),
             Event::RunJudged {
@@ -227,9 +232,9 @@ impl Evaluator {
     }
 
     /// Returns the statistics so far. Cheap enough for a progress line and a dashboard.
-    pub fn live(&self) -> Live {
-        let open = self.open.in_flight.values().map(|dispatch| dispatch.at);
-        Live {
+    pub fn live(&self) -> LiveStats {
+        let open = self.open.dispatched_at();
+        LiveStats {
             dispatched: self.open.dispatched,
             in_flight: self.open.in_flight.len() as u64,
             sessions_started: self.sessions.started(),
@@ -238,17 +243,30 @@ impl Evaluator {
             ..self
                 .live
                 .as_ref()
-                .map_or_else(Live::default, |live| live.show(self.latest, open))
+                .map_or_else(LiveStats::default, |live| live.show(self.latest, open))
         }
-    }
-
-    /// Returns the exact results of all events.
-    pub fn finish(self) -> Evaluation {
-        Evaluation::of(self)
     }
 }
 
 impl OpenRequests {
+    /// Returns the intended instants of the requests that were dispatched before the timeout, in
+    /// order.
+    pub(crate) fn intended_before(&self, timeout_at: Option<Nanos>) -> Vec<Nanos> {
+        let mut intended: Vec<Nanos> = self
+            .in_flight
+            .values()
+            .filter(|dispatch| timeout_at.is_none_or(|timeout| dispatch.at < timeout))
+            .map(|dispatch| dispatch.intended)
+            .collect();
+        intended.sort_unstable();
+        intended
+    }
+
+    /// Returns the instants of dispatch.
+    pub(crate) fn dispatched_at(&self) -> impl Iterator<Item = Nanos> + '_ {
+        self.in_flight.values().map(|dispatch| dispatch.at)
+    }
+
     fn on_dispatched(&mut self, request: RequestId, dispatch: Dispatch) {
         if !self.early.remove(&request) {
             self.dispatched += 1;

@@ -4,8 +4,8 @@ use veeksha_events::{Event, RequestRecord};
 use veeksha_model::Nanos;
 use veeksha_stats::Summary;
 
-use crate::edges::Edges;
-use crate::fidelity_report::{Arrivals, Edges as EdgeFigures, FidelityReport, Lengths, PrefixHits};
+use crate::edges::EdgeTracker;
+use crate::fidelity_report::{ArrivalFidelity, EdgeFidelity, FidelityReport, Lengths, PrefixHits};
 use veeksha_definitions::seconds_between;
 
 /// All instants are below 2^53 ns.
@@ -31,19 +31,19 @@ pub struct FidelitySchedule {
 pub struct Fidelity {
     schedule: Option<FidelitySchedule>,
     requests: u64,
-    arrivals: Vec<Arrival>,
+    arrivals: Vec<ReplayedArrival>,
     /// The earliest recorded arrival of any session, measured or not.
     earliest: Option<Nanos>,
     prompts: Differences,
     prompts_by_server: Differences,
     tokenizers: Differences,
     outputs: Differences,
-    edges: Edges,
+    edges: EdgeTracker,
     prefix: PrefixHits,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Arrival {
+struct ReplayedArrival {
     recorded: Nanos,
     dispatched: Nanos,
 }
@@ -81,7 +81,7 @@ impl Fidelity {
             prompts_by_server: Differences::default(),
             tokenizers: Differences::default(),
             outputs: Differences::default(),
-            edges: Edges::default(),
+            edges: EdgeTracker::default(),
             prefix: PrefixHits::default(),
         }
     }
@@ -130,7 +130,7 @@ impl Fidelity {
         self.requests += 1;
         if let (true, Some(recorded)) = (is_root, recorded_at) {
             let dispatched = record.dispatched_at;
-            self.arrivals.push(Arrival { recorded, dispatched });
+            self.arrivals.push(ReplayedArrival { recorded, dispatched });
         }
         let by_server = record.usage.map(|usage| usage.prompt);
         if let Some(prompt) = recorded.prompt_tokens {
@@ -189,11 +189,11 @@ impl Fidelity {
         Some(FidelityReport {
             requests: self.requests,
             arrivals: self.arrivals(),
-            prompt_tokens: self.prompts.figures(),
-            prompt_tokens_by_server: self.prompts_by_server.figures(),
-            tokenizer_against_server: self.tokenizers.figures(),
-            output_tokens: self.outputs.figures(),
-            edges: EdgeFigures {
+            prompt_tokens: self.prompts.lengths(),
+            prompt_tokens_by_server: self.prompts_by_server.lengths(),
+            tokenizer_against_server: self.tokenizers.lengths(),
+            output_tokens: self.outputs.lengths(),
+            edges: EdgeFidelity {
                 slack: Summary::of(&mut slack),
                 gap_difference: Summary::of(&mut self.edges.gap_difference),
             },
@@ -201,11 +201,11 @@ impl Fidelity {
         })
     }
 
-    fn arrivals(&self) -> Option<Arrivals> {
-        let due = |arrival: &Arrival| self.mapped(arrival.recorded);
-        let late = |arrival: &Arrival| Some(seconds_between(due(arrival)?, arrival.dispatched));
+    fn arrivals(&self) -> Option<ArrivalFidelity> {
+        let due = |arrival: &ReplayedArrival| self.mapped(arrival.recorded);
+        let late = |arrival: &ReplayedArrival| Some(seconds_between(due(arrival)?, arrival.dispatched));
         let mut lateness: Vec<f64> = self.arrivals.iter().filter_map(late).collect();
-        Some(Arrivals {
+        Some(ArrivalFidelity {
             lateness: Summary::of(&mut lateness)?,
             gap_distance: {
                 let due = self.arrivals.iter().filter_map(due);
@@ -242,7 +242,7 @@ impl Differences {
         self.achieved += u64::from(achieved);
     }
 
-    fn figures(&mut self) -> Option<Lengths> {
+    fn lengths(&mut self) -> Option<Lengths> {
         let difference = Summary::of(&mut self.values)?;
         Some(Lengths {
             difference,

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use veeksha_stats::Summary;
 
-use crate::json::spread;
+use crate::json_shapes::summary_json;
 
 /// Recorded against achieved values, over the measured requests of a recorded trace. Values that
 /// could not be compared are `None`, and `null` in the file.
@@ -12,7 +12,7 @@ pub struct FidelityReport {
     /// Measured requests that were recorded.
     pub requests: u64,
     /// Arrivals of sessions; `None` if arrivals were not replayed or none was recorded.
-    pub arrivals: Option<Arrivals>,
+    pub arrivals: Option<ArrivalFidelity>,
     /// Whole prompts: the host's tokenizer against the recording; without the chat template, unless
     /// the requested length includes it.
     pub prompt_tokens: Option<Lengths>,
@@ -23,14 +23,14 @@ pub struct FidelityReport {
     /// Answers of answered requests against the recording.
     pub output_tokens: Option<Lengths>,
     /// Requests that wait for others.
-    pub edges: Edges,
+    pub edges: EdgeFidelity,
     /// Prefix cache hits.
     pub prefix_hits: PrefixHits,
 }
 
 /// The arrivals of sessions' first requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Arrivals {
+pub struct ArrivalFidelity {
     /// Dispatched − recorded arrival as mapped by the schedule, in seconds.
     pub lateness: Summary,
     /// Distance between the achieved and the recorded gaps of successive arrivals, in seconds: the
@@ -56,7 +56,7 @@ pub struct Lengths {
 
 /// Requests that wait for others, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Edges {
+pub struct EdgeFidelity {
     /// Dispatched − due. A request is due when its last parent has completed and its think time is
     /// over (if arrivals are replayed, not before its recorded instant).
     pub slack: Option<Summary>,
@@ -121,7 +121,7 @@ impl FidelityReport {
     pub fn replay_fidelity(&self) -> Value {
         let arrivals = self.arrivals.as_ref().map(|arrivals| {
             json!({
-                "lateness": spread(&Some(arrivals.lateness)),
+                "lateness": summary_json(&Some(arrivals.lateness)),
                 "gap_wasserstein_distance": arrivals.gap_distance,
             })
         });
@@ -134,8 +134,8 @@ impl FidelityReport {
             "prompt_tokens_by_server": lengths(&self.prompt_tokens_by_server),
             "tokenizer_against_server": lengths(&self.tokenizer_against_server),
             "output_tokens": lengths(&self.output_tokens),
-            "edge_slack": spread(&self.edges.slack),
-            "edge_gap_difference": spread(&self.edges.gap_difference),
+            "edge_slack": summary_json(&self.edges.slack),
+            "edge_gap_difference": summary_json(&self.edges.gap_difference),
             "prefix_hits": {
                 "requests": hits.requests,
                 "requests_with_ideal": hits.with_ideal,
@@ -158,7 +158,7 @@ fn lengths(lengths: &Option<Lengths>) -> Value {
             "exact_share": lengths.exact_share,
             "expected_tokens": lengths.expected,
             "achieved_tokens": lengths.achieved,
-            "difference": spread(&Some(lengths.difference)),
+            "difference": summary_json(&Some(lengths.difference)),
         }),
     }
 }

@@ -26,12 +26,12 @@ pub(crate) struct Gaps {
 
 /// The range of a request's gaps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stretch {
+pub(crate) struct GapRange {
     pub(crate) at: u64,
     pub(crate) count: u32,
 }
 
-impl Stretch {
+impl GapRange {
     fn range(self) -> std::ops::Range<usize> {
         self.at as usize..self.at as usize + self.count as usize
     }
@@ -82,12 +82,12 @@ impl Gaps {
     }
 
     /// Returns the short gaps of a request, with [`LONG`] in place of long gaps.
-    pub(crate) fn short(&self, of: Stretch) -> &[u32] {
+    pub(crate) fn short(&self, of: GapRange) -> &[u32] {
         &self.nanos[of.range()]
     }
 
     /// Returns the long gaps of a request.
-    pub(crate) fn long(&self, of: Stretch) -> impl Iterator<Item = Nanos> + '_ {
+    pub(crate) fn long(&self, of: GapRange) -> impl Iterator<Item = Nanos> + '_ {
         self.long.range(of.places()).map(|(_, gap)| *gap)
     }
 
@@ -97,7 +97,7 @@ impl Gaps {
     }
 
     /// Returns the gaps of a request, in order.
-    pub(crate) fn of(&self, stretch: Stretch) -> impl Iterator<Item = Nanos> + '_ {
+    pub(crate) fn of(&self, stretch: GapRange) -> impl Iterator<Item = Nanos> + '_ {
         self.short(stretch)
             .iter()
             .zip(stretch.places())
@@ -111,7 +111,7 @@ impl Gaps {
     }
 
     /// Returns the gaps of a request, each with the tokens of the chunk that ends it.
-    pub(crate) fn with_tokens(&self, stretch: Stretch) -> impl Iterator<Item = (Nanos, u32)> + '_ {
+    pub(crate) fn with_tokens(&self, stretch: GapRange) -> impl Iterator<Item = (Nanos, u32)> + '_ {
         let tokens = move |place: u64| match self.tokens.get(place as usize) {
             None => 1,
             Some(&MANY) => self.many.get(&place).copied().unwrap_or(u32::from(MANY)),
@@ -153,7 +153,7 @@ mod tests {
             for request in &requests {
                 let at = gaps.next();
                 request.iter().for_each(|(gap, tokens)| gaps.push(*gap, *tokens));
-                stretches.push(Stretch { at, count: request.len() as u32 });
+                stretches.push(GapRange { at, count: request.len() as u32 });
             }
             for (request, stretch) in requests.iter().zip(&stretches) {
                 prop_assert_eq!(&gaps.with_tokens(*stretch).collect::<Vec<_>>(), request);

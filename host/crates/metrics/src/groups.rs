@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use veeksha_definitions::Metric;
 use veeksha_stats::Summary;
 
-use crate::json::spread;
+use crate::json_shapes::summary_json;
 use crate::label_sets::LabelSet;
 use crate::request_totals::RequestTotals;
 use crate::run_samples::RunSamples;
@@ -89,7 +89,7 @@ impl RequestGroup {
         let metrics: Map<String, Value> = self
             .metrics
             .iter()
-            .map(|(name, summary)| (name.clone(), spread(&Some(*summary))))
+            .map(|(name, summary)| (name.clone(), summary_json(&Some(*summary))))
             .collect();
         let totals = &self.totals;
         json!({

@@ -8,9 +8,8 @@ use veeksha_stats::{LiveHistogram, Summary};
 
 use crate::error_estimates::ErrorEstimate;
 use crate::error_estimates::ErrorSamples;
-use crate::json;
-use crate::row::Row;
-use crate::threads::ThreadFigures;
+use crate::row::RequestRow;
+use crate::threads::ThreadUse;
 use crate::threads::Threads;
 use veeksha_definitions::seconds_between;
 
@@ -20,13 +19,13 @@ const LATE_DISPATCH: Nanos = 1_000_000;
 /// Statistics of the host over all measured requests that were sent, including failed ones. Times
 /// are in seconds; a summary is `None` if nothing was observed.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct HostFigures {
+pub struct HostPerformance {
     /// Dispatched − intended − held back by limits. Negative values are early dispatches.
     pub dispatch_lateness: Option<Summary>,
     /// Dispatches that were more than a millisecond late.
     pub late_dispatches: u64,
     /// Delays imposed by limits.
-    pub held: HeldFigures,
+    pub held: HeldDelays,
     /// Picked up by a client − dispatched.
     pub pickup_delay: Option<Summary>,
     /// Last request byte handed to the socket − dispatched, for requests on a reused connection.
@@ -45,7 +44,7 @@ pub struct HostFigures {
     pub ttfc_with_opening: u64,
     /// Client lag: read returned − received by the kernel, of generated chunks of kernel-stamped
     /// answers.
-    pub client_lag: Option<LagFigures>,
+    pub client_lag: Option<LagDistribution>,
     /// Requests with kernel arrival times.
     pub kernel_stamped: u64,
     /// Requests whose arrival times are read times.
@@ -73,7 +72,7 @@ pub struct HostFigures {
     /// Total time that the scheduler waited for sessions.
     pub starved_seconds: f64,
     /// The monitored threads.
-    pub threads: Vec<ThreadFigures>,
+    pub threads: Vec<ThreadUse>,
     /// The number of wall clock steps during the run.
     pub clock_steps: u64,
     /// The largest step by magnitude, in seconds; negative if the clock was set back.
@@ -82,16 +81,9 @@ pub struct HostFigures {
     pub errors: Vec<ErrorEstimate>,
 }
 
-impl HostFigures {
-    /// Returns the statistics as JSON, as in `summary_stats.json` and `certificate.json`.
-    pub fn json(&self) -> serde_json::Value {
-        json::host(self)
-    }
-}
-
 /// Delays imposed by limits, in seconds, over the requests that each limit held back.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct HeldFigures {
+pub struct HeldDelays {
     /// Waiting for a session to end.
     pub sessions: Option<Summary>,
     /// Waiting for a request to end.
@@ -102,7 +94,7 @@ pub struct HeldFigures {
 
 /// The distribution of the client's lag, in seconds, to three significant digits.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LagFigures {
+pub struct LagDistribution {
     /// Chunks.
     pub count: u64,
     /// Arithmetic mean (exact).
@@ -115,7 +107,7 @@ pub struct LagFigures {
     pub max: f64,
 }
 
-/// The samples from which [`HostFigures`] is computed.
+/// The samples from which [`HostPerformance`] is computed.
 #[derive(Debug, Default)]
 pub(crate) struct HostSamples {
     dispatch_lateness: Vec<f64>,
@@ -137,7 +129,7 @@ pub(crate) struct HostSamples {
     kernel_generated: u64,
     sent: u64,
     reused: u64,
-    flights: Flights,
+    flights: RequestSpans,
     starvations: u64,
     starved: Nanos,
     threads: Threads,
@@ -148,12 +140,12 @@ pub(crate) struct HostSamples {
 
 /// Begin and end instants of requests that were sent.
 #[derive(Debug, Default)]
-struct Flights {
+struct RequestSpans {
     begins: Vec<Nanos>,
     ends: Vec<Nanos>,
 }
 
-impl Flights {
+impl RequestSpans {
     /// Returns the peak number of concurrent requests, which is the number of connections that
     /// cannot be avoided. A request that ends at the instant another begins does not overlap it.
     fn most(&mut self) -> u64 {
@@ -191,9 +183,9 @@ impl Lags {
         (count > 0).then(|| self.sum as f64 / count as f64)
     }
 
-    fn figures(&self) -> Option<LagFigures> {
+    fn distribution(&self) -> Option<LagDistribution> {
         let quantile = |p| self.histogram.quantile(p).map(|nanos| nanos as f64 / 1e9);
-        Some(LagFigures {
+        Some(LagDistribution {
             count: self.histogram.count(),
             mean: self.mean()? / 1e9,
             p50: quantile(0.5)?,
@@ -217,7 +209,7 @@ fn opening(record: &RequestRecord) -> Option<Nanos> {
 
 impl HostSamples {
     /// Adds a measured request.
-    pub(crate) fn add_measured(&mut self, record: &RequestRecord, row: &Row) {
+    pub(crate) fn add_measured(&mut self, record: &RequestRecord, row: &RequestRow) {
         let late = dispatch_lateness(record);
         self.dispatch_lateness.push(late as f64 / 1e9);
         self.late_dispatches += u64::from(late > LATE_DISPATCH as i64);
@@ -307,20 +299,20 @@ impl HostSamples {
         self.lags.histogram.quantile(0.99).map(|nanos| nanos as f64 / 1e9)
     }
 
-    pub(crate) fn figures(mut self) -> HostFigures {
+    pub(crate) fn finish(mut self) -> HostPerformance {
         let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
         let opened = self.sent - self.reused;
         let needed = opened.min(self.flights.most());
-        let threads = self.threads.figures();
+        let threads = self.threads.finish();
         let errors = self
             .errors
             .estimates(&self.lags.histogram, self.lags.mean(), &threads);
         let stamped = |source| self.stamped.get(&source).copied().unwrap_or(0);
         let [sessions, in_flight, in_prefill] = &mut self.held;
-        HostFigures {
+        HostPerformance {
             dispatch_lateness: Summary::of(&mut self.dispatch_lateness),
             late_dispatches: self.late_dispatches,
-            held: HeldFigures {
+            held: HeldDelays {
                 sessions: Summary::of(sessions),
                 in_flight: Summary::of(in_flight),
                 in_prefill: Summary::of(in_prefill),
@@ -333,7 +325,7 @@ impl HostSamples {
             connect_time: Summary::of(&mut self.connect_time),
             tls_time: Summary::of(&mut self.tls_time),
             ttfc_with_opening: self.ttfc_with_opening,
-            client_lag: self.lags.figures(),
+            client_lag: self.lags.distribution(),
             kernel_stamped: stamped(StampSource::Kernel),
             read_stamped: stamped(StampSource::Read),
             merged_chunk_share: share(self.merged, self.generated),
@@ -360,7 +352,7 @@ mod tests {
 
     fn most(flights: &[(Nanos, Nanos)]) -> u64 {
         let (begins, ends) = flights.iter().copied().unzip();
-        Flights { begins, ends }.most()
+        RequestSpans { begins, ends }.most()
     }
 
     #[test]

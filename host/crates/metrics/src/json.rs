@@ -1,30 +1,69 @@
-//! The formats of Veeksha's result files, with additional keys.
+//! The contents of Veeksha's result files, with additional keys.
 
 use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
-use veeksha_events::FailedPlugin;
+use veeksha_events::{FailedPlugin, PluginRole};
 use veeksha_model::Label;
-use veeksha_stats::Summary;
 
 use crate::error_estimates::ErrorEstimate;
 use crate::evaluation::Evaluation;
 use crate::groups::LabelGroups;
-use crate::host_figures::HostFigures;
+use crate::host_figures::HostPerformance;
+use crate::json_shapes::{failed_plugin, statistics, summary_json};
 use crate::refused::RefusedSamples;
 use crate::sent_requests::SentRequests;
-use crate::sessions::SessionFigures;
-use crate::threads::ThreadFigures;
+use crate::sessions::SessionMetrics;
+use crate::threads::ThreadUse;
 use crate::workload::WorkloadDigest;
 use crate::workload_failures::WorkloadFailures;
 use veeksha_definitions::{Metric, Scope};
 
-/// Returns the JSON of a failed plugin.
-pub(crate) fn failed_plugin(failed: &FailedPlugin) -> Value {
-    json!({ "plugin": failed.plugin, "part": failed.part.name(), "message": failed.message })
+impl Evaluation {
+    /// Returns the content of `metrics/summary_stats.json`.
+    pub fn summary_stats(&self) -> Value {
+        summary_stats(self)
+    }
+
+    /// Returns the content of `metrics/throughput_metrics.json`.
+    pub fn throughput_metrics(&self) -> Value {
+        throughput_metrics(self)
+    }
+
+    /// Returns the content of `metrics/slo_results.json`.
+    pub fn slo_results(&self) -> Value {
+        let failed = |failed: &&FailedPlugin| failed.part != PluginRole::Metric;
+        self.slos
+            .json(self.failed.iter().filter(failed), &self.workload_failures)
+    }
+
+    /// Returns the content of `metrics/time_slices.json`. [`TimeSlices::table`](crate::TimeSlices)
+    /// returns the same data as rows.
+    pub fn time_slices(&self) -> Value {
+        self.slices.json()
+    }
+
+    /// Returns the content of `metrics/curves.json`.
+    pub fn curves(&self) -> Value {
+        self.curves.json()
+    }
+
+    /// Returns the content of `metrics/session_metrics.json`: the summaries of the session metrics,
+    /// and the values of each session.
+    pub fn session_metrics(&self) -> Value {
+        session_metrics(self)
+    }
+
+    /// Writes the content of `metrics/session_metrics.json`, one session on each line.
+    ///
+    /// # Errors
+    /// Returns the errors of the writer.
+    pub fn write_session_metrics(&self, writer: &mut dyn Write) -> io::Result<()> {
+        write_session_metrics(self, writer)
+    }
 }
 
-pub(crate) fn summary_stats(evaluation: &Evaluation) -> Value {
+fn summary_stats(evaluation: &Evaluation) -> Value {
     let mut file = Map::new();
     add_request_counts(&mut file, evaluation);
     add_session_counts(&mut file, evaluation);
@@ -38,8 +77,8 @@ pub(crate) fn summary_stats(evaluation: &Evaluation) -> Value {
         .iter()
         .map(|entry| (entry.name.as_str(), &entry.summary));
     for (name, summary) in built_in.chain(of_plugins) {
-        for (figure, value) in figures(summary) {
-            file.insert(format!("{name} ({figure})"), value);
+        for (statistic, value) in statistics(summary) {
+            file.insert(format!("{name} ({statistic})"), value);
         }
         if summary.p99_is_thin() {
             thin.push(format!("{name} (P99)"));
@@ -59,11 +98,11 @@ pub(crate) fn summary_stats(evaluation: &Evaluation) -> Value {
             .chain(evaluation.workload_failures.iter().map(WorkloadFailures::json))
             .collect(),
     );
-    let figures = evaluation
-        .figures
+    let run_metrics = evaluation
+        .run_metrics()
         .iter()
-        .map(|(figure, value)| (figure.name().to_owned(), json!(value)));
-    file.insert("figures".into(), Value::Object(figures.collect()));
+        .map(|(metric, value)| (metric.name().to_owned(), json!(value)));
+    file.insert("figures".into(), Value::Object(run_metrics.collect()));
     let deadlines = evaluation.samples.deadlines();
     file.insert(
         "fluidity_deadlines".into(),
@@ -151,25 +190,15 @@ fn add_session_counts(file: &mut Map<String, Value>, evaluation: &Evaluation) {
         ("Cancelled Sessions", json!(counts.cancelled_sessions)),
         ("Incomplete Sessions", json!(counts.incomplete_sessions)),
         (
+            "Sessions with a Failed Agent",
+            json!(counts.failed_agent_sessions),
+        ),
+        (
             "Observed Session Dispatch Rate",
             json!(evaluation.session_dispatch_rate),
         ),
     ];
     file.extend(entries.map(|(key, value)| (key.to_owned(), value)));
-}
-
-fn figures(summary: &Summary) -> [(&'static str, Value); 9] {
-    [
-        ("Count", json!(summary.count)),
-        ("Mean", json!(summary.mean)),
-        ("Std", json!(summary.std)),
-        ("Min", json!(summary.min)),
-        ("P50", json!(summary.p50)),
-        ("P90", json!(summary.p90)),
-        ("P95", json!(summary.p95)),
-        ("P99", json!(summary.p99)),
-        ("Max", json!(summary.max)),
-    ]
 }
 
 /// Returns the JSON of a plugin metric's samples that were dropped for one reason.
@@ -183,34 +212,29 @@ fn left_out(refused: &RefusedSamples) -> Value {
     })
 }
 
-/// Returns the JSON of a summary; `null` if nothing was observed.
-pub(crate) fn spread(summary: &Option<Summary>) -> Value {
-    match summary {
-        None => Value::Null,
-        Some(summary) => figures(summary)
-            .into_iter()
-            .map(|(figure, value)| (figure.to_lowercase(), value))
-            .collect(),
+impl HostPerformance {
+    /// Returns the statistics as JSON, as in `summary_stats.json` and `certificate.json`.
+    pub fn json(&self) -> Value {
+        host(self)
     }
 }
 
-/// Returns the JSON of the host's statistics, as in `summary_stats.json` and `certificate.json`.
-pub(crate) fn host(host: &HostFigures) -> Value {
+fn host(host: &HostPerformance) -> Value {
     json!({
-        "dispatch_lateness": spread(&host.dispatch_lateness),
+        "dispatch_lateness": summary_json(&host.dispatch_lateness),
         "late_dispatches": host.late_dispatches,
         "held": {
-            "sessions": spread(&host.held.sessions),
-            "in_flight": spread(&host.held.in_flight),
-            "in_prefill": spread(&host.held.in_prefill),
+            "sessions": summary_json(&host.held.sessions),
+            "in_flight": summary_json(&host.held.in_flight),
+            "in_prefill": summary_json(&host.held.in_prefill),
         },
-        "pickup_delay": spread(&host.pickup_delay),
-        "send_lateness": spread(&host.send_lateness),
-        "send_lateness_with_opening": spread(&host.send_lateness_with_opening),
-        "processing_delay": spread(&host.processing_delay),
-        "resolve_time": spread(&host.resolve_time),
-        "connect_time": spread(&host.connect_time),
-        "tls_time": spread(&host.tls_time),
+        "pickup_delay": summary_json(&host.pickup_delay),
+        "send_lateness": summary_json(&host.send_lateness),
+        "send_lateness_with_opening": summary_json(&host.send_lateness_with_opening),
+        "processing_delay": summary_json(&host.processing_delay),
+        "resolve_time": summary_json(&host.resolve_time),
+        "connect_time": summary_json(&host.connect_time),
+        "tls_time": summary_json(&host.tls_time),
         "ttfc_with_opening": host.ttfc_with_opening,
         "client_lag": host.client_lag.map(|lag| json!({
             "count": lag.count, "mean": lag.mean, "p50": lag.p50, "p99": lag.p99, "max": lag.max,
@@ -232,7 +256,7 @@ pub(crate) fn host(host: &HostFigures) -> Value {
     })
 }
 
-fn thread(thread: &ThreadFigures) -> Value {
+fn thread(thread: &ThreadUse) -> Value {
     json!({
         "thread": thread.thread,
         "seconds": thread.seconds,
@@ -254,7 +278,7 @@ fn error(error: &ErrorEstimate) -> (String, Value) {
     (error.metric.name().to_owned(), figures)
 }
 
-pub(crate) fn throughput_metrics(evaluation: &Evaluation) -> Value {
+fn throughput_metrics(evaluation: &Evaluation) -> Value {
     let throughput = &evaluation.throughput;
     json!({
         "tpot_based_throughput": throughput.tpot_based,
@@ -273,7 +297,7 @@ pub(crate) fn throughput_metrics(evaluation: &Evaluation) -> Value {
     })
 }
 
-pub(crate) fn session_metrics(evaluation: &Evaluation) -> Value {
+fn session_metrics(evaluation: &Evaluation) -> Value {
     json!({
         "metrics": session_summaries(evaluation),
         "sessions": evaluation.samples.sessions().map(session).collect::<Vec<_>>(),
@@ -282,7 +306,7 @@ pub(crate) fn session_metrics(evaluation: &Evaluation) -> Value {
 
 /// Writes the same content session by session, so that the text of a million sessions is not held
 /// in memory.
-pub(crate) fn write_session_metrics(evaluation: &Evaluation, writer: &mut dyn Write) -> io::Result<()> {
+fn write_session_metrics(evaluation: &Evaluation, writer: &mut dyn Write) -> io::Result<()> {
     let summaries = serde_json::to_string_pretty(&session_summaries(evaluation))?;
     write!(writer, "{{\n\"metrics\": {summaries},\n\"sessions\": [")?;
     for (place, figures) in evaluation.samples.sessions().enumerate() {
@@ -296,12 +320,12 @@ fn session_summaries(evaluation: &Evaluation) -> Map<String, Value> {
     let metrics = Metric::all().filter(|metric| metric.scope() == Scope::Session);
     let summary = |metric: Metric| {
         let summary = evaluation.metric(metric).copied();
-        (metric.name().to_owned(), spread(&summary))
+        (metric.name().to_owned(), summary_json(&summary))
     };
     metrics.map(summary).collect()
 }
 
-fn session((session, labels): (SessionFigures, &[Label])) -> Value {
+fn session((session, labels): (SessionMetrics, &[Label])) -> Value {
     json!({
         "session_id": session.session.0,
         "intended": session.intended as f64 / 1e9,

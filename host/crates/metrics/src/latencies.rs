@@ -6,7 +6,7 @@ use veeksha_events::RequestRecord;
 /// The latencies of one request in seconds, as defined by `veeksha-definitions`; `None` if they do
 /// not exist.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Latencies {
+pub struct RequestLatencies {
     /// First generated chunk − dispatched.
     pub ttfc: Option<f64>,
     /// First generated chunk − intended.
@@ -29,10 +29,10 @@ pub struct Latencies {
 ///
 /// A request that failed after some chunks keeps its observed latencies (`ttfc`, `tbc`). It has no
 /// metric that describes a whole answer (end to end, per token, throughput).
-pub fn latencies(record: &RequestRecord) -> Latencies {
+pub fn latencies(record: &RequestRecord) -> RequestLatencies {
     let observation = Observation::of(record);
     let sample = |metric: Metric| metric.sample(&observation);
-    Latencies {
+    RequestLatencies {
         ttfc: sample(Metric::Ttfc),
         ttfc_from_intended: sample(Metric::TtfcFromIntended),
         tpot: sample(Metric::Tpot),

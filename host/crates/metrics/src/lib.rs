@@ -1,9 +1,9 @@
 //! Metrics, SLOs and summaries: functions of a run's record.
 //!
-//! An [`Evaluator`] processes the events of a run in any order and keeps the data that the results
+//! An [`RunEvaluator`] processes the events of a run in any order and keeps the data that the results
 //! need: 150 bytes per request, four per gap between chunks. It does not read a clock and does no
-//! IO, so live runs, simulations and old records produce identical results. [`Evaluator::live`]
-//! returns statistics during the run, [`Evaluator::finish`] the exact results: an [`Evaluation`],
+//! IO, so live runs, simulations and old records produce identical results. [`RunEvaluator::live`]
+//! returns statistics during the run, [`RunEvaluator::finish`] the exact results: an [`Evaluation`],
 //! whose [`RunSamples`] answer further queries by metric, label and window.
 //!
 //! The [`Catalogue`] lists the available metrics: the built-in [`Metric`]s, plugin metrics, and the
@@ -34,15 +34,18 @@ mod evaluation;
 mod evaluator;
 mod fidelity;
 mod fidelity_report;
+mod finish;
 mod fluidity;
 mod gaps;
 mod groups;
 mod host_figures;
 mod json;
+mod json_shapes;
 mod label_sets;
 mod latencies;
 mod live;
 mod live_seconds;
+mod metric_summaries;
 mod objectives;
 mod pooled;
 mod prefill;
@@ -73,25 +76,26 @@ mod workload;
 mod workload_failures;
 
 pub use catalogue::{Catalogue, CatalogueError, MetricInfo};
-pub use counts::{Counts, ServerCounts};
-pub use curves::{Curve, CurvePoint, Curves};
+pub use counts::{RunCounts, ServerCounts};
+pub use curves::{CurvePoint, RunCurve, RunCurves};
 pub use decode_windows::{
-    DecodeWindowConfig, DecodeWindows, MinActiveRequests, WholeAnswers, WindowAnchor, WindowSelection,
+    DecodeConcurrency, DecodeWindowRules, DecodeWindowSelection, DecodeWindows, WholeAnswers, WindowAnchor,
 };
 pub use error_estimates::{ErrorEstimate, ErrorPart};
-pub use evaluation::{CustomSummary, Evaluation, MetricSummary, RunEnd};
-pub use evaluator::Evaluator;
+pub use evaluation::{Evaluation, RecordEnd};
+pub use evaluator::RunEvaluator;
 pub use fidelity::{Fidelity, FidelitySchedule};
-pub use fidelity_report::{Arrivals, Edges, FidelityReport, Lengths, PrefixHits};
+pub use fidelity_report::{ArrivalFidelity, EdgeFidelity, FidelityReport, Lengths, PrefixHits};
 pub use fluidity::Deadlines;
 pub use groups::{GroupKey, LabelGroups, RequestGroup};
-pub use host_figures::{HeldFigures, HostFigures, LagFigures};
-pub use latencies::{Latencies, latencies};
-pub use live::{Live, LiveFigures};
+pub use host_figures::{HeldDelays, HostPerformance, LagDistribution};
+pub use latencies::{RequestLatencies, latencies};
+pub use live::{LiveDistribution, LiveStats};
 pub use live_seconds::LiveSecond;
+pub use metric_summaries::{BuiltInSummary, CustomSummary};
 pub use objectives::{
-    ObjectiveError, ObjectiveProblem, Objectives, PluginVerdict, Slo, SloResult, SloResults, Stated,
-    WorstWindow,
+    ConstantSlo, DecidingWindow, ObjectiveError, ObjectiveProblem, Objectives, PluginVerdict, SloResult,
+    SloResults, Stated,
 };
 pub use prefill::PrefillStats;
 pub use refused::{RefusedSamples, SampleFault};
@@ -99,12 +103,12 @@ pub use request_totals::RequestTotals;
 pub use run_metric::{RunMetric, RunMetricInfo};
 pub use run_samples::RunSamples;
 pub use sent_requests::{SentPrefix, SentRequests};
-pub use sessions::SessionFigures;
+pub use sessions::SessionMetrics;
 pub use setup::Setup;
-pub use slices::{Slice, TimeSlices};
-pub use threads::ThreadFigures;
+pub use slices::{TimeSlice, TimeSlices};
+pub use threads::ThreadUse;
 pub use throughput::Throughput;
-pub use token_counts::AnswerTokens;
+pub use token_counts::{AnswerTokens, CountComparison};
 pub use veeksha_definitions::{
     Certification, Metric, Needs, Observation, Samples, Scope, UnknownMetric, seconds_between,
 };

@@ -8,13 +8,13 @@ use veeksha_model::{ErrorClass, Nanos};
 use veeksha_stats::LiveHistogram;
 
 use crate::live_seconds::{LiveSecond, SECOND, Seconds};
-use crate::row::Row;
+use crate::row::RequestRow;
 use crate::token_times::token_times;
 
 /// Statistics during the run, including drained requests. Percentiles have three significant
 /// digits.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Live {
+pub struct LiveStats {
     /// The latest instant of any event.
     pub at: Nanos,
     /// Requests handed to a client.
@@ -46,13 +46,13 @@ pub struct Live {
     /// Median time between chunks so far, in seconds.
     pub tbc_p50: Option<f64>,
     /// Time to first chunk so far.
-    pub ttfc: Option<LiveFigures>,
+    pub ttfc: Option<LiveDistribution>,
     /// Time between chunks so far.
-    pub tbc: Option<LiveFigures>,
+    pub tbc: Option<LiveDistribution>,
     /// Time per output token so far.
-    pub tpot: Option<LiveFigures>,
+    pub tpot: Option<LiveDistribution>,
     /// End-to-end latency so far.
-    pub end_to_end: Option<LiveFigures>,
+    pub end_to_end: Option<LiveDistribution>,
     /// 99th percentile of the delay between the kernel's timestamp and the client's read of
     /// generated chunks, in seconds.
     pub client_lag_p99: Option<f64>,
@@ -62,7 +62,7 @@ pub struct Live {
 
 /// A distribution during the run, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LiveFigures {
+pub struct LiveDistribution {
     /// Samples.
     pub count: u64,
     /// Arithmetic mean.
@@ -79,7 +79,7 @@ pub struct LiveFigures {
     pub max: f64,
 }
 
-/// The state from which [`Live`] is computed.
+/// The state from which [`LiveStats`] is computed.
 #[derive(Debug, Default)]
 pub(crate) struct LiveState {
     ttfc: LiveHistogram,
@@ -106,7 +106,7 @@ impl LiveState {
         self.never_sent += 1;
     }
 
-    pub(crate) fn on_finished(&mut self, record: &RequestRecord, row: &Row) {
+    pub(crate) fn on_finished(&mut self, record: &RequestRecord, row: &RequestRow) {
         // Creates the seconds until the request's end before its phases are added to them.
         self.seconds.of(record.completed_at);
         self.add_phases(record, row);
@@ -133,7 +133,7 @@ impl LiveState {
         gaps(record).for_each(|gap| self.tbc.record(gap));
     }
 
-    fn add_phases(&mut self, record: &RequestRecord, row: &Row) {
+    fn add_phases(&mut self, record: &RequestRecord, row: &RequestRow) {
         let sent = row.observed.sent.get().unwrap_or(row.observed.dispatched);
         let first = row.observed.first.get();
         let seconds = &mut self.seconds;
@@ -161,14 +161,14 @@ impl LiveState {
 
     /// Returns the statistics. `open` are the dispatch instants of requests in flight; `at` is the
     /// latest instant of any event.
-    pub(crate) fn show(&self, at: Nanos, open: impl Iterator<Item = Nanos>) -> Live {
+    pub(crate) fn show(&self, at: Nanos, open: impl Iterator<Item = Nanos>) -> LiveStats {
         let mut seconds = self.seconds.clone();
         for from in open {
             seconds.ends_within(from, at.saturating_add(SECOND), |second| second.in_flight += 1);
         }
         let rate = |of: fn(&LiveSecond) -> u64| seconds.rate(at, of);
         let (ttfc, tbc) = (figures(&self.ttfc), figures(&self.tbc));
-        Live {
+        LiveStats {
             at,
             completed: self.completed,
             failed: self.failed,
@@ -185,14 +185,14 @@ impl LiveState {
             tpot: figures(&self.tpot),
             end_to_end: figures(&self.end_to_end),
             seconds: seconds.list(at),
-            ..Live::default()
+            ..LiveStats::default()
         }
     }
 }
 
-fn figures(of: &LiveHistogram) -> Option<LiveFigures> {
+fn figures(of: &LiveHistogram) -> Option<LiveDistribution> {
     let quantile = |p| of.quantile(p).map(|nanos| nanos as f64 / 1e9);
-    Some(LiveFigures {
+    Some(LiveDistribution {
         count: of.count(),
         mean: of.mean()? / 1e9,
         p50: quantile(0.5)?,
@@ -236,7 +236,7 @@ mod tests {
 
     fn finish(live: &mut LiveState, record: &RequestRecord) {
         live.on_dispatched(record.dispatched_at);
-        live.on_finished(record, &Row::of(record));
+        live.on_finished(record, &RequestRow::of(record));
     }
 
     #[test]

@@ -3,8 +3,8 @@
 
 use crate::gaps::is_long;
 use crate::ranks::{Keys, at_ranks};
-use crate::requests::Requests;
-use crate::row::Row;
+use crate::requests::RequestTable;
+use crate::row::RequestRow;
 
 /// The number of gaps below which they are copied and sorted, which is faster than several passes.
 /// (Small in tests, to exercise the passes.)
@@ -16,7 +16,7 @@ const MANY_RANKS: usize = 16;
 
 /// The requests whose samples are pooled.
 #[derive(Clone, Debug)]
-pub(crate) enum Of {
+pub(crate) enum RowSelection {
     /// All that count.
     All,
     /// These rows.
@@ -26,8 +26,8 @@ pub(crate) enum Of {
 /// The gaps between the chunks of some requests, in seconds.
 #[derive(Debug)]
 pub(crate) struct GapSet<'a> {
-    requests: &'a Requests,
-    of: Of,
+    requests: &'a RequestTable,
+    of: RowSelection,
     /// The number of gaps of four bytes.
     short: u64,
     /// The long gaps, ascending, in nanoseconds.
@@ -35,11 +35,11 @@ pub(crate) struct GapSet<'a> {
 }
 
 impl<'a> GapSet<'a> {
-    pub(crate) fn new(requests: &'a Requests, of: Of) -> Self {
+    pub(crate) fn new(requests: &'a RequestTable, of: RowSelection) -> Self {
         let gaps = &requests.gaps;
         let (all, mut long): (u64, Vec<u64>) = match &of {
-            Of::All => (gaps.next(), gaps.all_long().collect()),
-            Of::These(rows) => {
+            RowSelection::All => (gaps.next(), gaps.all_long().collect()),
+            RowSelection::These(rows) => {
                 let stretches = || rows.iter().map(|row| requests.rows[*row as usize].gaps);
                 let all = stretches().map(|stretch| u64::from(stretch.count)).sum();
                 (all, stretches().flat_map(|stretch| gaps.long(stretch)).collect())
@@ -62,8 +62,8 @@ impl<'a> GapSet<'a> {
     fn stretches(&self, mut visit: impl FnMut(&[u32])) {
         let gaps = &self.requests.gaps;
         match &self.of {
-            Of::All => visit(gaps.all_short()),
-            Of::These(rows) => rows
+            RowSelection::All => visit(gaps.all_short()),
+            RowSelection::These(rows) => rows
                 .iter()
                 .for_each(|row| visit(gaps.short(self.requests.rows[*row as usize].gaps))),
         }
@@ -187,15 +187,15 @@ impl Keys for GapSet<'_> {
 /// in the chunk that ends it, once for each of these tokens.
 #[derive(Debug)]
 pub(crate) struct TokenSet<'a> {
-    requests: &'a Requests,
-    of: Of,
+    requests: &'a RequestTable,
+    of: RowSelection,
     tokens: u64,
     /// The total time.
     nanos: u128,
 }
 
 impl<'a> TokenSet<'a> {
-    pub(crate) fn new(requests: &'a Requests, of: Of) -> Self {
+    pub(crate) fn new(requests: &'a RequestTable, of: RowSelection) -> Self {
         let mut set = TokenSet {
             requests,
             of,
@@ -216,19 +216,19 @@ impl<'a> TokenSet<'a> {
     }
 
     fn each_gap(&self, mut visit: impl FnMut(u64, u32)) {
-        let mut pass = |row: &Row| {
+        let mut pass = |row: &RequestRow| {
             self.requests
                 .token_gaps(row)
                 .for_each(|(gap, tokens)| visit(gap, tokens));
         };
         match &self.of {
-            Of::All => self
+            RowSelection::All => self
                 .requests
                 .rows
                 .iter()
                 .filter(|row| row.counts())
                 .for_each(&mut pass),
-            Of::These(rows) => rows
+            RowSelection::These(rows) => rows
                 .iter()
                 .for_each(|row| pass(&self.requests.rows[*row as usize])),
         }
@@ -340,14 +340,14 @@ mod tests {
             ),
             some in prop::collection::vec(any::<bool>(), 6),
         ) {
-            let mut requests = Requests::new(Deadlines::default());
+            let mut requests = RequestTable::new(Deadlines::default());
             for (session, gaps) in (0..).zip(&answers) {
                 requests.add(&record(session, gaps));
             }
             requests.sort();
             let chosen: Vec<u32> = (0..answers.len() as u32).filter(|place| some[*place as usize]).collect();
             let all: Vec<u32> = (0..answers.len() as u32).collect();
-            for (of, rows) in [(Of::All, &all), (Of::These(chosen.clone()), &chosen)] {
+            for (of, rows) in [(RowSelection::All, &all), (RowSelection::These(chosen.clone()), &chosen)] {
                 let mut gaps = Vec::new();
                 let mut tokens = Vec::new();
                 for row in rows {

@@ -98,7 +98,7 @@ fn by_search<K: Keys>(keys: &K, ranks: &[u64]) -> Vec<u64> {
 
 /// Finishes the search: the branches contain few keys, which are sorted.
 fn among_few<K: Keys>(keys: &K, branches: &[Branch], left: u32, ranks: &[u64]) -> Vec<u64> {
-    let tree = Tree::of(branches, (K::BITS - left) / DIGIT);
+    let tree = DigitTree::of(branches, (K::BITS - left) / DIGIT);
     let mut on_branch = vec![Vec::new(); branches.len()];
     keys.each(|key, weight| {
         if let Some(branch) = tree.find(key >> left) {
@@ -125,7 +125,7 @@ fn count<K: Keys>(keys: &K, branches: &[Branch], left: u32, digit: u32) -> Vec<u
     match settled / DIGIT {
         0 => keys.each(|key, weight| counts[next(key)] += weight),
         steps => {
-            let tree = Tree::of(branches, steps);
+            let tree = DigitTree::of(branches, steps);
             keys.each(|key, weight| {
                 if let Some(branch) = tree.find(key >> left) {
                     counts[branch * size + next(key)] += weight;
@@ -137,7 +137,7 @@ fn count<K: Keys>(keys: &K, branches: &[Branch], left: u32, digit: u32) -> Vec<u
 }
 
 /// A digit tree that maps a key to its branch.
-struct Tree {
+struct DigitTree {
     /// By node and digit: the next node, from 1, or, at the last digit, the branch, from 1; 0 for
     /// digits that are not requested.
     next: Vec<u32>,
@@ -145,9 +145,9 @@ struct Tree {
     steps: u32,
 }
 
-impl Tree {
+impl DigitTree {
     fn of(branches: &[Branch], steps: u32) -> Self {
-        let mut tree = Tree {
+        let mut tree = DigitTree {
             next: vec![0; 1 << DIGIT],
             steps,
         };

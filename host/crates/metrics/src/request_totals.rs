@@ -1,6 +1,6 @@
 //! Counts of a part of a run's requests: of a time slice, or of a group.
 
-use crate::row::{End, Row};
+use crate::row::{End, RequestRow};
 
 /// Counts of measured requests that were sent and ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl RequestTotals {
         }
     }
 
-    pub(crate) fn add(&mut self, row: &Row) {
+    pub(crate) fn add(&mut self, row: &RequestRow) {
         self.requests += 1;
         match row.end {
             End::Failed => self.errored += 1,

@@ -5,15 +5,15 @@ use veeksha_events::RequestRecord;
 use veeksha_model::{NodeId, RequestId};
 
 use crate::fluidity::{Deadlines, Fluidity, token_gaps};
-use crate::gaps::{Gaps, Stretch};
+use crate::gaps::{GapRange, Gaps};
 use crate::label_sets::LabelSets;
-use crate::row::Row;
+use crate::row::RequestRow;
 use crate::token_counts::AnswerTokens;
 
 /// The requests, each with the ranges of its variable-size data.
 #[derive(Debug)]
-pub(crate) struct Requests {
-    pub(crate) rows: Vec<Row>,
+pub(crate) struct RequestTable {
+    pub(crate) rows: Vec<RequestRow>,
     pub(crate) gaps: Gaps,
     pub(crate) labels: LabelSets,
     parents: Vec<NodeId>,
@@ -24,9 +24,9 @@ pub(crate) struct Requests {
     pub(crate) answer_tokens: AnswerTokens,
 }
 
-impl Requests {
+impl RequestTable {
     pub(crate) fn new(deadlines: Deadlines) -> Self {
-        Requests {
+        RequestTable {
             rows: Vec::new(),
             gaps: Gaps::default(),
             labels: LabelSets::default(),
@@ -38,8 +38,8 @@ impl Requests {
     }
 
     /// Adds a finished request with any outcome. Returns its row.
-    pub(crate) fn add(&mut self, record: &RequestRecord) -> &Row {
-        let mut row = Row::of(record);
+    pub(crate) fn add(&mut self, record: &RequestRecord) -> &RequestRow {
+        let mut row = RequestRow::of(record);
         row.labels = self.labels.number(&record.labels);
         let parents = record.parents.len().min(u32::MAX as usize) as u32;
         row.parents = (self.parents.len() as u32, parents);
@@ -53,7 +53,7 @@ impl Requests {
         &self.rows[place]
     }
 
-    fn add_gaps(&mut self, row: &mut Row, record: &RequestRecord) {
+    fn add_gaps(&mut self, row: &mut RequestRow, record: &RequestRecord) {
         row.gaps.at = self.gaps.next();
         if let Some(tokens) = answer_tokens_by_chunk(record) {
             let mut tokens = tokens.into_iter();
@@ -69,7 +69,7 @@ impl Requests {
         self.itl_differs |= row.gaps.count > 0 && (!row.counted || row.first_tokens == 0);
     }
 
-    fn count_deadlines(&self, row: &mut Row) {
+    fn count_deadlines(&self, row: &mut RequestRow) {
         let Some(first) = row.observed.first.get().filter(|_| self.deadlines.decode > 0) else {
             return;
         };
@@ -110,25 +110,29 @@ impl Requests {
         self.rows.binary_search_by_key(&id, |row| row.id).ok()
     }
 
-    pub(crate) fn parents(&self, row: &Row) -> &[NodeId] {
+    pub(crate) fn parents(&self, row: &RequestRow) -> &[NodeId] {
         let (at, count) = row.parents;
         &self.parents[at as usize..at as usize + count as usize]
     }
 
     /// Returns the times between the tokens of a request with the number of tokens after each, if
     /// they are known.
-    pub(crate) fn token_gaps(&self, row: &Row) -> impl Iterator<Item = (u64, u32)> + '_ {
-        let stretch = if row.counted { row.gaps } else { Stretch::default() };
+    pub(crate) fn token_gaps(&self, row: &RequestRow) -> impl Iterator<Item = (u64, u32)> + '_ {
+        let stretch = if row.counted {
+            row.gaps
+        } else {
+            GapRange::default()
+        };
         token_gaps(row.first_tokens, self.gaps.with_tokens(stretch))
     }
 }
 
 /// Equal if all requests are equal, wherever their gaps and parents are stored.
-impl PartialEq for Requests {
+impl PartialEq for RequestTable {
     fn eq(&self, other: &Self) -> bool {
-        let rows_agree = |(mine, theirs): (&Row, &Row)| {
-            let placed_as_theirs = Row {
-                gaps: Stretch {
+        let rows_agree = |(mine, theirs): (&RequestRow, &RequestRow)| {
+            let placed_as_theirs = RequestRow {
+                gaps: GapRange {
                     at: theirs.gaps.at,
                     ..mine.gaps
                 },

@@ -4,7 +4,7 @@ use veeksha_definitions::{Metric, Observation};
 use veeksha_events::{RequestRecord, Status};
 use veeksha_model::{ChunkKind, ErrorClass, Nanos, RequestId};
 
-use crate::gaps::Stretch;
+use crate::gaps::GapRange;
 use crate::label_sets::LabelSet;
 
 /// The outcome of a request.
@@ -17,13 +17,13 @@ pub(crate) enum End {
 
 /// A finished request.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Row {
+pub(crate) struct RequestRow {
     pub(crate) id: RequestId,
     pub(crate) observed: Observation,
     pub(crate) completed: Nanos,
     pub(crate) wait_after_ready: Nanos,
     /// The range of its gaps: one fewer than its generated chunks.
-    pub(crate) gaps: Stretch,
+    pub(crate) gaps: GapRange,
     /// The index of its first parent in the list of all parents, and the number of parents.
     pub(crate) parents: (u32, u32),
     pub(crate) labels: LabelSet,
@@ -40,17 +40,17 @@ pub(crate) struct Row {
     pub(crate) good: bool,
 }
 
-impl Row {
+impl RequestRow {
     /// Creates the row of a record, before gaps, parents and labels have a range.
     pub(crate) fn of(record: &RequestRecord) -> Self {
         let generated = || record.chunks.iter().filter(|chunk| chunk.kind.is_generated());
         let chunks = generated().count().min(u32::MAX as usize) as u32;
-        Row {
+        RequestRow {
             id: record.id,
             observed: Observation::of(record),
             completed: record.completed_at,
             wait_after_ready: record.wait_after_ready,
-            gaps: Stretch {
+            gaps: GapRange {
                 at: 0,
                 count: chunks.saturating_sub(1),
             },

@@ -10,17 +10,15 @@ use crate::catalogue::Catalogue;
 use crate::custom_samples::Resolved;
 use crate::fluidity::Deadlines;
 use crate::label_sets::Matching;
-use crate::objectives::quantile_among;
-use crate::pooled::{GapSet, Of, TokenSet};
-use crate::requests::Requests;
-use crate::row::Row;
+use crate::pooled::{GapSet, RowSelection, TokenSet};
+use crate::requests::RequestTable;
+use crate::row::RequestRow;
 use crate::run_metric::RunMetric;
 use crate::sample_set::{SampleSet, stats};
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, TimeSpan};
 use crate::session_graph::SessionTable;
-use crate::sessions::SessionFigures;
+use crate::sessions::SessionMetrics;
 use crate::token_counts::AnswerTokens;
-use crate::windows::Span;
 use veeksha_definitions::{Metric, Samples};
 
 /// The number of windows above which [`RunResults::windows`] omits those without samples.
@@ -34,7 +32,7 @@ const MANY_WINDOWS: u64 = 100_000;
 /// samples.
 #[derive(Debug, PartialEq)]
 pub struct RunSamples {
-    pub(crate) requests: Requests,
+    pub(crate) requests: RequestTable,
     /// The measured rows with any outcome, by intended instant.
     by_intended: Vec<u32>,
     pub(crate) sessions: SessionTable,
@@ -42,13 +40,13 @@ pub struct RunSamples {
     catalogue: Catalogue,
     schedule: Option<Schedule>,
     summaries: BTreeMap<String, Summary>,
-    pub(crate) figures: BTreeMap<RunMetric, f64>,
+    pub(crate) run_metrics: BTreeMap<RunMetric, f64>,
 }
 
 impl RunSamples {
     /// Creates the samples. The requests must be sorted.
     pub(crate) fn new(
-        requests: Requests,
+        requests: RequestTable,
         sessions: SessionTable,
         custom: BTreeMap<String, Resolved>,
         catalogue: Catalogue,
@@ -68,7 +66,7 @@ impl RunSamples {
             custom,
             catalogue,
             summaries: BTreeMap::new(),
-            figures: BTreeMap::new(),
+            run_metrics: BTreeMap::new(),
         };
         samples.summaries = samples.summarised();
         samples
@@ -153,10 +151,10 @@ impl RunSamples {
 
     /// Returns the sessions of which every request was attempted and measured, by their first
     /// intended instant, each with the labels that all its requests share.
-    pub fn sessions(&self) -> impl ExactSizeIterator<Item = (SessionFigures, &[Label])> {
+    pub fn sessions(&self) -> impl ExactSizeIterator<Item = (SessionMetrics, &[Label])> {
         let labels = &self.requests.labels;
         let rows = self.sessions.sessions.iter();
-        rows.map(|row| (row.figures(), labels.labels(row.labels)))
+        rows.map(|row| (row.metrics(), labels.labels(row.labels)))
     }
 
     /// Returns the instants at which the measured requests were intended, in order.
@@ -174,12 +172,12 @@ impl RunSamples {
 
     /// Returns the measured requests that were intended within a span, in the order of their
     /// intended instants.
-    pub(crate) fn asked_rows(&self, span: Option<Span>) -> impl Iterator<Item = &Row> {
+    pub(crate) fn asked_rows(&self, span: Option<TimeSpan>) -> impl Iterator<Item = &RequestRow> {
         self.asked_places(span)
             .map(|place| &self.requests.rows[place as usize])
     }
 
-    fn asked_places(&self, span: Option<Span>) -> impl Iterator<Item = u32> {
+    fn asked_places(&self, span: Option<TimeSpan>) -> impl Iterator<Item = u32> {
         let rows = &self.requests.rows;
         let places = within(&self.by_intended, span, |place| {
             rows[*place as usize].observed.intended
@@ -199,7 +197,7 @@ impl RunSamples {
 
     /// Returns the samples of requests that match the filter and were intended within `[from, to)`;
     /// empty for a metric that does not exist.
-    pub(crate) fn set(&self, metric: &str, matching: &Matching, span: Option<Span>) -> SampleSet<'_> {
+    pub(crate) fn set(&self, metric: &str, matching: &Matching, span: Option<TimeSpan>) -> SampleSet<'_> {
         match self.catalogue.get(metric).and_then(|info| info.metric) {
             Some(metric) => self.built_in(metric, matching, span),
             None => match self.custom.get(metric) {
@@ -209,7 +207,7 @@ impl RunSamples {
         }
     }
 
-    fn built_in(&self, metric: Metric, matching: &Matching, span: Option<Span>) -> SampleSet<'_> {
+    fn built_in(&self, metric: Metric, matching: &Matching, span: Option<TimeSpan>) -> SampleSet<'_> {
         let rows = &self.requests.rows;
         let passing = || {
             self.asked_places(span).filter(|place| {
@@ -219,9 +217,9 @@ impl RunSamples {
         };
         let of = || {
             if matching.is_all() && span.is_none() {
-                Of::All
+                RowSelection::All
             } else {
-                Of::These(passing().collect())
+                RowSelection::These(passing().collect())
             }
         };
         match metric.definition_of().samples {
@@ -251,7 +249,7 @@ impl RunSamples {
 
 /// Returns the items that were intended within `[from, to)`; the items must be in the order of
 /// their instants.
-fn within<T>(items: &[T], span: Option<Span>, intended: impl Fn(&T) -> Nanos) -> &[T] {
+fn within<T>(items: &[T], span: Option<TimeSpan>, intended: impl Fn(&T) -> Nanos) -> &[T] {
     let Some((from, to)) = span else {
         return items;
     };
@@ -265,7 +263,7 @@ impl RunResults for RunSamples {
     }
 
     fn figure(&self, name: &str) -> Option<f64> {
-        self.figures.get(&RunMetric::of_name(name)?).copied()
+        self.run_metrics.get(&RunMetric::of_name(name)?).copied()
     }
 
     fn stats(&self, metric: &str, filter: &[Label]) -> MetricStats {
@@ -278,7 +276,7 @@ impl RunResults for RunSamples {
 
     fn percentile(&self, metric: &str, percent: f64, filter: &[Label]) -> Option<f64> {
         let share = fraction(percent);
-        let known = || quantile_among(self.summary(metric)?, share);
+        let known = || self.summary(metric)?.known_quantile(share);
         let found = if filter.is_empty() { known() } else { None };
         found.or_else(|| self.set(metric, &self.matching(filter), None).percentile(share))
     }
@@ -287,7 +285,7 @@ impl RunResults for RunSamples {
     fn windows(&self, metric: &str, filter: &[Label], length: Nanos) -> Vec<WindowStats> {
         let length = length.max(1);
         let matching = self.matching(filter);
-        let of = |(from, to): Span| {
+        let of = |(from, to): TimeSpan| {
             let summary = self.set(metric, &matching, Some((from, to))).summary();
             WindowStats {
                 from,

@@ -2,6 +2,9 @@
 
 use veeksha_model::Nanos;
 
+/// A half-open time interval: start included, end excluded.
+pub(crate) type TimeSpan = (Nanos, Nanos);
+
 /// The interval for which the schedule is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Schedule {

@@ -30,7 +30,7 @@ pub struct SentPrefix {
 
 /// Requests and the sum of their digests.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sum {
+struct DigestSum {
     requests: u64,
     digest: u128,
 }
@@ -40,13 +40,13 @@ struct Sum {
 pub(crate) struct SentDigests {
     /// By the number of significant bits in the session's id: the requests of the sessions from
     /// 2ⁿ⁻¹ to 2ⁿ − 1 at `n`.
-    by_bits: [Sum; 65],
+    by_bits: [DigestSum; 65],
 }
 
 impl Default for SentDigests {
     fn default() -> Self {
         SentDigests {
-            by_bits: [Sum::default(); 65],
+            by_bits: [DigestSum::default(); 65],
         }
     }
 }
@@ -73,7 +73,7 @@ impl SentDigests {
     /// Returns the digest; `None` if no body is known.
     pub(crate) fn digest(&self) -> Option<SentRequests> {
         let last = self.by_bits.iter().rposition(|sum| sum.requests > 0)?;
-        let mut total = Sum::default();
+        let mut total = DigestSum::default();
         let mut prefixes = Vec::new();
         for (bits, sum) in self.by_bits.iter().enumerate().take(last + 1) {
             total.requests += sum.requests;

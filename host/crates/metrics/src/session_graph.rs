@@ -6,8 +6,8 @@ use veeksha_events::SessionEnd;
 use veeksha_model::{Nanos, NodeId};
 
 use crate::label_sets::LabelSet;
-use crate::requests::Requests;
-use crate::row::{End, Row};
+use crate::requests::RequestTable;
+use crate::row::{End, RequestRow};
 use crate::sessions::{Known, SessionRow, Sessions};
 
 /// The sessions derived from requests and session ends.
@@ -31,7 +31,7 @@ pub(crate) struct ThinkTime {
 }
 
 /// Assembles the sessions; requests and sessions must be sorted.
-pub(crate) fn table(requests: &mut Requests, sessions: &Sessions) -> SessionTable {
+pub(crate) fn table(requests: &mut RequestTable, sessions: &Sessions) -> SessionTable {
     let shortest = ShortestFirst::of(&requests.rows);
     let mut table = SessionTable {
         sessions: Vec::with_capacity(sessions.ends.len()),
@@ -50,12 +50,12 @@ pub(crate) fn table(requests: &mut Requests, sessions: &Sessions) -> SessionTabl
         if let Some(ended) = tried
             && requests.rows[begin..end].iter().all(|row| row.measured)
         {
-            let mut figures = graph.figures(&shortest);
+            let mut row = graph.row(&shortest);
             let sets: Vec<LabelSet> = graph.rows.iter().map(|row| row.labels).collect();
-            figures.labels = requests.labels.common(sets);
+            row.labels = requests.labels.common(sets);
             match ended {
-                SessionEnd::Cancelled => table.withdrawn.push((figures.intended, figures.labels)),
-                _ => table.sessions.push(figures),
+                SessionEnd::Cancelled => table.withdrawn.push((row.intended, row.labels)),
+                _ => table.sessions.push(row),
             }
         }
         begin = end;
@@ -71,13 +71,13 @@ pub(crate) fn table(requests: &mut Requests, sessions: &Sessions) -> SessionTabl
 struct Graph<'a> {
     /// The index of the first request among all rows.
     begin: usize,
-    rows: &'a [Row],
+    rows: &'a [RequestRow],
     /// For each row, the indices of its parents; `None` if the record lacks one.
     parents: Vec<Option<Vec<usize>>>,
 }
 
 impl<'a> Graph<'a> {
-    fn of(requests: &'a Requests, begin: usize, end: usize) -> Self {
+    fn of(requests: &'a RequestTable, begin: usize, end: usize) -> Self {
         let rows = &requests.rows[begin..end];
         let place = |node: &NodeId| rows.binary_search_by_key(node, |row| row.id.node).ok();
         let parents = rows
@@ -120,9 +120,9 @@ impl<'a> Graph<'a> {
     /// parents, or, without parents, at `root`, and takes `takes`. `None` if an input is unknown.
     fn longest_path(
         &self,
-        root: impl Fn(&Row) -> f64,
-        wait: impl Fn(&Row) -> f64,
-        takes: impl Fn(&Row) -> Option<f64>,
+        root: impl Fn(&RequestRow) -> f64,
+        wait: impl Fn(&RequestRow) -> f64,
+        takes: impl Fn(&RequestRow) -> Option<f64>,
     ) -> Option<f64> {
         // Dispatch order is topological: a child is dispatched after its parents.
         let mut order: Vec<usize> = (0..self.rows.len()).collect();
@@ -145,7 +145,7 @@ impl<'a> Graph<'a> {
         ends.into_iter().flatten().reduce(f64::max)
     }
 
-    fn figures(&self, shortest: &ShortestFirst) -> SessionRow {
+    fn row(&self, shortest: &ShortestFirst) -> SessionRow {
         let rows = self.rows;
         let intended = rows.iter().map(|row| row.observed.intended).min().unwrap_or(0);
         let dispatched = rows.iter().map(|row| row.observed.dispatched).min().unwrap_or(0);
@@ -187,7 +187,7 @@ struct ShortestFirst {
 }
 
 impl ShortestFirst {
-    fn of(rows: &[Row]) -> Self {
+    fn of(rows: &[RequestRow]) -> Self {
         let mut times: Vec<(u32, f64)> = rows
             .iter()
             .filter(|row| row.counts())

@@ -42,6 +42,12 @@ impl Sessions {
         self.starts.len() as u64
     }
 
+    /// Returns the start of a session; the sessions must be sorted.
+    pub(crate) fn start(&self, session: SessionId) -> Option<Nanos> {
+        let place = self.starts.binary_search_by_key(&session, |(id, _)| *id).ok()?;
+        Some(self.starts[place].1)
+    }
+
     /// Returns the number of sessions that ended.
     pub(crate) fn finished(&self) -> u64 {
         self.ends.len() as u64
@@ -90,7 +96,7 @@ impl Sessions {
 /// The statistics of one session of which every request was attempted and measured. Times are in
 /// seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SessionFigures {
+pub struct SessionMetrics {
     /// The id of the session.
     pub session: SessionId,
     /// The earliest scheduled instant.
@@ -109,7 +115,7 @@ pub struct SessionFigures {
     pub slowdown: Option<f64>,
 }
 
-/// The compact form of [`SessionFigures`].
+/// The compact form of [`SessionMetrics`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct SessionRow {
     pub(crate) session: SessionId,
@@ -157,8 +163,8 @@ impl SessionRow {
         }
     }
 
-    pub(crate) fn figures(&self) -> SessionFigures {
-        SessionFigures {
+    pub(crate) fn metrics(&self) -> SessionMetrics {
+        SessionMetrics {
             session: self.session,
             intended: self.intended,
             requests: self.requests,

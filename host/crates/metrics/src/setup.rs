@@ -6,7 +6,7 @@ use veeksha_model::Nanos;
 
 use crate::catalogue::Catalogue;
 use crate::fluidity::Deadlines;
-use crate::objectives::{Objectives, Slo};
+use crate::objectives::{ConstantSlo, Objectives};
 
 /// The objectives of a run and the parameters of its metrics.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -24,12 +24,12 @@ pub struct Setup {
     pub group_by: Option<Vec<String>>,
     /// Metrics of plugins that measure every request of a record again: their samples are complete
     /// even if the record is not.
-    pub measured_anew: BTreeSet<String>,
+    pub repeated_metrics: BTreeSet<String>,
 }
 
 /// Uses Veeksha's objectives and defaults for the rest.
-impl From<Vec<Slo>> for Setup {
-    fn from(slos: Vec<Slo>) -> Self {
+impl From<Vec<ConstantSlo>> for Setup {
+    fn from(slos: Vec<ConstantSlo>) -> Self {
         Setup {
             objectives: Objectives::constants(slos),
             ..Setup::default()

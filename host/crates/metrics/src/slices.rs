@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use veeksha_model::Nanos;
 
-use crate::evaluation::MetricSummary;
-use crate::json::spread;
+use crate::json_shapes::summary_json;
+use crate::metric_summaries::BuiltInSummary;
 use crate::request_totals::RequestTotals;
 use crate::run_samples::RunSamples;
 use crate::summary_columns::{SUMMARY_COLUMNS, summary_cells};
@@ -29,12 +29,12 @@ pub struct TimeSlices {
     /// The length of a slice in nanoseconds.
     pub length: Nanos,
     /// In order of time, including those without intended requests.
-    pub slices: Vec<Slice>,
+    pub slices: Vec<TimeSlice>,
 }
 
 /// One slice of a run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Slice {
+pub struct TimeSlice {
     /// The start of the slice.
     pub from: Nanos,
     /// The end of the slice; for the last slice, the end of the schedule if that is earlier.
@@ -49,10 +49,10 @@ pub struct Slice {
     /// Dispatched, with unknown outcome.
     pub unfinished: u64,
     /// The latencies and the throughput of answered requests, for metrics with samples.
-    pub metrics: Vec<MetricSummary>,
+    pub metrics: Vec<BuiltInSummary>,
 }
 
-impl Slice {
+impl TimeSlice {
     fn rate(&self, amount: u64) -> Option<f64> {
         self.seconds.map(|seconds| amount as f64 / seconds)
     }
@@ -89,12 +89,12 @@ impl Slice {
 impl TimeSlices {
     /// Returns the slices as JSON: values by snake_case name, instants in seconds.
     pub fn json(&self) -> Value {
-        let slice = |slice: &Slice| {
+        let slice = |slice: &TimeSlice| {
             let totals = &slice.totals;
             let metrics: serde_json::Map<String, Value> = slice
                 .metrics
                 .iter()
-                .map(|entry| (entry.metric.name().to_owned(), spread(&Some(entry.summary))))
+                .map(|entry| (entry.metric.name().to_owned(), summary_json(&Some(entry.summary))))
                 .collect();
             json!({
                 "from": slice.from as f64 / 1e9, "to": slice.to as f64 / 1e9, "complete": slice.complete,
@@ -134,7 +134,7 @@ impl TimeSlices {
         for metric in Metric::in_slices() {
             columns.extend(SUMMARY_COLUMNS.map(|column| format!("{}_{column}", metric.name())));
         }
-        let row = |slice: &Slice| {
+        let row = |slice: &TimeSlice| {
             let count = |count: u64| Some(count as f64);
             let totals = &slice.totals;
             let mut row = vec![
@@ -194,7 +194,7 @@ pub(crate) fn slices(samples: &RunSamples, wanted: Option<Nanos>, course: &Cours
     };
     let length = slice_length(wanted, schedule.last - schedule.begin);
     let number = |at: Nanos| (at.saturating_sub(schedule.begin) / length) as usize;
-    let mut slices: Vec<Slice> = (0..=number(schedule.last) as u64)
+    let mut slices: Vec<TimeSlice> = (0..=number(schedule.last) as u64)
         .map(|number| {
             let from = schedule.begin + number * length;
             let whole = from.saturating_add(length);
@@ -204,7 +204,7 @@ pub(crate) fn slices(samples: &RunSamples, wanted: Option<Nanos>, course: &Cours
                 _ => whole,
             };
             let covered = schedule.end.min(whole) - from.min(schedule.end);
-            Slice {
+            TimeSlice {
                 from,
                 to,
                 seconds: (covered > 0 && covered >= length / RATED).then(|| covered as f64 / 1e9),
@@ -226,7 +226,7 @@ pub(crate) fn slices(samples: &RunSamples, wanted: Option<Nanos>, course: &Cours
         let span = Some((slice.from, slice.to));
         let summary = |metric: Metric| {
             let summary = samples.set(metric.name(), &all, span).summary()?;
-            Some(MetricSummary { metric, summary })
+            Some(BuiltInSummary { metric, summary })
         };
         slice.metrics = Metric::in_slices().into_iter().filter_map(summary).collect();
     }

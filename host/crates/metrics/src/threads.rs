@@ -11,7 +11,7 @@ const STRETCH: Nanos = 900_000_000;
 
 /// The processor use of one thread.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ThreadFigures {
+pub struct ThreadUse {
     /// The thread name: `client-0`, `dispatcher-0`, ...
     pub thread: String,
     /// The monitored time, in seconds.
@@ -27,7 +27,7 @@ pub struct ThreadFigures {
     pub most_waiting: Option<f64>,
 }
 
-impl ThreadFigures {
+impl ThreadUse {
     /// Returns true if the thread serves sockets.
     pub fn is_client(&self) -> bool {
         self.thread.starts_with("client")
@@ -52,20 +52,20 @@ pub(crate) struct Threads {
 
 #[derive(Debug, Default)]
 struct Watched {
-    all: Stretch,
-    current: Stretch,
+    all: ThreadInterval,
+    current: ThreadInterval,
     busiest: Option<f64>,
     most_waiting: Option<f64>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Stretch {
+struct ThreadInterval {
     span: Nanos,
     busy: Nanos,
     waiting: Nanos,
 }
 
-impl Stretch {
+impl ThreadInterval {
     fn add(&mut self, sample: &ThreadSample) {
         self.span += sample.span;
         self.busy += sample.busy;
@@ -101,9 +101,9 @@ impl Threads {
     }
 
     /// Returns the statistics in the order of the thread names.
-    pub(crate) fn figures(self) -> Vec<ThreadFigures> {
+    pub(crate) fn finish(self) -> Vec<ThreadUse> {
         let seconds = |nanos: Nanos| nanos as f64 / 1e9;
-        let figures = |(thread, watched): (String, Watched)| ThreadFigures {
+        let figures = |(thread, watched): (String, Watched)| ThreadUse {
             thread,
             seconds: seconds(watched.all.span),
             busy_seconds: seconds(watched.all.busy),
@@ -129,17 +129,17 @@ mod tests {
         }
     }
 
-    fn figures(samples: &[ThreadSample]) -> Vec<ThreadFigures> {
+    fn finish(samples: &[ThreadSample]) -> Vec<ThreadUse> {
         let mut threads = Threads::default();
         samples.iter().for_each(|sample| threads.add(sample));
-        threads.figures()
+        threads.finish()
     }
 
     #[test]
     fn short_samples_are_put_together_to_a_second() {
         // Two intervals of 1 s: 100 + 700 of 1000, then 300 of 1000. A fully busy remainder of 200
         // ms is too short to count.
-        let seen = figures(&[
+        let seen = finish(&[
             sample("client-0", 500, 100, 50),
             sample("dispatcher-0", 1000, 10, 0),
             sample("client-0", 500, 700, 0),
@@ -155,16 +155,13 @@ mod tests {
 
     #[test]
     fn a_thread_that_was_watched_for_less_has_no_busiest_second() {
-        let seen = figures(&[sample("client-0", 300, 300, 0), sample("client-1", 0, 0, 0)]);
+        let seen = finish(&[sample("client-0", 300, 300, 0), sample("client-1", 0, 0, 0)]);
         assert_eq!((seen.len(), seen[0].busiest), (1, None));
         assert_eq!(seen[0].busy_share(), Some(1.0));
     }
 
     #[test]
     fn no_share_is_above_one() {
-        assert_eq!(
-            figures(&[sample("client-0", 1000, 1003, 0)])[0].busiest,
-            Some(1.0)
-        );
+        assert_eq!(finish(&[sample("client-0", 1000, 1003, 0)])[0].busiest, Some(1.0));
     }
 }

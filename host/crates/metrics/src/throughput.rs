@@ -40,7 +40,7 @@ pub struct Throughput {
 
 impl Throughput {
     /// Returns the rates that objectives can name.
-    pub(crate) fn figures(&self) -> [(RunMetric, Option<f64>); 5] {
+    pub(crate) fn run_metrics(&self) -> [(RunMetric, Option<f64>); 5] {
         [
             (RunMetric::WindowSeconds, self.window_seconds),
             (RunMetric::RequestsPerSecond, self.requests_per_second),
@@ -94,7 +94,7 @@ impl Totals {
     }
 
     /// Returns the aggregates that are available from the totals only.
-    pub(crate) fn figures(&self) -> [(RunMetric, Option<f64>); 2] {
+    pub(crate) fn run_metrics(&self) -> [(RunMetric, Option<f64>); 2] {
         let counted = self.counted_prompt_tokens;
         let cached = self.cached_tokens.filter(|_| counted > 0);
         let spread = self.dispatches.map(|(first, last)| seconds_between(first, last));

@@ -2,7 +2,7 @@
 
 use veeksha_model::{Nanos, RequestId, SessionId};
 
-use crate::row::{End, Row};
+use crate::row::{End, RequestRow};
 use crate::run_metric::RunMetric;
 use crate::run_samples::RunSamples;
 use veeksha_definitions::{Metric, Samples};
@@ -24,7 +24,7 @@ impl RunSamples {
     pub fn each_part(&self, figure: RunMetric, mut take: impl FnMut(Nanos, f64, f64)) {
         let is = |holds: bool| Some((f64::from(holds), 1.0));
         let amount = |amount: u32| Some((f64::from(amount), 1.0));
-        let part = |row: &Row| {
+        let part = |row: &RequestRow| {
             let is_answered = row.end == End::Answered;
             let answered = || is_answered.then_some(());
             match figure {
@@ -59,7 +59,7 @@ impl RunSamples {
     /// Visits samples as [`RunSamples::each_sample`] does, with a key derived from the id of the
     /// request or session, which is the same in every run of a workload.
     pub fn each_keyed_sample(&self, metric: &str, mut take: impl FnMut(Nanos, f64, f64, Option<u64>)) {
-        let key = |row: &Row| Some(request_key(row.id));
+        let key = |row: &RequestRow| Some(request_key(row.id));
         let Some(metric) = self.catalogue().get(metric).and_then(|info| info.metric) else {
             if let Some(samples) = self.custom.get(metric) {
                 for (at, value, weight, row) in samples.timed() {

@@ -18,19 +18,19 @@ const PARTS: u64 = 1_000_000;
 #[derive(Clone, Debug)]
 pub(crate) struct TokenBins {
     length: Nanos,
-    bins: BTreeMap<u64, Parts>,
+    bins: BTreeMap<u64, BinTokens>,
 }
 
 /// The tokens of a bin, in parts of a token.
 #[derive(Clone, Copy, Debug, Default)]
-struct Parts {
+struct BinTokens {
     measured: u64,
     /// Tokens of requests that the throughput metrics exclude.
     drained: u64,
 }
 
-impl Parts {
-    fn add(&mut self, other: Parts) {
+impl BinTokens {
+    fn add(&mut self, other: BinTokens) {
         self.measured += other.measured;
         self.drained += other.drained;
     }
@@ -61,7 +61,7 @@ impl TokenBins {
         self.put(stretch.start, record.measured, sum);
         while self.bins.len() > BINS {
             self.length *= 2;
-            let mut halved: BTreeMap<u64, Parts> = BTreeMap::new();
+            let mut halved: BTreeMap<u64, BinTokens> = BTreeMap::new();
             for (number, parts) in std::mem::take(&mut self.bins) {
                 halved.entry(number / 2).or_default().add(parts);
             }
@@ -73,12 +73,12 @@ impl TokenBins {
         if parts > 0 {
             let bin = self.bins.entry(at / self.length).or_default();
             bin.add(if measured {
-                Parts {
+                BinTokens {
                     measured: parts,
                     drained: 0,
                 }
             } else {
-                Parts {
+                BinTokens {
                     measured: 0,
                     drained: parts,
                 }

@@ -5,16 +5,14 @@ use veeksha_model::Nanos;
 
 use crate::label_sets::Matching;
 use crate::run_samples::RunSamples;
+use crate::schedule::TimeSpan;
 use veeksha_definitions::Samples;
-
-/// A half-open time interval: start included, end excluded.
-pub(crate) type Span = (Nanos, Nanos);
 
 impl RunSamples {
     /// Returns the windows of this length in which an item that matches the filter was intended and
     /// could have had samples: measured requests with any outcome; for a session metric, sessions
     /// that were attempted, to their end or until a failure.
-    pub(crate) fn spans(&self, metric: &str, matching: &Matching, length: Nanos) -> Vec<Span> {
+    pub(crate) fn spans(&self, metric: &str, matching: &Matching, length: Nanos) -> Vec<TimeSpan> {
         let length = length.max(1);
         let begin = self.begin();
         let number = |at: Nanos| at.saturating_sub(begin) / length;
@@ -40,13 +38,13 @@ impl RunSamples {
     }
 
     /// Returns the window with this index.
-    pub(crate) fn span(&self, number: u64, length: Nanos) -> Span {
+    pub(crate) fn span(&self, number: u64, length: Nanos) -> TimeSpan {
         let from = self.begin().saturating_add(number.saturating_mul(length));
         (from, from.saturating_add(length))
     }
 
     /// Returns true if a request that matches the filter was intended within a span and answered.
-    pub(crate) fn is_answered_within(&self, matching: &Matching, span: Span) -> bool {
+    pub(crate) fn is_answered_within(&self, matching: &Matching, span: TimeSpan) -> bool {
         let mut asked = self.asked_rows(Some(span));
         asked.any(|row| row.counts() && matching.has(row.labels))
     }

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 use veeksha_events::{Event, RequestRecord, Status, request_line};
 use veeksha_lua::{LuaGrants, LuaLimits, LuaScenario};
-use veeksha_metrics::{Evaluator, LiveFigures, Metric, PrefillStats, Slo, latencies};
+use veeksha_metrics::{ConstantSlo, LiveDistribution, Metric, PrefillStats, RunEvaluator, latencies};
 use veeksha_model::{Chunk, ChunkKind, ErrorClass, NodeId, RequestId, SessionId};
 use veeksha_page::{PageData, RequestSample};
 use veeksha_ports::OpenMetric;
@@ -58,7 +58,7 @@ fn in_evaluation(records: &[RequestRecord]) -> Samples {
     let mut samples = Samples::new();
     for record in records {
         // Evaluated separately, so that the samples of each request are known.
-        let mut evaluator = Evaluator::new(Vec::<Slo>::new());
+        let mut evaluator = RunEvaluator::new(Vec::<ConstantSlo>::new());
         evaluator.on(&Event::Finished(Box::new(record.clone())));
         let evaluation = evaluator.finish();
         for metric in Metric::charted() {
@@ -282,7 +282,7 @@ fn record() -> impl Strategy<Value = RequestRecord> {
         )
 }
 
-fn close(figures: Option<LiveFigures>, samples: &[f64]) -> Result<(), TestCaseError> {
+fn close(figures: Option<LiveDistribution>, samples: &[f64]) -> Result<(), TestCaseError> {
     prop_assert_eq!(figures.map_or(0, |figures| figures.count), samples.len() as u64);
     if let Some(figures) = figures {
         let mean = samples.iter().sum::<f64>() / samples.len() as f64;
@@ -313,7 +313,7 @@ proptest! {
         same(&only(&expected, &IN_CHROME_TRACE), &by_instants_on_page(&records), 0.02)?;
         same(&only(&expected, &IN_LUA), &in_lua(&mut lua(), &records), 0.0)?;
 
-        let mut evaluator = Evaluator::new(Vec::<Slo>::new());
+        let mut evaluator = RunEvaluator::new(Vec::<ConstantSlo>::new());
         let mut prefill = PrefillStats::new();
         for record in &records {
             evaluator.on(&Event::Finished(Box::new(record.clone())));
@@ -321,7 +321,7 @@ proptest! {
         }
         let of = |metric: Metric| -> Vec<f64> { only(&expected, &[metric]).into_values().collect() };
         let live = {
-            let mut live = Evaluator::new(Vec::<Slo>::new());
+            let mut live = RunEvaluator::new(Vec::<ConstantSlo>::new());
             for record in records.iter().filter(|record| record.measured) {
                 live.on(&Event::Finished(Box::new(record.clone())));
             }

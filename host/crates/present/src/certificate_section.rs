@@ -9,11 +9,16 @@ pub(crate) fn section(certificate: &Certificate) -> Section {
     let errors = certificate.bounds.iter().map(|bound| {
         let of_p50 = bound.relative_to_p50.map_or("-".to_owned(), share);
         let cells = vec![duration(bound.mean_error), duration(bound.p99_error), of_p50];
+        let tested = (bound.source == ErrorSource::SelfTest).then(|| "measured by the self-test".to_owned());
+        let doubt = certificate
+            .token_doubt(bound.metric)
+            .map(|doubt| format!("of times only: {doubt}"));
+        let notes: Vec<String> = tested.into_iter().chain(doubt).collect();
         Row {
             name: bound.metric.title().into(),
             cells,
             mark: mark(verdict_of(certificate, bound.metric)),
-            note: (bound.source == ErrorSource::SelfTest).then(|| "measured by the self-test".to_owned()),
+            note: (!notes.is_empty()).then(|| notes.join("; ")),
         }
     });
     let said = certificate

@@ -28,7 +28,7 @@ mod thread_settings;
 mod units;
 mod verdict;
 
-pub use accuracy::{AccuracyContext, Clock, thresholds};
+pub use accuracy::{AccuracyContext, Clock, conditions, thresholds};
 pub use compat_export::CompatExport;
 pub use description::RunDescription;
 pub use exit_code::exit_code;

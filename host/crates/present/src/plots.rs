@@ -1,7 +1,7 @@
 //! The plots of a run, with their data.
 
 use serde_json::Value;
-use veeksha_metrics::{CurvePoint, Evaluation, Metric, RunSamples, Slice};
+use veeksha_metrics::{CurvePoint, Evaluation, Metric, RunSamples, TimeSlice};
 use veeksha_model::seconds;
 use veeksha_report::{
     BoxGroup, BoxPlotData, CdfData, ConcurrencyData, Curve, DecodeWindowData, Level, Plot, PrefillData,
@@ -117,7 +117,7 @@ fn by_length(results: &RunAnalysis, draw: Draw<'_>) {
 /// Draws rates, concurrency and latencies over time.
 fn over_time(evaluation: &Evaluation, draw: Draw<'_>) {
     let slices = &evaluation.slices;
-    let rate = |name: &str, of: &dyn Fn(&Slice) -> Option<f64>| Curve {
+    let rate = |name: &str, of: &dyn Fn(&TimeSlice) -> Option<f64>| Curve {
         name: name.to_owned(),
         points: slices
             .slices
@@ -132,12 +132,12 @@ fn over_time(evaluation: &Evaluation, draw: Draw<'_>) {
             slice_seconds: seconds(slices.length),
             end,
             requests_per_second: vec![
-                rate("answered", &Slice::requests_per_second),
-                rate("failed", &Slice::errored_per_second),
+                rate("answered", &TimeSlice::requests_per_second),
+                rate("failed", &TimeSlice::errored_per_second),
             ],
             tokens_per_second: vec![
-                rate("output", &Slice::output_tokens_per_second),
-                rate("input", &Slice::input_tokens_per_second),
+                rate("output", &TimeSlice::output_tokens_per_second),
+                rate("input", &TimeSlice::input_tokens_per_second),
             ],
         }),
     );

@@ -1,7 +1,7 @@
 //! The closing table of a run.
 
 use veeksha_certificate::Certificate;
-use veeksha_events::NeverSentReason;
+use veeksha_events::{NeverSentReason, PluginRole};
 use veeksha_health::{HealthOutcome, HealthReport};
 use veeksha_metrics::{Evaluation, LabelGroups, Metric, PluginVerdict, SloResult, Stated};
 use veeksha_model::ErrorClass;
@@ -25,6 +25,7 @@ pub(crate) fn sections(
 ) -> Vec<Section> {
     let mut sections = vec![
         requests(evaluation),
+        plugin_failures(evaluation),
         latencies(evaluation, certificate),
         custom(evaluation),
         throughput(evaluation),
@@ -74,6 +75,11 @@ fn requests(evaluation: &Evaluation) -> Section {
         counts.arrivals_missed,
         Mark::Warning,
     );
+    count_row(
+        "Sessions with a failed agent",
+        counts.failed_agent_sessions,
+        Mark::Warning,
+    );
     count_row("Answers without tokens", counts.empty_answers, Mark::Warning);
     count_row(
         "Requests sent after the timeout, not measured",
@@ -99,6 +105,34 @@ fn requests(evaluation: &Evaluation) -> Section {
     }
 }
 
+/// Returns the section on plugins that failed; without rows if none did.
+fn plugin_failures(evaluation: &Evaluation) -> Section {
+    let failed = evaluation.failed.iter().map(|failed| Row {
+        mark: Mark::Bad,
+        note: Some(failed.message.clone()),
+        ..row(
+            &format!("{} ({})", failed.plugin, failed.part.name()),
+            vec!["failed".to_owned()],
+        )
+    });
+    let lost = evaluation.workload_failures.iter().map(|failures| Row {
+        mark: Mark::Bad,
+        note: Some(failures.first.clone()),
+        ..row(
+            &format!("{} ({})", failures.plugin, PluginRole::Workload.name()),
+            vec![format!(
+                "failed in {}",
+                veeksha_stats::counted(failures.count, "session")
+            )],
+        )
+    });
+    Section {
+        title: "Plugin failures".into(),
+        columns: Vec::new(),
+        rows: failed.chain(lost).collect(),
+    }
+}
+
 fn latencies(evaluation: &Evaluation, certificate: &Certificate) -> Section {
     let with_errors = !certificate.bounds.is_empty();
     let rows = Metric::ranked().into_iter().filter_map(|metric| {
@@ -119,10 +153,8 @@ fn latencies(evaluation: &Evaluation, certificate: &Certificate) -> Section {
             cells.push(bound.map_or_else(String::new, |bound| format!("± {}", duration(bound.p99_error))));
         }
         let thin = summary.p99_is_thin().then(|| format!("P99 of {}", summary.count));
-        let disagreement = certificate
-            .token_disagreement(metric)
-            .map(|differ| format!("token counts differ by {}", share(differ)));
-        let notes: Vec<String> = thin.into_iter().chain(disagreement).collect();
+        let doubt = certificate.token_doubt(metric).map(|doubt| doubt.to_string());
+        let notes: Vec<String> = thin.into_iter().chain(doubt).collect();
         let note = (!notes.is_empty()).then(|| notes.join("; "));
         Some(Row {
             note,

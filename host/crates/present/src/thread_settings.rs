@@ -52,6 +52,11 @@ impl ThreadSettings {
         }
     }
 
+    /// Returns the requested priority.
+    pub(crate) fn realtime_priority(&self) -> RealtimePriority {
+        self.realtime_priority
+    }
+
     pub(crate) fn json(&self) -> Value {
         json!({
             "spin_microseconds": self.spin_microseconds,

@@ -12,7 +12,12 @@ use crate::{listed, table};
 /// Computes the certificate of a run.
 pub fn certificate(evaluation: &Evaluation, accuracy: &AccuracyContext) -> Certificate {
     match accuracy.clock {
-        Clock::Real => certify(evaluation, &accuracy.thresholds, accuracy.self_test.as_ref()),
+        Clock::Real => certify(
+            evaluation,
+            &accuracy.thresholds,
+            &accuracy.conditions,
+            accuracy.self_test.as_ref(),
+        ),
         Clock::Virtual => Certificate::simulated(evaluation, &accuracy.thresholds),
     }
 }

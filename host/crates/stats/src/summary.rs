@@ -55,6 +55,22 @@ impl Summary {
         })
     }
 
+    /// Returns the quantile of a share (`0.0..=1.0`), if the summary contains it.
+    pub fn known_quantile(&self, share: f64) -> Option<f64> {
+        let known = [
+            (0.0, self.min),
+            (0.5, self.p50),
+            (0.9, self.p90),
+            (0.95, self.p95),
+            (0.99, self.p99),
+            (1.0, self.max),
+        ];
+        known
+            .into_iter()
+            .find(|(of, _)| *of == share)
+            .map(|(_, value)| value)
+    }
+
     /// Returns true if the 99th percentile rests on fewer than 100 values, so that it is little
     /// more than the maximum.
     pub fn p99_is_thin(&self) -> bool {

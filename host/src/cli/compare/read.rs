@@ -8,7 +8,7 @@ use veeksha_compare::{
     ClientError, MetricData, RequestShare, RequestedLoad, RunData, RunValueData, ScenarioLabel, SentSoFar,
     TimedSamples, Trust, Validity, ValueParts,
 };
-use veeksha_metrics::{Certification, Evaluation, Evaluator, Metric, RunMetric};
+use veeksha_metrics::{Certification, Evaluation, Metric, RunEvaluator, RunMetric};
 use veeksha_model::printable;
 use veeksha_scenario::{Document, Traffic};
 
@@ -33,7 +33,7 @@ pub(super) fn read(path: &Path, wanted: &mut Wanted) -> Result<RunData, Failure>
     let objectives =
         objectives::of_scenario(&run.loaded, run.lua_request_checks.clone(), &catalogue).unwrap_or_default();
     let mut evaluator =
-        Evaluator::new(builtin_evaluator::setup(&scenario, objectives, &definitions)?).without_live();
+        RunEvaluator::new(builtin_evaluator::setup(&scenario, objectives, &definitions)?).without_live();
     let mut simulated = false;
     run.for_each(|event| {
         if let veeksha_events::Event::RunStarted(info) = event {
@@ -53,7 +53,12 @@ pub(super) fn read(path: &Path, wanted: &mut Wanted) -> Result<RunData, Failure>
     let certificate = if simulated {
         Certificate::simulated(&evaluation, &thresholds)
     } else {
-        certify(&evaluation, &thresholds, None)
+        certify(
+            &evaluation,
+            &thresholds,
+            &veeksha_present::conditions(&scenario, None),
+            None,
+        )
     };
     let counts = &evaluation.counts;
     wanted.look_in(evaluation.samples.catalogue());
@@ -81,10 +86,7 @@ pub(super) fn read(path: &Path, wanted: &mut Wanted) -> Result<RunData, Failure>
         settings: settings(&run.config),
         window: evaluation.curves.window,
         place: path.canonicalize().ok().map(|path| path.display().to_string()),
-        cached_share: evaluation
-            .figures
-            .iter()
-            .find_map(|(figure, value)| (*figure == RunMetric::OverallCachedTokenShare).then_some(*value)),
+        cached_share: evaluation.run_metric(RunMetric::OverallCachedTokenShare),
         answered: Some(RequestShare {
             part: counts.completed.saturating_sub(counts.empty_answers),
             whole: counts.intended(),
@@ -148,7 +150,7 @@ fn not_judged(metric: Metric) -> Option<String> {
 }
 
 fn figures(evaluation: &Evaluation, wanted: &Wanted) -> Vec<RunValueData> {
-    let figures = evaluation.figures.iter();
+    let figures = evaluation.run_metrics().iter();
     let wanted = figures.filter(|(figure, _)| wanted.has(figure.info().name));
     let data = wanted.map(|(figure, value)| {
         let info = figure.info();

@@ -217,7 +217,7 @@ fn variation(instants: &[Nanos]) -> f64 {
 #[cfg(test)]
 mod tests {
     use veeksha_events::{Event, RequestRecord};
-    use veeksha_metrics::Evaluator;
+    use veeksha_metrics::RunEvaluator;
     use veeksha_model::{Chunk, ChunkKind, NodeId, RequestId, SessionId};
     use veeksha_scenario::{Concurrent, FixedSchedule, Rate};
 
@@ -228,7 +228,7 @@ mod tests {
     /// A run of requests at the given instants, in milliseconds: first chunk after 20 ms, then
     /// `chunks` more, of which every `burst` come together every 40 ms.
     fn run(intended: impl IntoIterator<Item = Nanos>, chunks: u64, burst: u64) -> Evaluation {
-        let mut evaluator = Evaluator::new(Vec::new());
+        let mut evaluator = RunEvaluator::new(Vec::new());
         for (session, at) in (0..).zip(intended) {
             let chunk = |place: u64| Chunk {
                 at: (at + 20 + 40 * place.div_ceil(burst)) * MS,
@@ -331,7 +331,7 @@ mod tests {
     #[test]
     fn a_run_without_answers_has_no_reference() {
         assert_eq!(
-            ReferenceLoad::of(&scenario(), &Evaluator::new(Vec::new()).finish()),
+            ReferenceLoad::of(&scenario(), &RunEvaluator::new(Vec::new()).finish()),
             None
         );
     }

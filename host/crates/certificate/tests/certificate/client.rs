@@ -43,7 +43,7 @@ fn a_client_thread_without_time_to_spare_degrades_and_with_lag_invalidates() {
     let nearly = with(700, 25);
     assert_eq!(nearly.verdict, Verdict::Degraded);
     assert_eq!(
-        saying(&nearly, "client-0").what,
+        with_text(&nearly, "client-0").what,
         "client-0 was on a processor for 70 % of a second: the client was nearly the bottleneck"
     );
     // Kernel timestamps make lag harmless, but not a client at the limit of its reading rate.
@@ -51,8 +51,8 @@ fn a_client_thread_without_time_to_spare_degrades_and_with_lag_invalidates() {
     assert_eq!(with(940, 1_500).verdict, Verdict::Degraded);
     let saturated = with(960, 1_500);
     assert_eq!(saturated.verdict, Verdict::Invalid);
-    saying(&saturated, "the client was the bottleneck");
-    saying(
+    with_text(&saturated, "the client was the bottleneck");
+    with_text(
         &saturated,
         "reads returned up to 1.5 ms (P99) after the kernel had received their last segment",
     );
@@ -64,7 +64,7 @@ fn a_thread_kept_from_running_is_a_remark() {
     events.push(thread("dispatcher-0", 100, 250));
     let certificate = judge(events);
     assert_eq!(certificate.verdict, Verdict::Valid);
-    let finding = saying(&certificate, "dispatcher-0");
+    let finding = with_text(&certificate, "dispatcher-0");
     assert_eq!(
         finding.what,
         "dispatcher-0 was ready to run and had no processor for 25 % of a second"
@@ -83,16 +83,16 @@ fn unsent_requests_of_the_host_count_and_withheld_ones_are_reported() {
     let missed = of(NeverSentReason::Missed, 2);
     assert_eq!(missed.verdict, Verdict::Degraded);
     assert_eq!(
-        saying(&missed, "never sent").what,
+        with_text(&missed, "never sent").what,
         "2 of 100 requests that were due (2 %) were never sent: 2 because the run ended before the host came to them; the load was lower than asked"
     );
     assert_eq!(of(NeverSentReason::PluginFailed, 6).verdict, Verdict::Invalid);
     let held = of(NeverSentReason::Held, 50);
     assert_eq!(held.verdict, Verdict::Valid);
-    saying(&held, "50 of 148 requests that were due: held back by a limit");
+    with_text(&held, "50 of 148 requests that were due: held back by a limit");
     let cancelled = of(NeverSentReason::SessionCancelled, 50);
     assert_eq!(cancelled.verdict, Verdict::Valid);
-    saying(&cancelled, "50 of 148 requests that were due: withdrawn");
+    with_text(&cancelled, "50 of 148 requests that were due: withdrawn");
     // A request with `RunEnded` was not due.
     assert!(
         of(NeverSentReason::RunEnded, 50)
@@ -108,7 +108,7 @@ fn sessions_that_were_not_made_in_time_were_due() {
     events.push(Event::ArrivalsMissed { sessions: 10, at: 1 });
     let certificate = judge(events);
     assert_eq!(certificate.verdict, Verdict::Invalid);
-    saying(
+    with_text(
         &certificate,
         "10 of 100 requests that were due (10 %) were never sent: 10 because the plugin had not made",
     );
@@ -129,7 +129,41 @@ fn sessions_lost_to_a_plugin_degrade_the_run() {
     let certificate = judge(events);
     assert_eq!(certificate.verdict, Verdict::Degraded);
     assert_eq!(
-        saying(&certificate, "the load was lower than asked").what,
+        with_text(&certificate, "the load was lower than asked").what,
         "the plugin `agents` failed 3 times; the first, session 40: in `agent.answered`: boom; the load was lower than asked"
     );
+}
+
+/// Built-in results are complete, but those of the plugin are not.
+#[test]
+fn failed_evaluator_plugins_degrade_the_run() {
+    let failed = |part| {
+        let mut events = requests(40, QUIET);
+        events.push(Event::PluginFailed(FailedPlugin {
+            plugin: "stalls".into(),
+            part,
+            message: "in `observe`: boom".into(),
+            session: None,
+            at: None,
+        }));
+        let evaluation = run(events);
+        let simulated = Certificate::simulated(&evaluation, &Thresholds::default());
+        let real = certify(
+            &evaluation,
+            &Thresholds::default(),
+            &RunConditions::default(),
+            None,
+        );
+        for certificate in [&real, &simulated] {
+            assert_eq!(certificate.verdict, Verdict::Degraded);
+        }
+        with_text(&simulated, "the plugin `stalls` failed");
+        with_text(&real, "the plugin `stalls` failed").what.clone()
+    };
+    assert_eq!(
+        failed(PluginRole::Metric),
+        "the plugin `stalls` failed, in `observe`: boom: its metrics do not cover all requests"
+    );
+    assert!(failed(PluginRole::RequestCheck).ends_with("it did not check all requests"));
+    assert!(failed(PluginRole::SloCheck).ends_with("its verdicts on the run are missing"));
 }

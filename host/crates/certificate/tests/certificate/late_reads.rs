@@ -39,7 +39,7 @@ fn late_reads_falsify_gaps() {
     // Two of 200 are flagged.
     close(certificate.host.merged_chunk_share, 0.01);
     close(certificate.host.late_merged_chunk_share, 0.01);
-    saying(
+    with_text(
         &certificate,
         "1 % of the chunks were merged by late reads of the client",
     );
@@ -129,7 +129,12 @@ fn reads_of_unknown_lateness_are_not_certified() {
     assert_eq!(certificate.host.late_merged_chunk_share, None);
     // A self-test provides the missing information.
     let test = self_test(60.0, 100.0);
-    let tested = certify(&run(requests(40, read)), &Thresholds::default(), Some(&test));
+    let tested = certify(
+        &run(requests(40, read)),
+        &Thresholds::default(),
+        &RunConditions::default(),
+        Some(&test),
+    );
     assert_eq!(tested.verdict, Verdict::Valid, "{:#?}", tested.findings);
 }
 
@@ -154,7 +159,7 @@ fn lags_that_were_observed_speak_for_those_that_were_not() {
     // A quarter of the samples has another 250 µs.
     errors(&certificate, Metric::Ttfc, 58.0 + 62.5, 323.0);
     assert_eq!(
-        saying(&certificate, "clock").what,
+        with_text(&certificate, "clock").what,
         "the wall clock was set 1 time (by 1.5 s at the most): kernel timestamps that it spoilt were refused, and 10 of 40 answers have the times of reads"
     );
     close(certificate.host.largest_clock_step, -1.5);

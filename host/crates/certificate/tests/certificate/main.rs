@@ -12,8 +12,8 @@ mod sequences;
 use proptest::prelude::*;
 use serde_json::Value;
 use veeksha_certificate::{
-    Basis, CertFinding, Certificate, ENOUGH, ErrorFigures, ErrorSource, SelfTest, Thresholds, Verdict,
-    certify,
+    Basis, CertFinding, Certificate, ENOUGH, ErrorDistribution, ErrorSource, RunConditions, SelfTest,
+    Thresholds, Verdict, certify,
 };
 use veeksha_events::{Event, NeverSentReason, RequestRecord, ThreadSample};
 use veeksha_metrics::{ErrorPart, Evaluation, Metric};
@@ -85,7 +85,12 @@ fn run(mut events: Vec<Event>) -> Evaluation {
 }
 
 fn judge(events: Vec<Event>) -> Certificate {
-    certify(&run(events), &Thresholds::default(), None)
+    certify(
+        &run(events),
+        &Thresholds::default(),
+        &RunConditions::default(),
+        None,
+    )
 }
 
 #[track_caller]
@@ -99,12 +104,12 @@ fn about(certificate: &Certificate, metric: Metric) -> &CertFinding {
 }
 
 #[track_caller]
-fn saying<'a>(certificate: &'a Certificate, words: &str) -> &'a CertFinding {
+fn with_text<'a>(certificate: &'a Certificate, text: &str) -> &'a CertFinding {
     let found = certificate
         .findings
         .iter()
-        .find(|finding| finding.what.contains(words));
-    assert!(found.is_some(), "{words:?} is not in {:#?}", certificate.findings);
+        .find(|finding| finding.what.contains(text));
+    assert!(found.is_some(), "{text:?} is not in {:#?}", certificate.findings);
     found.expect("as was just seen")
 }
 
@@ -134,22 +139,27 @@ fn thread(name: &str, busy_ms: u64, waiting_ms: u64) -> Event {
 
 /// Answers of five chunks with 4 tokens by usage, of which the host counts `tokens` each.
 fn counted_as(tokens: u32) -> Certificate {
-    let counted = |number| {
-        let mut record = request(number, QUIET);
-        record.chunk_tokens = vec![tokens; 5];
-        record.output_tokens = 20;
-        finished(record)
-    };
+    let counted = |number| finished(in_chunks(request(number, QUIET), tokens, 20));
     judge((0..40).map(counted).collect())
+}
+
+/// Sets the host's tokens of each chunk, and the total.
+fn in_chunks(mut record: RequestRecord, tokens: u32, total: u32) -> RequestRecord {
+    record.chunk_tokens = vec![tokens; record.chunks.len()];
+    record.output_tokens = total;
+    record
 }
 
 #[test]
 fn marks_every_metric_of_tokens_where_token_counts_disagree() {
-    assert_eq!(counted_as(4).token_disagreement, None);
+    assert_eq!(counted_as(4).token_doubt, None);
     assert_eq!(counted_as(4).json()["token_disagreement"], Value::Null);
     let other_tokenizer = counted_as(5);
     let marked: Vec<&str> = Metric::all()
-        .filter(|metric| other_tokenizer.token_disagreement(*metric) == Some(0.25))
+        .filter(|metric| {
+            let doubt = other_tokenizer.token_doubt(*metric);
+            doubt.and_then(|doubt| doubt.disagreement) == Some(0.25)
+        })
         .map(Metric::name)
         .collect();
     assert_eq!(
@@ -170,20 +180,67 @@ fn marks_every_metric_of_tokens_where_token_counts_disagree() {
         file["token_disagreement"],
         serde_json::json!({ "share": 0.25, "metrics": marked })
     );
+    assert_eq!(file["token_counts_unverified"], false);
     assert_eq!(file["bounds"]["ttfc"]["token_disagreement"], Value::Null);
-    let finding = saying(&other_tokenizer, "token counts differ by 25 %");
+    assert_eq!(file["bounds"]["tpot"]["token_disagreement"], 0.25);
+    let finding = with_text(&other_tokenizer, "differ by 25 % of all tokens");
     assert_eq!((finding.metric, finding.verdict), (None, Verdict::Valid));
     assert!(
         finding
             .what
-            .contains("1000 in the chunks of answers that have 800"),
+            .contains("the chunks of 40 answers have 1000 tokens, and the server's usage has 800"),
         "{}",
         finding.what
     );
-    assert_eq!(
-        other_tokenizer.json()["bounds"]["tpot"]["token_disagreement"],
-        0.25
+    let remedy = finding.remedy.as_deref().expect("a remedy");
+    assert!(
+        remedy.contains("the scenario's tokenizer is not the server's"),
+        "{remedy}"
     );
+    // The bound covers times only.
+    let tpot = &about(&other_tokenizer, Metric::Tpot).what;
+    assert!(
+        tpot.contains(": timing error ")
+            && tpot.ends_with(", without the error of token counts: token counts differ by 25 %"),
+        "{tpot}"
+    );
+    assert!(
+        about(&other_tokenizer, Metric::Ttfc)
+            .what
+            .contains("TTFT: error ")
+    );
+}
+
+/// One answer in ten has chunks of several tokens, which the host's tokenizer counts as 40 % more
+/// than the server. Of all tokens, 4 % differ.
+#[test]
+fn disagreement_of_few_answers_does_not_degrade_the_run() {
+    let events = (0..40).map(|number| {
+        let mut record = request(number, Way { chunks: 20, ..QUIET });
+        if number % 10 == 0 {
+            record.chunks.truncate(10);
+            record = in_chunks(record, 2, 20);
+            record.chunk_tokens[..4].fill(4);
+        }
+        finished(record)
+    });
+    let certificate = judge(events.collect());
+    let doubt = certificate.token_doubt.expect("a doubt");
+    assert_eq!(doubt.disagreement, Some(32.0 / 800.0));
+    let finding = with_text(&certificate, "differ by 4 % of all tokens");
+    assert_eq!(finding.verdict, Verdict::Valid);
+    assert_eq!(certificate.verdict, Verdict::Valid);
+}
+
+/// A server that sends several tokens in a chunk, and reports the tokens of each.
+#[test]
+fn known_tokens_of_bundled_chunks_are_not_a_disagreement() {
+    let certificate = counted_as(4);
+    assert_eq!(
+        (certificate.verdict, certificate.token_doubt),
+        (Verdict::Valid, None)
+    );
+    assert!(about(&certificate, Metric::Tpot).what.contains("TPOT: error "));
 }
 
 /// Usage that covers two choices of which only one is read: twice the tokens.
@@ -191,10 +248,17 @@ fn marks_every_metric_of_tokens_where_token_counts_disagree() {
 fn degrades_a_run_whose_usage_is_wrong() {
     let doubled = counted_as(2);
     assert_eq!(doubled.verdict, Verdict::Degraded);
-    let finding = saying(&doubled, "token counts differ by 50 %");
+    let finding = with_text(&doubled, "differ by 50 % of all tokens");
     assert_eq!(
         (finding.metric, finding.verdict),
         (Some(Metric::Tpot), Verdict::Degraded)
+    );
+    let events = (0..40).map(|number| finished(in_chunks(request(number, QUIET), 1, 10)));
+    let as_many_as_chunks = judge(events.collect());
+    let finding = with_text(&as_many_as_chunks, "differ by 50 % of all tokens");
+    assert_eq!(
+        finding.remedy.as_deref(),
+        Some("the server's usage is wrong: tokens and chunks of the answers agree")
     );
     let with_usage = |total: u32| {
         let mut events = Vec::new();
@@ -210,16 +274,99 @@ fn degrades_a_run_whose_usage_is_wrong() {
     assert_eq!(with_usage(6).verdict, Verdict::Valid);
     let too_few = with_usage(3);
     assert_eq!(too_few.verdict, Verdict::Degraded);
-    saying(
+    with_text(
         &too_few,
         "in 40 of 40 answers the server's usage has fewer tokens than the answer has chunks",
     );
     let unknown = with_usage(100);
     assert_eq!(unknown.verdict, Verdict::Degraded);
-    saying(
+    with_text(
         &unknown,
         "in 40 of 40 answers the tokens of the first chunk are not known",
     );
+}
+
+/// A server without usage, whose chunks have one token each; the host's tokenizer counts two.
+#[test]
+fn degrades_a_run_whose_only_token_count_is_not_confirmed() {
+    let without_usage = |tokens: u32, conditions: &RunConditions| {
+        let events = (0..40).map(|number| {
+            let mut record = in_chunks(request(number, QUIET), tokens, 5 * tokens);
+            record.output_tokens_from_usage = false;
+            finished(record)
+        });
+        certify(&run(events.collect()), &Thresholds::default(), conditions, None)
+    };
+    let unknown = RunConditions::default();
+    let foreign = without_usage(2, &unknown);
+    assert_eq!(foreign.verdict, Verdict::Degraded);
+    let finding = with_text(
+        &foreign,
+        "the host's tokenizer counts 400 in 40 answers without usage",
+    );
+    assert_eq!(
+        (finding.metric, finding.verdict),
+        (Some(Metric::Tpot), Verdict::Degraded)
+    );
+    assert!(
+        finding
+            .remedy
+            .as_ref()
+            .is_some_and(|remedy| remedy.contains("report usage"))
+    );
+    let doubt = foreign.token_doubt(Metric::Tpot).expect("a doubt");
+    assert_eq!((doubt.disagreement, doubt.is_unverified), (Some(0.5), true));
+    let file = foreign.json();
+    assert_eq!(file["token_counts_unverified"], true);
+    assert_eq!(file["bounds"]["tpot"]["token_counts_unverified"], true);
+    assert_eq!(file["bounds"]["ttfc"]["token_counts_unverified"], false);
+    assert!(
+        about(&foreign, Metric::Tpot)
+            .what
+            .ends_with("token counts differ by 50 % and are not verified"),
+        "{}",
+        about(&foreign, Metric::Tpot).what
+    );
+    // The chunks confirm the tokenizer.
+    let confirmed = without_usage(1, &unknown);
+    assert_eq!((confirmed.verdict, confirmed.token_doubt), (Verdict::Valid, None));
+    // The server sends two tokens in a chunk, and the tokenizer is the model's.
+    let of_model = RunConditions {
+        tokenizer_is_of_model: true,
+        ..unknown
+    };
+    let bundled = without_usage(2, &of_model);
+    assert_eq!(bundled.verdict, Verdict::Valid);
+    let doubt = bundled.token_doubt.expect("a doubt");
+    assert_eq!((doubt.disagreement, doubt.is_unverified), (Some(0.5), false));
+}
+
+/// Answers that are not streamed, without usage.
+#[test]
+fn marks_metrics_whose_only_token_count_is_the_tokenizers() {
+    let whole = |tokenizer_is_of_model| {
+        let events = (0..40).map(|number| {
+            let mut record = request(number, Way { chunks: 1, ..QUIET });
+            record.chunks[0].kind = ChunkKind::Finish;
+            record.output_tokens = 20;
+            record.output_tokens_from_usage = false;
+            finished(record)
+        });
+        let conditions = RunConditions {
+            tokenizer_is_of_model,
+            ..RunConditions::default()
+        };
+        certify(&run(events.collect()), &Thresholds::default(), &conditions, None)
+    };
+    let unverified = whole(false);
+    assert_eq!(unverified.verdict, Verdict::Valid);
+    with_text(
+        &unverified,
+        "token counts are not verified: 40 answers have no usage",
+    );
+    let doubt = unverified.token_doubt(Metric::OutputTokens).expect("a doubt");
+    assert_eq!((doubt.disagreement, doubt.is_unverified), (None, true));
+    assert_eq!(whole(true).token_doubt, None);
 }
 
 /// 168 of 200 failed: the rest is of little significance, and the run must not be VALID.
@@ -239,11 +386,11 @@ fn failed_requests_degrade_and_invalidate_a_run() {
     assert_eq!(with_failures(10).verdict, Verdict::Valid);
     let some = with_failures(11);
     assert_eq!(some.verdict, Verdict::Degraded);
-    saying(&some, "11 of 200 requests failed (5.5 %)");
+    with_text(&some, "11 of 200 requests failed (5.5 %)");
     assert_eq!(with_failures(100).verdict, Verdict::Degraded);
     let most = with_failures(168);
     assert_eq!(most.verdict, Verdict::Invalid);
-    saying(&most, "168 of 200 requests failed (84 %)");
+    with_text(&most, "168 of 200 requests failed (84 %)");
 }
 
 #[test]
@@ -254,11 +401,11 @@ fn does_not_judge_lateness_against_a_schedule_that_does_not_exist() {
         about(&open_loop, Metric::TtfcFromIntended).verdict,
         Verdict::Invalid
     );
-    let closed = Thresholds {
+    let closed = RunConditions {
         has_schedule: false,
-        ..Thresholds::default()
+        ..RunConditions::default()
     };
-    let closed_loop = certify(&run(late()), &closed, None);
+    let closed_loop = certify(&run(late()), &Thresholds::default(), &closed, None);
     assert_eq!(closed_loop.verdict, Verdict::Valid, "{:#?}", closed_loop.findings);
     for metric in [Metric::TtfcFromIntended, Metric::EndToEndFromIntended] {
         assert!(
@@ -275,11 +422,11 @@ fn a_record_that_is_not_whole_vouches_for_less() {
     let thresholds = Thresholds::default();
     let verdicts = |evaluation: &Evaluation| {
         [
-            certify(evaluation, &thresholds, None),
+            certify(evaluation, &thresholds, &RunConditions::default(), None),
             Certificate::simulated(evaluation, &thresholds),
         ]
         .map(|certificate| {
-            saying(&certificate, "record");
+            with_text(&certificate, "record");
             certificate.verdict
         })
     };
@@ -360,7 +507,10 @@ fn slow_sending_falsifies_what_begins_with_dispatch_and_nothing_else() {
         ..Thresholds::default()
     };
     let events = requests(40, Way { send: 1_000, ..QUIET });
-    assert_eq!(certify(&run(events), &tolerant, None).verdict, Verdict::Valid);
+    assert_eq!(
+        certify(&run(events), &tolerant, &RunConditions::default(), None).verdict,
+        Verdict::Valid
+    );
 }
 
 #[test]
@@ -429,7 +579,7 @@ fn the_opening_of_a_connection_is_the_networks() {
     let certificate = judge(events);
     errors(&certificate, Metric::Ttfc, 58.0, 73.0);
     assert_eq!(certificate.verdict, Verdict::Valid);
-    saying(&certificate, "TTFT: 10 of 40 contain the opening of a connection");
+    with_text(&certificate, "TTFT: 10 of 40 contain the opening of a connection");
     let host = &certificate.host;
     assert_eq!((host.connections_opened, host.connections_reused), (10, 30));
     // Never more than one in flight: one opening was necessary, nine were not. 30 of 39 reused a
@@ -529,11 +679,11 @@ fn nothing_answered_is_invalid() {
         None,
     ))]);
     assert_eq!(certificate.verdict, Verdict::Invalid);
-    saying(&certificate, "no request was answered");
+    with_text(&certificate, "no request was answered");
     assert_eq!(certificate.bounds, []);
     let nothing = judge(Vec::new());
     assert_eq!(nothing.verdict, Verdict::Invalid);
-    saying(&nothing, "nothing was measured");
+    with_text(&nothing, "nothing was measured");
 }
 
 #[test]
@@ -545,14 +695,14 @@ fn simulated_time_is_exact() {
         (Verdict::Valid, Basis::Simulated)
     );
     assert_eq!(certificate.bounds, []);
-    saying(&certificate, "time was simulated");
+    with_text(&certificate, "time was simulated");
     assert_eq!(certificate.json()["basis"], "simulated");
 }
 
 /// A self-test of 40 requests that measured these errors (µs) in TTFC.
 fn self_test(mean: f64, p99: f64) -> SelfTest {
     let errors = |mean: f64, p99: f64| {
-        Some(ErrorFigures {
+        Some(ErrorDistribution {
             count: 40,
             p50: mean * 1e-6,
             p99: p99 * 1e-6,
@@ -576,7 +726,14 @@ fn self_test(mean: f64, p99: f64) -> SelfTest {
 
 #[test]
 fn a_self_test_counts_where_it_found_more() {
-    let with = |test: &SelfTest| certify(&run(requests(40, QUIET)), &Thresholds::default(), Some(test));
+    let with = |test: &SelfTest| {
+        certify(
+            &run(requests(40, QUIET)),
+            &Thresholds::default(),
+            &RunConditions::default(),
+            Some(test),
+        )
+    };
     let more = with(&self_test(400.0, 900.0));
     assert_eq!((more.basis, more.verdict), (Basis::SelfTest, Verdict::Degraded));
     errors(&more, Metric::Ttfc, 400.0, 900.0);
@@ -598,13 +755,13 @@ fn a_self_test_counts_where_it_found_more() {
     // A test of three requests is reported as too small, and not used.
     let mut short = self_test(400.0, 900.0);
     short.matched = 3;
-    short.ttfc = short.ttfc.map(|errors| ErrorFigures { count: 3, ..errors });
+    short.ttfc = short.ttfc.map(|errors| ErrorDistribution { count: 3, ..errors });
     short.ttfc_from_intended = None;
     short.end_to_end = None;
     short.end_to_end_from_intended = None;
     let thin = with(&short);
     assert_eq!(thin.verdict, Verdict::Valid);
-    saying(
+    with_text(
         &thin,
         "self-test: too short to count, it has 3 requests and 30 are needed",
     );
@@ -613,7 +770,7 @@ fn a_self_test_counts_where_it_found_more() {
         ..self_test(1.0, 1.0)
     };
     assert_eq!(with(&lost).verdict, Verdict::Degraded);
-    saying(&with(&lost), "client and server do not agree");
+    with_text(&with(&lost), "client and server do not agree");
 }
 
 #[test]
@@ -623,6 +780,7 @@ fn the_file_is_strict_and_has_its_keys() {
     let certificate = certify(
         &run(events),
         &Thresholds::default(),
+        &RunConditions::default(),
         Some(&self_test(60.0, 400.0)),
     );
     let text = serde_json::to_string(&certificate.json()).unwrap();
@@ -637,6 +795,7 @@ fn the_file_is_strict_and_has_its_keys() {
             "host",
             "self_test",
             "thresholds",
+            "token_counts_unverified",
             "token_disagreement",
             "verdict"
         ]

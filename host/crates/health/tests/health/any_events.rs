@@ -167,7 +167,7 @@ proptest! {
         let mut health = Health::new(expected);
         events.iter().for_each(|event| health.on(event));
         let report = health.finish();
-        prop_assert_eq!(report.checks.len(), 10);
+        prop_assert_eq!(report.checks.len(), 11);
         prop_assert!(report.text().starts_with("Health checks: "));
         let json = report.json().to_string();
         prop_assert_eq!(serde_json::from_str::<serde_json::Value>(&json)?["passed"].as_bool(), Some(report.passed()));

@@ -10,6 +10,7 @@ mod cache;
 mod concurrency;
 mod lengths;
 mod lifecycle;
+mod plugins;
 mod rate;
 mod report;
 mod saturation;

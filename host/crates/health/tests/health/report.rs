@@ -1,8 +1,8 @@
 //! The report as text and JSON.
 
 use crate::support::{
-    ACCOUNTING, ARRIVAL, CACHE, CONCURRENCY, LIFECYCLE, MS, OUTPUT, PROMPT, RATE, S, SATURATION, SENT, cold,
-    health, rate, sample, sessions_at, turn,
+    ACCOUNTING, ARRIVAL, CACHE, CONCURRENCY, LIFECYCLE, MS, OUTPUT, PLUGINS, PROMPT, RATE, S, SATURATION,
+    SENT, cold, health, rate, sample, sessions_at, turn,
 };
 
 #[test]
@@ -28,7 +28,8 @@ fn report_is_strict_json() {
             ACCOUNTING,
             SENT,
             SATURATION,
-            CACHE
+            CACHE,
+            PLUGINS
         ]
     );
     let arrival = &json["checks"][1];

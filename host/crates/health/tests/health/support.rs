@@ -186,6 +186,7 @@ pub(crate) const SENT: &str = "Requests Sent";
 pub(crate) const ACCOUNTING: &str = "Request Accounting";
 pub(crate) const SATURATION: &str = "Client Saturation";
 pub(crate) const CACHE: &str = "Cold Cache";
+pub(crate) const PLUGINS: &str = "Plugins";
 pub(crate) const OUTPUT: &str = "Output Length";
 
 /// Expectation for a server cache that is empty at the start.

@@ -2,7 +2,7 @@
 
 /// The number of requests that must decode concurrently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MinActiveRequests {
+pub enum DecodeConcurrency {
     /// At least this number.
     AtLeast(u32),
     /// The peak number in the run.
@@ -11,7 +11,7 @@ pub enum MinActiveRequests {
 
 /// The selection of windows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WindowSelection {
+pub enum DecodeWindowSelection {
     /// The longest; the first one among equally long ones.
     #[default]
     Longest,
@@ -21,13 +21,13 @@ pub enum WindowSelection {
     All,
 }
 
-impl WindowSelection {
+impl DecodeWindowSelection {
     /// Returns the name used in configuration and files.
     pub fn name(self) -> &'static str {
         match self {
-            WindowSelection::Longest => "longest",
-            WindowSelection::First => "first",
-            WindowSelection::All => "all",
+            DecodeWindowSelection::Longest => "longest",
+            DecodeWindowSelection::First => "first",
+            DecodeWindowSelection::All => "all",
         }
     }
 }
@@ -55,11 +55,11 @@ pub enum WholeAnswers {
 
 /// Veeksha's `decode_window_config`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DecodeWindowConfig {
+pub struct DecodeWindowRules {
     /// `min_active_requests`: a number, or `max_observed`.
-    pub min_active_requests: MinActiveRequests,
+    pub min_active_requests: DecodeConcurrency,
     /// `selection_strategy`.
-    pub selection: WindowSelection,
+    pub selection: DecodeWindowSelection,
     /// `anchor_to_client_pickup`.
     pub anchor: WindowAnchor,
     /// `require_streaming`.
@@ -67,11 +67,11 @@ pub struct DecodeWindowConfig {
 }
 
 /// Veeksha's defaults.
-impl Default for DecodeWindowConfig {
+impl Default for DecodeWindowRules {
     fn default() -> Self {
-        DecodeWindowConfig {
-            min_active_requests: MinActiveRequests::AtLeast(1),
-            selection: WindowSelection::default(),
+        DecodeWindowRules {
+            min_active_requests: DecodeConcurrency::AtLeast(1),
+            selection: DecodeWindowSelection::default(),
             anchor: WindowAnchor::default(),
             whole_answers: WholeAnswers::default(),
         }

@@ -13,24 +13,26 @@ use veeksha_events::RequestRecord;
 use veeksha_model::Nanos;
 use veeksha_stats::Summary;
 
-pub use self::config::{DecodeWindowConfig, MinActiveRequests, WholeAnswers, WindowAnchor, WindowSelection};
+pub use self::config::{
+    DecodeConcurrency, DecodeWindowRules, DecodeWindowSelection, WholeAnswers, WindowAnchor,
+};
 use veeksha_definitions::seconds_between;
 
 /// Collects the decode phases of measured, answered requests. Holds four bytes per chunk and a few
 /// numbers per request.
 #[derive(Clone, Debug)]
 pub struct DecodeWindows {
-    config: DecodeWindowConfig,
+    config: DecodeWindowRules,
     rows: u64,
-    skipped: Skipped,
-    phases: Vec<Phase>,
+    skipped: SkippedRequests,
+    phases: Vec<DecodePhase>,
     gaps: Vec<u32>,
     /// Gaps of 4.29 s and more, by their index in `gaps`, ascending.
     long_gaps: Vec<(usize, Nanos)>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Skipped {
+struct SkippedRequests {
     non_stream: u64,
     missing_anchor: u64,
     no_decode_chunks: u64,
@@ -39,7 +41,7 @@ struct Skipped {
 
 /// The decode phase of a request, and the end of its gaps in the list of all gaps.
 #[derive(Clone, Copy, Debug)]
-struct Phase {
+struct DecodePhase {
     first: Nanos,
     last: Nanos,
     gaps_end: usize,
@@ -47,12 +49,12 @@ struct Phase {
 
 /// In nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Window {
+struct DecodeWindow {
     start: Nanos,
     end: Nanos,
 }
 
-impl Window {
+impl DecodeWindow {
     fn seconds(self) -> f64 {
         seconds_between(self.start, self.end)
     }
@@ -60,11 +62,11 @@ impl Window {
 
 impl DecodeWindows {
     /// Creates an empty collection.
-    pub fn new(config: DecodeWindowConfig) -> Self {
+    pub fn new(config: DecodeWindowRules) -> Self {
         DecodeWindows {
             config,
             rows: 0,
-            skipped: Skipped::default(),
+            skipped: SkippedRequests::default(),
             phases: Vec::new(),
             gaps: Vec::new(),
             long_gaps: Vec::new(),
@@ -104,7 +106,7 @@ impl DecodeWindows {
             self.skipped.no_decode_chunks += 1;
             return;
         }
-        self.phases.push(Phase {
+        self.phases.push(DecodePhase {
             first,
             last,
             gaps_end: self.gaps.len(),
@@ -117,8 +119,8 @@ impl DecodeWindows {
         let edges = self.edges();
         let peak = peak(&edges);
         let wanted = match self.config.min_active_requests {
-            MinActiveRequests::AtLeast(number) => u64::from(number.max(1)),
-            MinActiveRequests::MaxObserved => peak.max(1),
+            DecodeConcurrency::AtLeast(number) => u64::from(number.max(1)),
+            DecodeConcurrency::MaxObserved => peak.max(1),
         };
         let candidates = windows(&edges, wanted);
         let selected = select(&candidates, self.config.selection);
@@ -142,8 +144,8 @@ impl DecodeWindows {
             notes.push("no chunk arrived in the selected windows".to_owned());
         }
         let min_active = match self.config.min_active_requests {
-            MinActiveRequests::AtLeast(number) => json!(number),
-            MinActiveRequests::MaxObserved => json!("max_observed"),
+            DecodeConcurrency::AtLeast(number) => json!(number),
+            DecodeConcurrency::MaxObserved => json!("max_observed"),
         };
         let mut file = json!({
             "config": {
@@ -192,7 +194,7 @@ impl DecodeWindows {
     }
 
     /// Returns the gaps, in seconds, whose chunk arrived in each window, bounds included.
-    fn samples(&self, windows: &[Window]) -> Vec<Vec<f64>> {
+    fn samples(&self, windows: &[DecodeWindow]) -> Vec<Vec<f64>> {
         let mut samples = vec![Vec::new(); windows.len()];
         let mut long_gaps = self.long_gaps.iter().peekable();
         let mut place = 0;
@@ -240,7 +242,7 @@ fn peak(edges: &[(Nanos, Edge)]) -> u64 {
 
 /// Returns the intervals in which at least `wanted` (not 0) requests decode, in order, without
 /// empty ones.
-fn windows(edges: &[(Nanos, Edge)], wanted: u64) -> Vec<Window> {
+fn windows(edges: &[(Nanos, Edge)], wanted: u64) -> Vec<DecodeWindow> {
     let mut windows = Vec::new();
     let (mut active, mut start) = (0u64, 0);
     for (at, edge) in edges {
@@ -253,7 +255,7 @@ fn windows(edges: &[(Nanos, Edge)], wanted: u64) -> Vec<Window> {
             }
             Edge::End => {
                 if active == wanted && *at > start {
-                    windows.push(Window { start, end: *at });
+                    windows.push(DecodeWindow { start, end: *at });
                 }
                 active -= 1;
             }
@@ -262,11 +264,11 @@ fn windows(edges: &[(Nanos, Edge)], wanted: u64) -> Vec<Window> {
     windows
 }
 
-fn select(candidates: &[Window], selection: WindowSelection) -> Vec<Window> {
+fn select(candidates: &[DecodeWindow], selection: DecodeWindowSelection) -> Vec<DecodeWindow> {
     match selection {
-        WindowSelection::All => candidates.to_vec(),
-        WindowSelection::First => candidates.first().copied().into_iter().collect(),
-        WindowSelection::Longest => {
+        DecodeWindowSelection::All => candidates.to_vec(),
+        DecodeWindowSelection::First => candidates.first().copied().into_iter().collect(),
+        DecodeWindowSelection::Longest => {
             // `max_by_key` returns the last of equal maxima, which is the first one in reverse
             // order.
             let longest = candidates
@@ -278,7 +280,7 @@ fn select(candidates: &[Window], selection: WindowSelection) -> Vec<Window> {
     }
 }
 
-fn window_figures(index: usize, window: Window, tbc: Option<Summary>) -> Value {
+fn window_figures(index: usize, window: DecodeWindow, tbc: Option<Summary>) -> Value {
     json!({
         "window_index": index,
         "start": window.start as f64 / 1e9,
@@ -330,14 +332,14 @@ mod tests {
     }
 
     fn of(
-        min_active_requests: MinActiveRequests,
-        selection: WindowSelection,
+        min_active_requests: DecodeConcurrency,
+        selection: DecodeWindowSelection,
         records: &[RequestRecord],
     ) -> Value {
-        let mut windows = DecodeWindows::new(DecodeWindowConfig {
+        let mut windows = DecodeWindows::new(DecodeWindowRules {
             min_active_requests,
             selection,
-            ..DecodeWindowConfig::default()
+            ..DecodeWindowRules::default()
         });
         records.iter().for_each(|record| windows.on(record));
         windows.finish()
@@ -357,7 +359,11 @@ mod tests {
     fn a_stretch_with_enough_requests_is_one_window() {
         // At least two: 2..10, regardless of begins and ends within. Chunks that arrive in it: A's
         // at 3 (gap 3), 5 (2), 10 (5); B's at 4 (2), 6 (2); C's at 5 (1), 9 (4).
-        let seen = of(MinActiveRequests::AtLeast(2), WindowSelection::Longest, &three());
+        let seen = of(
+            DecodeConcurrency::AtLeast(2),
+            DecodeWindowSelection::Longest,
+            &three(),
+        );
         assert_eq!(seen["windows"]["num_candidate_segments"], 1);
         let window = &seen["window"];
         assert_eq!((&window["start"], &window["end"]), (&json!(2.0), &json!(10.0)));
@@ -373,7 +379,11 @@ mod tests {
 
     #[test]
     fn max_observed_is_the_most_that_ever_decoded_at_once() {
-        let seen = of(MinActiveRequests::MaxObserved, WindowSelection::All, &three());
+        let seen = of(
+            DecodeConcurrency::MaxObserved,
+            DecodeWindowSelection::All,
+            &three(),
+        );
         assert_eq!(seen["config"]["min_active_requests"], "max_observed");
         assert_eq!(seen["config"]["resolved_min_active_requests"], 3);
         // 4..6; bounds included: A's 5 (2), B's 4 (2) and 6 (2), C's 5 (1).
@@ -393,7 +403,7 @@ mod tests {
             records.push(streamed(&[begin, end]));
             records.push(streamed(&[begin, end]));
         }
-        let of = |selection| of(MinActiveRequests::AtLeast(2), selection, &records);
+        let of = |selection| of(DecodeConcurrency::AtLeast(2), selection, &records);
         let starts = |seen: &Value| -> Vec<f64> {
             let windows = seen["windows"]["per_window"].as_array().unwrap();
             windows
@@ -401,9 +411,9 @@ mod tests {
                 .map(|window| window["start"].as_f64().unwrap())
                 .collect()
         };
-        assert_eq!(starts(&of(WindowSelection::First)), [0.0]);
-        assert_eq!(starts(&of(WindowSelection::Longest)), [10.0]);
-        let all = of(WindowSelection::All);
+        assert_eq!(starts(&of(DecodeWindowSelection::First)), [0.0]);
+        assert_eq!(starts(&of(DecodeWindowSelection::Longest)), [10.0]);
+        let all = of(DecodeWindowSelection::All);
         assert_eq!(starts(&all), [0.0, 10.0, 20.0]);
         assert_eq!(all["windows"]["num_selected_segments"], 3);
         assert_eq!(all["windows"]["total_duration_s"], 12.0);
@@ -415,8 +425,8 @@ mod tests {
     #[test]
     fn one_that_begins_as_another_ends_keeps_the_window_open() {
         let seen = of(
-            MinActiveRequests::AtLeast(1),
-            WindowSelection::All,
+            DecodeConcurrency::AtLeast(1),
+            DecodeWindowSelection::All,
             &[streamed(&[0, 4]), streamed(&[4, 9])],
         );
         assert_eq!(
@@ -425,8 +435,8 @@ mod tests {
         );
         // Two requests decode at the instant 4, which is an empty interval.
         let seen = of(
-            MinActiveRequests::AtLeast(2),
-            WindowSelection::All,
+            DecodeConcurrency::AtLeast(2),
+            DecodeWindowSelection::All,
             &[streamed(&[0, 4]), streamed(&[4, 9])],
         );
         assert_eq!(seen["windows"]["num_candidate_segments"], 0);
@@ -439,8 +449,8 @@ mod tests {
     fn long_gaps_are_not_cut() {
         // 5 s and 6 s do not fit into 32 bits of nanoseconds.
         let seen = of(
-            MinActiveRequests::AtLeast(1),
-            WindowSelection::All,
+            DecodeConcurrency::AtLeast(1),
+            DecodeWindowSelection::All,
             &[streamed(&[0, 5, 6, 12]), streamed(&[0, 1, 8])],
         );
         let stats = &seen["tbc_in_window_stats"];
@@ -468,7 +478,11 @@ mod tests {
             ..streamed(&[1, 2])
         };
         let records = [whole, unanchored, drained, streamed(&[5]), streamed(&[])];
-        let seen = of(MinActiveRequests::MaxObserved, WindowSelection::All, &records);
+        let seen = of(
+            DecodeConcurrency::MaxObserved,
+            DecodeWindowSelection::All,
+            &records,
+        );
         assert_eq!(
             seen["eligible_requests"],
             json!({
@@ -482,10 +496,10 @@ mod tests {
 
         // With the other settings, the request without a pickup counts, and the answer in one piece
         // is a request without decode chunks.
-        let mut windows = DecodeWindows::new(DecodeWindowConfig {
+        let mut windows = DecodeWindows::new(DecodeWindowRules {
             anchor: WindowAnchor::Dispatch,
             whole_answers: WholeAnswers::Take,
-            ..DecodeWindowConfig::default()
+            ..DecodeWindowRules::default()
         });
         records.iter().for_each(|record| windows.on(record));
         let seen = windows.finish();

@@ -3,18 +3,18 @@
 use veeksha_model::Label;
 use veeksha_slo::LabelText;
 
-use super::ask::Samples;
+use super::ask::SampleQuery;
 use crate::label_sets::Matching;
 use crate::objectives::check::Objectives;
 use crate::run_samples::RunSamples;
-use crate::windows::Span;
+use crate::schedule::TimeSpan;
 
 /// The number of labels that are listed; a workload may have thousands.
 const LISTED: usize = 8;
 
 impl RunSamples {
     /// Explains why a metric has no samples with these labels.
-    pub(crate) fn why_none(&self, asked: &Samples) -> String {
+    pub(crate) fn why_none(&self, asked: &SampleQuery) -> String {
         if let Some(why) = self.why_no_request(&asked.filter) {
             return why;
         }
@@ -33,12 +33,12 @@ impl RunSamples {
     /// are none.
     pub(crate) fn why_not_judged(
         &self,
-        asked: &Samples,
+        asked: &SampleQuery,
         matching: &Matching,
-        not_judged: &[Span],
+        not_judged: &[TimeSpan],
         windows: u64,
     ) -> Option<String> {
-        let answered = |span: &&Span| self.is_answered_within(matching, **span);
+        let answered = |span: &&TimeSpan| self.is_answered_within(matching, **span);
         let without_sample = not_judged.iter().filter(answered).count();
         let unanswered = not_judged.len() - without_sample;
         let with = if asked.filter.is_empty() {

@@ -13,7 +13,7 @@ const BEYOND: f64 = 1.0 - 1e-9;
 
 /// A statistic of samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Of {
+pub(crate) enum SampleStatistic {
     /// `0.0..=1.0`
     Quantile(f64),
     Mean,
@@ -24,35 +24,35 @@ pub(crate) enum Of {
     Count,
 }
 
-impl Of {
+impl SampleStatistic {
     pub(crate) fn aggregate(aggregate: Aggregate) -> Self {
         match aggregate {
-            Aggregate::Percentile(percent) => Of::Quantile(fraction(percent)),
-            Aggregate::Mean => Of::Mean,
-            Aggregate::Min => Of::Min,
-            Aggregate::Max => Of::Max,
-            Aggregate::Std => Of::Std,
-            Aggregate::Sum => Of::Sum,
-            Aggregate::Count => Of::Count,
+            Aggregate::Percentile(percent) => SampleStatistic::Quantile(fraction(percent)),
+            Aggregate::Mean => SampleStatistic::Mean,
+            Aggregate::Min => SampleStatistic::Min,
+            Aggregate::Max => SampleStatistic::Max,
+            Aggregate::Std => SampleStatistic::Std,
+            Aggregate::Sum => SampleStatistic::Sum,
+            Aggregate::Count => SampleStatistic::Count,
         }
     }
 
     /// Returns the statistic; `None` if there are no samples. The count of an empty set is 0.
     pub(crate) fn observe(self, set: &SampleSet<'_>) -> Option<f64> {
-        if self == Of::Count {
+        if self == SampleStatistic::Count {
             return Some(set.count() as f64);
         }
         if set.count() == 0 {
             return None;
         }
         match self {
-            Of::Quantile(p) => set.percentile(p),
-            Of::Mean => set.moments().map(|moments| moments.mean),
-            Of::Min => set.percentile(0.0),
-            Of::Max => set.percentile(1.0),
-            Of::Std => set.moments().map(|moments| moments.std),
-            Of::Sum => set.sum(),
-            Of::Count => None,
+            SampleStatistic::Quantile(p) => set.percentile(p),
+            SampleStatistic::Mean => set.moments().map(|moments| moments.mean),
+            SampleStatistic::Min => set.percentile(0.0),
+            SampleStatistic::Max => set.percentile(1.0),
+            SampleStatistic::Std => set.moments().map(|moments| moments.std),
+            SampleStatistic::Sum => set.sum(),
+            SampleStatistic::Count => None,
         }
     }
 
@@ -60,53 +60,36 @@ impl Of {
     /// selection over up to a hundred million gaps.
     pub(crate) fn among(self, summary: &Summary) -> Option<f64> {
         match self {
-            Of::Quantile(p) => quantile_among(summary, p),
-            Of::Mean => Some(summary.mean),
-            Of::Min => Some(summary.min),
-            Of::Max => Some(summary.max),
-            Of::Std => Some(summary.std),
-            Of::Count => Some(summary.count as f64),
-            Of::Sum => None,
+            SampleStatistic::Quantile(p) => summary.known_quantile(p),
+            SampleStatistic::Mean => Some(summary.mean),
+            SampleStatistic::Min => Some(summary.min),
+            SampleStatistic::Max => Some(summary.max),
+            SampleStatistic::Std => Some(summary.std),
+            SampleStatistic::Count => Some(summary.count as f64),
+            SampleStatistic::Sum => None,
         }
     }
 
     /// Returns true if the statistic is proportional to the duration.
     pub(crate) fn grows_with_time(self) -> bool {
-        matches!(self, Of::Sum | Of::Count)
+        matches!(self, SampleStatistic::Sum | SampleStatistic::Count)
     }
 
     /// Returns true if the statistic depends on so few samples that it is nearly the extreme value.
     pub(crate) fn is_thin(self, count: u64) -> bool {
         match self {
-            Of::Quantile(p) if p > 0.0 && p < 1.0 => count as f64 * p.min(1.0 - p) < BEYOND,
+            SampleStatistic::Quantile(p) if p > 0.0 && p < 1.0 => count as f64 * p.min(1.0 - p) < BEYOND,
             _ => false,
         }
     }
 }
 
-/// Returns the `p`-quantile from a summary, if the summary contains it.
-pub(crate) fn quantile_among(summary: &Summary, p: f64) -> Option<f64> {
-    let of = summary;
-    let known = [
-        (0.0, of.min),
-        (0.5, of.p50),
-        (0.9, of.p90),
-        (0.95, of.p95),
-        (0.99, of.p99),
-        (1.0, of.max),
-    ];
-    known
-        .into_iter()
-        .find(|(share, _)| *share == p)
-        .map(|(_, value)| value)
-}
-
 /// The samples of a metric with certain labels.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Samples {
+pub(crate) struct SampleQuery {
     /// The canonical name of the metric.
     pub(crate) metric: String,
-    pub(crate) of: Of,
+    pub(crate) of: SampleStatistic,
     pub(crate) filter: Vec<Label>,
 }
 
@@ -167,11 +150,11 @@ mod tests {
 
     #[test]
     fn a_p99_needs_a_hundred_samples_and_a_p999_a_thousand() {
-        let thin = |p, count| Of::Quantile(p).is_thin(count);
+        let thin = |p, count| SampleStatistic::Quantile(p).is_thin(count);
         assert!(thin(0.99, 99) && !thin(0.99, 100));
         assert!(thin(0.999, 999) && !thin(0.999, 1000));
         assert!(thin(0.01, 99) && !thin(0.01, 100));
         assert!(thin(0.5, 1) && !thin(0.5, 2));
-        assert!(!thin(1.0, 1) && !Of::Mean.is_thin(1));
+        assert!(!thin(1.0, 1) && !SampleStatistic::Mean.is_thin(1));
     }
 }

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use veeksha_model::Nanos;
-use veeksha_slo::{Aggregate, BoundUnit, ComparisonOperator, Objective, Quantity, SloBound};
+use veeksha_slo::{Aggregate, BoundUnit, Objective, Quantity};
 
-use super::ask::{Limit, Of, Samples};
+use super::ask::{Limit, SampleQuery, SampleStatistic};
+use super::checked::{Checked, Condition, ObjectiveTarget};
 use super::error::{ObjectiveError, ObjectiveProblem as Problem};
 use super::range::fits;
-use super::stated::{Slo, Stated};
+use super::stated::{ConstantSlo, Stated};
 use crate::catalogue::Catalogue;
 use crate::run_metric::RunMetric;
 use veeksha_definitions::Scope;
@@ -21,32 +22,6 @@ pub struct Objectives {
     pub(crate) conditions: Vec<Condition>,
     /// The plugins that judge requests.
     pub(crate) judges: Vec<String>,
-}
-
-/// A validated objective.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Checked {
-    pub(crate) stated: Stated,
-    pub(crate) target: Target,
-    pub(crate) limit: Limit,
-    /// The unit of the bound and of the observed value.
-    pub(crate) unit: String,
-}
-
-/// The target of an objective's bound.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Target {
-    Run(RunMetric),
-    Samples { samples: Samples, window: Option<Nanos> },
-}
-
-/// A condition on a single request's samples.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Condition {
-    /// The text of the condition, or of the objective that implies it.
-    pub(crate) text: String,
-    pub(crate) samples: Samples,
-    pub(crate) limit: Limit,
 }
 
 impl Objectives {
@@ -71,7 +46,7 @@ impl Objectives {
         let mut errors = Vec::new();
         let (mut checked, mut conditions) = (Vec::new(), Vec::new());
         for (place, stated) in slos.into_iter().enumerate() {
-            let objective = text(&stated);
+            let objective = stated.to_string();
             match check(stated, catalogue) {
                 Ok(found) => checked.push((place, found)),
                 Err(problem) => errors.push(ObjectiveError {
@@ -95,19 +70,19 @@ impl Objectives {
             }
         }
         if !explicit {
-            let implied = |(_, found): &(usize, Checked)| found.implied_condition(catalogue);
+            let implied = |(_, found): &(usize, Checked)| implied_condition(found, catalogue);
             conditions.extend(checked.iter().filter_map(implied));
         }
         if conditions.is_empty() && judges.is_empty() && !explicit {
             let needs = |found: &Checked| {
                 matches!(
                     found.target,
-                    Target::Run(RunMetric::Goodput | RunMetric::GoodRequestsPerSecond)
+                    ObjectiveTarget::Run(RunMetric::Goodput | RunMetric::GoodRequestsPerSecond)
                 )
             };
             let without = checked.iter().filter(|(_, found)| needs(found));
             errors.extend(without.map(|(place, found)| ObjectiveError {
-                objective: text(&found.stated),
+                objective: found.stated.to_string(),
                 place: *place,
                 is_condition: false,
                 problem: Problem::NoConditions,
@@ -125,13 +100,13 @@ impl Objectives {
 
     /// Creates objectives from Veeksha's only. They refer to built-in metrics, so they are always
     /// valid.
-    pub fn constants(slos: Vec<Slo>) -> Objectives {
+    pub fn constants(slos: Vec<ConstantSlo>) -> Objectives {
         let checked: Vec<Checked> = slos.into_iter().map(constant).collect();
         let catalogue = Catalogue::built_in();
         Objectives {
             conditions: checked
                 .iter()
-                .filter_map(|found| found.implied_condition(&catalogue))
+                .filter_map(|found| implied_condition(found, &catalogue))
                 .collect(),
             checked,
             judges: Vec::new(),
@@ -144,58 +119,17 @@ impl Objectives {
     }
 }
 
-/// Returns an objective as text.
-pub(crate) fn text(stated: &Stated) -> String {
-    match stated {
-        Stated::Constant(slo) => as_objective(slo).to_string(),
-        Stated::Expression(objective) => objective.to_string(),
-    }
-}
-
-/// Converts one of Veeksha's objectives to an expression.
-fn as_objective(slo: &Slo) -> Objective {
-    let upper = slo.metric.lower_is_better();
-    let share = if upper {
-        slo.percentile
-    } else {
-        1.0 - slo.percentile
-    };
-    Objective {
-        name: slo.name.clone(),
-        quantity: Quantity::Samples {
-            aggregate: Aggregate::Percentile(percent(share)),
-            metric: slo.metric.name().to_owned(),
-            filter: Vec::new(),
-            window: None,
-        },
-        comparison: if upper {
-            ComparisonOperator::AtMost
-        } else {
-            ComparisonOperator::AtLeast
-        },
-        bound: SloBound {
-            value: slo.value,
-            unit: BoundUnit::None,
-        },
-    }
-}
-
-/// Returns a fraction in percent. Ten digits hide that 0.999 * 100 is 99.90000000000001 in binary.
-pub(crate) fn percent(fraction: f64) -> f64 {
-    (fraction * 100.0 * 1e10).round() / 1e10
-}
-
-fn constant(slo: Slo) -> Checked {
+fn constant(slo: ConstantSlo) -> Checked {
     let upper = slo.metric.lower_is_better();
     // "A share p reaches it" is a bound on the (1 - p)-quantile.
-    let of = Of::Quantile(if upper {
+    let of = SampleStatistic::Quantile(if upper {
         slo.percentile
     } else {
         1.0 - slo.percentile
     });
     Checked {
-        target: Target::Samples {
-            samples: Samples {
+        target: ObjectiveTarget::Samples {
+            samples: SampleQuery {
                 metric: slo.metric.name().to_owned(),
                 of,
                 filter: Vec::new(),
@@ -203,7 +137,7 @@ fn constant(slo: Slo) -> Checked {
             window: None,
         },
         limit: Limit {
-            comparison: as_objective(&slo).comparison,
+            comparison: slo.objective().comparison,
             value: slo.value,
         },
         unit: slo.metric.unit().to_owned(),
@@ -221,7 +155,7 @@ fn check(stated: Stated, catalogue: &Catalogue) -> Result<Checked, Problem> {
             if !slo.value.is_finite() {
                 return Err(Problem::Bound);
             }
-            let objective = as_objective(&slo);
+            let objective = slo.objective();
             let checked = constant(slo);
             fits(&objective, &checked.target, checked.limit, catalogue)?;
             return Ok(checked);
@@ -238,7 +172,7 @@ fn check(stated: Stated, catalogue: &Catalogue) -> Result<Checked, Problem> {
         } => {
             let (samples, unit) = samples(*aggregate, metric, filter, catalogue)?;
             let window = window.map(nanos);
-            (Target::Samples { samples, window }, unit)
+            (ObjectiveTarget::Samples { samples, window }, unit)
         }
     };
     let limit = limit(&objective, &target, &unit)?;
@@ -265,7 +199,7 @@ fn present(name: &str, catalogue: &Catalogue) -> Result<(), Problem> {
     }
 }
 
-fn figure(name: &str, catalogue: &Catalogue) -> Result<(Target, String), Problem> {
+fn figure(name: &str, catalogue: &Catalogue) -> Result<(ObjectiveTarget, String), Problem> {
     let Some(info) = catalogue.figure(name) else {
         return Err(match catalogue.get(name) {
             Some(metric) => Problem::MetricWithoutAggregate {
@@ -278,7 +212,7 @@ fn figure(name: &str, catalogue: &Catalogue) -> Result<(Target, String), Problem
         });
     };
     present(name, catalogue)?;
-    Ok((Target::Run(info.metric), info.unit.to_owned()))
+    Ok((ObjectiveTarget::Run(info.metric), info.unit.to_owned()))
 }
 
 fn samples(
@@ -286,7 +220,7 @@ fn samples(
     metric: &str,
     filter: &[(String, String)],
     catalogue: &Catalogue,
-) -> Result<(Samples, String), Problem> {
+) -> Result<(SampleQuery, String), Problem> {
     let Some(info) = catalogue.get(metric) else {
         let name = metric.to_owned();
         return Err(match catalogue.figure(metric) {
@@ -303,20 +237,21 @@ fn samples(
     {
         return Err(Problem::Percentile);
     }
-    let samples = Samples {
+    let samples = SampleQuery {
         metric: info.name.clone(),
-        of: Of::aggregate(aggregate),
+        of: SampleStatistic::aggregate(aggregate),
         filter: filter.to_vec(),
     };
     Ok((samples, aggregate.unit(&info.unit).to_owned()))
 }
 
-fn limit(objective: &Objective, target: &Target, unit: &str) -> Result<Limit, Problem> {
+fn limit(objective: &Objective, target: &ObjectiveTarget, unit: &str) -> Result<Limit, Problem> {
     let bound = objective.bound;
     if !bound.value.is_finite() {
         return Err(Problem::Bound);
     }
-    let counts = matches!(target, Target::Samples { samples, .. } if samples.of == Of::Count);
+    let counts =
+        matches!(target, ObjectiveTarget::Samples { samples, .. } if samples.of == SampleStatistic::Count);
     if counts && bound.unit != BoundUnit::None {
         return Err(Problem::UnitOfCount);
     }
@@ -347,28 +282,34 @@ fn condition(objective: &Objective, catalogue: &Catalogue) -> Result<Condition, 
     }
     let found = check(Stated::Expression(objective.clone()), catalogue)?;
     match (found.target, catalogue.get(name).map(|info| info.scope)) {
-        (Target::Samples { samples, .. }, Some(scope)) if scope.is_within_request() => Ok(Condition {
-            text: objective.condition_text(),
-            samples,
-            limit: found.limit,
-        }),
+        (ObjectiveTarget::Samples { samples, .. }, Some(scope)) if scope.is_within_request() => {
+            Ok(Condition {
+                text: objective.condition_text(),
+                samples,
+                limit: found.limit,
+            })
+        }
         _ => Err(Problem::NotOfRequests { name: name.clone() }),
     }
 }
 
-impl Checked {
-    /// Returns the condition that it implies for a single request, if any.
-    fn implied_condition(&self, catalogue: &Catalogue) -> Option<Condition> {
-        let Target::Samples { samples, .. } = &self.target else {
-            return None;
-        };
-        let scope = catalogue.get(&samples.metric).map(|info| info.scope);
-        let of_a_request = scope.is_some_and(Scope::is_within_request)
-            && matches!(samples.of, Of::Quantile(_) | Of::Mean | Of::Min | Of::Max);
-        of_a_request.then(|| Condition {
-            text: text(&self.stated),
-            samples: samples.clone(),
-            limit: self.limit,
-        })
-    }
+/// Returns the condition that an objective implies for a single request, if any.
+fn implied_condition(checked: &Checked, catalogue: &Catalogue) -> Option<Condition> {
+    let ObjectiveTarget::Samples { samples, .. } = &checked.target else {
+        return None;
+    };
+    let scope = catalogue.get(&samples.metric).map(|info| info.scope);
+    let of_a_request = scope.is_some_and(Scope::is_within_request)
+        && matches!(
+            samples.of,
+            SampleStatistic::Quantile(_)
+                | SampleStatistic::Mean
+                | SampleStatistic::Min
+                | SampleStatistic::Max
+        );
+    of_a_request.then(|| Condition {
+        text: checked.stated.to_string(),
+        samples: samples.clone(),
+        limit: checked.limit,
+    })
 }

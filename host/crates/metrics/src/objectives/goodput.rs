@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 
 use veeksha_stats::WeightedSample;
 
-use super::check::Condition;
+use super::checked::Condition;
 use super::judge::SortedJudgements;
+use crate::counts::RunCounts;
 use crate::label_sets::Matching;
 use crate::objectives::check::Objectives;
 use crate::objectives::judge::Judgements;
 use crate::objectives::unknown::Unknown;
-use crate::pooled::{GapSet, Of, TokenSet};
-use crate::row::Row;
+use crate::pooled::{GapSet, RowSelection, TokenSet};
+use crate::row::RequestRow;
+use crate::run_metric::RunMetric;
 use crate::run_samples::RunSamples;
 use crate::sample_set::SampleSet;
 use veeksha_definitions::{Metric, Samples};
@@ -23,6 +25,54 @@ pub(crate) struct Good {
     pub(crate) count: Option<u64>,
     /// The reason why the number is unknown.
     pub(crate) unknown: Option<String>,
+}
+
+/// The share of good requests, and their rate.
+#[derive(Debug, Default)]
+pub(crate) struct Goodput {
+    /// The number of good requests; `None` if they are not defined, or if the number is unknown.
+    pub(crate) good: Option<u64>,
+    /// The reason why the number is unknown.
+    pub(crate) good_unknown: Option<String>,
+    /// Good requests ÷ requests that were due.
+    pub(crate) share: Option<f64>,
+    /// The reason why the share is unknown.
+    pub(crate) share_unknown: Option<String>,
+    /// Good requests per second of the measured window.
+    pub(crate) per_second: Option<f64>,
+}
+
+impl Goodput {
+    /// Computes the share over all requests that were due. Sessions whose agent failed would have
+    /// sent further requests; their number is unknown, and so is the share.
+    pub(crate) fn of(good: Good, counts: &RunCounts, window_seconds: Option<f64>) -> Self {
+        let due = counts.intended();
+        let lost = counts.failed_agent_sessions;
+        let count = good.count.filter(|_| due > 0 || lost > 0);
+        let lost_requests = good.count.filter(|_| lost > 0).map(|_| {
+            format!(
+                "the agents of {} failed, so the number of requests that were due is unknown",
+                veeksha_stats::counted(lost, "session")
+            )
+        });
+        Goodput {
+            good: good.count,
+            good_unknown: good.unknown.clone(),
+            share: count.filter(|_| lost == 0).map(|good| good as f64 / due as f64),
+            share_unknown: good.unknown.or(lost_requests),
+            per_second: count
+                .zip(window_seconds)
+                .map(|(good, window)| good as f64 / window),
+        }
+    }
+
+    /// Returns the run metrics that objectives can name.
+    pub(crate) fn run_metrics(&self) -> [(RunMetric, Option<f64>); 2] {
+        [
+            (RunMetric::Goodput, self.share),
+            (RunMetric::GoodRequestsPerSecond, self.per_second),
+        ]
+    }
 }
 
 /// Marks the good requests and returns their number. A good request has a non-empty answer, meets
@@ -65,7 +115,7 @@ pub(crate) fn count_good(
 }
 
 /// Returns true if the request has an answer to judge.
-fn is_answered(row: &Row) -> bool {
+fn is_answered(row: &RequestRow) -> bool {
     row.counts() && row.observed.has_output()
 }
 
@@ -124,8 +174,10 @@ impl<'a> Asked<'a> {
             return SampleSet::weighted(self.by_row.get(&place).cloned().unwrap_or_default());
         };
         match metric.definition_of().samples {
-            Samples::ChunkGaps => SampleSet::Gaps(GapSet::new(requests, Of::These(vec![place]))),
-            Samples::TokenGaps => SampleSet::Tokens(TokenSet::new(requests, Of::These(vec![place]))),
+            Samples::ChunkGaps => SampleSet::Gaps(GapSet::new(requests, RowSelection::These(vec![place]))),
+            Samples::TokenGaps => {
+                SampleSet::Tokens(TokenSet::new(requests, RowSelection::These(vec![place])))
+            }
             Samples::Request(_) => {
                 let value = requests.rows[place as usize].sample(metric);
                 SampleSet::Plain(value.into_iter().collect())

@@ -6,6 +6,7 @@
 mod absence;
 mod ask;
 mod check;
+mod checked;
 mod error;
 mod goodput;
 mod judge;
@@ -15,13 +16,11 @@ mod results;
 mod stated;
 mod unknown;
 
-pub(crate) use ask::quantile_among;
 pub use check::Objectives;
 pub use error::{ObjectiveError, ObjectiveProblem};
-pub(crate) use goodput::count_good;
+pub(crate) use goodput::{Goodput, count_good};
 pub(crate) use judge::Judgements;
 pub use plugin_verdict::PluginVerdict;
-pub(crate) use results::answer;
-pub use results::{SloResult, SloResults, WorstWindow};
-pub use stated::{Slo, Stated};
+pub use results::{DecidingWindow, SloResult, SloResults};
+pub use stated::{ConstantSlo, Stated};
 pub(crate) use unknown::Unknown;

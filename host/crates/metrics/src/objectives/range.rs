@@ -3,20 +3,20 @@
 use veeksha_slo::{Objective, Quantity, Range, UninformativeBound};
 
 use super::ask::Limit;
-use super::check::Target;
+use super::checked::ObjectiveTarget;
 use crate::catalogue::{Catalogue, MetricInfo};
 
 /// Rejects a bound that no value can meet, and one that every value meets: neither provides
 /// information about a run.
 pub(super) fn fits(
     objective: &Objective,
-    target: &Target,
+    target: &ObjectiveTarget,
     limit: Limit,
     catalogue: &Catalogue,
 ) -> Result<(), UninformativeBound> {
     let values = match target {
-        Target::Run(metric) => metric.range(),
-        Target::Samples { samples, .. } => catalogue
+        ObjectiveTarget::Run(metric) => metric.range(),
+        ObjectiveTarget::Samples { samples, .. } => catalogue
             .get(&samples.metric)
             .map_or(Range::Any, MetricInfo::range),
     };

@@ -3,19 +3,21 @@
 use serde_json::{Value, json};
 use veeksha_events::FailedPlugin;
 use veeksha_model::Nanos;
+use veeksha_ports::SloVerdict;
 use veeksha_slo::{ComparisonOperator, Quantity};
 
-use super::ask::{Limit, Of, Samples};
-use super::check::{Checked, Target, percent, text};
+use super::ask::{Limit, SampleQuery, SampleStatistic};
+use super::checked::{Checked, ObjectiveTarget};
 use super::plugin_verdict::PluginVerdict;
-use super::stated::Stated;
-use crate::json as shapes;
+use super::stated::{Stated, percent};
+use crate::json_shapes::failed_plugin;
 use crate::label_sets::Matching;
-use crate::objectives::goodput::Good;
+use crate::objectives::check::Objectives;
+use crate::objectives::goodput::Goodput;
 use crate::objectives::unknown::Unknown;
 use crate::run_metric::RunMetric;
 use crate::run_samples::RunSamples;
-use crate::windows::Span;
+use crate::schedule::TimeSpan;
 use crate::workload_failures::WorkloadFailures;
 use veeksha_definitions::Metric;
 
@@ -52,7 +54,7 @@ pub struct SloResult {
     /// fewer than 100).
     pub thin: bool,
     /// The worst window, for an objective over windows.
-    pub worst_window: Option<WorstWindow>,
+    pub worst_window: Option<DecidingWindow>,
     /// Additional information for the reader: the reason for missing samples (`no request has the
     /// label tier="golf"; did you mean tier="gold"?`), or windows without samples (`in 3 of 10
     /// windows no request was answered: they are not judged`).
@@ -61,7 +63,7 @@ pub struct SloResult {
 
 /// The window that decides an objective over windows: the first one with the worst value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WorstWindow {
+pub struct DecidingWindow {
     /// The start of the window, inclusive.
     pub from: Nanos,
     /// The end of the window, exclusive. Not later than the schedule's end, which cuts the last
@@ -81,7 +83,7 @@ pub struct SloResults {
     pub results: Vec<SloResult>,
     /// Plugins' verdicts on the run.
     pub verdicts: Vec<PluginVerdict>,
-    /// Good requests ÷ all scheduled requests ([`crate::Counts::intended`]). A good request was
+    /// Good requests ÷ all scheduled requests ([`crate::RunCounts::intended`]). A good request was
     /// measured, had a non-empty answer, met every condition individually and was judged good by
     /// every judging plugin. `None` if good requests are not defined, or if there is no request.
     pub goodput: Option<f64>,
@@ -95,6 +97,33 @@ pub struct SloResults {
 }
 
 impl SloResults {
+    /// Returns the results of all objectives. The run metrics of the samples must be known.
+    pub(crate) fn of(
+        objectives: &Objectives,
+        samples: &RunSamples,
+        unknown: &Unknown<'_>,
+        goodput: Goodput,
+        verdicts: Vec<(String, SloVerdict)>,
+    ) -> SloResults {
+        let mut remarks = samples.idle_conditions(objectives);
+        let why = goodput.share_unknown.as_ref();
+        remarks.extend(why.map(|why| format!("goodput is not known: {why}")));
+        let results = objectives.checked.iter();
+        SloResults {
+            results: results
+                .map(|checked| answer(checked, samples, unknown, &goodput))
+                .collect(),
+            verdicts: verdicts
+                .into_iter()
+                .map(|(plugin, verdict)| PluginVerdict::new(&plugin, verdict, samples.catalogue()))
+                .collect(),
+            goodput: goodput.share,
+            good_requests_per_second: goodput.per_second,
+            remarks,
+            not_asked: Vec::new(),
+        }
+    }
+
     /// Returns true if every known objective was met and every known verdict of a plugin is good;
     /// true if there is none. An objective with an unknown result was not met.
     pub fn all_met(&self) -> bool {
@@ -111,7 +140,7 @@ impl SloResults {
         failed: impl Iterator<Item = &'a FailedPlugin>,
         of_workload: &[WorkloadFailures],
     ) -> Value {
-        let failed: Vec<Value> = failed.map(shapes::failed_plugin).collect();
+        let failed: Vec<Value> = failed.map(failed_plugin).collect();
         let some_missed = self
             .results
             .iter()
@@ -172,18 +201,16 @@ impl SloResult {
     }
 }
 
-/// Returns the result of an objective. The run metrics must be known.
-pub(crate) fn answer(
-    checked: &Checked,
-    samples: &RunSamples,
-    unknown: &Unknown<'_>,
-    good: &Good,
-) -> SloResult {
+/// Returns the result of an objective.
+fn answer(checked: &Checked, samples: &RunSamples, unknown: &Unknown<'_>, goodput: &Goodput) -> SloResult {
     let mut seen = observe(checked, samples);
     let failed = match &checked.target {
-        Target::Run(RunMetric::Goodput | RunMetric::GoodRequestsPerSecond) => good.unknown.clone(),
-        Target::Run(_) => None,
-        Target::Samples { samples: asked, .. } => unknown.samples(&asked.metric, samples.catalogue()),
+        ObjectiveTarget::Run(RunMetric::Goodput) => goodput.share_unknown.clone(),
+        ObjectiveTarget::Run(RunMetric::GoodRequestsPerSecond) => goodput.good_unknown.clone(),
+        ObjectiveTarget::Run(_) => None,
+        ObjectiveTarget::Samples { samples: asked, .. } => {
+            unknown.samples(&asked.metric, samples.catalogue())
+        }
     };
     let is_known = failed.is_none() || seen.value.is_some();
     if let Some(failed) = &failed {
@@ -194,7 +221,7 @@ pub(crate) fn answer(
         });
     }
     SloResult {
-        objective: text(&checked.stated),
+        objective: checked.stated.to_string(),
         key: key(checked),
         metric: metric(checked),
         percentile: stated_percentile(checked),
@@ -213,23 +240,23 @@ pub(crate) fn answer(
 }
 
 #[derive(Default)]
-struct Seen {
+struct ObservedValue {
     value: Option<f64>,
     sample_count: Option<u64>,
     thin: bool,
-    window: Option<WorstWindow>,
+    window: Option<DecidingWindow>,
     detail: Option<String>,
 }
 
-fn observe(checked: &Checked, samples: &RunSamples) -> Seen {
+fn observe(checked: &Checked, samples: &RunSamples) -> ObservedValue {
     let (asked, window) = match &checked.target {
-        Target::Run(metric) => {
-            return Seen {
-                value: samples.figures.get(metric).copied(),
-                ..Seen::default()
+        ObjectiveTarget::Run(metric) => {
+            return ObservedValue {
+                value: samples.run_metrics.get(metric).copied(),
+                ..ObservedValue::default()
             };
         }
-        Target::Samples { samples, window } => (samples, window),
+        ObjectiveTarget::Samples { samples, window } => (samples, window),
     };
     if window.is_none()
         && asked.filter.is_empty()
@@ -237,18 +264,18 @@ fn observe(checked: &Checked, samples: &RunSamples) -> Seen {
         && let Some(value) = asked.of.among(summary)
     {
         let count = summary.count as u64;
-        return Seen {
+        return ObservedValue {
             value: Some(value),
             sample_count: Some(count),
             thin: asked.of.is_thin(count),
-            ..Seen::default()
+            ..ObservedValue::default()
         };
     }
     match window {
         Some(length) => observe_windows(asked, *length, checked.limit, samples),
         None => {
             let set = samples.set(&asked.metric, &samples.matching(&asked.filter), None);
-            Seen {
+            ObservedValue {
                 value: asked.of.observe(&set).filter(|value| value.is_finite()),
                 sample_count: Some(set.count()),
                 thin: asked.of.is_thin(set.count()),
@@ -261,11 +288,11 @@ fn observe(checked: &Checked, samples: &RunSamples) -> Seen {
 
 /// Returns the value observed in the worst window. In a window with intended requests but without
 /// samples, a count and a sum are 0; any other statistic does not exist.
-fn observe_windows(asked: &Samples, length: Nanos, limit: Limit, samples: &RunSamples) -> Seen {
+fn observe_windows(asked: &SampleQuery, length: Nanos, limit: Limit, samples: &RunSamples) -> ObservedValue {
     let matching = samples.matching(&asked.filter);
-    let mut seen = Seen {
+    let mut seen = ObservedValue {
         sample_count: Some(0),
-        ..Seen::default()
+        ..ObservedValue::default()
     };
     let (mut judged, mut sampled) = (0, 0);
     let mut not_judged = Vec::new();
@@ -287,7 +314,7 @@ fn observe_windows(asked: &Samples, length: Nanos, limit: Limit, samples: &RunSa
             seen.value = Some(value);
             seen.sample_count = Some(count);
             seen.thin = asked.of.is_thin(count);
-            seen.window = Some(WorstWindow {
+            seen.window = Some(DecidingWindow {
                 from,
                 // No request was scheduled after the schedule's end.
                 to: match samples.schedule() {
@@ -305,7 +332,7 @@ fn observe_windows(asked: &Samples, length: Nanos, limit: Limit, samples: &RunSa
     if sampled == 0 {
         seen.detail = Some(samples.why_none(asked));
         // As without windows: the count of an empty set is 0, and its sum does not exist.
-        if asked.of != Of::Count {
+        if asked.of != SampleStatistic::Count {
             (seen.value, seen.window) = (None, None);
         }
     } else {
@@ -319,14 +346,14 @@ fn observe_windows(asked: &Samples, length: Nanos, limit: Limit, samples: &RunSa
 /// a lower bound is not evaluated in a window that the schedule left before its end, unless every
 /// window is such a one.
 fn windows_of(
-    asked: &Samples,
+    asked: &SampleQuery,
     matching: &Matching,
     length: Nanos,
     limit: Limit,
     samples: &RunSamples,
-) -> Vec<Span> {
+) -> Vec<TimeSpan> {
     let mut spans = samples.spans(&asked.metric, matching, length);
-    let filled = |(_, to): &Span| samples.schedule().is_some_and(|schedule| *to <= schedule.end);
+    let filled = |(_, to): &TimeSpan| samples.schedule().is_some_and(|schedule| *to <= schedule.end);
     if asked.of.grows_with_time() && !limit.is_upper() && spans.iter().any(filled) {
         spans.retain(filled);
     }
@@ -335,8 +362,8 @@ fn windows_of(
 
 fn metric(checked: &Checked) -> String {
     match &checked.target {
-        Target::Run(metric) => metric.name().to_owned(),
-        Target::Samples { samples, .. } => slo_name(&samples.metric).to_owned(),
+        ObjectiveTarget::Run(metric) => metric.name().to_owned(),
+        ObjectiveTarget::Samples { samples, .. } => slo_name(&samples.metric).to_owned(),
     }
 }
 
@@ -352,8 +379,8 @@ fn slo_name(metric: &str) -> &str {
 fn stated_percentile(checked: &Checked) -> Option<f64> {
     match (&checked.stated, &checked.target) {
         (Stated::Constant(slo), _) => Some(slo.percentile),
-        (_, Target::Samples { samples, .. }) => match samples.of {
-            Of::Quantile(p) => Some(p),
+        (_, ObjectiveTarget::Samples { samples, .. }) => match samples.of {
+            SampleStatistic::Quantile(p) => Some(p),
             _ => None,
         },
         _ => None,
@@ -373,7 +400,7 @@ fn key(checked: &Checked) -> String {
                 window: None,
                 ..
             },
-            Target::Samples { samples, .. },
+            ObjectiveTarget::Samples { samples, .. },
         ) if filter.is_empty() => format!("{}_p{percent}", slo_name(&samples.metric)),
         (quantity, _) => quantity.to_string(),
     }
@@ -382,12 +409,12 @@ fn key(checked: &Checked) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Objectives, Slo};
+    use crate::{ConstantSlo, Objectives};
 
     #[test]
     fn keys_are_veekshas() {
         let key_of = |metric, percentile| {
-            let slo = Slo {
+            let slo = ConstantSlo {
                 name: None,
                 metric,
                 percentile,

@@ -15,7 +15,7 @@ pub(crate) struct Unknown<'a> {
     /// True if the record is complete.
     pub(crate) complete: bool,
     /// Metrics of plugins that processed all requests of the record, even if it is incomplete.
-    pub(crate) measured_anew: &'a BTreeSet<String>,
+    pub(crate) repeated_metrics: &'a BTreeSet<String>,
 }
 
 impl Unknown<'_> {
@@ -52,7 +52,7 @@ impl Unknown<'_> {
     /// has not been measured yet does not.
     fn cut(&self, metric: &str, catalogue: &Catalogue) -> Option<String> {
         let plugin = catalogue.get(metric)?.plugin.as_ref()?;
-        let is_whole = self.complete || self.measured_anew.contains(metric);
+        let is_whole = self.complete || self.repeated_metrics.contains(metric);
         (!is_whole).then(|| {
             format!(
                 "the record is not whole, and the plugin `{plugin}` may have had more to say of `{metric}`"

@@ -371,7 +371,7 @@ fn goodput_is_not_known_where_what_it_rests_on_failed() {
         seen.remarks
     );
     let seen = cut(Setup {
-        measured_anew: ["jitter".to_owned()].into(),
+        repeated_metrics: ["jitter".to_owned()].into(),
         ..conditioned()
     });
     assert_eq!(seen.goodput, Some(1.0));
@@ -477,6 +477,56 @@ fn failures_of_the_workload_are_summarized() {
     );
     assert_eq!(seen.slo_results()["all_slos_met"], true);
     assert_eq!(seen.slo_results()["failed_plugins"], summary["Failed Plugins"]);
+}
+
+/// The requests that a failed agent would have sent were due, and their number is unknown.
+#[test]
+fn goodput_is_unknown_if_an_agent_failed_within_the_window() {
+    let failed = |session, at| {
+        Event::PluginFailed(FailedPlugin {
+            plugin: "agents".into(),
+            part: PluginRole::Workload,
+            message: "in `agent.answered`: boom".into(),
+            session: Some(SessionId(session)),
+            at: Some(ms(at)),
+        })
+    };
+    let run = |more: Vec<Event>| {
+        let events = [answer(0, 100, "gold"), answer(1, 100, "gold")];
+        let end = [
+            Event::TimeoutReached { at: ms(500) },
+            Event::RunEnded { at: ms(900) },
+        ];
+        let setup = setup(
+            &["goodput > 0.4", "good_requests_per_second > 1"],
+            &["ttfc < 1s"],
+            &[],
+        );
+        run_in(setup, events.into_iter().chain(more).chain(end))
+    };
+    let whole = run(Vec::new());
+    assert_eq!(whole.slos.goodput, Some(1.0));
+    let lost = run(vec![session_started(7, 100), failed(7, 200), failed(8, 200)]);
+    // Session 8 never began, so nothing of it was due.
+    assert_eq!(lost.counts.failed_agent_sessions, 1);
+    assert_eq!(lost.summary_stats()["Sessions with a Failed Agent"], 1);
+    assert_eq!(lost.slos.goodput, None);
+    let why = "the agents of 1 session failed, so the number of requests that were due is unknown";
+    assert_eq!(lost.slos.remarks, [format!("goodput is not known: {why}")]);
+    assert_eq!(lost.slos.results[0].unknown.as_deref(), Some(why));
+    // The good requests themselves are known.
+    assert!(lost.slos.results[1].met && lost.slos.results[1].unknown.is_none());
+    assert_eq!(
+        lost.slos.good_requests_per_second,
+        whole.slos.good_requests_per_second
+    );
+    // Of sessions that failed after the timeout, nothing is missing in the metrics.
+    for drained in [
+        vec![session_started(7, 100), failed(7, 600)],
+        vec![session_started(7, 600), failed(7, 200)],
+    ] {
+        assert_eq!(run(drained).slos.goodput, Some(1.0));
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The latencies of single requests, with expected values computed by hand.
 use crate::sequences::{answered, both, close, evaluate, failed, finished, with_chunk_tokens, with_chunks};
 use veeksha_events::RequestRecord;
-use veeksha_metrics::{Latencies, Metric, latencies};
+use veeksha_metrics::{Metric, RequestLatencies, latencies};
 use veeksha_model::ChunkKind::{Comment, Content, Done, Finish, Reasoning, Role, Tool, Usage};
 use veeksha_model::ErrorClass;
 
@@ -46,7 +46,7 @@ fn a_tool_call_is_generated_too() {
 fn without_anything_generated_there_is_no_latency() {
     for chunks in [&[][..], &[(11, Role), (12, Finish), (13, Usage), (14, Done)]] {
         let record = with_chunks(answered(0, 0, 0, 90), 0, chunks);
-        assert_eq!(latencies(&record), Latencies::default());
+        assert_eq!(latencies(&record), RequestLatencies::default());
     }
 }
 
@@ -158,7 +158,7 @@ fn what_is_cached_is_a_share_of_what_the_server_counts() {
     let share = run.metric(Metric::CachedTokenShare).unwrap();
     assert_eq!((share.count, share.max), (1, 0.8));
     close(
-        run.figure(veeksha_metrics::RunMetric::OverallCachedTokenShare),
+        run.run_metric(veeksha_metrics::RunMetric::OverallCachedTokenShare),
         0.8,
     );
     let file = run.throughput_metrics();
@@ -232,7 +232,7 @@ fn dispatch_rate_counts_the_intervals_between_requests() {
     let requests = (0..4).map(|number| finished(answered(number, 0, number * 100, 900)));
     let evaluation = evaluate(vec![], requests);
     close(
-        evaluation.figure(veeksha_metrics::RunMetric::RequestDispatchRate),
+        evaluation.run_metric(veeksha_metrics::RunMetric::RequestDispatchRate),
         10.0,
     );
     // Four answers from 0 to 900 ms.
@@ -272,7 +272,7 @@ fn response_that_was_not_streamed_has_no_first_chunk() {
     close(seen.normalized_end_to_end, 0.005);
     // Nothing was generated.
     let empty = with_chunks(answered(0, 0, 0, 90), 0, &[(51, Finish)]);
-    assert_eq!(latencies(&empty), Latencies::default());
+    assert_eq!(latencies(&empty), RequestLatencies::default());
 }
 
 /// A metric with `Certification::Own` and no estimate would silently have no error bound.

@@ -105,7 +105,7 @@ proptest! {
                 "goodput > 0.1",
             ])
         };
-        let mut evaluator = veeksha_metrics::Evaluator::new(setup);
+        let mut evaluator = veeksha_metrics::RunEvaluator::new(setup);
         for event in &events {
             evaluator.on(event);
             evaluator.live();

@@ -5,7 +5,9 @@ mod windows;
 
 use crate::sequences::*;
 use veeksha_events::Event;
-use veeksha_metrics::{Catalogue, Metric, ObjectiveError, ObjectiveProblem, Objectives, Setup, Slo, Stated};
+use veeksha_metrics::{
+    Catalogue, ConstantSlo, Metric, ObjectiveError, ObjectiveProblem, Objectives, Setup, Stated,
+};
 use veeksha_model::ChunkKind::Content;
 use veeksha_model::ErrorClass;
 use veeksha_slo::{Objective, Quantity};

@@ -4,7 +4,7 @@ use crate::sequences::*;
 use proptest::prelude::*;
 use serde_json::Value;
 use veeksha_events::{Event, NeverSentReason, SessionEnd};
-use veeksha_metrics::{Catalogue, Evaluator, Metric, Objectives, Setup, Stated};
+use veeksha_metrics::{Catalogue, Metric, Objectives, RunEvaluator, Setup, Stated};
 use veeksha_model::ChunkKind::{Content, Finish, Reasoning, Role};
 use veeksha_model::{Better, ChunkKind, ErrorClass, MetricDefinition, MetricSample, SessionId};
 use veeksha_slo::Objective;
@@ -203,7 +203,7 @@ proptest! {
     /// The last live statistics match the final ones, percentiles within their three digits.
     #[test]
     fn live_figures_arrive_at_the_final_ones(events in run()) {
-        let mut evaluator = Evaluator::new(asked());
+        let mut evaluator = RunEvaluator::new(asked());
         events.iter().for_each(|event| evaluator.on(event));
         let live = evaluator.live();
         let end = evaluator.finish();

@@ -244,7 +244,7 @@ fn figures_are_known_by_name() {
     assert_eq!(figure("output_tokens_per_second"), Some(5.0));
     assert_eq!(figure("window_seconds"), Some(1.0));
     assert_eq!(seen.summary_stats()["figures"]["goodput"], serde_json::json!(1.0));
-    for (figure, value) in &seen.figures {
+    for (figure, value) in seen.run_metrics() {
         assert_eq!(
             RunResults::figure(seen.samples.as_ref(), figure.name()),
             Some(*value)

@@ -2,7 +2,7 @@
 use crate::sequences::*;
 use serde_json::{Value, json};
 use veeksha_events::{Event, NeverSentReason, SessionEnd};
-use veeksha_metrics::{Evaluator, Metric, RunMetric};
+use veeksha_metrics::{Metric, RunEvaluator, RunMetric};
 use veeksha_model::ChunkKind::{Content, Finish, Role};
 use veeksha_model::{ErrorClass, Usage};
 
@@ -380,7 +380,7 @@ fn the_hosts_own_delays() {
 
 #[test]
 fn live_figures_follow_the_events() {
-    let mut evaluator = Evaluator::new(Vec::new());
+    let mut evaluator = RunEvaluator::new(Vec::new());
     let first = with_chunks(answered(0, 0, 0, 300), 7, &[(101, Content), (151, Content)]);
     let second = answered(1, 0, 10, 0);
     evaluator.on(&session_started(0, 0));

@@ -1,7 +1,7 @@
 //! Short handwritten runs. Times are in milliseconds.
 
 use veeksha_events::{Event, NeverSentReason, RequestRecord, SessionEnd, Status};
-use veeksha_metrics::{Catalogue, Evaluation, Evaluator, Metric, Objectives, Setup, Slo, Stated};
+use veeksha_metrics::{Catalogue, ConstantSlo, Evaluation, Metric, Objectives, RunEvaluator, Setup, Stated};
 use veeksha_model::{Chunk, ChunkKind, ErrorClass, Nanos, NodeId, RequestId, SessionId};
 use veeksha_slo::Objective;
 
@@ -112,8 +112,8 @@ pub(crate) fn never_sent(session: u64, node: u32, reason: NeverSentReason) -> Ev
     }
 }
 
-pub(crate) fn slo(metric: Metric, percentile: f64, value: f64) -> Slo {
-    Slo {
+pub(crate) fn slo(metric: Metric, percentile: f64, value: f64) -> ConstantSlo {
+    ConstantSlo {
         name: None,
         metric,
         percentile,
@@ -121,8 +121,8 @@ pub(crate) fn slo(metric: Metric, percentile: f64, value: f64) -> Slo {
     }
 }
 
-pub(crate) fn evaluate(slos: Vec<Slo>, events: impl IntoIterator<Item = Event>) -> Evaluation {
-    let mut evaluator = Evaluator::new(slos);
+pub(crate) fn evaluate(slos: Vec<ConstantSlo>, events: impl IntoIterator<Item = Event>) -> Evaluation {
+    let mut evaluator = RunEvaluator::new(slos);
     events.into_iter().for_each(|event| evaluator.on(&event));
     evaluator.finish()
 }
@@ -157,7 +157,7 @@ pub(crate) fn after(mut record: RequestRecord, parents: &[u32], wait: u64) -> Re
 }
 
 pub(crate) fn run_in(setup: Setup, events: impl IntoIterator<Item = Event>) -> Evaluation {
-    let mut evaluator = Evaluator::new(setup);
+    let mut evaluator = RunEvaluator::new(setup);
     events.into_iter().for_each(|event| evaluator.on(&event));
     evaluator.finish()
 }

@@ -1,6 +1,6 @@
 //! Key values and metrics.
 
-use veeksha_metrics::{Catalogue, Evaluation, LiveFigures, Metric as BuiltIn, MetricInfo};
+use veeksha_metrics::{Catalogue, Evaluation, LiveDistribution, Metric as BuiltIn, MetricInfo};
 use veeksha_page::{Figure, Metric, MetricSummary};
 use veeksha_stats::Summary;
 
@@ -106,7 +106,7 @@ fn label(info: &MetricInfo) -> String {
 
 /// Returns a metric during a run; values that are known only at the end are NaN and shown as
 /// unknown.
-pub(super) fn on_the_way(name: &str, figures: LiveFigures) -> Option<Metric> {
+pub(super) fn on_the_way(name: &str, figures: LiveDistribution) -> Option<Metric> {
     let catalogue = Catalogue::built_in();
     let info = catalogue.get(name)?;
     Some(Metric {

@@ -1,6 +1,6 @@
 //! The certificate, objectives, verdicts of plugins and health checks.
 
-use veeksha_certificate::{Basis, Certificate, ErrorSource, Verdict};
+use veeksha_certificate::{Basis, Certificate, ErrorBound, ErrorSource, Verdict};
 use veeksha_health::{HealthCheck, HealthOutcome};
 use veeksha_metrics::{PluginVerdict, SloResult};
 use veeksha_model::seconds;
@@ -38,13 +38,21 @@ pub(super) fn trust(certificate: &Certificate) -> veeksha_page::Certificate {
                 mean_error: bound.mean_error,
                 p99_error: bound.p99_error,
                 relative: bound.relative_to_p50,
-                source: match bound.source {
-                    ErrorSource::SelfTest => "measured by the self-test",
-                    ErrorSource::Estimated => "estimated",
-                }
-                .to_owned(),
+                source: source_of(certificate, bound),
             })
             .collect(),
+    }
+}
+
+/// Returns the origin of a bound, and the doubt about the token counts that it does not include.
+fn source_of(certificate: &Certificate, bound: &ErrorBound) -> String {
+    let source = match bound.source {
+        ErrorSource::SelfTest => "measured by the self-test",
+        ErrorSource::Estimated => "estimated",
+    };
+    match certificate.token_doubt(bound.metric) {
+        Some(doubt) => format!("{source}, of times only: {doubt}"),
+        None => source.to_owned(),
     }
 }
 

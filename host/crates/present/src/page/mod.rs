@@ -10,7 +10,7 @@ mod over_time;
 use std::collections::BTreeMap;
 
 use veeksha_certificate::Certificate;
-use veeksha_metrics::{LabelGroups, Live};
+use veeksha_metrics::{LabelGroups, LiveStats};
 use veeksha_model::seconds;
 use veeksha_page::{Figure, PageData, Requests, RunState};
 
@@ -88,7 +88,7 @@ pub fn finished(results: &RunAnalysis, certificate: &Certificate, accuracy: &Acc
 /// Returns the page of a run that is in progress.
 pub fn in_progress(
     about: &RunDescription,
-    live: &Live,
+    live: &LiveStats,
     requests: Requests,
     failed: &BTreeMap<&'static str, FailureClass>,
     state: RunState,

@@ -102,7 +102,7 @@ fn what_cannot_exist_in_this_run_is_refused() {
             "the condition `tbc < 1s`: `tbc` cannot exist in this run: answers are not streamed (`client.stream: false`)",
         ]
     );
-    let constant = Slo {
+    let constant = ConstantSlo {
         name: None,
         metric: Metric::Tbc,
         percentile: 0.99,
@@ -114,7 +114,7 @@ fn what_cannot_exist_in_this_run_is_refused() {
 #[test]
 fn constants_are_checked_too() {
     let slo = |percentile, value| {
-        let slo = Slo {
+        let slo = ConstantSlo {
             name: None,
             metric: Metric::Ttfc,
             percentile,
