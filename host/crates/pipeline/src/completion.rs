@@ -122,16 +122,16 @@ impl TargetWatch {
     }
 
     fn observe(&self, result: &Result<Arc<Response>, Arc<FailureReason>>) {
-        match result {
-            Err(reason) if reason.class == ErrorClass::Connect => {
-                if self.refused.fetch_add(1, Ordering::Relaxed) + 1 == LOST_AFTER {
-                    self.control.stop_for_lost_target(&reason.message);
-                }
+        if let Err(reason) = result
+            && reason.class == ErrorClass::Connect
+        {
+            if self.refused.fetch_add(1, Ordering::Relaxed) + 1 == LOST_AFTER {
+                self.control.stop_for_lost_target(&reason.message);
             }
+        } else if self.refused.load(Ordering::Relaxed) > 0 {
             // Loaded first: a store on every answer would invalidate the cache line of the other
             // threads.
-            _ if self.refused.load(Ordering::Relaxed) > 0 => self.refused.store(0, Ordering::Relaxed),
-            _ => {}
+            self.refused.store(0, Ordering::Relaxed);
         }
     }
 }
