@@ -1109,3 +1109,9 @@ function Results:windows(metric, filter, seconds) end
 ---@field invalid? number A run is `INVALID` (exit code 6) if an error exceeds this share of a metric's P50. Default: `0.05`.
 ---@field self_test? boolean True to measure a reference server with known timings on this machine after the run, at the run's rate; its error becomes the bound printed next to each metric. Same as the flag `--self-test`. Default: `false`.
 ---@field self_test_seconds? number Duration of the self-test in seconds. Default: `5.0`.
+---@field simulator? veeksha.SimulatorThresholds|nil Thresholds for the built-in simulator (`sim://`), which shares this machine's cores with the client. Each applies where it is larger than `degraded` or `invalid`.
+
+---Thresholds for runs against the built-in simulator.
+---@class veeksha.SimulatorThresholds
+---@field degraded number A run is `DEGRADED` if an error exceeds this share of a metric's P50.
+---@field invalid number A run is `INVALID` (exit code 6) if an error exceeds this share of a metric's P50.

@@ -198,9 +198,32 @@ fn run_without_requests_reports_it() {
     let output = run(folder.path(), "sim://fast", &more);
     assert_code(&output, 6);
     assert!(
-        stderr(&output).contains("nothing was measured"),
+        stderr(&output).contains("nothing was measured")
+            && stderr(&output).contains("set traffic_scheduler.rampup_seconds=0"),
         "{}",
         stderr(&output)
+    );
+}
+
+#[test]
+fn a_self_test_without_answers_states_why_it_was_not_made() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = run(
+        folder.path(),
+        &canned(b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n"),
+        &["--self-test"],
+    );
+    assert_code(&output, 5);
+    assert!(
+        stderr(&output).contains("note: no self-test was made: no request was answered"),
+        "{}",
+        stderr(&output)
+    );
+    let certificate = json(&latest(folder.path()), "certificate.json");
+    let findings = certificate["findings"].to_string();
+    assert!(
+        findings.contains("self-test: not made, because no request was answered"),
+        "{findings}"
     );
 }
 
@@ -263,6 +286,62 @@ fn file_size_limit_is_reported_like_a_full_disk() {
         "{}",
         stderr(&output)
     );
+}
+
+/// The warning promises nothing that a full disk prevents, and the evaluation reports what is
+/// missing.
+#[cfg(unix)]
+#[test]
+fn a_record_that_the_disk_refuses_is_reported_as_lost() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output_dir = folder.path().to_str().expect("UTF-8");
+    let output = std::process::Command::new("sh")
+        .args(["-c", "ulimit -f 8; exec \"$@\"", "sh"])
+        .arg(crate::support::program().get_program())
+        .args(["run", "scenarios/agent.lua", "--output_dir", output_dir])
+        .current_dir(crate::support::root())
+        .output()
+        .expect("it runs");
+    assert_code(&output, 1);
+    let said = stderr(&output);
+    assert!(said.contains("the results are incomplete"), "{said}");
+    assert!(
+        said.contains("is lost if it cannot be written by the end of the run"),
+        "{said}"
+    );
+    let evaluated = veeksha(["evaluate".as_ref(), latest(folder.path()).as_os_str()]);
+    assert!(!evaluated.status.success(), "the evaluation lacks events");
+    let said = stderr(&evaluated);
+    assert!(
+        said.contains("the record ends after")
+            || said.contains("the record is incomplete")
+            || said.contains("or the disk had no space for it"),
+        "{said}"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn an_evaluation_keeps_the_files_that_fit_on_the_disk() {
+    let folder = tempfile::tempdir().expect("a folder");
+    assert_code(&run(folder.path(), "sim://fast", &[]), 0);
+    let to = folder.path().join("evaluated");
+    let output = std::process::Command::new("sh")
+        .args(["-c", "ulimit -f 64; exec \"$@\"", "sh"])
+        .arg(crate::support::program().get_program())
+        .arg("evaluate")
+        .arg(latest(folder.path()))
+        .arg("--to")
+        .arg(&to)
+        .output()
+        .expect("it runs");
+    assert_code(&output, 1);
+    assert!(
+        stderr(&output).contains("the results are incomplete"),
+        "{}",
+        stderr(&output)
+    );
+    assert!(to.join("metrics/summary_stats.json").is_file());
 }
 
 /// Every fault of the built-in simulator, with its error class in a run. `None`: it is harmless.

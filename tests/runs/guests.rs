@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Output;
 
 use crate::results::{json, latest, lines};
-use crate::support::{assert_code, root, scenario, stderr, veeksha};
+use crate::support::{assert_code, root, scenario, stderr, stdout, veeksha};
 
 fn run(component: &str, config: &str, more: &[&str]) -> (Output, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a folder");
@@ -106,6 +106,70 @@ fn a_trap_names_plugin_function_source_line_and_input() {
         "trap",
         &["hostile-sessions", "workload.sessions", "src/lib.rs:", "input:"],
     );
+}
+
+/// The last of eight shards begins with session 7, so that the check of the first sessions before
+/// the run passes.
+#[test]
+fn a_failure_at_the_start_is_in_every_output_of_the_folder() {
+    let (output, folder) = run(
+        "hostile-sessions.wasm",
+        "{ mode: trap-at-7 }",
+        &[
+            "--shard",
+            "8/8",
+            "--runtime.max_sessions",
+            "40",
+            "--traffic_scheduler.target_concurrent_sessions",
+            "8",
+        ],
+    );
+    assert_code(&output, 4);
+    let run = latest(folder.path());
+    let summary = json(&run, "metrics/summary_stats.json");
+    assert_eq!(
+        summary["Failed Plugins"][0]["plugin"], "hostile-sessions",
+        "{summary}"
+    );
+    let certificate = json(&run, "certificate.json");
+    assert_eq!(certificate["verdict"], "INVALID");
+    let findings = certificate["findings"].to_string();
+    assert!(
+        findings.contains("nothing was measured: the plugin `hostile-sessions` failed in"),
+        "{findings}"
+    );
+    let page = std::fs::read_to_string(run.join("report.html")).expect("a page");
+    assert!(page.contains("hostile-sessions"), "the page names the plugin");
+    let run = run.to_str().expect("UTF-8");
+    let health = veeksha(["health", run, "--strict"]);
+    assert_code(&health, 6);
+    assert!(
+        stdout(&health).contains("The plugin `hostile-sessions` failed in `workload.sessions`"),
+        "{}",
+        stdout(&health)
+    );
+    let evaluated = veeksha(["evaluate", run]);
+    assert_code(&evaluated, 6);
+    assert!(
+        stderr(&evaluated).contains("nothing was measured: the plugin `hostile-sessions` failed in"),
+        "{}",
+        stderr(&evaluated)
+    );
+}
+
+#[test]
+fn a_failure_of_the_first_session_leaves_no_folder() {
+    for command in ["check", "run", "simulate"] {
+        let output = component(command, "hostile-sessions.wasm", "{ mode: trap }");
+        assert_code(&output, 4);
+        assert!(
+            !stderr(&output).contains("results:") && stderr(&output).contains("workload.sessions"),
+            "{}",
+            stderr(&output)
+        );
+    }
+    let (_, folder) = run("hostile-sessions.wasm", "{ mode: trap }", &[]);
+    assert!(!folder.path().join("latest").exists());
 }
 
 #[test]

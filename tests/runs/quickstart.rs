@@ -1,7 +1,8 @@
 //! A newcomer's first run, and its files.
 
 use crate::results::{json, latest, lines};
-use crate::support::{assert_code, stdout, veeksha};
+use crate::server::Sim;
+use crate::support::{assert_code, program, stdout, veeksha};
 
 #[test]
 fn the_quickstart_runs_and_its_files_agree() {
@@ -82,6 +83,34 @@ fn the_quickstart_runs_and_its_files_agree() {
             "{row}"
         );
     }
+}
+
+/// Its relaxed thresholds are those of the simulator only.
+#[test]
+fn the_quickstart_judges_a_server_by_the_default_thresholds() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output_dir = folder.path().to_str().expect("UTF-8");
+    let thresholds = |target: &[&str]| {
+        let short = ["--runtime.max_sessions", "2"];
+        let mut command = program();
+        command.args(["run", "scenarios/quickstart.lua", "--output_dir", output_dir]);
+        command.args(short).args(target);
+        let output = command.output().expect("it runs");
+        let certificate = json(&latest(folder.path()), "certificate.json");
+        let used = &certificate["thresholds"];
+        let used = (used["degraded"].as_f64(), used["invalid"].as_f64());
+        (
+            used,
+            stdout(&output).contains("the scenario sets its own thresholds"),
+        )
+    };
+    assert_eq!(thresholds(&[]), ((Some(0.5), Some(0.5)), true));
+    let sim = Sim::start(&["--profile", "fast"]);
+    assert_eq!(
+        thresholds(&["--client.api_base", &sim.api_base]),
+        ((Some(0.01), Some(0.05)), false)
+    );
+    sim.stop();
 }
 
 #[test]

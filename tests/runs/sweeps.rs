@@ -76,6 +76,52 @@ fn table(sweep: &Path) -> (Vec<String>, Vec<Vec<String>>) {
 }
 
 #[test]
+fn latest_links_to_the_newest_run_or_sweep() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = scenario(folder.path(), "s.yml", &text(CLOSED, "64"));
+    let latest = || std::fs::read_link(folder.path().join("out/latest")).expect("a link");
+    assert_code(&simulate(folder.path(), &file, &[]), 0);
+    let run = latest();
+    assert!(!run.to_string_lossy().starts_with("sweep_"), "{run:?}");
+    assert_code(
+        &simulate(folder.path(), &file, &["--set", "seed=!expand [1, 2]"]),
+        0,
+    );
+    let sweep = sweep_folder(folder.path());
+    assert_eq!(Some(latest().as_os_str()), sweep.file_name());
+    let of_sweep = std::fs::read_link(sweep.join("latest")).expect("a link");
+    let runs = json(&sweep, "sweep_manifest.json");
+    let last = runs["runs"][1]["run_dir"].as_str().expect("a folder");
+    assert!(Path::new(last).ends_with(&of_sweep), "{last} {of_sweep:?}");
+    // A command for one run lists those of the sweep.
+    let output = veeksha(["health", path(&folder.path().join("out/latest"))]);
+    assert_code(&output, 2);
+    assert!(
+        stderr(&output).contains("is a sweep, but this command needs one run"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn a_sweep_does_not_begin_if_latest_is_not_a_link() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = scenario(folder.path(), "s.yml", &text(CLOSED, "!expand [64, 96]"));
+    std::fs::create_dir_all(folder.path().join("out/latest")).expect("a folder");
+    let output = simulate(folder.path(), &file, &[]);
+    assert_code(&output, 2);
+    assert!(
+        stderr(&output).contains("latest is not a link"),
+        "{}",
+        stderr(&output)
+    );
+    let left: Vec<_> = std::fs::read_dir(folder.path().join("out"))
+        .expect("a folder")
+        .collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}
+
+#[test]
 fn a_value_in_a_list_is_swept_and_every_combination_run() {
     let folder = tempfile::tempdir().expect("a folder");
     let traffic = "{ type: concurrent, target_concurrent_sessions: !expand [1, 2], rampup_seconds: 0 }";

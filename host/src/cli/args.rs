@@ -54,7 +54,7 @@ pub(crate) enum Command {
     after_help = "Any key of the scenario is a flag too: --traffic_scheduler.interval_generator.arrival_rate 5"
 )]
 pub(crate) struct ScenarioArgs {
-    /// The scenario: a .lua, .yml, .yaml or .json file.
+    /// The scenario: a .lua, .yml, .yaml or .json file, or the folder of a run, which repeats it.
     pub(crate) scenario: PathBuf,
     /// Set a key of the scenario, for example `runtime.max_sessions=100`. Can be given more than
     /// once.

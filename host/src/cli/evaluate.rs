@@ -39,14 +39,15 @@ pub(super) fn evaluate(args: &EvaluateArgs, interrupts: &Interrupts) -> Result<u
         (false, true) => Printed::Nothing,
         (false, false) => Printed::Table,
     };
-    let conclusion = output::conclusion(conclusion, printed)?;
+    let conclusion = output::conclusion(conclusion, printed);
+    // Files that were written before the disk was full are valid, as those of a run.
     if let Some(destination) = destination {
-        destination.keep();
+        destination.keep(conclusion.is_ok());
     }
-    Ok(conclusion.code)
+    Ok(conclusion?.code)
 }
 
-/// Folder of the results. It is removed if the evaluation fails.
+/// Folder of the results. It is removed if the evaluation has none.
 struct Destination {
     folder: RunFolder,
     finishing: Finishing,
@@ -85,11 +86,12 @@ impl Destination {
         })
     }
 
-    /// Keeps the folder. Its results are valid even if `latest` cannot link to it.
-    fn keep(self) {
+    /// Keeps the folder. Its results are valid even if `latest` cannot link to it, which links only
+    /// to complete ones.
+    fn keep(self, is_complete: bool) {
         let link = || match self.place {
-            DestinationKind::Given => Ok(()),
-            DestinationKind::Dated => self.folder.link_as_latest(),
+            DestinationKind::Dated if is_complete => self.folder.link_as_latest(),
+            DestinationKind::Dated | DestinationKind::Given => Ok(()),
         };
         let Ok(linked) = self.finishing.keep(|| Ok::<_, Infallible>(link()));
         if let Err(error) = linked {

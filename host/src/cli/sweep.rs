@@ -1,7 +1,7 @@
 //! Execution of the scenarios of a sweep, one after another in this process.
 
 use veeksha_clock::RunClock;
-use veeksha_experiments::{CellOutcome, Sweep};
+use veeksha_experiments::{CellOutcome, Sweep, SweepError};
 use veeksha_report::{ColorMode, summary_table};
 
 use crate::cli::output::Printed;
@@ -31,9 +31,10 @@ pub(crate) fn each(
         .map(|variant| (&variant.loaded.scenario, variant.settings.clone()));
     let mut sweep = Sweep::plan(planned);
     let stamp = veeksha_clock::utc_stamp(veeksha_clock::wall_nanos());
-    sweep
-        .begin(&stamp)
-        .map_err(|error| Failure::internal(error).hinted(OUTPUT_DIR))?;
+    sweep.begin(&stamp).map_err(|error| match error {
+        SweepError::Latest(error) => Failure::no_folder(error, OUTPUT_DIR),
+        other => Failure::internal(other).hinted(OUTPUT_DIR),
+    })?;
     let count = variants.len();
     for (index, mut variant) in variants.into_iter().enumerate() {
         if interrupts.is_interrupted() {

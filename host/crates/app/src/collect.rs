@@ -88,6 +88,31 @@ pub(crate) fn interim_lines(
     }
 }
 
+/// Plugins that evaluate requests, opened before the folder of a run is created: a run that cannot
+/// start because of them leaves no folder.
+pub(crate) struct OpenedPlugins<P> {
+    /// `None` if no plugin needs the requests.
+    plugins: Option<P>,
+    /// The metrics that they define.
+    definitions: Vec<Event>,
+}
+
+impl<P: RequestPlugins> OpenedPlugins<P> {
+    /// Opens the plugins of a run.
+    ///
+    /// # Errors
+    /// If a plugin cannot be opened.
+    pub(crate) fn open(evaluators: &EvaluatorPlugins) -> Result<Self, Failure> {
+        let mut definitions = Vec::new();
+        let plugins = if evaluators.need_requests() {
+            Some(P::open(evaluators, &mut |event| definitions.push(event))?)
+        } else {
+            None
+        };
+        Ok(OpenedPlugins { plugins, definitions })
+    }
+}
+
 /// Execution of the plugins that evaluate requests.
 pub(crate) trait RequestPlugins: Sized {
     /// Opens the plugins; their metric definitions go to `emit`.
@@ -156,13 +181,14 @@ pub(crate) struct Collector<P> {
 }
 
 impl<P: RequestPlugins> Collector<P> {
-    /// Starts the record of a run in `folder` and opens the plugins that evaluate its requests.
+    /// Starts the record of a run in `folder`.
     pub(crate) fn start(
         scenario: &Scenario,
         wired: &Wired,
         folder: &RunFolder,
         compat: &CompatOptions,
         config: String,
+        opened: OpenedPlugins<P>,
     ) -> Result<Self, Failure> {
         let trace = if scenario.trace_recorder.enabled {
             Trace::On
@@ -181,14 +207,9 @@ impl<P: RequestPlugins> Collector<P> {
                 .track_prefixes
                 .then(|| Prefixes::new(wired.tokenizer.clone(), &wired.plan.warmup)),
             evaluators: wired.evaluators.clone(),
-            request_plugins: None,
+            request_plugins: opened.plugins,
         };
-        if collector.evaluators.need_requests() {
-            let mut events = Vec::new();
-            let plugins = P::open(&collector.evaluators, &mut |event| events.push(event))?;
-            collector.request_plugins = Some(plugins);
-            collector.keep_all(events);
-        }
+        collector.keep_all(opened.definitions);
         Ok(collector)
     }
 
@@ -329,8 +350,8 @@ fn collect(
         if !disk_failure_reported && let Some(failure) = collector.disk_failure() {
             disk_failure_reported = true;
             progress.print_line(&format!(
-                "warning: {failure}; the run continues, and the refused part of the record is kept in memory \
-                 and written later"
+                "warning: {failure}; the run continues. The refused part of the record is kept in memory (up to \
+                 64 MiB per table) and is lost if it cannot be written by the end of the run"
             ));
         }
     }

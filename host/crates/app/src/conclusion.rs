@@ -11,6 +11,7 @@ use veeksha_present::{
 };
 use veeksha_report::RunFolder;
 
+use crate::collect::Collected;
 use crate::failure::Failure;
 
 /// The system's text for EMFILE and, with another ending, ENFILE.
@@ -23,12 +24,25 @@ pub(crate) struct FinishedRun {
     pub(crate) results: RunAnalysis,
     /// Failures of plugins, in the order in which they occurred.
     pub(crate) plugin_failures: Vec<PluginFailure>,
-    /// End of the pipeline; `None` for an evaluated record.
+    /// End of the pipeline; `None` for an evaluated record and for a run that could not start.
     pub(crate) end: Option<RunEnd>,
     /// Reason why the record is incomplete on disk, if it is.
     pub(crate) written: Result<(), String>,
     /// Inputs of the certificate that are not in the record.
     pub(crate) accuracy: AccuracyContext,
+}
+
+impl FinishedRun {
+    /// Creates the run of which everything was collected. `end` is `None` if it could not start.
+    pub(crate) fn new(collected: Collected, end: Option<RunEnd>, accuracy: AccuracyContext) -> Self {
+        FinishedRun {
+            results: collected.analysis,
+            plugin_failures: collected.plugin_failures,
+            end,
+            written: collected.written,
+            accuracy,
+        }
+    }
 }
 
 /// The results of a run, after its files were written.

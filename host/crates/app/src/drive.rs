@@ -1,13 +1,13 @@
 //! Execution of a plan against a target in real time, for a run and for its self-test.
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crossbeam_channel::Sender;
+use veeksha_machine::MachineError;
 use veeksha_model::Nanos;
 use veeksha_pipeline::{Control, EventEntry, PipelineError, RunEnd};
 use veeksha_ports::{Sinks, Transport};
-use veeksha_present::{RealtimePriority, terminal};
+use veeksha_present::{CoreSetting, RealtimePriority, RefusedSettings, terminal};
 use veeksha_scenario::{Runtime, Scenario};
 use veeksha_transport::{HttpTransport, Target};
 
@@ -18,8 +18,8 @@ use crate::thread_watch::Watch;
 use crate::tokenizers::is_simulated;
 use crate::wiring::Wired;
 
-/// Scheduling requests that the system refused, as text and without duplicates.
-pub(crate) type Refused = Arc<Mutex<BTreeSet<String>>>;
+/// Settings of threads that the system refused, collected from all threads.
+pub(crate) type SharedRefusals = Arc<Mutex<RefusedSettings>>;
 
 /// Carries out a plan until it ends. Events go to `events`; scheduling requests that were refused
 /// go to `refused`.
@@ -29,7 +29,7 @@ pub(crate) fn drive(
     target: Target,
     events: &Sender<EventEntry>,
     control: &Control,
-    refused: &Refused,
+    refused: &SharedRefusals,
 ) -> Result<RunEnd, Failure> {
     // Every stream is an open file, and the soft limit is often far below the hard limit.
     if let Err(error) = veeksha_machine::raise_open_files() {
@@ -39,10 +39,15 @@ pub(crate) fn drive(
     let priority = realtime_priority(scenario).level();
     let threads = runtime.client_threads(&scenario.traffic_scheduler, cores());
     let mut config = target::transport(scenario, target, threads);
-    if let Some(prepare) = prepare(priority, &runtime.client_cores, refused) {
+    if let Some(prepare) = prepare(priority, CoreSetting::Client, &runtime.client_cores, refused) {
         config.on_thread_start = Some(Arc::new(prepare));
     }
-    if let Some(prepare) = prepare(priority, &runtime.dispatcher_cores, refused) {
+    if let Some(prepare) = prepare(
+        priority,
+        CoreSetting::Dispatcher,
+        &runtime.dispatcher_cores,
+        refused,
+    ) {
         wired.plan.on_dispatcher_start = Some(Arc::new(move |index| prepare(index as usize)));
     }
     wired.plan.spin = (runtime.spin_microseconds * 1e3) as Nanos;
@@ -68,26 +73,33 @@ pub(crate) fn drive(
 /// core. A refused request is reported, and the thread continues without it.
 fn prepare(
     priority: Option<u8>,
+    setting: CoreSetting,
     cores: &[u32],
-    refused: &Refused,
+    refused: &SharedRefusals,
 ) -> Option<impl Fn(usize) + Send + Sync + use<>> {
     if priority.is_none() && cores.is_empty() {
         return None;
     }
     let cores: Vec<usize> = cores.iter().map(|core| *core as usize).collect();
     let refused = refused.clone();
+    let report = move |reason: MachineError, refuse: &dyn Fn(&mut RefusedSettings)| {
+        let reason = reason.to_string();
+        let mut refused = refused.lock().unwrap_or_else(PoisonError::into_inner);
+        refuse(&mut refused);
+        if refused.reasons.insert(reason.clone()) {
+            terminal::err(format!("warning: {reason}"));
+        }
+    };
     Some(move |index: usize| {
-        let pinned = match cores.len() {
-            0 => Ok(()),
-            count => veeksha_machine::pin_to(&[cores[index % count]]),
-        };
-        let raised = priority.map_or(Ok(()), veeksha_machine::set_realtime);
-        for reason in [pinned, raised].into_iter().filter_map(Result::err) {
-            let reason = reason.to_string();
-            let mut refused = refused.lock().unwrap_or_else(PoisonError::into_inner);
-            if refused.insert(reason.clone()) {
-                terminal::err(format!("warning: {reason}"));
-            }
+        if let Some(core) = cores.get(index % cores.len().max(1))
+            && let Err(reason) = veeksha_machine::pin_to(&[*core])
+        {
+            report(reason, &|refused| {
+                refused.cores.insert(setting);
+            });
+        }
+        if let Some(Err(reason)) = priority.map(veeksha_machine::set_realtime) {
+            report(reason, &|refused| refused.priority = true);
         }
     })
 }

@@ -157,6 +157,9 @@ impl Reevaluation {
         for note in notes.iter().chain(&replayed.failed_in_the_run) {
             terminal::err(format!("note: {note}"));
         }
+        for failures in &results.evaluation.workload_failures {
+            terminal::err(format!("note: in the run, {failures}"));
+        }
         for name in self.evaluators_not_called(&results.evaluation) {
             terminal::err(format!("note: {name}"));
         }
@@ -234,7 +237,9 @@ impl Reevaluation {
         self.run.for_each(|event| {
             if !repeated.replaces(event, evaluators) {
                 analysis.on(event);
-                if let Event::PluginFailed(failed) = event {
+                if let Event::PluginFailed(failed) = event
+                    && failed.part != PluginRole::Workload
+                {
                     failed_in_the_run.push(note_of_failure(failed));
                 }
             }

@@ -5,14 +5,14 @@ use std::sync::{Arc, PoisonError};
 
 use veeksha_page::Live;
 use veeksha_pipeline::Control;
-use veeksha_present::{AccuracyContext, Clock, ThreadSettings};
+use veeksha_present::{AccuracyContext, Clock, SelfTestOutcome, ThreadSettings, terminal};
 use veeksha_report::RunFolder;
-use veeksha_scenario::Scenario;
+use veeksha_scenario::{Scenario, Traffic};
 
-use crate::collect::{self, Collector, ProgressOutput, interim_lines};
+use crate::collect::{self, Collected, Collector, OpenedPlugins, ProgressOutput, interim_lines};
 use crate::compat_output::CompatOptions;
 use crate::conclusion::{Conclusion, FinishedRun, conclude};
-use crate::drive::{Refused, drive, realtime_priority};
+use crate::drive::{SharedRefusals, drive, realtime_priority};
 use crate::evaluator_plugins::{PluginThread, RequestEvaluator};
 use crate::failure::{Failure, OUTPUT_DIR};
 use crate::plan::{RunPlan, SimulationPlan};
@@ -51,8 +51,10 @@ pub fn run(plan: RunPlan, options: &RunOptions, control: &Control) -> Result<Con
         simulator,
         self_test,
     } = plan;
+    // A run whose evaluation plugins cannot be opened leaves no folder.
+    let opened = OpenedPlugins::<PluginThread>::open(&wired.evaluators)?;
     let folder = run_folder(&scenario, &config, &copy)?;
-    let collector = Collector::<PluginThread>::start(&scenario, &wired, &folder, &options.compat, config)?;
+    let collector = Collector::start(&scenario, &wired, &folder, &options.compat, config, opened)?;
     let output = ProgressOutput {
         interim: interim_lines(&scenario, options.quiet, options.stream_metrics),
         quiet: options.quiet,
@@ -60,7 +62,7 @@ pub fn run(plan: RunPlan, options: &RunOptions, control: &Control) -> Result<Con
         page: options.page.clone(),
     };
     let (events, thread) = collect::on_a_thread(collector, output)?;
-    let refused = Refused::default();
+    let refused = SharedRefusals::default();
     let ended = drive(&scenario, &mut wired, target, &events, control, &refused);
     drop(events);
     let collected = thread
@@ -70,33 +72,27 @@ pub fn run(plan: RunPlan, options: &RunOptions, control: &Control) -> Result<Con
         server.stop();
     }
     prompts::report(&wired.materializer);
-    let end = ended?;
-    let test = if self_test {
-        SelfTestResult::measure(&scenario, &collected.analysis, options, control)
-    } else {
-        SelfTestResult::default()
+    let refused = refused.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let threads = ThreadSettings::new(&scenario.runtime, realtime_priority(&scenario), refused);
+    let mut accuracy = AccuracyContext::new(&scenario, Clock::Real, Some(threads));
+    let end = match ended {
+        Ok(end) => end,
+        Err(failure) => {
+            write_failed_start(&folder, collected, accuracy);
+            return Err(failure);
+        }
     };
-    let refused = refused.lock().unwrap_or_else(PoisonError::into_inner);
-    let threads = ThreadSettings::new(
-        &scenario.runtime,
-        realtime_priority(&scenario),
-        refused.iter().cloned().collect(),
-    );
-    let accuracy = AccuracyContext {
-        self_test: test.measured,
-        ..AccuracyContext::new(&scenario, Clock::Real, Some(threads))
-    };
-    let finished = FinishedRun {
-        results: collected.analysis,
-        plugin_failures: collected.plugin_failures,
-        end: Some(end),
-        written: collected.written,
-        accuracy,
-    };
+    let mut test = CompletedSelfTest::default();
+    if self_test {
+        test = CompletedSelfTest::measure(&scenario, &collected.analysis, options, control);
+        accuracy.self_test = test.outcome;
+    }
+    let finished = FinishedRun::new(collected, Some(end), accuracy);
     let mut conclusion = conclude(Some(&folder), finished, OUTPUT_DIR);
     if let Some(page) = &options.page {
         page.publish(conclusion.page.json().into());
     }
+    conclusion.messages.extend(ramp_hint(&scenario, &conclusion));
     if test.interrupted {
         let message = "the self-test was interrupted; the results of the run are complete";
         conclusion.messages.push(message.to_owned());
@@ -106,25 +102,38 @@ pub fn run(plan: RunPlan, options: &RunOptions, control: &Control) -> Result<Con
     Ok(conclusion)
 }
 
-/// Result of the self-test after a run. The results of the run are written in any case.
+/// Writes the files of a run that its plugin prevented from starting, so that they report the
+/// failure as the record does. Other failures are not part of the record.
+fn write_failed_start(folder: &RunFolder, collected: Collected, accuracy: AccuracyContext) {
+    if collected.analysis.evaluation.workload_failures.is_empty() {
+        return;
+    }
+    let finished = FinishedRun::new(collected, None, accuracy);
+    if let Some(failure) = conclude(Some(folder), finished, OUTPUT_DIR).failure {
+        terminal::err(failure);
+    }
+}
+
+/// The self-test after a run. The results of the run are written in any case.
 #[derive(Default)]
-struct SelfTestResult {
-    /// Measured error of the client; `None` if the test was not made or was interrupted.
-    measured: Option<veeksha_certificate::SelfTest>,
+struct CompletedSelfTest {
+    outcome: SelfTestOutcome,
     failure: Option<Failure>,
     interrupted: bool,
 }
 
-impl SelfTestResult {
+impl CompletedSelfTest {
     fn measure(
         scenario: &Scenario,
         analysis: &veeksha_present::RunAnalysis,
         options: &RunOptions,
         control: &Control,
     ) -> Self {
-        // An interrupted run is not followed by a test.
         if control.is_stopped() {
-            return SelfTestResult::default();
+            return CompletedSelfTest {
+                outcome: SelfTestOutcome::Missing("the run was interrupted".to_owned()),
+                ..CompletedSelfTest::default()
+            };
         }
         let measured = self_test::measure(
             scenario,
@@ -133,18 +142,16 @@ impl SelfTestResult {
             control,
         );
         let interrupted = control.is_stopped();
-        match measured {
-            Ok(measured) => SelfTestResult {
-                // An incomplete test is not evidence.
-                measured: measured.filter(|_| !interrupted),
-                failure: None,
-                interrupted,
-            },
-            Err(failure) => SelfTestResult {
-                measured: None,
-                failure: Some(failure),
-                interrupted,
-            },
+        let (outcome, failure) = match measured {
+            // An incomplete test is not evidence.
+            Ok(_) if interrupted => (SelfTestOutcome::Missing("it was interrupted".to_owned()), None),
+            Ok(outcome) => (outcome, None),
+            Err(failure) => (SelfTestOutcome::Missing("it failed".to_owned()), Some(failure)),
+        };
+        CompletedSelfTest {
+            outcome,
+            failure,
+            interrupted,
         }
     }
 }
@@ -165,9 +172,10 @@ pub fn simulate(
         wired,
         target,
     } = plan;
+    let opened = OpenedPlugins::<RequestEvaluator>::open(&wired.evaluators)?;
     let folder = run_folder(&scenario, &config, &copy)?;
-    let mut collector = Collector::<RequestEvaluator>::start(&scenario, &wired, &folder, compat, config)?;
-    let end = veeksha_pipeline::simulate(
+    let mut collector = Collector::start(&scenario, &wired, &folder, compat, config, opened)?;
+    let ended = veeksha_pipeline::simulate(
         &wired.plan,
         &target,
         &wired.factory,
@@ -175,16 +183,39 @@ pub fn simulate(
         &wired.materializer,
         &mut |entry| collector.take(entry),
         control,
-    )?;
+    );
     let collected = collector.finish();
-    let finished = FinishedRun {
-        results: collected.analysis,
-        plugin_failures: collected.plugin_failures,
-        end: Some(end),
-        written: collected.written,
-        accuracy: AccuracyContext::new(&scenario, Clock::Virtual, None),
+    let accuracy = AccuracyContext::new(&scenario, Clock::Virtual, None);
+    let end = match ended {
+        Ok(end) => end,
+        Err(failure) => {
+            write_failed_start(&folder, collected, accuracy);
+            return Err(failure.into());
+        }
     };
-    Ok(conclude(Some(&folder), finished, OUTPUT_DIR))
+    let finished = FinishedRun::new(collected, Some(end), accuracy);
+    let mut conclusion = conclude(Some(&folder), finished, OUTPUT_DIR);
+    conclusion.messages.extend(ramp_hint(&scenario, &conclusion));
+    Ok(conclusion)
+}
+
+/// Returns the fix for a run that ended before the ramp of its traffic started the first session.
+fn ramp_hint(scenario: &Scenario, conclusion: &Conclusion) -> Option<String> {
+    let Traffic::Concurrent(traffic) = &scenario.traffic_scheduler else {
+        return None;
+    };
+    let counts = &conclusion.results.evaluation.counts;
+    let first = traffic.rampup_seconds / f64::from(traffic.target_concurrent_sessions.max(1));
+    let timeout = scenario.runtime.timeout()?.as_secs_f64();
+    (counts.requests == 0 && counts.unfinished == 0 && timeout <= first).then(|| {
+        format!(
+            "fix: the first session starts after {} (traffic_scheduler.rampup_seconds / \
+             target_concurrent_sessions), and the run ended after {}: set \
+             traffic_scheduler.rampup_seconds=0, or a larger runtime.benchmark_timeout",
+            veeksha_report::duration(first),
+            veeksha_report::duration(timeout)
+        )
+    })
 }
 
 /// Creates the folder of a run, named by date in the scenario's `output_dir`.

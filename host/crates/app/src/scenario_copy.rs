@@ -5,7 +5,7 @@
 //! of all plugins.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Component, Path};
 
 use serde_json::{Value as Json, json};
 use veeksha_lua::{LuaLimits, LuaScenario};
@@ -21,6 +21,8 @@ use crate::sweep_manifest;
 const FOLDER: &str = "scenario";
 /// File that describes the copy.
 const MANIFEST: &str = "scenario/manifest.json";
+/// Version of its format.
+const VERSION: u64 = 1;
 /// Prefix by which `config.yml` refers to a Lua function.
 const FUNCTION: &str = "function at ";
 /// Name in `config.yml` of a Lua function, or a table of functions, whose place is not known.
@@ -106,7 +108,7 @@ impl ScenarioCopy {
             json!({ "role": plugin.role, "name": plugin.name, "digest": digest })
         };
         let plugins: Vec<Json> = plugins.iter().map(plugin).collect();
-        let mut manifest = json!({ "version": 1, "plugins": plugins });
+        let mut manifest = json!({ "version": VERSION, "plugins": plugins });
         if let Some((main, _)) = files.first() {
             manifest["main"] = main.clone().into();
             manifest["index"] = index.into();
@@ -208,10 +210,9 @@ pub(crate) struct RecordedScenario {
 pub(crate) fn read(folder: &Path, config: &str) -> Result<RecordedScenario, Failure> {
     let shown = folder.join("config.yml").display().to_string();
     let mut document = Document::from_yaml(config, &shown).map_err(Failure::usage)?;
-    let manifest = manifest(folder)?;
-    let text = |value: &Json, key: &str| value.get(key).and_then(Json::as_str).map(str::to_owned);
-    let index = manifest.get("index").and_then(Json::as_u64).unwrap_or(0) as usize;
-    let lua = match text(&manifest, "main") {
+    let manifest = CopyManifest::read(folder)?;
+    let index = manifest.index;
+    let lua = match &manifest.main {
         Some(main) => {
             let script = folder.join(FOLDER).join(main);
             let lua = LuaScenario::load(&script, LuaLimits::default()).map_err(Failure::usage)?;
@@ -225,34 +226,88 @@ pub(crate) fn read(folder: &Path, config: &str) -> Result<RecordedScenario, Fail
         ))
         .hinted("run the original scenario")
     })?;
-    let plugins = manifest.get("plugins").and_then(Json::as_array);
-    let plugin = |plugin: &Json| {
-        Some(PluginDigest {
-            role: text(plugin, "role")?,
-            name: text(plugin, "name")?,
-            digest: text(plugin, "digest")?,
-        })
-    };
     Ok(RecordedScenario {
         document,
         lua,
         index,
-        plugins: plugins.into_iter().flatten().filter_map(plugin).collect(),
+        plugins: manifest.plugins,
     })
 }
 
-/// Returns the manifest of a copy; null for a run by a version without copies.
-fn manifest(folder: &Path) -> Result<Json, Failure> {
-    let path = folder.join(MANIFEST);
-    if sweep_manifest::is_sweep(folder) {
-        return Err(sweep_manifest::not_a_run(folder));
+/// The manifest of a copy; the default is that of a run by a version without copies.
+#[derive(Debug, Default, PartialEq)]
+struct CopyManifest {
+    /// The script, a file of the folder [`FOLDER`].
+    main: Option<String>,
+    index: usize,
+    plugins: Vec<PluginDigest>,
+}
+
+impl CopyManifest {
+    /// Reads the manifest of a run folder.
+    fn read(folder: &Path) -> Result<Self, Failure> {
+        let path = folder.join(MANIFEST);
+        if sweep_manifest::is_sweep(folder) {
+            return Err(sweep_manifest::not_a_run(folder));
+        }
+        if !path.exists() {
+            return Ok(CopyManifest::default());
+        }
+        let text = std::fs::read_to_string(&path).map_err(|error| error.to_string());
+        let manifest = text.and_then(|text| CopyManifest::parse(&text));
+        manifest.map_err(|reason| {
+            Failure::usage(format!("cannot read {}: {reason}", path.display()))
+                .hinted("run the original scenario")
+        })
     }
-    if !path.exists() {
-        return Ok(Json::Null);
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let manifest: Json = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let version = manifest.get("version").unwrap_or(&Json::Null);
+        if *version != json!(VERSION) {
+            return Err(format!("`version` must be {VERSION}, got {version}"));
+        }
+        let main = match manifest.get("main") {
+            None => None,
+            Some(Json::String(main)) if is_below(main) => Some(main.clone()),
+            Some(other) => {
+                return Err(format!(
+                    "`main` must be a file in the folder `{FOLDER}`, got {other}"
+                ));
+            }
+        };
+        let index = match manifest.get("index") {
+            None => 0,
+            Some(index) => index
+                .as_u64()
+                .and_then(|index| usize::try_from(index).ok())
+                .ok_or_else(|| format!("`index` must be a whole number, got {index}"))?,
+        };
+        let Some(Json::Array(plugins)) = manifest.get("plugins") else {
+            return Err("`plugins` must be a list".to_owned());
+        };
+        let text = |plugin: &Json, key: &str| plugin.get(key)?.as_str().map(str::to_owned);
+        let plugin = |plugin: &Json| {
+            let digest = PluginDigest {
+                role: text(plugin, "role")?,
+                name: text(plugin, "name")?,
+                digest: text(plugin, "digest")?,
+            };
+            Some(digest)
+        };
+        let plugins: Option<Vec<_>> = plugins.iter().map(plugin).collect();
+        Ok(CopyManifest {
+            main,
+            index,
+            plugins: plugins.ok_or("each of `plugins` must have `role`, `name` and `digest`")?,
+        })
     }
-    let text = std::fs::read_to_string(&path).map_err(|error| error.to_string());
-    let manifest = text.and_then(|text| serde_json::from_str(&text).map_err(|error| error.to_string()));
-    manifest.map_err(|reason| Failure::usage(format!("cannot read {}: {reason}", path.display())))
+}
+
+/// Returns true if a relative path does not leave its folder.
+fn is_below(path: &str) -> bool {
+    let mut parts = Path::new(path).components().peekable();
+    parts.peek().is_some() && parts.all(|part| matches!(part, Component::Normal(_)))
 }
 
 /// Replaces the names of functions by the functions at the same paths of the script. The error is
@@ -293,4 +348,57 @@ fn restore_functions(node: &mut Node, script: Option<&Node>) -> Result<(), Strin
         _ => {}
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_its_own_manifest() {
+        let digest = PluginDigest {
+            role: "workload".to_owned(),
+            name: "a".to_owned(),
+            digest: "0f".to_owned(),
+        };
+        let copy = ScenarioCopy::new(None, 0, &[], std::slice::from_ref(&digest));
+        assert_eq!(
+            CopyManifest::parse(&copy.manifest.to_string()),
+            Ok(CopyManifest {
+                plugins: vec![digest],
+                ..CopyManifest::default()
+            })
+        );
+    }
+
+    #[test]
+    fn refuses_invalid_manifests() {
+        for (text, reason) in [
+            ("{}", "`version` must be 1, got null"),
+            (r#"{"version": 2, "plugins": []}"#, "`version` must be 1, got 2"),
+            (
+                r#"{"version": 1, "plugins": [], "main": "../a.lua"}"#,
+                "`main` must be a file in the folder `scenario`, got \"../a.lua\"",
+            ),
+            (
+                r#"{"version": 1, "plugins": [], "main": "/a.lua"}"#,
+                "`main` must be a file in the folder `scenario`, got \"/a.lua\"",
+            ),
+            (
+                r#"{"version": 1, "plugins": [], "main": 7}"#,
+                "`main` must be a file in the folder `scenario`, got 7",
+            ),
+            (
+                r#"{"version": 1, "plugins": [], "index": -1}"#,
+                "`index` must be a whole number, got -1",
+            ),
+            (r#"{"version": 1}"#, "`plugins` must be a list"),
+            (
+                r#"{"version": 1, "plugins": [{"role": "a"}]}"#,
+                "each of `plugins` must have `role`, `name` and `digest`",
+            ),
+        ] {
+            assert_eq!(CopyManifest::parse(text), Err(reason.to_owned()), "{text}");
+        }
+    }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crossbeam_channel::unbounded;
 use rustix::process::{Pid, Signal, kill_process};
-use veeksha_certificate::{ReferenceRequest, SelfTest, compare};
+use veeksha_certificate::{ReferenceRequest, compare};
 use veeksha_events::{Event, RequestRecord};
 use veeksha_metrics::Evaluation;
 use veeksha_model::Nanos;
@@ -20,14 +20,14 @@ use veeksha_scenario::{Document, Scenario};
 use veeksha_simulator::TruthRecord;
 
 use crate::cores::cores;
-use crate::drive::{Refused, drive};
+use crate::drive::{SharedRefusals, drive};
 use crate::failure::Failure;
 use crate::mode::{Mode, ShardSpec};
 use crate::self_test::reference_load::ReferenceLoad;
 use crate::source::Source;
 use crate::target;
 use crate::wiring;
-use veeksha_present::terminal;
+use veeksha_present::{SelfTestOutcome, terminal};
 
 /// Checks before the run that a self-test is possible.
 pub(crate) fn check() -> Result<(), Failure> {
@@ -39,16 +39,20 @@ pub(crate) fn check() -> Result<(), Failure> {
     })
 }
 
-/// Measures the reference server, unless the run has no answers. `program` is the `veeksha-host`
-/// binary, which runs the server.
+/// Measures the reference server, unless the run has no times that it could reproduce. `program` is
+/// the `veeksha-host` binary, which runs the server.
 pub(crate) fn measure(
     scenario: &Scenario,
     evaluation: &Evaluation,
     program: Option<&Path>,
     control: &Control,
-) -> Result<Option<SelfTest>, Failure> {
-    let Some(like) = ReferenceLoad::of(scenario, evaluation) else {
-        return Ok(None);
+) -> Result<SelfTestOutcome, Failure> {
+    let like = match ReferenceLoad::of(scenario, evaluation) {
+        Ok(like) => like,
+        Err(reason) => {
+            terminal::err(format!("note: no self-test was made: {reason}"));
+            return Ok(SelfTestOutcome::Missing(reason.to_owned()));
+        }
     };
     terminal::err(format!(
         "self-test: {}, {}, against a reference server on this machine",
@@ -69,7 +73,7 @@ pub(crate) fn measure(
         .filter_map(|line| TruthRecord::from_line(line).ok())
         .filter_map(|record| on_run_clock(record, origin))
         .collect();
-    Ok(Some(compare(&records, &truth)))
+    Ok(SelfTestOutcome::Measured(compare(&records, &truth)))
 }
 
 /// Converts a request in the server's log to the run's clock. The server uses the machine's clock,
@@ -125,7 +129,7 @@ fn send(
         target,
         &events,
         control,
-        &Refused::default(),
+        &SharedRefusals::default(),
     );
     drop(events);
     let collected = collector

@@ -5,7 +5,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use veeksha_lua::{LuaLimits, LuaScenario};
-use veeksha_scenario::{Document, Documents, Node, Place, Scenario, Value};
+use veeksha_model::REDACTED;
+use veeksha_scenario::{Document, Documents, Node, Place, Scenario, ScenarioError, Value, is_secret_path};
 
 use crate::failure::Failure;
 use crate::scenario_copy::{self, PluginDigest, ScenarioCopy};
@@ -202,7 +203,7 @@ impl Source {
             };
             self.documents
                 .set(key, &path_of_shell(key, value))
-                .map_err(|error| Failure::usage(format!("--set {assignment}: {error}")))?;
+                .map_err(|error| refused_override(&format!("--set {key}="), key, value, &error))?;
         }
         for (key, value) in overrides {
             // A key is always text, and messages never repeat it.
@@ -215,10 +216,29 @@ impl Source {
             }
             self.documents
                 .set(key, &path_of_shell(key, value))
-                .map_err(|error| Failure::usage(format!("--{key} {value}: {error}")))?;
+                .map_err(|error| refused_override(&format!("--{key} "), key, value, &error))?;
         }
         Ok(())
     }
+}
+
+/// Returns the failure of an override. `argument` is the argument up to its value, which is not
+/// repeated if it may be secret.
+fn refused_override(argument: &str, key: &str, value: &str, error: &ScenarioError) -> Failure {
+    if !is_secret_path(key) {
+        return Failure::usage(format!("{argument}{value}: {error}"));
+    }
+    let reason = match error {
+        ScenarioError::Value { message, .. } => message,
+        other => &other.to_string(),
+    };
+    // A parser's message may repeat the value.
+    let reason = if reason.contains(value.trim()) {
+        "the value cannot be read"
+    } else {
+        reason
+    };
+    Failure::usage(format!("{argument}{REDACTED}: cannot set `{key}`: {reason}"))
 }
 
 /// Keys of files that a command line gives relative to the working directory, not the scenario's
@@ -321,6 +341,22 @@ pub(crate) fn cache_folder() -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn refused_overrides_do_not_repeat_secrets() {
+        let refused = |key: &str, value: &str| {
+            let mut source = Source::nothing().expect("an empty scenario");
+            let set = [format!("{key}={value}")];
+            source.override_with(&set, &[]).expect_err("refused").to_string()
+        };
+        let message = refused("client.headers", "{x-api-key: hidden-17");
+        assert!(!message.contains("hidden-17"), "{message}");
+        assert!(
+            message.starts_with("error: --set client.headers=***: cannot set `client.headers`: "),
+            "{message}"
+        );
+        assert!(refused("client.model", "[a").contains("[a"));
+    }
 
     #[test]
     fn certificate_files_of_the_command_line_are_relative_to_the_shell() {

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use veeksha_report::ReportError;
+
 /// A sweep's folder or file could not be written, or an outcome belongs to no run of the sweep.
 #[derive(Debug, thiserror::Error)]
 pub enum SweepError {
@@ -30,6 +32,9 @@ pub enum SweepError {
         /// Cause.
         reason: String,
     },
+    /// `latest` cannot link to the sweep's folder.
+    #[error(transparent)]
+    Latest(#[from] ReportError),
     /// The run does not exist.
     #[error("the sweep has no run {index} (number of runs: {cells})")]
     NoSuchCell {

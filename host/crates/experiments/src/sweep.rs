@@ -1,7 +1,9 @@
 //! A sweep: its runs, grouped by output folder, with their outcomes.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
+use veeksha_report::link_as_latest;
 use veeksha_scenario::{Scenario, Setting};
 
 use crate::config::CellConfig;
@@ -86,13 +88,19 @@ impl Sweep {
     }
 
     /// Creates the folder of each group, `<output_dir>/sweep_<utc_stamp>[-n]` (`utc_stamp` is
-    /// `DD_MM_YYYY-HH_MM_SS`), and writes its files, which list no run yet.
+    /// `DD_MM_YYYY-HH_MM_SS`), points `<output_dir>/latest` at it, and writes its files, which list
+    /// no run yet.
     ///
     /// # Errors
-    /// Returns an error if a folder or file cannot be written.
+    /// Returns an error if a folder or file cannot be written, or `latest` is not a link.
     pub fn begin(&mut self, utc_stamp: &str) -> Result<(), SweepError> {
         for group in &mut self.groups {
-            group.folder = Some(folder::create(&group.output_dir, utc_stamp)?);
+            let folder = folder::create(&group.output_dir, utc_stamp)?;
+            link_as_latest(&folder).inspect_err(|_| {
+                // It is empty, and the sweep does not begin.
+                let _ = fs::remove_dir(&folder);
+            })?;
+            group.folder = Some(folder);
         }
         (0..self.groups.len()).try_for_each(|group| self.write(group))
     }

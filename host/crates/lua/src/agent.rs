@@ -175,7 +175,7 @@ impl Agents {
     }
 
     fn failure(&self, fault: LuaFault, session: SessionId, what: &str) -> PluginFailure {
-        fault.into_failure(
+        self.vm.quote(fault).into_failure(
             &self.plugin,
             "agent",
             Some(format!("session = {session}, {what}")),

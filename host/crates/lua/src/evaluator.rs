@@ -130,7 +130,15 @@ fn metric<'n>(name: &str, node: &'n Node, plugin: &str) -> Result<Described, Wro
                     "less" => Better::Less,
                     "neither" => Better::Neither,
                     _ => {
-                        let message = format!("expected `higher`, `less` or `neither`, got {}", value.value);
+                        let near = if text == "lower" {
+                            "; did you mean `less`?"
+                        } else {
+                            ""
+                        };
+                        let message = format!(
+                            "expected `higher`, `less` or `neither`, got {}{near}",
+                            value.value
+                        );
                         return Err(wrong(&path, value, message));
                     }
                 }

@@ -6,11 +6,15 @@ use mlua::{Error, Function};
 use veeksha_ports::{PluginFailure, PluginFailureKind, PluginFrame};
 
 use crate::shape::ShapeError;
+use crate::sources::Sources;
 
 /// Maximum number of frames in a report.
 const MAX_FRAMES: usize = 12;
 /// Maximum number of characters of a message in a report.
 const MAX_MESSAGE: usize = 2_000;
+
+/// Maximum number of characters of a line in a report.
+const MAX_SOURCE: usize = 120;
 
 /// The name of the host's Lua chunk. Its frames are omitted, because they do not help the author.
 pub(crate) const PRELUDE: &str = "veeksha";
@@ -40,6 +44,8 @@ pub(crate) struct LuaFault {
     pub(crate) file: Option<String>,
     pub(crate) line: Option<u32>,
     pub(crate) frames: Vec<PluginFrame>,
+    /// The text of the line.
+    pub(crate) source: Option<String>,
 }
 
 impl LuaFault {
@@ -51,6 +57,7 @@ impl LuaFault {
             file: None,
             line: None,
             frames: Vec::new(),
+            source: None,
         }
     }
 
@@ -62,6 +69,7 @@ impl LuaFault {
             file: None,
             line: None,
             frames: Vec::new(),
+            source: None,
         }
     }
 
@@ -89,6 +97,7 @@ impl LuaFault {
             file,
             line,
             frames,
+            source: None,
         }
     }
 
@@ -100,6 +109,7 @@ impl LuaFault {
             file: None,
             line: None,
             frames: Vec::new(),
+            source: None,
         }
     }
 
@@ -147,7 +157,20 @@ impl LuaFault {
             file,
             line,
             frames,
+            source: None,
         }
+    }
+
+    /// Adds the text of the line, if it is known.
+    pub(crate) fn quoting(mut self, sources: &Sources) -> Self {
+        let line = || {
+            let index = usize::try_from(self.line?.checked_sub(1)?).ok()?;
+            let text = sources.text_of(self.file.as_deref()?)?;
+            let line: String = text.lines().nth(index)?.trim().chars().take(MAX_SOURCE).collect();
+            (!line.is_empty()).then_some(line)
+        };
+        self.source = line();
+        self
     }
 
     /// Converts to the failure of a plugin's function.
@@ -176,6 +199,7 @@ impl LuaFault {
         };
         let mut failure = PluginFailure::new(plugin, function, kind, message);
         failure.frames = self.frames;
+        failure.source = self.source;
         failure.input = input;
         failure
     }

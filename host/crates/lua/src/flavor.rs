@@ -166,7 +166,9 @@ impl LuaFlavor {
             Some(epoch) => format!("epoch = {epoch}, {group}"),
             None => group,
         };
-        fault.into_failure(&self.plugin, function, Some(input))
+        self.vm
+            .quote(fault)
+            .into_failure(&self.plugin, function, Some(input))
     }
 }
 

@@ -13,6 +13,7 @@ use crate::content::string;
 use crate::host::LuaHost;
 use crate::segments;
 use crate::shape::{At, number_of};
+use crate::watch::CallWatch;
 
 /// Globals of Luau and mlua that are removed.
 const REMOVED: [&str; 11] = [
@@ -33,7 +34,7 @@ const REMOVED: [&str; 11] = [
 const MAX_MOVE: f64 = 50_000_000.0;
 
 /// Installs the host's globals and removes others.
-pub(crate) fn install(lua: &Lua, host: &Rc<LuaHost>) -> mlua::Result<()> {
+pub(crate) fn install(lua: &Lua, host: &Rc<LuaHost>, watch: &Rc<CallWatch>) -> mlua::Result<()> {
     let globals = lua.globals();
     for name in REMOVED {
         globals.raw_set(name, Value::Nil)?;
@@ -41,7 +42,7 @@ pub(crate) fn install(lua: &Lua, host: &Rc<LuaHost>) -> mlua::Result<()> {
     segments::install(lua, &globals, host)?;
     blocks::install(lua, &globals, host)?;
     install_log(lua, &globals, host)?;
-    install_tokens(lua, &globals, host)?;
+    install_tokens(lua, &globals, host, watch)?;
     refuse_random(lua, &globals.raw_get("math")?)?;
     bound_strings(lua, &globals.raw_get("string")?)?;
     bound_tables(lua, &globals.raw_get("table")?)
@@ -77,10 +78,10 @@ fn writer(lua: &Lua, host: &Rc<LuaHost>, level: &'static str) -> mlua::Result<ml
     })
 }
 
-fn install_tokens(lua: &Lua, globals: &Table, host: &Rc<LuaHost>) -> mlua::Result<()> {
+fn install_tokens(lua: &Lua, globals: &Table, host: &Rc<LuaHost>, watch: &Rc<CallWatch>) -> mlua::Result<()> {
     let tokens = lua.create_table()?;
-    let host = host.clone();
-    let count = lua.create_function(move |_, text: Value| {
+    let (host, watch) = (host.clone(), watch.clone());
+    let count = lua.create_function(move |lua, text: Value| {
         let at = At::Root("tokens.count(s)");
         let text = string(&at, &text)?;
         if text.len() > host.count_bytes {
@@ -93,7 +94,11 @@ fn install_tokens(lua: &Lua, globals: &Table, host: &Rc<LuaHost>) -> mlua::Resul
                 .into());
         }
         match &host.tokens {
-            Some(count) => Ok(count(&text)),
+            Some(count) => {
+                let tokens = count(&text);
+                watch.check(lua)?;
+                Ok(tokens)
+            }
             None => Err(at
                 .shape("no tokenizer is available here; call it in a session")
                 .into()),

@@ -107,7 +107,11 @@ impl LuaMetrics {
         let table = self
             .vm
             .call(|lua| self.requests.open(lua, record))
-            .map_err(|fault| fault.into_failure(&self.plugin, "metrics", input()))?;
+            .map_err(|fault| {
+                self.vm
+                    .quote(fault)
+                    .into_failure(&self.plugin, "metrics", input())
+            })?;
         for (number, metric) in (0..).zip(&self.metrics) {
             let observed = self.vm.call(|_| metric.observe.call(&table)).and_then(|value| {
                 let told = format!("metric `{}`", metric.name);
@@ -129,7 +133,9 @@ impl LuaMetrics {
             });
             observed.map_err(|fault| {
                 let function = format!("metrics.{}.observe", metric.name);
-                fault.into_failure(&self.plugin, &function, input())
+                self.vm
+                    .quote(fault)
+                    .into_failure(&self.plugin, &function, input())
             })?;
         }
         Ok(())
@@ -173,7 +179,7 @@ impl MetricCollector for LuaMetrics {
             });
             finished.map_err(|fault| {
                 let function = format!("metrics.{}.finish", metric.name);
-                fault.into_failure(&self.plugin, &function, None)
+                self.vm.quote(fault).into_failure(&self.plugin, &function, None)
             })?;
         }
         Ok(made)

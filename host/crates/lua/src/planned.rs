@@ -62,6 +62,7 @@ impl Planned {
     }
 
     fn failure(&self, fault: LuaFault, index: u64) -> PluginFailure {
+        let fault = self.vm.quote(fault);
         fault.into_failure(&self.plugin, "sessions", Some(format!("index = {index}")))
     }
 }

@@ -78,7 +78,7 @@ impl LuaRequestCheck {
                     Err(LuaFault::at(&self.good, shape.to_string()))
                 }
             })
-            .map_err(|fault| fault.into_failure(&self.plugin, GOOD, Some(of_request(record.id))))
+            .map_err(|fault| self.failure(fault, record))
     }
 
     /// Checks a request a second time. Detects functions that keep state.
@@ -94,7 +94,12 @@ impl LuaRequestCheck {
             "the answer was another one when it was asked again: the function must depend on the request alone, so it must not \
              change locals or tables outside itself",
         );
-        Err(fault.into_failure(&self.plugin, GOOD, Some(of_request(record.id))))
+        Err(self.failure(fault, record))
+    }
+
+    fn failure(&self, fault: LuaFault, record: &RequestRecord) -> PluginFailure {
+        let fault = self.vm.quote(fault);
+        fault.into_failure(&self.plugin, GOOD, Some(of_request(record.id)))
     }
 }
 

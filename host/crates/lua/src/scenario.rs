@@ -440,6 +440,7 @@ fn load_error(fault: LuaFault, main: &str) -> LuaError {
         file,
         line,
         frames,
+        source: _,
     } = fault;
     match kind {
         LuaFaultKind::Syntax => LuaError::Syntax {

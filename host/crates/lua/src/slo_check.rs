@@ -47,7 +47,7 @@ impl SloCheck for LuaSloCheck {
             check.call::<Value>(results)
         })
         .and_then(|value| verdicts(&value).map_err(|shape| LuaFault::at(&check, shape.to_string())))
-        .map_err(|fault| fault.into_failure(&self.info.name, CHECK, None))
+        .map_err(|fault| vm.quote(fault).into_failure(&self.info.name, CHECK, None))
     }
 }
 

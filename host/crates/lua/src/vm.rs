@@ -23,6 +23,8 @@ pub(crate) struct Vm {
     pub(crate) session_methods: Table,
     watch: Rc<CallWatch>,
     limits: LuaLimits,
+    /// The files of the scenario, once it is executed.
+    sources: RefCell<Option<Sources>>,
 }
 
 impl Vm {
@@ -48,7 +50,7 @@ impl Vm {
         let watch = Rc::new(CallWatch::new());
         let interrupt = watch.clone();
         lua.set_interrupt(move |lua| interrupt.interrupt(lua));
-        globals::install(&lua, &host)?;
+        globals::install(&lua, &host, &watch)?;
         let prelude = lua
             .load(include_str!("prelude.luau"))
             .set_name(format!("={PRELUDE}"));
@@ -59,6 +61,7 @@ impl Vm {
             session_methods,
             watch,
             limits,
+            sources: RefCell::default(),
         })
     }
 
@@ -87,12 +90,21 @@ impl Vm {
         })?;
         loader.borrow_mut().close();
         let sources = loader.borrow().sources().clone();
+        *self.sources.borrow_mut() = Some(sources.clone());
         Ok((value, sources))
     }
 
     /// Runs `call` under the limits of one call.
     pub(crate) fn call<R>(&self, call: impl FnOnce(&Lua) -> mlua::Result<R>) -> Result<R, LuaFault> {
         self.guard(self.limits.call_deadline, call)
+    }
+
+    /// Adds the text of the line to a fault, if it is known.
+    pub(crate) fn quote(&self, fault: LuaFault) -> LuaFault {
+        match &*self.sources.borrow() {
+            Some(sources) => fault.quoting(sources),
+            None => fault,
+        }
     }
 
     fn guard<R>(&self, allowed: Duration, call: impl FnOnce(&Lua) -> mlua::Result<R>) -> Result<R, LuaFault> {

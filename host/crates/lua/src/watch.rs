@@ -56,9 +56,17 @@ impl CallWatch {
     pub(crate) fn interrupt(&self, lua: &Lua) -> mlua::Result<VmState> {
         let ticks = self.ticks.get().wrapping_add(1);
         self.ticks.set(ticks);
-        let tripped = self.tripped.borrow().is_some();
-        if !tripped && (!ticks.is_multiple_of(STRIDE) || self.clock.now() < self.deadline.get()) {
+        if self.tripped.borrow().is_none() && !ticks.is_multiple_of(STRIDE) {
             return Ok(VmState::Continue);
+        }
+        self.check(lua).map(|()| VmState::Continue)
+    }
+
+    /// Raises an error if the deadline has passed. For host functions that take long, which Luau
+    /// does not interrupt.
+    pub(crate) fn check(&self, lua: &Lua) -> mlua::Result<()> {
+        if self.tripped.borrow().is_none() && self.clock.now() < self.deadline.get() {
+            return Ok(());
         }
         // A traceback needs stack space, which may be exhausted here; a later interrupt further out
         // provides it.

@@ -119,6 +119,14 @@ impl Evaluation {
             return None;
         }
         let sent = self.counts.unfinished;
+        if sent == 0
+            && let Some(failed) = self.workload_failures.first()
+        {
+            return Some(format!(
+                "nothing was measured: the plugin `{}` failed {}",
+                failed.plugin, failed.first
+            ));
+        }
         Some(match (self.end.requests_unread, sent) {
             (true, _) => {
                 "nothing can be told of the run: the record's table of requests could not be read".into()

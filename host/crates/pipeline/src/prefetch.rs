@@ -190,7 +190,7 @@ fn work(
         }
         let begin = machine_clock.now();
         let what = command.describe();
-        let answers = carry_out(&mut workload, maker, command);
+        let answers = carry_out(&mut workload, maker, command, ended);
         let busy = WorkerMessage::Busy(PluginCall {
             thread: name.to_owned(),
             what,
@@ -206,9 +206,14 @@ fn work(
     }
 }
 
-fn carry_out(workload: &mut Workload, maker: &SessionMaker, command: WorkerCommand) -> Vec<WorkerMessage> {
+fn carry_out(
+    workload: &mut Workload,
+    maker: &SessionMaker,
+    command: WorkerCommand,
+    ended: &AtomicBool,
+) -> Vec<WorkerMessage> {
     match (command, workload) {
-        (WorkerCommand::Make { first, count }, workload) => make(workload, maker, first, count),
+        (WorkerCommand::Make { first, count }, workload) => make(workload, maker, first, count, ended),
         (
             WorkerCommand::Answer {
                 session,
@@ -237,8 +242,15 @@ fn carry_out(workload: &mut Workload, maker: &SessionMaker, command: WorkerComma
 }
 
 /// A failed batch is asked for again one by one: sessions do not depend on one another, so those
-/// before the one that fails are good, and the failure has a session to its name.
-fn make(workload: &mut Workload, maker: &SessionMaker, first: u64, count: u32) -> Vec<WorkerMessage> {
+/// before the one that fails are good, and the failure has a session to its name. After the end of
+/// the run that is not worth the time, which can be a deadline.
+fn make(
+    workload: &mut Workload,
+    maker: &SessionMaker,
+    first: u64,
+    count: u32,
+    ended: &AtomicBool,
+) -> Vec<WorkerMessage> {
     let mut cause = match sessions(workload, maker, first, count) {
         Ok(sessions) => {
             return vec![WorkerMessage::Sessions {
@@ -250,7 +262,7 @@ fn make(workload: &mut Workload, maker: &SessionMaker, first: u64, count: u32) -
         Err(failure) => failure,
     };
     let mut good = Vec::new();
-    if count > 1 {
+    if count > 1 && !ended.load(Ordering::Relaxed) {
         for index in first..first + u64::from(count) {
             match sessions(workload, maker, index, 1) {
                 Ok(one) => good.extend(one),

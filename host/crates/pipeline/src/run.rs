@@ -44,7 +44,7 @@ const THREADS_LEAD_NANOS: Nanos = 1_000_000;
 /// # Errors
 /// If the shard does not exist, the plugin fails before the first request is due (or a prompt of
 /// the warm-up cannot be made), or a thread or the transport cannot be started. Later failures are
-/// in [`RunEnd`].
+/// in [`RunEnd`]. Each failure of the plugin is an event too.
 pub fn run(
     plan: &Plan,
     factory: &Arc<dyn WorkloadFactory>,
@@ -69,6 +69,7 @@ pub fn run(
     let mut lookahead = Lookahead::new(plan, part);
     if let Err(failure) = lookahead.fill(&workers, &made, control) {
         workers.stop();
+        record_failed_start(&failure, part, events);
         return Err(failure.into());
     }
 
@@ -90,6 +91,7 @@ pub fn run(
         Ok(report) => report,
         Err(failure) => {
             workers.stop();
+            record_failed_start(&failure, part, events);
             return Err(failure.into());
         }
     };
@@ -307,6 +309,18 @@ fn run_clock(plan: &Plan, transport_clock: RunClock) -> RunClock {
         transport_clock
     } else {
         clock_starting_soon()
+    }
+}
+
+/// Sends the events of a run that ended before its first request, because the plugin failed.
+fn record_failed_start(failure: &PluginFailure, part: Partition, events: &Sender<EventEntry>) {
+    let failed = session_failed(failure, part.session(0), 0);
+    for event in [
+        run_started(RunClock::starting_now()),
+        failed,
+        Event::RunEnded { at: 0 },
+    ] {
+        let _ = events.send(event.into());
     }
 }
 

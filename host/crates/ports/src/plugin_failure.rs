@@ -59,6 +59,8 @@ pub struct PluginFailure {
     pub message: String,
     /// The guest's stack, innermost first; only frames that help.
     pub frames: Vec<PluginFrame>,
+    /// The source line of the failure, without indentation.
+    pub source: Option<String>,
     /// The call's input, shortened (`first = 0, count = 64`).
     pub input: Option<String>,
     /// The last lines that the plugin wrote to its standard error.
@@ -79,6 +81,7 @@ impl PluginFailure {
             kind,
             message: message.into(),
             frames: Vec::new(),
+            source: None,
             input: None,
             stderr: None,
         }
@@ -100,6 +103,9 @@ impl fmt::Display for PluginFailure {
             if let Some(path) = path {
                 write!(f, "\n  config: {path}")?;
             }
+        }
+        if let Some(source) = &self.source {
+            write!(f, "\n  source: {source}")?;
         }
         if let Some(input) = &self.input {
             write!(f, "\n  input: {input}")?;

@@ -17,27 +17,33 @@ const ANSWERS: usize = 3;
 /// those of the other one after another. Detects a static counter, the order of a hash map, and the
 /// random generator of a language; each would make the sessions depend on the number of threads.
 ///
-/// A failure of the workload is not reported here: it occurs again where the session is needed.
-///
 /// # Errors
-/// The first session that differs.
+/// The first session that differs; or the failure of a workload that cannot be opened, cannot make
+/// its first session, or exceeds a limit in the sample. Other failures are not reported here: they
+/// occur again where the session is needed.
 pub fn check_purity(factory: &dyn WorkloadFactory) -> Result<(), PluginFailure> {
-    let (Ok(first), Ok(second)) = (factory.open_silent(), factory.open_silent()) else {
-        return Ok(());
+    let (first, second) = match (factory.open_silent(), factory.open_silent()) {
+        (Ok(first), Ok(second)) => (first, second),
+        _ => return first_session(factory),
     };
-    let (function, differs) = match (first, second) {
+    let compared = match (first, second) {
         (Workload::Planned(first), Workload::Planned(second)) => {
-            ("workload.sessions", differing_session(first, second))
+            differing_session(first, second).map(|differs| ("workload.sessions", differs))
         }
-        (Workload::Reactive(first), Workload::Reactive(second)) => match differing_agent(first, second) {
-            Some((session, 0)) => ("agent.start", Some(session)),
-            Some((session, _)) => ("agent.answered", Some(session)),
-            None => return Ok(()),
-        },
+        (Workload::Reactive(first), Workload::Reactive(second)) => {
+            differing_agent(first, second).map(|differs| match differs {
+                Some((session, 0)) => ("agent.start", Some(session)),
+                Some((session, _)) => ("agent.answered", Some(session)),
+                None => ("agent.start", None),
+            })
+        }
         _ => return Ok(()),
     };
-    let Some(session) = differs else {
-        return Ok(());
+    let (function, session) = match compared {
+        Ok((function, Some(session))) => (function, session),
+        Ok((_, None)) => return Ok(()),
+        Err(failure) if exceeds_a_limit(&failure) => return Err(failure),
+        Err(_) => return first_session(factory),
     };
     let mut failure = PluginFailure::new(
         &factory.info().name,
@@ -54,39 +60,64 @@ pub fn check_purity(factory: &dyn WorkloadFactory) -> Result<(), PluginFailure> 
     Err(failure)
 }
 
+/// Returns true if a repetition of the call would only take the same time or memory again.
+fn exceeds_a_limit(failure: &PluginFailure) -> bool {
+    matches!(
+        failure.kind,
+        PluginFailureKind::Deadline { .. } | PluginFailureKind::Memory { .. }
+    )
+}
+
+/// Makes the first session with an instance whose log lines are written, and returns its failure.
+fn first_session(factory: &dyn WorkloadFactory) -> Result<(), PluginFailure> {
+    match factory.open()? {
+        Workload::Planned(mut source) => source.sessions(0, 1).map(drop),
+        Workload::Reactive(mut agents) => agents.start(SessionId(0)).map(drop),
+    }
+}
+
 /// Returns the first session that differs: one batch in order against single sessions in reverse.
-fn differing_session(mut first: Box<dyn SessionSource>, mut second: Box<dyn SessionSource>) -> Option<u64> {
-    let batch = first.sessions(0, SAMPLE).ok()?;
-    let mut again: Vec<Option<Session>> = (0..batch.len() as u64)
-        .rev()
-        .map(|index| second.sessions(index, 1).ok()?.pop())
-        .collect();
+fn differing_session(
+    mut first: Box<dyn SessionSource>,
+    mut second: Box<dyn SessionSource>,
+) -> Result<Option<u64>, PluginFailure> {
+    let batch = first.sessions(0, SAMPLE)?;
+    let mut again: Vec<Option<Session>> = Vec::new();
+    for index in (0..batch.len() as u64).rev() {
+        again.push(match second.sessions(index, 1) {
+            Ok(mut made) => made.pop(),
+            Err(failure) if exceeds_a_limit(&failure) => return Err(failure),
+            Err(_) => None,
+        });
+    }
     again.reverse();
-    (0..)
+    let differs = (0..)
         .zip(batch.iter().zip(&again))
-        .find(|(_, (one, other))| other.as_ref().is_some_and(|other| other != *one))
-        .map(|(index, _)| index)
+        .find(|(_, (one, other))| other.as_ref().is_some_and(|other| other != *one));
+    Ok(differs.map(|(index, _)| index))
 }
 
 /// Returns the first agent with a step that differs, and the index of the step.
 fn differing_agent(
     mut first: Box<dyn AgentSource>,
     mut second: Box<dyn AgentSource>,
-) -> Option<(u64, usize)> {
-    let length = first.length().ok()?.unwrap_or(u64::MAX).min(u64::from(SAMPLE));
+) -> Result<Option<(u64, usize)>, PluginFailure> {
+    let length = first.length()?.unwrap_or(u64::MAX).min(u64::from(SAMPLE));
     let agents = || (0..length).map(SampledAgent::new).collect::<Vec<_>>();
     let (mut in_turn, mut one_by_one) = (agents(), agents());
     for _ in 0..=ANSWERS {
-        in_turn.iter_mut().for_each(|agent| agent.advance(first.as_mut()));
+        in_turn
+            .iter_mut()
+            .try_for_each(|agent| agent.advance(first.as_mut()))?;
     }
     for agent in one_by_one.iter_mut().rev() {
-        (0..=ANSWERS).for_each(|_| agent.advance(second.as_mut()));
+        (0..=ANSWERS).try_for_each(|_| agent.advance(second.as_mut()))?;
     }
-    in_turn.iter().zip(&one_by_one).find_map(|(one, other)| {
+    Ok(in_turn.iter().zip(&one_by_one).find_map(|(one, other)| {
         let mut pairs = one.steps.iter().zip(&other.steps);
         let step = pairs.position(|(one, other)| one != other)?;
         Some((one.session.0, step))
-    })
+    }))
 }
 
 /// An agent of the sample, and its steps so far.
@@ -109,14 +140,17 @@ impl SampledAgent {
     }
 
     /// Starts the agent, or answers its oldest request. A failure ends it.
-    fn advance(&mut self, source: &mut dyn AgentSource) {
+    ///
+    /// # Errors
+    /// If the first agent cannot be started, or a limit is exceeded.
+    fn advance(&mut self, source: &mut dyn AgentSource) -> Result<(), PluginFailure> {
         if self.is_over {
-            return;
+            return Ok(());
         }
         let step = if self.steps.is_empty() {
-            source.start(self.session).ok()
+            Some(source.start(self.session))
         } else {
-            self.open.pop_front().and_then(|node| {
+            self.open.pop_front().map(|node| {
                 let response = Response {
                     text: "an answer".into(),
                     finish_reason: "stop".into(),
@@ -124,17 +158,25 @@ impl SampledAgent {
                     ..Response::default()
                 };
                 let completed_at = self.steps.len() as u64 * 1_000_000_000;
-                source.answered(self.session, node, &response, completed_at).ok()
+                source.answered(self.session, node, &response, completed_at)
             })
         };
         match step {
-            Some(step) => {
+            Some(Ok(step)) => {
                 self.open.extend(step.requests.iter().map(|request| request.node));
                 self.is_over = step.done && self.open.is_empty();
                 self.steps.push(step);
             }
+            Some(Err(failure)) => {
+                self.is_over = true;
+                let is_first = self.steps.is_empty() && self.session == SessionId(0);
+                if is_first || exceeds_a_limit(&failure) {
+                    return Err(failure);
+                }
+            }
             None => self.is_over = true,
         }
+        Ok(())
     }
 }
 
@@ -201,6 +243,80 @@ mod tests {
     #[test]
     fn accepts_sessions_that_depend_on_the_index() {
         assert_eq!(check(|index| index.to_string()), Ok(()));
+    }
+
+    /// A workload whose sessions fail from an index on, and the number of its calls.
+    struct Failing {
+        info: WorkloadInfo,
+        from: u64,
+        kind: PluginFailureKind,
+        calls: std::sync::Arc<AtomicU32>,
+    }
+
+    impl WorkloadFactory for Failing {
+        fn info(&self) -> &WorkloadInfo {
+            &self.info
+        }
+
+        fn open(&self) -> Result<Workload, PluginFailure> {
+            Ok(Workload::Planned(Box::new(FailingSessions {
+                from: self.from,
+                kind: self.kind.clone(),
+                calls: self.calls.clone(),
+            })))
+        }
+    }
+
+    struct FailingSessions {
+        from: u64,
+        kind: PluginFailureKind,
+        calls: std::sync::Arc<AtomicU32>,
+    }
+
+    impl SessionSource for FailingSessions {
+        fn length(&mut self) -> Result<Option<u64>, PluginFailure> {
+            Ok(None)
+        }
+
+        fn sessions(&mut self, first: u64, count: u32) -> Result<Vec<Session>, PluginFailure> {
+            self.calls.fetch_add(1, Ordering::Relaxed);
+            if first + u64::from(count) > self.from {
+                let kind = self.kind.clone();
+                return Err(PluginFailure::new("failing", "workload.sessions", kind, "no"));
+            }
+            Ok((0..count).map(|_| Session::default()).collect())
+        }
+    }
+
+    fn check_failing(from: u64, kind: PluginFailureKind) -> (Result<(), PluginFailureKind>, u32) {
+        let calls = std::sync::Arc::new(AtomicU32::new(0));
+        let checked = check_purity(&Failing {
+            info: info("failing"),
+            from,
+            kind,
+            calls: calls.clone(),
+        });
+        (
+            checked.map_err(|failure| failure.kind),
+            calls.load(Ordering::Relaxed),
+        )
+    }
+
+    #[test]
+    fn reports_a_failure_of_the_first_session_only() {
+        let trap = PluginFailureKind::Trap;
+        assert_eq!(check_failing(0, trap.clone()).0, Err(trap.clone()));
+        assert_eq!(check_failing(2, trap).0, Ok(()));
+    }
+
+    #[test]
+    fn reports_an_exceeded_limit_after_one_call() {
+        for kind in [
+            PluginFailureKind::Deadline { allowed_ms: 5 },
+            PluginFailureKind::Memory { asked: 2, allowed: 1 },
+        ] {
+            assert_eq!(check_failing(2, kind.clone()), (Err(kind), 1));
+        }
     }
 
     #[test]

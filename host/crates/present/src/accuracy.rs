@@ -1,6 +1,9 @@
 //! Inputs of a certificate that are not part of the record.
 
-use veeksha_certificate::{RunConditions, SelfTest, ThreadConditions, ThreadPriority, Thresholds};
+use veeksha_certificate::{
+    CertFinding, RunConditions, SelfTest, ThreadConditions, ThreadPriority, Thresholds, Verdict,
+};
+use veeksha_report::share;
 use veeksha_scenario::{Client, Scenario};
 
 use crate::thread_settings::{RealtimePriority, ThreadSettings};
@@ -22,8 +25,8 @@ pub struct AccuracyContext {
     pub thresholds: Thresholds,
     /// Facts that the rules of the certificate depend on.
     pub conditions: RunConditions,
-    /// Result of the self-test, if one was made.
-    pub self_test: Option<SelfTest>,
+    /// Outcome of the self-test.
+    pub self_test: SelfTestOutcome,
     /// Scheduling of the measuring threads: requested settings and refusals.
     pub threads: ThreadSettings,
 }
@@ -36,8 +39,56 @@ impl AccuracyContext {
             clock,
             thresholds: thresholds(scenario),
             conditions: conditions(scenario, threads.as_ref().map(ThreadSettings::realtime_priority)),
-            self_test: None,
+            self_test: SelfTestOutcome::NotRequested,
             threads: threads.unwrap_or_default(),
+        }
+    }
+
+    /// Returns the remarks of the certificate that do not follow from the record.
+    pub(crate) fn remarks(&self) -> Vec<CertFinding> {
+        let test = match &self.self_test {
+            SelfTestOutcome::Missing(reason) => Some(format!("self-test: not made, because {reason}")),
+            SelfTestOutcome::NotRequested | SelfTestOutcome::Measured(_) => None,
+        };
+        let limits = |thresholds: &Thresholds| (thresholds.degraded, thresholds.invalid);
+        let (used, default) = (limits(&self.thresholds), limits(&Thresholds::default()));
+        let thresholds = (self.clock == Clock::Real && used != default).then(|| {
+            format!(
+                "the scenario sets its own thresholds: DEGRADED above an error of {}, INVALID above {} (default: {} and {})",
+                share(used.0),
+                share(used.1),
+                share(default.0),
+                share(default.1)
+            )
+        });
+        let remark = |what| CertFinding {
+            metric: None,
+            verdict: Verdict::Valid,
+            what,
+            remedy: None,
+        };
+        test.into_iter().chain(thresholds).map(remark).collect()
+    }
+}
+
+/// The outcome of the self-test of a run.
+#[derive(Clone, Debug, Default)]
+pub enum SelfTestOutcome {
+    /// No self-test was requested.
+    #[default]
+    NotRequested,
+    /// The measured errors.
+    Measured(SelfTest),
+    /// The reason why the requested self-test has no result.
+    Missing(String),
+}
+
+impl SelfTestOutcome {
+    /// Returns the measured errors, if there are any.
+    pub(crate) fn measured(&self) -> Option<&SelfTest> {
+        match self {
+            SelfTestOutcome::Measured(test) => Some(test),
+            SelfTestOutcome::NotRequested | SelfTestOutcome::Missing(_) => None,
         }
     }
 }
@@ -83,11 +134,20 @@ fn tokenizer_is_of_model(client: &Client) -> bool {
     }
 }
 
-/// Returns the certificate thresholds of a scenario.
+/// Returns the certificate thresholds of a scenario for its target.
 pub fn thresholds(scenario: &Scenario) -> Thresholds {
+    let certificate = &scenario.certificate;
+    let (mut degraded, mut invalid) = (certificate.degraded, certificate.invalid);
+    let target = scenario.client.api_base.as_deref();
+    if let Some(limits) = &certificate.simulator
+        && target.is_some_and(|base| base.starts_with("sim://"))
+    {
+        degraded = degraded.max(limits.degraded);
+        invalid = invalid.max(limits.invalid);
+    }
     Thresholds {
-        degraded: scenario.certificate.degraded,
-        invalid: scenario.certificate.invalid,
+        degraded,
+        invalid,
         ..Thresholds::default()
     }
 }
@@ -128,6 +188,44 @@ mod tests {
         assert_eq!(
             default(RealtimePriority::NotPermitted),
             ThreadPriority::NotPermitted
+        );
+    }
+
+    fn remarks(thresholds: Thresholds, self_test: SelfTestOutcome) -> Vec<String> {
+        let context = AccuracyContext {
+            clock: Clock::Real,
+            thresholds,
+            conditions: RunConditions::default(),
+            self_test,
+            threads: ThreadSettings::default(),
+        };
+        let remarks = context.remarks().into_iter();
+        remarks.map(|remark| remark.what).collect()
+    }
+
+    #[test]
+    fn states_thresholds_that_are_not_the_defaults() {
+        assert!(remarks(Thresholds::default(), SelfTestOutcome::NotRequested).is_empty());
+        let relaxed = Thresholds {
+            degraded: 0.5,
+            ..Thresholds::default()
+        };
+        assert_eq!(
+            remarks(relaxed, SelfTestOutcome::NotRequested),
+            [
+                "the scenario sets its own thresholds: DEGRADED above an error of 50 %, INVALID above 5 % (default: 1 % and 5 %)"
+            ]
+        );
+    }
+
+    #[test]
+    fn states_why_there_is_no_self_test() {
+        assert_eq!(
+            remarks(
+                Thresholds::default(),
+                SelfTestOutcome::Missing("no request was answered".to_owned())
+            ),
+            ["self-test: not made, because no request was answered"]
         );
     }
 }

@@ -28,12 +28,12 @@ mod thread_settings;
 mod units;
 mod verdict;
 
-pub use accuracy::{AccuracyContext, Clock, conditions, thresholds};
+pub use accuracy::{AccuracyContext, Clock, SelfTestOutcome, conditions, thresholds};
 pub use compat_export::CompatExport;
 pub use description::RunDescription;
 pub use exit_code::exit_code;
 pub use files::write_files;
 pub use run_analysis::{FailureClass, RunAnalysis};
 pub use summary::{WIDTH, summary};
-pub use thread_settings::{RealtimePriority, ThreadSettings};
+pub use thread_settings::{CoreSetting, RealtimePriority, RefusedSettings, ThreadSettings};
 pub use verdict::{certificate, messages};

@@ -1,5 +1,7 @@
 //! Scheduling of the measuring threads: requested settings and refusals.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 use veeksha_report::{Mark, Row, duration};
 use veeksha_scenario::Runtime;
@@ -28,21 +30,41 @@ impl RealtimePriority {
     }
 }
 
-/// Scheduling requested for the threads that dispatch, send and read, with the refusals of the
-/// system.
+/// A setting of the cores of threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CoreSetting {
+    /// `runtime.dispatcher_cores`.
+    Dispatcher,
+    /// `runtime.client_cores`.
+    Client,
+}
+
+/// Settings of threads that the system refused.
+#[derive(Clone, Debug, Default)]
+pub struct RefusedSettings {
+    /// True if the real-time priority was refused.
+    pub priority: bool,
+    /// The refused cores.
+    pub cores: BTreeSet<CoreSetting>,
+    /// The reasons, without duplicates.
+    pub reasons: BTreeSet<String>,
+}
+
+/// Scheduling of the threads that dispatch, send and read: the requested settings, and those that
+/// the system refused.
 #[derive(Clone, Debug, Default)]
 pub struct ThreadSettings {
     spin_microseconds: f64,
     realtime_priority: RealtimePriority,
     dispatcher_cores: Vec<u32>,
     client_cores: Vec<u32>,
-    refused: Vec<String>,
+    refused: RefusedSettings,
 }
 
 impl ThreadSettings {
     /// Creates the settings of a scenario, with the priority that the run requested and the
-    /// reasons why the system refused some settings.
-    pub fn new(runtime: &Runtime, realtime_priority: RealtimePriority, refused: Vec<String>) -> Self {
+    /// settings that the system refused.
+    pub fn new(runtime: &Runtime, realtime_priority: RealtimePriority, refused: RefusedSettings) -> Self {
         ThreadSettings {
             spin_microseconds: runtime.spin_microseconds,
             realtime_priority,
@@ -52,19 +74,40 @@ impl ThreadSettings {
         }
     }
 
-    /// Returns the requested priority.
+    /// Returns the priority of the threads: not permitted if the system refused it.
     pub(crate) fn realtime_priority(&self) -> RealtimePriority {
-        self.realtime_priority
+        match self.realtime_priority {
+            RealtimePriority::Level(_) if self.refused.priority => RealtimePriority::NotPermitted,
+            priority => priority,
+        }
+    }
+
+    /// Returns the priority that was applied; `None` for the normal priority.
+    fn applied_priority(&self) -> Option<u8> {
+        self.realtime_priority.level().filter(|_| !self.refused.priority)
+    }
+
+    /// Returns the cores that were applied.
+    fn applied_cores(&self, setting: CoreSetting) -> &[u32] {
+        let requested = match setting {
+            CoreSetting::Dispatcher => &self.dispatcher_cores,
+            CoreSetting::Client => &self.client_cores,
+        };
+        if self.refused.cores.contains(&setting) {
+            &[]
+        } else {
+            requested
+        }
     }
 
     pub(crate) fn json(&self) -> Value {
         json!({
             "spin_microseconds": self.spin_microseconds,
-            "realtime_priority": self.realtime_priority.level(),
+            "realtime_priority": self.applied_priority(),
             "realtime_not_permitted": self.realtime_priority == RealtimePriority::NotPermitted,
-            "dispatcher_cores": self.dispatcher_cores,
-            "client_cores": self.client_cores,
-            "refused": self.refused,
+            "dispatcher_cores": self.applied_cores(CoreSetting::Dispatcher),
+            "client_cores": self.applied_cores(CoreSetting::Client),
+            "refused": self.refused.reasons,
         })
     }
 
@@ -83,23 +126,62 @@ impl ThreadSettings {
                 rows.push(row("Real-time priority", vec!["not permitted".to_owned()]));
             }
             RealtimePriority::Level(level) => {
-                rows.push(row("Real-time priority", vec![level.to_string()]));
+                let applied = self.applied_priority();
+                let applied = applied.map_or_else(|| format!("{level} (refused)"), |level| level.to_string());
+                rows.push(row("Real-time priority", vec![applied]));
             }
         }
-        for (name, cores) in [
-            ("Dispatcher cores", &self.dispatcher_cores),
-            ("Client cores", &self.client_cores),
+        for (name, setting) in [
+            ("Dispatcher cores", CoreSetting::Dispatcher),
+            ("Client cores", CoreSetting::Client),
         ] {
+            let cores = self.applied_cores(setting);
             if !cores.is_empty() {
                 let cores: Vec<String> = cores.iter().map(u32::to_string).collect();
                 rows.push(row(name, vec![cores.join(", ")]));
             }
         }
-        rows.extend(self.refused.iter().map(|reason| Row {
+        rows.extend(self.refused.reasons.iter().map(|reason| Row {
             name: reason.clone(),
             mark: Mark::Warning,
             ..Row::default()
         }));
         rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shows_refused_settings_as_not_applied() {
+        let settings = |refused| ThreadSettings {
+            realtime_priority: RealtimePriority::Level(20),
+            client_cores: vec![0, 1],
+            refused,
+            ..ThreadSettings::default()
+        };
+        let texts = |settings: &ThreadSettings| -> Vec<String> {
+            let rows = settings.rows().into_iter();
+            rows.map(|row| format!("{} {}", row.name, row.cells.join(" ")).trim().to_owned())
+                .collect()
+        };
+        let applied = settings(RefusedSettings::default());
+        assert_eq!(applied.json()["realtime_priority"], 20);
+        assert_eq!(applied.json()["client_cores"], json!([0, 1]));
+        assert_eq!(texts(&applied), ["Real-time priority 20", "Client cores 0, 1"]);
+
+        let refused = settings(RefusedSettings {
+            priority: true,
+            cores: [CoreSetting::Client].into(),
+            reasons: ["the kernel refused".to_owned()].into(),
+        });
+        assert_eq!(refused.json()["realtime_priority"], Value::Null);
+        assert_eq!(refused.json()["client_cores"], json!([]));
+        assert_eq!(
+            texts(&refused),
+            ["Real-time priority 20 (refused)", "the kernel refused"]
+        );
     }
 }

@@ -11,15 +11,17 @@ use crate::{listed, table};
 
 /// Computes the certificate of a run.
 pub fn certificate(evaluation: &Evaluation, accuracy: &AccuracyContext) -> Certificate {
-    match accuracy.clock {
+    let mut certificate = match accuracy.clock {
         Clock::Real => certify(
             evaluation,
             &accuracy.thresholds,
             &accuracy.conditions,
-            accuracy.self_test.as_ref(),
+            accuracy.self_test.measured(),
         ),
         Clock::Virtual => Certificate::simulated(evaluation, &accuracy.thresholds),
-    }
+    };
+    certificate.findings.extend(accuracy.remarks());
+    certificate
 }
 
 /// Returns the lines that explain the exit code of a run, for standard error: failed requests by

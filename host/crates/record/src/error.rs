@@ -53,8 +53,8 @@ pub enum RecordError {
     },
     /// It is the folder of a run, and nothing of the run was recorded.
     #[error(
-        "the record of {} is empty: the run was killed before anything of it was recorded, so there is nothing to read; start it \
-         again",
+        "the record of {} is empty: the run was killed before anything of it was recorded, or the disk had no space for it; start \
+         it again, with `--output_dir` on another disk if this one is full",
         display(run)
     )]
     Empty {

@@ -196,18 +196,18 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// If a file could not be written. The parts that are there stay, and [`crate::Record`] reads
-    /// them.
+    /// If a file could not be written. The parts and increments that are there stay, and
+    /// [`crate::Record`] reads them.
     pub fn finish(mut self) -> Result<(), RecordError> {
-        // What could not be written is missing from the joined files too, whose metadata counts it.
-        let last = self.write_part();
+        // A small file may fit on a disk on which a part does not.
+        self.write_increment();
+        self.write_part()?;
         let info = self.file_info(0);
         self.requests.finish(&self.folder, &info)?;
         self.events.finish(&self.folder, &info)?;
         sync(&self.folder)?;
         self.requests.remove_parts()?;
         self.events.remove_parts()?;
-        last?;
         match self.requests.lost.or(self.events.lost) {
             Some(path) => Err(RecordError::Write {
                 path,
@@ -259,6 +259,9 @@ impl Recorder {
     /// Writes the events that are in no file. A failure is not reported and loses nothing: the rows
     /// are still buffered, and the part that they belong to is written later or fails itself.
     fn write_increment(&mut self) {
+        if self.in_files == self.position {
+            return;
+        }
         let info = self.file_info(self.in_files);
         let number = (self.part, self.increment);
         self.increment += 1;

@@ -31,7 +31,7 @@ enum Durability {
     AfterPowerLoss,
 }
 
-/// The link to the newest run.
+/// The link to the newest run or sweep.
 const LATEST: &str = "latest";
 
 /// Distinguishes temporary names within the process; the process id does so between processes.
@@ -108,10 +108,7 @@ impl RunFolder {
 
     /// Points `latest`, next to this folder, at it.
     pub fn link_as_latest(&self) -> Result<(), ReportError> {
-        match (self.path.parent(), self.path.file_name()) {
-            (Some(output_dir), Some(name)) => link_latest(output_dir, name),
-            _ => Ok(()),
-        }
+        link_as_latest(&self.path)
     }
 
     /// Opens the folder of a finished run, in which files are added or rewritten. `metrics/` is
@@ -320,6 +317,17 @@ fn create_unique(output_dir: &Path, name: &str) -> Result<String, ReportError> {
 /// Returns true if the path exists and is not a link.
 fn is_taken(latest: &Path) -> bool {
     fs::symlink_metadata(latest).is_ok_and(|found| !found.is_symlink())
+}
+
+/// Points `latest`, next to a folder, at it.
+///
+/// # Errors
+/// [`ReportError::LatestNotALink`] if `latest` exists and is not a link.
+pub fn link_as_latest(folder: &Path) -> Result<(), ReportError> {
+    match (folder.parent(), folder.file_name()) {
+        (Some(output_dir), Some(name)) => link_latest(output_dir, name),
+        _ => Ok(()),
+    }
 }
 
 /// Points `latest` at `name` with a relative link, so that the output folder can be moved. Renaming

@@ -26,7 +26,7 @@ pub use drawing::{
     PlotElement,
 };
 pub use error::ReportError;
-pub use folder::{RunFolder, write_named};
+pub use folder::{RunFolder, link_as_latest, write_named};
 pub use line_writer::{LineSender, LineWriter, Trace};
 pub use plots::{
     BoxGroup, BoxPlotData, BoxStats, CdfData, ConcurrencyData, Curve, DecodeWindowData, Level, Panel,

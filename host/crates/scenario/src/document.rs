@@ -1,8 +1,5 @@
 //! A scenario as read: unchecked and open for overrides.
 
-use std::path::Path;
-
-use crate::documents::Documents;
 use crate::error::ScenarioError;
 use crate::path::{self, Step};
 use crate::plan::Scenario;
@@ -23,17 +20,6 @@ impl Document {
     /// key has its default.
     pub fn new(root: Node) -> Self {
         Document { root }
-    }
-
-    /// Reads YAML or JSON that contains a single scenario without includes; `file` is its name in
-    /// messages. [`Documents::from_yaml`] also reads sweeps and includes.
-    ///
-    /// # Errors
-    /// Text that is not YAML, is larger than 10 MiB, repeats a key, uses an unknown tag, has
-    /// several documents, or whose aliases expand beyond a million values; a sweep; an `!include`.
-    pub fn from_yaml(text: &str, file: &str) -> Result<Self, ScenarioError> {
-        let mut nothing = |_: &Path| Err("files cannot be included here".to_owned());
-        Documents::from_yaml(text, Path::new(file), &mut nothing)?.single()
     }
 
     /// Overrides one value: `path` is for example

@@ -38,6 +38,19 @@ pub struct SweepCell {
     pub scenario: usize,
 }
 
+impl Document {
+    /// Reads YAML or JSON that contains a single scenario without includes; `file` is its name in
+    /// messages. [`Documents::from_yaml`] also reads sweeps and includes.
+    ///
+    /// # Errors
+    /// Text that is not YAML, is larger than 10 MiB, repeats a key, uses an unknown tag, has
+    /// several documents, or whose aliases expand beyond a million values; a sweep; an `!include`.
+    pub fn from_yaml(text: &str, file: &str) -> Result<Self, ScenarioError> {
+        let mut nothing = |_: &Path| Err("files cannot be included here".to_owned());
+        Documents::from_yaml(text, Path::new(file), &mut nothing)?.single()
+    }
+}
+
 impl Documents {
     /// Reads YAML or JSON. `file` is the path of the text, which messages name; `read` reads the
     /// files that it includes.

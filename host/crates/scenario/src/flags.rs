@@ -3,8 +3,12 @@
 /// The rest of the command line, and the overrides found in it, in order.
 pub type Split = (Vec<String>, Vec<(String, String)>);
 
-/// The other root keys, whose values are given as YAML.
-const ROOT_KEYS: [&str; 8] = [
+/// The root keys that are flags themselves; the values of tables and lists are given as YAML.
+const ROOT_KEYS: [&str; 12] = [
+    "name",
+    "description",
+    "tags",
+    "seed",
     "session_generator",
     "traffic_scheduler",
     "evaluators",
@@ -19,7 +23,8 @@ const ROOT_KEYS: [&str; 8] = [
 ///
 /// - `--traffic_scheduler.interval_generator.arrival_rate 5` and `--a.b=5`: every flag whose name
 ///   contains a dot or a bracket;
-/// - `--seed 7`, `--output_dir out` and `--output-dir out`: the plain keys of the scenario's root;
+/// - `--seed 7`, `--name baseline`, `--output_dir out` and `--output-dir out`: the keys of the
+///   scenario's root;
 /// - `--a.values 128 256 512`: if the first value is a number, all numbers that follow belong to
 ///   it. Other lists are written as YAML, `--a.names '[x, y]'`.
 ///
@@ -83,7 +88,6 @@ fn override_flag(argument: &str) -> Option<(String, Option<String>)> {
         None => (flag, None),
     };
     let path = match name {
-        "seed" => "seed".to_owned(),
         "output_dir" | "output-dir" => "output_dir".to_owned(),
         _ if ROOT_KEYS.contains(&name) => name.to_owned(),
         _ if name.contains(['.', '[']) && !name.starts_with(['.', '[']) => name.to_owned(),

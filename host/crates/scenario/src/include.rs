@@ -8,7 +8,6 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::error::ScenarioError;
 use crate::tree::Node;
-use crate::yaml;
 
 /// Maximum nesting of included files, not counting the scenario itself.
 const MAX_DEPTH: usize = 10;
@@ -18,6 +17,9 @@ const MAX_FILES: usize = 1_000;
 /// Reads a file as text, or returns the reason why it cannot be read. The path is the name as
 /// written, joined to the folder of the including file.
 pub type ReadFile<'f> = dyn FnMut(&Path) -> Result<String, String> + 'f;
+
+/// Parses the text of a file, whose path messages name, with the files that it includes.
+pub(crate) type Parse = fn(&str, &Path, &mut Includes<'_>) -> Result<Node, ScenarioError>;
 
 /// The files of one scenario, each read once.
 pub(crate) struct Includes<'f> {
@@ -44,8 +46,9 @@ impl<'f> Includes<'f> {
         }
     }
 
-    /// Returns the contents of the file `name`, resolved against the file being read.
-    pub(crate) fn open(&mut self, name: &str) -> Result<Node, Refusal> {
+    /// Returns the contents of the file `name`, resolved against the file being read. `parse`
+    /// reads its text.
+    pub(crate) fn open(&mut self, name: &str, parse: Parse) -> Result<Node, Refusal> {
         let refuse = |message: String| Err(Refusal::Here(message));
         if name.trim().is_empty() {
             return refuse("`!include` takes the name of a file: `!include other.yml`".to_owned());
@@ -75,7 +78,7 @@ impl<'f> Includes<'f> {
             Err(reason) => return refuse(format!("cannot include `{}`: {reason}", path.display())),
         };
         self.chain.push(path.clone());
-        let node = yaml::read(&text, &path, self).map_err(Refusal::Within)?;
+        let node = parse(&text, &path, self).map_err(Refusal::Within)?;
         self.chain.pop();
         self.known.insert(path, node.clone());
         Ok(node)

@@ -26,6 +26,7 @@ mod path;
 mod plan;
 mod problem;
 mod schema;
+mod secret_keys;
 mod text;
 mod tree;
 mod word;
@@ -44,10 +45,11 @@ pub use plan::{
     DecodeWindowConfig, Evaluator, FixedSchedule, Flavor, FluidityDeadlines, Generator, Grace, HttpVersion,
     IntervalGenerator, Limits, LuaArrival, LuaColumn, LuaGuarantees, LuaKeep, LuaKind, LuaLayout, LuaTree,
     MaxObserved, MinActiveRequests, OnBadRow, Performance, PluginLimits, PromptLength, Rate, RowCheck,
-    Runtime, Salt, SaltName, Scenario, Secret, Shuffle, Slo, SloMap, SloMetric, TargetServer, Template,
-    TemplateAnswer, TemplateFraming, TextChannel, TimeUnit, Tls, Trace, TraceKeys, TraceRecorder, Traffic,
-    WindowSelection, is_secret_key, without_secrets,
+    Runtime, Salt, SaltName, Scenario, Secret, Shuffle, SimulatorThresholds, Slo, SloMap, SloMetric,
+    TargetServer, Template, TemplateAnswer, TemplateFraming, TextChannel, TimeUnit, Tls, Trace, TraceKeys,
+    TraceRecorder, Traffic, WindowSelection,
 };
 pub use problem::{Problem, Problems};
 pub use schema::{Shipped, file_schema, json_schema};
+pub use secret_keys::{is_secret_key, is_secret_path, without_secrets};
 pub use tree::{Node, Place, Value};

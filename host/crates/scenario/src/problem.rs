@@ -34,8 +34,8 @@ impl fmt::Display for Problem {
     }
 }
 
-/// All problems of a scenario, in file order as far as known; at most 20, followed by a line about
-/// the remaining ones.
+/// All problems of a scenario, in file order as far as known; at most 20, followed by a line with
+/// the number of the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problems(pub Vec<Problem>);
 

@@ -6,8 +6,8 @@ use saphyr::{Mapping, Scalar, Yaml, YamlEmitter};
 use serde_json::{Map, Value as Json, json};
 use veeksha_model::{REDACTED, is_safe_header, redact_address};
 
-use crate::plan::without_secrets;
 use crate::plan::{Client, Evaluator, Flavor, Generator, Scenario};
+use crate::secret_keys::without_secrets;
 use crate::tree::Place;
 
 impl Scenario {

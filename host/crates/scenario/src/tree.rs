@@ -112,26 +112,6 @@ impl Node {
         }
         node
     }
-
-    /// Returns true if this is null or a feature that is switched off (`enabled: false`,
-    /// `decode_window_enabled: false`). Such a value may name a feature that is not supported yet.
-    pub(crate) fn is_switched_off(&self) -> bool {
-        match &self.value {
-            Value::Null => true,
-            Value::Map(entries) => {
-                entries.is_empty()
-                    || entries.iter().any(|(key, node)| {
-                        (key == "enabled" || key.ends_with("_enabled"))
-                            && match &node.value {
-                                Value::Bool(on) => !on,
-                                Value::Word(word) => matches!(crate::word::boolean(word), Some(false)),
-                                _ => false,
-                            }
-                    })
-            }
-            _ => false,
-        }
-    }
 }
 
 /// The value as named in a message: `the text `abc``, `the number 3`, `a list`.

@@ -1,5 +1,9 @@
 //! Interpretation of the command line's words.
 
+use saphyr::Scalar;
+
+use crate::tree::Value;
+
 /// Parses `true`, `1`, `yes` and their opposites, in any case.
 pub(crate) fn boolean(word: &str) -> Option<bool> {
     match word.to_ascii_lowercase().as_str() {
@@ -15,17 +19,15 @@ pub(crate) fn is_null(word: &str) -> bool {
 }
 
 /// Parses a number as YAML does, as an integer if possible.
-pub(crate) fn number(word: &str) -> Option<crate::tree::Value> {
+pub(crate) fn number(word: &str) -> Option<Value> {
     match scalar(word) {
-        value @ (crate::tree::Value::Int(_) | crate::tree::Value::Float(_)) => Some(value),
+        value @ (Value::Int(_) | Value::Float(_)) => Some(value),
         _ => None,
     }
 }
 
 /// Interprets a word by YAML's rules, for keys without a type.
-pub(crate) fn scalar(word: &str) -> crate::tree::Value {
-    use crate::tree::Value;
-    use saphyr::Scalar;
+pub(crate) fn scalar(word: &str) -> Value {
     if word.is_empty() {
         return Value::Text(String::new());
     }

@@ -235,7 +235,7 @@ impl<'r, 'f> YamlReader<'r, 'f> {
         if self.awaits_key() {
             return Err(self.form(span, "a key must be a single word, not an included file"));
         }
-        let node = match self.includes.open(name) {
+        let node = match self.includes.open(name, read) {
             Ok(node) => node,
             Err(Refusal::Here(message)) => return Err(self.form(span, &message)),
             Err(Refusal::Within(error)) => return Err(error),

@@ -53,6 +53,11 @@ fn distinguishes_dotted_flags_from_program_flags() {
             &[("seed", "7"), ("output_dir", "o"), ("output_dir", "p")],
         ),
         (
+            &["--name", "base line", "--description=d", "--tags", "[a, b]"],
+            &[],
+            &[("name", "base line"), ("description", "d"), ("tags", "[a, b]")],
+        ),
+        (
             &["--set", "a.b=c", "--port", "5"],
             &["--set", "a.b=c", "--port", "5"],
             &[],

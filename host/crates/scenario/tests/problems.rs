@@ -104,7 +104,7 @@ fn wrong_types_name_expected_and_actual() {
         ),
         (
             "client: {headers: {X-A: 5}}",
-            "s.yml:1: client.headers.X-A: expected text, got the number 5",
+            "s.yml:1: client.headers.X-A: expected text, got a number",
         ),
     ] {
         assert_eq!(bad(yaml), line);
@@ -416,13 +416,87 @@ fn reports_all_problems_up_to_a_limit() {
          s.yml:3: runtime.max_sessions: expected a whole number, got the text `x`\n\
          s.yml:4: runtime.num_client_threads: must be at least 1, got the number 0"
     );
-    let many: String = (0..100).map(|i| format!("zzz{i}: 1\n")).collect();
-    let lines = bad(&many);
-    assert_eq!(lines.lines().count(), 21);
-    assert!(
-        lines.ends_with("there are more problems; fix these to see them"),
-        "{lines}"
+    for (count, more) in [(100, "and 80 more problems"), (1000, "and 980 more problems")] {
+        let many: String = (0..count).map(|i| format!("zzz{i}: 1\n")).collect();
+        let lines = bad(&many);
+        assert_eq!(lines.lines().count(), 21);
+        assert!(lines.ends_with(more), "{lines}");
+    }
+}
+
+#[test]
+fn an_empty_list_is_not_a_table() {
+    assert_eq!(
+        bad("runtime: []"),
+        "s.yml:1: runtime: expected a table of keys, got a list"
     );
+    assert_eq!(
+        bad("session_generator: {type: wasm, path: a.wasm, config: []}"),
+        "s.yml:1: session_generator.config: expected a table of keys, got a list"
+    );
+}
+
+#[test]
+fn values_that_may_be_secret_are_not_repeated() {
+    for (yaml, line) in [
+        (
+            "client:\n  headers: hidden-17",
+            "s.yml:2: client.headers: expected a table of keys, got a text",
+        ),
+        (
+            "client:\n  headers: {x-api-key: 1234}",
+            "s.yml:2: client.headers.x-api-key: expected text, got a number",
+        ),
+        (
+            "client:\n  api_key: 1234",
+            "s.yml:2: client.api_key: expected text, got a number",
+        ),
+    ] {
+        assert_eq!(bad(yaml), line);
+    }
+}
+
+#[test]
+fn too_large_a_value_is_distinguished_from_too_deep_a_one() {
+    let schema = serde_json::json!({"$defs": {"List": {"type": "array", "items": {"$ref": "#/$defs/List"}}}, "$ref": "#/$defs/List"});
+    let mut deep = Node::new(Value::List(Vec::new()));
+    for _ in 0..200 {
+        deep = Node::new(Value::List(vec![deep]));
+    }
+    let problem = &veeksha_scenario::check_value(&schema, &deep, "a")[0];
+    assert_eq!(
+        problem.message,
+        "is nested more than 128 levels deep and cannot be checked"
+    );
+    let items = vec![Node::new(Value::List(Vec::new())); 1_100_000];
+    let wide = Node::new(Value::List(items));
+    let problem = &veeksha_scenario::check_value(&schema, &wide, "a")[0];
+    assert!(
+        problem
+            .message
+            .starts_with("the check ends here after 2000000 steps"),
+        "{problem}"
+    );
+}
+
+#[test]
+fn thresholds_are_in_order() {
+    let message = "must be at most `invalid`: a run is degraded before it is invalid";
+    assert_eq!(
+        bad("certificate: {degraded: 0.5}"),
+        format!("s.yml:1: certificate.degraded: {message}")
+    );
+    assert_eq!(
+        bad("certificate: {simulator: {degraded: 0.5, invalid: 0.2}}"),
+        format!("s.yml:1: certificate.simulator.degraded: {message}")
+    );
+    assert!(check("certificate: {simulator: {degraded: 0.5, invalid: 0.5}}").is_ok());
+}
+
+#[test]
+fn another_word_for_a_direction_suggests_its_name() {
+    let text = bad("evaluators: [{type: lua, metrics: {a: {better: lower}}}]");
+    assert!(text.contains("did you mean `less`?"), "{text}");
 }
 
 #[test]

@@ -260,7 +260,7 @@ fn objectives(wired: &Wired) -> Section {
         row(&info.name, what)
     }));
     Section {
-        title: "Objectives and plugin metrics".into(),
+        title: "SLOs and plugin metrics".into(),
         columns: Vec::new(),
         rows,
     }

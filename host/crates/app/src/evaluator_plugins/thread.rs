@@ -22,6 +22,9 @@ pub(crate) struct PluginThread {
 
 impl PluginThread {
     /// Starts the thread and waits until it has opened every plugin.
+    ///
+    /// # Errors
+    /// If a plugin cannot be opened; the run does not start without it.
     pub(crate) fn start(plugins: &EvaluatorPlugins) -> Result<PluginThread, Failure> {
         let (requests, inbox) = unbounded::<Arc<Event>>();
         let (outbox, events) = unbounded::<Event>();

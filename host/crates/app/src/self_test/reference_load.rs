@@ -87,10 +87,19 @@ pub(super) struct ReferenceLoad {
 }
 
 impl ReferenceLoad {
-    /// Summarizes a run for its self-test; `None` if the run has no answers.
-    pub(super) fn of(scenario: &Scenario, evaluation: &Evaluation) -> Option<Self> {
+    /// Summarizes a run for its self-test.
+    ///
+    /// # Errors
+    /// The reason why no self-test is possible, if the run has no times to reproduce.
+    pub(super) fn of(scenario: &Scenario, evaluation: &Evaluation) -> Result<Self, &'static str> {
         let seconds = scenario.certificate.self_test_seconds;
-        let ttfc = evaluation.metric(Metric::Ttfc)?;
+        let Some(ttfc) = evaluation.metric(Metric::Ttfc) else {
+            return Err(if evaluation.counts.completed == 0 {
+                "no request was answered"
+            } else {
+                "no answer was streamed, so the run has no time to first chunk to reproduce"
+            });
+        };
         let gaps = evaluation.metric(Metric::Tbc);
         // The mean, not the median: most gaps of a server that sends in bursts are close to 0, and
         // the load of the client is the number of chunks per second.
@@ -100,12 +109,14 @@ impl ReferenceLoad {
         let longest = (seconds / gap).clamp(2.0, 512.0);
         let chunks = chunks.round().clamp(2.0, longest);
         let ttfc = ttfc.p50.clamp(1e-4, MAX_TTFC);
-        let (arrivals, requests) = match &scenario.traffic_scheduler {
-            Traffic::Concurrent(_) => closed_loop(evaluation, seconds, ttfc + gap * (chunks - 1.0))?,
-            Traffic::Rate(_) | Traffic::FixedSchedule(_) => open_loop(evaluation, seconds)?,
+        let arrivals = match &scenario.traffic_scheduler {
+            Traffic::Concurrent(_) => closed_loop(evaluation, seconds, ttfc + gap * (chunks - 1.0)),
+            Traffic::Rate(_) | Traffic::FixedSchedule(_) => open_loop(evaluation, seconds),
         };
+        let (arrivals, requests) =
+            arrivals.ok_or("the run is too short: its rate and concurrency are unknown")?;
         let prompt = evaluation.metric(Metric::PromptTokens);
-        Some(ReferenceLoad {
+        Ok(ReferenceLoad {
             arrivals,
             requests: requests.round() as u64,
             ttfc,
@@ -329,10 +340,10 @@ mod tests {
     }
 
     #[test]
-    fn a_run_without_answers_has_no_reference() {
+    fn states_why_a_run_without_answers_has_no_reference() {
         assert_eq!(
             ReferenceLoad::of(&scenario(), &RunEvaluator::new(Vec::new()).finish()),
-            None
+            Err("no request was answered")
         );
     }
 }

@@ -203,6 +203,10 @@ fn one_session_fails_alone_with_its_place() {
     assert_eq!(failure.kind, PluginFailureKind::Trap);
     assert_eq!(folder.clean(&failure.message), "scenario.lua:3: bad answer: no");
     assert_eq!(failure.function, "agent");
+    assert_eq!(
+        failure.source.as_deref(),
+        Some("if session.index == 1 then error('bad answer: ' .. r.text) end")
+    );
     assert_eq!(failure.input.as_deref(), Some("session = 1, after node = 1"));
     let frames: Vec<_> = failure
         .frames

@@ -293,7 +293,7 @@ fn tables_that_are_no_evaluator() {
         ),
         (
             "return { metrics = { m = { observe = print,\n better = 'lower' } } }",
-            "scenario.lua:2: `metrics.m.better`: expected `higher`, `less` or `neither`, got the text `lower`",
+            "scenario.lua:2: `metrics.m.better`: expected `higher`, `less` or `neither`, got the text `lower`; did you mean `less`?",
         ),
         (
             "return { metrics = { m = { observe = print, units = 's' } } }",

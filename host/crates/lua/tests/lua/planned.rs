@@ -1,6 +1,11 @@
 //! Session functions: valid return values, and refusals.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
 use crate::common::{Folder, first, first_failure, parents, sessions};
+use veeksha_lua::LuaGrants;
 use veeksha_model::{MediaKind, Message, OutputSpec, Role, Seed, Segment, Session};
 use veeksha_ports::{PluginFailureKind, SessionSource, Workload};
 use veeksha_scenario::LuaKind;
@@ -319,6 +324,34 @@ fn an_error_names_its_line_and_its_stack() {
         1,
         "other sessions are not affected"
     );
+}
+
+#[test]
+fn time_in_the_tokenizer_counts() {
+    let folder =
+        sessions("for i = 1, 100 do tokens.count('a') end\nreturn { requests = { { user = 'x' } } }")
+            .hurried();
+    let counted = Arc::new(AtomicU32::new(0));
+    let calls = counted.clone();
+    let grants = LuaGrants {
+        tokens: Some(Arc::new(move |_: &str| {
+            calls.fetch_add(1, Ordering::Relaxed);
+            std::thread::sleep(Duration::from_millis(200));
+            1
+        })),
+        ..folder.grants(1)
+    };
+    let scenario = folder.load().unwrap();
+    let factory = scenario
+        .workload("session_generator.sessions", LuaKind::Sessions, None, grants)
+        .unwrap();
+    let Workload::Planned(mut source) = factory.open().unwrap() else {
+        panic!("a planned workload was expected");
+    };
+    let late = source.sessions(0, 1).unwrap_err();
+    assert_eq!(late.kind, PluginFailureKind::Deadline { allowed_ms: 300 });
+    let calls = counted.load(Ordering::Relaxed);
+    assert!(calls <= 2, "{calls} calls of 200 ms with a deadline of 300 ms");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use veeksha_events::{Event, RunInfo, Status};
 use veeksha_model::{
     Chunk, ChunkKind, ErrorClass, FailureReason, History, Nanos, Request, Response, Seed, ToolCall, Usage,
 };
-use veeksha_ports::{Workload, WorkloadFactory};
+use veeksha_ports::{PluginFailure, Workload, WorkloadFactory};
 use veeksha_prompt::{Materializer, Tokenizer};
 use veeksha_scheduler::{Action, Scheduler, SchedulerInput};
 use veeksha_simulator::{EngineEvent, EngineRequest, Fault, FinishReason, Profile};
@@ -42,7 +42,7 @@ pub struct SimulatedTarget {
 ///
 /// # Errors
 /// If the shard does not exist or the plugin cannot be opened. A later failure of the plugin is in
-/// [`RunEnd`].
+/// [`RunEnd`]. Each failure of the plugin is an event too.
 pub fn simulate(
     plan: &Plan,
     target: &SimulatedTarget,
@@ -56,10 +56,14 @@ pub fn simulate(
     let mut config = plan.scheduler.clone();
     config.shard = part.shard(0);
     let seed = config.seed;
-    let mut workload = factory.open()?;
-    let length = match &mut workload {
-        Workload::Planned(source) => source.length()?,
-        Workload::Reactive(agents) => agents.length()?,
+    let (workload, length) = match open(&**factory) {
+        Ok(opened) => opened,
+        Err(failure) => {
+            record(Event::RunStarted(RunInfo::default()).into());
+            record(session_failed(&failure, part.session(0), 0).into());
+            record(Event::RunEnded { at: 0 }.into());
+            return Err(failure.into());
+        }
     };
     // Sessions that do not exist are not missed.
     config.max_sessions = config.max_sessions.into_iter().chain(length).min();
@@ -115,6 +119,16 @@ pub fn simulate(
     end.at = simulation.now;
     record(Event::RunEnded { at: end.at }.into());
     Ok(end)
+}
+
+/// Opens the plugin. Returns it with the number of its sessions, if that is finite.
+fn open(factory: &dyn WorkloadFactory) -> Result<(Workload, Option<u64>), PluginFailure> {
+    let mut workload = factory.open()?;
+    let length = match &mut workload {
+        Workload::Planned(source) => source.length()?,
+        Workload::Reactive(agents) => agents.length()?,
+    };
+    Ok((workload, length))
 }
 
 struct Simulation<'a> {

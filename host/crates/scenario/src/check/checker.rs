@@ -2,43 +2,44 @@
 
 use serde_json::Value as Json;
 
-use super::kind::{chosen, either, follow, is_unset, name, shown, types};
+use super::constants::equals;
+use super::kind::{chosen, either, follow, is_switched_off, is_unset, name, shown, types};
 use super::variant::{Choice, choose, text, variant_tag};
 use crate::problem::Problem;
-use crate::tree::shortened;
-use crate::tree::{Node, Value};
+use crate::secret_keys::is_secret_path;
+use crate::tree::{Node, Value, shortened};
 use crate::{path, word};
 
 /// Maximum number of reported problems: more are not worth reading at once.
 const MAX_PROBLEMS: usize = 20;
+/// Maximum number of problems in memory; further ones are only counted.
+const MAX_KEPT: usize = 200;
+/// Key of a schema with the valid name of each word that users write in its place.
+const SYNONYMS: &str = "x-synonyms";
 /// Maximum schema depth. Schemas may refer to themselves, and a plugin's schema is untrusted.
 const MAX_DEPTH: u32 = 128;
 /// Maximum steps of one check, so that a hostile schema cannot make it endless.
 const MAX_STEPS: u32 = 2_000_000;
 
-/// Returns the problems of `node` against `schema`: at most 20, followed by one that reports that
-/// there are more. Their paths begin with `path`.
+/// Returns the problems of `node` against `schema`: at most 20, followed by one with the number of
+/// the others. Their paths begin with `path`.
 pub fn check_value(schema: &Json, node: &Node, path: &str) -> Vec<Problem> {
     let mut checker = Checker {
         root: schema,
         problems: Vec::new(),
+        unkept: 0,
         steps: 0,
         exhausted: false,
     };
     checker.check(schema, node, path, CheckLevel::default());
-    let mut problems: Vec<Problem> = Vec::new();
-    for problem in checker.problems {
-        // The parts of one schema (`allOf`) may report the same problem.
-        if !problems.contains(&problem) {
-            problems.push(problem);
-        }
-    }
-    if problems.len() > MAX_PROBLEMS {
+    let found = checker.found();
+    let mut problems = checker.problems;
+    if found > MAX_PROBLEMS {
         problems.truncate(MAX_PROBLEMS);
         problems.push(Problem {
             path: path.to_owned(),
             place: None,
-            message: "there are more problems; fix these to see them".to_owned(),
+            message: format!("and {} more problems", found - MAX_PROBLEMS),
             nearest: None,
         });
     }
@@ -79,23 +80,35 @@ impl<'s> CheckLevel<'s> {
 struct Checker<'s> {
     root: &'s Json,
     problems: Vec<Problem>,
+    /// Number of problems that are not kept.
+    unkept: usize,
     steps: u32,
     exhausted: bool,
 }
 
 impl<'s> Checker<'s> {
+    /// Returns the number of problems found so far.
+    fn found(&self) -> usize {
+        self.problems.len() + self.unkept
+    }
+
     fn report(&mut self, node: &Node, path: &str, message: String) {
         self.report_near(node, path, message, None);
     }
 
     fn report_near(&mut self, node: &Node, path: &str, message: String, nearest: Option<String>) {
-        let place = node.place.clone();
-        self.problems.push(Problem {
+        let problem = Problem {
             path: path.to_owned(),
-            place,
+            place: node.place.clone(),
             message,
             nearest,
-        });
+        };
+        if self.problems.len() >= MAX_KEPT {
+            self.unkept += 1;
+        } else if !self.problems.contains(&problem) {
+            // The parts of one schema (`allOf`) may report the same problem.
+            self.problems.push(problem);
+        }
     }
 
     fn check(&mut self, schema: &'s Json, node: &Node, path: &str, level: CheckLevel<'s>) {
@@ -104,16 +117,25 @@ impl<'s> Checker<'s> {
             ..level
         };
         self.steps += 1;
-        if self.exhausted || self.problems.len() > MAX_PROBLEMS {
+        if self.exhausted {
             return;
         }
-        if level.depth > MAX_DEPTH || self.steps > MAX_STEPS {
+        if level.depth > MAX_DEPTH {
             self.exhausted = true;
-            self.report(node, path, "is nested too deep to be checked".to_owned());
+            let message = format!("is nested more than {MAX_DEPTH} levels deep and cannot be checked");
+            self.report(node, path, message);
+            return;
+        }
+        if self.steps > MAX_STEPS {
+            self.exhausted = true;
+            let message = format!(
+                "the check ends here after {MAX_STEPS} steps: the value is too large, or the schema of a plugin too complex"
+            );
+            self.report(node, path, message);
             return;
         }
         if schema.get("x-not-supported-yet") == Some(&Json::Bool(true)) {
-            if !node.is_switched_off() {
+            if !is_switched_off(node) {
                 self.report(
                     node,
                     path,
@@ -162,7 +184,7 @@ impl<'s> Checker<'s> {
     ) {
         match choose(self.root, variants, node, level.default) {
             Choice::Variant(variant) => self.check(variant, node, path, level.same()),
-            Choice::Constants(values) => self.check_one_of(&values, node, path),
+            Choice::Constants(values) => self.check_one_of(&values, schema.get(SYNONYMS), node, path),
             Choice::UnknownTag { tag, known } => {
                 let later: Vec<&str> = schema
                     .get("x-not-supported-yet")
@@ -183,7 +205,11 @@ impl<'s> Checker<'s> {
                         self.report_near(given, &path, message, nearest);
                     }
                     None => {
-                        self.report(given, &path, format!("expected {list}, got {}", given.value));
+                        self.report(
+                            given,
+                            &path,
+                            format!("expected {list}, got {}", given_value(given, &path)),
+                        );
                     }
                 }
             }
@@ -194,41 +220,60 @@ impl<'s> Checker<'s> {
             Choice::WrongKind(kinds) => self.report_kind(&kinds, node, path),
             Choice::Try(variants) => {
                 // No tag distinguishes the variants: assume the one with the fewest problems.
-                let mut best: Option<Vec<Problem>> = None;
+                let mut best: Option<(Vec<Problem>, usize)> = None;
                 for variant in variants {
-                    let before = std::mem::take(&mut self.problems);
+                    let before = (
+                        std::mem::take(&mut self.problems),
+                        std::mem::take(&mut self.unkept),
+                    );
                     self.check(variant, node, path, level.same());
-                    let found = std::mem::replace(&mut self.problems, before);
-                    if best.as_ref().is_none_or(|best| found.len() < best.len()) {
-                        best = Some(found);
+                    let count = self.found();
+                    let found = std::mem::replace(&mut self.problems, before.0);
+                    let unkept = std::mem::replace(&mut self.unkept, before.1);
+                    if best
+                        .as_ref()
+                        .is_none_or(|(best, unkept)| count < best.len() + unkept)
+                    {
+                        best = Some((found, unkept));
                     }
                 }
-                self.problems.extend(best.unwrap_or_default());
+                let (problems, unkept) = best.unwrap_or_default();
+                self.problems.extend(problems);
+                self.unkept += unkept;
             }
         }
     }
 
     /// Checks `const` and `enum`; returns true if the value needs further checks.
     fn check_constants(&mut self, schema: &'s Json, node: &Node, path: &str) -> bool {
-        let before = self.problems.len();
+        let before = self.found();
         if let Some(value) = schema.get("const") {
-            self.check_one_of(&[value], node, path);
+            self.check_one_of(&[value], None, node, path);
         } else if let Some(values) = schema.get("enum").and_then(Json::as_array) {
-            self.check_one_of(&values.iter().collect::<Vec<_>>(), node, path);
+            let values: Vec<_> = values.iter().collect();
+            self.check_one_of(&values, schema.get(SYNONYMS), node, path);
         }
-        self.problems.len() == before
+        self.found() == before
     }
 
-    fn check_one_of(&mut self, values: &[&Json], node: &Node, path: &str) {
-        if values.iter().any(|value| super::resolve::equals(node, value)) {
+    fn check_one_of(&mut self, values: &[&Json], synonyms: Option<&Json>, node: &Node, path: &str) {
+        if values.iter().any(|value| equals(node, value)) {
             return;
         }
         let list = either(&values.iter().map(|value| shown(value)).collect::<Vec<_>>());
         let near = text(node).and_then(|typed| {
             let names = values.iter().filter_map(|value| value.as_str());
-            veeksha_slo::nearest(typed, names).map(str::to_owned)
+            let synonym = || synonyms?.get(typed)?.as_str();
+            veeksha_slo::nearest(typed, names)
+                .or_else(synonym)
+                .map(str::to_owned)
         });
-        self.report_near(node, path, format!("expected {list}, got {}", node.value), near);
+        self.report_near(
+            node,
+            path,
+            format!("expected {list}, got {}", given_value(node, path)),
+            near,
+        );
     }
 
     fn report_kind(&mut self, kinds: &[&str], node: &Node, path: &str) {
@@ -242,7 +287,7 @@ impl<'s> Checker<'s> {
         self.report(
             node,
             path,
-            format!("expected {}, got {}", either(&names), node.value),
+            format!("expected {}, got {}", either(&names), given_value(node, path)),
         );
     }
 
@@ -284,9 +329,6 @@ impl<'s> Checker<'s> {
                 let length = typed.chars().count();
                 self.check_length(schema, length, "minLength", "maxLength", "characters", node, path);
             }
-            Value::List(items) if kind == Some("object") && items.is_empty() => {
-                self.check_map(schema, &[], node, path, level);
-            }
             Value::Map(entries) if kind == Some("array") && entries.is_empty() => {
                 self.check_length(schema, 0, "minItems", "maxItems", "items", node, path);
             }
@@ -314,13 +356,13 @@ impl<'s> Checker<'s> {
             self.report(
                 node,
                 path,
-                format!("expected a finite number, got {}", node.value),
+                format!("expected a finite number, got {}", given_value(node, path)),
             );
             return;
         }
-        let given = &node.value;
+        let given = given_value(node, path);
         if kind == Some("integer")
-            && matches!(given, Value::Float(_) | Value::Word(_))
+            && matches!(node.value, Value::Float(_) | Value::Word(_))
             && value.abs() > 9.2e18
         {
             self.report(node, path, format!("must be at most {}, got {given}", i64::MAX));
@@ -434,5 +476,14 @@ fn unknown_key(schema: &Json, has_nearest: bool) -> String {
         "unknown key".to_owned()
     } else {
         format!("unknown key; valid keys: {}", names.join(", "))
+    }
+}
+
+/// Returns a value as named in a message; of a value that may be secret, only its type.
+fn given_value(node: &Node, path: &str) -> String {
+    match &node.value {
+        Value::Text(_) | Value::Word(_) if is_secret_path(path) => "a text".to_owned(),
+        Value::Int(_) | Value::Float(_) if is_secret_path(path) => "a number".to_owned(),
+        value => value.to_string(),
     }
 }

@@ -54,9 +54,8 @@ pub(crate) fn is_of(node: &Node, kind: &str) -> bool {
         | (Value::Map(_), "object")
         | (Value::Function, "function") => true,
         (Value::Float(value), "integer") => value.fract() == 0.0,
-        // An empty Lua table is both a list and a map.
+        // An empty Lua table, which is read as a map, is an empty list too.
         (Value::Map(entries), "array") => entries.is_empty(),
-        (Value::List(items), "object") => items.is_empty(),
         (Value::Word(_), "string" | "array") => true,
         (Value::Word(text), "boolean") => word::boolean(text).is_some(),
         (Value::Word(text), "null") => word::is_null(text),
@@ -128,5 +127,25 @@ pub(crate) fn shown(value: &Json) -> String {
     match value {
         Json::String(text) => format!("`{text}`"),
         other => format!("`{other}`"),
+    }
+}
+
+/// Returns true if a value is null or a feature that is switched off (`enabled: false`,
+/// `decode_window_enabled: false`). Such a value may name a feature that is not supported yet.
+pub(crate) fn is_switched_off(node: &Node) -> bool {
+    match &node.value {
+        Value::Null => true,
+        Value::Map(entries) => {
+            entries.is_empty()
+                || entries.iter().any(|(key, node)| {
+                    (key == "enabled" || key.ends_with("_enabled"))
+                        && match &node.value {
+                            Value::Bool(on) => !on,
+                            Value::Word(word) => matches!(word::boolean(word), Some(false)),
+                            _ => false,
+                        }
+                })
+        }
+        _ => false,
     }
 }

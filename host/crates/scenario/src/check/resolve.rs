@@ -1,9 +1,11 @@
 //! Resolves a checked tree to JSON with every default filled in.
 
-use serde_json::{Map, Number, Value as Json};
+use serde_json::{Map, Value as Json};
 
+use super::checker::check_value;
+use super::constants::{equals, plain};
 use super::kind::{chosen, follow, is_unset, types};
-use super::variant::{Choice, choose, text, variant_tag};
+use super::variant::{Choice, choose, variant_tag};
 use crate::tree::{Node, Value};
 use crate::word;
 
@@ -39,7 +41,7 @@ fn resolve_at(root: &Json, schema: &Json, node: &Node, default: Option<&Json>, d
                     if let (Some(object), Some(definitions)) = (within.as_object_mut(), root.get("$defs")) {
                         object.entry("$defs").or_insert_with(|| definitions.clone());
                     }
-                    crate::check::checker::check_value(&within, node, "").is_empty()
+                    check_value(&within, node, "").is_empty()
                 };
                 match variants.iter().find(fits).or(variants.first()) {
                     Some(variant) => resolve_at(root, variant, node, default, depth + 1),
@@ -71,7 +73,6 @@ fn resolve_at(root: &Json, schema: &Json, node: &Node, default: Option<&Json>, d
             )])
         }
         (Some("array"), Value::Map(_)) => Json::Array(Vec::new()),
-        (Some("object"), Value::List(_)) => map(root, schema, &[], default, depth),
         (_, Value::List(items)) => {
             let of = schema.get("items").unwrap_or(&Json::Bool(true));
             let default_of = |index| default.and_then(|list| list.get(index));
@@ -142,29 +143,6 @@ pub(crate) fn node(json: &Json) -> Node {
     })
 }
 
-/// Converts a tree to JSON by the types of its values alone.
-fn plain(node: &Node) -> Json {
-    match &node.value {
-        Value::Null => Json::Null,
-        Value::Bool(value) => Json::Bool(*value),
-        Value::Int(value) => Json::from(*value),
-        Value::Float(value) => Number::from_f64(*value).map_or(Json::Null, Json::Number),
-        Value::Text(text) => Json::String(text.clone()),
-        Value::Word(typed) => plain(&Node::new(word::scalar(typed))),
-        Value::List(items) | Value::Expand(items) => items.iter().map(plain).collect(),
-        Value::Map(entries) => Json::Object(
-            entries
-                .iter()
-                .map(|(key, node)| (key.clone(), plain(node)))
-                .collect(),
-        ),
-        Value::Function => Json::String(match &node.place {
-            Some(place) => format!("function at {place}"),
-            None => "function".to_owned(),
-        }),
-    }
-}
-
 fn integer(value: &Value) -> Json {
     match value {
         Value::Int(value) => Json::from(*value),
@@ -180,36 +158,4 @@ fn constant(values: &[&Json], node: &Node) -> Option<Json> {
         .iter()
         .find(|value| equals(node, value))
         .map(|value| (*value).clone())
-}
-
-/// Returns true if a node means this constant. Names are compared case-insensitively, as in
-/// Veeksha.
-pub(crate) fn equals(node: &Node, constant: &Json) -> bool {
-    match constant {
-        Json::String(name) => text(node).is_some_and(|text| text.eq_ignore_ascii_case(name)),
-        Json::Bool(wanted) => match &node.value {
-            Value::Bool(value) => value == wanted,
-            Value::Word(typed) => word::boolean(typed) == Some(*wanted),
-            _ => false,
-        },
-        Json::Null => match &node.value {
-            Value::Null => true,
-            Value::Word(typed) => word::is_null(typed),
-            _ => false,
-        },
-        Json::Number(wanted) => {
-            let value = match &node.value {
-                Value::Int(value) => Some(*value as f64),
-                Value::Float(value) => Some(*value),
-                Value::Word(typed) => match word::number(typed) {
-                    Some(Value::Int(value)) => Some(value as f64),
-                    Some(Value::Float(value)) => Some(value),
-                    _ => None,
-                },
-                _ => None,
-            };
-            value.is_some() && value == wanted.as_f64()
-        }
-        other => plain(node) == *other,
-    }
 }

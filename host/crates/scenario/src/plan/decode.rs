@@ -3,114 +3,22 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use veeksha_model::REDACTED;
 
-use super::{
-    Certificate, Client, Evaluator, Flavor, Generator, LuaGuarantees, LuaKind, LuaLayout, Performance,
-    Runtime, Scenario, Secret, Trace, TraceKeys, TraceRecorder, Traffic, rules,
-};
-use crate::{Node, Problem, Problems, Shipped, check, json_schema};
-
-/// The keys of a scenario. The schema of `session_generator` depends on the shipped components and
-/// is inserted later.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-struct ScenarioKeys {
-    /// The scenario's name, which reports show and the run folder's name ends with.
-    #[schemars(length(min = 1))]
-    name: Option<String>,
-    /// A description for readers of the reports.
-    description: Option<String>,
-    /// Tags for grouping and searching runs.
-    tags: Vec<String>,
-    /// The folder that runs are written to, each in a subfolder.
-    #[schemars(length(min = 1))]
-    output_dir: String,
-    /// The seed of all randomness: lengths, texts, arrivals. Two runs with the same seed send the
-    /// same requests.
-    #[schemars(extend("minimum" = 0))]
-    seed: i64,
-    /// The source of sessions.
-    session_generator: Json,
-    /// The start times of sessions.
-    traffic_scheduler: Traffic,
-    /// Metrics, checks and objectives: the built-in metrics, plugins, functions.
-    evaluators: Vec<Json>,
-    /// The server and the client's connection to it.
-    client: Client,
-    /// A running server: its values replace the client's.
-    endpoint: Option<Endpoint>,
-    /// Duration, number of sessions and threads of the run.
-    runtime: Runtime,
-    /// Contents of the trace.
-    trace_recorder: TraceRecorder,
-    /// Thresholds at which a run is not trusted.
-    certificate: Certificate,
-}
-
-impl Default for ScenarioKeys {
-    fn default() -> Self {
-        ScenarioKeys {
-            name: None,
-            description: None,
-            tags: Vec::new(),
-            output_dir: "benchmark_output".to_owned(),
-            seed: 42,
-            session_generator: Json::Null,
-            traffic_scheduler: Traffic::default(),
-            evaluators: vec![serde_json::json!({"type": PERFORMANCE})],
-            client: Client::default(),
-            endpoint: None,
-            runtime: Runtime::default(),
-            trace_recorder: TraceRecorder::default(),
-            certificate: Certificate::default(),
-        }
-    }
-}
-
-/// A running server.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-struct Endpoint {
-    /// The server's address, in place of `client.api_base`.
-    api_base: String,
-    /// The model, in place of `client.model`.
-    #[serde(default)]
-    model: Option<String>,
-    /// The key, in place of `client.api_key`.
-    #[serde(default)]
-    api_key: Option<Secret>,
-}
-
-/// The schema of [`ScenarioKeys`], as derived.
-pub(crate) fn keys_schema() -> Json {
-    schemars::SchemaGenerator::default()
-        .into_root_schema_for::<ScenarioKeys>()
-        .to_value()
-}
-
-/// The schema of [`Performance`], as derived.
-pub(crate) fn performance_schema() -> Json {
-    schemars::SchemaGenerator::default()
-        .into_root_schema_for::<Performance>()
-        .to_value()
-}
-
-/// The schema of [`TraceKeys`], as derived.
-pub(crate) fn trace_schema() -> Json {
-    schemars::SchemaGenerator::default()
-        .into_root_schema_for::<TraceKeys>()
-        .to_value()
-}
-
-/// The schema of [`LuaLayout`], as derived.
-pub(crate) fn lua_layout_schema() -> Json {
-    schemars::SchemaGenerator::default()
-        .into_root_schema_for::<LuaLayout>()
-        .to_value()
-}
+use crate::check;
+use crate::path;
+use crate::plan::client::Client;
+use crate::plan::evaluator::{Evaluator, Performance};
+use crate::plan::generator::{Generator, LuaGuarantees, LuaKind};
+use crate::plan::keys::{PERFORMANCE, ScenarioKeys};
+use crate::plan::rules;
+use crate::plan::scenario::Scenario;
+use crate::plan::trace::{Flavor, LuaLayout, Trace};
+use crate::plan::traffic::Traffic;
+use crate::problem::{Problem, Problems};
+use crate::schema::{Shipped, json_schema};
+use crate::tree::Node;
 
 /// Checks a tree and decodes it.
 pub(crate) fn check(root: &Node, shipped: &Shipped) -> Result<Scenario, Problems> {
@@ -269,9 +177,6 @@ fn drop_redacted_proxy(proxy: &mut Option<String>, at: &str, notes: &mut Vec<Str
     }
 }
 
-/// The `type` of the built-in evaluator.
-const PERFORMANCE: &str = "performance";
-
 /// Decodes the resolved `evaluators`. The built-in metrics are always measured: if the list does
 /// not name their evaluator, it is inserted first with its defaults.
 fn evaluators(root: &Node, resolved: &[Json]) -> Result<Vec<Evaluator>, serde_json::Error> {
@@ -306,7 +211,7 @@ fn evaluator(root: &Node, index: usize, resolved: Json) -> Result<Evaluator, ser
         }
         // The schema allows no other type.
         _ => {
-            let at = crate::path::item("evaluators", index);
+            let at = path::item("evaluators", index);
             let named = map.get("name").and_then(Json::as_str);
             Evaluator::Lua {
                 name: named.map_or_else(|| at.clone(), str::to_owned),

@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
-use veeksha_model::{REDACTED, redact_address};
+use veeksha_model::REDACTED;
 use veeksha_slo::Objective;
 
-use super::client::parse_parameters;
 use crate::path;
 use crate::plan::certificate::Certificate;
-use crate::plan::client::{Client, PromptLength};
+use crate::plan::client::{Client, PromptLength, parse_parameters};
 use crate::plan::evaluator::{Evaluator, Slo, SloMap};
+use crate::plan::findings::{Findings, address_problem};
 use crate::plan::runtime::Runtime;
 use crate::plan::secret::Secret;
+use crate::plan::server_rules;
 use crate::plan::traffic::Traffic;
 use crate::problem::Problem;
 use crate::tree::{Node, Value};
@@ -37,7 +38,7 @@ pub(super) fn broken(root: &Node, generator: &Json, input: &RuleInput<'_>) -> Ve
     addresses(&mut findings, input);
     parameters(&mut findings);
     credentials(&mut findings, input.client);
-    super::server_rules::broken(&mut findings, input.client);
+    server_rules::broken(&mut findings, input.client);
     names_of_parameters(&mut findings, input.client);
     if input.runtime.max_sessions == 0 {
         findings.add(
@@ -75,31 +76,25 @@ pub(super) fn broken(root: &Node, generator: &Json, input: &RuleInput<'_>) -> Ve
         }
     }
     templates(&mut findings, input.client);
-    if input.certificate.degraded > input.certificate.invalid {
-        findings.add(
-            "certificate.degraded",
-            "must be at most `invalid`: a run is degraded before it is invalid",
-        );
-    }
+    thresholds(&mut findings, input.certificate);
     recorded_arrivals(&mut findings, generator, input.traffic);
     groupings(&mut findings, generator);
     ranges(&mut findings, generator, "session_generator");
     findings.problems
 }
 
-pub(super) struct Findings<'a> {
-    root: &'a Node,
-    problems: Vec<Problem>,
-}
-
-impl Findings<'_> {
-    pub(super) fn add(&mut self, path: &str, message: impl Into<String>) {
-        self.problems.push(Problem {
-            path: path.to_owned(),
-            place: self.root.nearest_to(path).place.clone(),
-            message: message.into(),
-            nearest: None,
-        });
+fn thresholds(findings: &mut Findings<'_>, certificate: &Certificate) {
+    let of_simulator = certificate
+        .simulator
+        .map(|limits| ("certificate.simulator.degraded", limits.degraded, limits.invalid));
+    let all = [("certificate.degraded", certificate.degraded, certificate.invalid)];
+    for (path, degraded, invalid) in all.into_iter().chain(of_simulator) {
+        if degraded > invalid {
+            findings.add(
+                path,
+                "must be at most `invalid`: a run is degraded before it is invalid",
+            );
+        }
     }
 }
 
@@ -111,49 +106,6 @@ fn addresses(findings: &mut Findings<'_>, input: &RuleInput<'_>) {
         if let Some(message) = address.and_then(address_problem) {
             findings.add(path, message);
         }
-    }
-}
-
-/// Returns the problem with a server's address.
-pub(super) fn address_problem(address: &str) -> Option<String> {
-    let shown = redact_address(address);
-    let Some((scheme, rest)) = address.split_once("://") else {
-        return Some(format!("`{shown}` has no scheme; write `http://{shown}`"));
-    };
-    if !["http", "https", "sim"].contains(&scheme.to_ascii_lowercase().as_str()) {
-        return Some(format!(
-            "the scheme `{scheme}` is unknown; it must be `http`, `https` or `sim`"
-        ));
-    }
-    if address
-        .chars()
-        .any(|character| character.is_whitespace() || character.is_control())
-    {
-        return Some("an address must not contain spaces".to_owned());
-    }
-    // A profile is a name or a file.
-    if scheme.eq_ignore_ascii_case("sim") && !rest.is_empty() {
-        return None;
-    }
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    if host.is_empty() || host.starts_with(':') {
-        let example = if scheme.eq_ignore_ascii_case("sim") {
-            "sim://PROFILE"
-        } else {
-            "http://localhost:8000/v1"
-        };
-        return Some(format!("`{shown}` has no host; write it as in `{example}`"));
-    }
-    let port = host
-        .rsplit_once(':')
-        .filter(|_| !host.ends_with(']'))
-        .map(|(_, port)| port);
-    match port {
-        Some(port) if port.parse::<u16>().map_or(true, |port| port == 0) => Some(format!(
-            "`{port}` is not a port; a port is a number from 1 to 65535"
-        )),
-        _ => None,
     }
 }
 

@@ -1,8 +1,8 @@
 //! Rules about servers and connections.
 
-use super::rules::{Findings, address_problem};
 use crate::path;
-use crate::plan::client::{Client, ClientKind, HttpVersion, Tls};
+use crate::plan::client::{Client, ClientKind, Connections, HttpVersion, TargetServer, Tls};
+use crate::plan::findings::{Findings, address_problem};
 
 /// Reports every violated rule.
 pub(super) fn broken(findings: &mut Findings<'_>, client: &Client) {
@@ -22,7 +22,7 @@ pub(super) fn broken(findings: &mut Findings<'_>, client: &Client) {
                 "the simulator cannot be one of several targets: set it as `client.api_base`",
             );
         }
-        let same = |other: &crate::plan::client::TargetServer| other.api_base == target.api_base;
+        let same = |other: &TargetServer| other.api_base == target.api_base;
         if client.targets[..index].iter().any(same) {
             findings.add(&base, "this server is already in the list");
         }
@@ -45,9 +45,7 @@ pub(super) fn broken(findings: &mut Findings<'_>, client: &Client) {
             );
         }
     }
-    if client.http_version == HttpVersion::Http2
-        && client.connections != crate::plan::client::Connections::Pooled
-    {
+    if client.http_version == HttpVersion::Http2 && client.connections != Connections::Pooled {
         findings.add(
             "client.connections",
             "with `http_version: http2` requests share connections; use `pooled`",

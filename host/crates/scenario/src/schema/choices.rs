@@ -6,7 +6,8 @@ use serde_json::{Map, Value as Json, json};
 use veeksha_endpoint::EndpointKind;
 
 use super::shape::{inline_variants, join, later_keys, walk};
-use crate::plan::{self, ClientKind};
+use crate::plan::client::ClientKind;
+use crate::plan::keys;
 
 /// The default generator, as in Veeksha.
 pub(super) const DEFAULT_GENERATOR: &str = "synthetic";
@@ -88,7 +89,7 @@ pub(super) fn flavor_choice(flavors: &BTreeMap<String, Json>, definitions: &mut 
         .map(|(name, config)| shipped(name, config, name == DEFAULT_FLAVOR, definitions))
         .collect();
     variants.push(component_in_a_file());
-    let mut layout = plan::lua_layout_schema();
+    let mut layout = keys::lua_layout_schema();
     if let Some(Json::Object(own)) = layout.get_mut("$defs").map(Json::take) {
         definitions.extend(own);
     }
@@ -117,7 +118,7 @@ pub(super) fn flavor_choice(flavors: &BTreeMap<String, Json>, definitions: &mut 
 
 /// Returns the schema of a recorded trace: its keys and the flavor.
 fn trace(has_default_flavor: bool, definitions: &mut Map<String, Json>) -> Json {
-    let mut keys = plan::trace_schema();
+    let mut keys = keys::trace_schema();
     if let Some(Json::Object(own)) = keys.get_mut("$defs").map(Json::take) {
         definitions.extend(own);
     }
@@ -145,7 +146,7 @@ fn trace(has_default_flavor: bool, definitions: &mut Map<String, Json>) -> Json 
 /// Returns the evaluators: the built-in metrics, a component in a file, functions of a Lua
 /// scenario.
 pub(super) fn evaluator_choice(definitions: &mut Map<String, Json>) -> Json {
-    let mut performance = plan::performance_schema();
+    let mut performance = keys::performance_schema();
     inline_variants(&mut performance);
     if let Some(Json::Object(own)) = performance.get_mut("$defs").map(Json::take) {
         definitions.extend(own);
@@ -215,6 +216,7 @@ fn lua_metric() -> Json {
             },
             "better": {
                 "enum": ["higher", "less", "neither"],
+                "x-synonyms": {"lower": "less", "smaller": "less", "more": "higher"},
                 "default": "neither",
                 "description": "The direction of improvement.",
             },

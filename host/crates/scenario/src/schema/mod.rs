@@ -12,7 +12,7 @@ use self::choices::{
     DEFAULT_FLAVOR, DEFAULT_GENERATOR, client_choice, evaluator_choice, flavor_choice, generator_choice,
 };
 use self::shape::{close, drop_unused, inline_variants, later_keys};
-use crate::plan;
+use crate::plan::keys;
 
 /// The components inside the program by kind: the name of each with the JSON schema of its
 /// configuration, whose keys are next to `type`.
@@ -28,7 +28,7 @@ pub struct Shipped {
 /// [`crate::Document::check`].
 pub fn json_schema(shipped: &Shipped) -> Json {
     let generators = &shipped.generators;
-    let mut schema = plan::keys_schema();
+    let mut schema = keys::keys_schema();
     inline_variants(&mut schema);
     let mut definitions = match schema.get_mut("$defs").map(Json::take) {
         Some(Json::Object(definitions)) => definitions,

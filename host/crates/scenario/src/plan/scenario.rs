@@ -1,0 +1,43 @@
+//! A checked and complete scenario.
+
+use std::path::PathBuf;
+
+use crate::plan::certificate::Certificate;
+use crate::plan::client::Client;
+use crate::plan::evaluator::Evaluator;
+use crate::plan::generator::Generator;
+use crate::plan::runtime::{Runtime, TraceRecorder};
+use crate::plan::traffic::Traffic;
+
+/// A checked and complete scenario.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// The scenario's name, which reports show and the run folder's name ends with.
+    pub name: Option<String>,
+    /// A description for readers of the reports.
+    pub description: Option<String>,
+    /// Tags for grouping and searching runs.
+    pub tags: Vec<String>,
+    /// The folder that runs are written to, each in a subfolder.
+    pub output_dir: PathBuf,
+    /// The seed of all randomness: lengths, texts, arrivals.
+    pub seed: u64,
+    /// The source of sessions.
+    pub session_generator: Generator,
+    /// The start times of sessions.
+    pub traffic_scheduler: Traffic,
+    /// Metrics, checks and objectives.
+    pub evaluators: Vec<Evaluator>,
+    /// The server and the client's connection to it. An `endpoint` of the scenario is merged into
+    /// it.
+    pub client: Client,
+    /// Duration, number of sessions and threads of the run.
+    pub runtime: Runtime,
+    /// Contents of the trace.
+    pub trace_recorder: TraceRecorder,
+    /// Thresholds at which the run is not trusted.
+    pub certificate: Certificate,
+    /// Remarks for the user that are not errors, such as secrets that a resolved configuration no
+    /// longer contains.
+    pub notes: Vec<String>,
+}
