@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_plain_is_left_to_the_long_way() {
+    fn unusual_chunks_use_the_general_parser() {
         assert_eq!(plain_size(b"1aF\r\n"), Some((5, 0x1af)));
         assert_eq!(plain_size(b"fffffff\r\n"), Some((9, 0x0fff_ffff)));
         for long in [

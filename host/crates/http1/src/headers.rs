@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_goes_over_lines_and_leaves_out_nothings() {
+    fn list_spans_lines_and_omits_empty_elements() {
         let headers = headers(&[("c", b" a ,,b"), ("d", b"x"), ("C", b"\tc,")]);
         assert_eq!(headers.list("c").collect::<Vec<_>>(), [b"a", b"b", b"c"]);
     }

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_its_template_what_varies_and_its_length() {
+    fn request_consists_of_template_extra_fields_and_length() {
         assert_eq!(
             written("POST", &[("x-request-id", "a\tb"), ("traceparent", "")], 12).unwrap(),
             "POST /v1/x?y=%20 HTTP/1.1\r\nhost: h:1\r\nAccept: */*\r\n\
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_not_arrive_as_it_is_is_refused() {
+    fn refuses_bytes_that_would_change_the_request() {
         let new = |method, target, headers: &[(&str, &[u8])]| {
             RequestTemplate::new(method, target, headers).unwrap_err()
         };

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn an_echoed_key_is_replaced_and_an_empty_one_changes_nothing() {
+    fn redacts_echoed_key_and_ignores_empty_key() {
         assert_eq!(
             redact("bad key sk-123, really sk-123", "sk-123"),
             "bad key ***, really ***"
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_found_however_it_is_written() {
+    fn redacts_key_in_every_encoding() {
         for written in [
             "sk/a+b\"ü",
             "sk%2Fa%2Bb%22%C3%BC",
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_was_cut_off_is_replaced_too() {
+    fn redacts_truncated_key() {
         assert_eq!(redact("bad key sk-12345…", "sk-123456789"), "bad key ***…");
         assert_eq!(redact("bad key sk-12345", "sk-123456789"), "bad key ***");
         assert_eq!(redact("bad key sk-1…", "sk-123456789"), "bad key sk-1…");

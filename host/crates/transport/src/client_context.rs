@@ -202,7 +202,7 @@ impl ClientContext {
             _ => (ErrorClass::Connect, place.first_hop()),
         };
         let limit = self.route.connect_timeout.unwrap_or_default();
-        let words = step.words();
+        let words = step.description();
         Failure::new(
             class,
             format!("{place}: the limit of {limit:?} for connecting passed {words}"),

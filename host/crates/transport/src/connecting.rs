@@ -36,7 +36,7 @@ pub(crate) enum OpeningStep {
 
 impl OpeningStep {
     /// Returns a human-readable description of the step.
-    pub(crate) fn words(self) -> &'static str {
+    pub(crate) fn description(self) -> &'static str {
         match self {
             OpeningStep::Resolving => "while resolving the name",
             OpeningStep::Connecting => "while connecting",

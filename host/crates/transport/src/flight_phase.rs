@@ -18,9 +18,9 @@ pub(crate) enum FlightPhase {
 impl FlightPhase {
     /// Returns a human-readable description of the phase in which a request was cancelled after
     /// `events` events.
-    pub(crate) fn words(self, events: usize) -> String {
+    pub(crate) fn description(self, events: usize) -> String {
         match self {
-            FlightPhase::Opening(step) => step.words().to_owned(),
+            FlightPhase::Opening(step) => step.description().to_owned(),
             FlightPhase::Sending => "while sending the request".to_owned(),
             FlightPhase::Waiting => "while waiting for the answer".to_owned(),
             FlightPhase::Answered => format!("in the middle of the answer, after {events} events"),

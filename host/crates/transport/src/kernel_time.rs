@@ -153,14 +153,14 @@ mod tests {
     }
 
     #[test]
-    fn a_stamp_is_moved_by_the_difference_of_the_clocks() {
+    fn stamp_is_shifted_by_the_difference_of_the_clocks() {
         let mut time = KernelTime::default();
         let arrival = time.arrival(10 * MS, EPOCH, stamp(EPOCH, 7 * MS));
         assert_eq!(arrival, kernel(7 * MS, 3 * MS));
     }
 
     #[test]
-    fn a_sample_that_was_held_up_does_not_move_arrivals() {
+    fn delayed_sample_does_not_shift_arrivals() {
         let mut time = KernelTime::default();
         time.arrival(10 * MS, EPOCH, stamp(EPOCH, 9 * MS));
         // The thread was preempted for 0.8 ms between the two readings.
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_forward_move_is_followed_within_two_windows() {
+    fn follows_small_forward_step_within_two_windows() {
         let mut time = KernelTime::default();
         time.arrival(10 * MS, EPOCH, stamp(EPOCH, 9 * MS));
         let moved = EPOCH + 500_000;
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stamp_a_little_in_the_future_is_now() {
+    fn stamp_slightly_in_the_future_is_now() {
         let mut time = KernelTime::default();
         assert_eq!(
             time.arrival(10 * MS, EPOCH, stamp(EPOCH, 10 * MS + 900_000)),
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_stamped_before_the_clock_was_set_is_refused() {
+    fn refuses_stamp_from_before_the_clock_was_set() {
         // The clock is set at 100 ms, which is detected by a read at 101 ms. Each case is a stamp
         // by the old clock that is read a little later.
         for step in [
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lag_beyond_its_type_is_the_largest() {
+    fn lag_beyond_its_type_is_the_maximum() {
         let mut time = KernelTime::default();
         let arrival = time.arrival(10 * S, EPOCH, stamp(EPOCH, S));
         assert_eq!((arrival.at, arrival.lag), (S, u32::MAX));

@@ -97,7 +97,7 @@ impl PendingOutcome for Landed {
             chunk_tokens: verdict.chunk_tokens,
             result: verdict
                 .result
-                .map(|response| with_safe_words(&route, response))
+                .map(|response| with_safe_finish_reason(&route, response))
                 .map_err(|failure| {
                     reason(&route, landed.job.id, failure, landed.phase, events, completed_at)
                 }),
@@ -114,7 +114,7 @@ fn is_ours(failure: &Failure) -> bool {
 
 /// Redacts and truncates the finish reason. It is written to every file, and a server may return
 /// anything in it: the API key, or a very long text.
-fn with_safe_words(route: &Route, mut response: Response) -> Response {
+fn with_safe_finish_reason(route: &Route, mut response: Response) -> Response {
     response.finish_reason = shorten(&route.target.redact(&response.finish_reason), REASON_CHARS);
     response
 }
@@ -128,7 +128,7 @@ fn reason(
     at: Nanos,
 ) -> FailureReason {
     let message = if is_ours(&failure) {
-        format!("{} {}", failure.message, phase.words(events))
+        format!("{} {}", failure.message, phase.description(events))
     } else {
         failure.message
     };

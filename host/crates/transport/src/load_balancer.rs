@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_loaded_server_is_chosen_once_for_each_session() {
+    fn chooses_least_loaded_server_once_per_session() {
         let spread = LoadBalancer::new(BalanceRule::LeastInFlight, 2);
         assert_eq!(spread.begin(SessionId(7)), 0);
         assert_eq!(spread.begin(SessionId(8)), 1);

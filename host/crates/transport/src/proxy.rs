@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proxy_is_a_host_a_port_and_perhaps_a_user() {
+    fn parses_host_port_and_user_of_a_proxy() {
         assert_eq!(parsed("http://proxy:3128"), ("proxy:3128".into(), None));
         assert_eq!(parsed("http://[::1]/"), ("[::1]:80".into(), None));
         // RFC 7617, section 2: the example of the specification.
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_proxy_is_refused_and_never_repeated() {
+    fn refuses_invalid_proxy_without_printing_it() {
         for address in [
             "proxy:3128",
             "https://u:hidden@p",
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tunnel_is_open_after_a_2xx_in_any_pieces() {
+    fn tunnel_opens_after_2xx_in_any_split() {
         let answer = b"HTTP/1.1 200 Connection established\r\nvia: p\r\n\r\n";
         for cut in 0..answer.len() {
             let mut tunnel = TunnelAnswer::new();

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_of_merged_events_is_one_read() {
+    fn merged_events_count_as_one_read() {
         let chunks: Vec<Chunk> = [false, true, true, false, false, true]
             .map(|merged| Chunk {
                 at: 0,

@@ -337,7 +337,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_usual_end_is_a_whole_last_line() {
+    fn end_marker_is_a_complete_last_line() {
         for end in [
             "data: [DONE]\n\n",
             "\ndata:[DONE]\r\n\r\n",

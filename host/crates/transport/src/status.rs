@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_the_server_repeats_is_not_repeated() {
+    fn redacts_key_in_the_servers_message() {
         let mut target = target();
         target.servers[0].api_key = Some(ApiKey::new("sk-secret-1"));
         target.headers = vec![("X-Api-Key".into(), "other-secret".into())];

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spent_ticket_pays_once() {
+    fn consumed_ticket_delivers_once() {
         let (delivery, outcomes) = delivery();
         let ticket = Ticket::new(job(), &delivery);
         assert_eq!(delivery.in_flight.load(Ordering::SeqCst), 1);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_ticket_pays_that_it_was_cancelled() {
+    fn dropped_ticket_delivers_a_cancellation() {
         let (delivery, outcomes) = delivery();
         drop(Ticket::new(job(), &delivery));
         let outcomes = outcomes.lock().unwrap();
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_pays_that_there_was_a_fault() {
+    fn ticket_dropped_by_a_panic_delivers_an_internal_error() {
         let (delivery, outcomes) = delivery();
         let ticket = Ticket::new(job(), &delivery);
         let panicked = std::thread::spawn(move || {
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sink_that_panics_does_not_leave_a_debt() {
+    fn panic_in_a_sink_counts_as_delivered() {
         let sinks = Sinks::outcomes(|_| panic!("a sink that fails, on purpose"));
         let delivery = Arc::new(Delivery {
             sinks,

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_refused_with_a_reason() {
+    fn refuses_unusable_address_with_a_reason() {
         for (base, reason) in [
             ("localhost:8000/v1", "scheme"),
             ("localhost", "scheme"),

@@ -491,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pointer_is_refused_by_name() {
+    fn refuses_invalid_pointer_by_name() {
         for pointer in ["a/b", "/a~", "/a~2"] {
             let error = Walk::new(&text_at(pointer)).unwrap_err().to_string();
             assert!(error.contains(&format!("text `{pointer}`")), "{error}");

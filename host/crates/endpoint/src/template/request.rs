@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_means_nothing_is_refused_with_its_place() {
+    fn refuses_invalid_placeholder_with_its_position() {
         let refused = |template: Value| BodyTemplate::new(&template).unwrap_err().to_string();
         assert_eq!(
             refused(json!({"a": [{"b/c": "x {{promt}}"}]})),

@@ -101,7 +101,7 @@ pub(crate) fn text_answer(text: &str) -> Option<Response> {
 }
 
 #[test]
-fn a_conversation_is_sent_as_it_happened() {
+fn sends_the_actual_conversation() {
     let calls = Response {
         tool_calls: vec![ToolCall {
             id: "c1".into(),
@@ -255,7 +255,7 @@ fn a_completion_is_the_conversation_as_the_template_writes_it() {
 }
 
 #[test]
-fn what_the_template_or_the_api_refuses_is_not_sent() {
+fn does_not_send_what_template_or_api_refuses() {
     let refused = job_of(vec![message(Role::User, "refuse")], |_| ());
     let failure = written(&templated(), &refused).unwrap_err();
     assert_eq!(failure.class, ErrorClass::Protocol);
@@ -287,7 +287,7 @@ fn a_single_message_is_the_prompt_of_a_completion() {
 }
 
 #[test]
-fn the_output_is_asked_for_as_configured() {
+fn output_fields_follow_the_configuration() {
     let ask = |target: &Api, tokens, exact| {
         let job = job_of(vec![message(Role::User, "x")], |request| {
             request.request.output = OutputSpec {

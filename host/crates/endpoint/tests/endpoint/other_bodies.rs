@@ -338,7 +338,7 @@ fn a_template_is_filled_and_overruled_like_any_body() {
 }
 
 #[test]
-fn a_template_that_means_nothing_is_refused() {
+fn refuses_invalid_template() {
     let refused = |change: fn(&mut TemplateSpec)| {
         let mut spec = spec(json!({"p": "{{prompt}}"}));
         change(&mut spec);

@@ -89,7 +89,7 @@ proptest! {
     /// A plugin with the crate's interpretation of an API gives the same result, including
     /// timestamps and merged marks.
     #[test]
-    fn a_plugin_is_as_good_as_a_endpoint(which in 0..RECORDINGS.len(), sizes in prop::collection::vec(1usize..600, 1..20)) {
+    fn codec_plugin_equals_built_in_endpoint(which in 0..RECORDINGS.len(), sizes in prop::collection::vec(1usize..600, 1..20)) {
         let bytes = bytes_of(RECORDINGS[which]);
         let own = parse_as(&EndpointKind::ChatCompletions, cut(&bytes, &sizes));
         let by_plugin = raw(Framing::EventStream, 1 << 20, cut(&bytes, &sizes));
@@ -104,7 +104,7 @@ proptest! {
 }
 
 #[test]
-fn the_first_event_is_known_before_it_is_understood() {
+fn reports_first_event_before_it_is_decoded() {
     let mut stream = RawStream::new(Framing::EventStream, 100);
     assert!(stream.on_bytes(stamp(1), b": ping\n\ndata: {\"choices\""));
     assert_eq!(stream.first_event_at(), None);
@@ -118,7 +118,7 @@ fn the_first_event_is_known_before_it_is_understood() {
 }
 
 #[test]
-fn what_is_kept_is_bounded() {
+fn stored_bytes_are_bounded() {
     // An event that does not end.
     let mut stream = RawStream::new(Framing::EventStream, 50);
     assert!(stream.on_bytes(stamp(1), b"data: x"));

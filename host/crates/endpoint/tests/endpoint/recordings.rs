@@ -269,7 +269,7 @@ fn reasoning_is_kept_apart() {
 }
 
 #[test]
-fn a_killed_worker_is_a_failure_although_done_came() {
+fn killed_worker_is_a_failure_despite_done() {
     let bytes = bytes_of("dynamo-worker-killed.sse");
     let verdict = parse([&bytes[..]]);
     let failure = verdict.result.clone().unwrap_err();

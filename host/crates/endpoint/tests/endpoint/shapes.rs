@@ -187,7 +187,7 @@ fn a_lost_connection_matters_only_before_the_finish_reason() {
 }
 
 #[test]
-fn a_split_character_and_a_missing_blank_line_are_forgiven() {
+fn accepts_split_character_and_missing_blank_line() {
     let mut stream = AnswerStream::new(&EndpointKind::ChatCompletions);
     let stamp = stamp(1);
     stream.on_bytes(

@@ -409,7 +409,7 @@ proptest! {
 
 /// A learnt event, then one that resembles it but differs.
 #[test]
-fn what_only_looks_alike_is_not_taken_for_it() {
+fn similar_event_is_not_taken_for_a_known_one() {
     let responses = |number: &str, noise: &str| {
         format!(
             "data: {{\"type\":\"response.output_text.delta\",\"sequence_number\":{number},\"delta\":\"t\",\"obfuscation\":\"{noise}\"}}\n\n"

@@ -123,7 +123,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2 * ProptestConfig::default().cases, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn an_answer_means_what_its_maker_meant(answer in answer(), cuts in cuts()) {
+    fn decodes_generated_answers_as_intended(answer in answer(), cuts in cuts()) {
         let pieces = cut(&answer.bytes, &places(&cuts, &answer.bytes));
         let whole = decode(DecoderLimits::default(), [answer.bytes.as_slice()]);
         check_meaning(&answer, &whole)?;
@@ -143,7 +143,7 @@ proptest! {
     }
 
     #[test]
-    fn what_hyper_refuses_is_refused_and_nothing_else(
+    fn accepts_and_refuses_like_hyper(
         answer in answer(),
         mutations in mutations(),
         reach in prop_oneof![Just(120usize), Just(usize::MAX)],

@@ -83,7 +83,7 @@ fn upper_case_chunk_sizes_are_sizes() {
 }
 
 #[test]
-fn an_answer_that_drips_byte_by_byte_is_the_same_answer() {
+fn answer_is_equal_if_received_byte_by_byte() {
     const PAUSE: Duration = Duration::from_millis(300);
     let server = Server::start(|_, mut stream, _| {
         read_request(&mut stream);
@@ -109,7 +109,7 @@ fn an_answer_that_drips_byte_by_byte_is_the_same_answer() {
 }
 
 #[test]
-fn an_event_of_a_megabyte_is_an_event() {
+fn reads_event_of_a_megabyte() {
     let text = "z".repeat(1 << 20);
     let answer = format!(
         "{STREAM_HEAD}{}{}0\r\n\r\n",
@@ -146,7 +146,7 @@ fn events_of_one_read_are_marked_and_events_of_another_are_not() {
 }
 
 #[test]
-fn what_follows_done_does_not_count_and_the_connection_lives_on() {
+fn ignores_bytes_after_done_and_reuses_the_connection() {
     let body = format!(
         "{}{FINISH}{}data: garbage\n\n",
         text_event("a"),
@@ -163,7 +163,7 @@ fn what_follows_done_does_not_count_and_the_connection_lives_on() {
 }
 
 #[test]
-fn a_late_end_of_the_body_is_waited_for_and_not_measured() {
+fn waits_for_late_end_of_body_without_measuring_it() {
     const PAUSE: Duration = Duration::from_millis(500);
     let server = Server::start(|_, mut stream, _| {
         while read_request(&mut stream).is_some() {
@@ -185,7 +185,7 @@ fn a_late_end_of_the_body_is_waited_for_and_not_measured() {
 }
 
 #[test]
-fn a_deadline_after_the_finish_reason_does_not_undo_the_answer() {
+fn timeout_after_the_finish_reason_keeps_the_answer() {
     let server = Server::start(|_, mut stream, _| {
         read_request(&mut stream);
         let events = format!("{STREAM_HEAD}{}", chunk(&(text_event("a") + FINISH)));
@@ -215,7 +215,7 @@ fn json_instead_of_a_stream_is_one_chunk() {
 }
 
 #[test]
-fn a_stream_under_the_name_of_json_is_a_stream() {
+fn reads_stream_with_content_type_json() {
     let server = Server::answering(plain_answer(
         "200 OK",
         "application/json",

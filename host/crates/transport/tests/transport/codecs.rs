@@ -63,7 +63,7 @@ fn lines(pieces: &[&str]) -> String {
 }
 
 #[test]
-fn the_events_of_every_framing_are_understood() {
+fn reads_events_of_every_framing() {
     let cases = [
         (
             Framing::EventStream,
@@ -160,7 +160,7 @@ fn plugin_is_not_called_on_a_client_thread_and_first_event_is_notified() {
 }
 
 #[test]
-fn a_body_that_never_ends_after_the_usual_marker_is_given_up() {
+fn stops_reading_endless_body_after_the_end_marker() {
     let server = Server::start(|_, mut stream, _| {
         read_request(&mut stream);
         let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
@@ -195,7 +195,7 @@ fn a_body_that_never_ends_after_the_usual_marker_is_given_up() {
 }
 
 #[test]
-fn an_answer_that_is_too_large_to_keep_is_refused() {
+fn refuses_answer_above_the_memory_limit() {
     let server = Server::start(|_, mut stream, _| {
         read_request(&mut stream);
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");

@@ -44,7 +44,7 @@ fn sessions_stay_on_their_thread_and_its_connections() {
 
 /// llama.cpp closes the connection after each reply, although the head promises to keep it.
 #[test]
-fn a_server_that_closes_silently_after_each_reply_costs_no_request() {
+fn silent_close_after_each_reply_fails_no_request() {
     let server = Server::start(|_, mut stream, _| {
         if read_request(&mut stream).is_some() {
             let answer = good_answer().replace("\r\n\r\n", "\r\nKeep-Alive: timeout=5, max=100\r\n\r\n");
@@ -63,7 +63,7 @@ fn a_server_that_closes_silently_after_each_reply_costs_no_request() {
 }
 
 #[test]
-fn a_reused_connection_that_dies_before_an_answer_is_replaced_once() {
+fn retries_once_if_reused_connection_closes_before_an_answer() {
     let server = Server::start(|number, mut stream, _| {
         read_request(&mut stream);
         stream.write_all(good_answer().as_bytes()).unwrap();
@@ -92,7 +92,7 @@ fn a_reused_connection_that_dies_before_an_answer_is_replaced_once() {
 }
 
 #[test]
-fn a_reused_connection_that_dies_within_an_answer_is_not_retried() {
+fn does_not_retry_if_reused_connection_closes_within_an_answer() {
     let server = Server::start(|_, mut stream, _| {
         read_request(&mut stream);
         stream.write_all(good_answer().as_bytes()).unwrap();
@@ -108,7 +108,7 @@ fn a_reused_connection_that_dies_within_an_answer_is_not_retried() {
 }
 
 #[test]
-fn a_fresh_connection_is_never_retried() {
+fn does_not_retry_on_a_new_connection() {
     let server = Server::start(|_, mut stream, _| {
         read_request(&mut stream);
     });
@@ -148,7 +148,7 @@ fn connection_close_is_respected() {
 }
 
 #[test]
-fn a_body_that_ends_with_its_connection_is_whole() {
+fn body_that_ends_with_its_connection_is_complete() {
     let server = Server::start(|_, mut stream, _| {
         read_request(&mut stream);
         let answer = format!(

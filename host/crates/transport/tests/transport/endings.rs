@@ -57,7 +57,7 @@ fn cancel_all_ends_everything_once_and_the_transport_goes_on() {
 }
 
 #[test]
-fn stop_pays_every_outcome_before_it_returns() {
+fn stop_delivers_every_outcome_before_it_returns() {
     let server = hanging();
     let client = Client::with(target(&server.base()), PATIENCE, 2);
     for session in 0..40 {
@@ -74,7 +74,7 @@ fn stop_pays_every_outcome_before_it_returns() {
 }
 
 #[test]
-fn nothing_is_owed_after_the_last_outcome() {
+fn no_request_is_in_flight_after_the_last_outcome() {
     let server = Server::answering(good_answer());
     let client = Client::new(target(&server.base()));
     client.ask(0);

@@ -220,7 +220,7 @@ fn recorded_refusals_keep_their_status_and_words() {
 }
 
 #[test]
-fn recorded_whole_refusals_are_understood_as_they_came() {
+fn reads_recorded_refusals() {
     for (name, status, words) in [
         (
             "llamacpp-err-ctx.http",
@@ -252,7 +252,7 @@ fn recorded_whole_refusals_are_understood_as_they_came() {
 /// The finish reason is written to every file: a key that a server repeats there is redacted, and a
 /// long text is truncated.
 #[test]
-fn the_reason_for_the_end_is_a_word_and_no_secret() {
+fn finish_reason_is_shortened_and_redacted() {
     let ended = |reason: &str| {
         let body = format!(
             r#"{{"choices":[{{"index":0,"message":{{"role":"assistant","content":"all"}},"finish_reason":"{reason}"}}],"usage":{{"prompt_tokens":1,"completion_tokens":1}}}}"#
@@ -270,7 +270,7 @@ fn the_reason_for_the_end_is_a_word_and_no_secret() {
 }
 
 #[test]
-fn a_refused_key_is_explained_and_never_shown() {
+fn refused_key_is_explained_and_redacted() {
     let body = r#"{"error":{"message":"Incorrect API key provided: sk-hidden-7."}}"#;
     let server = Server::answering(plain_answer("401 Unauthorized", "application/json", body));
     let mut target = target(&server.base());
@@ -309,7 +309,7 @@ fn redirect_is_reported_and_not_followed() {
 }
 
 #[test]
-fn an_endless_error_body_is_not_read_to_its_end() {
+fn does_not_read_endless_error_body_to_its_end() {
     let server = Server::start(|_, mut stream, _| {
         read_request(&mut stream);
         let _ = stream.write_all(b"HTTP/1.1 500 Oops\r\n\r\n");

@@ -125,7 +125,7 @@ fn a_connection_that_dies_before_the_request_is_sent_is_a_failure_to_connect() {
 }
 
 #[test]
-fn an_answer_that_comes_before_the_whole_request_is_heard() {
+fn reads_answer_that_precedes_the_whole_request() {
     for (status, body) in [
         ("413 Content Too Large", r#"{"error":{"message":"too large"}}"#),
         ("400 Bad Request", r#"{"error":{"message":"no such thing"}}"#),
@@ -291,7 +291,7 @@ fn an_interim_answer_is_not_the_answer() {
 }
 
 #[test]
-fn what_is_larger_than_the_limits_is_refused() {
+fn refuses_answers_above_the_limits() {
     let huge = Server::start(|_, mut stream, _| {
         read_request(&mut stream);
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: ");
@@ -319,7 +319,7 @@ fn what_is_larger_than_the_limits_is_refused() {
 }
 
 #[test]
-fn a_long_stream_is_understood_whole_although_it_is_understood_in_parts() {
+fn decodes_long_stream_in_parts() {
     let text: Vec<String> = (0..3_000).map(|number| format!("{number} ")).collect();
     let events: String = text.iter().map(|text| chunk(&text_event(text))).collect();
     let answer = format!("{STREAM_HEAD}{events}{}0\r\n\r\n", chunk(FINISH));
@@ -329,7 +329,7 @@ fn a_long_stream_is_understood_whole_although_it_is_understood_in_parts() {
 }
 
 #[test]
-fn a_failure_within_what_waits_is_found() {
+fn finds_failure_in_undecoded_bytes() {
     let error = r#"data: {"error": {"message": "out of memory", "code": 500}}"#;
     let events = format!("{}{}{error}\n\n", text_event("a"), text_event("b"));
     let outcome = ask(&Server::answering(format!(

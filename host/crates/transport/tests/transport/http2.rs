@@ -208,7 +208,7 @@ fn another_connection_is_opened_when_the_server_allows_no_more_streams() {
 }
 
 #[test]
-fn the_policies_hold_for_http2_too() {
+fn connection_policies_apply_to_http2() {
     for (policy, expected) in [(ConnectionPolicy::PerSession, 2), (ConnectionPolicy::Never, 4)] {
         let server = H2Server::start(100, |_| streamed([(0, text_event("a") + FINISH)]));
         let client = Client::of(TransportConfig {

@@ -46,7 +46,7 @@ fn tunnelling() -> Server {
 }
 
 #[test]
-fn a_plain_request_names_the_whole_address_and_who_asks() {
+fn forwarded_request_has_absolute_url_and_credentials() {
     let proxy = Server::answering(good_answer());
     let target = by(&proxy, target("http://model.invalid:8000/v1"));
     let client = Client::new(target);
@@ -71,7 +71,7 @@ fn a_plain_request_names_the_whole_address_and_who_asks() {
 }
 
 #[test]
-fn a_tls_connection_goes_through_a_tunnel_and_the_server_sees_nothing_of_it() {
+fn tls_uses_a_tunnel_without_proxy_headers_at_the_server() {
     let (server, pem) = crate::tls::tls_server("localhost", vec![good_answer()]);
     let proxy = tunnelling();
     let mut target = by(&proxy, crate::tls::https(&server));
@@ -100,7 +100,7 @@ fn a_tls_connection_goes_through_a_tunnel_and_the_server_sees_nothing_of_it() {
 }
 
 #[test]
-fn http2_goes_through_a_tunnel_too() {
+fn http2_uses_a_tunnel() {
     let server = H2Server::start(10, |_| streamed([(0, text_event("a") + FINISH)]));
     let proxy = tunnelling();
     let mut config = server.config();
@@ -111,7 +111,7 @@ fn http2_goes_through_a_tunnel_too() {
 }
 
 #[test]
-fn a_proxy_that_refuses_is_named_and_its_password_is_not() {
+fn refusing_proxy_is_named_without_its_password() {
     let refusals: Vec<(&str, &str)> = vec![
         (
             "HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n",
@@ -232,7 +232,7 @@ fn gone() -> SocketAddr {
 }
 
 #[test]
-fn a_proxy_that_is_gone_is_named() {
+fn unreachable_proxy_is_named() {
     let gone = gone();
     let mut target = target("http://model.invalid/v1");
     target.servers[0].proxy = Some(format!("http://u:hidden-pass@{gone}"));
@@ -248,7 +248,7 @@ fn a_proxy_that_is_gone_is_named() {
 }
 
 #[test]
-fn the_models_are_listed_by_the_proxy_as_well() {
+fn lists_models_through_the_proxy() {
     let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
     let log = Arc::clone(&seen);
     let proxy = Server::start(move |_, mut stream, _| {
@@ -270,7 +270,7 @@ fn the_models_are_listed_by_the_proxy_as_well() {
 }
 
 #[test]
-fn a_proxy_that_cannot_be_one_does_not_start() {
+fn invalid_proxy_fails_at_start() {
     let mut target = target("http://h/v1");
     target.servers[0].proxy = Some("socks5://u:hidden-pass@p".to_owned());
     let error = veeksha_transport::HttpTransport::start(

@@ -149,7 +149,7 @@ fn policy_determines_which_requests_share_a_connection() {
 }
 
 #[test]
-fn a_session_keeps_its_connection_while_others_come_and_go() {
+fn session_keeps_its_connection_among_others() {
     let peers: Arc<Mutex<Vec<(String, SocketAddr)>>> = Arc::default();
     let log = Arc::clone(&peers);
     let server = Server::start(move |_, mut stream, _| {
@@ -193,7 +193,7 @@ fn connections_start_from_the_addresses_in_turn() {
 }
 
 #[test]
-fn an_address_that_is_not_ours_is_named_with_the_remedy() {
+fn foreign_source_address_is_named_with_the_fix() {
     let server = Server::answering(good_answer());
     // 192.0.2.0/24 is for documentation (RFC 5737): no machine has such an address.
     for (source, words) in [
@@ -215,7 +215,7 @@ fn an_address_that_is_not_ours_is_named_with_the_remedy() {
 }
 
 #[test]
-fn a_name_is_resolved_apart_and_an_address_is_not() {
+fn measures_resolution_of_a_name_but_not_of_an_address() {
     let server = Server::answering(good_answer());
     let by_address = Client::new(target(&server.base())).ask(0).connection;
     assert!(by_address.resolve.is_none() && by_address.connect.is_some());
@@ -228,7 +228,7 @@ fn a_name_is_resolved_apart_and_an_address_is_not() {
 }
 
 #[test]
-fn a_connection_that_does_not_open_is_given_up_at_its_own_limit() {
+fn connect_timeout_applies_before_the_request_timeout() {
     // A socket that listens with a full queue: the connect neither succeeds nor fails.
     let listener = rustix::net::socket(
         rustix::net::AddressFamily::INET,

@@ -129,7 +129,7 @@ fn a_certificate_for_another_name_is_refused_and_insecure_accepts_it() {
 }
 
 #[test]
-fn a_server_without_tls_is_recognised() {
+fn recognizes_server_without_tls() {
     let server = Server::start(|_, mut stream, _| {
         let mut hello = [0u8; 64];
         let _ = stream.read(&mut hello);
@@ -252,7 +252,7 @@ fn strict_server(trusted: &CertifiedKey<rcgen::KeyPair>) -> (Server, String) {
 }
 
 #[test]
-fn a_server_that_asks_for_a_certificate_gets_ours() {
+fn sends_client_certificate_if_requested() {
     let ours = generate_simple_self_signed(vec!["client".to_owned()]).unwrap();
     let (server, pem) = strict_server(&ours);
     let mut target = https(&server);
@@ -272,7 +272,7 @@ fn a_server_that_asks_for_a_certificate_gets_ours() {
 }
 
 #[test]
-fn a_certificate_of_ours_that_is_of_no_use_is_refused_at_the_start() {
+fn unusable_client_certificate_fails_at_start() {
     let one = generate_simple_self_signed(vec!["one".to_owned()]).unwrap();
     let other = generate_simple_self_signed(vec!["other".to_owned()]).unwrap();
     let certificate = file("one.pem", &one.cert.pem());

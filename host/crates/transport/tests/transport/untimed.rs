@@ -52,7 +52,7 @@ fn recorded_lists_of_models_are_read() {
 }
 
 #[test]
-fn what_is_no_list_of_models_is_an_error_without_the_key() {
+fn invalid_list_of_models_is_an_error_without_the_key() {
     let error = |answer: String| {
         let server = Server::answering(answer);
         let mut target = target(&server.base());
@@ -89,7 +89,7 @@ fn what_is_no_list_of_models_is_an_error_without_the_key() {
 }
 
 #[test]
-fn a_download_is_whole_or_absent() {
+fn failed_download_keeps_the_old_file() {
     let content = "x".repeat(300_000);
     let good = Server::answering(plain_answer("200 OK", "text/plain", &content));
     let to = scratch("good.json");
