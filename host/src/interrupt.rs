@@ -9,7 +9,7 @@ use signal_hook::iterator::Signals;
 use veeksha_clock::RunClock;
 use veeksha_pipeline::Control;
 
-use veeksha_app::Failure;
+use veeksha_app::CommandFailure;
 use veeksha_present::terminal;
 
 /// Interval within which signals count as one: programs such as `timeout` signal the process and
@@ -43,9 +43,9 @@ enum Activity {
 impl Interrupts {
     /// Listens for SIGINT, SIGTERM, SIGHUP and SIGXFSZ on a separate thread, for the life of the
     /// process.
-    pub(crate) fn listen() -> Result<Interrupts, Failure> {
+    pub(crate) fn listen() -> Result<Interrupts, CommandFailure> {
         let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM, SIGXFSZ])
-            .map_err(|error| Failure::internal(format!("cannot listen for signals: {error}")))?;
+            .map_err(|error| CommandFailure::internal(format!("cannot listen for signals: {error}")))?;
         let interrupts = Interrupts::default();
         let shared = interrupts.clone();
         let listen = move || {
@@ -70,7 +70,7 @@ impl Interrupts {
         let thread = std::thread::Builder::new().name("signals".into()).spawn(listen);
         thread
             .map(|_| interrupts)
-            .map_err(|error| Failure::internal(format!("cannot start the signal thread: {error}")))
+            .map_err(|error| CommandFailure::internal(format!("cannot start the signal thread: {error}")))
     }
 
     /// Returns the control of the next run. It is already stopped if the user interrupted the

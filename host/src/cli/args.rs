@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-use veeksha_app::{CompatOptions, Failure, ShardSpec};
+use veeksha_app::{CommandFailure, CompatOptions, ShardSpec};
 
 /// Benchmarks LLM inference servers and reports how accurate each measurement is.
 #[derive(Debug, Parser)]
@@ -97,7 +97,7 @@ pub(crate) struct OutputArgs {
 
 impl OutputArgs {
     /// Checks the options of other tools before anything is done.
-    pub(crate) fn options(&self) -> Result<CompatOptions, Failure> {
+    pub(crate) fn options(&self) -> Result<CompatOptions, CommandFailure> {
         CompatOptions::new(&self.as_tools, self.compat.is_some(), &self.as_goodput)
     }
 }

@@ -16,12 +16,12 @@ use veeksha_metrics::Catalogue;
 use veeksha_model::{alters_display, printable};
 
 use crate::cli::args::CompareArgs;
-use sides::Cell;
-use veeksha_app::Failure;
+use sides::ComparedCell;
+use veeksha_app::CommandFailure;
 use veeksha_present::terminal;
 use wanted::Wanted;
 
-pub(super) fn compare(args: &CompareArgs) -> Result<u8, Failure> {
+pub(super) fn compare(args: &CompareArgs) -> Result<u8, CommandFailure> {
     let mut fail_if = args
         .fail_if
         .as_deref()
@@ -37,11 +37,11 @@ pub(super) fn compare(args: &CompareArgs) -> Result<u8, Failure> {
     }
     let decided = decision.as_ref();
     files::write(args.json.as_deref(), || {
-        pretty(&comparison.json(decided).map_err(Failure::internal)?)
+        pretty(&comparison.json(decided).map_err(CommandFailure::internal)?)
     })?;
     files::write(args.html.as_deref(), || Ok(comparison.html(decided)))?;
     files::write(args.junit.as_deref(), || {
-        comparison.junit(decided).map_err(Failure::internal)
+        comparison.junit(decided).map_err(CommandFailure::internal)
     })?;
     if args.github {
         terminal::out(comparison.annotations(decided).trim_end());
@@ -75,7 +75,11 @@ fn candidate_name(candidate: &CandidateDecision) -> String {
 }
 
 /// Reads and compares cell by cell, so that the samples of only one cell are in memory.
-fn compared(cells: &[Cell], fail_if: &mut Option<FailIf>, args: &CompareArgs) -> Result<Comparison, Failure> {
+fn compared(
+    cells: &[ComparedCell],
+    fail_if: &mut Option<FailIf>,
+    args: &CompareArgs,
+) -> Result<Comparison, CommandFailure> {
     let judged = fail_if.as_ref().map_or_else(Vec::new, FailIf::names);
     let mut wanted = Wanted::new(&args.metrics, &judged);
     let options = CompareOptions {
@@ -110,16 +114,16 @@ fn compared(cells: &[Cell], fail_if: &mut Option<FailIf>, args: &CompareArgs) ->
         }
         let requested = fail_if.as_ref().map_or_else(Vec::new, FailIf::statistics);
         let compared = compare_cell(cell.name.as_deref(), &sides, &requested, &options);
-        let mut compared = compared.map_err(Failure::usage)?;
+        let mut compared = compared.map_err(CommandFailure::usage)?;
         for candidate in &mut compared.candidates {
             candidate.remarks.splice(0..0, cell.redaction_remark());
         }
         comparisons.push(compared);
     }
-    join(comparisons).ok_or_else(|| Failure::usage("the sweeps contain no run with a record"))
+    join(comparisons).ok_or_else(|| CommandFailure::usage("the sweeps contain no run with a record"))
 }
 
-fn read_all(cell: &Cell, wanted: &mut Wanted) -> Result<Vec<CompareSide>, Failure> {
+fn read_all(cell: &ComparedCell, wanted: &mut Wanted) -> Result<Vec<CompareSide>, CommandFailure> {
     let mut sides = Vec::new();
     for folders in &cell.sides {
         let mut side = CompareSide {
@@ -134,14 +138,14 @@ fn read_all(cell: &Cell, wanted: &mut Wanted) -> Result<Vec<CompareSide>, Failur
     Ok(sides)
 }
 
-fn invalid_expression(error: impl std::fmt::Display) -> Failure {
-    Failure::usage(format!("--fail-if: {error}"))
+fn invalid_expression(error: impl std::fmt::Display) -> CommandFailure {
+    CommandFailure::usage(format!("--fail-if: {error}"))
 }
 
 /// Formats the value as JSON without control characters. Characters that JSON permits but a
 /// terminal may interpret are escaped, which yields the same strings.
-fn pretty(value: &Value) -> Result<String, Failure> {
-    let text = serde_json::to_string_pretty(value).map_err(Failure::internal)?;
+fn pretty(value: &Value) -> Result<String, CommandFailure> {
+    let text = serde_json::to_string_pretty(value).map_err(CommandFailure::internal)?;
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         if alters_display(character) && character != '\n' {

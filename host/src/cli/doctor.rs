@@ -1,15 +1,15 @@
 //! `veeksha-host doctor`: checks whether this machine can measure accurately.
 
 use serde_json::json;
-use veeksha_machine::{ExpectedLoad, Facts, Finding, Machine, State};
+use veeksha_machine::{ExpectedLoad, Facts, Machine, MachineFinding, State};
 
 use crate::cli::args::DoctorArgs;
-use veeksha_app::Failure;
+use veeksha_app::CommandFailure;
 use veeksha_present::terminal;
 
 /// Prints the facts and findings about the machine. Returns the exit code of an invalid measurement
 /// if the machine cannot drive the expected load.
-pub(super) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
+pub(super) fn doctor(args: &DoctorArgs) -> Result<u8, CommandFailure> {
     let load = ExpectedLoad {
         streams: args.streams,
         requests_per_second: args.rate,
@@ -23,7 +23,7 @@ pub(super) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
             "machine": facts,
             "findings": findings,
         });
-        let text = serde_json::to_string_pretty(&report).map_err(Failure::internal)?;
+        let text = serde_json::to_string_pretty(&report).map_err(CommandFailure::internal)?;
         terminal::out(text);
     } else {
         terminal::out(table(&load, &facts, &findings));
@@ -34,7 +34,7 @@ pub(super) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
     })
 }
 
-fn table(load: &ExpectedLoad, facts: &Facts, findings: &[Finding]) -> String {
+fn table(load: &ExpectedLoad, facts: &Facts, findings: &[MachineFinding]) -> String {
     let mut lines = vec![heading(facts)];
     lines.push(format!(
         "for {} concurrent streams and {} requests per second:",

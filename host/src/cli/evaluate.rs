@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use veeksha_app::{EvaluateOptions, Failure, Reevaluation};
+use veeksha_app::{CommandFailure, EvaluateOptions, Reevaluation};
 use veeksha_present::terminal;
 use veeksha_report::RunFolder;
 
@@ -15,7 +15,7 @@ const EVALUATIONS: &str = "evaluations";
 /// Hint if the folder for the results cannot be made.
 const OTHER_FOLDER: &str = "--to FOLDER writes to another folder";
 
-pub(super) fn evaluate(args: &EvaluateArgs, interrupts: &Interrupts) -> Result<u8, Failure> {
+pub(super) fn evaluate(args: &EvaluateArgs, interrupts: &Interrupts) -> Result<u8, CommandFailure> {
     let compat = args.output.options()?;
     let options = EvaluateOptions {
         plugins: args.plugins.clone(),
@@ -64,7 +64,7 @@ enum DestinationKind {
 }
 
 impl Destination {
-    fn make(args: &EvaluateArgs, config: &str, interrupts: &Interrupts) -> Result<Self, Failure> {
+    fn make(args: &EvaluateArgs, config: &str, interrupts: &Interrupts) -> Result<Self, CommandFailure> {
         let (made, above, place) = match &args.to {
             Some(to) => {
                 let above = missing_above(to);
@@ -77,7 +77,7 @@ impl Destination {
                 (made, vec![evaluations], DestinationKind::Dated)
             }
         };
-        let folder = made.map_err(|error| Failure::no_folder(error, OTHER_FOLDER))?;
+        let folder = made.map_err(|error| CommandFailure::no_folder(error, OTHER_FOLDER))?;
         let finishing = interrupts.unfinished(folder.path(), above);
         Ok(Destination {
             folder,

@@ -1,14 +1,14 @@
 //! `veeksha-host health`: compares a run with its scenario.
 
 use serde_json::json;
-use veeksha_app::{Failure, RecordedRun, health_expectation};
+use veeksha_app::{CommandFailure, RecordedRun, health_expectation};
 use veeksha_events::{Event, FailedPlugin};
 use veeksha_health::{Health, HealthOutcome};
 use veeksha_present::terminal;
 
 use crate::cli::args::HealthArgs;
 
-pub(super) fn health(args: &HealthArgs) -> Result<u8, Failure> {
+pub(super) fn health(args: &HealthArgs) -> Result<u8, CommandFailure> {
     let mut run = RecordedRun::open(&args.run, true)?;
     let mut health = Health::new(health_expectation::of(&run.loaded.scenario));
     let mut failed_plugins: Vec<FailedPlugin> = Vec::new();
@@ -35,7 +35,7 @@ pub(super) fn health(args: &HealthArgs) -> Result<u8, Failure> {
             })
         });
         json["failed_plugins"] = failed.collect();
-        terminal::out(serde_json::to_string_pretty(&json).map_err(Failure::internal)?);
+        terminal::out(serde_json::to_string_pretty(&json).map_err(CommandFailure::internal)?);
     } else {
         if !run.is_whole() {
             terminal::out("The record is incomplete: the checks cover only what it contains.");

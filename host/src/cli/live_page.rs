@@ -5,7 +5,7 @@ use std::sync::Arc;
 use veeksha_page::Live;
 
 use crate::cli::args::RunArgs;
-use veeksha_app::Failure;
+use veeksha_app::CommandFailure;
 use veeksha_present::terminal;
 
 /// Environment variable with the token; unlike an argument it is not visible in the list of
@@ -13,7 +13,7 @@ use veeksha_present::terminal;
 const TOKEN: &str = "VEEKSHA_LIVE_TOKEN";
 
 /// Starts the server if the command line requests it, and prints its address.
-pub(crate) fn start(args: &RunArgs) -> Result<Option<Arc<Live>>, Failure> {
+pub(crate) fn start(args: &RunArgs) -> Result<Option<Arc<Live>>, CommandFailure> {
     let Some(address) = args.live else {
         return Ok(None);
     };
@@ -21,7 +21,7 @@ pub(crate) fn start(args: &RunArgs) -> Result<Option<Arc<Live>>, Failure> {
     let token = args.live_token.clone().or_else(variable);
     let guarded = token.is_some();
     let live = Live::start(address, token).map_err(|error| {
-        Failure::usage(format!("--live {address}: {error}")).hinted(format!(
+        CommandFailure::usage(format!("--live {address}: {error}")).hinted(format!(
             "use --live 127.0.0.1:0 to serve only this machine, or --live-token TOKEN (or {TOKEN}) to protect the page"
         ))
     })?;

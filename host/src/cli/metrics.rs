@@ -6,14 +6,14 @@ use veeksha_model::MetricDefinition;
 use veeksha_report::{ColorMode, Row, Section, summary_table};
 
 use crate::cli::args::MetricsArgs;
-use veeksha_app::Failure;
+use veeksha_app::CommandFailure;
 use veeksha_app::{Source, collect_errors};
 use veeksha_app::{evaluator_plugins, objectives, tokenizers};
 use veeksha_present::terminal;
 
 const WIDTH: usize = 110;
 
-pub(super) fn metrics(args: &MetricsArgs) -> Result<u8, Failure> {
+pub(super) fn metrics(args: &MetricsArgs) -> Result<u8, CommandFailure> {
     let catalogue = objectives::catalogue(&definitions(args)?)?;
     match &args.name {
         None if args.json => terminal::out(pretty(&all(&catalogue))?),
@@ -24,7 +24,7 @@ pub(super) fn metrics(args: &MetricsArgs) -> Result<u8, Failure> {
 }
 
 /// Returns the metrics of the plugins on the command line.
-fn definitions(args: &MetricsArgs) -> Result<Vec<MetricDefinition>, Failure> {
+fn definitions(args: &MetricsArgs) -> Result<Vec<MetricDefinition>, CommandFailure> {
     if args.plugins.is_empty() && args.scenario.is_none() {
         return Ok(Vec::new());
     }
@@ -54,8 +54,8 @@ fn definitions(args: &MetricsArgs) -> Result<Vec<MetricDefinition>, Failure> {
     Ok(definitions)
 }
 
-fn pretty(value: &Value) -> Result<String, Failure> {
-    serde_json::to_string_pretty(value).map_err(Failure::internal)
+fn pretty(value: &Value) -> Result<String, CommandFailure> {
+    serde_json::to_string_pretty(value).map_err(CommandFailure::internal)
 }
 
 fn list(catalogue: &Catalogue) -> String {
@@ -107,12 +107,12 @@ fn list(catalogue: &Catalogue) -> String {
     )
 }
 
-fn explain(catalogue: &Catalogue, name: &str, as_json: bool) -> Result<(), Failure> {
+fn explain(catalogue: &Catalogue, name: &str, as_json: bool) -> Result<(), CommandFailure> {
     let value = match (catalogue.get(name), catalogue.figure(name)) {
         (Some(metric), _) => of_metric(metric),
         (None, Some(figure)) => of_figure(figure),
         (None, None) => {
-            let failure = Failure::usage(format!("unknown metric `{name}`"));
+            let failure = CommandFailure::usage(format!("unknown metric `{name}`"));
             return Err(match catalogue.nearest(name) {
                 Some(nearest) => failure.hinted(format!("did you mean `{nearest}`?")),
                 None => failure.hinted("`veeksha-host metrics` lists all metrics"),

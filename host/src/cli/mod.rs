@@ -23,30 +23,30 @@ use clap::{CommandFactory, Parser};
 
 use crate::interrupt::Interrupts;
 use args::{Command, CommandLine};
-use veeksha_app::Failure;
+use veeksha_app::CommandFailure;
 use veeksha_present::terminal;
 
 /// Parses the command line, runs the command and reports its failure. Returns one of the codes of
 /// [`veeksha_exit`].
 pub fn main() -> ExitCode {
-    let report = |failure: Failure| {
+    let report = |failure: CommandFailure| {
         terminal::err(&failure);
         failure.code
     };
     let code = arguments().and_then(dispatch).unwrap_or_else(report);
     // Incomplete output is reported in any case.
     let code = terminal::output_error().map_or(code, |error| {
-        report(Failure::internal(format!(
+        report(CommandFailure::internal(format!(
             "cannot write to standard output: {error}"
         )))
     });
     ExitCode::from(code)
 }
 
-fn arguments() -> Result<Vec<String>, Failure> {
+fn arguments() -> Result<Vec<String>, CommandFailure> {
     let text = |argument: std::ffi::OsString| {
         argument.into_string().map_err(|argument| {
-            Failure::usage(format!(
+            CommandFailure::usage(format!(
                 "the argument `{}` is not UTF-8",
                 argument.to_string_lossy()
             ))
@@ -55,7 +55,7 @@ fn arguments() -> Result<Vec<String>, Failure> {
     std::env::args_os().map(text).collect()
 }
 
-fn dispatch(arguments: Vec<String>) -> Result<u8, Failure> {
+fn dispatch(arguments: Vec<String>) -> Result<u8, CommandFailure> {
     // Only commands that read a scenario take its keys as flags; `sim --seed` is a flag of `sim`.
     let reads_a_scenario = matches!(
         arguments.get(1).map(String::as_str),

@@ -1,6 +1,6 @@
 //! Results of a run on the terminal.
 
-use veeksha_app::{Conclusion, Failure};
+use veeksha_app::{CommandFailure, Conclusion};
 use veeksha_present::terminal;
 
 /// Output on standard output at the end of a run.
@@ -25,7 +25,7 @@ pub(super) fn notes(notes: &[String]) {
 ///
 /// # Errors
 /// If the results are incomplete.
-pub(super) fn conclusion(mut conclusion: Conclusion, printed: Printed) -> Result<Conclusion, Failure> {
+pub(super) fn conclusion(mut conclusion: Conclusion, printed: Printed) -> Result<Conclusion, CommandFailure> {
     match printed {
         Printed::Table => {
             terminal::out(conclusion.table());
@@ -35,7 +35,7 @@ pub(super) fn conclusion(mut conclusion: Conclusion, printed: Printed) -> Result
         }
         Printed::Json => {
             let stats = conclusion.results.evaluation.summary_stats();
-            terminal::out(serde_json::to_string_pretty(&stats).map_err(Failure::internal)?);
+            terminal::out(serde_json::to_string_pretty(&stats).map_err(CommandFailure::internal)?);
         }
         Printed::Nothing => {}
     }

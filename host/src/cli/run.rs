@@ -1,6 +1,6 @@
 //! `veeksha-host run`.
 
-use veeksha_app::{CompatOptions, Failure, Loaded, RunOptions, plan, require_target};
+use veeksha_app::{CommandFailure, CompatOptions, Loaded, RunOptions, plan, require_target};
 
 use crate::cli::args::RunArgs;
 use crate::cli::output::{self, Printed};
@@ -12,7 +12,7 @@ pub(super) fn run(
     args: &RunArgs,
     overrides: &[(String, String)],
     interrupts: &Interrupts,
-) -> Result<u8, Failure> {
+) -> Result<u8, CommandFailure> {
     let compat = args.output.options()?;
     let scenarios = check::sound(scenarios(&args.drive.scenario, overrides)?, interrupts)?;
     for scenario in &scenarios {
@@ -24,9 +24,9 @@ pub(super) fn run(
     })
 }
 
-fn options(args: &RunArgs, compat: CompatOptions) -> Result<RunOptions, Failure> {
+fn options(args: &RunArgs, compat: CompatOptions) -> Result<RunOptions, CommandFailure> {
     let program = std::env::current_exe()
-        .map_err(|error| Failure::internal(format!("cannot find this program: {error}")))?;
+        .map_err(|error| CommandFailure::internal(format!("cannot find this program: {error}")))?;
     Ok(RunOptions {
         compat,
         quiet: args.drive.quiet,
@@ -42,7 +42,7 @@ fn one(
     options: &RunOptions,
     interrupts: &Interrupts,
     printed: Printed,
-) -> Result<veeksha_app::Conclusion, Failure> {
+) -> Result<veeksha_app::Conclusion, CommandFailure> {
     let drive = &args.drive;
     let plan = plan(loaded, &drive.scenario.scenario, drive.shard, args.self_test)?;
     output::notes(plan.notes());

@@ -1,6 +1,6 @@
 //! Scenarios on a command line.
 
-use veeksha_app::{Failure, Loaded, Source, Variant};
+use veeksha_app::{CommandFailure, Loaded, Source, Variant};
 
 use crate::cli::args::ScenarioArgs;
 
@@ -8,6 +8,6 @@ use crate::cli::args::ScenarioArgs;
 pub(super) fn scenarios(
     args: &ScenarioArgs,
     overrides: &[(String, String)],
-) -> Result<Vec<Variant<Result<Loaded, Failure>>>, Failure> {
+) -> Result<Vec<Variant<Result<Loaded, CommandFailure>>>, CommandFailure> {
     Source::read(&args.scenario)?.variants(&args.set, overrides, args.no_cache)
 }

@@ -1,6 +1,6 @@
 //! `veeksha-host simulate`.
 
-use veeksha_app::{Failure, plan_simulation};
+use veeksha_app::{CommandFailure, plan_simulation};
 
 use crate::cli::args::SimulateArgs;
 use crate::cli::scenarios::scenarios;
@@ -11,7 +11,7 @@ pub(super) fn simulate(
     args: &SimulateArgs,
     overrides: &[(String, String)],
     interrupts: &Interrupts,
-) -> Result<u8, Failure> {
+) -> Result<u8, CommandFailure> {
     let compat = args.output.options()?;
     let scenarios = check::sound(scenarios(&args.run.scenario, overrides)?, interrupts)?;
     sweep::each(scenarios, interrupts, args.run.quiet, |loaded, printed| {

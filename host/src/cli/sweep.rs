@@ -6,7 +6,7 @@ use veeksha_report::{ColorMode, summary_table};
 
 use crate::cli::output::Printed;
 use crate::interrupt::Interrupts;
-use veeksha_app::{Conclusion, Failure, Loaded, OUTPUT_DIR, Variant};
+use veeksha_app::{CommandFailure, Conclusion, Loaded, OUTPUT_DIR, Variant};
 use veeksha_present::terminal;
 
 /// Width of the overview where the width of the terminal is unknown.
@@ -18,8 +18,8 @@ pub(crate) fn each(
     mut variants: Vec<Variant<Loaded>>,
     interrupts: &Interrupts,
     quiet: bool,
-    carry_out: impl Fn(Loaded, Printed) -> Result<Conclusion, Failure>,
-) -> Result<u8, Failure> {
+    carry_out: impl Fn(Loaded, Printed) -> Result<Conclusion, CommandFailure>,
+) -> Result<u8, CommandFailure> {
     if variants.len() == 1
         && let Some(variant) = variants.pop()
     {
@@ -32,8 +32,8 @@ pub(crate) fn each(
     let mut sweep = Sweep::plan(planned);
     let stamp = veeksha_clock::utc_stamp(veeksha_clock::wall_nanos());
     sweep.begin(&stamp).map_err(|error| match error {
-        SweepError::Latest(error) => Failure::no_folder(error, OUTPUT_DIR),
-        other => Failure::internal(other).hinted(OUTPUT_DIR),
+        SweepError::Latest(error) => CommandFailure::no_folder(error, OUTPUT_DIR),
+        other => CommandFailure::internal(other).hinted(OUTPUT_DIR),
     })?;
     let count = variants.len();
     for (index, mut variant) in variants.into_iter().enumerate() {
@@ -46,10 +46,13 @@ pub(crate) fn each(
         } else {
             format!("{place}: {}", variant.name())
         });
-        variant.loaded.scenario.output_dir = sweep.run_folder(index).map_err(Failure::internal)?.to_owned();
+        variant.loaded.scenario.output_dir = sweep
+            .run_folder(index)
+            .map_err(CommandFailure::internal)?
+            .to_owned();
         let clock = RunClock::starting_now();
         let outcome = outcome(carry_out(variant.loaded, Printed::Nothing), clock.now());
-        sweep.record(index, outcome).map_err(Failure::internal)?;
+        sweep.record(index, outcome).map_err(CommandFailure::internal)?;
     }
     if !quiet {
         let mut sections = vec![sweep.table()];
@@ -69,7 +72,7 @@ pub(crate) fn each(
 }
 
 /// Converts the result of a run for the sweep. A failure is printed, and the sweep continues.
-fn outcome(concluded: Result<Conclusion, Failure>, nanos: u64) -> CellOutcome {
+fn outcome(concluded: Result<Conclusion, CommandFailure>, nanos: u64) -> CellOutcome {
     let duration_seconds = Some(nanos as f64 / 1e9);
     match concluded {
         Ok(concluded) => {

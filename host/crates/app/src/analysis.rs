@@ -18,7 +18,7 @@ use veeksha_scenario::Scenario;
 
 use crate::compat_output::{CompatOptions, Exporting};
 use crate::cores::cores;
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::wiring::Wired;
 use crate::{builtin_evaluator, health_expectation, tokenizers};
 
@@ -29,7 +29,7 @@ const PAGE_REQUESTS: usize = 20_000;
 const LIVE_REQUESTS: usize = 3_000;
 
 /// The configuration of an analysis.
-pub(crate) struct Setup {
+pub(crate) struct AnalysisSetup {
     /// Built-in metrics and objectives.
     pub(crate) metrics: MetricSetup,
     /// Expectations of the health checks.
@@ -78,17 +78,17 @@ pub(crate) fn describe(scenario: &Scenario, folder: &Path, config: String) -> Ru
     }
 }
 
-impl Setup {
+impl AnalysisSetup {
     pub(crate) fn of_run(
         scenario: &Scenario,
         wired: &Wired,
         folder: &RunFolder,
         compat: &CompatOptions,
         config: String,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, CommandFailure> {
         let mut about = describe(scenario, folder.path(), config);
         about.plugins = wired.plugins();
-        Ok(Setup {
+        Ok(AnalysisSetup {
             metrics: builtin_evaluator::setup(scenario, wired.objectives.clone(), &wired.definitions)?,
             expected: health_expectation::of(scenario),
             decode_windows: builtin_evaluator::decode_windows(scenario),
@@ -117,7 +117,7 @@ pub(crate) struct Analysis {
 }
 
 impl Analysis {
-    pub(crate) fn new(setup: Setup) -> Self {
+    pub(crate) fn new(setup: AnalysisSetup) -> Self {
         Analysis {
             evaluator: RunEvaluator::new(setup.metrics),
             health: Health::new(setup.expected),
@@ -135,7 +135,7 @@ impl Analysis {
     }
 
     /// Creates an analysis without interim values, for a record that is read to its end.
-    pub(crate) fn of_a_record(setup: Setup) -> Self {
+    pub(crate) fn of_a_record(setup: AnalysisSetup) -> Self {
         let analysis = Analysis::new(setup);
         Analysis {
             evaluator: analysis.evaluator.without_live(),

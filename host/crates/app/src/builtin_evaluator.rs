@@ -11,7 +11,7 @@ use veeksha_scenario::{
     WindowSelection as Selection,
 };
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::objectives;
 
 /// Returns the configuration of the metrics.
@@ -19,7 +19,7 @@ pub fn setup(
     scenario: &Scenario,
     objectives: Objectives,
     definitions: &[MetricDefinition],
-) -> Result<Setup, Failure> {
+) -> Result<Setup, CommandFailure> {
     let performance = performance(scenario);
     let nanos = |seconds: f64| (seconds * 1e9).round() as Nanos;
     Ok(Setup {

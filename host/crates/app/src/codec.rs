@@ -10,7 +10,7 @@ use veeksha_prompt::Tokenizer;
 use veeksha_scenario::CodecFile;
 
 use crate::components;
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::source::Loaded;
 
 /// An endpoint described by a component.
@@ -26,15 +26,19 @@ pub(crate) struct OpenedCodec {
 }
 
 /// Loads a component and queries its endpoint.
-pub(crate) fn open(loaded: &Loaded, file: &CodecFile, tokenizer: &Tokenizer) -> Result<OpenedCodec, Failure> {
+pub(crate) fn open(
+    loaded: &Loaded,
+    file: &CodecFile,
+    tokenizer: &Tokenizer,
+) -> Result<OpenedCodec, CommandFailure> {
     let (name, bytes) = components::file(loaded, &file.path, "client.codec.path")?;
     let plugin = components::load(loaded, &name, &bytes)?;
-    let config = serde_json::to_string(&file.config).map_err(Failure::internal)?;
+    let config = serde_json::to_string(&file.config).map_err(CommandFailure::internal)?;
     components::check_config(&plugin, &config, "client.codec.config")?;
     let endpoint = plugin.codec(config, components::grants(loaded, &file.files, tokenizer))?;
     let (shape, codec) = (endpoint.shape, endpoint.codec);
     let refuse = |reason: String| {
-        Failure::new(
+        CommandFailure::new(
             veeksha_exit::PLUGIN,
             format!("the plugin {name} describes a request that cannot be sent: {reason}"),
         )

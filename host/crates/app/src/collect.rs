@@ -15,12 +15,12 @@ use veeksha_present::RunAnalysis;
 use veeksha_report::{LineWriter, Progress, ProgressStats, RunFolder, Trace, stream_line};
 use veeksha_scenario::{Evaluator as EvaluatorConfig, Scenario};
 
-use crate::analysis::{Analysis, Setup};
+use crate::analysis::{Analysis, AnalysisSetup};
 use crate::compat_output::CompatOptions;
 use crate::evaluator_plugins::{
     EvaluatorPlugins, PluginThread, RequestEvaluator, run_slo_checks, verdict_events,
 };
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::prefix_tracking::Prefixes;
 use crate::recording::Recording;
 use crate::wiring::Wired;
@@ -102,7 +102,7 @@ impl<P: RequestPlugins> OpenedPlugins<P> {
     ///
     /// # Errors
     /// If a plugin cannot be opened.
-    pub(crate) fn open(evaluators: &EvaluatorPlugins) -> Result<Self, Failure> {
+    pub(crate) fn open(evaluators: &EvaluatorPlugins) -> Result<Self, CommandFailure> {
         let mut definitions = Vec::new();
         let plugins = if evaluators.need_requests() {
             Some(P::open(evaluators, &mut |event| definitions.push(event))?)
@@ -116,7 +116,7 @@ impl<P: RequestPlugins> OpenedPlugins<P> {
 /// Execution of the plugins that evaluate requests.
 pub(crate) trait RequestPlugins: Sized {
     /// Opens the plugins; their metric definitions go to `emit`.
-    fn open(plugins: &EvaluatorPlugins, emit: &mut dyn FnMut(Event)) -> Result<Self, Failure>;
+    fn open(plugins: &EvaluatorPlugins, emit: &mut dyn FnMut(Event)) -> Result<Self, CommandFailure>;
 
     /// Passes on a finished request. Events that are ready go to `emit`.
     fn take(&mut self, event: &Arc<Event>, emit: &mut dyn FnMut(Event));
@@ -131,7 +131,7 @@ pub(crate) trait RequestPlugins: Sized {
 /// Runs the plugins on a separate thread, because they must not delay the collector of a run in
 /// real time.
 impl RequestPlugins for PluginThread {
-    fn open(plugins: &EvaluatorPlugins, emit: &mut dyn FnMut(Event)) -> Result<Self, Failure> {
+    fn open(plugins: &EvaluatorPlugins, emit: &mut dyn FnMut(Event)) -> Result<Self, CommandFailure> {
         let mut thread = PluginThread::start(plugins)?;
         RequestPlugins::drain(&mut thread, emit);
         Ok(thread)
@@ -154,7 +154,7 @@ impl RequestPlugins for PluginThread {
 
 /// Runs the plugins in the collector, because in virtual time nothing is late.
 impl RequestPlugins for RequestEvaluator {
-    fn open(plugins: &EvaluatorPlugins, emit: &mut dyn FnMut(Event)) -> Result<Self, Failure> {
+    fn open(plugins: &EvaluatorPlugins, emit: &mut dyn FnMut(Event)) -> Result<Self, CommandFailure> {
         Ok(RequestEvaluator::open(plugins, emit)?)
     }
 
@@ -189,18 +189,18 @@ impl<P: RequestPlugins> Collector<P> {
         compat: &CompatOptions,
         config: String,
         opened: OpenedPlugins<P>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, CommandFailure> {
         let trace = if scenario.trace_recorder.enabled {
             Trace::On
         } else {
             Trace::Off
         };
         let recording = Recording::start(folder.path(), &config)?;
-        let setup = Setup::of_run(scenario, wired, folder, compat, config)?;
+        let setup = AnalysisSetup::of_run(scenario, wired, folder, compat, config)?;
         let writer = folder.writer(trace);
         let mut collector = Collector {
             analysis: Analysis::new(setup),
-            writer: writer.map_err(Failure::internal)?,
+            writer: writer.map_err(CommandFailure::internal)?,
             recording,
             prefixes: wired
                 .plan
@@ -298,11 +298,12 @@ impl<P: RequestPlugins> Collector<P> {
 pub(crate) fn on_a_thread(
     collector: Collector<PluginThread>,
     output: ProgressOutput,
-) -> Result<(Sender<EventEntry>, JoinHandle<Collected>), Failure> {
+) -> Result<(Sender<EventEntry>, JoinHandle<Collected>), CommandFailure> {
     let (sender, entries) = unbounded();
     let body = move || collect(collector, &output, &entries);
     let thread = std::thread::Builder::new().name("collector".into()).spawn(body);
-    let thread = thread.map_err(|error| Failure::internal(format!("cannot start a thread: {error}")))?;
+    let thread =
+        thread.map_err(|error| CommandFailure::internal(format!("cannot start a thread: {error}")))?;
     Ok((sender, thread))
 }
 

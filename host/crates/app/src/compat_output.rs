@@ -12,7 +12,7 @@ use veeksha_model::Nanos;
 use veeksha_present::{CompatExport, RunDescription};
 use veeksha_scenario::{Document, Scenario};
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::{secrets, tokenizers};
 
 /// The other tools in whose definitions and files a run is presented.
@@ -29,14 +29,18 @@ impl CompatOptions {
     ///
     /// # Errors
     /// If none of the tools uses a threshold, or a tool does not offer it.
-    pub fn new(tools: &[Tool], aiperf_files: bool, goodput: &[GoodputThreshold]) -> Result<Self, Failure> {
+    pub fn new(
+        tools: &[Tool],
+        aiperf_files: bool,
+        goodput: &[GoodputThreshold],
+    ) -> Result<Self, CommandFailure> {
         let of_files = aiperf_files.then_some(Tool::Aiperf);
         let shown: Vec<Tool> = tools.iter().copied().chain(of_files).collect();
         let options = CompatOptions {
             tools: tools.to_vec(),
             aiperf_files,
             goodput: GoodputThreshold::assign(goodput, &shown)
-                .map_err(|error| Failure::usage(format!("--as-goodput: {error}")))?,
+                .map_err(|error| CommandFailure::usage(format!("--as-goodput: {error}")))?,
         };
         for tool in shown {
             options.view(tool, ViewOptions::default())?;
@@ -45,7 +49,7 @@ impl CompatOptions {
     }
 
     /// Returns the views of a run of this scenario.
-    pub(crate) fn views(&self, scenario: &Scenario) -> Result<Vec<View>, Failure> {
+    pub(crate) fn views(&self, scenario: &Scenario) -> Result<Vec<View>, CommandFailure> {
         let of_the_load = ViewOptions {
             session_rate: scenario.traffic_scheduler.session_rate(),
             tokenizer: Some(tokenizers::describe(&scenario.client)),
@@ -57,12 +61,12 @@ impl CompatOptions {
         views.map(|tool| self.view(*tool, of_the_load.clone())).collect()
     }
 
-    fn view(&self, tool: Tool, of_the_load: ViewOptions) -> Result<View, Failure> {
+    fn view(&self, tool: Tool, of_the_load: ViewOptions) -> Result<View, CommandFailure> {
         let options = ViewOptions {
             goodput: self.goodput(tool),
             ..of_the_load
         };
-        View::new(tool, options).map_err(|error| Failure::usage(format!("--as-goodput: {error}")))
+        View::new(tool, options).map_err(|error| CommandFailure::usage(format!("--as-goodput: {error}")))
     }
 
     fn goodput(&self, tool: Tool) -> Vec<Threshold> {
@@ -89,7 +93,7 @@ impl Exporting {
         options: &CompatOptions,
         scenario: &Scenario,
         about: &RunDescription,
-    ) -> Result<Option<Exporting>, Failure> {
+    ) -> Result<Option<Exporting>, CommandFailure> {
         if !options.aiperf_files {
             return Ok(None);
         }
@@ -107,7 +111,7 @@ impl Exporting {
         };
         Ok(Some(Exporting {
             export: AiperfExport::new(info)
-                .map_err(|error| Failure::usage(format!("--compat aiperf: {error}")))?,
+                .map_err(|error| CommandFailure::usage(format!("--compat aiperf: {error}")))?,
             rows: CompatRows::create(&about.folder.join(CompatExport::FOLDER)),
         }))
     }

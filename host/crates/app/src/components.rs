@@ -12,7 +12,7 @@ use veeksha_prompt::Tokenizer;
 use veeksha_scenario::Document;
 use veeksha_wasm::{EngineLimits, EngineOptions, Grants, LogLevel, PluginComponent, PluginEngine};
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::source::{Loaded, read};
 use veeksha_present::terminal;
 
@@ -24,12 +24,12 @@ pub(crate) fn workload(
     config: String,
     files: &BTreeMap<String, PathBuf>,
     tokenizer: &Tokenizer,
-) -> Result<Arc<dyn WorkloadFactory>, Failure> {
+) -> Result<Arc<dyn WorkloadFactory>, CommandFailure> {
     Ok(load(loaded, name, bytes)?.workload(config, grants(loaded, files, tokenizer))?)
 }
 
 /// Compiles a component or takes it from the cache.
-pub(crate) fn load(loaded: &Loaded, name: &str, bytes: &[u8]) -> Result<PluginComponent, Failure> {
+pub(crate) fn load(loaded: &Loaded, name: &str, bytes: &[u8]) -> Result<PluginComponent, CommandFailure> {
     let limits = &loaded.scenario.runtime.plugin_limits;
     let limits = EngineLimits {
         call_deadline: limits.call_deadline(),
@@ -42,7 +42,7 @@ pub(crate) fn load(loaded: &Loaded, name: &str, bytes: &[u8]) -> Result<PluginCo
         limits,
         on_compile: Some(Arc::new(report_compilation)),
     })
-    .map_err(|error| Failure::internal(format!("the plugin engine cannot start: {error}")))?;
+    .map_err(|error| CommandFailure::internal(format!("the plugin engine cannot start: {error}")))?;
     Ok(engine.load(name, bytes)?)
 }
 
@@ -56,11 +56,11 @@ fn report_compilation(name: &str, bytes: usize, taken: Duration) {
 }
 
 /// Returns the name and the bytes of a component's file; `key` is the scenario key that names it.
-pub(crate) fn file(loaded: &Loaded, path: &Path, key: &str) -> Result<(String, Vec<u8>), Failure> {
+pub(crate) fn file(loaded: &Loaded, path: &Path, key: &str) -> Result<(String, Vec<u8>), CommandFailure> {
     let path = loaded.folder().join(path);
     let shown = path.display();
-    let bytes =
-        read(&path).map_err(|reason| Failure::usage(format!("{key}: cannot read {shown}: {reason}")))?;
+    let bytes = read(&path)
+        .map_err(|reason| CommandFailure::usage(format!("{key}: cannot read {shown}: {reason}")))?;
     let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy();
     Ok((name.into_owned(), bytes))
 }
@@ -80,31 +80,31 @@ pub(crate) fn grants(loaded: &Loaded, files: &BTreeMap<String, PathBuf>, tokeniz
 
 /// Validates the configuration of a third-party component, at `key` of the scenario, against the
 /// schema that the component provides.
-pub(crate) fn check_config(plugin: &PluginComponent, config: &str, key: &str) -> Result<(), Failure> {
+pub(crate) fn check_config(plugin: &PluginComponent, config: &str, key: &str) -> Result<(), CommandFailure> {
     match serde_json::from_str::<serde_json::Value>(config) {
         Ok(serde_json::Value::Object(_) | serde_json::Value::Null) => {}
         Ok(_) => {
-            return Err(Failure::usage(format!(
+            return Err(CommandFailure::usage(format!(
                 "{key}: expected an object, as in {{\"key\": 1}}"
             )));
         }
-        Err(error) => return Err(Failure::usage(format!("{key}: not valid JSON: {error}"))),
+        Err(error) => return Err(CommandFailure::usage(format!("{key}: not valid JSON: {error}"))),
     }
     let schema = plugin.describe()?.config_schema;
     let Ok(schema) = serde_json::from_str(&schema) else {
-        return Err(Failure::new(
+        return Err(CommandFailure::new(
             veeksha_exit::PLUGIN,
             "the component's config-schema is not JSON",
         ));
     };
-    let document = Document::from_yaml(config, key).map_err(Failure::usage)?;
+    let document = Document::from_yaml(config, key).map_err(CommandFailure::usage)?;
     let mut problems = veeksha_scenario::check_value(&schema, &document.root, key);
     // The paths begin with the key; a line number within the JSON is not useful.
     problems.iter_mut().for_each(|problem| problem.place = None);
     if problems.is_empty() {
         Ok(())
     } else {
-        Err(Failure::usage(veeksha_scenario::Problems::from(problems)))
+        Err(CommandFailure::usage(veeksha_scenario::Problems::from(problems)))
     }
 }
 

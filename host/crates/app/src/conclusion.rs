@@ -12,7 +12,7 @@ use veeksha_present::{
 use veeksha_report::RunFolder;
 
 use crate::collect::Collected;
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
 /// The system's text for EMFILE and, with another ending, ENFILE.
 const NO_DESCRIPTOR: &str = "Too many open files";
@@ -60,7 +60,7 @@ pub struct Conclusion {
     /// Lines for standard error that explain the exit code.
     pub messages: Vec<String>,
     /// Set if the results are incomplete: a file could not be written, or the self-test failed.
-    pub failure: Option<Failure>,
+    pub failure: Option<CommandFailure>,
     accuracy: AccuracyContext,
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn conclude(folder: Option<&RunFolder>, run: FinishedRun, hint: &str)
         } else {
             hint
         };
-        Failure::internal(format!("the results are incomplete: {error}")).hinted(hint)
+        CommandFailure::internal(format!("the results are incomplete: {error}")).hinted(hint)
     });
     let code = if interrupted {
         veeksha_exit::INTERRUPTED
@@ -117,7 +117,7 @@ pub(crate) fn conclude(folder: Option<&RunFolder>, run: FinishedRun, hint: &str)
     lines.extend(
         failures
             .into_iter()
-            .map(|failure| Failure::from(failure).to_string()),
+            .map(|failure| CommandFailure::from(failure).to_string()),
     );
     if unlisted > 0 {
         lines.push(format!(

@@ -12,7 +12,7 @@ use veeksha_scenario::{Runtime, Scenario};
 use veeksha_transport::{HttpTransport, Target};
 
 use crate::cores::cores;
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::target;
 use crate::thread_watch::Watch;
 use crate::tokenizers::is_simulated;
@@ -30,7 +30,7 @@ pub(crate) fn drive(
     events: &Sender<EventEntry>,
     control: &Control,
     refused: &SharedRefusals,
-) -> Result<RunEnd, Failure> {
+) -> Result<RunEnd, CommandFailure> {
     // Every stream is an open file, and the soft limit is often far below the hard limit.
     if let Err(error) = veeksha_machine::raise_open_files() {
         terminal::err(format!("note: {error}"));
@@ -122,7 +122,7 @@ pub(crate) fn realtime_priority(scenario: &Scenario) -> RealtimePriority {
 }
 
 /// Validates the cores of a scenario before anything is sent.
-pub(crate) fn check_cores(runtime: &Runtime) -> Result<(), Failure> {
+pub(crate) fn check_cores(runtime: &Runtime) -> Result<(), CommandFailure> {
     let usable = veeksha_machine::usable_cores();
     for (key, cores) in [
         ("dispatcher_cores", &runtime.dispatcher_cores),
@@ -130,7 +130,7 @@ pub(crate) fn check_cores(runtime: &Runtime) -> Result<(), Failure> {
     ] {
         if let Some(core) = cores.iter().find(|core| !usable.contains(&(**core as usize))) {
             let usable: Vec<String> = usable.iter().map(usize::to_string).collect();
-            return Err(Failure::usage(format!(
+            return Err(CommandFailure::usage(format!(
                 "runtime.{key}: this process may not run on core {core}; use one of {}",
                 usable.join(", ")
             )));

@@ -12,13 +12,13 @@ use veeksha_present::{AccuracyContext, Clock, RunAnalysis, terminal};
 use veeksha_report::RunFolder;
 use veeksha_scenario::Scenario;
 
-use crate::analysis::{Analysis, Setup, describe};
+use crate::analysis::{Analysis, AnalysisSetup, describe};
 use crate::compat_output::{CompatOptions, Exporting};
 use crate::conclusion::{Conclusion, FinishedRun, conclude};
 use crate::evaluator_plugins::{
     EvaluatorPlugins, RequestEvaluator, open_files, open_scenario, run_slo_checks,
 };
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::recorded_run::RecordedRun;
 use crate::{builtin_evaluator, health_expectation, objectives, tokenizers};
 
@@ -69,7 +69,7 @@ impl Reevaluation {
     ///
     /// # Errors
     /// If the folder has no record, or an option is wrong.
-    pub fn open(folder: &Path, options: &EvaluateOptions) -> Result<Self, Failure> {
+    pub fn open(folder: &Path, options: &EvaluateOptions) -> Result<Self, CommandFailure> {
         let mut run = RecordedRun::open(folder, options.no_cache)?;
         let tokenizer = tokenizers::tokenizer(&run.loaded, &mut Vec::new())?.tokenizer;
         let mut evaluators = EvaluatorPlugins::default();
@@ -144,7 +144,7 @@ impl Reevaluation {
         mut self,
         folder: Option<&RunFolder>,
         compat: &CompatOptions,
-    ) -> Result<Conclusion, Failure> {
+    ) -> Result<Conclusion, CommandFailure> {
         let setup = self.setup(folder, compat)?;
         let mut replayed = self.replay(Analysis::of_a_record(setup))?;
         let results = &mut replayed.results;
@@ -180,7 +180,7 @@ impl Reevaluation {
     }
 
     /// Returns an error if no request has a label by which results are to be grouped.
-    fn check_labels(&self, evaluation: &Evaluation) -> Result<(), Failure> {
+    fn check_labels(&self, evaluation: &Evaluation) -> Result<(), CommandFailure> {
         let seen = evaluation.label_names();
         let Some(unknown) = self.group_by.iter().find(|label| !seen.contains(label.as_str())) else {
             return Ok(());
@@ -193,10 +193,14 @@ impl Reevaluation {
         };
         let near = veeksha_slo::nearest(unknown, seen.iter().copied());
         let near = near.map_or_else(String::new, |near| format!("; did you mean {near:?}?"));
-        Err(Failure::usage(format!("--by: no request has the label {unknown:?}{near}")).hinted(hint))
+        Err(CommandFailure::usage(format!("--by: no request has the label {unknown:?}{near}")).hinted(hint))
     }
 
-    fn setup(&self, folder: Option<&RunFolder>, compat: &CompatOptions) -> Result<Setup, Failure> {
+    fn setup(
+        &self,
+        folder: Option<&RunFolder>,
+        compat: &CompatOptions,
+    ) -> Result<AnalysisSetup, CommandFailure> {
         let scenario = &self.scenario;
         let mut metrics = builtin_evaluator::setup(scenario, self.objectives.clone(), &self.definitions)?;
         if !self.group_by.is_empty() {
@@ -207,7 +211,7 @@ impl Reevaluation {
             folder.map_or(self.folder.as_path(), RunFolder::path),
             self.config.clone(),
         );
-        Ok(Setup {
+        Ok(AnalysisSetup {
             metrics: veeksha_metrics::Setup {
                 repeated_metrics: self.repeated.metrics.clone(),
                 ..metrics
@@ -226,7 +230,7 @@ impl Reevaluation {
 
     /// Feeds the record to the analysis and to the plugins. The events of a plugin that is called
     /// again replace its recorded ones.
-    fn replay(&mut self, mut analysis: Analysis) -> Result<Replayed, Failure> {
+    fn replay(&mut self, mut analysis: Analysis) -> Result<Replayed, CommandFailure> {
         let mut evaluator = None;
         if self.evaluators.need_requests() {
             let opened = RequestEvaluator::open(&self.evaluators, |event| analysis.on(&event))?;

@@ -12,7 +12,7 @@ pub const OUTPUT_DIR: &str = "--set output_dir=FOLDER writes to another folder";
 
 /// Reason why a command failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct CommandFailure {
     /// The exit code: one of [`veeksha_exit`].
     pub code: u8,
     /// Problem, in one line or a short list.
@@ -21,10 +21,10 @@ pub struct Failure {
     pub hint: Option<String>,
 }
 
-impl Failure {
+impl CommandFailure {
     /// Creates a failure without a hint.
     pub fn new(code: u8, message: impl fmt::Display) -> Self {
-        Failure {
+        CommandFailure {
             code,
             message: message.to_string(),
             hint: None,
@@ -33,25 +33,25 @@ impl Failure {
 
     /// Creates a failure of the command line or the scenario.
     pub fn usage(message: impl fmt::Display) -> Self {
-        Failure::new(veeksha_exit::USAGE, message)
+        CommandFailure::new(veeksha_exit::USAGE, message)
     }
 
     /// Creates a failure for an unreachable target.
     pub fn target(message: impl fmt::Display) -> Self {
-        Failure::new(veeksha_exit::TARGET, message)
+        CommandFailure::new(veeksha_exit::TARGET, message)
     }
 
     /// Creates a failure of the program or the system.
     pub fn internal(message: impl fmt::Display) -> Self {
-        Failure::new(veeksha_exit::INTERNAL, message)
+        CommandFailure::new(veeksha_exit::INTERNAL, message)
     }
 
     /// Creates the failure for a results folder that cannot be created; `elsewhere` is the hint on
     /// how to choose another.
     pub fn no_folder(error: ReportError, elsewhere: &str) -> Self {
         match error {
-            ReportError::NotEmpty { .. } | ReportError::LatestNotALink { .. } => Failure::usage(error),
-            _ => Failure::internal(error).hinted(elsewhere),
+            ReportError::NotEmpty { .. } | ReportError::LatestNotALink { .. } => CommandFailure::usage(error),
+            _ => CommandFailure::internal(error).hinted(elsewhere),
         }
     }
 
@@ -62,7 +62,7 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for CommandFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "error: {}", self.message)?;
         if let Some(hint) = &self.hint {
@@ -72,7 +72,7 @@ impl fmt::Display for Failure {
     }
 }
 
-impl From<PluginFailure> for Failure {
+impl From<PluginFailure> for CommandFailure {
     fn from(failure: PluginFailure) -> Self {
         let hint = match &failure.kind {
             PluginFailureKind::Refused { hint, .. } => hint.clone(),
@@ -92,7 +92,7 @@ impl From<PluginFailure> for Failure {
         } else {
             veeksha_exit::PLUGIN
         };
-        Failure {
+        CommandFailure {
             code,
             message: failure.to_string(),
             hint,
@@ -109,18 +109,20 @@ fn refuses_configuration(failure: &PluginFailure) -> bool {
     failure.function.ends_with(".open") || (failure.function == "agent.start" && path.is_some())
 }
 
-impl From<PipelineError> for Failure {
+impl From<PipelineError> for CommandFailure {
     fn from(error: PipelineError) -> Self {
         match error {
             PipelineError::Plugin(failure) => failure.into(),
             PipelineError::Transport(source) => match source.downcast_ref::<TransportError>() {
-                Some(TransportError::Thread { .. }) => Failure::internal(source).hinted(
+                Some(TransportError::Thread { .. }) => CommandFailure::internal(source).hinted(
                     "raise the limits of this process on open files and threads (`ulimit -n`, `ulimit -u`)",
                 ),
-                _ => Failure::target(source),
+                _ => CommandFailure::target(source),
             },
-            PipelineError::Thread { .. } => Failure::internal(error),
-            PipelineError::NoSuchShard { .. } | PipelineError::TooManyShards { .. } => Failure::usage(error),
+            PipelineError::Thread { .. } => CommandFailure::internal(error),
+            PipelineError::NoSuchShard { .. } | PipelineError::TooManyShards { .. } => {
+                CommandFailure::usage(error)
+            }
         }
     }
 }
@@ -137,7 +139,7 @@ mod tests {
                 hint: None,
                 path: path.map(str::to_owned),
             };
-            Failure::from(PluginFailure::new("p", function, kind, "no")).code
+            CommandFailure::from(PluginFailure::new("p", function, kind, "no")).code
         };
         for function in ["workload.open", "flavor.open", "metric.open"] {
             assert_eq!(code(function, None), veeksha_exit::USAGE, "{function}");
@@ -146,6 +148,6 @@ mod tests {
         assert_eq!(code("agent.start", None), veeksha_exit::PLUGIN);
         assert_eq!(code("flavor.session", Some("/steps")), veeksha_exit::PLUGIN);
         let trap = PluginFailure::new("p", "flavor.open", PluginFailureKind::Trap, "boom");
-        assert_eq!(Failure::from(trap).code, veeksha_exit::PLUGIN);
+        assert_eq!(CommandFailure::from(trap).code, veeksha_exit::PLUGIN);
     }
 }

@@ -12,7 +12,7 @@ use veeksha_prompt::Tokenizer;
 use veeksha_scenario::{Flavor, LuaColumn, LuaLayout};
 
 use crate::components;
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::grants::lua_grants;
 use crate::shipped;
 use crate::source::Loaded;
@@ -22,11 +22,11 @@ pub(crate) fn factory(
     loaded: &Loaded,
     flavor: &Flavor,
     tokenizer: &Tokenizer,
-) -> Result<Arc<dyn FlavorFactory>, Failure> {
+) -> Result<Arc<dyn FlavorFactory>, CommandFailure> {
     match flavor {
         Flavor::Shipped { name, config } => {
             let Some(bytes) = shipped::flavor(name) else {
-                return Err(Failure::internal(format!(
+                return Err(CommandFailure::internal(format!(
                     "the component {name} is not in this binary"
                 )));
             };
@@ -52,7 +52,7 @@ pub(crate) fn factory(
                 *has_warmup,
                 grants,
             )
-            .map_err(Failure::usage)
+            .map_err(CommandFailure::usage)
         }
     }
 }

@@ -9,7 +9,7 @@
 //! * [`check`] validates a scenario without sending anything.
 //!
 //! All of them end in a [`Conclusion`]: the results, their certificate, the exit code, and the
-//! folder that was written. A [`Failure`] is the message, the hint and the exit code of a command
+//! folder that was written. A [`CommandFailure`] is the message, the hint and the exit code of a command
 //! that failed. Notes and warnings go to standard error.
 //!
 //! ```no_run
@@ -70,7 +70,7 @@ mod wiring;
 pub use compat_output::CompatOptions;
 pub use conclusion::Conclusion;
 pub use evaluate::{EvaluateOptions, Reevaluation};
-pub use failure::{Failure, OUTPUT_DIR};
+pub use failure::{CommandFailure, OUTPUT_DIR};
 pub use mode::ShardSpec;
 pub use plan::{CheckedScenario, RunPlan, SimulationPlan, check, plan, plan_simulation};
 pub use recorded_run::RecordedRun;

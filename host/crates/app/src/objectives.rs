@@ -6,14 +6,16 @@ use veeksha_model::MetricDefinition;
 use veeksha_scenario::{Evaluator, Performance, Scenario, Slo as Written, SloMap};
 use veeksha_slo::Objective;
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::source::Loaded;
 
 /// Returns the built-in metrics and those of plugins.
-pub fn catalogue(definitions: &[MetricDefinition]) -> Result<Catalogue, Failure> {
+pub fn catalogue(definitions: &[MetricDefinition]) -> Result<Catalogue, CommandFailure> {
     let mut catalogue = Catalogue::built_in();
     for definition in definitions {
-        catalogue.define(definition.clone()).map_err(Failure::usage)?;
+        catalogue
+            .define(definition.clone())
+            .map_err(CommandFailure::usage)?;
     }
     Ok(catalogue)
 }
@@ -24,7 +26,7 @@ pub fn of_scenario(
     loaded: &Loaded,
     request_checks: Vec<String>,
     catalogue: &Catalogue,
-) -> Result<Objectives, Failure> {
+) -> Result<Objectives, CommandFailure> {
     let Some((index, performance)) = performance(&loaded.scenario) else {
         return Ok(Objectives::default());
     };
@@ -48,7 +50,7 @@ pub(crate) fn of_arguments(
     loaded: &Loaded,
     request_checks: Vec<String>,
     catalogue: &Catalogue,
-) -> Result<Objectives, Failure> {
+) -> Result<Objectives, CommandFailure> {
     if slos.is_empty() && goodput.is_empty() {
         return of_scenario(loaded, request_checks, catalogue);
     }
@@ -92,7 +94,7 @@ pub(crate) fn performance(scenario: &Scenario) -> Option<(usize, &Performance)> 
         .next()
 }
 
-fn stated(written: &Written) -> Result<Stated, Failure> {
+fn stated(written: &Written) -> Result<Stated, CommandFailure> {
     match written {
         Written::Text(text) => Ok(parsed(text, "evaluators.slos")?.into()),
         Written::Map(SloMap::Expression { objective, name }) => {
@@ -107,7 +109,7 @@ fn stated(written: &Written) -> Result<Stated, Failure> {
             name,
         }) => Ok(ConstantSlo {
             name: name.clone(),
-            metric: metric.name().parse().map_err(Failure::usage)?,
+            metric: metric.name().parse().map_err(CommandFailure::usage)?,
             percentile: *percentile,
             value: *value,
         }
@@ -115,21 +117,21 @@ fn stated(written: &Written) -> Result<Stated, Failure> {
     }
 }
 
-fn parsed(text: &str, at: &str) -> Result<Objective, Failure> {
-    Objective::parse(text).map_err(|error| Failure::usage(format!("{at}: {error}")))
+fn parsed(text: &str, at: &str) -> Result<Objective, CommandFailure> {
+    Objective::parse(text).map_err(|error| CommandFailure::usage(format!("{at}: {error}")))
 }
 
-fn conditions(texts: &[String], at: &str) -> Result<Vec<Objective>, Failure> {
+fn conditions(texts: &[String], at: &str) -> Result<Vec<Objective>, CommandFailure> {
     let parsed = texts.iter().map(|text| {
-        Objective::parse_condition(text).map_err(|error| Failure::usage(format!("{at}: {error}")))
+        Objective::parse_condition(text).map_err(|error| CommandFailure::usage(format!("{at}: {error}")))
     });
     parsed.collect()
 }
 
-fn refused(errors: &[ObjectiveError], at: impl Fn(&ObjectiveError) -> String) -> Failure {
+fn refused(errors: &[ObjectiveError], at: impl Fn(&ObjectiveError) -> String) -> CommandFailure {
     let lines: Vec<String> = errors
         .iter()
         .map(|error| format!("{}: {error}", at(error)))
         .collect();
-    Failure::usage(lines.join("\n"))
+    CommandFailure::usage(lines.join("\n"))
 }

@@ -8,7 +8,7 @@ use veeksha_transport::Target;
 
 use crate::absolute_paths::with_absolute_paths;
 use crate::drive::check_cores;
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::mode::{Mode, ShardSpec};
 use crate::scenario_copy::{PluginDigest, ScenarioCopy};
 use crate::source::Loaded;
@@ -47,7 +47,12 @@ impl RunPlan {
 ///
 /// # Errors
 /// If the scenario, one of its plugins or the target prevents the run.
-pub fn plan(mut loaded: Loaded, named: &Path, shard: ShardSpec, self_test: bool) -> Result<RunPlan, Failure> {
+pub fn plan(
+    mut loaded: Loaded,
+    named: &Path,
+    shard: ShardSpec,
+    self_test: bool,
+) -> Result<RunPlan, CommandFailure> {
     check_cores(&loaded.scenario.runtime)?;
     let (mut target, simulator) = target::settle(&mut loaded, named)?;
     let mut wired = wire(&mut loaded, Mode::Run(shard))?;
@@ -105,7 +110,7 @@ pub fn plan_simulation(
     mut loaded: Loaded,
     shard: ShardSpec,
     profile: Option<&str>,
-) -> Result<SimulationPlan, Failure> {
+) -> Result<SimulationPlan, CommandFailure> {
     let mut wired = wire(&mut loaded, Mode::Simulate(shard))?;
     let client = &loaded.scenario.client;
     let of_target = client
@@ -145,7 +150,7 @@ pub struct CheckedScenario {
 ///
 /// # Errors
 /// Everything that would prevent a run and can be found without asking the target.
-pub fn check(mut loaded: Loaded) -> Result<CheckedScenario, Failure> {
+pub fn check(mut loaded: Loaded) -> Result<CheckedScenario, CommandFailure> {
     let wired = wire(&mut loaded, Mode::Check)?;
     target::check(&loaded, &wired)?;
     Ok(CheckedScenario {

@@ -7,17 +7,21 @@ use veeksha_model::Role;
 use veeksha_prompt::{ChatTemplate, Materializer, MediaStore, PromptTarget};
 use veeksha_scenario::{Flavor, Generator, PromptLength};
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::source::Loaded;
 use crate::tokenizers::Found;
 use veeksha_present::terminal;
 
 /// Returns the materializer of a run.
-pub fn materializer(loaded: &Loaded, found: &Found, salt: Option<u64>) -> Result<Materializer, Failure> {
+pub fn materializer(
+    loaded: &Loaded,
+    found: &Found,
+    salt: Option<u64>,
+) -> Result<Materializer, CommandFailure> {
     let tokenizer = found.tokenizer.clone();
     let name = tokenizer.name().to_owned();
     let mut materializer = Materializer::new(tokenizer)
-        .map_err(|error| Failure::usage(format!("the tokenizer {name}: {error}")))?
+        .map_err(|error| CommandFailure::usage(format!("the tokenizer {name}: {error}")))?
         .salted(salt);
     if let Some(template) = found.chat_template(loaded)? {
         let target = match loaded.scenario.client.prompt_length {
@@ -32,10 +36,10 @@ pub fn materializer(loaded: &Loaded, found: &Found, salt: Option<u64>) -> Result
 
 /// Rejects a template that drops or repeats the user's message, because it would change the
 /// workload.
-fn check_template(template: &ChatTemplate) -> Result<(), Failure> {
+fn check_template(template: &ChatTemplate) -> Result<(), CommandFailure> {
     const MARK: &str = "veeksha chat template check";
     let refuse = |what: String| {
-        Err(Failure::usage(format!(
+        Err(CommandFailure::usage(format!(
             "the chat template {} cannot be used: {what}",
             template.name()
         )))
@@ -72,7 +76,7 @@ pub(crate) fn report(materializer: &Materializer) {
 
 /// Returns the files that messages may refer to: those granted by name, and those in the media
 /// folder of a trace.
-fn media(loaded: &Loaded) -> Result<MediaStore, Failure> {
+fn media(loaded: &Loaded) -> Result<MediaStore, CommandFailure> {
     let (files, folder) = match &loaded.scenario.session_generator {
         Generator::Shipped { .. } => (BTreeMap::new(), None),
         Generator::Wasm { files, .. } | Generator::Lua { files, .. } => (files.clone(), None),
@@ -90,7 +94,7 @@ fn media(loaded: &Loaded) -> Result<MediaStore, Failure> {
     match folder {
         Some(folder) => store
             .with_folder(rooted(folder))
-            .map_err(|error| Failure::usage(format!("session_generator.media_folder: {error}"))),
+            .map_err(|error| CommandFailure::usage(format!("session_generator.media_folder: {error}"))),
         None => Ok(store),
     }
 }

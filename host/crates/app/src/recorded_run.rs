@@ -9,7 +9,7 @@ use veeksha_model::{MetricDefinition, shortened};
 use veeksha_record::Record;
 use veeksha_scenario::{Document, Generator, LuaGuarantees, LuaKind, Node, Value};
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::recording::digest_of_config;
 use crate::source::{Loaded, Source, read};
 use crate::sweep_manifest;
@@ -40,12 +40,12 @@ pub struct RecordedRun {
 
 impl RecordedRun {
     /// Opens the folder of a run.
-    pub fn open(folder: &Path, no_cache: bool) -> Result<RecordedRun, Failure> {
+    pub fn open(folder: &Path, no_cache: bool) -> Result<RecordedRun, CommandFailure> {
         let record = Record::open(folder).map_err(|error| {
             if sweep_manifest::is_sweep(folder) {
                 sweep_manifest::not_a_run(folder)
             } else {
-                Failure::usage(error)
+                CommandFailure::usage(error)
             }
         })?;
         let mut findings = ScenarioFindings::default();
@@ -103,7 +103,7 @@ impl RecordedRun {
 
     /// Returns the plugin metrics with samples in the record. Their definitions precede the first
     /// request.
-    pub fn definitions(&mut self) -> Result<Vec<MetricDefinition>, Failure> {
+    pub fn definitions(&mut self) -> Result<Vec<MetricDefinition>, CommandFailure> {
         let mut definitions = Vec::new();
         // The result is the same for a record that was not read to its end.
         let _ = self
@@ -116,12 +116,12 @@ impl RecordedRun {
                 Event::Dispatched { .. } | Event::Finished(_) => ControlFlow::Break(()),
                 _ => ControlFlow::Continue(()),
             })
-            .map_err(Failure::internal)?;
+            .map_err(CommandFailure::internal)?;
         Ok(definitions)
     }
 
     /// Calls `on` for every event of the record, in order.
-    pub fn for_each(&mut self, mut on: impl FnMut(&Event)) -> Result<(), Failure> {
+    pub fn for_each(&mut self, mut on: impl FnMut(&Event)) -> Result<(), CommandFailure> {
         let mut request_seen = false;
         let read = self.record.for_each(|event| {
             request_seen |= matches!(event, Event::Finished(_));
@@ -129,7 +129,7 @@ impl RecordedRun {
             ControlFlow::<()>::Continue(())
         });
         self.request_seen = request_seen;
-        let _whole = read.map_err(Failure::internal)?;
+        let _whole = read.map_err(CommandFailure::internal)?;
         for damaged in shortened(self.record.info().damaged.clone()) {
             if !self.notes.contains(&damaged) {
                 self.notes.push(damaged);
@@ -161,9 +161,13 @@ const UNKNOWN: &str = "the scenario is unknown and defaults are used";
 
 /// Reads the scenario in `config.yml`. Unreadable parts are replaced by defaults, because a record
 /// can be evaluated without its scenario.
-fn scenario(folder: &Path, no_cache: bool, findings: &mut ScenarioFindings) -> Result<Loaded, Failure> {
+fn scenario(
+    folder: &Path,
+    no_cache: bool,
+    findings: &mut ScenarioFindings,
+) -> Result<Loaded, CommandFailure> {
     let defaults = || {
-        let nothing = Document::from_yaml("", "config.yml").map_err(Failure::internal)?;
+        let nothing = Document::from_yaml("", "config.yml").map_err(CommandFailure::internal)?;
         Source::of(nothing, folder.to_owned()).settle(&[], &[], no_cache)
     };
     let text = match config_text(folder) {
@@ -174,7 +178,7 @@ fn scenario(folder: &Path, no_cache: bool, findings: &mut ScenarioFindings) -> R
         }
     };
     findings.config.clone_from(&text);
-    let document = Document::from_yaml(&text, "config.yml").map_err(Failure::usage);
+    let document = Document::from_yaml(&text, "config.yml").map_err(CommandFailure::usage);
     let made_by_lua = document.as_ref().ok().and_then(lua_sessions);
     let document = document.map(|document| without_functions(document, findings));
     let loaded =

@@ -10,7 +10,7 @@ use veeksha_clock::RunClock;
 use veeksha_events::Event;
 use veeksha_record::{RecordError, Recorder};
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
 /// Handle of the thread. If it is dropped without [`Recording::finish`], the parts written so far
 /// remain.
@@ -22,9 +22,9 @@ pub(crate) struct Recording {
 
 impl Recording {
     /// Starts the record in the folder of a run with this `config.yml`.
-    pub(crate) fn start(run: &Path, config: &str) -> Result<Recording, Failure> {
+    pub(crate) fn start(run: &Path, config: &str) -> Result<Recording, CommandFailure> {
         let recorder = Recorder::create(run, PROGRAM)
-            .map_err(Failure::internal)?
+            .map_err(CommandFailure::internal)?
             .of_config(digest_of_config(config));
         let (events, inbox) = unbounded();
         let failure = Arc::new(OnceLock::new());
@@ -32,7 +32,7 @@ impl Recording {
         let thread = std::thread::Builder::new()
             .name("record-columns".into())
             .spawn(move || write(recorder, &inbox, &first_failure))
-            .map_err(|error| Failure::internal(format!("cannot start a thread: {error}")))?;
+            .map_err(|error| CommandFailure::internal(format!("cannot start a thread: {error}")))?;
         Ok(Recording {
             events: Some(events),
             thread,

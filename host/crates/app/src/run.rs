@@ -14,7 +14,7 @@ use crate::compat_output::CompatOptions;
 use crate::conclusion::{Conclusion, FinishedRun, conclude};
 use crate::drive::{SharedRefusals, drive, realtime_priority};
 use crate::evaluator_plugins::{PluginThread, RequestEvaluator};
-use crate::failure::{Failure, OUTPUT_DIR};
+use crate::failure::{CommandFailure, OUTPUT_DIR};
 use crate::plan::{RunPlan, SimulationPlan};
 use crate::scenario_copy::ScenarioCopy;
 use crate::{prompts, self_test};
@@ -41,7 +41,7 @@ pub struct RunOptions {
 /// # Errors
 /// If the run could not start or could not be carried out. An unsuccessful run is a [`Conclusion`]
 /// with a nonzero exit code.
-pub fn run(plan: RunPlan, options: &RunOptions, control: &Control) -> Result<Conclusion, Failure> {
+pub fn run(plan: RunPlan, options: &RunOptions, control: &Control) -> Result<Conclusion, CommandFailure> {
     let RunPlan {
         copy,
         scenario,
@@ -67,7 +67,7 @@ pub fn run(plan: RunPlan, options: &RunOptions, control: &Control) -> Result<Con
     drop(events);
     let collected = thread
         .join()
-        .map_err(|_| Failure::internal("the collector of results panicked"))?;
+        .map_err(|_| CommandFailure::internal("the collector of results panicked"))?;
     if let Some(server) = simulator {
         server.stop();
     }
@@ -118,7 +118,7 @@ fn write_failed_start(folder: &RunFolder, collected: Collected, accuracy: Accura
 #[derive(Default)]
 struct CompletedSelfTest {
     outcome: SelfTestOutcome,
-    failure: Option<Failure>,
+    failure: Option<CommandFailure>,
     interrupted: bool,
 }
 
@@ -164,7 +164,7 @@ pub fn simulate(
     plan: SimulationPlan,
     compat: &CompatOptions,
     control: &Control,
-) -> Result<Conclusion, Failure> {
+) -> Result<Conclusion, CommandFailure> {
     let SimulationPlan {
         copy,
         scenario,
@@ -219,10 +219,10 @@ fn ramp_hint(scenario: &Scenario, conclusion: &Conclusion) -> Option<String> {
 }
 
 /// Creates the folder of a run, named by date in the scenario's `output_dir`.
-fn run_folder(scenario: &Scenario, config: &str, copy: &ScenarioCopy) -> Result<RunFolder, Failure> {
+fn run_folder(scenario: &Scenario, config: &str, copy: &ScenarioCopy) -> Result<RunFolder, CommandFailure> {
     let stamp = veeksha_clock::utc_stamp(veeksha_clock::wall_nanos());
     let name = scenario.name.as_deref();
     let folder = RunFolder::create_named(&scenario.output_dir, name, config, &stamp);
     let folder = folder.and_then(|folder| copy.write(&folder).map(|()| folder));
-    folder.map_err(|error| Failure::no_folder(error, OUTPUT_DIR))
+    folder.map_err(|error| CommandFailure::no_folder(error, OUTPUT_DIR))
 }

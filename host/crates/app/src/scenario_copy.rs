@@ -14,7 +14,7 @@ use veeksha_ports::WorkloadInfo;
 use veeksha_report::{ReportError, RunFolder};
 use veeksha_scenario::{Document, Node, Value};
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::sweep_manifest;
 
 /// Subfolder of a run folder for the copy.
@@ -207,21 +207,21 @@ pub(crate) struct RecordedScenario {
 ///
 /// # Errors
 /// If it is not a scenario, or has Lua functions and the folder has no copy of the script.
-pub(crate) fn read(folder: &Path, config: &str) -> Result<RecordedScenario, Failure> {
+pub(crate) fn read(folder: &Path, config: &str) -> Result<RecordedScenario, CommandFailure> {
     let shown = folder.join("config.yml").display().to_string();
-    let mut document = Document::from_yaml(config, &shown).map_err(Failure::usage)?;
+    let mut document = Document::from_yaml(config, &shown).map_err(CommandFailure::usage)?;
     let manifest = CopyManifest::read(folder)?;
     let index = manifest.index;
     let lua = match &manifest.main {
         Some(main) => {
             let script = folder.join(FOLDER).join(main);
-            let lua = LuaScenario::load(&script, LuaLimits::default()).map_err(Failure::usage)?;
-            Some(lua.of(index).map_err(Failure::usage)?)
+            let lua = LuaScenario::load(&script, LuaLimits::default()).map_err(CommandFailure::usage)?;
+            Some(lua.of(index).map_err(CommandFailure::usage)?)
         }
         None => None,
     };
     restore_functions(&mut document.root, lua.as_ref().map(LuaScenario::root)).map_err(|path| {
-        Failure::usage(format!(
+        CommandFailure::usage(format!(
             "{shown}: {path}: the Lua function is not in the folder `{FOLDER}` of the run"
         ))
         .hinted("run the original scenario")
@@ -245,7 +245,7 @@ struct CopyManifest {
 
 impl CopyManifest {
     /// Reads the manifest of a run folder.
-    fn read(folder: &Path) -> Result<Self, Failure> {
+    fn read(folder: &Path) -> Result<Self, CommandFailure> {
         let path = folder.join(MANIFEST);
         if sweep_manifest::is_sweep(folder) {
             return Err(sweep_manifest::not_a_run(folder));
@@ -256,7 +256,7 @@ impl CopyManifest {
         let text = std::fs::read_to_string(&path).map_err(|error| error.to_string());
         let manifest = text.and_then(|text| CopyManifest::parse(&text));
         manifest.map_err(|reason| {
-            Failure::usage(format!("cannot read {}: {reason}", path.display()))
+            CommandFailure::usage(format!("cannot read {}: {reason}", path.display()))
                 .hinted("run the original scenario")
         })
     }

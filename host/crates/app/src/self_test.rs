@@ -21,7 +21,7 @@ use veeksha_simulator::TruthRecord;
 
 use crate::cores::cores;
 use crate::drive::{SharedRefusals, drive};
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::mode::{Mode, ShardSpec};
 use crate::self_test::reference_load::ReferenceLoad;
 use crate::source::Source;
@@ -30,9 +30,9 @@ use crate::wiring;
 use veeksha_present::{SelfTestOutcome, terminal};
 
 /// Checks before the run that a self-test is possible.
-pub(crate) fn check() -> Result<(), Failure> {
+pub(crate) fn check() -> Result<(), CommandFailure> {
     tempfile::tempdir().map(drop).map_err(|error| {
-        Failure::usage(format!(
+        CommandFailure::usage(format!(
             "the self-test needs a temporary folder, which cannot be made: {error}"
         ))
         .hinted("set TMPDIR to a writable folder")
@@ -46,7 +46,7 @@ pub(crate) fn measure(
     evaluation: &Evaluation,
     program: Option<&Path>,
     control: &Control,
-) -> Result<SelfTestOutcome, Failure> {
+) -> Result<SelfTestOutcome, CommandFailure> {
     let like = match ReferenceLoad::of(scenario, evaluation) {
         Ok(like) => like,
         Err(reason) => {
@@ -98,12 +98,12 @@ fn send(
     scenario: &Scenario,
     api_base: &str,
     control: &Control,
-) -> Result<(Vec<RequestRecord>, Nanos), Failure> {
+) -> Result<(Vec<RequestRecord>, Nanos), CommandFailure> {
     let threads = scenario
         .runtime
         .client_threads(&scenario.traffic_scheduler, cores());
     let text = like.scenario(scenario, api_base, threads).to_string();
-    let document = Document::from_yaml(&text, "self-test").map_err(Failure::internal)?;
+    let document = Document::from_yaml(&text, "self-test").map_err(CommandFailure::internal)?;
     let mut loaded = Source::of(document, ".".into()).settle(&[], &[], false)?;
     let (target, _) = target::settle(&mut loaded, Path::new("self-test"))?;
     let mut wired = wiring::wire(&mut loaded, Mode::Run(ShardSpec::default()))?;
@@ -134,7 +134,7 @@ fn send(
     drop(events);
     let collected = collector
         .join()
-        .map_err(|_| Failure::internal("the collector of the self-test panicked"))?;
+        .map_err(|_| CommandFailure::internal("the collector of the self-test panicked"))?;
     ended.map(|_| collected)
 }
 
@@ -146,7 +146,7 @@ struct ReferenceServer {
 }
 
 impl ReferenceServer {
-    fn start(program: &Path, like: &ReferenceLoad, truth: &Path) -> Result<Self, Failure> {
+    fn start(program: &Path, like: &ReferenceLoad, truth: &Path) -> Result<Self, CommandFailure> {
         let nanos = |seconds: f64| format!("{:.0}", seconds * 1e9);
         let mut child = Command::new(program)
             .args(["sim", "--port", "0", "--reference-ttft", &nanos(like.ttfc)])
@@ -194,6 +194,6 @@ impl Drop for ReferenceServer {
     }
 }
 
-fn failed(reason: impl std::fmt::Display) -> Failure {
-    Failure::internal(format!("the self-test failed: {reason}"))
+fn failed(reason: impl std::fmt::Display) -> CommandFailure {
+    CommandFailure::internal(format!("the self-test failed: {reason}"))
 }

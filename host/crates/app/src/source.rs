@@ -8,7 +8,7 @@ use veeksha_lua::{LuaLimits, LuaScenario};
 use veeksha_model::REDACTED;
 use veeksha_scenario::{Document, Documents, Node, Place, Scenario, ScenarioError, Value, is_secret_path};
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::scenario_copy::{self, PluginDigest, ScenarioCopy};
 use crate::shipped;
 use crate::variants::Variant;
@@ -63,10 +63,10 @@ impl Loaded {
     }
 
     /// Returns the Lua scenario that defines the function at `key`.
-    pub(crate) fn lua(&self, key: &str) -> Result<&LuaScenario, Failure> {
-        self.lua
-            .as_ref()
-            .ok_or_else(|| Failure::usage(format!("{key}: Lua functions are only allowed in .lua scenarios")))
+    pub(crate) fn lua(&self, key: &str) -> Result<&LuaScenario, CommandFailure> {
+        self.lua.as_ref().ok_or_else(|| {
+            CommandFailure::usage(format!("{key}: Lua functions are only allowed in .lua scenarios"))
+        })
     }
 }
 
@@ -84,7 +84,7 @@ impl Source {
     ///
     /// # Errors
     /// If it cannot be read, or is not valid Lua, YAML or JSON.
-    pub fn read(path: &Path) -> Result<Source, Failure> {
+    pub fn read(path: &Path) -> Result<Source, CommandFailure> {
         if path.is_dir() {
             return Source::read_run(path);
         }
@@ -93,7 +93,7 @@ impl Source {
             .extension()
             .is_some_and(|extension| extension == "lua" || extension == "luau");
         if is_lua {
-            let lua = LuaScenario::load(path, LuaLimits::default()).map_err(Failure::usage)?;
+            let lua = LuaScenario::load(path, LuaLimits::default()).map_err(CommandFailure::usage)?;
             return Ok(Source {
                 documents: lua.documents.clone(),
                 lua: Some(lua),
@@ -102,11 +102,11 @@ impl Source {
             });
         }
         let text = read_text(path).map_err(|reason| {
-            Failure::usage(format!("cannot read the scenario {}: {reason}", path.display()))
+            CommandFailure::usage(format!("cannot read the scenario {}: {reason}", path.display()))
         })?;
         let documents = Documents::from_yaml(&text, path, &mut |path: &Path| read_text(path));
         Ok(Source {
-            documents: documents.map_err(Failure::usage)?,
+            documents: documents.map_err(CommandFailure::usage)?,
             lua: None,
             folder,
             recorded: None,
@@ -114,10 +114,10 @@ impl Source {
     }
 
     /// Reads the scenario of a run folder, so that the run can be repeated.
-    fn read_run(folder: &Path) -> Result<Source, Failure> {
+    fn read_run(folder: &Path) -> Result<Source, CommandFailure> {
         let config = folder.join("config.yml");
         let text = read_text(&config).map_err(|reason| {
-            Failure::usage(format!("cannot read the scenario {}: {reason}", config.display()))
+            CommandFailure::usage(format!("cannot read the scenario {}: {reason}", config.display()))
                 .hinted("give the file of a scenario, or the folder of a run")
         })?;
         let recorded = scenario_copy::read(folder, &text)?;
@@ -143,8 +143,8 @@ impl Source {
     }
 
     /// Creates an empty scenario with all defaults.
-    pub fn nothing() -> Result<Source, Failure> {
-        let nothing = Document::from_yaml("", "nothing").map_err(Failure::internal)?;
+    pub fn nothing() -> Result<Source, CommandFailure> {
+        let nothing = Document::from_yaml("", "nothing").map_err(CommandFailure::internal)?;
         Ok(Source::of(nothing, PathBuf::new()))
     }
 
@@ -158,14 +158,14 @@ impl Source {
         set: &[String],
         overrides: &[(String, String)],
         no_cache: bool,
-    ) -> Result<Loaded, Failure> {
+    ) -> Result<Loaded, CommandFailure> {
         self.override_with(set, overrides)?;
-        let document = self.documents.single().map_err(Failure::usage)?;
+        let document = self.documents.single().map_err(CommandFailure::usage)?;
         let lua = self
             .lua
             .map(|lua| lua.of(0))
             .transpose()
-            .map_err(Failure::usage)?;
+            .map_err(CommandFailure::usage)?;
         settled(document, lua, self.folder, no_cache, 0, self.recorded.as_ref())
     }
 
@@ -175,13 +175,13 @@ impl Source {
         set: &[String],
         overrides: &[(String, String)],
         no_cache: bool,
-    ) -> Result<Vec<Variant<Result<Loaded, Failure>>>, Failure> {
+    ) -> Result<Vec<Variant<Result<Loaded, CommandFailure>>>, CommandFailure> {
         self.override_with(set, overrides)?;
-        let cells = self.documents.cells().map_err(Failure::usage)?;
+        let cells = self.documents.cells().map_err(CommandFailure::usage)?;
         let mut settled_variants = Vec::new();
         for cell in cells {
             let lua = self.lua.as_ref().map(|lua| lua.of(cell.scenario));
-            let lua = lua.transpose().map_err(Failure::usage);
+            let lua = lua.transpose().map_err(CommandFailure::usage);
             let loaded = lua.and_then(|lua| {
                 let (folder, recorded) = (self.folder.clone(), self.recorded.as_ref());
                 settled(cell.document, lua, folder, no_cache, cell.scenario, recorded)
@@ -195,11 +195,17 @@ impl Source {
         Ok(Variant::all(settled_variants))
     }
 
-    fn override_with(&mut self, set: &[String], overrides: &[(String, String)]) -> Result<(), Failure> {
+    fn override_with(
+        &mut self,
+        set: &[String],
+        overrides: &[(String, String)],
+    ) -> Result<(), CommandFailure> {
         for assignment in set {
             let Some((key, value)) = assignment.split_once('=') else {
-                return Err(Failure::usage(format!("--set {assignment}: expected KEY=VALUE"))
-                    .hinted("for example --set runtime.max_sessions=100"));
+                return Err(
+                    CommandFailure::usage(format!("--set {assignment}: expected KEY=VALUE"))
+                        .hinted("for example --set runtime.max_sessions=100"),
+                );
             };
             self.documents
                 .set(key, &path_of_shell(key, value))
@@ -211,7 +217,7 @@ impl Source {
                 let quoted = serde_json::Value::from(value.as_str()).to_string();
                 self.documents
                     .set(key, &quoted)
-                    .map_err(|_| Failure::usage(format!("--{key}: cannot be set")))?;
+                    .map_err(|_| CommandFailure::usage(format!("--{key}: cannot be set")))?;
                 continue;
             }
             self.documents
@@ -224,9 +230,9 @@ impl Source {
 
 /// Returns the failure of an override. `argument` is the argument up to its value, which is not
 /// repeated if it may be secret.
-fn refused_override(argument: &str, key: &str, value: &str, error: &ScenarioError) -> Failure {
+fn refused_override(argument: &str, key: &str, value: &str, error: &ScenarioError) -> CommandFailure {
     if !is_secret_path(key) {
-        return Failure::usage(format!("{argument}{value}: {error}"));
+        return CommandFailure::usage(format!("{argument}{value}: {error}"));
     }
     let reason = match error {
         ScenarioError::Value { message, .. } => message,
@@ -238,7 +244,7 @@ fn refused_override(argument: &str, key: &str, value: &str, error: &ScenarioErro
     } else {
         reason
     };
-    Failure::usage(format!("{argument}{REDACTED}: cannot set `{key}`: {reason}"))
+    CommandFailure::usage(format!("{argument}{REDACTED}: cannot set `{key}`: {reason}"))
 }
 
 /// Keys of files that a command line gives relative to the working directory, not the scenario's
@@ -272,11 +278,13 @@ fn settled(
     no_cache: bool,
     index: usize,
     recorded: Option<&RecordedSource>,
-) -> Result<Loaded, Failure> {
+) -> Result<Loaded, CommandFailure> {
     let secrets = scenario_copy::secrets_of(&document.root);
     let evaluators = document.root.get("evaluators").cloned();
     let evaluators = evaluators.map(|node| ("evaluators".to_owned(), node));
-    let mut scenario = document.check(&shipped::schemas()).map_err(Failure::usage)?;
+    let mut scenario = document
+        .check(&shipped::schemas())
+        .map_err(CommandFailure::usage)?;
     fill_from_environment(&mut scenario);
     if let Some(lua) = &mut lua {
         for (level, line) in &lua.messages {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use veeksha_model::printable;
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
 /// File with the runs of a sweep.
 const MANIFEST: &str = "sweep_manifest.json";
@@ -31,9 +31,9 @@ pub fn is_sweep(path: &Path) -> bool {
 }
 
 /// Returns the runs of a sweep. Their folders are in the sweep's folder, even if it was moved.
-pub fn runs(sweep: &Path) -> Result<Vec<SweptRun>, Failure> {
+pub fn runs(sweep: &Path) -> Result<Vec<SweptRun>, CommandFailure> {
     let path = sweep.join(MANIFEST);
-    let error = |why: String| Failure::usage(format!("{}: {why}", shown(&path)));
+    let error = |why: String| CommandFailure::usage(format!("{}: {why}", shown(&path)));
     let text = std::fs::read_to_string(&path).map_err(|cause| error(cause.to_string()))?;
     let manifest: Value = serde_json::from_str(&text).map_err(|cause| error(cause.to_string()))?;
     let runs = manifest.get("runs").and_then(Value::as_array);
@@ -76,8 +76,8 @@ pub fn lines(runs: &[SweptRun]) -> Vec<String> {
 }
 
 /// Creates the failure of a command that needs one run and was given a sweep.
-pub fn not_a_run(sweep: &Path) -> Failure {
-    let refused = Failure::usage(format!(
+pub fn not_a_run(sweep: &Path) -> CommandFailure {
+    let refused = CommandFailure::usage(format!(
         "{} is a sweep, but this command needs one run",
         shown(sweep)
     ));

@@ -16,7 +16,7 @@ use veeksha_transport::{
     untimed,
 };
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::source::Loaded;
 use crate::wiring::Wired;
 use crate::{codec, sim_profile};
@@ -27,7 +27,10 @@ const MODEL_LIST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Determines the properties of the target that do not depend on the workload: its servers (for
 /// `sim://PROFILE`, one in this process) and its model.
-pub(crate) fn settle(loaded: &mut Loaded, path: &Path) -> Result<(Target, Option<SimServer>), Failure> {
+pub(crate) fn settle(
+    loaded: &mut Loaded,
+    path: &Path,
+) -> Result<(Target, Option<SimServer>), CommandFailure> {
     let (servers, simulated) = servers(loaded, path)?;
     let mut target = target(loaded, servers)?;
     check_transport(&loaded.scenario, target.clone())?;
@@ -42,7 +45,7 @@ pub(crate) fn settle(loaded: &mut Loaded, path: &Path) -> Result<(Target, Option
 
 /// Adds the properties that depend on the workload: the chat template of the model, for endpoints
 /// that accept a single text, and the component of the endpoint.
-pub(crate) fn complete(target: &mut Target, loaded: &Loaded, wired: &Wired) -> Result<(), Failure> {
+pub(crate) fn complete(target: &mut Target, loaded: &Loaded, wired: &Wired) -> Result<(), CommandFailure> {
     if loaded.scenario.client.apply_chat_template {
         let materializer = wired.materializer.clone();
         target.api.render = Some(Arc::new(move |messages: &[(Role, &str)]| {
@@ -65,7 +68,7 @@ pub(crate) fn complete(target: &mut Target, loaded: &Loaded, wired: &Wired) -> R
 }
 
 /// Reports problems of the endpoint that a run would find before it sends anything.
-pub(crate) fn check(loaded: &Loaded, wired: &Wired) -> Result<(), Failure> {
+pub(crate) fn check(loaded: &Loaded, wired: &Wired) -> Result<(), CommandFailure> {
     let client = &loaded.scenario.client;
     if client.template.is_some() {
         template_endpoint(client)?;
@@ -87,8 +90,8 @@ pub(crate) fn check(loaded: &Loaded, wired: &Wired) -> Result<(), Failure> {
 }
 
 /// Validates addresses, headers, certificates and proxies before anything is sent.
-fn check_transport(scenario: &Scenario, target: Target) -> Result<(), Failure> {
-    HttpTransport::check(transport(scenario, target, 1)).map_err(Failure::usage)
+fn check_transport(scenario: &Scenario, target: Target) -> Result<(), CommandFailure> {
+    HttpTransport::check(transport(scenario, target, 1)).map_err(CommandFailure::usage)
 }
 
 /// Returns the transport of a scenario for a target.
@@ -113,7 +116,7 @@ pub(crate) fn transport(scenario: &Scenario, target: Target, threads: usize) -> 
 }
 
 /// Returns the servers of the target, and the simulator if it runs in this process.
-fn servers(loaded: &Loaded, path: &Path) -> Result<(Vec<Server>, Option<SimServer>), Failure> {
+fn servers(loaded: &Loaded, path: &Path) -> Result<(Vec<Server>, Option<SimServer>), CommandFailure> {
     let client = &loaded.scenario.client;
     if !client.targets.is_empty() {
         let servers = client
@@ -148,7 +151,7 @@ fn servers(loaded: &Loaded, path: &Path) -> Result<(Vec<Server>, Option<SimServe
 ///
 /// # Errors
 /// If there is no target.
-pub fn require_target(scenario: &Scenario, path: &Path) -> Result<(), Failure> {
+pub fn require_target(scenario: &Scenario, path: &Path) -> Result<(), CommandFailure> {
     let client = &scenario.client;
     if client.targets.is_empty() && client.api_base.is_none() {
         return Err(missing_target(path));
@@ -156,8 +159,8 @@ pub fn require_target(scenario: &Scenario, path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-fn missing_target(path: &Path) -> Failure {
-    Failure::usage(format!(
+fn missing_target(path: &Path) -> CommandFailure {
+    CommandFailure::usage(format!(
         "{}: client.api_base: the target is missing",
         path.display()
     ))
@@ -190,7 +193,7 @@ fn tls(tls: &Tls, loaded: &Loaded) -> TlsOptions {
 }
 
 /// Starts the simulator on a loopback port of this process.
-fn simulated(profile: &str, loaded: &Loaded) -> Result<SimServer, Failure> {
+fn simulated(profile: &str, loaded: &Loaded) -> Result<SimServer, CommandFailure> {
     let profile = sim_profile::profile(profile, loaded.folder())?;
     // The log of this server is not used.
     let options = SimOptions {
@@ -199,10 +202,10 @@ fn simulated(profile: &str, loaded: &Loaded) -> Result<SimServer, Failure> {
     };
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let clock = veeksha_clock::RunClock::starting_now();
-    SimServer::start(address, options, clock).map_err(Failure::internal)
+    SimServer::start(address, options, clock).map_err(CommandFailure::internal)
 }
 
-fn target(loaded: &Loaded, servers: Vec<Server>) -> Result<Target, Failure> {
+fn target(loaded: &Loaded, servers: Vec<Server>) -> Result<Target, CommandFailure> {
     let client = &loaded.scenario.client;
     let endpoint = match client.kind {
         ClientKind::Template => template_endpoint(client)?,
@@ -221,7 +224,7 @@ fn target(loaded: &Loaded, servers: Vec<Server>) -> Result<Target, Failure> {
         render: None,
     };
     api.check_sampling()
-        .map_err(|error| Failure::usage(format!("client.additional_sampling_params: {error}")))?;
+        .map_err(|error| CommandFailure::usage(format!("client.additional_sampling_params: {error}")))?;
     Ok(Target {
         servers,
         balance: match client.balance {
@@ -236,9 +239,9 @@ fn target(loaded: &Loaded, servers: Vec<Server>) -> Result<Target, Failure> {
 }
 
 /// Returns the endpoint that the scenario describes by a template.
-fn template_endpoint(client: &Client) -> Result<EndpointKind, Failure> {
+fn template_endpoint(client: &Client) -> Result<EndpointKind, CommandFailure> {
     let Some(template) = &client.template else {
-        return Err(Failure::usage("client.template: `template` is missing"));
+        return Err(CommandFailure::usage("client.template: `template` is missing"));
     };
     let answer = template.answer.clone();
     let spec = TemplateSpec {
@@ -262,8 +265,8 @@ fn template_endpoint(client: &Client) -> Result<EndpointKind, Failure> {
             done: answer.done,
         },
     };
-    let template =
-        EndpointTemplate::new(spec).map_err(|error| Failure::usage(format!("client.template: {error}")))?;
+    let template = EndpointTemplate::new(spec)
+        .map_err(|error| CommandFailure::usage(format!("client.template: {error}")))?;
     Ok(EndpointKind::Template(Arc::new(template)))
 }
 
@@ -292,7 +295,7 @@ fn names_a_model(kind: ClientKind) -> bool {
 
 /// Queries the servers for their models: selects the model if none is named, and detects an
 /// unreachable server before the run starts.
-fn find_model(client: &Client, target: &mut Target) -> Result<(), Failure> {
+fn find_model(client: &Client, target: &mut Target) -> Result<(), CommandFailure> {
     let timeout = client.deadline().min(MODEL_LIST_TIMEOUT);
     for server in &target.servers {
         let models = untimed::list_models(target, server, timeout);
@@ -306,7 +309,7 @@ fn find_model(client: &Client, target: &mut Target) -> Result<(), Failure> {
                 }
                 None if !names_a_model(client.kind) => {}
                 None => {
-                    return Err(Failure::target(format!(
+                    return Err(CommandFailure::target(format!(
                         "{} lists no models",
                         redact_address(&server.api_base)
                     ))
@@ -317,9 +320,9 @@ fn find_model(client: &Client, target: &mut Target) -> Result<(), Failure> {
             Err(error @ (TransportError::Unreachable { .. } | TransportError::ProxyFailed { .. })) => {
                 return Err(unreachable(error));
             }
-            Err(error) if is_configuration(&error) => return Err(Failure::usage(error)),
+            Err(error) if is_configuration(&error) => return Err(CommandFailure::usage(error)),
             Err(error) if unknown && names_a_model(client.kind) => {
-                return Err(Failure::target(error).hinted("set the model with --client.model NAME"));
+                return Err(CommandFailure::target(error).hinted("set the model with --client.model NAME"));
             }
             // A server without a list of models may still answer.
             Err(_) => {}
@@ -328,13 +331,13 @@ fn find_model(client: &Client, target: &mut Target) -> Result<(), Failure> {
     Ok(())
 }
 
-fn check_other_servers(target: &Target, timeout: Duration) -> Result<(), Failure> {
+fn check_other_servers(target: &Target, timeout: Duration) -> Result<(), CommandFailure> {
     for server in target.servers.iter().skip(1) {
         match untimed::list_models(target, server, timeout) {
             Err(error @ (TransportError::Unreachable { .. } | TransportError::ProxyFailed { .. })) => {
                 return Err(unreachable(error));
             }
-            Err(error) if is_configuration(&error) => return Err(Failure::usage(error)),
+            Err(error) if is_configuration(&error) => return Err(CommandFailure::usage(error)),
             Ok(models) if !models.is_empty() && !models.contains(&target.api.model) => {
                 terminal::err(format!(
                     "note: {} does not list the model `{}`; it has {}",
@@ -349,7 +352,7 @@ fn check_other_servers(target: &Target, timeout: Duration) -> Result<(), Failure
     Ok(())
 }
 
-fn unreachable(error: TransportError) -> Failure {
+fn unreachable(error: TransportError) -> CommandFailure {
     let hint = match &error {
         TransportError::ProxyFailed { .. } => {
             "is the proxy running? Its address is client.proxy; a user and a password are part of it, as in http://user:password@proxy:3128"
@@ -358,5 +361,5 @@ fn unreachable(error: TransportError) -> Failure {
             "is the server running? For a self-signed certificate, set client.tls.ca_file or client.tls.insecure"
         }
     };
-    Failure::target(error).hinted(hint)
+    CommandFailure::target(error).hinted(hint)
 }

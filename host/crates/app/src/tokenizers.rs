@@ -6,7 +6,7 @@ use veeksha_model::printable;
 use veeksha_prompt::{ChatTemplate, Tokenizer};
 use veeksha_scenario::{Client, Scenario};
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::source::Loaded;
 
 /// Returns the download folder of Hugging Face's tools.
@@ -67,20 +67,20 @@ impl Found {
     }
 
     /// Returns the chat template to apply, if the scenario requests one.
-    pub(crate) fn chat_template(&self, loaded: &Loaded) -> Result<Option<ChatTemplate>, Failure> {
+    pub(crate) fn chat_template(&self, loaded: &Loaded) -> Result<Option<ChatTemplate>, CommandFailure> {
         let client = &loaded.scenario.client;
         if !client.apply_chat_template {
             return Ok(None);
         }
         let template = match (&client.chat_template, &self.path) {
             (Some(file), _) => ChatTemplate::load(&loaded.folder().join(file))
-                .map_err(|error| Failure::usage(format!("client.chat_template: {error}")))?,
+                .map_err(|error| CommandFailure::usage(format!("client.chat_template: {error}")))?,
             (None, Some(path)) => ChatTemplate::beside(path).map_err(|error| {
-                Failure::usage(format!("client.apply_chat_template: {error}"))
+                CommandFailure::usage(format!("client.apply_chat_template: {error}"))
                     .hinted("set client.chat_template to a template file")
             })?,
             (None, None) => {
-                return Err(Failure::usage(
+                return Err(CommandFailure::usage(
                     "client.apply_chat_template: the embedded tokenizer has no chat template",
                 )
                 .hinted("set client.tokenizer to the tokenizer of the model, or client.chat_template to a template file"));
@@ -92,18 +92,18 @@ impl Found {
 
 /// Returns the tokenizer that the scenario names; else the model's tokenizer, if it is on this
 /// machine; else the embedded one.
-pub fn tokenizer(loaded: &Loaded, notes: &mut Vec<String>) -> Result<Found, Failure> {
+pub fn tokenizer(loaded: &Loaded, notes: &mut Vec<String>) -> Result<Found, CommandFailure> {
     let client = &loaded.scenario.client;
     let embedded = || {
-        let tokenizer = Tokenizer::embedded().map_err(Failure::internal)?;
+        let tokenizer = Tokenizer::embedded().map_err(CommandFailure::internal)?;
         Ok(Found {
             tokenizer,
             path: None,
         })
     };
     let open = |path: &Path| {
-        let tokenizer =
-            Tokenizer::load(path).map_err(|error| Failure::usage(format!("client.tokenizer: {error}")))?;
+        let tokenizer = Tokenizer::load(path)
+            .map_err(|error| CommandFailure::usage(format!("client.tokenizer: {error}")))?;
         Ok(Found {
             tokenizer,
             path: Some(path.to_owned()),
@@ -125,8 +125,10 @@ pub fn tokenizer(loaded: &Loaded, notes: &mut Vec<String>) -> Result<Found, Fail
             Some(path) => open(&path),
             None => open(&download(name, loaded)?),
         },
-        Some(name) => Err(Failure::usage(format!("client.tokenizer: {name} does not exist"))
-            .hinted("set a tokenizer.json, a folder with one, or a hub name such as `org/model`")),
+        Some(name) => Err(
+            CommandFailure::usage(format!("client.tokenizer: {name} does not exist"))
+                .hinted("set a tokenizer.json, a folder with one, or a hub name such as `org/model`"),
+        ),
         // The simulator also uses the embedded tokenizer.
         None if is_simulated(client) => embedded(),
         None => {
@@ -157,10 +159,10 @@ fn beside(model: &Path) -> Option<PathBuf> {
     Some(folder.join("tokenizer.json")).filter(|path| path.is_file())
 }
 
-fn download(name: &str, loaded: &Loaded) -> Result<PathBuf, Failure> {
+fn download(name: &str, loaded: &Loaded) -> Result<PathBuf, CommandFailure> {
     let Some(cache) = loaded.cache() else {
         return Err(
-            Failure::usage(format!("client.tokenizer: {name} is not on this machine"))
+            CommandFailure::usage(format!("client.tokenizer: {name} is not on this machine"))
                 .hinted("it cannot be downloaded without a cache; set the path of a tokenizer.json"),
         );
     };
@@ -171,11 +173,12 @@ fn download(name: &str, loaded: &Loaded) -> Result<PathBuf, Failure> {
         .filter(|value| !value.is_empty())
         .map(veeksha_transport::ApiKey::new);
     if let Some(parent) = file.parent() {
-        std::fs::create_dir_all(parent)
-            .map_err(|error| Failure::internal(format!("cannot create {}: {error}", parent.display())))?;
+        std::fs::create_dir_all(parent).map_err(|error| {
+            CommandFailure::internal(format!("cannot create {}: {error}", parent.display()))
+        })?;
     }
     veeksha_transport::untimed::download(&url, token.as_ref(), &file).map_err(|error| {
-        Failure::usage(format!(
+        CommandFailure::usage(format!(
             "client.tokenizer: {name} is not on this machine and cannot be downloaded: {error}"
         ))
         .hinted("set the path of a tokenizer.json, or `embedded`")

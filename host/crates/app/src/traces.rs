@@ -9,7 +9,7 @@ use veeksha_scenario::{FixedSchedule, OnBadRow, RowCheck, Salt, SaltName, Scenar
 use veeksha_stats::RandomStream;
 use veeksha_trace::{BadRow, CheckExtent, OpenTrace, Order, RowProblem, TraceError, TraceOptions};
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::mode::Mode;
 use crate::source::Loaded;
 use crate::{flavors, validated_flavor};
@@ -24,7 +24,7 @@ pub fn open(
     tokenizer: &Tokenizer,
     materializer: &Arc<Materializer>,
     notes: &mut Vec<String>,
-) -> Result<OpenTrace, Failure> {
+) -> Result<OpenTrace, CommandFailure> {
     let flavor = flavors::factory(loaded, &trace.flavor, tokenizer)?;
     let flavor = validated_flavor::validated(flavor, materializer.clone());
     let opened = veeksha_trace::open(options(loaded, &trace.keys), flavor).map_err(failure)?;
@@ -46,7 +46,7 @@ pub fn open(
 }
 
 /// Converts the error of a trace that cannot be read.
-pub fn failure(error: TraceError) -> Failure {
+pub fn failure(error: TraceError) -> CommandFailure {
     const SKIP: &str = "set session_generator.on_bad_row: skip to skip such rows";
     match error {
         // A flavor that rejects a row is not faulty.
@@ -55,27 +55,27 @@ pub fn failure(error: TraceError) -> Failure {
                 PluginFailureKind::Refused { hint: Some(hint), .. } => hint.clone(),
                 _ => SKIP.to_owned(),
             };
-            Failure::usage(refusal(&failure)).hinted(hint)
+            CommandFailure::usage(refusal(&failure)).hinted(hint)
         }
         // Neither is one that rejects its configuration.
         TraceError::Plugin(failure) if matches!(failure.kind, PluginFailureKind::Refused { .. }) => {
-            let mut refused = Failure::from(failure);
+            let mut refused = CommandFailure::from(failure);
             refused.code = veeksha_exit::USAGE;
             refused
         }
         // A session that cannot be sent may be caused by its row.
         TraceError::Plugin(failure) if matches!(failure.kind, PluginFailureKind::Result) => {
-            Failure::from(failure).hinted(SKIP)
+            CommandFailure::from(failure).hinted(SKIP)
         }
         TraceError::Plugin(failure) => failure.into(),
         TraceError::BadRow(BadRow {
             problem: RowProblem::NoArrival { .. },
             ..
-        }) => Failure::usage(&error).hinted(
+        }) => CommandFailure::usage(&error).hinted(
             "traffic of type `rate` or `concurrent` needs no arrivals; `columns` renames the column with them",
         ),
-        TraceError::BadRow(_) => Failure::usage(&error).hinted(SKIP),
-        other => Failure::usage(other),
+        TraceError::BadRow(_) => CommandFailure::usage(&error).hinted(SKIP),
+        other => CommandFailure::usage(other),
     }
 }
 

@@ -3,7 +3,7 @@
 use veeksha_model::shortened;
 use veeksha_scenario::Setting;
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::secrets;
 
 /// Maximum number of scenarios that are listed for one error.
@@ -41,8 +41,8 @@ impl<L> Variant<L> {
     /// Applies `go_on` to the scenario and keeps the settings.
     pub fn and_then<M>(
         self: Variant<L>,
-        go_on: impl FnOnce(L) -> Result<M, Failure>,
-    ) -> Variant<Result<M, Failure>> {
+        go_on: impl FnOnce(L) -> Result<M, CommandFailure>,
+    ) -> Variant<Result<M, CommandFailure>> {
         Variant {
             settings: self.settings,
             loaded: go_on(self.loaded),
@@ -55,10 +55,12 @@ impl<L> Variant<L> {
 /// # Errors
 /// All errors without duplicates, each with its scenarios. The exit code is that of the first
 /// error.
-pub fn collect_errors<L>(variants: Vec<Variant<Result<L, Failure>>>) -> Result<Vec<Variant<L>>, Failure> {
+pub fn collect_errors<L>(
+    variants: Vec<Variant<Result<L, CommandFailure>>>,
+) -> Result<Vec<Variant<L>>, CommandFailure> {
     let count = variants.len();
     let mut good = Vec::new();
-    let mut errors: Vec<(Failure, Vec<String>)> = Vec::new();
+    let mut errors: Vec<(CommandFailure, Vec<String>)> = Vec::new();
     for (index, variant) in variants.into_iter().enumerate() {
         let name = if variant.settings.is_empty() {
             format!("{}", index + 1)
@@ -83,7 +85,7 @@ pub fn collect_errors<L>(variants: Vec<Variant<Result<L, Failure>>>) -> Result<V
     }
 }
 
-fn together(errors: Vec<(Failure, Vec<String>)>, count: usize) -> Failure {
+fn together(errors: Vec<(CommandFailure, Vec<String>)>, count: usize) -> CommandFailure {
     let code = errors
         .first()
         .map_or(veeksha_exit::INTERNAL, |(first, _)| first.code);
@@ -103,9 +105,9 @@ fn together(errors: Vec<(Failure, Vec<String>)>, count: usize) -> Failure {
         }
         texts.push(text);
     }
-    Failure {
+    CommandFailure {
         hint,
-        ..Failure::new(code, shortened(texts).join("\n"))
+        ..CommandFailure::new(code, shortened(texts).join("\n"))
     }
 }
 
@@ -131,18 +133,18 @@ fn in_which(names: &[String], count: usize) -> String {
 mod tests {
     use super::*;
 
-    fn variant(seed: u64, loaded: Result<u64, &str>) -> Variant<Result<u64, Failure>> {
+    fn variant(seed: u64, loaded: Result<u64, &str>) -> Variant<Result<u64, CommandFailure>> {
         let setting = Setting {
             path: "seed".to_owned(),
             value: seed.into(),
         };
         Variant {
             settings: vec![setting],
-            loaded: loaded.map_err(Failure::usage),
+            loaded: loaded.map_err(CommandFailure::usage),
         }
     }
 
-    fn error_of(variants: Vec<Variant<Result<u64, Failure>>>) -> String {
+    fn error_of(variants: Vec<Variant<Result<u64, CommandFailure>>>) -> String {
         collect_errors(variants).map(|_| ()).unwrap_err().to_string()
     }
 
@@ -164,7 +166,7 @@ mod tests {
         );
         let alike = |loaded: Result<u64, &str>| Variant {
             settings: Vec::new(),
-            loaded: loaded.map_err(Failure::usage),
+            loaded: loaded.map_err(CommandFailure::usage),
         };
         assert_eq!(
             error_of(vec![alike(Ok(1)), alike(Err("no"))]),
@@ -177,7 +179,7 @@ mod tests {
         );
         let alone = Variant {
             settings: Vec::new(),
-            loaded: Err::<u64, _>(Failure::usage("no").hinted("yes")),
+            loaded: Err::<u64, _>(CommandFailure::usage("no").hinted("yes")),
         };
         assert_eq!(error_of(vec![alone]), "error: no\nhint: yes");
     }

@@ -11,7 +11,7 @@ use veeksha_prompt::{Materializer, Tokenizer};
 use veeksha_scenario::Generator;
 
 use crate::evaluator_plugins::{EvaluatorPlugins, open_scenario, reject_unknown_metrics};
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::grants::lua_grants;
 use crate::mode::Mode;
 use crate::source::Loaded;
@@ -49,7 +49,7 @@ impl Wired {
 
 /// Loads the plugins and the tokenizer and converts the scenario to a plan. A salt that is drawn
 /// for this run is set in the scenario.
-pub(crate) fn wire(loaded: &mut Loaded, mode: Mode) -> Result<Wired, Failure> {
+pub(crate) fn wire(loaded: &mut Loaded, mode: Mode) -> Result<Wired, CommandFailure> {
     let mut notes = loaded.scenario.notes.clone();
     let found = tokenizers::tokenizer(loaded, &mut notes)?;
     found.note_in(&mut loaded.scenario);
@@ -98,7 +98,7 @@ pub(crate) fn wire(loaded: &mut Loaded, mode: Mode) -> Result<Wired, Failure> {
 }
 
 /// Returns the properties that all sessions share: declared by a Lua scenario, or by the component.
-fn guarantees(loaded: &Loaded, factory: &dyn WorkloadFactory) -> Result<Guarantees, Failure> {
+fn guarantees(loaded: &Loaded, factory: &dyn WorkloadFactory) -> Result<Guarantees, CommandFailure> {
     Ok(match &loaded.scenario.session_generator {
         Generator::Lua { guarantees, .. } => Guarantees {
             max_output_tokens: guarantees.max_output_tokens,
@@ -110,11 +110,11 @@ fn guarantees(loaded: &Loaded, factory: &dyn WorkloadFactory) -> Result<Guarante
 }
 
 /// Returns the session generator of a scenario that replays no trace.
-fn workload(loaded: &Loaded, tokenizer: &Tokenizer) -> Result<Arc<dyn WorkloadFactory>, Failure> {
+fn workload(loaded: &Loaded, tokenizer: &Tokenizer) -> Result<Arc<dyn WorkloadFactory>, CommandFailure> {
     match &loaded.scenario.session_generator {
         Generator::Shipped { name, config } => {
             let Some(bytes) = shipped::generator(name) else {
-                return Err(Failure::internal(format!(
+                return Err(CommandFailure::internal(format!(
                     "the component {name} is missing in this binary"
                 )));
             };
@@ -133,8 +133,8 @@ fn workload(loaded: &Loaded, tokenizer: &Tokenizer) -> Result<Arc<dyn WorkloadFa
             loaded
                 .lua("session_generator")?
                 .workload(&function, *kind, *length, lua_grants(loaded, tokenizer))
-                .map_err(Failure::usage)
+                .map_err(CommandFailure::usage)
         }
-        Generator::Trace(_) => Err(Failure::internal("a trace is not a session generator")),
+        Generator::Trace(_) => Err(CommandFailure::internal("a trace is not a session generator")),
     }
 }

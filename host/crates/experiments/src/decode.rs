@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::csv_text::cell as text;
-use crate::figures::RunShape;
+use crate::key_metrics::RunShape;
 use crate::outcome::CellOutcome;
-use crate::sweep::Cell;
+use crate::sweep_run::SweepRun;
 
 const COLUMNS: [&str; 10] = [
     "key",
@@ -28,7 +28,7 @@ const COLUMNS: [&str; 10] = [
 /// A run's key is `<context length>_<batch size>`. Where runs share a key (they differ in something
 /// else), each after the first is called `<key>_run<run_index>`: Veeksha keeps the last of them
 /// only.
-pub(crate) fn stats(ended: &[(&Cell, &CellOutcome)]) -> Option<(Value, Vec<Vec<String>>)> {
+pub(crate) fn stats(ended: &[(&SweepRun, &CellOutcome)]) -> Option<(Value, Vec<Vec<String>>)> {
     let mut stats: BTreeMap<String, &Value> = BTreeMap::new();
     let mut rows = vec![COLUMNS.map(str::to_owned).to_vec()];
     for (cell, outcome) in ended {

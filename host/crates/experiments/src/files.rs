@@ -6,11 +6,11 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use crate::error::SweepError;
-use crate::figures::{KeyFigures, RunShape};
+use crate::failed_checks::failed_names;
+use crate::key_metrics::{KeyMetrics, RunShape};
 use crate::outcome::CellOutcome;
-use crate::sweep::Cell;
-use crate::sweep::setting_paths;
-use crate::{csv_text, decode, health};
+use crate::sweep_run::{SweepRun, setting_paths};
+use crate::{csv_text, decode};
 
 /// Veeksha's columns, in its order.
 const COLUMNS: [&str; 15] = [
@@ -32,11 +32,11 @@ const COLUMNS: [&str; 15] = [
 ];
 
 /// Statistics of a group of the prefill statistics, and of the gaps in decode windows.
-const FIGURES: [&str; 8] = ["count", "mean", "median", "p90", "p99", "min", "max", "std"];
+const STATISTICS: [&str; 8] = ["count", "mean", "median", "p90", "p99", "min", "max", "std"];
 
 /// Returns every file of a group with its content. Only finished runs are included.
-pub(crate) fn all(folder: &Path, cells: &[&Cell]) -> Result<Vec<(&'static str, String)>, SweepError> {
-    let ended: Vec<(&Cell, &CellOutcome)> = cells
+pub(crate) fn all(folder: &Path, cells: &[&SweepRun]) -> Result<Vec<(&'static str, String)>, SweepError> {
+    let ended: Vec<(&SweepRun, &CellOutcome)> = cells
         .iter()
         .filter_map(|cell| Some((*cell, cell.outcome.as_ref()?)))
         .collect();
@@ -66,7 +66,7 @@ fn path_text(path: Option<&Path>) -> Value {
     path.map(|path| path.display().to_string()).into()
 }
 
-fn manifest(folder: &Path, cells: &[&Cell], ended: &[(&Cell, &CellOutcome)]) -> Value {
+fn manifest(folder: &Path, cells: &[&SweepRun], ended: &[(&SweepRun, &CellOutcome)]) -> Value {
     let runs: Vec<Value> = ended
         .iter()
         .map(|(cell, outcome)| {
@@ -101,7 +101,7 @@ fn manifest(folder: &Path, cells: &[&Cell], ended: &[(&Cell, &CellOutcome)]) -> 
     })
 }
 
-fn settings(cell: &Cell) -> Value {
+fn settings(cell: &SweepRun) -> Value {
     let settings = cell
         .settings
         .iter()
@@ -109,7 +109,7 @@ fn settings(cell: &Cell) -> Value {
     Value::Object(settings.collect())
 }
 
-fn summary(folder: &Path, cells: &[&Cell], ended: &[(&Cell, &CellOutcome)]) -> Value {
+fn summary(folder: &Path, cells: &[&SweepRun], ended: &[(&SweepRun, &CellOutcome)]) -> Value {
     let runs: Vec<Value> = ended.iter().map(|(cell, outcome)| run(cell, outcome)).collect();
     json!({
         "base_output_dir": path_text(Some(folder)),
@@ -119,9 +119,9 @@ fn summary(folder: &Path, cells: &[&Cell], ended: &[(&Cell, &CellOutcome)]) -> V
     })
 }
 
-fn run(cell: &Cell, outcome: &CellOutcome) -> Value {
+fn run(cell: &SweepRun, outcome: &CellOutcome) -> Value {
     let shape = RunShape::of(&cell.config, outcome);
-    let figures: Map<String, Value> = KeyFigures::of(outcome)
+    let metrics: Map<String, Value> = KeyMetrics::of(outcome)
         .named()
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value.into()))
@@ -140,10 +140,10 @@ fn run(cell: &Cell, outcome: &CellOutcome) -> Value {
         "prefill_group_stats": prefill_group(&outcome.prefill_stats, shape.context_length),
         "decode_window_stats": decode_windows(&outcome.decode_window_metrics),
         "settings": settings(cell),
-        "key_figures": figures,
+        "key_figures": metrics,
         "exit_code": outcome.exit_code,
         "failure": outcome.failure,
-        "failed_health_checks": health::failed(outcome),
+        "failed_health_checks": failed_names(outcome),
         "verdict": outcome.verdict,
         "duration_s": outcome.duration_seconds,
     });
@@ -184,7 +184,7 @@ fn prefill_group(prefill: &Value, context_length: Option<u64>) -> Value {
         };
         let mut found = Map::new();
         found.insert("prompt_len".to_owned(), length.parse::<u64>().ok()?.into());
-        take(&mut found, group, &FIGURES);
+        take(&mut found, group, &STATISTICS);
         found.insert(
             "group_by".to_owned(),
             prefill.get("group_by").cloned().unwrap_or_default(),
@@ -202,7 +202,7 @@ fn decode_windows(windows: &Value) -> Value {
         return json!({});
     };
     let mut found = Map::new();
-    take(&mut found, stats, &FIGURES);
+    take(&mut found, stats, &STATISTICS);
     for (key, pointer) in [
         ("window_duration_s", "/windows/total_duration_s"),
         ("num_windows", "/windows/num_selected_segments"),
@@ -224,13 +224,13 @@ fn take(into: &mut Map<String, Value>, from: &Value, keys: &[&str]) {
 }
 
 /// Returns the rows of `sweep_summary.csv`, the header first.
-fn table(cells: &[&Cell], ended: &[(&Cell, &CellOutcome)]) -> Vec<Vec<String>> {
+fn table(cells: &[&SweepRun], ended: &[(&SweepRun, &CellOutcome)]) -> Vec<Vec<String>> {
     let paths = setting_paths(cells.iter().copied());
-    let figures = KeyFigures::default().named().map(|(name, _)| name);
+    let metrics = KeyMetrics::default().named().map(|(name, _)| name);
     let heading = COLUMNS
         .into_iter()
         .chain(["run", "exit_code", "verdict", "duration_s"])
-        .chain(figures)
+        .chain(metrics)
         .chain(["failure", "failed_health_checks"])
         .map(str::to_owned)
         .chain(paths.iter().map(|path| (*path).to_owned()))
@@ -243,12 +243,12 @@ fn table(cells: &[&Cell], ended: &[(&Cell, &CellOutcome)]) -> Vec<Vec<String>> {
         row.push(outcome.verdict.clone().unwrap_or_default());
         row.push(csv_text::number(outcome.duration_seconds));
         row.extend(
-            KeyFigures::of(outcome)
+            KeyMetrics::of(outcome)
                 .named()
                 .map(|(_, value)| csv_text::number(value)),
         );
         row.push(outcome.failure.clone().unwrap_or_default());
-        row.push(health::failed(outcome).unwrap_or_default().join("; "));
+        row.push(failed_names(outcome).unwrap_or_default().join("; "));
         row.extend(paths.iter().map(|path| {
             let setting = cell.settings.iter().find(|setting| setting.path == *path);
             setting.map(|setting| setting.text()).unwrap_or_default()
@@ -258,7 +258,7 @@ fn table(cells: &[&Cell], ended: &[(&Cell, &CellOutcome)]) -> Vec<Vec<String>> {
     rows
 }
 
-fn veekshas(column: &str, cell: &Cell, outcome: &CellOutcome) -> String {
+fn veekshas(column: &str, cell: &SweepRun, outcome: &CellOutcome) -> String {
     let shape = RunShape::of(&cell.config, outcome);
     let text = csv_text::cell;
     match column {

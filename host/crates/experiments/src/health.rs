@@ -1,39 +1,12 @@
 //! Runs of a sweep with failed health checks.
 
-use serde_json::Value;
 use veeksha_report::{Mark, Row, Section};
 
-use crate::outcome::CellOutcome;
+use crate::failed_checks::failed_checks;
 use crate::sweep::Sweep;
 
 /// Maximum number of ranges of runs listed for one failed check.
 const MAX_RANGES: usize = 12;
-
-/// A failed check with its first finding.
-struct FailedCheck<'o> {
-    name: &'o str,
-    finding: &'o str,
-}
-
-fn failed_checks(outcome: &CellOutcome) -> impl Iterator<Item = FailedCheck<'_>> {
-    let checks = outcome.health_checks.get("checks").and_then(Value::as_array);
-    let failed = checks
-        .into_iter()
-        .flatten()
-        .filter(|check| check["outcome"] == "failed");
-    failed.filter_map(|check| {
-        Some(FailedCheck {
-            name: check["name"].as_str()?,
-            finding: check["findings"][0].as_str().unwrap_or_default(),
-        })
-    })
-}
-
-/// Returns the names of a run's failed checks; `None` if it was not checked.
-pub(crate) fn failed(outcome: &CellOutcome) -> Option<Vec<&str>> {
-    let checked = !outcome.health_checks.is_null();
-    checked.then(|| failed_checks(outcome).map(|check| check.name).collect())
-}
 
 /// A check that failed in some runs.
 struct FailedRuns<'o> {

@@ -1,7 +1,7 @@
 //! A sweep: its runs, grouped by output folder, with their outcomes.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use veeksha_report::link_as_latest;
 use veeksha_scenario::{Scenario, Setting};
@@ -9,39 +9,14 @@ use veeksha_scenario::{Scenario, Setting};
 use crate::config::CellConfig;
 use crate::error::SweepError;
 use crate::outcome::CellOutcome;
+use crate::sweep_run::{SweepGroup, SweepRun};
 use crate::{files, folder};
-
-/// One run of a sweep.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Cell {
-    /// Settings that distinguish it from the other runs.
-    pub settings: Vec<Setting>,
-    /// Settings of its scenario for the summary.
-    pub config: CellConfig,
-    /// Index of its group.
-    pub group: usize,
-    /// Number within the group, from 0: Veeksha's `run_index`.
-    pub run_index: usize,
-    /// Number within the sweep, from 1: `run`.
-    pub number: usize,
-    /// Outcome, once it has finished.
-    pub outcome: Option<CellOutcome>,
-}
-
-/// Runs of a sweep with the same output folder.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Group {
-    /// `output_dir` of its scenarios.
-    pub output_dir: PathBuf,
-    /// Folder of the sweep in it, once it has been created.
-    pub folder: Option<PathBuf>,
-}
 
 /// A sweep. Runs are identified by their index in the planned order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sweep {
-    cells: Vec<Cell>,
-    groups: Vec<Group>,
+    cells: Vec<SweepRun>,
+    groups: Vec<SweepGroup>,
 }
 
 impl Sweep {
@@ -59,15 +34,15 @@ impl Sweep {
     }
 
     fn add(&mut self, config: CellConfig, settings: Vec<Setting>) {
-        let known = |group: &Group| group.output_dir == config.output_dir;
+        let known = |group: &SweepGroup| group.output_dir == config.output_dir;
         let group = self.groups.iter().position(known).unwrap_or_else(|| {
-            self.groups.push(Group {
+            self.groups.push(SweepGroup {
                 output_dir: config.output_dir.clone(),
                 folder: None,
             });
             self.groups.len() - 1
         });
-        self.cells.push(Cell {
+        self.cells.push(SweepRun {
             run_index: self.cells.iter().filter(|cell| cell.group == group).count(),
             number: self.cells.len() + 1,
             settings,
@@ -78,12 +53,12 @@ impl Sweep {
     }
 
     /// Returns the runs in the order of execution.
-    pub fn cells(&self) -> &[Cell] {
+    pub fn cells(&self) -> &[SweepRun] {
         &self.cells
     }
 
     /// Returns the output folders.
-    pub fn groups(&self) -> &[Group] {
+    pub fn groups(&self) -> &[SweepGroup] {
         &self.groups
     }
 
@@ -149,7 +124,7 @@ impl Sweep {
     }
 
     /// Returns the runs of a group, in order.
-    pub(crate) fn of_group(&self, group: usize) -> impl Iterator<Item = &Cell> {
+    pub(crate) fn of_group(&self, group: usize) -> impl Iterator<Item = &SweepRun> {
         self.cells.iter().filter(move |cell| cell.group == group)
     }
 
@@ -162,24 +137,10 @@ impl Sweep {
 
     fn write(&self, group: usize) -> Result<(), SweepError> {
         let folder = self.folder(group)?;
-        let cells: Vec<&Cell> = self.of_group(group).collect();
+        let cells: Vec<&SweepRun> = self.of_group(group).collect();
         for (name, content) in files::all(folder, &cells)? {
             folder::write(&folder.join(name), &content)?;
         }
         Ok(())
     }
-}
-
-/// Returns the paths of all settings of some runs, in order of first appearance.
-pub(crate) fn setting_paths<'c>(cells: impl IntoIterator<Item = &'c Cell>) -> Vec<&'c str> {
-    let mut paths: Vec<&str> = Vec::new();
-    let mut known = std::collections::HashSet::new();
-    for cell in cells {
-        for setting in &cell.settings {
-            if known.insert(setting.path.as_str()) {
-                paths.push(&setting.path);
-            }
-        }
-    }
-    paths
 }

@@ -2,10 +2,11 @@
 
 use veeksha_report::{Mark, Row, Section, duration, number, share};
 
-use crate::figures::KeyFigures;
-use crate::health;
+use crate::failed_checks::failed_names;
+use crate::key_metrics::KeyMetrics;
 use crate::outcome::CellOutcome;
-use crate::sweep::{Cell, Sweep, setting_paths};
+use crate::sweep::Sweep;
+use crate::sweep_run::{SweepRun, setting_paths};
 
 /// Maximum number of settings with columns; further ones follow in the last column.
 const MAX_COLUMNS: usize = 4;
@@ -22,11 +23,11 @@ impl Sweep {
         let paths = setting_paths(self.cells());
         let names = short_names(&paths);
         let (shown, rest) = names.split_at(names.len().min(MAX_COLUMNS));
-        let figures = ["ttfc P50", "ttfc P99", "tpot P50", "e2e P99", "tok/s", "goodput"];
+        let metrics = ["ttfc P50", "ttfc P99", "tpot P50", "e2e P99", "tok/s", "goodput"];
         let columns = shown
             .iter()
             .map(String::as_str)
-            .chain(figures)
+            .chain(metrics)
             .map(str::to_owned)
             .collect();
         let mut rows: Vec<Row> = self
@@ -118,27 +119,27 @@ impl Sweep {
 }
 
 /// Formats the value of a setting as a cell.
-fn value(cell: &Cell, path: &str) -> Option<String> {
+fn value(cell: &SweepRun, path: &str) -> Option<String> {
     let setting = cell.settings.iter().find(|setting| setting.path == path);
     setting.map(|setting| shortened(&setting.text()))
 }
 
 /// Builds a row; `rest` are the names of the settings beyond the columns.
-fn row(cell: &Cell, outcome: &CellOutcome, paths: &[&str], rest: &[String]) -> Row {
+fn row(cell: &SweepRun, outcome: &CellOutcome, paths: &[&str], rest: &[String]) -> Row {
     let value = |path: &str| value(cell, path);
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-    let figures = KeyFigures::of(outcome);
+    let metrics = KeyMetrics::of(outcome);
     let (shown, further) = paths.split_at(paths.len() - rest.len());
     let cells = shown
         .iter()
         .map(|path| value(path))
         .chain([
-            figures.ttfc_p50.map(duration),
-            figures.ttfc_p99.map(duration),
-            figures.tpot_p50.map(duration),
-            figures.end_to_end_latency_p99.map(duration),
-            figures.output_tokens_per_second.map(number),
-            figures.goodput.map(share),
+            metrics.ttfc_p50.map(duration),
+            metrics.ttfc_p99.map(duration),
+            metrics.tpot_p50.map(duration),
+            metrics.end_to_end_latency_p99.map(duration),
+            metrics.output_tokens_per_second.map(number),
+            metrics.goodput.map(share),
         ])
         .map(or_dash)
         .collect();
@@ -151,7 +152,7 @@ fn row(cell: &Cell, outcome: &CellOutcome, paths: &[&str], rest: &[String]) -> R
         veeksha_exit::DONE => None,
         code => Some(format!("exit code {code}")),
     });
-    let is_unhealthy = health::failed(outcome).is_some_and(|failed| !failed.is_empty());
+    let is_unhealthy = failed_names(outcome).is_some_and(|failed| !failed.is_empty());
     let notes: Vec<String> = settings.chain(verdict.clone()).chain(failure).collect();
     Row {
         name: format!("run {}", cell.number),

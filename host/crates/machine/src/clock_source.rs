@@ -1,6 +1,6 @@
 //! The kernel's clock source: a source that is slow to read makes every timestamp expensive.
 
-use crate::finding::{Finding, State};
+use crate::finding::{MachineFinding, State};
 use crate::tree::Tree;
 
 const FOLDER: &str = "/sys/devices/system/clocksource/clocksource0";
@@ -10,7 +10,7 @@ pub(crate) fn current(tree: &Tree) -> Option<String> {
     tree.word(&format!("{FOLDER}/current_clocksource"))
 }
 
-pub(crate) fn finding(tree: &Tree) -> Option<Finding> {
+pub(crate) fn finding(tree: &Tree) -> Option<MachineFinding> {
     let current = current(tree)?;
     let state = match current.as_str() {
         // These are read without entering the kernel (vDSO).
@@ -38,7 +38,7 @@ pub(crate) fn finding(tree: &Tree) -> Option<Finding> {
             Some("boot the kernel with `tsc=reliable`, if this machine's counters run evenly".to_owned())
         }
     };
-    Some(Finding {
+    Some(MachineFinding {
         name: "clock source",
         state,
         found: current,

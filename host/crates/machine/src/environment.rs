@@ -1,6 +1,6 @@
 //! Detection of virtual machines and containers.
 
-use crate::finding::{Finding, State};
+use crate::finding::{MachineFinding, State};
 use crate::tree::Tree;
 
 /// Returns the product name of the hypervisor, or a generic name if only its presence is known.
@@ -64,7 +64,7 @@ pub(crate) fn container(tree: &Tree) -> Option<&'static str> {
     .map(|(_, name)| name)
 }
 
-pub(crate) fn finding(tree: &Tree) -> Finding {
+pub(crate) fn finding(tree: &Tree) -> MachineFinding {
     let hypervisor = hypervisor(tree);
     let mut found = match &hypervisor {
         Some(name) => format!("a virtual machine ({name})"),
@@ -74,7 +74,7 @@ pub(crate) fn finding(tree: &Tree) -> Finding {
         Some(name) => found.push_str(&format!(", in a container ({name})")),
         None => found.push_str(", no container"),
     }
-    Finding {
+    MachineFinding {
         name: "environment",
         state: if hypervisor.is_some() {
             State::Advice

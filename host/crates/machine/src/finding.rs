@@ -16,7 +16,7 @@ pub enum State {
 
 /// A single factor that affects the accuracy of measurements on this machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub struct MachineFinding {
     /// The checked property, for example `open files`.
     pub name: &'static str,
     /// Severity for a measurement.

@@ -1,6 +1,6 @@
 //! Idle states of the cores: leaving a deep idle state takes time.
 
-use crate::finding::{Finding, State};
+use crate::finding::{MachineFinding, State};
 use crate::tree::Tree;
 
 /// Exit latency in microseconds from which an idle state causes delays of tens of microseconds.
@@ -22,7 +22,7 @@ fn deepest(tree: &Tree, core: usize) -> Option<(String, u64)> {
         .max_by_key(|(_, latency)| *latency)
 }
 
-pub(crate) fn finding(tree: &Tree, cores: &[usize]) -> Option<Finding> {
+pub(crate) fn finding(tree: &Tree, cores: &[usize]) -> Option<MachineFinding> {
     let (name, micros) = cores
         .iter()
         .filter_map(|&core| deepest(tree, core))
@@ -32,7 +32,7 @@ pub(crate) fn finding(tree: &Tree, cores: &[usize]) -> Option<Finding> {
     } else {
         State::Good
     };
-    Some(Finding {
+    Some(MachineFinding {
         name: "idle states",
         state,
         found: format!("the deepest is {name}, {micros} µs to leave"),

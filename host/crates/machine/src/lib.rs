@@ -2,7 +2,7 @@
 //! threads.
 //!
 //! [`Machine`] reads `/proc` and `/sys`, measures the wake-up delay of a sleeping thread, and
-//! reports everything that affects the accuracy of a measurement ([`Finding`]) together with
+//! reports everything that affects the accuracy of a measurement ([`MachineFinding`]) together with
 //! possible improvements. The other items are used by a run: to adjust the machine
 //! ([`raise_open_files`], [`set_realtime`], [`pin_to`]), and to monitor it ([`ThreadWatch`],
 //! [`ClockWatch`]).
@@ -34,9 +34,9 @@ pub use clock_watch::{ClockReading, ClockStep, ClockWatch};
 pub use cores::{pin_to, usable_cores};
 pub use error::MachineError;
 pub use facts::Facts;
-pub use finding::{ExpectedLoad, Finding, State};
+pub use finding::{ExpectedLoad, MachineFinding, State};
 pub use machine::Machine;
 pub use open_files::{OpenFiles, raise_open_files};
 pub use priority::{DEFAULT_REALTIME_PRIORITY, lower_priority, realtime_is_permitted, set_realtime};
-pub use thread_watch::{ThreadSample, ThreadWatch};
+pub use thread_watch::{ThreadActivity, ThreadWatch};
 pub use wake::WakeUps;

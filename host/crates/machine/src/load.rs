@@ -1,6 +1,6 @@
 //! Other load on this machine.
 
-use crate::finding::{Finding, State};
+use crate::finding::{MachineFinding, State};
 use crate::tree::Tree;
 
 /// The contents of `/proc/loadavg`.
@@ -20,7 +20,7 @@ pub(crate) fn load(tree: &Tree) -> Option<Load> {
     (minute.is_finite() && minute >= 0.0).then_some(Load { minute, runnable })
 }
 
-pub(crate) fn finding(tree: &Tree, cores: usize) -> Option<Finding> {
+pub(crate) fn finding(tree: &Tree, cores: usize) -> Option<MachineFinding> {
     let load = load(tree)?;
     let cores = cores.max(1);
     let others = load.runnable.saturating_sub(1);
@@ -31,7 +31,7 @@ pub(crate) fn finding(tree: &Tree, cores: usize) -> Option<Finding> {
     } else {
         State::Good
     };
-    Some(Finding {
+    Some(MachineFinding {
         name: "other load",
         state,
         found: format!(

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::error::MachineError;
 use crate::facts::Facts;
-use crate::finding::{ExpectedLoad, Finding};
+use crate::finding::{ExpectedLoad, MachineFinding};
 use crate::quota::Throttled;
 use crate::steal::Ticks;
 use crate::tree::Tree;
@@ -21,7 +21,7 @@ pub struct Machine {
 
 /// Results of experiments, for properties that no file contains.
 #[derive(Clone, Debug)]
-struct Tried {
+struct Experiments {
     wake_ups: Option<WakeUps>,
     realtime: Result<(), MachineError>,
     ticks: [Option<Ticks>; 2],
@@ -45,7 +45,7 @@ impl Machine {
     /// Returns the findings for generating `load` from this machine. Takes about a quarter of a
     /// second, because wake-ups are measured. Properties that this machine does not expose (no such
     /// file) have no finding.
-    pub fn findings(&self, load: &ExpectedLoad) -> Vec<Finding> {
+    pub fn findings(&self, load: &ExpectedLoad) -> Vec<MachineFinding> {
         self.judge(load, &self.try_out())
     }
 
@@ -54,12 +54,12 @@ impl Machine {
         Facts::of(&self.tree)
     }
 
-    fn try_out(&self) -> Tried {
+    fn try_out(&self) -> Experiments {
         let ticks = steal::ticks(&self.tree);
         let stopped = quota::throttled(&self.tree).unwrap_or_default();
         let wake_ups = WakeUps::measure();
         let stopped_now = quota::throttled(&self.tree).unwrap_or_default();
-        Tried {
+        Experiments {
             wake_ups,
             realtime: priority::allowed(),
             ticks: [ticks, steal::ticks(&self.tree)],
@@ -70,7 +70,7 @@ impl Machine {
         }
     }
 
-    fn judge(&self, load: &ExpectedLoad, tried: &Tried) -> Vec<Finding> {
+    fn judge(&self, load: &ExpectedLoad, tried: &Experiments) -> Vec<MachineFinding> {
         let tree = &self.tree;
         let cores = quota::allowed(tree);
         let [before, after] = tried.ticks;
@@ -105,8 +105,8 @@ mod tests {
         requests_per_second: 100.0,
     };
 
-    fn tried() -> Tried {
-        Tried {
+    fn tried() -> Experiments {
+        Experiments {
             wake_ups: Some(WakeUps {
                 count: 200,
                 minimal_slack: true,

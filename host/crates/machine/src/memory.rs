@@ -1,7 +1,7 @@
 //! Memory that a run may use.
 
 use crate::cgroup::folders;
-use crate::finding::{ExpectedLoad, Finding, State};
+use crate::finding::{ExpectedLoad, MachineFinding, State};
 use crate::tree::Tree;
 
 /// Bytes that the program needs before the first stream: its code, the plugin engine, a tokenizer,
@@ -53,7 +53,7 @@ fn left_in(tree: &Tree, folder: &str) -> Option<u64> {
     Some(limit.saturating_sub(used))
 }
 
-pub(crate) fn finding(tree: &Tree, load: &ExpectedLoad) -> Option<Finding> {
+pub(crate) fn finding(tree: &Tree, load: &ExpectedLoad) -> Option<MachineFinding> {
     let memory = memory(tree)?;
     let needed = BASE + u64::from(load.streams) * PER_STREAM;
     let state = if memory.available < needed {
@@ -63,7 +63,7 @@ pub(crate) fn finding(tree: &Tree, load: &ExpectedLoad) -> Option<Finding> {
     } else {
         State::Good
     };
-    Some(Finding {
+    Some(MachineFinding {
         name: "memory",
         state,
         found: format!("{} MiB available", memory.available >> 20),

@@ -3,7 +3,7 @@
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::error::MachineError;
-use crate::finding::{ExpectedLoad, Finding, State};
+use crate::finding::{ExpectedLoad, MachineFinding, State};
 use crate::tree::Tree;
 
 /// Files in addition to the streams: those of the program, result files, event queues, and the
@@ -61,7 +61,7 @@ pub(crate) fn limit(text: &str, name: &str) -> Option<(u64, u64)> {
     Some((values.next()??, values.next()??))
 }
 
-pub(crate) fn finding(tree: &Tree, load: &ExpectedLoad) -> Option<Finding> {
+pub(crate) fn finding(tree: &Tree, load: &ExpectedLoad) -> Option<MachineFinding> {
     let limits = limits(tree)?;
     let needed = u64::from(load.streams) + SPARE;
     let state = if limits.hard >= needed {
@@ -84,7 +84,7 @@ pub(crate) fn finding(tree: &Tree, load: &ExpectedLoad) -> Option<Finding> {
             "{first}`sudo prlimit --pid $$ --nofile={needed}:{needed}` in this shell (a container: `docker run --ulimit nofile={needed}`; a service: `LimitNOFILE={needed}`)"
         )
     });
-    Some(Finding {
+    Some(MachineFinding {
         name: "open files",
         state,
         found: format!(

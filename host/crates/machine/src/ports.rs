@@ -1,7 +1,7 @@
 //! Local ports: each connection to one server address needs a separate one, and keeps it for a
 //! while after it is closed.
 
-use crate::finding::{ExpectedLoad, Finding, State};
+use crate::finding::{ExpectedLoad, MachineFinding, State};
 use crate::tree::{Tree, numbers};
 
 /// Seconds for which a closed connection holds its port (`TCP_TIMEWAIT_LEN` in the kernel).
@@ -28,7 +28,7 @@ pub(crate) fn range(tree: &Tree) -> Option<(u32, u32, u32)> {
     Some((first, last, (last - first + 1).saturating_sub(taken)))
 }
 
-pub(crate) fn finding(tree: &Tree, load: &ExpectedLoad) -> Option<Finding> {
+pub(crate) fn finding(tree: &Tree, load: &ExpectedLoad) -> Option<MachineFinding> {
     let (first, last, free) = range(tree)?;
     let reuse: u8 = tree.number("/proc/sys/net/ipv4/tcp_tw_reuse").unwrap_or(0);
     let waiting = waiting(tree);
@@ -62,7 +62,7 @@ pub(crate) fn finding(tree: &Tree, load: &ExpectedLoad) -> Option<Finding> {
         1 => ", waiting ports are used again",
         _ => ", waiting ports are used again on loopback",
     };
-    Some(Finding {
+    Some(MachineFinding {
         name: "local ports",
         state,
         found: format!("{free} ({first} to {last}), {waiting} waiting after a close{reused}"),

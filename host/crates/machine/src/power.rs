@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::finding::{Finding, State};
+use crate::finding::{MachineFinding, State};
 use crate::tree::Tree;
 
 /// Returns the governors of the given cores and the number of cores with each. Empty if the kernel
@@ -21,11 +21,11 @@ fn count(tree: &Tree, cores: &[usize], file: &str) -> BTreeMap<String, usize> {
     found
 }
 
-pub(crate) fn finding(tree: &Tree, cores: &[usize]) -> Finding {
+pub(crate) fn finding(tree: &Tree, cores: &[usize]) -> MachineFinding {
     let governors = governors(tree, cores);
     let why = "a core that slows down when it is idle answers its first events late".to_owned();
     if governors.is_empty() {
-        return Finding {
+        return MachineFinding {
             name: "frequency",
             state: State::Good,
             found: "no control is visible here, as in most virtual machines; the machine below decides"
@@ -50,7 +50,7 @@ pub(crate) fn finding(tree: &Tree, cores: &[usize]) -> Finding {
     if !preferences.is_empty() {
         found.push_str(&format!("; energy preference {}", shown(&preferences)));
     }
-    Finding {
+    MachineFinding {
         name: "frequency",
         state,
         found,

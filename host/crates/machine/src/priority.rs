@@ -7,7 +7,7 @@ use thread_priority::{
 };
 
 use crate::error::MachineError;
-use crate::finding::{Finding, State};
+use crate::finding::{MachineFinding, State};
 
 /// Real-time priority of the measuring threads if the scenario does not choose one. Low, so that
 /// the kernel's own real-time threads keep precedence.
@@ -65,18 +65,18 @@ pub(crate) fn allowed() -> Result<(), MachineError> {
     }
 }
 
-pub(crate) fn finding(allowed: &Result<(), MachineError>) -> Finding {
+pub(crate) fn finding(allowed: &Result<(), MachineError>) -> MachineFinding {
     let why =
         "with it the dispatcher and the client threads run as soon as they are ready, ahead of all normal threads; runs use it by default where it is permitted".to_owned();
     match allowed {
-        Ok(()) => Finding {
+        Ok(()) => MachineFinding {
             name: "real-time priority",
             state: State::Good,
             found: "may be set".to_owned(),
             why,
             remedy: None,
         },
-        Err(error) => Finding {
+        Err(error) => MachineFinding {
             name: "real-time priority",
             state: State::Advice,
             found: match error {

@@ -1,7 +1,7 @@
 //! Cores that this process may use: its affinity, and the time quota of its control group.
 
 use crate::cgroup::folders;
-use crate::finding::{ExpectedLoad, Finding, State};
+use crate::finding::{ExpectedLoad, MachineFinding, State};
 use crate::tree::{Tree, field, numbers};
 
 /// Requests per second beyond which a single core is not enough: the dispatcher and a client then
@@ -74,7 +74,11 @@ pub(crate) fn allowed(tree: &Tree) -> Vec<usize> {
 
 /// Returns the finding. `while_measuring` is the throttling of the group during the measurement of
 /// the wake-ups.
-pub(crate) fn finding(tree: &Tree, load: &ExpectedLoad, while_measuring: Throttled) -> Option<Finding> {
+pub(crate) fn finding(
+    tree: &Tree,
+    load: &ExpectedLoad,
+    while_measuring: Throttled,
+) -> Option<MachineFinding> {
     let allowed = allowed(tree);
     if allowed.is_empty() {
         return None;
@@ -117,7 +121,7 @@ pub(crate) fn finding(tree: &Tree, load: &ExpectedLoad, while_measuring: Throttl
     } else {
         None
     };
-    Some(Finding {
+    Some(MachineFinding {
         name: "cores",
         state,
         found,

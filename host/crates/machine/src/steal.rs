@@ -1,6 +1,6 @@
 //! Time that a hypervisor took from this machine's cores.
 
-use crate::finding::{Finding, State};
+use crate::finding::{MachineFinding, State};
 use crate::tree::Tree;
 
 /// Clock ticks since boot, over all cores.
@@ -30,7 +30,7 @@ pub(crate) fn ticks(tree: &Tree) -> Option<Ticks> {
 }
 
 /// Returns the finding. `before` and `after` enclose the measurement of the wake-ups.
-pub(crate) fn finding(before: Option<Ticks>, after: Option<Ticks>) -> Option<Finding> {
+pub(crate) fn finding(before: Option<Ticks>, after: Option<Ticks>) -> Option<MachineFinding> {
     let (before, after) = (before?, after?);
     let stolen = after.stolen.saturating_sub(before.stolen);
     let share = ratio(stolen, after.all.saturating_sub(before.all));
@@ -43,7 +43,7 @@ pub(crate) fn finding(before: Option<Ticks>, after: Option<Ticks>) -> Option<Fin
     } else {
         State::Good
     };
-    Some(Finding {
+    Some(MachineFinding {
         name: "stolen time",
         state,
         found: format!(

@@ -9,7 +9,7 @@ use crate::tree::Tree;
 
 /// Activity of a thread between two samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ThreadSample {
+pub struct ThreadActivity {
     /// Name of the thread, for example `client-0`.
     pub thread: String,
     /// Time of the sample.
@@ -66,10 +66,10 @@ impl ThreadWatch {
     /// thread that is new since then is reported from its beginning, with the time since the last
     /// sample as its span. Returns nothing on a kernel that does not count (`CONFIG_SCHED_INFO`
     /// off: there is no `schedstat`).
-    pub fn sample(&mut self, now: Nanos) -> Vec<ThreadSample> {
+    pub fn sample(&mut self, now: Nanos) -> Vec<ThreadActivity> {
         let current = self.look();
         let span = now.saturating_sub(self.looked_at);
-        let mut samples: Vec<ThreadSample> = current
+        let mut samples: Vec<ThreadActivity> = current
             .iter()
             .map(|(id, thread)| {
                 let before = self.seen.get(id).filter(|before| {
@@ -79,7 +79,7 @@ impl ThreadWatch {
                         && before.waiting <= thread.waiting
                 });
                 let (busy, waiting) = before.map_or((0, 0), |before| (before.busy, before.waiting));
-                ThreadSample {
+                ThreadActivity {
                     thread: thread.name.clone(),
                     at: now,
                     span,
@@ -157,7 +157,7 @@ mod tests {
         for (sample, (thread, busy, waiting)) in samples.iter().zip(expected) {
             assert_eq!(
                 *sample,
-                ThreadSample {
+                ThreadActivity {
                     thread: thread.into(),
                     at: 1_050,
                     span: 1_000,

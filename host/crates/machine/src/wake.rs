@@ -5,7 +5,7 @@ use serde::Serialize;
 use veeksha_clock::{RunClock, minimal_timer_slack, sleep_until};
 use veeksha_model::Nanos;
 
-use crate::finding::{Finding, State};
+use crate::finding::{MachineFinding, State};
 
 /// Number of sleeps that are measured.
 const SLEEPS: u64 = 200;
@@ -63,7 +63,7 @@ impl WakeUps {
     }
 }
 
-pub(crate) fn finding(measured: &WakeUps) -> Finding {
+pub(crate) fn finding(measured: &WakeUps) -> MachineFinding {
     // The thresholds are the delay of a dispatch on a quiet core, and the delay that makes
     // latencies of milliseconds unreliable.
     let state = if measured.p99 > 1_000_000 {
@@ -79,7 +79,7 @@ pub(crate) fn finding(measured: &WakeUps) -> Finding {
     } else {
         "; the kernel did not grant a timer slack of 1 ns"
     };
-    Finding {
+    MachineFinding {
         name: "wake-ups",
         state,
         found: format!(

@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 
+use crate::content::Segment;
 use crate::ids::NodeId;
-use crate::session::{Message, Request, Role, Segment};
+use crate::session::{Message, Request, Role};
 
 /// The reason for which a session's graph was refused. The message names the nodes, so that the
 /// plugin's author finds the place.

@@ -6,6 +6,7 @@
 //! All times are [`Nanos`]: nanoseconds on one monotonic clock, relative to the start of the run.
 #![forbid(unsafe_code)]
 
+mod content;
 mod csv_cell;
 mod graph;
 mod held;
@@ -20,6 +21,7 @@ mod response;
 mod session;
 mod shortened;
 
+pub use content::{MediaKind, Segment};
 pub use csv_cell::csv_cell;
 pub use graph::{GraphError, check_session};
 pub use held::Held;
@@ -33,5 +35,5 @@ pub use replay::{HistoryMode, Recorded, RecordedAnswer, Replay};
 pub use response::{
     AnswerPart, Chunk, ChunkKind, ErrorClass, FailureReason, Framing, Response, StampSource, ToolCall, Usage,
 };
-pub use session::{Label, MediaKind, Message, OutputSpec, Request, Role, Segment, Session};
+pub use session::{Label, Message, OutputSpec, Request, Role, Session};
 pub use shortened::shortened;

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::content::MediaKind;
 use crate::response::Response;
-use crate::session::{MediaKind, Request, Role};
+use crate::session::{Request, Role};
 
 /// A message with its text.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -30,7 +30,7 @@ const LABEL_IN_FILE_NAME: usize = 60;
 /// Draws a plot into the file with this stem.
 type Draw<'a> = &'a mut dyn FnMut(&str, Plot);
 
-type Tried<'a> = &'a mut dyn FnMut(Result<(), ReportError>);
+type OnWritten<'a> = &'a mut dyn FnMut(Result<(), ReportError>);
 
 /// Returns the distribution of a metric; `None` if it does not exist.
 pub(crate) fn distribution(samples: &RunSamples, name: &str) -> Option<CdfData> {
@@ -53,7 +53,7 @@ pub(crate) fn distribution(samples: &RunSamples, name: &str) -> Option<CdfData> 
 }
 
 /// Draws all plots except the distributions of single metrics.
-pub(crate) fn others(folder: &RunFolder, results: &RunAnalysis, tried: Tried<'_>) {
+pub(crate) fn others(folder: &RunFolder, results: &RunAnalysis, tried: OnWritten<'_>) {
     let evaluation = &results.evaluation;
     if evaluation.counts.requests == 0 {
         return;

@@ -14,7 +14,7 @@ use crate::cli::scenarios::scenarios;
 use crate::interrupt::Interrupts;
 use duration::RunDuration;
 use sections::row;
-use veeksha_app::{Failure, Loaded, Variant, collect_errors, require_target};
+use veeksha_app::{CommandFailure, Loaded, Variant, collect_errors, require_target};
 use veeksha_present::terminal;
 
 /// Width of the table where the width of the terminal is unknown.
@@ -28,7 +28,7 @@ struct CheckedRun {
     notes: Vec<String>,
 }
 
-pub(super) fn check(args: &ScenarioArgs, overrides: &[(String, String)]) -> Result<u8, Failure> {
+pub(super) fn check(args: &ScenarioArgs, overrides: &[(String, String)]) -> Result<u8, CommandFailure> {
     let read = scenarios(args, overrides)?.into_iter();
     let checked = read.map(|cell| cell.and_then(|loaded| loaded.and_then(checked)));
     let cells = collect_errors(checked.collect())?;
@@ -52,9 +52,9 @@ pub(super) fn check(args: &ScenarioArgs, overrides: &[(String, String)]) -> Resu
 /// before its folder is created; of several, none starts before all have been validated as by
 /// `check`.
 pub(super) fn sound(
-    cells: Vec<Variant<Result<Loaded, Failure>>>,
+    cells: Vec<Variant<Result<Loaded, CommandFailure>>>,
     interrupts: &Interrupts,
-) -> Result<Vec<Variant<Loaded>>, Failure> {
+) -> Result<Vec<Variant<Loaded>>, CommandFailure> {
     let cells = collect_errors(cells)?;
     if cells.len() < 2 {
         return Ok(cells);
@@ -71,7 +71,7 @@ pub(super) fn sound(
     collect_errors(looked_at.collect())
 }
 
-fn checked(loaded: Loaded) -> Result<CheckedRun, Failure> {
+fn checked(loaded: Loaded) -> Result<CheckedRun, CommandFailure> {
     let checked = veeksha_app::check(loaded)?;
     let (sections, duration) = sections::sections(&checked.scenario, &checked.wired)?;
     Ok(CheckedRun {

@@ -7,14 +7,17 @@ use veeksha_report::{Row, Section, number};
 use veeksha_scenario::{FixedSchedule, IntervalGenerator, Scenario, Traffic};
 
 use super::duration::RunDuration;
-use veeksha_app::Failure;
+use veeksha_app::CommandFailure;
 use veeksha_app::Wired;
 
 /// Number of sessions that are generated to estimate the size of the workload.
 const SAMPLE: u32 = 100;
 
 /// Returns the sections about a scenario, and the duration of its run.
-pub(super) fn sections(scenario: &Scenario, wired: &Wired) -> Result<(Vec<Section>, RunDuration), Failure> {
+pub(super) fn sections(
+    scenario: &Scenario,
+    wired: &Wired,
+) -> Result<(Vec<Section>, RunDuration), CommandFailure> {
     let (workload, sessions) = workload(wired, scenario)?;
     let duration = RunDuration::of(scenario, sessions);
     let sections = vec![
@@ -75,7 +78,7 @@ impl WorkloadSample {
 }
 
 /// Returns the section about the workload, and the number of sessions if it is finite.
-fn workload(wired: &Wired, scenario: &Scenario) -> Result<(Section, Option<u64>), Failure> {
+fn workload(wired: &Wired, scenario: &Scenario) -> Result<(Section, Option<u64>), CommandFailure> {
     let mut sample = WorkloadSample::default();
     let limit = scenario.runtime.session_limit();
     let (length, kind) = match wired.factory.open()? {

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::cli::args::CompareArgs;
-use veeksha_app::Failure;
+use veeksha_app::CommandFailure;
 use veeksha_present::terminal;
 
 /// Returns true if one of the outputs replaces the table on standard output.
@@ -18,21 +18,21 @@ pub(super) fn take_output(args: &CompareArgs) -> bool {
 /// If it cannot be written. An existing file is then unchanged.
 pub(super) fn write(
     path: Option<&Path>,
-    text: impl FnOnce() -> Result<String, Failure>,
-) -> Result<(), Failure> {
+    text: impl FnOnce() -> Result<String, CommandFailure>,
+) -> Result<(), CommandFailure> {
     match path {
         None => Ok(()),
         Some(path) if is_output(path) => {
             terminal::out(text()?.trim_end());
             Ok(())
         }
-        Some(path) => veeksha_report::write_named(path, &text()?).map_err(Failure::internal),
+        Some(path) => veeksha_report::write_named(path, &text()?).map_err(CommandFailure::internal),
     }
 }
 
 /// Rejects two outputs with the same destination: the last one would overwrite the others, or be
 /// mixed with them.
-pub(super) fn check(args: &CompareArgs) -> Result<(), Failure> {
+pub(super) fn check(args: &CompareArgs) -> Result<(), CommandFailure> {
     let mut printed: Vec<&str> = Vec::new();
     let mut taken: Vec<(&str, PathBuf)> = Vec::new();
     for (flag, path) in forms(args) {
@@ -43,7 +43,7 @@ pub(super) fn check(args: &CompareArgs) -> Result<(), Failure> {
         }
         let place = place(path);
         if let Some((other, _)) = taken.iter().find(|(_, known)| *known == place) {
-            return Err(Failure::usage(format!(
+            return Err(CommandFailure::usage(format!(
                 "{other} and {flag} both name {}: each needs a separate file",
                 super::path::shown(path)
             )));
@@ -55,7 +55,7 @@ pub(super) fn check(args: &CompareArgs) -> Result<(), Failure> {
         None => args.github.then(|| "--github".to_owned()),
     };
     match (printed.first(), second) {
-        (Some(first), Some(second)) => Err(Failure::usage(format!(
+        (Some(first), Some(second)) => Err(CommandFailure::usage(format!(
             "{first} - and {second} both write to standard output"
         ))
         .hinted(format!("{first} FILE writes the comparison to a file"))),

@@ -12,7 +12,7 @@ use veeksha_metrics::{Certification, Evaluation, Metric, RunEvaluator, RunMetric
 use veeksha_model::printable;
 use veeksha_scenario::{Document, Traffic};
 
-use veeksha_app::Failure;
+use veeksha_app::CommandFailure;
 use veeksha_app::RecordedRun;
 use veeksha_app::{builtin_evaluator, objectives};
 use veeksha_present::terminal;
@@ -23,7 +23,7 @@ use super::wanted::Wanted;
 const BESIDE: [&str; 1] = ["output_dir"];
 
 /// Reads the record of a run.
-pub(super) fn read(path: &Path, wanted: &mut Wanted) -> Result<RunData, Failure> {
+pub(super) fn read(path: &Path, wanted: &mut Wanted) -> Result<RunData, CommandFailure> {
     let mut run = RecordedRun::open(path, true)?;
     let definitions = run.definitions()?;
     let scenario = run.loaded.scenario.clone();

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use veeksha_compare::Remark;
 use veeksha_model::printable;
 
-use veeksha_app::Failure;
+use veeksha_app::CommandFailure;
 use veeksha_app::RecordedRun;
 use veeksha_app::secrets::is_redacted;
 use veeksha_app::sweep_manifest::{self, SweptRun, is_run, is_sweep};
 
 /// A cell of a sweep, or the whole comparison, with the folders of the runs of each side.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Cell {
+pub(super) struct ComparedCell {
     /// `arrival_rate = 2`; `None` if the sides are not sweeps.
     pub(super) name: Option<String>,
     /// Keys of its settings whose values are redacted.
@@ -30,7 +30,7 @@ pub(super) struct Folders {
     pub(super) runs: Vec<PathBuf>,
 }
 
-impl Cell {
+impl ComparedCell {
     /// Returns the remark on settings whose values are redacted, if there are any.
     pub(super) fn redaction_remark(&self) -> Option<Remark> {
         (!self.redacted.is_empty()).then(|| Remark::RedactedSettings(self.redacted.clone()))
@@ -47,7 +47,7 @@ enum Holds {
 ///
 /// # Errors
 /// If a folder has no run, or if only some of the folders are sweeps.
-pub(super) fn cells(paths: &[PathBuf]) -> Result<Vec<Cell>, Failure> {
+pub(super) fn cells(paths: &[PathBuf]) -> Result<Vec<ComparedCell>, CommandFailure> {
     let labels = labels(paths);
     let mut runs = Vec::new();
     let mut sweeps = Vec::new();
@@ -61,7 +61,7 @@ pub(super) fn cells(paths: &[PathBuf]) -> Result<Vec<Cell>, Failure> {
         }
     }
     if sweeps.is_empty() {
-        return Ok(vec![Cell {
+        return Ok(vec![ComparedCell {
             name: None,
             redacted: Vec::new(),
             sides: runs,
@@ -74,7 +74,7 @@ pub(super) fn cells(paths: &[PathBuf]) -> Result<Vec<Cell>, Failure> {
 }
 
 /// Returns the cells of all sweeps, in the order of their first occurrence.
-fn paired(labels: &[String], sweeps: &[(&PathBuf, &String, Vec<SweptRun>)]) -> Vec<Cell> {
+fn paired(labels: &[String], sweeps: &[(&PathBuf, &String, Vec<SweptRun>)]) -> Vec<ComparedCell> {
     let all = || sweeps.iter().flat_map(|(_, _, runs)| runs);
     let keys: BTreeSet<&str> = all()
         .flat_map(|run| run.settings.iter().map(|(key, _)| key.as_str()))
@@ -85,7 +85,7 @@ fn paired(labels: &[String], sweeps: &[(&PathBuf, &String, Vec<SweptRun>)]) -> V
             seen.push(&run.settings);
         }
     }
-    let of_cell = |settings: &Vec<(String, String)>| Cell {
+    let of_cell = |settings: &Vec<(String, String)>| ComparedCell {
         name: Some(name_of(settings, &keys)),
         redacted: settings
             .iter()
@@ -141,9 +141,9 @@ fn short<'a>(key: &'a str, keys: &BTreeSet<&str>) -> &'a str {
     ends.find(is_distinctive).unwrap_or(key)
 }
 
-fn mixed(path: &Path, swept: &[SweptRun], other: &str) -> Failure {
+fn mixed(path: &Path, swept: &[SweptRun], other: &str) -> CommandFailure {
     let folders = sweep_manifest::lines(swept);
-    Failure::usage(format!(
+    CommandFailure::usage(format!(
         "{} is a sweep, but {} is not: the cells of a sweep are not repeats of one another",
         super::path::shown(path),
         printable(other)
@@ -179,7 +179,7 @@ pub(super) fn label(path: &Path) -> String {
     )
 }
 
-fn holds(path: &Path) -> Result<Holds, Failure> {
+fn holds(path: &Path) -> Result<Holds, CommandFailure> {
     if is_run(path) {
         return Ok(Holds::Runs(vec![path.to_owned()]));
     }
@@ -197,7 +197,7 @@ fn holds(path: &Path) -> Result<Holds, Failure> {
             }
             Ok(Holds::Sweep(all))
         }
-        (false, false) => Err(Failure::usage(format!(
+        (false, false) => Err(CommandFailure::usage(format!(
             "{} contains both runs and sweeps: the folder of a side may contain only one kind",
             super::path::shown(path)
         ))
@@ -214,7 +214,7 @@ fn holds(path: &Path) -> Result<Holds, Failure> {
 ///
 /// # Errors
 /// If runs differ only in redacted values: they would be pooled as repeats of one cell.
-fn swept_runs(sweep: &Path) -> Result<Vec<SweptRun>, Failure> {
+fn swept_runs(sweep: &Path) -> Result<Vec<SweptRun>, CommandFailure> {
     let runs = sweep_manifest::runs(sweep)?;
     let is_ambiguous = |(place, run): &(usize, &SweptRun)| {
         let is_secret = run.settings.iter().any(|(_, value)| is_redacted(value));
@@ -226,7 +226,7 @@ fn swept_runs(sweep: &Path) -> Result<Vec<SweptRun>, Failure> {
     let Some((_, run)) = runs.iter().enumerate().find(is_ambiguous) else {
         return Ok(runs);
     };
-    Err(Failure::usage(format!(
+    Err(CommandFailure::usage(format!(
         "{} has several runs with {}: their redacted values (`***`) may differ, so they cannot be matched",
         super::path::shown(sweep),
         printable(&texts(&run.settings, |key| key).join(", "))

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use veeksha_metrics::Catalogue;
 
-use veeksha_app::Failure;
+use veeksha_app::CommandFailure;
 
 /// The compared metrics: all, or those in `--metrics` and `--fail-if`.
 pub(super) struct Wanted {
@@ -60,13 +60,13 @@ impl Wanted {
     }
 
     /// Rejects a name that none of the runs defines.
-    pub(super) fn check(&self, runs: &[PathBuf]) -> Result<(), Failure> {
+    pub(super) fn check(&self, runs: &[PathBuf]) -> Result<(), CommandFailure> {
         let Some((written, meant)) = self.unknown.first() else {
             return Ok(());
         };
         let mut runs: Vec<String> = runs.iter().map(|run| super::path::shown(run)).collect();
         runs.dedup();
-        let failure = Failure::usage(format!(
+        let failure = CommandFailure::usage(format!(
             "--metrics: there is no metric or run metric `{written}` in {}",
             runs.join(" or ")
         ));

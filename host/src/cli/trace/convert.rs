@@ -8,14 +8,14 @@ use super::output::{Output, Written};
 use super::subject::Subject;
 use crate::cli::args::ConvertArgs;
 use crate::interrupt::Interrupts;
-use veeksha_app::Failure;
+use veeksha_app::CommandFailure;
 use veeksha_present::terminal;
 
-pub(super) fn convert(args: &ConvertArgs, interrupts: &Interrupts) -> Result<u8, Failure> {
+pub(super) fn convert(args: &ConvertArgs, interrupts: &Interrupts) -> Result<u8, CommandFailure> {
     let to: TargetFormat = args
         .to
         .parse()
-        .map_err(|error| Failure::usage(format!("--to: {error}")))?;
+        .map_err(|error| CommandFailure::usage(format!("--to: {error}")))?;
     let subject = Subject::open(&args.trace)?;
     let mut out = Output::to(args.output.as_deref(), &subject, interrupts)?;
     let mut converter = Converter::new(to).block_size(subject.block_size(args.block_size));
@@ -26,7 +26,7 @@ pub(super) fn convert(args: &ConvertArgs, interrupts: &Interrupts) -> Result<u8,
     }
     subject.each_session(|index, session| {
         let rows = converter.rows(session, index, &count).map_err(|error| {
-            Failure::usage(format!("session {index} of {}: {error}", subject.path.display()))
+            CommandFailure::usage(format!("session {index} of {}: {error}", subject.path.display()))
         })?;
         for row in rows {
             if out.line(&row)? == Written::Disconnected {

@@ -8,10 +8,10 @@ use veeksha_trace_tools::{TraceStats, TraceStatsBuilder};
 
 use super::subject::Subject;
 use crate::cli::args::InspectArgs;
-use veeksha_app::Failure;
+use veeksha_app::CommandFailure;
 use veeksha_present::terminal;
 
-pub(super) fn inspect(args: &InspectArgs) -> Result<u8, Failure> {
+pub(super) fn inspect(args: &InspectArgs) -> Result<u8, CommandFailure> {
     let subject = Subject::open(&args.trace)?;
     if let Some(path) = &args.plot {
         subject.guard(path)?;
@@ -24,9 +24,9 @@ pub(super) fn inspect(args: &InspectArgs) -> Result<u8, Failure> {
     })?;
     let report = portrait.finish();
     if let Some(path) = &args.plot {
-        let svg = portrait_svg(&panels(&report)).map_err(Failure::internal)?;
+        let svg = portrait_svg(&panels(&report)).map_err(CommandFailure::internal)?;
         std::fs::write(path, svg)
-            .map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display())))?;
+            .map_err(|error| CommandFailure::usage(format!("cannot write {}: {error}", path.display())))?;
     }
     let skipped = subject.trace.skipped().total;
     if args.json {
@@ -38,7 +38,7 @@ pub(super) fn inspect(args: &InspectArgs) -> Result<u8, Failure> {
             "rows_skipped": skipped,
             "portrait": report,
         });
-        terminal::out(serde_json::to_string_pretty(&value).map_err(Failure::internal)?);
+        terminal::out(serde_json::to_string_pretty(&value).map_err(CommandFailure::internal)?);
     } else {
         terminal::out(format!(
             "{}: {} bytes, read as `{}`, {}\n",

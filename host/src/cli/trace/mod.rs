@@ -9,9 +9,9 @@ mod synthesize;
 
 use crate::cli::args::TraceCommand;
 use crate::interrupt::Interrupts;
-use veeksha_app::Failure;
+use veeksha_app::CommandFailure;
 
-pub(super) fn trace(command: &TraceCommand, interrupts: &Interrupts) -> Result<u8, Failure> {
+pub(super) fn trace(command: &TraceCommand, interrupts: &Interrupts) -> Result<u8, CommandFailure> {
     match command {
         TraceCommand::Inspect(args) => inspect::inspect(args),
         TraceCommand::Convert(args) => convert::convert(args, interrupts),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::subject::Subject;
 use crate::interrupt::{Finishing, Interrupts};
-use veeksha_app::Failure;
+use veeksha_app::CommandFailure;
 
 /// Result of writing a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,13 +38,13 @@ impl Output {
         path: Option<&Path>,
         subject: &Subject,
         interrupts: &Interrupts,
-    ) -> Result<Output, Failure> {
+    ) -> Result<Output, CommandFailure> {
         let Some(path) = path else {
             return Ok(Output(TraceSink::Terminal(BufWriter::new(std::io::stdout()))));
         };
         subject.guard(path)?;
         if path.is_dir() {
-            return Err(Failure::usage(format!(
+            return Err(CommandFailure::usage(format!(
                 "cannot write {}: it is a folder",
                 path.display()
             )));
@@ -54,7 +54,7 @@ impl Output {
         let part = PathBuf::from(name);
         let finishing = interrupts.unfinished(&part, Vec::new());
         let file = File::create(&part)
-            .map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display())))?;
+            .map_err(|error| CommandFailure::usage(format!("cannot write {}: {error}", path.display())))?;
         Ok(Output(TraceSink::File {
             out: BufWriter::new(file),
             part,
@@ -64,7 +64,7 @@ impl Output {
     }
 
     /// Writes a line.
-    pub(super) fn line(&mut self, line: &str) -> Result<Written, Failure> {
+    pub(super) fn line(&mut self, line: &str) -> Result<Written, CommandFailure> {
         let written = match &mut self.0 {
             TraceSink::Terminal(out) => writeln!(out, "{line}"),
             TraceSink::File { out, .. } => writeln!(out, "{line}"),
@@ -77,7 +77,7 @@ impl Output {
     }
 
     /// Completes the output. A file is renamed to its final name.
-    pub(super) fn finish(self) -> Result<(), Failure> {
+    pub(super) fn finish(self) -> Result<(), CommandFailure> {
         match self.0 {
             TraceSink::Terminal(mut out) => match out.flush() {
                 Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(failed("the output", &error)),
@@ -94,7 +94,7 @@ impl Output {
         }
     }
 
-    fn failure(&self, error: &std::io::Error) -> Failure {
+    fn failure(&self, error: &std::io::Error) -> CommandFailure {
         match &self.0 {
             TraceSink::Terminal(_) => failed("the output", error),
             TraceSink::File { path, .. } => failed(path.display(), error),
@@ -102,6 +102,6 @@ impl Output {
     }
 }
 
-fn failed(place: impl std::fmt::Display, error: &std::io::Error) -> Failure {
-    Failure::internal(format!("cannot write {place}: {error}"))
+fn failed(place: impl std::fmt::Display, error: &std::io::Error) -> CommandFailure {
+    CommandFailure::internal(format!("cannot write {place}: {error}"))
 }

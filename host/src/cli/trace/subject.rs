@@ -14,7 +14,7 @@ use veeksha_trace::OpenTrace;
 
 use super::detect::{self, Detection};
 use crate::cli::args::TraceArgs;
-use veeksha_app::Failure;
+use veeksha_app::CommandFailure;
 use veeksha_app::{Loaded, Source};
 use veeksha_app::{prompts, shipped, tokenizers, traces};
 use veeksha_present::terminal;
@@ -43,7 +43,7 @@ pub(super) struct Subject {
 
 impl Subject {
     /// Opens the trace of the command line, in file order and without repetition.
-    pub(super) fn open(args: &TraceArgs) -> Result<Subject, Failure> {
+    pub(super) fn open(args: &TraceArgs) -> Result<Subject, CommandFailure> {
         let mut loaded = if is_scenario(&args.trace) {
             of_scenario(args)?
         } else {
@@ -52,7 +52,7 @@ impl Subject {
         // The command reads the recording itself, not the traffic that a scenario would make of it.
         loaded.scenario.traffic_scheduler = Traffic::default();
         let Generator::Trace(trace) = &mut loaded.scenario.session_generator else {
-            return Err(Failure::usage(format!(
+            return Err(CommandFailure::usage(format!(
                 "{} replays no trace",
                 args.trace.display()
             )));
@@ -88,13 +88,13 @@ impl Subject {
 
     /// Rejects an output that would overwrite an input: the trace, a file in its folder, or the
     /// scenario.
-    pub(super) fn guard(&self, output: &Path) -> Result<(), Failure> {
+    pub(super) fn guard(&self, output: &Path) -> Result<(), CommandFailure> {
         let same = |read: &Path| match (read.canonicalize(), output.canonicalize()) {
             (Ok(read), Ok(output)) => read == output || read.is_dir() && output.parent() == Some(&*read),
             _ => false,
         };
         if same(&self.path) || same(&self.named) {
-            Err(Failure::usage(format!(
+            Err(CommandFailure::usage(format!(
                 "{} is read by this command; choose another file",
                 output.display()
             )))
@@ -115,10 +115,10 @@ impl Subject {
     /// Passes every session to `take`, in file order, until it returns `Break`.
     pub(super) fn each_session(
         &self,
-        mut take: impl FnMut(u64, &Session) -> Result<ControlFlow<()>, Failure>,
-    ) -> Result<(), Failure> {
+        mut take: impl FnMut(u64, &Session) -> Result<ControlFlow<()>, CommandFailure>,
+    ) -> Result<(), CommandFailure> {
         let Workload::Planned(mut source) = self.trace.factory().open()? else {
-            return Err(Failure::internal("a trace is planned"));
+            return Err(CommandFailure::internal("a trace is planned"));
         };
         let known = source.length()?.unwrap_or(OF_ENDLESS);
         let length = match self.sessions {
@@ -167,20 +167,20 @@ fn is_scenario(path: &Path) -> bool {
     path.is_file() && matches!(extension, Some("lua" | "luau" | "yml" | "yaml"))
 }
 
-fn of_scenario(args: &TraceArgs) -> Result<Loaded, Failure> {
+fn of_scenario(args: &TraceArgs) -> Result<Loaded, CommandFailure> {
     if args.flavor.is_some() {
-        return Err(Failure::usage("--flavor: the scenario names the flavor"));
+        return Err(CommandFailure::usage("--flavor: the scenario names the flavor"));
     }
     let scenario = Source::read(&args.trace)?;
     scenario.settle(&keys(args), &[], args.no_cache)
 }
 
-fn of_file(args: &TraceArgs) -> Result<Loaded, Failure> {
+fn of_file(args: &TraceArgs) -> Result<Loaded, CommandFailure> {
     let flavor = match &args.flavor {
         Some(name) if shipped::flavor(name).is_some() => name.clone(),
         Some(name) => {
             let known: Vec<&str> = shipped::flavors().collect();
-            return Err(Failure::usage(format!(
+            return Err(CommandFailure::usage(format!(
                 "--flavor {name}: there is no such flavor; it must be one of {}",
                 known.join(", ")
             ))
@@ -192,7 +192,8 @@ fn of_file(args: &TraceArgs) -> Result<Loaded, Failure> {
         "session_generator": { "type": "trace", "trace_file": args.trace, "flavor": { "type": flavor } },
         "client": { "tokenizer": args.tokenizer.as_deref().unwrap_or("embedded") },
     });
-    let document = Document::from_yaml(&document.to_string(), "the command line").map_err(Failure::usage)?;
+    let document =
+        Document::from_yaml(&document.to_string(), "the command line").map_err(CommandFailure::usage)?;
     Source::of(document, PathBuf::new()).settle(&keys(args), &[], args.no_cache)
 }
 
@@ -208,16 +209,16 @@ fn keys(args: &TraceArgs) -> Vec<String> {
     keys
 }
 
-fn detected(path: &Path) -> Result<String, Failure> {
+fn detected(path: &Path) -> Result<String, CommandFailure> {
     let sniffed = veeksha_trace::sniff(path).map_err(traces::failure)?;
     match detect::flavor(&sniffed) {
         Detection::Flavor(flavor) => Ok(flavor.to_owned()),
-        Detection::SecondsOrMilliseconds => Err(Failure::usage(format!(
+        Detection::SecondsOrMilliseconds => Err(CommandFailure::usage(format!(
             "{}: `timestamp` is seconds to the flavor `request_log` and milliseconds to `mooncake`, and both fit this trace",
             path.display()
         ))
         .hinted("name the flavor with --flavor")),
-        Detection::Nothing => Err(Failure::usage(format!(
+        Detection::Nothing => Err(CommandFailure::usage(format!(
             "{}: no flavor has these columns: {}",
             path.display(),
             sniffed.columns.join(", ")

@@ -8,10 +8,10 @@ use super::output::{Output, Written};
 use super::subject::Subject;
 use crate::cli::args::SynthesizeArgs;
 use crate::interrupt::Interrupts;
-use veeksha_app::Failure;
+use veeksha_app::CommandFailure;
 use veeksha_present::terminal;
 
-pub(super) fn synthesize(args: &SynthesizeArgs, interrupts: &Interrupts) -> Result<u8, Failure> {
+pub(super) fn synthesize(args: &SynthesizeArgs, interrupts: &Interrupts) -> Result<u8, CommandFailure> {
     let subject = Subject::open(&args.trace)?;
     let mut out = Output::to(args.output.as_deref(), &subject, interrupts)?;
     let mut fit = TraceModelFit::new(subject.block_size(args.block_size));
@@ -20,7 +20,7 @@ pub(super) fn synthesize(args: &SynthesizeArgs, interrupts: &Interrupts) -> Resu
         fit.add(session, &count);
         Ok(ControlFlow::Continue(()))
     })?;
-    let model = fit.finish().map_err(Failure::usage)?;
+    let model = fit.finish().map_err(CommandFailure::usage)?;
     let synthesis = Synthesis {
         seed: args.seed,
         sessions: args.make.unwrap_or(model.sessions()),
@@ -31,7 +31,7 @@ pub(super) fn synthesize(args: &SynthesizeArgs, interrupts: &Interrupts) -> Resu
         speedup: args.speedup,
     };
     let mut rows = 0;
-    for row in model.generate(&synthesis).map_err(Failure::usage)? {
+    for row in model.generate(&synthesis).map_err(CommandFailure::usage)? {
         if out.line(&row)? == Written::Disconnected {
             break;
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
 /// The names in use, each with the key that uses it.
 #[derive(Clone, Debug, Default)]
@@ -13,10 +13,10 @@ impl Names {
     ///
     /// # Errors
     /// If another evaluator has the name.
-    pub(crate) fn reserve(&mut self, name: &str, at: &str) -> Result<(), Failure> {
+    pub(crate) fn reserve(&mut self, name: &str, at: &str) -> Result<(), CommandFailure> {
         match self.0.insert(name.to_owned(), at.to_owned()) {
             None => Ok(()),
-            Some(other) => Err(Failure::usage(format!(
+            Some(other) => Err(CommandFailure::usage(format!(
                 "{other} and {at} have the same name `{name}`, so their results could not be distinguished"
             ))
             .hinted("give one of them another `name`; a component is named after its file")),

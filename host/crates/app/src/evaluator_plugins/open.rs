@@ -13,7 +13,7 @@ use veeksha_wasm::PluginComponent;
 
 use crate::components;
 use crate::evaluator_plugins::names::Names;
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::grants::lua_grants;
 use crate::source::Loaded;
 
@@ -42,7 +42,7 @@ impl EvaluatorPlugins {
     }
 
     /// Returns the metrics that the plugins define. Opens each metric plugin once.
-    pub fn definitions(&self) -> Result<Vec<MetricDefinition>, Failure> {
+    pub fn definitions(&self) -> Result<Vec<MetricDefinition>, CommandFailure> {
         let mut definitions = Vec::new();
         for metric in &self.metrics {
             definitions.extend(metric.open()?.definitions);
@@ -86,7 +86,7 @@ impl EvaluatorPlugins {
         files: &BTreeMap<String, std::path::PathBuf>,
         tokenizer: &Tokenizer,
         at: &str,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandFailure> {
         let kinds = plugin.kinds();
         let grants = || components::grants(loaded, files, tokenizer);
         if kinds.metric {
@@ -103,7 +103,7 @@ impl EvaluatorPlugins {
         if kinds.metric || kinds.request_check || kinds.slo_check {
             return Ok(());
         }
-        Err(Failure::new(
+        Err(CommandFailure::new(
             veeksha_exit::PLUGIN,
             format!("{at}: the component exports none of `metric`, `request-check` and `slo-check`"),
         ))
@@ -111,7 +111,7 @@ impl EvaluatorPlugins {
 }
 
 /// Opens the plugins of the scenario's `evaluators`.
-pub fn open_scenario(loaded: &Loaded, tokenizer: &Tokenizer) -> Result<EvaluatorPlugins, Failure> {
+pub fn open_scenario(loaded: &Loaded, tokenizer: &Tokenizer) -> Result<EvaluatorPlugins, CommandFailure> {
     let mut evaluators = EvaluatorPlugins::default();
     for (index, evaluator) in loaded.scenario.evaluators.iter().enumerate() {
         let at = format!("evaluators[{index}]");
@@ -164,18 +164,22 @@ impl EvaluatorPlugins {
         functions: Functions,
         loaded: &Loaded,
         tokenizer: &Tokenizer,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandFailure> {
         let grants = || lua_grants(loaded, tokenizer);
         if functions.measures {
-            let metric = lua.metric(path, name, grants()).map_err(Failure::usage)?;
+            let metric = lua.metric(path, name, grants()).map_err(CommandFailure::usage)?;
             self.metrics.push(metric);
         }
         if functions.judges_requests {
-            let check = lua.request_check(path, name, grants()).map_err(Failure::usage)?;
+            let check = lua
+                .request_check(path, name, grants())
+                .map_err(CommandFailure::usage)?;
             self.request_checks.push(check);
         }
         if functions.judges_run {
-            let check = lua.slo_check(path, name, grants()).map_err(Failure::usage)?;
+            let check = lua
+                .slo_check(path, name, grants())
+                .map_err(CommandFailure::usage)?;
             self.slo_checks.push(check);
         }
         Ok(())
@@ -190,7 +194,7 @@ pub fn open_files(
     paths: &[PathBuf],
     config: &str,
     tokenizer: &Tokenizer,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     for (index, path) in paths.iter().enumerate() {
         let is_last = index + 1 == paths.len();
         open_file(
@@ -210,16 +214,16 @@ fn open_file(
     path: &Path,
     config: &str,
     tokenizer: &Tokenizer,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let at = format!("--plugin {}", path.display());
     let is_lua = path
         .extension()
         .is_some_and(|extension| extension == "lua" || extension == "luau");
     if is_lua {
-        let lua = LuaScenario::load(path, LuaLimits::default()).map_err(Failure::usage)?;
+        let lua = LuaScenario::load(path, LuaLimits::default()).map_err(CommandFailure::usage)?;
         let opened = lua
             .evaluator("", None, lua_grants(loaded, tokenizer))
-            .map_err(Failure::usage)?;
+            .map_err(CommandFailure::usage)?;
         evaluators.names.reserve(&opened.name, &at)?;
         evaluators.metrics.extend(opened.metric);
         evaluators.request_checks.extend(opened.request_check);
@@ -227,7 +231,7 @@ fn open_file(
         return Ok(());
     }
     // Paths on the command line are relative to the working directory, not to the run folder.
-    let path = std::path::absolute(path).map_err(|error| Failure::usage(format!("{at}: {error}")))?;
+    let path = std::path::absolute(path).map_err(|error| CommandFailure::usage(format!("{at}: {error}")))?;
     let (name, bytes) = components::file(loaded, &path, "--plugin")?;
     evaluators.names.reserve(&name, &at)?;
     let plugin = components::load(loaded, &name, &bytes)?;

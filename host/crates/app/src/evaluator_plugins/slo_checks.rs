@@ -7,7 +7,7 @@ use veeksha_metrics::{Catalogue, Evaluation};
 use veeksha_ports::{PluginFailure, PluginFailureKind, RunResults, SloCheck};
 
 use crate::evaluator_plugins::tracked_results::TrackedResults;
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
 /// Calls every SLO check and adds the verdicts to `evaluation`. Returns the failures; a check that
 /// failed, or that asked for an unknown metric, has no verdict.
@@ -50,7 +50,7 @@ pub(crate) fn run_slo_checks(
 pub(crate) fn reject_unknown_metrics(
     checks: &[Arc<dyn SloCheck>],
     catalogue: &Catalogue,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     for check in checks {
         let tracked = Arc::new(TrackedResults::without_samples(catalogue.clone()));
         let results: Arc<dyn RunResults> = tracked.clone();
@@ -58,7 +58,7 @@ pub(crate) fn reject_unknown_metrics(
         if let Some(unknown) = tracked.unknown_names() {
             let failure = unknown_metric(check.as_ref(), unknown);
             return Err(
-                Failure::usage(failure.to_string()).hinted("`veeksha-host metrics` lists all metrics")
+                CommandFailure::usage(failure.to_string()).hinted("`veeksha-host metrics` lists all metrics")
             );
         }
     }

@@ -11,7 +11,7 @@ use veeksha_ports::PluginFailure;
 
 use crate::evaluator_plugins::open::EvaluatorPlugins;
 use crate::evaluator_plugins::request_evaluator::{RequestEvaluator, THREAD};
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
 /// The running thread.
 pub(crate) struct PluginThread {
@@ -25,7 +25,7 @@ impl PluginThread {
     ///
     /// # Errors
     /// If a plugin cannot be opened; the run does not start without it.
-    pub(crate) fn start(plugins: &EvaluatorPlugins) -> Result<PluginThread, Failure> {
+    pub(crate) fn start(plugins: &EvaluatorPlugins) -> Result<PluginThread, CommandFailure> {
         let (requests, inbox) = unbounded::<Arc<Event>>();
         let (outbox, events) = unbounded::<Event>();
         let (opened, ready) = bounded::<Result<(), PluginFailure>>(1);
@@ -34,7 +34,7 @@ impl PluginThread {
         let thread = std::thread::Builder::new()
             .name(THREAD.into())
             .spawn(body)
-            .map_err(|error| Failure::internal(format!("cannot start a thread: {error}")))?;
+            .map_err(|error| CommandFailure::internal(format!("cannot start a thread: {error}")))?;
         match ready.recv() {
             Ok(Ok(())) => Ok(PluginThread {
                 requests: Some(requests),
@@ -42,7 +42,7 @@ impl PluginThread {
                 thread,
             }),
             Ok(Err(failure)) => Err(failure.into()),
-            Err(_) => Err(Failure::internal("the metrics thread panicked")),
+            Err(_) => Err(CommandFailure::internal("the metrics thread panicked")),
         }
     }
 

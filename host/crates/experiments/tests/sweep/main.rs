@@ -14,7 +14,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use veeksha_experiments::{CellOutcome, KeyFigures, Sweep, SweepError};
+use veeksha_experiments::{CellOutcome, KeyMetrics, Sweep, SweepError};
 use veeksha_scenario::{Documents, Scenario, Setting, Shipped};
 
 const STAMP: &str = "21_11_2026-08_05_09";
@@ -412,9 +412,9 @@ fn exit_code_is_that_of_the_first_bad_run() {
 
 #[test]
 fn metrics_equal_those_of_the_files() {
-    let figures = KeyFigures::of(&good(Path::new("x")));
-    assert_eq!(figures.ttfc_p50, Some(0.0125));
-    assert_eq!(figures.end_to_end_latency_p99, Some(1.5));
-    assert_eq!(figures.goodput, Some(0.95));
-    assert_eq!(KeyFigures::of(&interrupted()), KeyFigures::default());
+    let metrics = KeyMetrics::of(&good(Path::new("x")));
+    assert_eq!(metrics.ttfc_p50, Some(0.0125));
+    assert_eq!(metrics.end_to_end_latency_p99, Some(1.5));
+    assert_eq!(metrics.goodput, Some(0.95));
+    assert_eq!(KeyMetrics::of(&interrupted()), KeyMetrics::default());
 }

@@ -34,7 +34,7 @@ pub(super) fn load(evaluation: &Evaluation) -> Option<Curves> {
 
 /// Values of a curve in one step of time.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Step {
+struct CurveStep {
     /// Mean over the step, weighted by time.
     mean: f64,
     least: f64,
@@ -43,7 +43,7 @@ struct Step {
 
 /// Divides a curve into steps of equal length. A short peak is visible in the `most` of its step,
 /// but hardly in the `mean`.
-fn steps(points: &[CurvePoint], from: Nanos, to: Nanos, step: Nanos) -> Vec<Step> {
+fn steps(points: &[CurvePoint], from: Nanos, to: Nanos, step: Nanos) -> Vec<CurveStep> {
     let mut steps = Vec::new();
     let mut next = points.partition_point(|point| point.at <= from);
     let before = next.checked_sub(1).map(|at| points[at]);
@@ -65,7 +65,7 @@ fn steps(points: &[CurvePoint], from: Nanos, to: Nanos, step: Nanos) -> Vec<Step
             next += 1;
         }
         hold(value, peak, end - at);
-        steps.push(Step {
+        steps.push(CurveStep {
             mean: sum / (end - begin) as f64,
             least,
             most,
@@ -128,7 +128,7 @@ mod tests {
             max: value,
         };
         let points = [point(0, 2.0), point(10, 4.0), point(15, 0.0)];
-        let of = |mean, least, most| Step { mean, least, most };
+        let of = |mean, least, most| CurveStep { mean, least, most };
         assert_eq!(steps(&points, 5, 25, 10), [of(3.0, 2.0, 4.0), of(0.0, 0.0, 0.0)]);
         assert_eq!(steps(&points, 0, 10, 4), [of(2.0, 2.0, 2.0); 3]);
         assert_eq!(steps(&[], 0, 4, 4), [of(0.0, 0.0, 0.0)]);

@@ -8,7 +8,7 @@ use crate::outcome::CellOutcome;
 
 /// Key metrics of one run; `None` for missing ones. Times are seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct KeyFigures {
+pub struct KeyMetrics {
     /// Time to the first chunk, median.
     pub ttfc_p50: Option<f64>,
     /// Time to the first chunk, 99th percentile.
@@ -41,12 +41,12 @@ fn summary_stat(outcome: &CellOutcome, metric: Metric, statistic: &str) -> Optio
     outcome.summary_stats.get(key).and_then(Value::as_f64)
 }
 
-impl KeyFigures {
+impl KeyMetrics {
     /// Reads the metrics from the files in [`CellOutcome`].
     pub fn of(outcome: &CellOutcome) -> Self {
         let stat = |metric, statistic| summary_stat(outcome, metric, statistic);
         let rate = |key: &str| outcome.throughput_metrics.get(key).and_then(Value::as_f64);
-        KeyFigures {
+        KeyMetrics {
             ttfc_p50: stat(Metric::Ttfc, "P50"),
             ttfc_p99: stat(Metric::Ttfc, "P99"),
             tbc_p50: stat(Metric::Tbc, "P50"),

@@ -1,0 +1,57 @@
+//! The content of messages: segments of text and media.
+
+use crate::ids::Seed;
+
+/// A piece of a message. The host turns it into text with the target's tokenizer.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Segment {
+    /// Sent verbatim.
+    Text(String),
+    /// Exactly `tokens` tokens of text that depends on (seed, tokens) and the tokenizer alone.
+    Synthetic {
+        /// Equal seeds give equal text.
+        seed: Seed,
+        /// Length in tokens of the target's tokenizer.
+        tokens: u32,
+    },
+    /// A reference to a blob.
+    Media {
+        /// The kind of media.
+        kind: MediaKind,
+        /// Location: a granted file name or a URL.
+        source: String,
+    },
+}
+
+impl Segment {
+    /// Returns true for text without characters or tokens.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Segment::Text(text) => text.is_empty(),
+            Segment::Synthetic { tokens, .. } => *tokens == 0,
+            Segment::Media { .. } => false,
+        }
+    }
+}
+
+/// The kinds of media a message may refer to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MediaKind {
+    /// A still picture.
+    Image,
+    /// Sound.
+    Audio,
+    /// Moving pictures.
+    Video,
+}
+
+impl MediaKind {
+    /// Returns the lower-case name used in configuration and messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            MediaKind::Image => "image",
+            MediaKind::Audio => "audio",
+            MediaKind::Video => "video",
+        }
+    }
+}
