@@ -22,7 +22,7 @@ use veeksha_scenario::{Flavor, Generator, Shipped, Trace as TraceKeys};
 use veeksha_trace::{BadRowRule, CheckExtent, Order, TraceOptions};
 use veeksha_wasm::{EngineOptions, Grants, NoLog, PluginEngine, PluginTokenizer};
 
-/// How long each figure is measured.
+/// How long each measurement is measured.
 const SECONDS: f64 = 1.0;
 
 struct Counter(Tokenizer);

@@ -30,7 +30,7 @@ fn every_metric_is_defined() {
     assert_code(&list, 0);
     let list: Value = serde_json::from_str(&stdout(&list)).expect("JSON");
     let list = list.as_array().expect("a list");
-    assert!(list.len() >= 40, "{} metrics and figures", list.len());
+    assert!(list.len() >= 40, "{} metrics and run metrics", list.len());
     for metric in list {
         for key in ["name", "unit", "definition", "scope", "kind"] {
             assert!(

@@ -52,7 +52,7 @@ fn evaluate_and_compare_reject_invalid_arguments() {
         printed(within, &["evaluate", run, "--slo", "p99(ttfc) is 500ms"], 2)
     );
     insta::assert_snapshot!(
-        "evaluate-goodput-of-a-figure",
+        "evaluate-goodput-of-a-run-metric",
         printed(within, &["evaluate", run, "--goodput", "error_rate < 1%"], 2)
     );
     insta::assert_snapshot!(

@@ -82,7 +82,7 @@ fn invalid_run_names_the_metric_and_exits_with_6() {
     assert_code(&output, 6);
     let said = stderr(&output);
     assert!(
-        said.contains("the measurement is INVALID") && said.contains("TTFT"),
+        said.contains("the measurement is INVALID") && said.contains("TTFC"),
         "{said}"
     );
     let certificate = json(&latest(folder.path()), "certificate.json");

@@ -64,12 +64,10 @@ fn compared(sides: &[&Path], more: &[&str], code: i32) -> Value {
 }
 
 fn verdicts<'a>(comparison: &'a Value, metric: &str) -> Vec<&'a str> {
-    let figures = comparison["candidates"][0]["figures"]
-        .as_array()
-        .expect("figures");
-    let of_it = figures.iter().filter(|figure| figure["name"] == metric);
+    let rows = comparison["candidates"][0]["rows"].as_array().expect("rows");
+    let of_it = rows.iter().filter(|row| row["name"] == metric);
     of_it
-        .map(|figure| figure["verdict"].as_str().expect("a verdict"))
+        .map(|row| row["verdict"].as_str().expect("a verdict"))
         .collect()
 }
 
@@ -84,21 +82,18 @@ fn equal_runs_show_no_difference() {
     let candidate = &comparison["candidates"][0];
     assert_eq!(candidate["comparable"], true, "{}", candidate["obstacles"]);
     assert_eq!(comparison["fail_if"]["fails"], false);
-    let figures = candidate["figures"].as_array().expect("figures");
-    assert!(figures.len() > 20, "{} figures", figures.len());
+    let rows = candidate["rows"].as_array().expect("rows");
+    assert!(rows.len() > 20, "{} rows", rows.len());
     // No comparison judges this value.
-    for figure in figures
-        .iter()
-        .filter(|figure| figure["name"] != "session_slowdown")
-    {
-        let verdict = figure["verdict"].as_str().expect("a verdict");
+    for row in rows.iter().filter(|row| row["name"] != "session_slowdown") {
+        let verdict = row["verdict"].as_str().expect("a verdict");
         assert!(
             matches!(verdict, "no_difference_seen" | "not_enough_data"),
-            "{figure}"
+            "{row}"
         );
         assert!(
-            figure["difference"].is_null() || figure["difference"].as_f64() == Some(0.0),
-            "{figure}"
+            row["difference"].is_null() || row["difference"].as_f64() == Some(0.0),
+            "{row}"
         );
     }
     assert!(!verdicts(&comparison, "ttfc").is_empty());
@@ -121,10 +116,10 @@ fn slower_engine_is_worse_and_faster_one_better() {
         "{:?}",
         verdicts(&worse, "ttfc")
     );
-    let figure = worse["candidates"][0]["figures"].as_array().expect("figures");
-    let mean = figure.iter().find(|figure| {
-        figure["name"] == "ttfc" && figure["statistic"].as_str().is_some_and(|of| of.contains("mean"))
-    });
+    let row = worse["candidates"][0]["rows"].as_array().expect("rows");
+    let mean = row
+        .iter()
+        .find(|row| row["name"] == "ttfc" && row["statistic"].as_str().is_some_and(|of| of.contains("mean")));
     let mean = mean.expect("the mean TTFC");
     let interval = &mean["relative_interval"];
     let (low, high) = (interval[0].as_f64(), interval[1].as_f64());
@@ -208,13 +203,8 @@ fn folder_of_runs_is_one_side() {
         Some(2),
         "the link to the latest is not a run"
     );
-    let figures = comparison["candidates"][0]["figures"]
-        .as_array()
-        .expect("figures");
-    let ttfc = figures
-        .iter()
-        .find(|figure| figure["name"] == "ttfc")
-        .expect("ttfc");
+    let rows = comparison["candidates"][0]["rows"].as_array().expect("rows");
+    let ttfc = rows.iter().find(|row| row["name"] == "ttfc").expect("ttfc");
     // There are two runs, and they are copies of one another.
     assert!(ttfc["baseline"]["between_runs"].is_null(), "{ttfc}");
     let remarks = comparison["candidates"][0]["remarks"].to_string();
@@ -264,36 +254,27 @@ fn failing_third_of_the_requests_is_worse() {
         &[&only[..], &["--fail-if", "worse(any)"]].concat(),
         0,
     );
-    let figure = |name: &str| {
-        let figures = comparison["candidates"][0]["figures"]
-            .as_array()
-            .expect("figures");
-        figures
-            .iter()
-            .find(|figure| figure["name"] == name)
-            .expect("the figure")["baseline"]
-            .clone()
+    let row = |name: &str| {
+        let rows = comparison["candidates"][0]["rows"].as_array().expect("rows");
+        rows.iter().find(|row| row["name"] == name).expect("the row")["baseline"].clone()
     };
-    let value = |name: &str| figure(name)["value"].as_f64().expect("a value");
+    let value = |name: &str| row(name)["value"].as_f64().expect("a value");
     // The counts match the values.
     assert_eq!(
-        figure("error_rate")["part"].as_f64(),
+        row("error_rate")["part"].as_f64(),
         Some(value("num_errored_requests"))
     );
-    assert_eq!(
-        figure("error_rate")["whole"].as_f64(),
-        Some(value("num_requests"))
-    );
+    assert_eq!(row("error_rate")["whole"].as_f64(), Some(value("num_requests")));
     for name in ["error_rate", "goodput", "never_sent_share"] {
-        let of = |key: &str| figure(name)[key].as_f64().expect("a number");
+        let of = |key: &str| row(name)[key].as_f64().expect("a number");
         assert!(
             (of("part") / of("whole") - of("value")).abs() < 1e-12,
             "{name}: {}",
-            figure(name)
+            row(name)
         );
     }
     // In sessions whose first request failed, the second one was never sent.
-    let asked_for = figure("goodput")["whole"].as_f64().expect("a number");
+    let asked_for = row("goodput")["whole"].as_f64().expect("a number");
     assert_eq!(asked_for, 120.0);
     assert!(value("num_requests") < asked_for && value("never_sent_share") > 0.0);
     // Two copies of a run carry as much information as one.
@@ -319,11 +300,9 @@ fn compared_metrics_can_be_selected() {
     // Run-level values are also excluded, from the table and from the count, unless `--metrics` or
     // a gate names them.
     let names = |comparison: &Value| -> std::collections::BTreeSet<String> {
-        let figures = comparison["candidates"][0]["figures"]
-            .as_array()
-            .expect("figures");
-        let name = |figure: &Value| figure["name"].as_str().expect("a name").to_owned();
-        figures.iter().map(name).collect()
+        let rows = comparison["candidates"][0]["rows"].as_array().expect("rows");
+        let name = |row: &Value| row["name"].as_str().expect("a name").to_owned();
+        rows.iter().map(name).collect()
     };
     assert_eq!(names(&comparison), ["tbc", "ttfc"].map(String::from).into());
     let remarks = comparison["candidates"][0]["remarks"].to_string();
@@ -446,13 +425,13 @@ fn slowdowns_are_shown_and_not_judged() {
     );
     let slowdowns = verdicts(&comparison, "session_slowdown");
     assert!(!slowdowns.is_empty() && slowdowns.iter().all(|verdict| *verdict == "not_comparable"));
-    let figure = &comparison["candidates"][0]["figures"][0];
-    assert!(figure["relative"].is_number(), "{figure}");
+    let row = &comparison["candidates"][0]["rows"][0];
+    assert!(row["relative"].is_number(), "{row}");
     assert!(
-        figure["remark"]
+        row["remark"]
             .as_str()
             .is_some_and(|why| why.contains("own shortest times")),
-        "{figure}"
+        "{row}"
     );
 }
 

@@ -86,7 +86,7 @@ fn is_a_name(above: &str, key: &str, metrics: &BTreeSet<String>, displays: &BTre
         || of_metric.is_some_and(|metric| metrics.contains(metric))
         || key.parse::<u64>().is_ok()
         || ["/error_code_freq", "/error_class_freq", "/labels", "/content"].contains(&above)
-        || above.ends_with("/figures")
+        || above.ends_with("/run_metrics")
         || above.ends_with("/distributions")
 }
 

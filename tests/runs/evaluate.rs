@@ -1,7 +1,7 @@
 //! Evaluations of a recorded run: identical metrics, other objectives, other plugins.
 
 mod folders;
-mod same_figures;
+mod same_results;
 mod verdicts;
 
 use std::collections::BTreeMap;
@@ -48,7 +48,7 @@ fn asked() -> String {
 }
 
 /// Returns the content of every metrics file below a folder, by name.
-fn figures(run: &Path) -> BTreeMap<String, Vec<u8>> {
+fn result_files(run: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut files = BTreeMap::new();
     for folder in ["", "metrics", "metrics/plugins"] {
         let entries = match std::fs::read_dir(run.join(folder)) {
@@ -60,8 +60,8 @@ fn figures(run: &Path) -> BTreeMap<String, Vec<u8>> {
         for entry in entries {
             let file = entry.expect("an entry").path();
             let name = file.file_name().expect("a name").to_string_lossy().into_owned();
-            let figures = [".json", ".csv", ".txt"].iter().any(|end| name.ends_with(end));
-            if figures && name != "certificate.json" {
+            let is_result = [".json", ".csv", ".txt"].iter().any(|end| name.ends_with(end));
+            if is_result && name != "certificate.json" {
                 files.insert(name, std::fs::read(&file).expect("a file"));
             }
         }
@@ -71,8 +71,8 @@ fn figures(run: &Path) -> BTreeMap<String, Vec<u8>> {
 
 /// Asserts that two folders have the same metrics files, byte for byte.
 #[track_caller]
-fn assert_same_figures(run: &Path, evaluated: &Path) {
-    let (live, again) = (figures(run), figures(evaluated));
+fn assert_same_results(run: &Path, evaluated: &Path) {
+    let (live, again) = (result_files(run), result_files(evaluated));
     let names = |files: &BTreeMap<String, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
     assert_eq!(names(&live), names(&again));
     assert!(

@@ -7,10 +7,10 @@ use crate::results::{json, lines};
 use crate::simulated::{ends_with, evaluate, labelled, path, simulated};
 use crate::support::{assert_code, scenario, stderr, stdout, veeksha};
 
-fn figure(run: &std::path::Path, name: &str) -> f64 {
+fn run_metric(run: &std::path::Path, name: &str) -> f64 {
     let summary = json(run, "metrics/summary_stats.json");
-    let figure = summary["figures"][name].as_f64();
-    figure.unwrap_or_else(|| panic!("no {name} in {}", summary["figures"]))
+    let run_metric = summary["run_metrics"][name].as_f64();
+    run_metric.unwrap_or_else(|| panic!("no {name} in {}", summary["run_metrics"]))
 }
 
 fn results(run: &std::path::Path) -> Vec<Value> {
@@ -42,12 +42,12 @@ fn goodput_is_the_share_of_good_requests_among_all_intended_ones() {
     assert!(good > 0 && good < rows.len(), "{good} of {}", rows.len());
     let expected = good as f64 / rows.len() as f64;
     assert!(
-        (figure(&run, "goodput") - expected).abs() < 1e-12,
+        (run_metric(&run, "goodput") - expected).abs() < 1e-12,
         "{}",
-        figure(&run, "goodput")
+        run_metric(&run, "goodput")
     );
     let throughput = json(&run, "metrics/throughput_metrics.json");
-    assert_eq!(throughput["goodput"].as_f64(), Some(figure(&run, "goodput")));
+    assert_eq!(throughput["goodput"].as_f64(), Some(run_metric(&run, "goodput")));
     let window = throughput["window_seconds"].as_f64().expect("a window");
     let rate = throughput["good_requests_per_second"].as_f64().expect("a rate");
     assert!((rate - good as f64 / window).abs() < 1e-9);
@@ -80,7 +80,7 @@ fn failed_and_withheld_requests_count_against_goodput() {
     );
     assert_eq!(count("Number of Requests") + withheld, 120);
     let expected = count("Number of Completed Requests") as f64 / 120.0;
-    assert!((figure(&run, "goodput") - expected).abs() < 1e-12);
+    assert!((run_metric(&run, "goodput") - expected).abs() < 1e-12);
     let results = results(&run);
     assert_eq!(results[0]["met"], false);
     assert_eq!(results[0]["metric"], "goodput");
@@ -100,7 +100,7 @@ fn answers_that_come_too_late_are_not_good() {
     let late = rows.iter().filter(|row| row["error_class"] == "timeout").count();
     let answered = rows.iter().filter(|row| row["success"] == true).count();
     assert!(late > 0 && answered > 0, "{late} late, {answered} answered");
-    assert!((figure(&run, "goodput") - answered as f64 / 80.0).abs() < 1e-12);
+    assert!((run_metric(&run, "goodput") - answered as f64 / 80.0).abs() < 1e-12);
 }
 
 /// Without conditions a good request meets the bounds of the objectives on request metrics.
@@ -115,7 +115,7 @@ fn request_objectives_define_goodput_without_conditions() {
         .filter(|row| row["ttfc"].as_f64().is_some_and(|ttfc| ttfc < 0.030))
         .count();
     assert!(good > 0 && good < rows.len());
-    assert!((figure(&run, "goodput") - good as f64 / rows.len() as f64).abs() < 1e-12);
+    assert!((run_metric(&run, "goodput") - good as f64 / rows.len() as f64).abs() < 1e-12);
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn plugin_verdict_fails_the_run_like_an_objective() {
             .is_some_and(|p99| p99 > 0.001 && p99 <= worst)
     );
     // Ten of thirty sessions are gold, and a good request has no other condition.
-    assert!((figure(&run, "goodput") - 1.0 / 3.0).abs() < 1e-12);
+    assert!((run_metric(&run, "goodput") - 1.0 / 3.0).abs() < 1e-12);
     let (_, run) = ends_with(
         folder.path(),
         "t.lua",
@@ -339,7 +339,8 @@ end }"#,
 end }"#,
     );
     let message = failure(&["--plugin", &file]);
-    let expected = "it asked for samples of `goodput`, which is a figure of the whole run, the figure `ttfc`, which is a metric";
+    let expected =
+        "it asked for samples of `goodput`, which is a run metric, the run metric `ttfc`, which is a metric";
     assert!(message.contains(expected), "{message}");
     let message = failure(&["--plugin", path(&component), "--plugin-config", config]);
     let expected = "it asked for `tfc`, which does not exist (did you mean `ttfc`?)";

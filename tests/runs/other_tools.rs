@@ -118,10 +118,10 @@ fn aiperf_s_files_have_aiperf_s_keys() {
     ] {
         let metric = &export[tag];
         assert!(metric["unit"].is_string(), "no unit of {tag} in {metric}");
-        for figure in ["avg", "min", "max", "p50", "p90", "p99", "std"] {
+        for statistic in ["avg", "min", "max", "p50", "p90", "p99", "std"] {
             assert!(
-                metric[figure].is_number(),
-                "{figure} of {tag} is missing in {metric}"
+                metric[statistic].is_number(),
+                "{statistic} of {tag} is missing in {metric}"
             );
         }
     }

@@ -35,7 +35,7 @@ fn values_name_their_metric() {
     let summary = json(&run, "metrics/summary_stats.json");
     assert!(failed > 0 && summary["Number of Intended Requests"].as_u64() > Some(sent.len() as u64));
 
-    let errors = named(&page["figures"], "error_rate");
+    let errors = named(&page["key_metrics"], "error_rate");
     assert_eq!(errors["value"], failed as f64 / sent.len() as f64);
     assert_eq!(errors["count"], sent.len());
     assert_eq!(errors["count_of"], "requests sent");

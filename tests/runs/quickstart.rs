@@ -18,7 +18,7 @@ fn the_quickstart_runs_and_its_files_agree() {
     ]);
     assert_code(&output, 0);
     assert!(
-        stdout(&output).contains("Time to First Token (TTFT)"),
+        stdout(&output).contains("Time to First Chunk (TTFC)"),
         "{}",
         stdout(&output)
     );

@@ -174,7 +174,7 @@ fn a_value_in_a_list_is_swept_and_every_combination_run() {
             of_run["Time to First Chunk (P99)"]
         );
         assert_eq!(
-            run["key_figures"]["ttfc_p99"],
+            run["key_metrics"]["ttfc_p99"],
             of_run["Time to First Chunk (P99)"]
         );
         for file in ["config_path", "metrics_dir", "prefill_stats_path"] {
@@ -220,7 +220,7 @@ fn a_value_in_a_list_is_swept_and_every_combination_run() {
         assert_eq!(row.len(), header.len());
         assert_eq!(row[column("num_requests")], "6");
         let ttfc: f64 = row[column("ttfc_p99")].parse().expect("a number");
-        let of_summary = run["key_figures"]["ttfc_p99"].as_f64().expect("a number");
+        let of_summary = run["key_metrics"]["ttfc_p99"].as_f64().expect("a number");
         assert!((ttfc - of_summary).abs() < 1e-12, "{ttfc} is not {of_summary}");
     }
     assert!(stdout(&output).contains("sweep: "), "{}", stdout(&output));

@@ -186,16 +186,16 @@ fn the_summary_is_that_of_the_rows() {
         .filter(|(metric, _)| !metric.starts_with("session_"))
     {
         let samples = samples(metric, &rows);
-        let figure = |name: &str| number(&summary, &format!("{display} ({name})"));
+        let statistic = |name: &str| number(&summary, &format!("{display} ({name})"));
         assert_close(
-            figure("Mean"),
+            statistic("Mean"),
             samples.iter().sum::<f64>() / samples.len() as f64,
             metric,
         );
         for percent in [50.0, 90.0, 99.0] {
             let expected = percentile(samples.clone(), percent);
             assert_close(
-                figure(&format!("P{percent}")),
+                statistic(&format!("P{percent}")),
                 expected,
                 &format!("{metric} P{percent}"),
             );

@@ -173,14 +173,14 @@ fn known(sides: &[CompareSide]) -> Vec<KnownName> {
         kind: KnownKind::Metric,
         range: info.range(),
     });
-    let figures = catalogue.figures().map(|figure| KnownName {
-        name: figure.name.to_owned(),
+    let run_metrics = catalogue.run_metrics().map(|run_metric| KnownName {
+        name: run_metric.name.to_owned(),
         aliases: Vec::new(),
-        unit: figure.unit.to_owned(),
+        unit: run_metric.unit.to_owned(),
         kind: KnownKind::RunMetric,
-        range: figure.metric.range(),
+        range: run_metric.metric.range(),
     });
-    let mut known: Vec<KnownName> = metrics.chain(figures).collect();
+    let mut known: Vec<KnownName> = metrics.chain(run_metrics).collect();
     for seen in KnownName::of(sides) {
         if !known.iter().any(|known| known.name == seen.name) {
             known.push(seen);

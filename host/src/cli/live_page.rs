@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use veeksha_page::Live;
+use veeksha_page::LivePage;
 
 use crate::cli::args::RunArgs;
 use veeksha_app::CommandFailure;
@@ -13,14 +13,14 @@ use veeksha_present::terminal;
 const TOKEN: &str = "VEEKSHA_LIVE_TOKEN";
 
 /// Starts the server if the command line requests it, and prints its address.
-pub(crate) fn start(args: &RunArgs) -> Result<Option<Arc<Live>>, CommandFailure> {
+pub(crate) fn start(args: &RunArgs) -> Result<Option<Arc<LivePage>>, CommandFailure> {
     let Some(address) = args.live else {
         return Ok(None);
     };
     let variable = || std::env::var(TOKEN).ok().filter(|token| !token.is_empty());
     let token = args.live_token.clone().or_else(variable);
     let guarded = token.is_some();
-    let live = Live::start(address, token).map_err(|error| {
+    let live = LivePage::start(address, token).map_err(|error| {
         CommandFailure::usage(format!("--live {address}: {error}")).hinted(format!(
             "use --live 127.0.0.1:0 to serve only this machine, or --live-token TOKEN (or {TOKEN}) to protect the page"
         ))

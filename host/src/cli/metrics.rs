@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use veeksha_metrics::{Catalogue, MetricInfo, RunMetricInfo, Scope};
 use veeksha_model::MetricDefinition;
-use veeksha_report::{ColorMode, Row, Section, summary_table};
+use veeksha_report::{ColorMode, Section, SummaryRow, summary_table};
 
 use crate::cli::args::MetricsArgs;
 use veeksha_app::CommandFailure;
@@ -59,11 +59,11 @@ fn pretty(value: &Value) -> Result<String, CommandFailure> {
 }
 
 fn list(catalogue: &Catalogue) -> String {
-    let metric = |metric: &MetricInfo| Row {
+    let metric = |metric: &MetricInfo| SummaryRow {
         name: metric.name.clone(),
         cells: vec![metric.unit.clone(), metric.better.name().to_owned()],
         note: Some(metric.display.clone()),
-        ..Row::default()
+        ..SummaryRow::default()
     };
     let of = |title: &str, scope: Scope| Section {
         title: title.to_owned(),
@@ -74,10 +74,10 @@ fn list(catalogue: &Catalogue) -> String {
             .map(metric)
             .collect(),
     };
-    let figures = catalogue.figures().map(|figure| Row {
-        name: figure.name.to_owned(),
-        cells: vec![figure.unit.to_owned(), figure.better.name().to_owned()],
-        ..Row::default()
+    let run_metrics = catalogue.run_metrics().map(|run_metric| SummaryRow {
+        name: run_metric.name.to_owned(),
+        cells: vec![run_metric.unit.to_owned(), run_metric.better.name().to_owned()],
+        ..SummaryRow::default()
     });
     let of_plugins = Section {
         title: "Plugin metrics".to_owned(),
@@ -95,7 +95,7 @@ fn list(catalogue: &Catalogue) -> String {
         Section {
             title: "Run-level metrics, as in goodput > 0.95".to_owned(),
             columns: ["unit", "better"].map(String::from).to_vec(),
-            rows: figures.collect(),
+            rows: run_metrics.collect(),
         },
     ];
     if !of_plugins.rows.is_empty() {
@@ -108,9 +108,9 @@ fn list(catalogue: &Catalogue) -> String {
 }
 
 fn explain(catalogue: &Catalogue, name: &str, as_json: bool) -> Result<(), CommandFailure> {
-    let value = match (catalogue.get(name), catalogue.figure(name)) {
+    let value = match (catalogue.get(name), catalogue.run_metric(name)) {
         (Some(metric), _) => of_metric(metric),
-        (None, Some(figure)) => of_figure(figure),
+        (None, Some(run_metric)) => of_run_metric(run_metric),
         (None, None) => {
             let failure = CommandFailure::usage(format!("unknown metric `{name}`"));
             return Err(match catalogue.nearest(name) {
@@ -168,18 +168,20 @@ fn of_metric(metric: &MetricInfo) -> Value {
     })
 }
 
-fn of_figure(figure: &RunMetricInfo) -> Value {
+fn of_run_metric(run_metric: &RunMetricInfo) -> Value {
     json!({
-        "name": figure.name,
-        "kind": "figure",
-        "unit": figure.unit,
-        "better": figure.better.name(),
+        "name": run_metric.name,
+        "kind": "run_metric",
+        "unit": run_metric.unit,
+        "better": run_metric.better.name(),
         "scope": "run",
-        "definition": figure.definition,
+        "definition": run_metric.definition,
     })
 }
 
 fn all(catalogue: &Catalogue) -> Value {
     let metrics = catalogue.iter().map(of_metric);
-    metrics.chain(catalogue.figures().map(of_figure)).collect()
+    metrics
+        .chain(catalogue.run_metrics().map(of_run_metric))
+        .collect()
 }

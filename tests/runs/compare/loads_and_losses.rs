@@ -22,11 +22,9 @@ fn run(folder: &Path, name: &str, text: &str, more: &[&str]) -> PathBuf {
     named
 }
 
-fn figure<'a>(comparison: &'a Value, name: &str) -> &'a Value {
-    let figures = comparison["candidates"][0]["figures"]
-        .as_array()
-        .expect("figures");
-    let mut named = figures.iter().filter(|figure| figure["name"] == name);
+fn row<'a>(comparison: &'a Value, name: &str) -> &'a Value {
+    let rows = comparison["candidates"][0]["rows"].as_array().expect("rows");
+    let mut named = rows.iter().filter(|row| row["name"] == name);
     named.next().unwrap_or_else(|| panic!("no {name}"))
 }
 
@@ -42,7 +40,7 @@ fn a_run_that_lost_its_slow_requests_is_not_better() {
     let text = labelled(200, JUDGED, "");
     let whole = run(folder.path(), "whole", &text, &[]);
     let comparison = compared(&[&whole, &whole], &["--metrics", "end_to_end_latency"], 0);
-    let median = &comparison["candidates"][0]["figures"][1];
+    let median = &comparison["candidates"][0]["rows"][1];
     assert_eq!(median["statistic"], "p50");
     let median = median["baseline"]["value"]
         .as_f64()
@@ -73,11 +71,11 @@ fn a_run_that_lost_its_slow_requests_is_not_better() {
     // The counts are those of the run: all requests were due, and the answered ones completed.
     let answered = &comparison["candidates"][0]["answered"];
     assert_eq!(answered["baseline"]["part"], answered["baseline"]["whole"]);
-    let completed = figure(&comparison, "num_completed_requests")["candidate"]["value"].as_f64();
+    let completed = row(&comparison, "num_completed_requests")["candidate"]["value"].as_f64();
     assert_eq!(answered["candidate"]["part"].as_f64(), completed);
     assert_eq!(
         answered["candidate"]["whole"],
-        figure(&comparison, "goodput")["candidate"]["whole"]
+        row(&comparison, "goodput")["candidate"]["whole"]
     );
     assert!(
         first_remark(&comparison).contains("cover the survivors only"),
@@ -112,7 +110,7 @@ fn rates_under_different_loads_are_not_comparable() {
         "total_tokens_per_second",
     ] {
         assert_eq!(verdicts(&comparison, name), ["not_comparable"], "{name}");
-        assert!(figure(&comparison, name)["difference"].is_f64(), "{name}");
+        assert!(row(&comparison, name)["difference"].is_f64(), "{name}");
     }
     assert_ne!(verdicts(&comparison, "ttfc")[0], "not_comparable");
     assert_ne!(verdicts(&comparison, "error_rate")[0], "not_comparable");

@@ -6,11 +6,11 @@ use super::*;
 fn an_evaluation_is_kept_in_the_run_s_folder() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = simulated(folder.path(), "s.lua", &labelled(4, "", ""), &[]);
-    let before = figures(&run);
+    let before = result_files(&run);
     let output = evaluate(&run, &[]);
     assert_code(&output, 0);
     assert!(
-        stdout(&output).contains("Time to First Token (TTFT)"),
+        stdout(&output).contains("Time to First Chunk (TTFC)"),
         "{}",
         stdout(&output)
     );
@@ -24,7 +24,7 @@ fn an_evaluation_is_kept_in_the_run_s_folder() {
         assert!(kept.join(file).exists(), "{file}");
     }
     // The run itself is unchanged.
-    assert_eq!(before, figures(&run));
+    assert_eq!(before, result_files(&run));
     let quiet = evaluate(&run, &["--quiet"]);
     assert_code(&quiet, 0);
     assert_eq!(stdout(&quiet), "");

@@ -54,7 +54,7 @@ fn verdicts_of_functions_are_taken_from_the_record() {
         printed.contains("the verdicts of `first` are those of the run: its check is not called again"),
         "{printed}"
     );
-    assert_same_figures(&run, &again);
+    assert_same_results(&run, &again);
     let said = verdicts(&again);
     assert_eq!(said.first().map(|(plugin, ..)| plugin.as_str()), Some("first"));
     assert_eq!(
@@ -166,7 +166,7 @@ fn plugin_failure_on_a_request_is_in_every_file() {
       good = function(request) if request.session_id >= 10 then error("no more") end return true end }"#;
     let (_, run) = ends_with(folder.path(), "s.lua", &labelled(40, asked, ""), &[], 4);
     let again = evaluated(&run, &folder.path().join("again"), &[], 0);
-    assert_same_figures(&run, &again);
+    assert_same_results(&run, &again);
     for results in [&run, &again] {
         let failed = json(results, "metrics/summary_stats.json")["Failed Plugins"].clone();
         let parts: Vec<&str> = (0..2)

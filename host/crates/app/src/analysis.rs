@@ -56,7 +56,7 @@ pub(crate) fn describe(scenario: &Scenario, folder: &Path, config: String) -> Ru
     let facts = [
         ("Target", target),
         ("Model", client.model.clone()),
-        ("Interface", Some(client.kind.name().to_owned())),
+        ("Endpoint", Some(client.kind.name().to_owned())),
         ("Tokenizer", Some(tokenizers::describe(client))),
         ("Traffic", Some(scenario.traffic_scheduler.description())),
         ("Seed", Some(scenario.seed.to_string())),

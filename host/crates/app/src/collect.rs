@@ -8,11 +8,11 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use veeksha_clock::RunClock;
 use veeksha_events::Event;
-use veeksha_page::{Live, RunState};
+use veeksha_page::{LivePage, RunState};
 use veeksha_pipeline::EventEntry;
 use veeksha_ports::PluginFailure;
 use veeksha_present::RunAnalysis;
-use veeksha_report::{LineWriter, Progress, ProgressStats, RunFolder, Trace, stream_line};
+use veeksha_report::{LineWriter, ProgressLine, ProgressStats, RunFolder, TraceFile, stream_line};
 use veeksha_scenario::{Evaluator as EvaluatorConfig, Scenario};
 
 use crate::analysis::{Analysis, AnalysisSetup};
@@ -50,7 +50,7 @@ pub(crate) struct ProgressOutput {
     /// Number of sessions of the run, if it is known.
     pub(crate) sessions_planned: Option<u64>,
     /// Live page to update.
-    pub(crate) page: Option<Arc<Live>>,
+    pub(crate) page: Option<Arc<LivePage>>,
 }
 
 /// Condition and interval of lines with interim metrics.
@@ -191,9 +191,9 @@ impl<P: RequestPlugins> Collector<P> {
         opened: OpenedPlugins<P>,
     ) -> Result<Self, CommandFailure> {
         let trace = if scenario.trace_recorder.enabled {
-            Trace::On
+            TraceFile::On
         } else {
-            Trace::Off
+            TraceFile::Off
         };
         let recording = Recording::start(folder.path(), &config)?;
         let setup = AnalysisSetup::of_run(scenario, wired, folder, compat, config)?;
@@ -313,9 +313,9 @@ fn collect(
     entries: &Receiver<EventEntry>,
 ) -> Collected {
     let progress = if output.quiet {
-        Progress::hidden()
+        ProgressLine::hidden()
     } else {
-        Progress::on_stderr()
+        ProgressLine::on_stderr()
     };
     let interval = match output.interim {
         InterimLines::Always(interval) => interval.as_secs_f64(),

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use veeksha_events::Event;
 use veeksha_model::{MetricDefinition, shortened};
-use veeksha_record::Record;
+use veeksha_record::RunRecord;
 use veeksha_scenario::{Document, Generator, LuaGuarantees, LuaKind, Node, Value};
 
 use crate::failure::CommandFailure;
@@ -17,7 +17,7 @@ use crate::sweep_manifest;
 /// A finished run.
 pub struct RecordedRun {
     /// Events of the run.
-    pub record: Record,
+    pub record: RunRecord,
     /// Scenario, as far as `config.yml` describes it; Lua functions are not part of it.
     pub loaded: Loaded,
     /// Lua evaluators that checked requests; their results are in the record.
@@ -41,7 +41,7 @@ pub struct RecordedRun {
 impl RecordedRun {
     /// Opens the folder of a run.
     pub fn open(folder: &Path, no_cache: bool) -> Result<RecordedRun, CommandFailure> {
-        let record = Record::open(folder).map_err(|error| {
+        let record = RunRecord::open(folder).map_err(|error| {
             if sweep_manifest::is_sweep(folder) {
                 sweep_manifest::not_a_run(folder)
             } else {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use veeksha_clock::RunClock;
 use veeksha_events::Event;
-use veeksha_record::{RecordError, Recorder};
+use veeksha_record::{RecordError, RunRecorder};
 
 use crate::failure::CommandFailure;
 
@@ -23,7 +23,7 @@ pub(crate) struct Recording {
 impl Recording {
     /// Starts the record in the folder of a run with this `config.yml`.
     pub(crate) fn start(run: &Path, config: &str) -> Result<Recording, CommandFailure> {
-        let recorder = Recorder::create(run, PROGRAM)
+        let recorder = RunRecorder::create(run, PROGRAM)
             .map_err(CommandFailure::internal)?
             .of_config(digest_of_config(config));
         let (events, inbox) = unbounded();
@@ -72,7 +72,7 @@ pub(crate) fn digest_of_config(config: &str) -> String {
 const PROGRAM: &str = concat!("veeksha-host ", env!("CARGO_PKG_VERSION"));
 
 fn write(
-    mut recorder: Recorder,
+    mut recorder: RunRecorder,
     inbox: &Receiver<Arc<Event>>,
     first_failure: &OnceLock<String>,
 ) -> Result<(), RecordError> {

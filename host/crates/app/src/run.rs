@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
-use veeksha_page::Live;
+use veeksha_page::LivePage;
 use veeksha_pipeline::Control;
 use veeksha_present::{AccuracyContext, Clock, SelfTestOutcome, ThreadSettings, terminal};
 use veeksha_report::RunFolder;
@@ -30,7 +30,7 @@ pub struct RunOptions {
     /// the scenario's.
     pub stream_metrics: Option<Option<f64>>,
     /// Live page to update.
-    pub page: Option<Arc<Live>>,
+    pub page: Option<Arc<LivePage>>,
     /// The `veeksha-host` binary, which serves as the reference server of a self-test. Without it a
     /// planned self-test is an error.
     pub program: Option<PathBuf>,

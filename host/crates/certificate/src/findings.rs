@@ -26,11 +26,11 @@ pub(crate) fn of_record(end: RecordEnd) -> Option<CertFinding> {
     let (verdict, what) = match (end.damaged, end.complete) {
         (true, _) => (
             Verdict::Invalid,
-            "parts of the record could not be read: every figure may be wrong",
+            "parts of the record could not be read: every metric may be wrong",
         ),
         (false, false) => (
             Verdict::Degraded,
-            "the record was cut short: the figures are of what came before",
+            "the record was cut short: the metrics cover only the events before",
         ),
         (false, true) => return None,
     };
@@ -267,7 +267,7 @@ fn openings(host: &HostPerformance, bounds: &[ErrorBound]) -> Option<CertFinding
     let opened = Some(host.ttfc_with_opening).filter(|opened| *opened > 0)?;
     let ttfc = bounds.iter().find(|bound| bound.metric == Metric::Ttfc)?;
     Some(CertFinding::remark(format!(
-        "TTFT: {opened} of {} contain the opening of a connection, which is counted as the network's, not as the client's",
+        "TTFC: {opened} of {} contain the opening of a connection, which is counted as the network's, not as the client's",
         ttfc.count
     )))
 }

@@ -59,8 +59,11 @@ fn agree(one: &RunData, other: &RunData) -> bool {
         one.metrics.len() == other.metrics.len() && same.all(|same| same)
     };
     let samples_of_metrics = one.metrics.iter().map(|metric| &metric.samples);
-    let parts = one.figures.iter().filter_map(|figure| figure.parts.as_ref());
+    let parts = one
+        .run_metrics
+        .iter()
+        .filter_map(|run_metric| run_metric.parts.as_ref());
     let mut samples = samples_of_metrics.chain(parts.map(|parts| parts.samples()));
     let is_measured = samples.any(|samples| samples.count() > 0);
-    is_measured && one.figures == other.figures && metrics_agree()
+    is_measured && one.run_metrics == other.run_metrics && metrics_agree()
 }

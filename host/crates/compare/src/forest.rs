@@ -91,12 +91,12 @@ fn forest(drawn: &[ForestRow<'_>], scale: ComparisonScale, title: &str) -> Strin
         escaped(title)
     );
     draw_axis(&mut svg, &axis, bottom);
-    let said = match scale {
+    let label = match scale {
         ComparisonScale::Ratio => "candidate ÷ baseline, logarithmic",
         ComparisonScale::Difference => "candidate less baseline, in percentage points",
     };
     let middle = (LEFT + WIDTH - RIGHT) / 2.0;
-    text(&mut svg, "tick", (middle, height - 8.0), "middle", said);
+    text(&mut svg, "tick", (middle, height - 8.0), "middle", label);
     let mut y = EDGE + LINE / 2.0;
     for (better, drawn) in groups {
         draw_heading(&mut svg, &axis, better, y);
@@ -158,14 +158,14 @@ fn draw_row(svg: &mut String, axis: &ForestAxis, drawn: &ForestRow<'_>, y: f64) 
         DifferenceVerdict::TooFewRuns | DifferenceVerdict::SurvivorsOnly => "unsure",
         _ => "other",
     };
-    let said = format!(
+    let label = format!(
         "{}: {}, {}, {}",
         row_name(row),
         change_text(row),
         interval_text(row),
         row.verdict
     );
-    let _ = writeln!(svg, "<g class=\"{class}\"><title>{}</title>", escaped(&said));
+    let _ = writeln!(svg, "<g class=\"{class}\"><title>{}</title>", escaped(&label));
     text(svg, "name", (LEFT - 12.0, y + 4.0), "end", &row_name(row));
     line(svg, "reach", (x(axis, *low), y), (x(axis, *high), y));
     for (end, to) in [(low, -6.0), (high, 6.0)] {
@@ -201,10 +201,10 @@ fn line(svg: &mut String, class: &str, from: (f64, f64), to: (f64, f64)) {
     );
 }
 
-fn text(svg: &mut String, class: &str, (x, y): (f64, f64), anchor: &str, said: &str) {
+fn text(svg: &mut String, class: &str, (x, y): (f64, f64), anchor: &str, label: &str) {
     let _ = writeln!(
         svg,
         "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>",
-        escaped(said)
+        escaped(label)
     );
 }

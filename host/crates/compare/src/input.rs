@@ -48,7 +48,7 @@ pub struct RunData {
     /// Certificate's verdict on the whole run.
     pub trust: Trust,
     /// Values of the whole run.
-    pub figures: Vec<RunValueData>,
+    pub run_metrics: Vec<RunValueData>,
     /// Metrics with their samples.
     pub metrics: Vec<MetricData>,
 }

@@ -126,7 +126,7 @@ struct CandidateJson<'a> {
     answered: Option<AnsweredJson>,
     certificates: &'a [String],
     settings: Vec<SettingJson<'a>>,
-    figures: Vec<RowJson<'a>>,
+    rows: Vec<RowJson<'a>>,
 }
 
 impl<'a> CandidateJson<'a> {
@@ -153,7 +153,7 @@ impl<'a> CandidateJson<'a> {
             answered: candidate.answered.map(AnsweredJson::of),
             certificates: &candidate.certificates,
             settings: candidate.settings.iter().map(setting).collect(),
-            figures: candidate.rows.iter().map(RowJson::of).collect(),
+            rows: candidate.rows.iter().map(RowJson::of).collect(),
         }
     }
 }

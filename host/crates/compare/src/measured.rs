@@ -26,9 +26,9 @@ pub(crate) enum Population {
 }
 
 impl Population {
-    fn of(figure: &RunValueData) -> Population {
-        match figure.parts {
-            _ if figure.grows_with_load => Population::Amount,
+    fn of(run_metric: &RunValueData) -> Population {
+        match run_metric.parts {
+            _ if run_metric.grows_with_load => Population::Amount,
             Some(ValueParts::Mean(_)) => Population::Answers,
             _ => Population::Run,
         }
@@ -152,25 +152,25 @@ pub(crate) fn measure(
 
 /// Returns the values of whole runs.
 fn measure_run_values(runs: &[&RunData], options: &CompareOptions) -> Vec<SideMeasurement> {
-    let mut figures: Vec<SideMeasurement> = Vec::new();
+    let mut run_metrics: Vec<SideMeasurement> = Vec::new();
     let mut parts: Vec<Vec<&RunValueData>> = Vec::new();
-    for figure in runs.iter().flat_map(|run| &run.figures) {
-        if !figure.value.is_finite() {
+    for run_metric in runs.iter().flat_map(|run| &run.run_metrics) {
+        if !run_metric.value.is_finite() {
             continue;
         }
-        match figures.iter().position(|known| known.name == figure.name) {
+        match run_metrics.iter().position(|known| known.name == run_metric.name) {
             Some(place) => {
-                figures[place].values.push(figure.value);
-                parts[place].push(figure);
+                run_metrics[place].values.push(run_metric.value);
+                parts[place].push(run_metric);
             }
             None => {
-                figures.push(SideMeasurement {
-                    name: figure.name.clone(),
+                run_metrics.push(SideMeasurement {
+                    name: run_metric.name.clone(),
                     statistic: Statistic::Value,
-                    unit: figure.unit.clone(),
-                    better: figure.better,
-                    subject: Population::of(figure),
-                    values: vec![figure.value],
+                    unit: run_metric.unit.clone(),
+                    better: run_metric.better,
+                    subject: Population::of(run_metric),
+                    values: vec![run_metric.value],
                     samples: 0,
                     approximate: false,
                     client_error: None,
@@ -179,21 +179,21 @@ fn measure_run_values(runs: &[&RunData], options: &CompareOptions) -> Vec<SideMe
                     invalid_in: Vec::new(),
                     not_judged: None,
                 });
-                parts.push(vec![figure]);
+                parts.push(vec![run_metric]);
             }
         }
     }
-    for (measured, of_runs) in figures.iter_mut().zip(&parts) {
+    for (measured, of_runs) in run_metrics.iter_mut().zip(&parts) {
         add_own_errors(measured, of_runs, options);
     }
-    figures
+    run_metrics
 }
 
 /// Derives the error of a run-level value from its contributions.
 fn add_own_errors(measured: &mut SideMeasurement, of_runs: &[&RunValueData], options: &CompareOptions) {
     let counts: Option<Vec<RequestShare>> = of_runs
         .iter()
-        .map(|figure| figure.parts.as_ref().and_then(counted))
+        .map(|run_metric| run_metric.parts.as_ref().and_then(counted))
         .collect();
     measured.counted = counts.and_then(|counts| counts.into_iter().reduce(RequestShare::and));
     measured.samples = measured
@@ -201,7 +201,8 @@ fn add_own_errors(measured: &mut SideMeasurement, of_runs: &[&RunValueData], opt
         .map_or(of_runs.len() as u64, |counted| counted.whole);
     if measured.counted.is_some() || measured.agrees() {
         let stream = measured.stream(options);
-        let own = |figure: &&RunValueData| chance_of(figure.parts.as_ref(), options.resamples, stream);
+        let own =
+            |run_metric: &&RunValueData| chance_of(run_metric.parts.as_ref(), options.resamples, stream);
         measured.own = of_runs.iter().map(own).collect();
     }
 }

@@ -380,7 +380,7 @@ fn cache_states(f: &mut fmt::Formatter<'_>, sides: &[(String, Option<(f64, f64)>
     write!(
         f,
         "the server had {} and {} in its prefix cache: cached tokens need almost no prefill, so a run with a warm cache does not repeat one with a cold cache; \
-         empty the cache before each run, or restart the server",
+         fix: empty the cache before each run, or restart the server",
         text(one),
         text(other)
     )
@@ -410,7 +410,7 @@ fn noise(f: &mut fmt::Formatter<'_>, [baseline, candidate]: &[(String, usize); 2
     };
     match (baseline.1, candidate.1) {
         (1, 1) => f.write_str(
-            "one run on each side: the noise between runs is unknown; run each side several times to measure it",
+            "one run on each side: the noise between runs is unknown, so small differences are found too often; fix: run each side several times",
         ),
         (_, 1) => borrowed(f, baseline, &candidate.0),
         (1, _) => borrowed(f, candidate, &baseline.0),

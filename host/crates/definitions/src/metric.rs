@@ -66,7 +66,7 @@ impl Metric {
         self.definition_of().title
     }
 
-    /// Returns the abbreviation used in messages: `TTFT`.
+    /// Returns the abbreviation used in messages: `TTFC`.
     pub fn short_name(self) -> &'static str {
         self.definition_of().short
     }

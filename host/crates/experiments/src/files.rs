@@ -140,7 +140,7 @@ fn run(cell: &SweepRun, outcome: &CellOutcome) -> Value {
         "prefill_group_stats": prefill_group(&outcome.prefill_stats, shape.context_length),
         "decode_window_stats": decode_windows(&outcome.decode_window_metrics),
         "settings": settings(cell),
-        "key_figures": metrics,
+        "key_metrics": metrics,
         "exit_code": outcome.exit_code,
         "failure": outcome.failure,
         "failed_health_checks": failed_names(outcome),

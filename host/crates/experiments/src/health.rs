@@ -1,6 +1,6 @@
 //! Runs of a sweep with failed health checks.
 
-use veeksha_report::{Mark, Row, Section};
+use veeksha_report::{RowMark, Section, SummaryRow};
 
 use crate::failed_checks::failed_checks;
 use crate::sweep::Sweep;
@@ -36,7 +36,7 @@ impl Sweep {
                 }
             }
         }
-        let rows: Vec<Row> = groups.iter().map(|group| row(group, checked)).collect();
+        let rows: Vec<SummaryRow> = groups.iter().map(|group| row(group, checked)).collect();
         (!rows.is_empty()).then(|| Section {
             title: "Health: runs that deviated from their scenarios".to_owned(),
             columns: Vec::new(),
@@ -45,21 +45,21 @@ impl Sweep {
     }
 }
 
-fn row(group: &FailedRuns<'_>, checked: usize) -> Row {
+fn row(group: &FailedRuns<'_>, checked: usize) -> SummaryRow {
     let first = group.runs.first().copied().unwrap_or_default();
     let of_first = match group.finding {
         "" => String::new(),
         finding => format!("; run {first}: {finding}"),
     };
-    Row {
+    SummaryRow {
         name: group.name.to_owned(),
-        mark: Mark::Warning,
+        mark: RowMark::Warning,
         note: Some(format!(
             "{} of {checked} runs ({}){of_first}",
             group.runs.len(),
             ranges(&group.runs)
         )),
-        ..Row::default()
+        ..SummaryRow::default()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Overview of a sweep for the terminal: a line for each run.
 
-use veeksha_report::{Mark, Row, Section, duration, number, share};
+use veeksha_report::{RowMark, Section, SummaryRow, duration, number, share};
 
 use crate::failed_checks::failed_names;
 use crate::key_metrics::KeyMetrics;
@@ -30,20 +30,20 @@ impl Sweep {
             .chain(metrics)
             .map(str::to_owned)
             .collect();
-        let mut rows: Vec<Row> = self
+        let mut rows: Vec<SummaryRow> = self
             .cells()
             .iter()
             .filter_map(|cell| Some(row(cell, cell.outcome.as_ref()?, &paths, rest)))
             .collect();
         let left = self.cells().iter().filter(|cell| cell.outcome.is_none()).count();
         if left > 0 {
-            rows.push(Row {
+            rows.push(SummaryRow {
                 name: match left {
                     1 => format!("1 of {} runs did not finish.", self.cells().len()),
                     _ => format!("{left} of {} runs did not finish.", self.cells().len()),
                 },
-                mark: Mark::Warning,
-                ..Row::default()
+                mark: RowMark::Warning,
+                ..SummaryRow::default()
             });
         }
         Section {
@@ -88,26 +88,26 @@ impl Sweep {
     pub fn plan_table(&self, takes: &[String]) -> Section {
         let paths = setting_paths(self.cells());
         let names = short_names(&paths);
-        let mut rows: Vec<Row> = self
+        let mut rows: Vec<SummaryRow> = self
             .cells()
             .iter()
             .zip(takes)
             .take(MAX_ROWS)
-            .map(|(cell, takes)| Row {
+            .map(|(cell, takes)| SummaryRow {
                 name: format!("run {}", cell.number),
                 cells: paths
                     .iter()
                     .map(|path| value(cell, path).unwrap_or_else(|| "-".to_owned()))
                     .chain([takes.clone()])
                     .collect(),
-                ..Row::default()
+                ..SummaryRow::default()
             })
             .collect();
         let left = self.cells().len().saturating_sub(MAX_ROWS);
         if left > 0 {
-            rows.push(Row {
+            rows.push(SummaryRow {
                 name: format!("and {left} more"),
-                ..Row::default()
+                ..SummaryRow::default()
             });
         }
         Section {
@@ -125,7 +125,7 @@ fn value(cell: &SweepRun, path: &str) -> Option<String> {
 }
 
 /// Builds a row; `rest` are the names of the settings beyond the columns.
-fn row(cell: &SweepRun, outcome: &CellOutcome, paths: &[&str], rest: &[String]) -> Row {
+fn row(cell: &SweepRun, outcome: &CellOutcome, paths: &[&str], rest: &[String]) -> SummaryRow {
     let value = |path: &str| value(cell, path);
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let metrics = KeyMetrics::of(outcome);
@@ -154,14 +154,14 @@ fn row(cell: &SweepRun, outcome: &CellOutcome, paths: &[&str], rest: &[String]) 
     });
     let is_unhealthy = failed_names(outcome).is_some_and(|failed| !failed.is_empty());
     let notes: Vec<String> = settings.chain(verdict.clone()).chain(failure).collect();
-    Row {
+    SummaryRow {
         name: format!("run {}", cell.number),
         cells,
         note: (!notes.is_empty()).then(|| notes.join("; ")),
         mark: match outcome.exit_code {
-            veeksha_exit::DONE if verdict.is_some() || is_unhealthy => Mark::Warning,
-            veeksha_exit::DONE => Mark::Plain,
-            _ => Mark::Bad,
+            veeksha_exit::DONE if verdict.is_some() || is_unhealthy => RowMark::Warning,
+            veeksha_exit::DONE => RowMark::Plain,
+            _ => RowMark::Bad,
         },
     }
 }

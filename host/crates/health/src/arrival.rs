@@ -4,7 +4,7 @@ use veeksha_model::{Nanos, RequestId, SessionId};
 use veeksha_stats::{duration, share};
 
 use crate::expected::{Expected, ExpectedTraffic};
-use crate::report::{HealthCheck, Times, ValueUnit, Violations, difference};
+use crate::report::{HealthCheck, LESS_LOAD, REPORT_DEFECT, Times, ValueUnit, Violations, difference};
 use crate::session::WaitingRequest;
 
 pub(crate) const NAME: &str = "Intra-Session Request Arrival";
@@ -73,15 +73,18 @@ impl ArrivalCheck {
         let seconds = |nanos: Nanos| duration(nanos as f64 / 1e9);
         let late_share = self.too_late.count as f64 / self.measured as f64;
         if self.too_early.count > 0 {
-            check.fail(format!(
-                "{} dispatched before their parents were complete: {}",
-                veeksha_stats::counted(self.too_early.count, "request"),
-                self.too_early.names()
-            ));
+            check.fail(
+                format!(
+                    "{} dispatched before their parents were complete and the think time was over: {}",
+                    veeksha_stats::counted(self.too_early.count, "request"),
+                    self.too_early.names()
+                ),
+                REPORT_DEFECT,
+            );
         }
         if self.too_late.count > 0 {
             let what = format!(
-                "{} of {} ({}) dispatched more than {} late: {}",
+                "{} of {} ({}) dispatched more than {} after their parents and the think time: {}",
                 self.too_late.count,
                 veeksha_stats::counted(self.measured, "request"),
                 share(late_share),
@@ -89,14 +92,14 @@ impl ArrivalCheck {
                 self.too_late.names()
             );
             if late_share > self.late_share {
-                check.fail(what);
+                check.fail(what, LESS_LOAD);
             } else {
                 check.note(what);
             }
         }
-        check.figure("requests", ValueUnit::Count, self.measured as f64);
-        check.figure("early", ValueUnit::Count, self.too_early.count as f64);
-        check.figure("late", ValueUnit::Count, self.too_late.count as f64);
+        check.value("requests", ValueUnit::Count, self.measured as f64);
+        check.value("early", ValueUnit::Count, self.too_early.count as f64);
+        check.value("late", ValueUnit::Count, self.too_late.count as f64);
         check.distribution("dispatched - due", ValueUnit::Seconds, self.differences.summary());
         check
     }

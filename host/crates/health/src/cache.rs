@@ -81,7 +81,7 @@ impl CacheCheck {
     fn add_unexpected(&mut self, of: CacheSurplus, tokens: u32) {
         self.unexpected += u64::from(tokens);
         self.violations
-            .add(|| format!("{} ({} cached, {} known)", of.request, of.cached, of.known));
+            .add(|| format!("{} ({} cached, {} explained)", of.request, of.cached, of.known));
     }
 
     pub(crate) fn finish(mut self) -> HealthCheck {
@@ -99,27 +99,30 @@ impl CacheCheck {
         let of_prompts = of_all(self.unexpected);
         if self.violations.count > 0 {
             let what = format!(
-                "{} of all prompt tokens were cached, and {} of all came from a cache that this run cannot have filled, not counting {} \
-                 tokens of each prompt ({} is allowed), in {} of {}: {}",
-                share(of_all(self.cached)),
+                "{} of all prompt tokens were cached although no request of this run had sent them before ({} allowed, and {} tokens of each \
+                 prompt), in {} of {}: {}; in total {} were cached",
                 share(of_prompts),
-                cold.slack,
                 share(cold.allowed_share),
+                cold.slack,
                 self.violations.count,
                 veeksha_stats::counted(self.reporting, "request"),
-                self.violations.names()
+                self.violations.names(),
+                share(of_all(self.cached))
             );
             if of_prompts > cold.allowed_share {
-                check.fail(what);
+                check.fail(
+                    what,
+                    "restart the server or clear its prefix cache before each run",
+                );
             } else {
                 check.note(what);
             }
         }
-        check.figure("requests reporting", ValueUnit::Count, self.reporting as f64);
-        check.figure("prompt tokens", ValueUnit::Tokens, self.prompt_tokens as f64);
-        check.figure("cached tokens", ValueUnit::Tokens, self.cached as f64);
-        check.figure(
-            "cached tokens to be expected",
+        check.value("requests reporting", ValueUnit::Count, self.reporting as f64);
+        check.value("prompt tokens", ValueUnit::Tokens, self.prompt_tokens as f64);
+        check.value("cached tokens", ValueUnit::Tokens, self.cached as f64);
+        check.value(
+            "cached tokens with an ideal cache",
             ValueUnit::Tokens,
             self.ideal as f64,
         );
@@ -127,15 +130,19 @@ impl CacheCheck {
         let counted = self.explained + self.not_counted + self.unexpected;
         let out_of_turn = self.cached.saturating_sub(counted);
         let parts = [
-            ("known from this run", self.explained),
-            ("not counted", self.not_counted),
-            ("known out of turn", out_of_turn),
+            ("from earlier requests", self.explained),
+            ("allowed in each prompt", self.not_counted),
+            ("from concurrent requests", out_of_turn),
         ];
         for (part, tokens) in parts {
-            check.figure(&format!("cached tokens {part}"), ValueUnit::Tokens, tokens as f64);
+            check.value(&format!("cached tokens {part}"), ValueUnit::Tokens, tokens as f64);
         }
-        check.figure("unexpected tokens", ValueUnit::Tokens, self.unexpected as f64);
-        check.figure("unexpected share", ValueUnit::Share, of_prompts);
+        check.value(
+            "cached tokens unexplained",
+            ValueUnit::Tokens,
+            self.unexpected as f64,
+        );
+        check.value("share unexplained", ValueUnit::Share, of_prompts);
         check
     }
 }

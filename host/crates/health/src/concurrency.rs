@@ -6,7 +6,7 @@ use veeksha_model::Nanos;
 use veeksha_stats::{duration, share};
 
 use crate::expected::{Expected, ExpectedTraffic};
-use crate::report::{HealthCheck, ValueUnit};
+use crate::report::{GENERATE_FASTER, HealthCheck, REPORT_DEFECT, ValueUnit};
 
 pub(crate) const NAME: &str = "Session Concurrency";
 
@@ -81,29 +81,32 @@ impl Concurrency {
         let above = rising.above + full.above + after.above;
         if above > 0 {
             let most = rising.most_above.max(full.most_above).max(after.most_above);
-            check.fail(format!(
-                "more sessions ran than requested, for {} in total: up to {most} too many",
-                duration(above as f64 / 1e9)
-            ));
+            check.fail(
+                format!(
+                    "more sessions ran than requested, for {} in total: up to {most} too many",
+                    duration(above as f64 / 1e9)
+                ),
+                REPORT_DEFECT,
+            );
         }
         if full.asked > 0.0 {
             let missing = full.missing / full.asked;
             let what = format!(
-                "{} of the requested sessions were missing on average at full load, {} is allowed",
+                "{} of the requested sessions were missing on average at full load ({} allowed)",
                 share(missing),
                 share(self.undershoot)
             );
             if missing > self.undershoot {
-                check.fail(what);
+                check.fail(what, GENERATE_FASTER);
             } else {
                 check.note(what);
             }
-            check.figure("missing at full load", ValueUnit::Share, missing);
+            check.value("missing at full load", ValueUnit::Share, missing);
         } else {
-            check.note("the load was never full: no session began after the ramp".into());
+            check.note("full load was not reached: no session began after the ramp".into());
         }
-        check.figure("target", ValueUnit::Count, f64::from(target));
-        check.figure("sessions", ValueUnit::Count, self.sessions.len() as f64);
+        check.value("target", ValueUnit::Count, f64::from(target));
+        check.value("sessions", ValueUnit::Count, self.sessions.len() as f64);
         rising.add_to("ramp", &mut check);
         full.add_to("full load", &mut check);
         after.add_to("afterwards", &mut check);
@@ -182,7 +185,7 @@ impl LevelTimes {
             return;
         }
         for (what, span) in [("below", self.below), ("at", self.at), ("above", self.above)] {
-            check.figure(
+            check.value(
                 &format!("{name}: time {what} the target"),
                 ValueUnit::Seconds,
                 span as f64 / 1e9,
@@ -199,7 +202,7 @@ impl LevelTimes {
             .iter()
             .map(|(count, span)| (f64::from(*count) - mean).powi(2) * weight(*span))
             .sum();
-        let figures = [
+        let values = [
             ("min", self.quantile(0.0)),
             ("mean", mean),
             ("median", self.quantile(0.5)),
@@ -208,8 +211,12 @@ impl LevelTimes {
             ("max", self.quantile(1.0)),
             ("std", variance.sqrt()),
         ];
-        for (figure, value) in figures {
-            check.figure(&format!("{name}: sessions ({figure})"), ValueUnit::Count, value);
+        for (statistic, value) in values {
+            check.value(
+                &format!("{name}: sessions ({statistic})"),
+                ValueUnit::Count,
+                value,
+            );
         }
     }
 

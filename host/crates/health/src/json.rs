@@ -7,7 +7,7 @@ use veeksha_stats::Summary;
 use crate::report::{HealthCheck, HealthOutcome, HealthReport};
 
 #[derive(Serialize)]
-struct Figures {
+struct DistributionJson {
     unit: &'static str,
     count: usize,
     min: f64,
@@ -21,8 +21,8 @@ struct Figures {
 
 impl HealthReport {
     /// Returns the report as strict JSON: `passed`, and `checks`, each with `name`, `outcome`
-    /// (`passed`, `failed`, `skipped`), `why` it was skipped or null, `findings`, and `figures` and
-    /// `distributions` by name with their units.
+    /// (`passed`, `failed`, `skipped`), `why` it was skipped or null, `findings`, `fixes`, and
+    /// `values` and `distributions` by name with their units.
     pub fn json(&self) -> Value {
         json!({
             "passed": self.passed(),
@@ -37,10 +37,10 @@ fn check(check: &HealthCheck) -> Value {
         HealthOutcome::Failed => ("failed", None),
         HealthOutcome::Skipped(why) => ("skipped", Some(why)),
     };
-    let figures: Map<String, Value> = (check.figures.iter())
-        .map(|figure| {
-            let value = json!({"unit": figure.unit.name(), "value": figure.value});
-            (figure.name.clone(), value)
+    let values: Map<String, Value> = (check.values.iter())
+        .map(|named| {
+            let value = json!({"unit": named.unit.name(), "value": named.value});
+            (named.name.clone(), value)
         })
         .collect();
     let distributions: Map<String, Value> = (check.distributions.iter())
@@ -56,13 +56,14 @@ fn check(check: &HealthCheck) -> Value {
         "outcome": outcome,
         "why": why,
         "findings": check.findings,
-        "figures": figures,
+        "fixes": check.fixes,
+        "values": values,
         "distributions": distributions,
     })
 }
 
 fn distribution(unit: &'static str, summary: &Summary) -> Value {
-    json!(Figures {
+    json!(DistributionJson {
         unit,
         count: summary.count,
         min: summary.min,

@@ -11,6 +11,12 @@ use crate::report::{HealthCheck, ValueUnit, Violations};
 pub(crate) const PROMPT: &str = "Prompt Length";
 pub(crate) const OUTPUT: &str = "Output Length";
 
+const FIX_PROMPT: &str = "use a tokenizer that the generated text fits, or other lengths";
+const FIX_LONG_OUTPUT: &str =
+    "check that the server honors the limit on output tokens that client.type sends";
+const FIX_SHORT_OUTPUT: &str =
+    "check that the server supports ignore_eos and min_tokens, or that its context is long enough";
+
 /// Prompt and answer lengths of all measured requests.
 pub(crate) struct LengthChecks {
     prompt: LengthCheck,
@@ -113,38 +119,49 @@ impl LengthCheck {
         }
         let mut check = HealthCheck::new(self.name);
         let allowed = format!(
-            "{} % of the target and {}",
+            "{} % (at least {})",
             number(self.tolerance.relative * 100.0),
             veeksha_stats::counted(u64::from(self.tolerance.tokens), "token")
         );
-        for (violations, what, share, requests) in [
-            (&self.too_long, "longer", 0.0, self.requests),
-            (&self.too_short, "shorter", self.short_share, self.exact),
+        let [fix_long, fix_short] = if self.name == PROMPT {
+            [FIX_PROMPT, FIX_PROMPT]
+        } else {
+            [FIX_LONG_OUTPUT, FIX_SHORT_OUTPUT]
+        };
+        for (violations, what, share, requests, fix) in [
+            (&self.too_long, "longer", 0.0, self.requests, fix_long),
+            (
+                &self.too_short,
+                "shorter",
+                self.short_share,
+                self.exact,
+                fix_short,
+            ),
         ] {
             if violations.count == 0 {
                 continue;
             }
             let found = format!(
-                "{} of {} {what} than requested by more than the larger of {allowed}: {}",
+                "{} of {} {what} than the target by more than {allowed}: {}",
                 violations.count,
                 veeksha_stats::counted(requests, "request"),
                 violations.names()
             );
             if violations.count as f64 <= share * requests as f64 {
-                check.note(format!("{found}; {} % is allowed", number(share * 100.0)));
+                check.note(format!("{found}; {} % of them may be", number(share * 100.0)));
             } else {
-                check.fail(found);
+                check.fail(found, fix);
             }
         }
-        check.figure("requests", ValueUnit::Count, self.requests as f64);
-        check.figure("too long", ValueUnit::Count, self.too_long.count as f64);
-        check.figure("too short", ValueUnit::Count, self.too_short.count as f64);
-        check.figure(
+        check.value("requests", ValueUnit::Count, self.requests as f64);
+        check.value("too long", ValueUnit::Count, self.too_long.count as f64);
+        check.value("too short", ValueUnit::Count, self.too_short.count as f64);
+        check.value(
             "mean difference",
             ValueUnit::Share,
             self.relative.0 / self.requests as f64,
         );
-        check.figure("largest difference", ValueUnit::Share, self.relative.1);
+        check.value("largest difference", ValueUnit::Share, self.relative.1);
         check.distribution("tokens - target", ValueUnit::Tokens, summary(&self.differences));
         check
     }

@@ -2,7 +2,7 @@
 
 use veeksha_model::RequestRecord;
 
-use crate::report::{HealthCheck, Times, ValueUnit, Violations};
+use crate::report::{HealthCheck, REPORT_DEFECT, Times, ValueUnit, Violations};
 
 pub(crate) const NAME: &str = "Lifecycle Timing Delays";
 
@@ -54,17 +54,18 @@ impl Lifecycle {
         let mut check = HealthCheck::new(NAME);
         if self.early.count > 0 {
             let early = veeksha_stats::counted(self.early.count, "request");
-            check.fail(format!(
-                "{early} dispatched before they were due: {}",
-                self.early.names()
-            ));
+            check.fail(
+                format!("{early} dispatched before they were due: {}", self.early.names()),
+                REPORT_DEFECT,
+            );
         }
         if self.disordered.count > 0 {
             let disordered = veeksha_stats::counted(self.disordered.count, "request");
             let names = self.disordered.names();
-            check.fail(format!(
-                "{disordered} whose stages are out of order (was the system clock changed?): {names}"
-            ));
+            check.fail(
+                format!("{disordered} with stages that begin before the preceding stage: {names}"),
+                "keep the system clock from being set during a run",
+            );
         }
         check.distribution("due to dispatched", ValueUnit::Seconds, self.dispatch.summary());
         check.distribution(

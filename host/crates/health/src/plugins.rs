@@ -6,6 +6,9 @@ use crate::report::{HealthCheck, SHOWN};
 
 pub(crate) const NAME: &str = "Plugins";
 
+/// The next step if a plugin failed.
+const FIX_PLUGIN: &str = "fix the plugin, and repeat the run";
+
 /// Failures of plugins that measure metrics or check requests. Sessions that a workload's plugin
 /// lost are counted by the check of sent requests. A plugin that judges the run is called after the
 /// checks.
@@ -34,19 +37,22 @@ impl PluginCheck {
         }
         let mut check = HealthCheck::new(NAME);
         for failed in self.failed.iter().take(SHOWN) {
-            check.fail(format!(
-                "the plugin `{}` ({}) failed, and its later results are missing: {}",
-                failed.plugin,
-                failed.part.name(),
-                failed.message
-            ));
+            check.fail(
+                format!(
+                    "the plugin `{}` ({}) failed, and its later results are missing: {}",
+                    failed.plugin,
+                    failed.part.name(),
+                    failed.message
+                ),
+                FIX_PLUGIN,
+            );
         }
         let more = self.failed.len().saturating_sub(SHOWN);
         if more > 0 {
-            check.fail(format!(
-                "{} more failed",
-                veeksha_stats::counted(more as u64, "plugin")
-            ));
+            check.fail(
+                format!("{} more failed", veeksha_stats::counted(more as u64, "plugin")),
+                FIX_PLUGIN,
+            );
         }
         check
     }

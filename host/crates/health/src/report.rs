@@ -18,8 +18,10 @@ pub struct HealthCheck {
     pub outcome: HealthOutcome,
     /// Findings as sentences with numbers; the reasons come first if the check failed.
     pub findings: Vec<String>,
+    /// Next steps if the check failed, without duplicates.
+    pub fixes: Vec<&'static str>,
     /// Single values.
-    pub figures: Vec<CheckValue>,
+    pub values: Vec<CheckValue>,
     /// Distributions of values.
     pub distributions: Vec<CheckDistribution>,
 }
@@ -106,7 +108,8 @@ impl HealthCheck {
             name,
             outcome: HealthOutcome::Passed,
             findings: Vec::new(),
-            figures: Vec::new(),
+            fixes: Vec::new(),
+            values: Vec::new(),
             distributions: Vec::new(),
         }
     }
@@ -119,10 +122,13 @@ impl HealthCheck {
         }
     }
 
-    /// Fails the check for this reason.
-    pub(crate) fn fail(&mut self, reason: String) {
+    /// Fails the check for this reason, with the next step.
+    pub(crate) fn fail(&mut self, reason: String, fix: &'static str) {
         self.outcome = HealthOutcome::Failed;
         self.findings.push(reason);
+        if !self.fixes.contains(&fix) {
+            self.fixes.push(fix);
+        }
     }
 
     /// Adds a finding that does not fail the check.
@@ -131,9 +137,9 @@ impl HealthCheck {
     }
 
     /// Adds a value; omits it if it is not finite, because JSON has no such numbers.
-    pub(crate) fn figure(&mut self, name: &str, unit: ValueUnit, value: f64) {
+    pub(crate) fn value(&mut self, name: &str, unit: ValueUnit, value: f64) {
         if value.is_finite() {
-            self.figures.push(CheckValue {
+            self.values.push(CheckValue {
                 name: name.to_owned(),
                 unit,
                 value,
@@ -151,6 +157,18 @@ impl HealthCheck {
             }));
     }
 }
+
+/// The next step if the client could not keep up.
+pub(crate) const LESS_LOAD: &str = "lower the load, raise runtime.num_client_threads or \
+     runtime.num_dispatcher_threads, or use a machine with more free processors";
+
+/// The next step if sessions were generated too late.
+pub(crate) const GENERATE_FASTER: &str =
+    "raise runtime.num_plugin_threads, set runtime.pregenerate_sessions, or lower the load";
+
+/// The next step if the events contradict each other.
+pub(crate) const REPORT_DEFECT: &str =
+    "a defect of veeksha-host, or a record that was changed: report it with the run folder";
 
 /// Lists at most five of many, for a finding: `3/0, 3/1, 7/0 and 12 more`.
 pub(crate) fn some(first: &[String], all: u64) -> String {

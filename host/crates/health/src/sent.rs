@@ -50,10 +50,13 @@ impl SentCheck {
         let mut check = HealthCheck::new(NAME);
         let of_due = never as f64 / due.max(1) as f64;
         if self.lost_sessions > 0 {
-            check.fail(format!(
-                "{} ended early, because the workload's plugin failed",
-                veeksha_stats::counted(self.lost_sessions, "session")
-            ));
+            check.fail(
+                format!(
+                    "{} ended early, because the workload's plugin failed",
+                    veeksha_stats::counted(self.lost_sessions, "session")
+                ),
+                "fix the plugin: its error is in summary_stats.json and on the terminal",
+            );
         }
         if never > 0 {
             let reasons = [
@@ -67,16 +70,19 @@ impl SentCheck {
                 .map(|(count, why)| format!("{count} because {why}"))
                 .collect();
             let what = format!(
-                "{never} of {} that were due ({}) were never sent ({} is allowed): {}",
+                "{never} of {} that were due ({}) were never sent ({} allowed): {}",
                 veeksha_stats::counted(due, "request"),
                 share(of_due),
                 share(ALLOWED),
                 reasons.join(", ")
             );
             if of_due > ALLOWED {
-                check.fail(what)
+                check.fail(
+                    what,
+                    "fix the most common cause; lower the load if the host did not reach them",
+                );
             } else {
-                check.note(what)
+                check.note(what);
             }
         }
         if self.failed > 0 {
@@ -86,10 +92,10 @@ impl SentCheck {
                 veeksha_stats::counted(self.finished, "request")
             ));
         }
-        check.figure("requests due", ValueUnit::Count, due as f64);
-        check.figure("requests sent", ValueUnit::Count, self.finished as f64);
-        check.figure("requests failed", ValueUnit::Count, self.failed as f64);
-        check.figure("requests never sent", ValueUnit::Count, never as f64);
+        check.value("requests due", ValueUnit::Count, due as f64);
+        check.value("requests sent", ValueUnit::Count, self.finished as f64);
+        check.value("requests failed", ValueUnit::Count, self.failed as f64);
+        check.value("requests never sent", ValueUnit::Count, never as f64);
         check
     }
 }

@@ -12,7 +12,7 @@ use crate::arrival::ArrivalCheck;
 use crate::concurrency::Concurrency;
 use crate::expected::Expected;
 use crate::rate::RateCheck;
-use crate::report::{HealthCheck, ValueUnit, Violations};
+use crate::report::{HealthCheck, REPORT_DEFECT, ValueUnit, Violations};
 use crate::session::{DispatchTimes, SessionProgress, WaitingRequest};
 
 pub(crate) const NAME: &str = "Request Accounting";
@@ -219,21 +219,24 @@ impl SessionChecks {
         ];
         for (violations, what) in twice {
             if violations.count > 0 {
-                check.fail(format!(
-                    "{} {what}: {}",
-                    veeksha_stats::counted(violations.count, "request"),
-                    violations.names()
-                ));
+                check.fail(
+                    format!(
+                        "{} {what}: {}",
+                        veeksha_stats::counted(violations.count, "request"),
+                        violations.names()
+                    ),
+                    REPORT_DEFECT,
+                );
             }
         }
-        check.figure("requests finished", ValueUnit::Count, self.requests as f64);
-        check.figure(
+        check.value("requests finished", ValueUnit::Count, self.requests as f64);
+        check.value(
             "requests finished again",
             ValueUnit::Count,
             self.finished_twice.count as f64,
         );
         if self.ended.is_none() {
-            check.note("the record is truncated: requests in progress at its end cannot be distinguished from lost ones".into());
+            check.note("the record is truncated: requests in progress at its end look like lost ones".into());
             return check;
         }
         let (mut unanswered, mut unresolved, mut unsent) = (
@@ -267,29 +270,38 @@ impl SessionChecks {
         }
         if unanswered.count > 0 {
             let what = "dispatched and neither answered nor failed when the run ended";
-            check.fail(format!(
-                "{} {what}: {}",
-                veeksha_stats::counted(unanswered.count, "request"),
-                unanswered.names()
-            ));
+            check.fail(
+                format!(
+                    "{} {what}: {}",
+                    veeksha_stats::counted(unanswered.count, "request"),
+                    unanswered.names()
+                ),
+                REPORT_DEFECT,
+            );
         }
         if lost > 0 {
             let what = "planned but reported neither as sent nor as never sent";
-            check.fail(format!(
-                "{} {what}: {}",
-                veeksha_stats::counted(lost, "request"),
-                unresolved.names()
-            ));
+            check.fail(
+                format!(
+                    "{} {what}: {}",
+                    veeksha_stats::counted(lost, "request"),
+                    unresolved.names()
+                ),
+                REPORT_DEFECT,
+            );
         }
         if unsent.count > 0 {
             let what = "finished without having been dispatched";
-            check.fail(format!(
-                "{} {what}: {}",
-                veeksha_stats::counted(unsent.count, "request"),
-                unsent.names()
-            ));
+            check.fail(
+                format!(
+                    "{} {what}: {}",
+                    veeksha_stats::counted(unsent.count, "request"),
+                    unsent.names()
+                ),
+                REPORT_DEFECT,
+            );
         }
-        check.figure(
+        check.value(
             "requests lost",
             ValueUnit::Count,
             (unanswered.count + lost) as f64,

@@ -10,7 +10,7 @@ const LINE: &str = "------------------------------------------------------------
 
 impl HealthReport {
     /// Returns the report as plain text, one section per check: name, PASSED, FAILED or SKIPPED,
-    /// findings, values and distributions.
+    /// findings, fixes, values and distributions.
     pub fn text(&self) -> String {
         let mut text = String::new();
         // Writing to a string does not fail.
@@ -52,18 +52,21 @@ fn write_check(text: &mut String, check: &HealthCheck) -> fmt::Result {
     for finding in &check.findings {
         writeln!(text, "  * {finding}")?;
     }
+    for fix in &check.fixes {
+        writeln!(text, "  fix: {fix}")?;
+    }
     let width = check
-        .figures
+        .values
         .iter()
-        .map(|figure| figure.name.chars().count())
+        .map(|value| value.name.chars().count())
         .max()
         .unwrap_or(0);
-    for figure in &check.figures {
+    for value in &check.values {
         writeln!(
             text,
             "  {:width$}  {}",
-            figure.name,
-            with_unit(figure.value, figure.unit)
+            value.name,
+            with_unit(value.value, value.unit)
         )?;
     }
     for sample in &check.distributions {
@@ -79,7 +82,7 @@ fn write_sample(text: &mut String, name: &str, unit: ValueUnit, summary: &Summar
         ""
     };
     writeln!(text, "  {name} (n = {}{thin})", summary.count)?;
-    let figures = [
+    let values = [
         ("min", summary.min),
         ("mean", summary.mean),
         ("median", summary.p50),
@@ -88,8 +91,8 @@ fn write_sample(text: &mut String, name: &str, unit: ValueUnit, summary: &Summar
         ("max", summary.max),
         ("std", summary.std),
     ];
-    let figures = figures.map(|(name, value)| format!("{name} {}", with_unit(value, unit)));
-    writeln!(text, "    {}", figures.join(", "))
+    let values = values.map(|(name, value)| format!("{name} {}", with_unit(value, unit)));
+    writeln!(text, "    {}", values.join(", "))
 }
 
 fn with_unit(value: f64, unit: ValueUnit) -> String {

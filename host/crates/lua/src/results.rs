@@ -26,7 +26,7 @@ impl UserData for Results {
         });
         methods.add_method("figure", |_, results, name: Value| {
             let name = string(&At::Root("results:figure(name)"), &name)?;
-            Ok(results.0.figure(&name).filter(|figure| figure.is_finite()))
+            Ok(results.0.run_metric(&name).filter(|value| value.is_finite()))
         });
         methods.add_method("stats", |lua, results, arguments: MultiValue| {
             let at = At::Root("results:stats(metric, filter)");

@@ -82,7 +82,7 @@ pub(crate) fn finding(tree: &Tree) -> MachineFinding {
             State::Good
         },
         found,
-        why: "a virtual machine adds pauses of milliseconds that nothing inside it can prevent; the wake-up figures show how many"
+        why: "a virtual machine adds pauses of milliseconds that nothing inside it can prevent; the measured wake-ups show how many"
             .to_owned(),
         remedy: hypervisor.map(|_| "for the tails (P99.9 and the maximum) measure from bare metal".to_owned()),
     }

@@ -27,11 +27,11 @@ fn main() {
     let mut evaluator = RunEvaluator::new(Vec::new());
     let from = clock.now();
     records.iter().for_each(|event| evaluator.on(event));
-    told("figures", from);
+    told("metrics", from);
 
     let from = clock.now();
     let evaluation = evaluator.finish();
-    told("figures, at the end", from);
+    told("metrics, at the end", from);
     black_box(evaluation);
 
     let each = || {

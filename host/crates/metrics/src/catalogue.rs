@@ -92,7 +92,7 @@ pub enum CatalogueError {
         name: String,
         /// The plugin.
         plugin: String,
-        /// `metric` or `figure`.
+        /// `metric` or `run metric`.
         kind: &'static str,
     },
     /// The name belongs to another plugin, or to the same plugin with a different definition.
@@ -136,7 +136,7 @@ impl Catalogue {
             return Err(CatalogueError::IllFormed { name, plugin });
         }
         if RunMetric::of_name(&name).is_some() {
-            let kind = "figure";
+            let kind = "run metric";
             return Err(CatalogueError::BuiltIn { name, plugin, kind });
         }
         let info = MetricInfo::of_plugin(definition);
@@ -180,7 +180,7 @@ impl Catalogue {
     }
 
     /// Returns the run-level aggregate with this name.
-    pub fn figure(&self, name: &str) -> Option<&'static RunMetricInfo> {
+    pub fn run_metric(&self, name: &str) -> Option<&'static RunMetricInfo> {
         RunMetric::of_name(name).map(RunMetric::info)
     }
 
@@ -191,14 +191,14 @@ impl Catalogue {
     }
 
     /// Returns all run-level aggregates.
-    pub fn figures(&self) -> impl Iterator<Item = &'static RunMetricInfo> {
+    pub fn run_metrics(&self) -> impl Iterator<Item = &'static RunMetricInfo> {
         RunMetric::all().map(RunMetric::info)
     }
 
     /// Returns the metric or aggregate name that is closest to a mistyped one.
     pub fn nearest(&self, name: &str) -> Option<&str> {
         let mut names: Vec<&str> = self.metrics.iter().map(|info| info.name.as_str()).collect();
-        RunMetric::all().for_each(|figure| names.push(figure.name()));
+        RunMetric::all().for_each(|run_metric| names.push(run_metric.name()));
         Metric::all().for_each(|metric| names.extend(metric.definition_of().aliases));
         veeksha_slo::nearest(name, names)
     }
@@ -254,7 +254,7 @@ mod tests {
             text(catalogue.define(definition("ttfc", "p"))),
             "the plugin p measures `ttfc`, which is a built-in metric; give its metric another name"
         );
-        assert!(text(catalogue.define(definition("goodput", "p"))).contains("a built-in figure"));
+        assert!(text(catalogue.define(definition("goodput", "p"))).contains("a built-in run metric"));
         assert!(text(catalogue.define(definition("e2e", "p"))).contains("a built-in metric"));
         catalogue.define(definition("mine", "p")).unwrap();
         assert_eq!(

@@ -11,7 +11,7 @@ use veeksha_stats::Summary;
 use crate::counts::RunCounts;
 use crate::curves::RunCurves;
 use crate::groups::LabelGroups;
-use crate::host_figures::HostPerformance;
+use crate::host_metrics::HostPerformance;
 use crate::metric_summaries::{BuiltInSummary, CustomSummary};
 use crate::objectives::{PluginVerdict, SloResults};
 use crate::refused::RefusedSamples;

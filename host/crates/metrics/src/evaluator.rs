@@ -9,7 +9,7 @@ use veeksha_ports::SloVerdict;
 use crate::counts::RunCounts;
 use crate::custom_samples::CustomSamples;
 use crate::evaluation::RecordEnd;
-use crate::host_figures::HostSamples;
+use crate::host_metrics::HostSamples;
 use crate::live::LiveState;
 use crate::live::LiveStats;
 use crate::objectives::Judgements;

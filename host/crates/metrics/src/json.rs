@@ -9,7 +9,7 @@ use veeksha_model::Label;
 use crate::error_estimates::ErrorEstimate;
 use crate::evaluation::Evaluation;
 use crate::groups::LabelGroups;
-use crate::host_figures::HostPerformance;
+use crate::host_metrics::HostPerformance;
 use crate::json_shapes::{failed_plugin, statistics, summary_json};
 use crate::refused::RefusedSamples;
 use crate::sent_requests::SentRequests;
@@ -102,7 +102,7 @@ fn summary_stats(evaluation: &Evaluation) -> Value {
         .run_metrics()
         .iter()
         .map(|(metric, value)| (metric.name().to_owned(), json!(value)));
-    file.insert("figures".into(), Value::Object(run_metrics.collect()));
+    file.insert("run_metrics".into(), Value::Object(run_metrics.collect()));
     let deadlines = evaluation.samples.deadlines();
     file.insert(
         "fluidity_deadlines".into(),
@@ -268,14 +268,14 @@ fn thread(thread: &ThreadUse) -> Value {
 }
 
 fn error(error: &ErrorEstimate) -> (String, Value) {
-    let figures = json!({
+    let errors = json!({
         "count": error.count,
         "mean": error.mean,
         "p99": error.p99,
         "main": error.main.name(),
         "unknown": error.unknown,
     });
-    (error.metric.name().to_owned(), figures)
+    (error.metric.name().to_owned(), errors)
 }
 
 fn throughput_metrics(evaluation: &Evaluation) -> Value {
@@ -309,9 +309,9 @@ fn session_metrics(evaluation: &Evaluation) -> Value {
 fn write_session_metrics(evaluation: &Evaluation, writer: &mut dyn Write) -> io::Result<()> {
     let summaries = serde_json::to_string_pretty(&session_summaries(evaluation))?;
     write!(writer, "{{\n\"metrics\": {summaries},\n\"sessions\": [")?;
-    for (place, figures) in evaluation.samples.sessions().enumerate() {
+    for (place, metrics) in evaluation.samples.sessions().enumerate() {
         writer.write_all(if place > 0 { b",\n" } else { b"\n" })?;
-        serde_json::to_writer(&mut *writer, &session(figures))?;
+        serde_json::to_writer(&mut *writer, &session(metrics))?;
     }
     writer.write_all(b"\n]\n}\n")
 }

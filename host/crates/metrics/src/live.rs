@@ -167,7 +167,7 @@ impl LiveState {
             seconds.ends_within(from, at.saturating_add(SECOND), |second| second.in_flight += 1);
         }
         let rate = |of: fn(&LiveSecond) -> u64| seconds.rate(at, of);
-        let (ttfc, tbc) = (figures(&self.ttfc), figures(&self.tbc));
+        let (ttfc, tbc) = (summary(&self.ttfc), summary(&self.tbc));
         LiveStats {
             at,
             completed: self.completed,
@@ -182,15 +182,15 @@ impl LiveState {
             tbc_p50: tbc.map(|tbc| tbc.p50),
             ttfc,
             tbc,
-            tpot: figures(&self.tpot),
-            end_to_end: figures(&self.end_to_end),
+            tpot: summary(&self.tpot),
+            end_to_end: summary(&self.end_to_end),
             seconds: seconds.list(at),
             ..LiveStats::default()
         }
     }
 }
 
-fn figures(of: &LiveHistogram) -> Option<LiveDistribution> {
+fn summary(of: &LiveHistogram) -> Option<LiveDistribution> {
     let quantile = |p| of.quantile(p).map(|nanos| nanos as f64 / 1e9);
     Some(LiveDistribution {
         count: of.count(),

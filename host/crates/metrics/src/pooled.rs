@@ -327,7 +327,7 @@ mod tests {
     proptest! {
         /// Copied, selected or shared samples have the same statistics as plain values.
         #[test]
-        fn many_gaps_have_the_figures_of_plain_ones(
+        fn many_gaps_have_the_statistics_of_plain_ones(
             answers in prop::collection::vec(
                 prop::collection::vec(
                     (

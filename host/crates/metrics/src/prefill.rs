@@ -63,7 +63,7 @@ impl PrefillStats {
         let mut groups = serde_json::Map::new();
         for (length, mut times) in self.groups {
             if let Some(summary) = Summary::of(&mut times) {
-                groups.insert(length.to_string(), figures(&summary));
+                groups.insert(length.to_string(), statistics(&summary));
             }
         }
         json!({
@@ -76,7 +76,7 @@ impl PrefillStats {
 }
 
 /// Returns a summary under Veeksha's keys.
-fn figures(summary: &Summary) -> Value {
+fn statistics(summary: &Summary) -> Value {
     json!({
         "count": summary.count,
         "mean": summary.mean,
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_holds_the_figures_of_its_length() {
+    fn a_group_has_the_statistics_of_its_length() {
         // 100, 200, 300, 400, 500 ms: mean and median 300, population variance (4 + 1 + 0 + 1 + 4)
         // / 5 * 100² = 2 * 100², P90 at rank 3.6: 400 + 0.6 * 100, P99 at rank 3.96: 496.
         let records: Vec<_> = [300, 100, 500, 200, 400]
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_role_is_not_the_first_chunk_and_the_figure_is_the_metric() {
+    fn the_role_is_not_the_first_chunk_and_the_value_is_the_metric() {
         let record = answered(1, 1, 250);
         let metric = crate::latencies(&record).ttfc.unwrap();
         assert_eq!(of(&[record])["groups"]["1"]["mean"].as_f64(), Some(metric));

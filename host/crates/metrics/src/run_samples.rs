@@ -128,6 +128,23 @@ impl RunSamples {
         shares.into_iter().zip(values).collect()
     }
 
+    /// Returns the distinct values of a metric with the share of samples at or below each,
+    /// ascending, if all samples are whole numbers and have equal weights; otherwise empty.
+    pub fn shares_of_counts(&self, metric: &str) -> Vec<(f64, f64)> {
+        match self.set(metric, &self.matching(&[]), None) {
+            SampleSet::Plain(values) if values.iter().all(|value| value.fract() == 0.0) => {
+                let total = values.len() as f64;
+                let mut below = 0;
+                let distinct = values.chunk_by(|a, b| a == b).filter_map(|same| {
+                    below += same.len();
+                    Some((*same.first()?, below as f64 / total))
+                });
+                distinct.collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// Returns the names of all labels of the run's requests.
     pub(crate) fn label_names(&self) -> BTreeSet<&str> {
         let labels = self.requests.labels.all();
@@ -262,7 +279,7 @@ impl RunResults for RunSamples {
         self.names()
     }
 
-    fn figure(&self, name: &str) -> Option<f64> {
+    fn run_metric(&self, name: &str) -> Option<f64> {
         self.run_metrics.get(&RunMetric::of_name(name)?).copied()
     }
 

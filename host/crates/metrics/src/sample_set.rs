@@ -81,8 +81,8 @@ impl SampleSet<'_> {
             SampleSet::Gaps(gaps) => gaps.moments()?,
             SampleSet::Tokens(tokens) => tokens.moments()?,
         };
-        let figures = self.percentiles(&[0.0, 0.5, 0.9, 0.95, 0.99, 1.0]);
-        let [min, p50, p90, p95, p99, max] = figures.try_into().ok()?;
+        let percentiles = self.percentiles(&[0.0, 0.5, 0.9, 0.95, 0.99, 1.0]);
+        let [min, p50, p90, p95, p99, max] = percentiles.try_into().ok()?;
         Some(Summary {
             count: self.count() as usize,
             mean: mean.clamp(min, max),

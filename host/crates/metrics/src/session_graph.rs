@@ -60,9 +60,7 @@ pub(crate) fn table(requests: &mut RequestTable, sessions: &Sessions) -> Session
         }
         begin = end;
     }
-    table
-        .sessions
-        .sort_by_key(|figures| (figures.intended, figures.session));
+    table.sessions.sort_by_key(|row| (row.intended, row.session));
     table.think_times.sort_by_key(|time| (time.intended, time.row));
     table
 }

@@ -103,7 +103,7 @@ impl Threads {
     /// Returns the statistics in the order of the thread names.
     pub(crate) fn finish(self) -> Vec<ThreadUse> {
         let seconds = |nanos: Nanos| nanos as f64 / 1e9;
-        let figures = |(thread, watched): (String, Watched)| ThreadUse {
+        let summary = |(thread, watched): (String, Watched)| ThreadUse {
             thread,
             seconds: seconds(watched.all.span),
             busy_seconds: seconds(watched.all.busy),
@@ -111,7 +111,7 @@ impl Threads {
             busiest: watched.busiest,
             most_waiting: watched.most_waiting,
         };
-        self.by_name.into_iter().map(figures).collect()
+        self.by_name.into_iter().map(summary).collect()
     }
 }
 

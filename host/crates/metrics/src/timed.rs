@@ -21,13 +21,13 @@ impl RunSamples {
     /// [`RunMetric::NeverSentShare`] also cover requests that were never sent, which are not
     /// visited. Rates over the measured window are the sum of the values ÷ the window. Other run
     /// metrics have no contributions.
-    pub fn each_part(&self, figure: RunMetric, mut take: impl FnMut(Nanos, f64, f64)) {
+    pub fn each_part(&self, run_metric: RunMetric, mut take: impl FnMut(Nanos, f64, f64)) {
         let is = |holds: bool| Some((f64::from(holds), 1.0));
         let amount = |amount: u32| Some((f64::from(amount), 1.0));
         let part = |row: &RequestRow| {
             let is_answered = row.end == End::Answered;
             let answered = || is_answered.then_some(());
-            match figure {
+            match run_metric {
                 RunMetric::ErrorRate => is(row.end == End::Failed),
                 RunMetric::CancellationRate => is(row.end == End::Cancelled),
                 RunMetric::EmptyAnswerShare => answered().and(is(!row.observed.has_output())),

@@ -282,15 +282,15 @@ fn record() -> impl Strategy<Value = RequestRecord> {
         )
 }
 
-fn close(figures: Option<LiveDistribution>, samples: &[f64]) -> Result<(), TestCaseError> {
-    prop_assert_eq!(figures.map_or(0, |figures| figures.count), samples.len() as u64);
-    if let Some(figures) = figures {
+fn close(summary: Option<LiveDistribution>, samples: &[f64]) -> Result<(), TestCaseError> {
+    prop_assert_eq!(summary.map_or(0, |summary| summary.count), samples.len() as u64);
+    if let Some(summary) = summary {
         let mean = samples.iter().sum::<f64>() / samples.len() as f64;
         // Three digits, and a nanosecond of rounding.
         prop_assert!(
-            (figures.mean - mean).abs() <= 2e-3 * mean + 2e-9,
+            (summary.mean - mean).abs() <= 2e-3 * mean + 2e-9,
             "{} and {mean}",
-            figures.mean
+            summary.mean
         );
     }
     Ok(())

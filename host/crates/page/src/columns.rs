@@ -1,4 +1,4 @@
-//! [`Requests`] as JSON: one list per column, because twenty thousand objects would repeat the
+//! [`RequestList`] as JSON: one list per column, because twenty thousand objects would repeat the
 //! names of their members twenty thousand times.
 //!
 //! `intended` holds differences, each to the previous row, in microseconds. All other times are
@@ -13,7 +13,7 @@ use serde::{Serialize, Serializer};
 use veeksha_definitions::Metric;
 use veeksha_model::{Label, Nanos};
 
-use crate::request::{Outcome, PageRequest, Requests};
+use crate::request::{Outcome, PageRequest, RequestList};
 
 /// Serializes the items of an iterator as a list, without collecting them.
 struct SerializedList<F>(F);
@@ -106,7 +106,7 @@ fn labels_of<'a>(texts: &mut TextIndex<'a>, labels: &'a [Label]) -> Vec<u32> {
         .collect()
 }
 
-impl Serialize for Requests {
+impl Serialize for RequestList {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let rows = &self.rows;
         let mut texts = TextIndex::default();
@@ -164,7 +164,10 @@ impl Serialize for Requests {
         columns.unless_default("drained", |row| u8::from(!row.measured))?;
         columns.unless_none("good", |row| row.good.map(u8::from))?;
         columns.unless_none("chunks", |row| row.chunks.as_ref())?;
-        map.serialize_entry("said", &SerializedList(|| outcomes.iter().map(|(said, _)| said)))?;
+        map.serialize_entry(
+            "message",
+            &SerializedList(|| outcomes.iter().map(|(message, _)| message)),
+        )?;
         if outcomes.iter().any(|(_, failed)| failed.is_some()) {
             map.serialize_entry(
                 "failed",
@@ -203,7 +206,7 @@ impl Serialize for Requests {
     }
 }
 
-impl Requests {
+impl RequestList {
     /// Returns the charted metrics with at least one sample. Times are written in microseconds.
     fn built_in(&self) -> Vec<BuiltIn> {
         let columns = Metric::charted().into_iter().enumerate();

@@ -9,7 +9,7 @@
 
 use serde::Serialize;
 
-use crate::request::Requests;
+use crate::request::RequestList;
 
 /// The complete content of a page.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -18,22 +18,22 @@ pub struct PageData {
     pub run: RunFacts,
     /// The run's certificate.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub certificate: Option<Certificate>,
+    pub certificate: Option<CertificateSection>,
     /// The main aggregates at the top of the page, in display order; six are recommended.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub figures: Vec<Figure>,
+    pub key_metrics: Vec<KeyMetric>,
     /// Metrics, built in and custom, in display order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<Metric>,
     /// The objectives of the run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub slos: Vec<Slo>,
+    pub slos: Vec<SloRow>,
     /// Load over time, of all requests. If absent, the page computes it, provided that every
     /// request is on the page.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub curves: Option<Curves>,
+    pub curves: Option<RunCurves>,
     /// The requests ([`crate::RequestSample`]).
-    pub requests: Requests,
+    pub requests: RequestList,
     /// Failures by class, most frequent first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<Failures>,
@@ -51,7 +51,7 @@ pub struct PageData {
     pub slices: Option<Slices>,
     /// Health checks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub health: Vec<Check>,
+    pub health: Vec<HealthRow>,
     /// The resolved configuration as YAML. Secrets must have been removed: the page displays it
     /// verbatim.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -123,7 +123,7 @@ pub enum RunState {
 /// The degree to which the results can be trusted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum CertificateVerdict {
     /// The client's contribution to every certified metric is small.
     #[default]
     Valid,
@@ -135,25 +135,25 @@ pub enum Verdict {
 
 /// The certificate of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Certificate {
+pub struct CertificateSection {
     /// The worst of the findings' verdicts.
-    pub verdict: Verdict,
+    pub verdict: CertificateVerdict,
     /// The evidence as text: `the run's own record and a self-test`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub basis: Option<String>,
     /// The findings; positive findings on single metrics may be omitted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub findings: Vec<Finding>,
+    pub findings: Vec<CertificateFinding>,
     /// The client's maximum contribution to each metric.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub bounds: Vec<Bound>,
+    pub bounds: Vec<MetricError>,
 }
 
 /// A finding of the certificate.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Finding {
-    /// The consequence for the run; [`Verdict::Valid`] marks a remark.
-    pub verdict: Verdict,
+pub struct CertificateFinding {
+    /// The consequence for the run; [`CertificateVerdict::Valid`] marks a remark.
+    pub verdict: CertificateVerdict,
     /// The name of the affected metric, if it is a single one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metric: Option<String>,
@@ -166,7 +166,7 @@ pub struct Finding {
 
 /// The client's maximum contribution to a metric, in the metric's unit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Bound {
+pub struct MetricError {
     /// The metric's name.
     pub metric: String,
     /// Samples.
@@ -184,7 +184,7 @@ pub struct Bound {
 
 /// A run-level aggregate.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Figure {
+pub struct KeyMetric {
     /// The name in files and objectives: `goodput`.
     pub name: String,
     /// The display name: `Goodput`.
@@ -228,12 +228,12 @@ pub struct Metric {
     pub plugin: Option<String>,
     /// The summary over the whole run; `None` if it has no samples.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub summary: Option<MetricSummary>,
+    pub summary: Option<MetricStatistics>,
 }
 
 /// The summary of a metric's samples, in the metric's unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct MetricSummary {
+pub struct MetricStatistics {
     /// Number of samples.
     pub count: u64,
     /// Arithmetic mean.
@@ -256,7 +256,7 @@ pub struct MetricSummary {
 
 /// An objective and its result.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Slo {
+pub struct SloRow {
     /// The user-defined name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
@@ -278,7 +278,7 @@ pub struct Slo {
     pub met: Option<bool>,
     /// The worst window, for an objective with windows.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub worst_window: Option<WorstWindow>,
+    pub worst_window: Option<WorstSloWindow>,
     /// A one-line message: from the plugin, or the reason for missing samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
@@ -289,7 +289,7 @@ pub struct Slo {
 
 /// The worst window of an objective with windows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct WorstWindow {
+pub struct WorstSloWindow {
     /// The start, in seconds from the start of the run.
     pub from: f64,
     /// The end, in seconds from the start of the run.
@@ -301,7 +301,7 @@ pub struct WorstWindow {
 /// Load over time in steps of equal length, of all requests of the run. Lists have the same length,
 /// or are empty if unknown.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Curves {
+pub struct RunCurves {
     /// The start of the first step, in seconds from the start of the run.
     pub from: f64,
     /// The length of a step in seconds, positive.
@@ -402,7 +402,7 @@ pub struct Slices {
     /// The columns.
     pub columns: Vec<ValueColumn>,
     /// One row for each slice, in order of time.
-    pub rows: Vec<Slice>,
+    pub rows: Vec<SliceRow>,
 }
 
 /// A column of [`Slices`] or [`GroupTable`].
@@ -416,7 +416,7 @@ pub struct ValueColumn {
 
 /// A time slice of the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Slice {
+pub struct SliceRow {
     /// The start, in seconds from the start of the run.
     pub from: f64,
     /// The end, in seconds from the start of the run.
@@ -442,7 +442,7 @@ pub enum CheckOutcome {
 
 /// A health check.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Check {
+pub struct HealthRow {
     /// The display name.
     pub name: String,
     /// The outcome.

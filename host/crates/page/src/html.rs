@@ -34,9 +34,10 @@ pub fn page(data: &PageData) -> String {
     join("file", POLICY, &data.json())
 }
 
-/// Returns the page without data, which it requests from its server.
-pub(crate) fn live_page() -> String {
-    join("live", LIVE_POLICY, "null")
+/// Returns the page with the latest data (`null` before the first), which requests newer data from
+/// its server.
+pub(crate) fn live_page(json: &str) -> String {
+    join("live", LIVE_POLICY, json)
 }
 
 fn join(mode: &str, policy: &str, json: &str) -> String {
@@ -104,7 +105,7 @@ mod tests {
             !html.contains("connect-src"),
             "a page from disk makes no requests"
         );
-        assert!(live_page().contains("connect-src 'self'"));
+        assert!(live_page("null").contains("connect-src 'self'"));
         for scheme in ["http://", "https://"] {
             let at = html
                 .match_indices(scheme)

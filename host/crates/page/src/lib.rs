@@ -9,7 +9,7 @@
 //! [`RequestSample`] processes the events of a run of any length and keeps the requests on the
 //! page, in bounded memory.
 //!
-//! [`Live`] serves the same page during the run, on a dedicated thread. Publishing new data only
+//! [`LivePage`] serves the same page during the run, on a dedicated thread. Publishing new data only
 //! exchanges a pointer.
 #![forbid(unsafe_code)]
 
@@ -24,12 +24,12 @@ mod sample;
 
 pub use chunk_times::ChunkTimes;
 pub use data::{
-    Bound, Certificate, Check, CheckOutcome, Curves, Fact, FailedWorkload, Failures, Figure, Finding,
-    GroupTable, GroupValues, Metric, MetricSummary, NeverSent, PageData, Plugin, RunFacts, RunState, Slice,
-    Slices, Slo, ValueColumn, Verdict, WorstWindow,
+    CertificateFinding, CertificateSection, CertificateVerdict, CheckOutcome, Fact, FailedWorkload, Failures,
+    GroupTable, GroupValues, HealthRow, KeyMetric, Metric, MetricError, MetricStatistics, NeverSent,
+    PageData, Plugin, RunCurves, RunFacts, RunState, SliceRow, Slices, SloRow, ValueColumn, WorstSloWindow,
 };
 pub use error::PageError;
 pub use html::page;
-pub use live::Live;
-pub use request::{NodeNeverSent, Outcome, PageRequest, PageSession, Requests};
+pub use live::LivePage;
+pub use request::{NodeNeverSent, Outcome, PageRequest, PageSession, RequestList};
 pub use sample::RequestSample;

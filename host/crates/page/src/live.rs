@@ -29,20 +29,20 @@ use connections::serve;
 use server::{LiveServer, Published};
 
 /// The server of the live page. Dropping it stops it too.
-pub struct Live {
+pub struct LivePage {
     address: SocketAddr,
     latest: watch::Sender<Published>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Live {
-    /// Listens on `address` (port 0: any free one) and serves until [`stop`](Live::stop).
+impl LivePage {
+    /// Listens on `address` (port 0: any free one) and serves until [`stop`](LivePage::stop).
     ///
     /// Without a token only loopback addresses are allowed (`127.0.0.1`, `[::1]`). With one, each
     /// request must present it: once as `?token=`, for which the browser gets a cookie, or as
     /// `Authorization: Bearer`.
-    pub fn start(address: SocketAddr, token: Option<String>) -> Result<Live, PageError> {
+    pub fn start(address: SocketAddr, token: Option<String>) -> Result<LivePage, PageError> {
         let refused = |source| PageError::Listen { address, source };
         let access = Access::new(address, token)?;
         let listener = TcpListener::bind(address).map_err(refused)?;
@@ -71,7 +71,7 @@ impl Live {
                 runtime.shutdown_background();
             })
             .map_err(PageError::Thread)?;
-        Ok(Live {
+        Ok(LivePage {
             address,
             latest,
             stop: Some(stop),
@@ -111,7 +111,7 @@ impl Live {
     }
 }
 
-impl Drop for Live {
+impl Drop for LivePage {
     fn drop(&mut self) {
         self.end();
     }

@@ -71,7 +71,7 @@ pub struct PageRequest {
     /// The plugins' judgement: false if one of them reported not good, `None` if none judged.
     pub good: Option<bool>,
     /// Custom samples, empty for a request that is not measured: the index of the metric in
-    /// [`Requests::custom_metrics`], and the value. Several samples of one metric are combined to
+    /// [`RequestList::custom_metrics`], and the value. Several samples of one metric are combined to
     /// their weighted mean.
     pub custom: Vec<(u32, f64)>,
     /// Samples of the charted metrics, in the order of [`Metric::charted`].
@@ -159,7 +159,7 @@ pub struct NodeNeverSent {
 /// The requests of a page, and the number from which they are sampled. Written to JSON as columns
 /// (`columns.rs`).
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Requests {
+pub struct RequestList {
     /// Sorted by intended instant, then by id.
     pub rows: Vec<PageRequest>,
     /// The number of finished requests, on the page or not.

@@ -8,7 +8,7 @@ use veeksha_events::{Event, RequestRecord};
 use veeksha_model::{MetricSample, RequestId, SessionId};
 use veeksha_stats::split_mix64;
 
-use crate::request::{NodeNeverSent, PageRequest, PageSession, Requests};
+use crate::request::{NodeNeverSent, PageRequest, PageSession, RequestList};
 
 /// The default number of bytes for chunk times: 4 MiB of the file.
 const CHUNK_BYTES: usize = 3 << 20;
@@ -177,13 +177,13 @@ impl RequestSample {
     }
 
     /// Returns the requests of the page so far.
-    pub fn snapshot(&self) -> Requests {
+    pub fn snapshot(&self) -> RequestList {
         self.snapshot_of(self.limit)
     }
 
     /// Returns at most `most` requests so far, for a page that is updated repeatedly during the
     /// run.
-    pub fn snapshot_of(&self, most: usize) -> Requests {
+    pub fn snapshot_of(&self, most: usize) -> RequestList {
         let mut chosen: Vec<&KeptRequest> = self.kept.values().collect();
         let most = most.min(self.limit);
         if chosen.len() > most {
@@ -195,7 +195,7 @@ impl RequestSample {
         let rows: Vec<PageRequest> = chosen.into_iter().map(KeptRequest::row).collect();
         let shown: std::collections::HashSet<u64> = rows.iter().map(|row| row.id.session.0).collect();
         let of_shown = |session: u64| shown.contains(&session);
-        Requests {
+        RequestList {
             total: self.total,
             sessions: self
                 .sessions
@@ -215,7 +215,7 @@ impl RequestSample {
     }
 
     /// Returns the requests of the page.
-    pub fn finish(self) -> Requests {
+    pub fn finish(self) -> RequestList {
         self.snapshot()
     }
 

@@ -7,12 +7,12 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use veeksha_page::{Live, PageError};
+use veeksha_page::{LivePage, PageError};
 
 const TOKEN: &str = "0123456789abcdef-token";
 
-fn start(token: Option<&str>) -> Live {
-    Live::start("127.0.0.1:0".parse().unwrap(), token.map(str::to_owned)).unwrap()
+fn start(token: Option<&str>) -> LivePage {
+    LivePage::start("127.0.0.1:0".parse().unwrap(), token.map(str::to_owned)).unwrap()
 }
 
 fn connect(address: SocketAddr) -> TcpStream {
@@ -50,13 +50,23 @@ fn body(answer: &str) -> &str {
     answer.split_once("\r\n\r\n").map_or("", |(_, body)| body)
 }
 
+/// A screenshot is taken when the page has loaded, which does not include later requests.
+#[test]
+fn page_contains_the_latest_data() {
+    let live = start(None);
+    assert!(get(live.address(), "/", "").contains("id=\"data\">null</script>"));
+    live.publish("{\"run\":{\"name\":\"</latest>\"}}".into());
+    let page = get(live.address(), "/", "");
+    assert!(page.contains("id=\"data\">{\"run\":{\"name\":\"\\u003c/latest>\"}}</script>"));
+}
+
 #[test]
 fn it_refuses_to_be_open_to_others() {
     for address in ["0.0.0.0:0", "[::]:0"] {
-        let refused = Live::start(address.parse().unwrap(), None);
+        let refused = LivePage::start(address.parse().unwrap(), None);
         assert!(matches!(refused, Err(PageError::Open { .. })), "{address}");
     }
-    let open = Live::start("0.0.0.0:0".parse().unwrap(), Some(TOKEN.into())).unwrap();
+    let open = LivePage::start("0.0.0.0:0".parse().unwrap(), Some(TOKEN.into())).unwrap();
     let address = SocketAddr::from(([127, 0, 0, 1], open.address().port()));
     assert_eq!(status(&get(address, "/", "")), 401);
     assert_eq!(
@@ -68,7 +78,7 @@ fn it_refuses_to_be_open_to_others() {
 #[test]
 fn an_address_in_use_is_an_error_that_names_it() {
     let first = start(None);
-    let Err(error) = Live::start(first.address(), None) else {
+    let Err(error) = LivePage::start(first.address(), None) else {
         panic!("two servers at one address");
     };
     assert!(

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use sample::run::{Draw, events, nanos, record};
 use veeksha_events::{Event, SessionEnd, Status};
 use veeksha_model::{ErrorClass, MetricSample, NodeId, RequestId, SessionId};
-use veeksha_page::{Outcome, RequestSample, Requests};
+use veeksha_page::{Outcome, RequestList, RequestSample};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -22,13 +22,13 @@ fn finished(session: u64, latency: u64) -> Event {
     )))
 }
 
-fn of(events: &[Event], limit: usize) -> Requests {
+fn of(events: &[Event], limit: usize) -> RequestList {
     let mut sample = RequestSample::new(limit);
     events.iter().for_each(|event| sample.on(event));
     sample.finish()
 }
 
-fn ids(requests: &Requests) -> BTreeSet<(u64, u32)> {
+fn ids(requests: &RequestList) -> BTreeSet<(u64, u32)> {
     requests
         .rows
         .iter()
@@ -123,7 +123,7 @@ fn sessions_are_kept_whole() {
     let events = events(3000, 60.0, 5);
     let all = of(&events, 100_000);
     let part = of(&events, 600);
-    let size = |requests: &Requests, session: u64| {
+    let size = |requests: &RequestList, session: u64| {
         requests
             .rows
             .iter()
@@ -346,7 +346,7 @@ fn columns_equal_the_rows() {
         "first_chunk": [251_000, null], "last_chunk": [501_000, null],
         "wait": [0, 500_000], "parents": [[], [0]], "output_tokens": [2, 0],
         "texts": ["length", "out of memory", "in_stream", "tier", "gold"],
-        "said": [0, 1], "failed": [null, 2], "labels": [[], [3, 4]],
+        "message": [0, 1], "failed": [null, 2], "labels": [[], [3, 4]],
     });
     for (key, value) in expected.as_object().unwrap() {
         assert_eq!(json.get(key), Some(value), "{key}");

@@ -159,7 +159,7 @@ pub trait RunResults: Send + Sync {
 
     /// Returns a run-level value by name: `error_rate`, `goodput`, `requests_per_second`, ...
     /// `None` if the name is unknown.
-    fn figure(&self, name: &str) -> Option<f64>;
+    fn run_metric(&self, name: &str) -> Option<f64>;
 
     /// Returns the metric's statistics over the samples of requests that have all these labels. The
     /// count is 0 if there are none.

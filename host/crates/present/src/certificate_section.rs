@@ -2,7 +2,7 @@
 
 use veeksha_certificate::{Certificate, ErrorSource, Verdict};
 use veeksha_metrics::Metric;
-use veeksha_report::{Mark, Row, Section, duration, share};
+use veeksha_report::{RowMark, Section, SummaryRow, duration, share};
 
 /// Returns the error bounds of the metrics, followed by the findings and the advice.
 pub(crate) fn section(certificate: &Certificate) -> Section {
@@ -14,7 +14,7 @@ pub(crate) fn section(certificate: &Certificate) -> Section {
             .token_doubt(bound.metric)
             .map(|doubt| format!("of times only: {doubt}"));
         let notes: Vec<String> = tested.into_iter().chain(doubt).collect();
-        Row {
+        SummaryRow {
             name: bound.metric.title().into(),
             cells,
             mark: mark(verdict_of(certificate, bound.metric)),
@@ -40,7 +40,7 @@ pub(crate) fn section(certificate: &Certificate) -> Section {
     }
     let advice = remedies
         .into_iter()
-        .map(|remedy| sentence(format!("fix: {remedy}"), Mark::Plain));
+        .map(|remedy| sentence(format!("fix: {remedy}"), RowMark::Plain));
     Section {
         title: format!("Certificate: {}", certificate.verdict),
         columns: if certificate.bounds.is_empty() {
@@ -54,11 +54,11 @@ pub(crate) fn section(certificate: &Certificate) -> Section {
     }
 }
 
-fn sentence(name: String, mark: Mark) -> Row {
-    Row {
+fn sentence(name: String, mark: RowMark) -> SummaryRow {
+    SummaryRow {
         name,
         mark,
-        ..Row::default()
+        ..SummaryRow::default()
     }
 }
 
@@ -70,10 +70,10 @@ fn verdict_of(certificate: &Certificate, metric: Metric) -> Verdict {
     of_metric.map(|finding| finding.verdict).max().unwrap_or_default()
 }
 
-fn mark(verdict: Verdict) -> Mark {
+fn mark(verdict: Verdict) -> RowMark {
     match verdict {
-        Verdict::Valid => Mark::Plain,
-        Verdict::Degraded => Mark::Warning,
-        Verdict::Invalid => Mark::Bad,
+        Verdict::Valid => RowMark::Plain,
+        Verdict::Degraded => RowMark::Warning,
+        Verdict::Invalid => RowMark::Bad,
     }
 }

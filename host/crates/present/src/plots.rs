@@ -4,8 +4,8 @@ use serde_json::Value;
 use veeksha_metrics::{CurvePoint, Evaluation, Metric, RunSamples, TimeSlice};
 use veeksha_model::seconds;
 use veeksha_report::{
-    BoxGroup, BoxPlotData, CdfData, ConcurrencyData, Curve, DecodeWindowData, Level, Plot, PrefillData,
-    ReportError, RunFolder, SliceData, ThroughputData, TimelineChoice, TimelineData, TimelineRequest,
+    BoxGroup, BoxPlotData, CdfData, ConcurrencyData, DecodeWindowData, Level, Plot, PrefillData, ReportError,
+    RunFolder, SliceData, ThroughputData, TimeCurve, TimelineChoice, TimelineData, TimelineRequest,
     concurrency_plot, decode_window_plot, length_groups, prefill_plot, slices_plot, throughput_plot,
     timeline_plot, violin_plot,
 };
@@ -49,6 +49,7 @@ pub(crate) fn distribution(samples: &RunSamples, name: &str) -> Option<CdfData> 
             .into_iter()
             .map(|(share, value)| (value, share))
             .collect(),
+        counts: samples.shares_of_counts(name),
     })
 }
 
@@ -117,7 +118,7 @@ fn by_length(results: &RunAnalysis, draw: Draw<'_>) {
 /// Draws rates, concurrency and latencies over time.
 fn over_time(evaluation: &Evaluation, draw: Draw<'_>) {
     let slices = &evaluation.slices;
-    let rate = |name: &str, of: &dyn Fn(&TimeSlice) -> Option<f64>| Curve {
+    let rate = |name: &str, of: &dyn Fn(&TimeSlice) -> Option<f64>| TimeCurve {
         name: name.to_owned(),
         points: slices
             .slices
@@ -165,8 +166,8 @@ fn over_time(evaluation: &Evaluation, draw: Draw<'_>) {
                 .map(|slice| {
                     let ttfc = slice.metric(Metric::Ttfc);
                     let count = ttfc.map_or(0, |ttfc| ttfc.count as u64);
-                    let figures = [ttfc.map(|t| t.p50), ttfc.map(|t| t.p90), ttfc.map(|t| t.p99)];
-                    (seconds(slice.from), count, figures)
+                    let percentiles = [ttfc.map(|t| t.p50), ttfc.map(|t| t.p90), ttfc.map(|t| t.p99)];
+                    (seconds(slice.from), count, percentiles)
                 })
                 .collect(),
         }),

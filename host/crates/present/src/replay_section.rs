@@ -1,7 +1,7 @@
 //! Section of the closing table on the fidelity of a trace replay.
 
 use veeksha_metrics::{FidelityReport, Lengths};
-use veeksha_report::{Mark, Row, Section, duration, number, share};
+use veeksha_report::{RowMark, Section, SummaryRow, duration, number, share};
 
 /// Deviation of the measured from the ideal hit rate above which the row is marked; cache blocks
 /// cost a few percent.
@@ -41,18 +41,18 @@ pub(crate) fn section(report: &FidelityReport) -> Section {
     }
 }
 
-fn row(name: &str, cells: Vec<String>) -> Row {
-    Row {
+fn row(name: &str, cells: Vec<String>) -> SummaryRow {
+    SummaryRow {
         name: name.into(),
         cells,
-        ..Row::default()
+        ..SummaryRow::default()
     }
 }
 
-fn of_lengths(name: &str, lengths: &Lengths) -> Row {
+fn of_lengths(name: &str, lengths: &Lengths) -> SummaryRow {
     let mean = lengths.difference.mean;
     let off = lengths.exact_share < 1.0;
-    Row {
+    SummaryRow {
         note: off.then(|| format!("{}{} tokens on average", sign(mean), number(mean.abs()))),
         ..row(name, vec![share(lengths.exact_share)])
     }
@@ -62,7 +62,7 @@ fn sign(value: f64) -> &'static str {
     if value < 0.0 { "−" } else { "+" }
 }
 
-fn hits(report: &FidelityReport) -> Vec<Row> {
+fn hits(report: &FidelityReport) -> Vec<SummaryRow> {
     let hits = &report.prefix_hits;
     // If some requests lack the count of cached tokens, only the others are compared.
     let Some(ideal) = hits.ideal_rate_of_reporting().or(hits.ideal_rate()) else {
@@ -88,11 +88,11 @@ fn hits(report: &FidelityReport) -> Vec<Row> {
                         .to_owned(),
                 );
             }
-            rows.push(Row {
+            rows.push(SummaryRow {
                 mark: if missed || leaked {
-                    Mark::Warning
+                    RowMark::Warning
                 } else {
-                    Mark::Plain
+                    RowMark::Plain
                 },
                 note: (!notes.is_empty()).then(|| notes.join("; ")),
                 ..row("Prompt tokens cached by the server", vec![share(measured)])

@@ -1,12 +1,12 @@
 //! Rows of the terminal tables.
 
-use veeksha_report::Row;
+use veeksha_report::SummaryRow;
 
 /// Creates a row without a mark or a note.
-pub(crate) fn row(name: &str, cells: Vec<String>) -> Row {
-    Row {
+pub(crate) fn row(name: &str, cells: Vec<String>) -> SummaryRow {
+    SummaryRow {
         name: name.into(),
         cells,
-        ..Row::default()
+        ..SummaryRow::default()
     }
 }

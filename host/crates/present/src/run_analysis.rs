@@ -7,7 +7,7 @@ use veeksha_compat::ViewReport;
 use veeksha_events::RunInfo;
 use veeksha_health::HealthReport;
 use veeksha_metrics::{Evaluation, FidelityReport};
-use veeksha_page::Requests;
+use veeksha_page::RequestList;
 use veeksha_report::ChromeTrace;
 
 use crate::compat_export::CompatExport;
@@ -41,7 +41,7 @@ pub struct RunAnalysis {
     /// Content of `decode_window_metrics.json`, if the scenario enables it.
     pub decode_windows: Option<Value>,
     /// Requests that the page lists individually.
-    pub requests: Requests,
+    pub requests: RequestList,
     /// Content of `chrome_trace.json`.
     pub chrome: ChromeTrace,
     /// The run in the definitions of other tools.

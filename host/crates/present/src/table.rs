@@ -5,7 +5,7 @@ use veeksha_events::{NeverSentReason, PluginRole};
 use veeksha_health::{HealthOutcome, HealthReport};
 use veeksha_metrics::{Evaluation, LabelGroups, Metric, PluginVerdict, SloResult, Stated};
 use veeksha_model::ErrorClass;
-use veeksha_report::{Mark, Row, Section, duration, number, share};
+use veeksha_report::{RowMark, Section, SummaryRow, duration, number, share};
 use veeksha_slo::ComparisonOperator;
 
 use crate::accuracy::{AccuracyContext, Clock};
@@ -48,48 +48,48 @@ fn requests(evaluation: &Evaluation) -> Section {
         row("Sessions", vec![counts.sessions.to_string()]),
         row("Requests answered", vec![counts.completed.to_string()]),
     ];
-    let mut count_row = |name: &str, count: u64, mark: Mark| {
+    let mut count_row = |name: &str, count: u64, mark: RowMark| {
         if count > 0 {
-            rows.push(Row {
+            rows.push(SummaryRow {
                 mark,
                 ..row(name, vec![count.to_string()])
             });
         }
     };
-    count_row("Requests failed", counts.errored, Mark::Bad);
+    count_row("Requests failed", counts.errored, RowMark::Bad);
     for (class, count) in counts
         .error_classes
         .iter()
         // Requests cancelled at the end have a separate line.
         .filter(|(class, _)| **class != ErrorClass::Cancelled)
     {
-        count_row(&format!("  {}", class.name()), *count, Mark::Plain);
+        count_row(&format!("  {}", class.name()), *count, RowMark::Plain);
     }
-    count_row("Requests cancelled", counts.cancelled, Mark::Warning);
-    count_row("Requests never sent", counts.never_sent_total(), Mark::Warning);
+    count_row("Requests cancelled", counts.cancelled, RowMark::Warning);
+    count_row("Requests never sent", counts.never_sent_total(), RowMark::Warning);
     for (reason, count) in &counts.never_sent {
-        count_row(&format!("  {}", why_never_sent(*reason)), *count, Mark::Plain);
+        count_row(&format!("  {}", why_never_sent(*reason)), *count, RowMark::Plain);
     }
     count_row(
         "Sessions due but never started",
         counts.arrivals_missed,
-        Mark::Warning,
+        RowMark::Warning,
     );
     count_row(
         "Sessions with a failed agent",
         counts.failed_agent_sessions,
-        Mark::Warning,
+        RowMark::Warning,
     );
-    count_row("Answers without tokens", counts.empty_answers, Mark::Warning);
+    count_row("Answers without tokens", counts.empty_answers, RowMark::Warning);
     count_row(
         "Requests sent after the timeout, not measured",
         counts.drained,
-        Mark::Plain,
+        RowMark::Plain,
     );
     if counts.by_server.len() > 1 {
         for (server, of) in &counts.by_server {
             let failed = (of.failed > 0).then(|| format!("{} failed", of.failed));
-            rows.push(Row {
+            rows.push(SummaryRow {
                 note: failed,
                 ..row(
                     &format!("Requests to server {server}"),
@@ -107,16 +107,16 @@ fn requests(evaluation: &Evaluation) -> Section {
 
 /// Returns the section on plugins that failed; without rows if none did.
 fn plugin_failures(evaluation: &Evaluation) -> Section {
-    let failed = evaluation.failed.iter().map(|failed| Row {
-        mark: Mark::Bad,
+    let failed = evaluation.failed.iter().map(|failed| SummaryRow {
+        mark: RowMark::Bad,
         note: Some(failed.message.clone()),
         ..row(
             &format!("{} ({})", failed.plugin, failed.part.name()),
             vec!["failed".to_owned()],
         )
     });
-    let lost = evaluation.workload_failures.iter().map(|failures| Row {
-        mark: Mark::Bad,
+    let lost = evaluation.workload_failures.iter().map(|failures| SummaryRow {
+        mark: RowMark::Bad,
         note: Some(failures.first.clone()),
         ..row(
             &format!("{} ({})", failures.plugin, PluginRole::Workload.name()),
@@ -156,7 +156,7 @@ fn latencies(evaluation: &Evaluation, certificate: &Certificate) -> Section {
         let doubt = certificate.token_doubt(metric).map(|doubt| doubt.to_string());
         let notes: Vec<String> = thin.into_iter().chain(doubt).collect();
         let note = (!notes.is_empty()).then(|| notes.join("; "));
-        Some(Row {
+        Some(SummaryRow {
             note,
             ..row(metric.title(), cells)
         })
@@ -172,12 +172,12 @@ fn latencies(evaluation: &Evaluation, certificate: &Certificate) -> Section {
 
 fn throughput(evaluation: &Evaluation) -> Section {
     let throughput = &evaluation.throughput;
-    let figures = [
+    let metrics = [
         ("Requests per second", throughput.requests_per_second),
         ("Input tokens per second", throughput.input_tokens_per_second),
         ("Output tokens per second", throughput.output_tokens_per_second),
     ];
-    let rows = figures
+    let rows = metrics
         .into_iter()
         .filter_map(|(name, value)| Some(row(name, vec![number(value?)])));
     Section {
@@ -254,15 +254,15 @@ fn why_never_sent(reason: NeverSentReason) -> &'static str {
 pub(crate) fn slos(evaluation: &Evaluation) -> Section {
     let results = evaluation.slos.results.iter().map(slo);
     let verdicts = evaluation.slos.verdicts.iter().map(verdict);
-    let mut rows: Vec<Row> = results.chain(verdicts).collect();
+    let mut rows: Vec<SummaryRow> = results.chain(verdicts).collect();
     let (goodput, remarks) = (evaluation.slos.goodput, &evaluation.slos.remarks);
     if goodput.is_some() || !remarks.is_empty() {
         let goodput = goodput.map_or("unknown".into(), share);
-        rows.push(Row {
+        rows.push(SummaryRow {
             mark: if remarks.is_empty() {
-                Mark::Plain
+                RowMark::Plain
             } else {
-                Mark::Warning
+                RowMark::Warning
             },
             note: (!remarks.is_empty()).then(|| remarks.join("; ")),
             ..row("Goodput (share of all intended requests)", vec![goodput])
@@ -275,7 +275,7 @@ pub(crate) fn slos(evaluation: &Evaluation) -> Section {
     }
 }
 
-fn slo(result: &SloResult) -> Row {
+fn slo(result: &SloResult) -> SummaryRow {
     let unit = objective_unit(result);
     let observed = match (result.observed, &result.unknown) {
         (Some(observed), _) => shown(observed, unit),
@@ -297,11 +297,11 @@ fn slo(result: &SloResult) -> Row {
     {
         notes.push(format!("of only {}", veeksha_stats::counted(samples, "sample")));
     }
-    Row {
+    SummaryRow {
         mark: match (result.met, &result.unknown) {
-            (true, _) => Mark::Good,
-            (false, Some(_)) => Mark::Warning,
-            (false, None) => Mark::Bad,
+            (true, _) => RowMark::Good,
+            (false, Some(_)) => RowMark::Warning,
+            (false, None) => RowMark::Bad,
         },
         note: (!notes.is_empty()).then(|| notes.join("; ")),
         ..row(
@@ -345,7 +345,7 @@ fn quantity(result: &SloResult) -> String {
     }
 }
 
-fn verdict(said: &PluginVerdict) -> Row {
+fn verdict(said: &PluginVerdict) -> SummaryRow {
     let verdict = &said.verdict;
     let (observed, threshold) = observed_and_threshold(said);
     let detail = if verdict.detail.is_empty() {
@@ -353,8 +353,8 @@ fn verdict(said: &PluginVerdict) -> Row {
     } else {
         format!("{}: {}", said.plugin, verdict.detail)
     };
-    Row {
-        mark: if verdict.met { Mark::Good } else { Mark::Bad },
+    SummaryRow {
+        mark: if verdict.met { RowMark::Good } else { RowMark::Bad },
         note: Some(detail),
         ..row(&verdict.name, vec![observed, format!("threshold {threshold}")])
     }
@@ -420,7 +420,7 @@ fn custom(evaluation: &Evaluation) -> Section {
                     .to_vec()
             });
             let few = summary.filter(|summary| summary.p99_is_thin());
-            Row {
+            SummaryRow {
                 note: few.map(|summary| format!("P99 of {}", summary.count)),
                 ..row(&name, cells)
             }
@@ -439,7 +439,7 @@ fn accuracy(evaluation: &Evaluation) -> Section {
         ("Pick-up delay after dispatch", &host.pickup_delay),
         ("Last byte sent after dispatch", &host.send_lateness),
     ];
-    let mut rows: Vec<Row> = delays
+    let mut rows: Vec<SummaryRow> = delays
         .into_iter()
         .filter_map(|(name, summary)| {
             let summary = summary.as_ref()?;
@@ -452,9 +452,9 @@ fn accuracy(evaluation: &Evaluation) -> Section {
     let delays_shown = rows.len();
     if let Some(merged) = host.merged_chunk_share {
         let many = merged > MANY_MERGED;
-        let mark = if many { Mark::Warning } else { Mark::Plain };
+        let mark = if many { RowMark::Warning } else { RowMark::Plain };
         let note = many.then(|| "gaps within a read are 0; interpret chunk times with care".to_owned());
-        rows.push(Row {
+        rows.push(SummaryRow {
             mark,
             note,
             ..row("Chunks that arrived in one read", vec![share(merged)])
@@ -483,7 +483,7 @@ fn accuracy(evaluation: &Evaluation) -> Section {
             0 => String::new(),
             count => format!("; included in {count} times to first chunk"),
         };
-        rows.push(Row {
+        rows.push(SummaryRow {
             note: Some(format!("{opened} opened{inside}")),
             ..row(
                 "Requests on a reused connection",
@@ -493,8 +493,8 @@ fn accuracy(evaluation: &Evaluation) -> Section {
     }
     if host.starvations > 0 {
         let cells = vec![host.starvations.to_string(), duration(host.starved_seconds)];
-        rows.push(Row {
-            mark: Mark::Warning,
+        rows.push(SummaryRow {
+            mark: RowMark::Warning,
             ..row("Sessions delivered late by the plugin", cells)
         });
     }
@@ -512,12 +512,12 @@ pub(crate) fn health(report: &HealthReport) -> Option<Section> {
         .checks
         .iter()
         .filter(|check| check.outcome == HealthOutcome::Failed);
-    let rows: Vec<Row> = failed
-        .map(|check| Row {
+    let rows: Vec<SummaryRow> = failed
+        .map(|check| SummaryRow {
             name: check.name.to_owned(),
-            mark: Mark::Warning,
+            mark: RowMark::Warning,
             note: check.findings.first().cloned(),
-            ..Row::default()
+            ..SummaryRow::default()
         })
         .collect();
     (!rows.is_empty()).then(|| Section {

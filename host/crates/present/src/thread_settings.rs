@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use veeksha_report::{Mark, Row, duration};
+use veeksha_report::{RowMark, SummaryRow, duration};
 use veeksha_scenario::Runtime;
 
 use crate::rows::row;
@@ -112,7 +112,7 @@ impl ThreadSettings {
     }
 
     /// Returns one row for each applied setting and one for each refused setting.
-    pub(crate) fn rows(&self) -> Vec<Row> {
+    pub(crate) fn rows(&self) -> Vec<SummaryRow> {
         let mut rows = Vec::new();
         if self.spin_microseconds > 0.0 {
             rows.push(row(
@@ -141,10 +141,10 @@ impl ThreadSettings {
                 rows.push(row(name, vec![cores.join(", ")]));
             }
         }
-        rows.extend(self.refused.reasons.iter().map(|reason| Row {
+        rows.extend(self.refused.reasons.iter().map(|reason| SummaryRow {
             name: reason.clone(),
-            mark: Mark::Warning,
-            ..Row::default()
+            mark: RowMark::Warning,
+            ..SummaryRow::default()
         }));
         rows
     }

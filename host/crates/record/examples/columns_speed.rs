@@ -16,7 +16,7 @@ use std::{
 use veeksha_clock::RunClock;
 use veeksha_events::Event;
 use veeksha_model::{Chunk, ChunkKind, Nanos, NodeId, RequestId, RequestRecord, SessionId, Status, Usage};
-use veeksha_record::{Record, Recorder};
+use veeksha_record::{RunRecord, RunRecorder};
 use veeksha_stats::RandomStream;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         write(&folder, requests, chunks, clock)?;
     }
     let before = clock.now();
-    let mut record = Record::open(&folder)?;
+    let mut record = RunRecord::open(&folder)?;
     let mut sum = 0_u64;
     let _ = record.for_each(|event| {
         if let Event::Finished(request) = event {
@@ -49,7 +49,7 @@ fn write(folder: &Path, requests: u64, chunks: u64, clock: RunClock) -> Result<(
     let before = clock.now();
     generate(requests, chunks, |_| Ok(()))?;
     let made = clock.now() - before;
-    let mut recorder = Recorder::create(folder, "columns_speed")?;
+    let mut recorder = RunRecorder::create(folder, "columns_speed")?;
     let before = clock.now();
     generate(requests, chunks, |event| Ok(recorder.push(event, clock.now())?))?;
     report(

@@ -19,7 +19,7 @@ pub(crate) trait Element {
 }
 
 /// The value of a cell of an element, as it is stored.
-pub(crate) type Value<E> = <<E as Element>::Type as DataType>::T;
+pub(crate) type CellValue<E> = <<E as Element>::Type as DataType>::T;
 
 /// A number or a time: `int64`. Unsigned 64-bit numbers keep their bits.
 pub(crate) enum Int {}
@@ -70,9 +70,9 @@ impl Element for Float {
 }
 
 /// UTF-8 text.
-pub(crate) enum Text {}
+pub(crate) enum Utf8 {}
 
-impl Element for Text {
+impl Element for Utf8 {
     type Type = ByteArrayType;
     const PHYSICAL: Physical = Physical::BYTE_ARRAY;
 

@@ -69,7 +69,7 @@ impl EventRow<'_> {
     }
 }
 
-/// The names are those of `traces/trace.jsonl`.
+/// Returns the row of an event. The names are those of `traces/trace.jsonl`.
 fn row(event: &Event) -> EventRow<'_> {
     match event {
         Event::RunStarted(info) => EventRow {
@@ -82,13 +82,7 @@ fn row(event: &Event) -> EventRow<'_> {
             digest: Some(*digest),
             ..EventRow::new("session_planned")
         },
-        Event::PluginCalled(call) => EventRow {
-            thread: Some(&call.thread),
-            what: Some(&call.what),
-            begin: Some(call.begin),
-            until: Some(call.end),
-            ..EventRow::new("plugin_called")
-        },
+        Event::PluginCalled(call) => call_row(call),
         Event::SessionStarted {
             session,
             at,
@@ -123,22 +117,8 @@ fn row(event: &Event) -> EventRow<'_> {
             requests: Some(*requests),
             ..EventRow::at("session_finished", *at)
         },
-        Event::MetricDefined(definition) => EventRow {
-            metric: Some(&definition.name),
-            unit: Some(&definition.unit),
-            better: Some(definition.better.name()),
-            summary: Some(&definition.summary),
-            plugin: Some(&definition.plugin),
-            ..EventRow::new("metric_defined")
-        },
-        Event::Sampled(sample) => EventRow {
-            metric: Some(&sample.metric),
-            value: Some(sample.value),
-            weight: Some(sample.weight),
-            session: sample.request.map(|request| request.session),
-            node: sample.request.map(|request| request.node),
-            ..EventRow::new("sampled")
-        },
+        Event::MetricDefined(definition) => definition_row(definition),
+        Event::Sampled(sample) => sample_row(sample),
         Event::Judged {
             plugin,
             request,
@@ -148,14 +128,7 @@ fn row(event: &Event) -> EventRow<'_> {
             good: Some(*good),
             ..EventRow::new("judged").of_request(*request)
         },
-        Event::PluginFailed(failed) => EventRow {
-            plugin: Some(&failed.plugin),
-            what: Some(failed.part.name()),
-            summary: Some(&failed.message),
-            session: failed.session,
-            at: failed.at,
-            ..EventRow::new("plugin_failed")
-        },
+        Event::PluginFailed(failed) => failure_row(failed),
         Event::RunJudged {
             plugin,
             name,
@@ -176,13 +149,7 @@ fn row(event: &Event) -> EventRow<'_> {
             due: Some(*due),
             ..EventRow::at("starved", *at)
         },
-        Event::ThreadSampled(sample) => EventRow {
-            thread: Some(&sample.thread),
-            span: Some(sample.span),
-            busy: Some(sample.busy),
-            waiting: Some(sample.waiting),
-            ..EventRow::at("thread_sampled", sample.at)
-        },
+        Event::ThreadSampled(sample) => thread_row(sample),
         Event::ClockStepped { at, by } => EventRow {
             by: Some(*by),
             ..EventRow::at("clock_stepped", *at)
@@ -194,6 +161,64 @@ fn row(event: &Event) -> EventRow<'_> {
         Event::TimeoutReached { at } => EventRow::at("timeout_reached", *at),
         Event::Interrupted { at } => EventRow::at("interrupted", *at),
         Event::RunEnded { at } => EventRow::at("run_ended", *at),
+    }
+}
+
+/// Returns the row of a call of a plugin.
+fn call_row(call: &PluginCall) -> EventRow<'_> {
+    EventRow {
+        thread: Some(&call.thread),
+        what: Some(&call.what),
+        begin: Some(call.begin),
+        until: Some(call.end),
+        ..EventRow::new("plugin_called")
+    }
+}
+
+/// Returns the row of the definition of a metric.
+fn definition_row(definition: &MetricDefinition) -> EventRow<'_> {
+    EventRow {
+        metric: Some(&definition.name),
+        unit: Some(&definition.unit),
+        better: Some(definition.better.name()),
+        summary: Some(&definition.summary),
+        plugin: Some(&definition.plugin),
+        ..EventRow::new("metric_defined")
+    }
+}
+
+/// Returns the row of a sample of a metric.
+fn sample_row(sample: &MetricSample) -> EventRow<'_> {
+    EventRow {
+        metric: Some(&sample.metric),
+        value: Some(sample.value),
+        weight: Some(sample.weight),
+        session: sample.request.map(|request| request.session),
+        node: sample.request.map(|request| request.node),
+        ..EventRow::new("sampled")
+    }
+}
+
+/// Returns the row of the failure of a plugin.
+fn failure_row(failed: &FailedPlugin) -> EventRow<'_> {
+    EventRow {
+        plugin: Some(&failed.plugin),
+        what: Some(failed.part.name()),
+        summary: Some(&failed.message),
+        session: failed.session,
+        at: failed.at,
+        ..EventRow::new("plugin_failed")
+    }
+}
+
+/// Returns the row of a sample of a thread.
+fn thread_row(sample: &ThreadSample) -> EventRow<'_> {
+    EventRow {
+        thread: Some(&sample.thread),
+        span: Some(sample.span),
+        busy: Some(sample.busy),
+        waiting: Some(sample.waiting),
+        ..EventRow::at("thread_sampled", sample.at)
     }
 }
 

@@ -23,7 +23,7 @@ use crate::{checked_pages::CheckedPages, element::Element, unpacked::Allowance};
 const MOST_BYTES: u64 = 1 << 30;
 
 /// A row group whose bytes are those that were written.
-pub(crate) struct Group {
+pub(crate) struct RowGroup {
     bytes: Arc<FileSlice>,
     metadata: RowGroupMetaData,
 }
@@ -35,9 +35,9 @@ struct FileSlice {
     allowance: Allowance,
 }
 
-impl Group {
+impl RowGroup {
     /// Reads a row group and compares it with its checksum.
-    pub(crate) fn read(file: &mut File, metadata: &RowGroupMetaData, checksum: u64) -> Result<Group> {
+    pub(crate) fn read(file: &mut File, metadata: &RowGroupMetaData, checksum: u64) -> Result<RowGroup> {
         let (start, length) = extent(metadata)?;
         if start.saturating_add(length) > file.metadata()?.len() {
             return Err(ParquetError::EOF("it lies outside of the file".into()));
@@ -55,7 +55,7 @@ impl Group {
             bytes: bytes.into(),
             allowance: Allowance::default(),
         };
-        Ok(Group {
+        Ok(RowGroup {
             bytes: Arc::new(part),
             metadata: metadata.clone(),
         })

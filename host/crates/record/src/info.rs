@@ -13,7 +13,7 @@ pub struct RecordInfo {
     /// run. None of the first version has one.
     pub run: Option<String>,
     /// The digest of the configuration that the run was of, as
-    /// [`Recorder::of_config`](crate::Recorder::of_config) was given it.
+    /// [`RunRecorder::of_config`](crate::RunRecorder::of_config) was given it.
     pub config: Option<String>,
     /// True if the run was recorded to its end and every recorded event can be read.
     pub complete: bool,

@@ -23,7 +23,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::error::{RecordError, message_of};
 use crate::folder::write_whole;
 use crate::metadata::FileInfo;
-use crate::table::Columns;
+use crate::table::TableColumns;
 use crate::write::Levels;
 
 /// The form of a table's files.
@@ -34,7 +34,7 @@ pub(crate) struct TableFormat {
 
 impl TableFormat {
     /// The form of a table.
-    pub(crate) fn of<C: Columns>() -> Result<TableFormat> {
+    pub(crate) fn of<C: TableColumns>() -> Result<TableFormat> {
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
             .set_statistics_enabled(EnabledStatistics::None)
@@ -51,7 +51,7 @@ impl TableFormat {
 
     /// Encodes the rows as a complete file with one row group (or none, if there are no rows); the
     /// columns are empty afterwards. The row group's checksum is added to `about`.
-    pub(crate) fn encode<C: Columns>(
+    pub(crate) fn encode<C: TableColumns>(
         &self,
         columns: &mut C,
         rows: usize,

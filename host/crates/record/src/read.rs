@@ -7,14 +7,19 @@ use parquet::{
 };
 
 use crate::{
-    element::{Element, Value},
-    group::Group,
+    element::{CellValue, Element},
+    group::RowGroup,
 };
 
+/// The shapes of columns, by the names that the declarations of tables use.
+pub(crate) mod shapes {
+    pub(crate) use super::{ListReader as List, OptionalReader as Optional, RequiredReader as Required};
+}
+
 /// A column that is read.
-pub(crate) trait Column: Sized {
+pub(crate) trait ColumnReader: Sized {
     /// Opens column `index` of a row group.
-    fn open(group: &Group, index: usize) -> Result<Self>;
+    fn open(group: &RowGroup, index: usize) -> Result<Self>;
 
     /// Replaces the batch by the next `rows` rows.
     fn fill(&mut self, rows: usize) -> Result<()>;
@@ -24,48 +29,48 @@ pub(crate) trait Column: Sized {
 }
 
 /// A cell in every row.
-pub(crate) struct Required<E: Element> {
+pub(crate) struct RequiredReader<E: Element> {
     reader: ColumnReaderImpl<E::Type>,
-    values: Vec<Value<E>>,
+    values: Vec<CellValue<E>>,
 }
 
 /// A cell in some rows.
-pub(crate) struct Optional<E: Element> {
+pub(crate) struct OptionalReader<E: Element> {
     /// `None` of a column that the file is too old to have.
     reader: Option<ColumnReaderImpl<E::Type>>,
-    values: Vec<Value<E>>,
+    values: Vec<CellValue<E>>,
     definition: Vec<i16>,
     /// Index of each row's value; unused for rows without one.
     places: Vec<u32>,
 }
 
 /// A list in every row.
-pub(crate) struct List<E: Element> {
+pub(crate) struct ListReader<E: Element> {
     reader: ColumnReaderImpl<E::Type>,
-    values: Vec<Value<E>>,
+    values: Vec<CellValue<E>>,
     definition: Vec<i16>,
     repetition: Vec<i16>,
     /// End of each row's values.
     ends: Vec<usize>,
 }
 
-impl<E: Element> Required<E> {
+impl<E: Element> RequiredReader<E> {
     /// The cell of a row of the batch.
-    pub(crate) fn get(&self, row: usize) -> &Value<E> {
+    pub(crate) fn get(&self, row: usize) -> &CellValue<E> {
         &self.values[row]
     }
 }
 
-impl<E: Element> Optional<E> {
+impl<E: Element> OptionalReader<E> {
     /// The cell of a row of the batch.
-    pub(crate) fn get(&self, row: usize) -> Option<&Value<E>> {
+    pub(crate) fn get(&self, row: usize) -> Option<&CellValue<E>> {
         (self.definition[row] != 0).then(|| &self.values[self.places[row] as usize])
     }
 }
 
-impl<E: Element> List<E> {
+impl<E: Element> ListReader<E> {
     /// The list of a row of the batch.
-    pub(crate) fn get(&self, row: usize) -> &[Value<E>] {
+    pub(crate) fn get(&self, row: usize) -> &[CellValue<E>] {
         let start = row.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.values[start..self.ends[row]]
     }
@@ -89,9 +94,9 @@ fn short(rows: usize, read: usize) -> ParquetError {
     ParquetError::General(format!("expected {rows} more rows, found {read}"))
 }
 
-impl<E: Element> Column for Required<E> {
-    fn open(group: &Group, index: usize) -> Result<Self> {
-        Ok(Required {
+impl<E: Element> ColumnReader for RequiredReader<E> {
+    fn open(group: &RowGroup, index: usize) -> Result<Self> {
+        Ok(RequiredReader {
             reader: group.column::<E>(index)?,
             values: Vec::new(),
         })
@@ -112,9 +117,9 @@ impl<E: Element> Column for Required<E> {
     }
 }
 
-impl<E: Element> Column for Optional<E> {
-    fn open(group: &Group, index: usize) -> Result<Self> {
-        Ok(Optional {
+impl<E: Element> ColumnReader for OptionalReader<E> {
+    fn open(group: &RowGroup, index: usize) -> Result<Self> {
+        Ok(OptionalReader {
             reader: group.has(index).then(|| group.column::<E>(index)).transpose()?,
             values: Vec::new(),
             definition: Vec::new(),
@@ -152,9 +157,9 @@ impl<E: Element> Column for Optional<E> {
     }
 }
 
-impl<E: Element> Column for List<E> {
-    fn open(group: &Group, index: usize) -> Result<Self> {
-        Ok(List {
+impl<E: Element> ColumnReader for ListReader<E> {
+    fn open(group: &RowGroup, index: usize) -> Result<Self> {
+        Ok(ListReader {
             reader: group.column::<E>(index)?,
             values: Vec::new(),
             definition: Vec::new(),
@@ -246,7 +251,7 @@ mod tests {
         }
     }
 
-    fn column() -> Required<Int> {
+    fn column() -> RequiredReader<Int> {
         let numbers: Vec<u8> = (0..3_i64).flat_map(i64::to_le_bytes).collect();
         let page = Page::DataPage {
             buf: Bytes::from(numbers),
@@ -260,7 +265,7 @@ mod tests {
         let described = builder.with_repetition(Repetition::REQUIRED).build().unwrap();
         let path = ColumnPath::from(vec!["numbers".to_owned()]);
         let descriptor = Arc::new(ColumnDescriptor::new(Arc::new(described), 0, 0, path));
-        Required {
+        RequiredReader {
             reader: ColumnReaderImpl::new(descriptor, Box::new(ThreeNumbers(Some(page)))),
             values: Vec::new(),
         }

@@ -13,11 +13,11 @@ use crate::folder::{folder, parts, whole};
 use crate::info::RecordInfo;
 use crate::metadata::VERSION;
 use crate::stream::{TableFile, TableStream, damage_note, name};
-use crate::table::Columns;
+use crate::table::TableColumns;
 use crate::tables::{EventColumns, RequestColumns};
 
 /// The record of a run.
-pub struct Record {
+pub struct RunRecord {
     run: PathBuf,
     info: RecordInfo,
     requests: TableFiles,
@@ -32,7 +32,7 @@ struct TableFiles {
     whole: bool,
 }
 
-impl Record {
+impl RunRecord {
     /// Opens the record in a run's folder: the two finished tables, or, if the run was cut short,
     /// their parts. Only the files' metadata is read.
     ///
@@ -41,8 +41,8 @@ impl Record {
     /// If there is no record, if it is empty because the run was killed before anything was
     /// recorded, if none of its files can be read, or if a file has another version of the format.
     /// A file that is damaged, not a regular file, or from another run than most files is left out
-    /// and noted in [`Record::info`].
-    pub fn open(run: &Path) -> Result<Record, RecordError> {
+    /// and noted in [`RunRecord::info`].
+    pub fn open(run: &Path) -> Result<RunRecord, RecordError> {
         let folder = folder(run);
         if !folder.is_dir() {
             return Err(RecordError::Missing {
@@ -74,7 +74,7 @@ impl Record {
             });
         }
         let info = info(&requests, &events, damaged);
-        Ok(Record {
+        Ok(RunRecord {
             run: run.to_owned(),
             info,
             requests,
@@ -89,7 +89,7 @@ impl Record {
 
     /// Hands out all events that can be read, in their order, in memory that does not grow with
     /// their number: the event is lent, and its memory used again for the next one. What is damaged
-    /// is left out and noted in [`Record::info`]. The function can stop the reading with
+    /// is left out and noted in [`RunRecord::info`]. The function can stop the reading with
     /// [`ControlFlow::Break`].
     ///
     /// # Errors
@@ -164,7 +164,7 @@ impl Record {
 }
 
 impl TableFiles {
-    fn find<C: Columns>(folder: &Path, damaged: &mut Vec<String>) -> Result<TableFiles, RecordError> {
+    fn find<C: TableColumns>(folder: &Path, damaged: &mut Vec<String>) -> Result<TableFiles, RecordError> {
         let finished = whole(folder, C::NAME);
         let whole = finished.exists();
         let mut files = Vec::new();
@@ -348,7 +348,7 @@ mod tests {
             .encode(&mut columns, 3, &mut about, &mut Levels::default())
             .unwrap();
         fs::write(whole(&folder, "requests"), bytes).unwrap();
-        let mut record = Record::open(run.path()).unwrap();
+        let mut record = RunRecord::open(run.path()).unwrap();
         let mut seen = 0;
         let end = record.for_each(|_| {
             seen += 1;
@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn invalid_cells_are_damage() {
-        let seven = |column: &mut crate::write::Required<crate::element::Int>| column.replace_last(-7);
+        let seven = |column: &mut crate::write::RequiredWriter<crate::element::Int>| column.replace_last(-7);
         let cases: [(String, &str); 8] = [
             (
                 changed(|columns| seven(&mut columns.num_output_tokens)),

@@ -16,7 +16,7 @@ use crate::error::{RecordError, message_of};
 use crate::folder::{self, folder, part, parts, sync, whole, write_whole};
 use crate::join::TableFormat;
 use crate::metadata::FileInfo;
-use crate::table::Columns;
+use crate::table::TableColumns;
 use crate::tables::{EventColumns, RequestColumns};
 use crate::write::Levels;
 
@@ -40,7 +40,7 @@ const LARGEST_AGE: Nanos = 500_000_000;
 /// Memory is bounded by one part: at most 32 MiB of columns (or one event, if that is larger), the
 /// rows of the current increment, and as much again for a moment while they are encoded. Parts that
 /// the disk refuses are kept in their encoded form, up to 64 MiB, and are written later.
-pub struct Recorder {
+pub struct RunRecorder {
     folder: PathBuf,
     run: String,
     program: String,
@@ -90,14 +90,14 @@ struct Buffer<C> {
     rows: usize,
 }
 
-impl Recorder {
+impl RunRecorder {
     /// Creates `record/` in a run's folder (which is created too, if it is missing). `program` is
     /// the program's name and version.
     ///
     /// # Errors
     ///
     /// If the folder cannot be created, or holds a record already.
-    pub fn create(run: &Path, program: &str) -> Result<Recorder, RecordError> {
+    pub fn create(run: &Path, program: &str) -> Result<RunRecorder, RecordError> {
         let folder = folder(run);
         fs::create_dir_all(&folder).map_err(|source| RecordError::Write {
             path: folder.clone(),
@@ -108,7 +108,7 @@ impl Recorder {
                 return Err(RecordError::Occupied { path: folder });
             }
         }
-        Ok(Recorder {
+        Ok(RunRecorder {
             requests: Table::new(&folder)?,
             events: Table::new(&folder)?,
             folder,
@@ -130,7 +130,7 @@ impl Recorder {
 
     /// Writes the digest of the run's configuration into each file, so that a reader can check
     /// whether the configuration next to the record belongs to the run.
-    pub fn of_config(mut self, digest: impl Into<String>) -> Recorder {
+    pub fn of_config(mut self, digest: impl Into<String>) -> RunRecorder {
         self.config = Some(digest.into());
         self
     }
@@ -141,7 +141,7 @@ impl Recorder {
     /// # Errors
     ///
     /// If a part could not be written. It is kept in memory and written with a later part, or by
-    /// [`Recorder::finish`]; if the disk refuses more than 64 MiB, the oldest parts are lost, which
+    /// [`RunRecorder::finish`]; if the disk refuses more than 64 MiB, the oldest parts are lost, which
     /// the reader reports.
     pub fn push(&mut self, event: &Event, now: Nanos) -> Result<(), RecordError> {
         let position = self.position;
@@ -164,7 +164,7 @@ impl Recorder {
     }
 
     /// Returns the instant at which the next file is due if nothing else happens, on the clock of
-    /// [`Recorder::push`]: the time for [`Recorder::tick`]. `None` if everything is written.
+    /// [`RunRecorder::push`]: the time for [`RunRecorder::tick`]. `None` if everything is written.
     pub fn due(&self) -> Option<Nanos> {
         // Whatever is in no file is in no part either, so a part is due only together with an
         // increment.
@@ -177,7 +177,7 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// As [`Recorder::push`].
+    /// As [`RunRecorder::push`].
     pub fn tick(&mut self, now: Nanos) -> Result<(), RecordError> {
         self.now = self.now.max(now);
         if self.due().is_none_or(|due| self.now < due) {
@@ -277,7 +277,7 @@ impl Recorder {
     }
 }
 
-impl<C: Columns> Table<C> {
+impl<C: TableColumns> Table<C> {
     fn new(folder: &Path) -> Result<Self, RecordError> {
         let format = TableFormat::of::<C>().map_err(|error| RecordError::Encode {
             path: whole(folder, C::NAME),
@@ -391,7 +391,7 @@ impl<C: Columns> Table<C> {
     }
 }
 
-impl<C: Columns> Buffer<C> {
+impl<C: TableColumns> Buffer<C> {
     /// Encodes the rows as a complete file and empties the buffer.
     fn encode(
         &mut self,

@@ -20,9 +20,9 @@ use parquet::{
 
 use crate::error::{RecordError, message_of};
 use crate::folder::open_plain;
-use crate::group::Group;
+use crate::group::RowGroup;
 use crate::metadata::{FileInfo, UnsupportedFile, VERSION};
-use crate::table::{Columns, Rows};
+use crate::table::{TableColumns, TableRows};
 
 /// Rows in memory at a time: few enough that the chunks of all of them stay in a processor's cache.
 const BATCH: usize = 128;
@@ -41,7 +41,7 @@ impl TableFile {
     ///
     /// `Ok(Err(reason))` if the file is damaged or not one of a record; an error if it is of
     /// another version.
-    pub(crate) fn open<C: Columns>(path: &Path) -> Result<Result<TableFile, String>, RecordError> {
+    pub(crate) fn open<C: TableColumns>(path: &Path) -> Result<Result<TableFile, String>, RecordError> {
         let file = match open_plain(path) {
             Ok(file) => file,
             Err(error) => return Ok(Err(damage_note(path, &error.to_string()))),
@@ -96,7 +96,7 @@ impl TableFile {
 
 /// Returns true if a file's columns are those of a table, except that some of the later columns may
 /// be missing.
-fn is_of<C: Columns>(file: &Type, table: &Type) -> bool {
+fn is_of<C: TableColumns>(file: &Type, table: &Type) -> bool {
     let (there, known) = (file.get_fields(), table.get_fields());
     file.name() == table.name() && known.starts_with(there) && known.len() - there.len() <= C::LATER
 }
@@ -135,7 +135,7 @@ pub(crate) fn name(path: &Path) -> String {
 }
 
 /// A place in the rows of a table.
-pub(crate) struct TableStream<C: Columns> {
+pub(crate) struct TableStream<C: TableColumns> {
     groups: VecDeque<(Arc<GroupSource>, usize)>,
     open: Option<OpenGroup<C::Rows>>,
     /// The position of the last row.
@@ -164,7 +164,7 @@ struct OpenGroup<R> {
     group: usize,
 }
 
-impl<C: Columns> TableStream<C> {
+impl<C: TableColumns> TableStream<C> {
     /// Before the first row of files in the order of their events.
     pub(crate) fn new(files: &[TableFile]) -> Self {
         let mut groups = VecDeque::new();
@@ -252,11 +252,11 @@ impl<C: Columns> TableStream<C> {
     }
 }
 
-fn open_group<R: Rows>(source: &Arc<GroupSource>, group: usize) -> Result<OpenGroup<R>, String> {
+fn open_group<R: TableRows>(source: &Arc<GroupSource>, group: usize) -> Result<OpenGroup<R>, String> {
     let open = || -> parquet::errors::Result<OpenGroup<R>> {
         let mut file = open_plain(&source.path)?;
         let checksum = source.about.checksums.get(group).copied().unwrap_or_default();
-        let bytes = Group::read(&mut file, source.metadata.row_group(group), checksum)?;
+        let bytes = RowGroup::read(&mut file, source.metadata.row_group(group), checksum)?;
         let mut open = OpenGroup {
             rows: R::open(&bytes)?,
             left: bytes.rows()?,
@@ -271,7 +271,7 @@ fn open_group<R: Rows>(source: &Arc<GroupSource>, group: usize) -> Result<OpenGr
     open().map_err(message_of)
 }
 
-impl<R: Rows> OpenGroup<R> {
+impl<R: TableRows> OpenGroup<R> {
     fn fill(&mut self) -> parquet::errors::Result<()> {
         let rows = self.left.min(BATCH);
         self.rows.fill(rows)?;

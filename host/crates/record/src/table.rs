@@ -9,7 +9,7 @@ use parquet::{
     schema::types::{ColumnPath, TypePtr},
 };
 
-use crate::{group::Group, write::Levels};
+use crate::{group::RowGroup, write::Levels};
 
 /// Encoding of a column. Chosen by measurement (`examples/columns_speed.rs`).
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -58,9 +58,9 @@ impl Packing {
 }
 
 /// The columns of a table, as they are filled.
-pub(crate) trait Columns: Default {
+pub(crate) trait TableColumns: Default {
     /// The same columns, as they are read.
-    type Rows: Rows;
+    type Rows: TableRows;
     /// The type recorded in a row.
     type Item: ?Sized;
     /// Name of the table and of its file, without the extension.
@@ -84,9 +84,9 @@ pub(crate) trait Columns: Default {
 }
 
 /// The columns of a table, as they are read: one batch of rows.
-pub(crate) trait Rows: Sized {
+pub(crate) trait TableRows: Sized {
     /// Opens the columns of a row group, before its first row.
-    fn open(group: &Group) -> Result<Self>;
+    fn open(group: &RowGroup) -> Result<Self>;
 
     /// Replaces the batch by the next `rows` rows.
     fn fill(&mut self, rows: usize) -> Result<()>;
@@ -109,24 +109,24 @@ macro_rules! table {
         $(#[$about])*
         #[derive(Default)]
         pub(crate) struct $columns {
-            $($(#[$field_about])* pub(crate) $field: $crate::write::$shape<$crate::element::$element>,)*
+            $($(#[$field_about])* pub(crate) $field: $crate::write::shapes::$shape<$crate::element::$element>,)*
         }
 
         /// A batch of its rows.
         pub(crate) struct $rows {
-            $($(#[$field_about])* pub(crate) $field: $crate::read::$shape<$crate::element::$element>,)*
+            $($(#[$field_about])* pub(crate) $field: $crate::read::shapes::$shape<$crate::element::$element>,)*
         }
 
-        impl $crate::table::Columns for $columns {
+        impl $crate::table::TableColumns for $columns {
             type Rows = $rows;
             type Item = $item;
             const NAME: &str = $name;
             const LATER: usize = $later;
 
             fn schema() -> parquet::errors::Result<parquet::schema::types::TypePtr> {
-                use $crate::write::Column;
+                use $crate::write::ColumnWriter;
                 let fields = vec![
-                    $(<$crate::write::$shape<$crate::element::$element>>::schema(stringify!($field))?,)*
+                    $(<$crate::write::shapes::$shape<$crate::element::$element>>::schema(stringify!($field))?,)*
                 ];
                 let table = parquet::schema::types::Type::group_type_builder($name).with_fields(fields);
                 Ok(table.build()?.into())
@@ -135,9 +135,10 @@ macro_rules! table {
             fn pack(
                 properties: parquet::file::properties::WriterPropertiesBuilder,
             ) -> parquet::file::properties::WriterPropertiesBuilder {
-                use $crate::{table::Packing, write::Column};
+                use $crate::table::Packing;
+                use $crate::write::ColumnWriter;
                 $(
-                    let path = <$crate::write::$shape<$crate::element::$element>>::path(stringify!($field));
+                    let path = <$crate::write::shapes::$shape<$crate::element::$element>>::path(stringify!($field));
                     let properties = Packing::$packing.apply(properties, path);
                 )*
                 properties
@@ -148,7 +149,7 @@ macro_rules! table {
                 mut group: parquet::file::writer::SerializedRowGroupWriter<'_, W>,
                 levels: &mut $crate::write::Levels,
             ) -> parquet::errors::Result<()> {
-                use $crate::write::Column;
+                use $crate::write::ColumnWriter;
                 $(
                     let mut column = group.next_column()?.ok_or_else(|| {
                         parquet::errors::ParquetError::General("the schema ends early".into())
@@ -161,18 +162,18 @@ macro_rules! table {
             }
         }
 
-        impl $crate::table::Rows for $rows {
-            fn open(group: &$crate::group::Group) -> parquet::errors::Result<Self> {
-                use $crate::read::Column;
+        impl $crate::table::TableRows for $rows {
+            fn open(group: &$crate::group::RowGroup) -> parquet::errors::Result<Self> {
+                use $crate::read::ColumnReader;
                 let mut next = 0..;
                 Ok($rows {
-                    $($field: Column::open(group, next.next().unwrap_or_default())
+                    $($field: ColumnReader::open(group, next.next().unwrap_or_default())
                         .map_err(|error| $crate::table::of_column(stringify!($field), error))?,)*
                 })
             }
 
             fn fill(&mut self, rows: usize) -> parquet::errors::Result<()> {
-                use $crate::read::Column;
+                use $crate::read::ColumnReader;
                 $(
                     self.$field
                         .fill(rows)
@@ -182,7 +183,7 @@ macro_rules! table {
             }
 
             fn finish(&mut self) -> parquet::errors::Result<()> {
-                use $crate::read::Column;
+                use $crate::read::ColumnReader;
                 $(
                     self.$field
                         .finish()

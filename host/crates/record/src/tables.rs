@@ -27,11 +27,11 @@ table! {
     client_completed_at_ns: Required<Int>, Delta;
     result_processed_at_ns: Required<Int>, Delta;
     /// Finish reason; only of an answered request.
-    finish_reason: Optional<Text>, Dictionary;
+    finish_reason: Optional<Utf8>, Dictionary;
     /// Of a failed request only.
-    error_class: Optional<Text>, Dictionary;
+    error_class: Optional<Utf8>, Dictionary;
     /// Of a failed request only.
-    error_message: Optional<Text>, Dictionary;
+    error_message: Optional<Utf8>, Dictionary;
     http_status: Optional<Int>, Dictionary;
     target_num_delta_prompt_tokens: Required<Int>, Dictionary;
     num_delta_prompt_tokens: Required<Int>, Dictionary;
@@ -52,7 +52,7 @@ table! {
     tls_ns: Optional<Int>, Dictionary;
     retried: Required<Flag>, Plain;
     measured: Required<Flag>, Plain;
-    history_mode: Required<Text>, Dictionary;
+    history_mode: Required<Utf8>, Dictionary;
     /// True if the request comes from a trace; the next four columns hold the recorded data.
     was_recorded: Required<Flag>, Plain;
     recorded_at_ns: Optional<Int>, Delta;
@@ -61,9 +61,9 @@ table! {
     recorded_output_tokens: Optional<Int>, Dictionary;
     ideal_cached_tokens: Optional<Int>, Dictionary;
     /// As long as `label_values`.
-    label_names: List<Text>, Dictionary;
-    label_values: List<Text>, Dictionary;
-    arrival_stamps: Required<Text>, Dictionary;
+    label_names: List<Utf8>, Dictionary;
+    label_values: List<Utf8>, Dictionary;
+    arrival_stamps: Required<Utf8>, Dictionary;
     /// Of each event of the stream; the next four are as long.
     chunk_at_ns: List<Int>, Delta;
     chunk_lag_ns: List<Int>, Delta;
@@ -85,7 +85,7 @@ table! {
     /// `traces/trace.jsonl`; columns that a kind does not have are null.
     EventColumns, EventRows of Event, "events", 1 later:
     position: Required<Int>, Delta;
-    event: Required<Text>, Dictionary;
+    event: Required<Utf8>, Dictionary;
     /// Instant of the event; for `dispatched`, when the request was handed over.
     at_ns: Optional<Int>, Delta;
     session_id: Optional<Int>, Delta;
@@ -101,13 +101,13 @@ table! {
     /// Of `starved`: when the session was due.
     due_ns: Optional<Int>, Delta;
     /// Of `never_sent`.
-    reason: Optional<Text>, Dictionary;
+    reason: Optional<Utf8>, Dictionary;
     /// Of `session_finished`: how.
-    end: Optional<Text>, Dictionary;
-    thread: Optional<Text>, Dictionary;
+    end: Optional<Utf8>, Dictionary;
+    thread: Optional<Utf8>, Dictionary;
     /// Of `plugin_called`, and the next two; of `plugin_failed`: what the plugin did (`metric`,
     /// `request_check`, `slo_check`, `workload`).
-    what: Optional<Text>, Dictionary;
+    what: Optional<Utf8>, Dictionary;
     begin_ns: Optional<Int>, Delta;
     end_ns: Optional<Int>, Delta;
     /// Of `thread_sampled`, and the next two.
@@ -121,13 +121,13 @@ table! {
     /// Of `run_started`: the machine's monotonic clock at zero.
     epoch_monotonic_ns: Optional<Int>, Dictionary;
     /// Of `metric_defined` and `sampled`; of `run_judged`: the verdict's name.
-    metric: Optional<Text>, Dictionary;
-    unit: Optional<Text>, Dictionary;
-    better: Optional<Text>, Dictionary;
+    metric: Optional<Utf8>, Dictionary;
+    unit: Optional<Utf8>, Dictionary;
+    better: Optional<Utf8>, Dictionary;
     /// For `metric_defined`; for `run_judged`, the verdict's detail; for `plugin_failed`, the
     /// message.
-    summary: Optional<Text>, Dictionary;
-    plugin: Optional<Text>, Dictionary;
+    summary: Optional<Utf8>, Dictionary;
+    plugin: Optional<Utf8>, Dictionary;
     /// Of `sampled`, and the next; of `run_judged`: what was observed.
     value: Optional<Float>, Plain;
     weight: Optional<Float>, Dictionary;
@@ -144,7 +144,7 @@ mod tests {
     use veeksha_definitions::REQUEST_FIELDS;
 
     use super::RequestColumns;
-    use crate::table::Columns;
+    use crate::table::TableColumns;
 
     /// A column that is not in the table of fields is undocumented, and a field that should have
     /// one is not recorded.

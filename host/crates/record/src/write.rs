@@ -8,7 +8,7 @@ use parquet::{
     schema::types::{Type, TypePtr},
 };
 
-use crate::element::{Element, Value};
+use crate::element::{CellValue, Element};
 
 /// Definition and repetition levels, computed for each list; kept to reuse their memory.
 #[derive(Default)]
@@ -17,8 +17,13 @@ pub(crate) struct Levels {
     repetition: Vec<i16>,
 }
 
+/// The shapes of columns, by the names that the declarations of tables use.
+pub(crate) mod shapes {
+    pub(crate) use super::{ListWriter as List, OptionalWriter as Optional, RequiredWriter as Required};
+}
+
 /// A column that is filled.
-pub(crate) trait Column {
+pub(crate) trait ColumnWriter {
     /// Storage type of its cells.
     type Type: DataType;
 
@@ -35,64 +40,64 @@ pub(crate) trait Column {
 }
 
 /// A cell in every row.
-pub(crate) struct Required<E: Element> {
-    values: Vec<Value<E>>,
+pub(crate) struct RequiredWriter<E: Element> {
+    values: Vec<CellValue<E>>,
 }
 
 /// A cell in some rows.
-pub(crate) struct Optional<E: Element> {
-    values: Vec<Value<E>>,
+pub(crate) struct OptionalWriter<E: Element> {
+    values: Vec<CellValue<E>>,
     definition: Vec<i16>,
 }
 
 /// A list in every row; it can be empty.
-pub(crate) struct List<E: Element> {
-    values: Vec<Value<E>>,
+pub(crate) struct ListWriter<E: Element> {
+    values: Vec<CellValue<E>>,
     lengths: Vec<usize>,
 }
 
-impl<E: Element> Default for Required<E> {
+impl<E: Element> Default for RequiredWriter<E> {
     fn default() -> Self {
-        Required { values: Vec::new() }
+        RequiredWriter { values: Vec::new() }
     }
 }
 
-impl<E: Element> Default for Optional<E> {
+impl<E: Element> Default for OptionalWriter<E> {
     fn default() -> Self {
-        Optional {
+        OptionalWriter {
             values: Vec::new(),
             definition: Vec::new(),
         }
     }
 }
 
-impl<E: Element> Default for List<E> {
+impl<E: Element> Default for ListWriter<E> {
     fn default() -> Self {
-        List {
+        ListWriter {
             values: Vec::new(),
             lengths: Vec::new(),
         }
     }
 }
 
-impl<E: Element> Required<E> {
+impl<E: Element> RequiredWriter<E> {
     /// Appends a row.
-    pub(crate) fn push(&mut self, value: Value<E>) {
+    pub(crate) fn push(&mut self, value: CellValue<E>) {
         self.values.push(value);
     }
 }
 
-impl<E: Element> Optional<E> {
+impl<E: Element> OptionalWriter<E> {
     /// Appends a row.
-    pub(crate) fn push(&mut self, value: Option<Value<E>>) {
+    pub(crate) fn push(&mut self, value: Option<CellValue<E>>) {
         self.definition.push(i16::from(value.is_some()));
         self.values.extend(value);
     }
 }
 
-impl<E: Element> List<E> {
+impl<E: Element> ListWriter<E> {
     /// Appends a row.
-    pub(crate) fn push(&mut self, values: impl IntoIterator<Item = Value<E>>) {
+    pub(crate) fn push(&mut self, values: impl IntoIterator<Item = CellValue<E>>) {
         let before = self.values.len();
         self.values.extend(values);
         self.lengths.push(self.values.len() - before);
@@ -106,7 +111,7 @@ fn cell<E: Element>(name: &str, repetition: Repetition) -> Result<TypePtr> {
     Ok(cell.build()?.into())
 }
 
-impl<E: Element> Column for Required<E> {
+impl<E: Element> ColumnWriter for RequiredWriter<E> {
     type Type = E::Type;
 
     fn schema(name: &str) -> Result<TypePtr> {
@@ -120,7 +125,7 @@ impl<E: Element> Column for Required<E> {
     }
 }
 
-impl<E: Element> Column for Optional<E> {
+impl<E: Element> ColumnWriter for OptionalWriter<E> {
     type Type = E::Type;
 
     fn schema(name: &str) -> Result<TypePtr> {
@@ -135,7 +140,7 @@ impl<E: Element> Column for Optional<E> {
     }
 }
 
-impl<E: Element> Column for List<E> {
+impl<E: Element> ColumnWriter for ListWriter<E> {
     type Type = E::Type;
 
     fn schema(name: &str) -> Result<TypePtr> {
@@ -179,20 +184,20 @@ impl<E: Element> Column for List<E> {
 mod spoil {
     //! Rows that no recorder writes, for the tests of the reader.
 
-    use super::{List, Optional, Required};
-    use crate::element::{Element, Value};
+    use super::{ListWriter, OptionalWriter, RequiredWriter};
+    use crate::element::{CellValue, Element};
 
-    impl<E: Element> Required<E> {
+    impl<E: Element> RequiredWriter<E> {
         /// Puts another value into the last row.
-        pub(crate) fn replace_last(&mut self, value: Value<E>) {
+        pub(crate) fn replace_last(&mut self, value: CellValue<E>) {
             self.values.pop();
             self.push(value);
         }
     }
 
-    impl<E: Element> Optional<E> {
+    impl<E: Element> OptionalWriter<E> {
         /// Puts another value, or none, into the last row.
-        pub(crate) fn replace_last(&mut self, value: Option<Value<E>>) {
+        pub(crate) fn replace_last(&mut self, value: Option<CellValue<E>>) {
             if self.definition.pop() == Some(1) {
                 self.values.pop();
             }
@@ -200,9 +205,9 @@ mod spoil {
         }
     }
 
-    impl<E: Element> List<E> {
+    impl<E: Element> ListWriter<E> {
         /// Puts another list into the last row.
-        pub(crate) fn replace_last(&mut self, values: impl IntoIterator<Item = Value<E>>) {
+        pub(crate) fn replace_last(&mut self, values: impl IntoIterator<Item = CellValue<E>>) {
             let length = self.lengths.pop().unwrap_or_default();
             self.values.truncate(self.values.len() - length);
             self.push(values);

@@ -12,8 +12,8 @@ use std::time::Instant;
 use veeksha_events::{Event, RequestRecord};
 use veeksha_model::{Chunk, ChunkKind, NodeId, RequestId, SessionId};
 use veeksha_report::{
-    BoxPlotData, CdfData, ChromeTrace, ChromeTraceLimits, ConcurrencyData, Curve, DecodeWindowData, Level,
-    Plot, PrefillData, SliceData, ThroughputData, TimelineChoice, TimelineData, TimelineRequest,
+    BoxPlotData, CdfData, ChromeTrace, ChromeTraceLimits, ConcurrencyData, DecodeWindowData, Level, Plot,
+    PrefillData, SliceData, ThroughputData, TimeCurve, TimelineChoice, TimelineData, TimelineRequest,
     cdf_log_plot, cdf_plot, concurrency_plot, decode_window_plot, length_groups, prefill_plot, slices_plot,
     throughput_plot, timeline_plot, violin_plot,
 };
@@ -47,6 +47,7 @@ fn cdf(display: &str, unit: &str, mut values: Vec<f64>) -> CdfData {
         points: (0..=100)
             .map(|share| (values[(values.len() - 1) * share / 100], share as f64 / 100.0))
             .collect(),
+        counts: Vec::new(),
     }
 }
 
@@ -70,8 +71,8 @@ fn requests(count: u64) -> Vec<TimelineRequest> {
         .collect()
 }
 
-fn curve(name: &str, count: u64, f: impl Fn(f64, f64) -> f64) -> Curve {
-    Curve {
+fn curve(name: &str, count: u64, f: impl Fn(f64, f64) -> f64) -> TimeCurve {
+    TimeCurve {
         name: name.into(),
         points: (0..count)
             .map(|index| {
@@ -121,6 +122,9 @@ fn plots() -> Vec<(&'static str, Plot)> {
         })
     };
     let ttfc = cdf("Time to First Chunk", "s", times(1_500, 0.12, 1));
+    let mut merged = vec![0.0; 600];
+    merged.extend(times(900, 0.02, 2));
+    let gaps = cdf("Time Between Chunks", "s", merged);
     vec![
         ("ttfc", cdf_plot(&ttfc)),
         ("ttfc_log_x", cdf_log_plot(&ttfc)),
@@ -128,6 +132,14 @@ fn plots() -> Vec<(&'static str, Plot)> {
             "num_output_tokens",
             cdf_plot(&cdf("Number of Output Tokens", "tokens", vec![64.0; 1_500])),
         ),
+        (
+            "cached_tokens",
+            cdf_plot(&CdfData {
+                counts: [(0.0, 0.4), (128.0, 0.7), (256.0, 0.95), (512.0, 1.0)].to_vec(),
+                ..cdf("Cached tokens", "tokens", vec![0.0, 0.0, 128.0, 256.0, 512.0])
+            }),
+        ),
+        ("gaps_log_x", cdf_log_plot(&gaps)),
         (
             "tier_share",
             cdf_plot(&cdf("Cache hit ratio", "1", (0..200).map(noise).collect())),

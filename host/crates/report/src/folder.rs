@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::Serialize;
 
 use crate::error::ReportError;
-use crate::line_writer::{LineWriter, Trace};
+use crate::line_writer::{LineWriter, TraceFile};
 use crate::plots::{CdfData, Plot, cdf_log_plot, cdf_plot, wants_log_axis};
 
 /// `<output_dir>/<DD_MM_YYYY-HH_MM_SS>-<first 8 digits of the configuration's BLAKE3>[-n]/`, with
@@ -230,8 +230,8 @@ impl RunFolder {
     }
 
     /// Starts the thread that appends the record to `metrics/request_level_metrics.jsonl` and, with
-    /// [`Trace::On`], to `traces/trace.jsonl`.
-    pub fn writer(&self, trace: Trace) -> Result<LineWriter, ReportError> {
+    /// [`TraceFile::On`], to `traces/trace.jsonl`.
+    pub fn writer(&self, trace: TraceFile) -> Result<LineWriter, ReportError> {
         LineWriter::start(&self.path, trace)
     }
 }

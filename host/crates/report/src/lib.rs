@@ -2,7 +2,7 @@
 //!
 //! This crate formats and writes values computed by others: it accepts anything serializable, and
 //! plain rows of text. [`RunFolder`] is the folder of one run, [`LineWriter`] the thread that
-//! appends the record to its files, [`summary_table`] the closing summary, [`Progress`] the line
+//! appends the record to its files, [`summary_table`] the closing summary, [`ProgressLine`] the line
 //! that is redrawn during a run, [`stream_line`] the one that is printed.
 //!
 //! A [`Drawing`] describes a chart as data, of which PNG and SVG are made. [`cdf_plot`] and its
@@ -27,13 +27,13 @@ pub use drawing::{
 };
 pub use error::ReportError;
 pub use folder::{RunFolder, link_as_latest, write_named};
-pub use line_writer::{LineSender, LineWriter, Trace};
+pub use line_writer::{LineSender, LineWriter, TraceFile};
 pub use plots::{
-    BoxGroup, BoxPlotData, BoxStats, CdfData, ConcurrencyData, Curve, DecodeWindowData, Level, Panel,
-    PanelKind, Plot, PrefillData, SliceData, ThroughputData, TimelineChoice, TimelineData, TimelineRequest,
+    BoxGroup, BoxPlotData, BoxStats, CdfData, ConcurrencyData, DecodeWindowData, Level, Panel, PanelKind,
+    Plot, PrefillData, SliceData, ThroughputData, TimeCurve, TimelineChoice, TimelineData, TimelineRequest,
     cdf_csv, cdf_log_plot, cdf_plot, concurrency_plot, csv_table, decode_window_plot, length_groups,
     portrait_svg, prefill_plot, slices_plot, throughput_plot, timeline_plot, violin_plot, wants_log_axis,
 };
-pub use progress::{Progress, ProgressStats, stream_line};
-pub use table::{ColorMode, Mark, Row, Section, summary_table};
+pub use progress::{ProgressLine, ProgressStats, stream_line};
+pub use table::{ColorMode, RowMark, Section, SummaryRow, summary_table};
 pub use veeksha_stats::{duration, number, share};

@@ -16,7 +16,7 @@ const FLUSH_EVERY: Duration = Duration::from_millis(500);
 
 /// Presence of `traces/trace.jsonl`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trace {
+pub enum TraceFile {
     /// It is written.
     On,
     /// It is not written.
@@ -36,11 +36,11 @@ pub struct LineWriter {
 /// Sends events to the writing thread; never waits for the disk. Clones share the thread.
 #[derive(Clone, Debug)]
 pub struct LineSender {
-    messages: Sender<Message>,
+    messages: Sender<LineMessage>,
 }
 
 #[derive(Debug)]
-enum Message {
+enum LineMessage {
     Record {
         event: Arc<Event>,
         content: Option<Arc<str>>,
@@ -53,18 +53,18 @@ impl LineSender {
     /// it (see [`trace_line`]). After [`LineWriter::finish`] events are ignored.
     pub fn record(&self, event: Arc<Event>, content: Option<Arc<str>>) {
         // Fails only if the thread has ended, which `finish` reports.
-        let _ = self.messages.send(Message::Record { event, content });
+        let _ = self.messages.send(LineMessage::Record { event, content });
     }
 }
 
 impl LineWriter {
-    pub(crate) fn start(folder: &Path, trace: Trace) -> Result<Self, ReportError> {
+    pub(crate) fn start(folder: &Path, trace: TraceFile) -> Result<Self, ReportError> {
         let failure = Arc::new(OnceLock::new());
         let files = Files {
             requests: LineFile::open(folder.join("metrics/request_level_metrics.jsonl"))?,
             trace: match trace {
-                Trace::On => Some(LineFile::open(folder.join("traces/trace.jsonl"))?),
-                Trace::Off => None,
+                TraceFile::On => Some(LineFile::open(folder.join("traces/trace.jsonl"))?),
+                TraceFile::Off => None,
             },
             failure: Arc::clone(&failure),
         };
@@ -106,7 +106,7 @@ impl LineWriter {
             return Ok(());
         };
         // If the thread has ended, joining it reports why.
-        let _ = self.sender.messages.send(Message::Stop);
+        let _ = self.sender.messages.send(LineMessage::Stop);
         thread.join().unwrap_or_else(|_| {
             Err(ReportError::WriterPanicked {
                 path: self.folder.clone(),
@@ -129,15 +129,15 @@ struct Files {
 }
 
 impl Files {
-    fn write_all(mut self, inbox: &Receiver<Message>) -> Result<(), ReportError> {
+    fn write_all(mut self, inbox: &Receiver<LineMessage>) -> Result<(), ReportError> {
         let flush = tick(FLUSH_EVERY);
         loop {
             // The tick has priority, so that a steady stream of events cannot delay it.
             select_biased! {
                 recv(flush) -> _ => self.flush(),
                 recv(inbox) -> message => match message {
-                    Ok(Message::Record { event, content }) => self.write(&event, content.as_deref()),
-                    Ok(Message::Stop) | Err(_) => break,
+                    Ok(LineMessage::Record { event, content }) => self.write(&event, content.as_deref()),
+                    Ok(LineMessage::Stop) | Err(_) => break,
                 },
             }
         }

@@ -45,19 +45,19 @@ const NOTABLE_LAG: f64 = 1e-3;
 
 /// A line on standard error, redrawn in place; hidden if standard error is not a terminal.
 #[derive(Debug)]
-pub struct Progress {
+pub struct ProgressLine {
     bar: ProgressBar,
 }
 
-impl Progress {
+impl ProgressLine {
     /// Creates a line on standard error.
     pub fn on_stderr() -> Self {
-        Progress::with_target(ProgressDrawTarget::stderr())
+        ProgressLine::with_target(ProgressDrawTarget::stderr())
     }
 
     /// Creates a hidden line (`--quiet`).
     pub fn hidden() -> Self {
-        Progress::with_target(ProgressDrawTarget::hidden())
+        ProgressLine::with_target(ProgressDrawTarget::hidden())
     }
 
     fn with_target(target: ProgressDrawTarget) -> Self {
@@ -66,7 +66,7 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template("{wide_msg}") {
             bar.set_style(style);
         }
-        Progress { bar }
+        ProgressLine { bar }
     }
 
     /// Returns true if the line is not visible.
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn hidden_line_accepts_updates() {
-        let progress = Progress::hidden();
+        let progress = ProgressLine::hidden();
         progress.show(&ProgressStats::default());
         assert!(progress.is_hidden());
         progress.finish();

@@ -14,12 +14,12 @@ pub struct Section {
     /// The rows, in order.
     pub columns: Vec<String>,
     /// Its rows, in order.
-    pub rows: Vec<Row>,
+    pub rows: Vec<SummaryRow>,
 }
 
 /// A row of a section, or, without cells, a sentence that is wrapped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Row {
+pub struct SummaryRow {
     /// The label at the left.
     pub name: String,
     /// Values, right-aligned in their columns.
@@ -27,12 +27,12 @@ pub struct Row {
     /// A remark after the cells, for example `P99 of 12 samples`.
     pub note: Option<String>,
     /// Highlighting of the row.
-    pub mark: Mark,
+    pub mark: RowMark,
 }
 
 /// Highlighting of a row. It never depends on color alone: the sign is also printed without color.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mark {
+pub enum RowMark {
     /// No highlighting.
     #[default]
     Plain,
@@ -73,22 +73,22 @@ impl ColorMode {
     }
 }
 
-impl Mark {
+impl RowMark {
     fn sign(self) -> &'static str {
         match self {
-            Mark::Plain => " ",
-            Mark::Good => "✓",
-            Mark::Warning => "!",
-            Mark::Bad => "✗",
+            RowMark::Plain => " ",
+            RowMark::Good => "✓",
+            RowMark::Warning => "!",
+            RowMark::Bad => "✗",
         }
     }
 
     fn code(self) -> &'static str {
         match self {
-            Mark::Plain => "",
-            Mark::Good => "32",
-            Mark::Warning => "33",
-            Mark::Bad => "31",
+            RowMark::Plain => "",
+            RowMark::Good => "32",
+            RowMark::Warning => "33",
+            RowMark::Bad => "31",
         }
     }
 }
@@ -119,7 +119,7 @@ pub fn summary_table(sections: &[Section], width: usize, color: ColorMode) -> St
 /// plugins and servers.
 fn sanitized(section: &Section) -> Section {
     let clean = |text: &String| printable(text);
-    let row = |row: &Row| Row {
+    let row = |row: &SummaryRow| SummaryRow {
         name: clean(&row.name),
         cells: row.cells.iter().map(clean).collect(),
         note: row.note.as_ref().map(clean),
@@ -164,7 +164,7 @@ fn blocks(section: &Section, width: usize) -> Vec<Section> {
             .rows
             .iter()
             .filter(|row| number == 0 || !row.cells.is_empty());
-        let rows = rows.map(|row| Row {
+        let rows = rows.map(|row| SummaryRow {
             name: row.name.clone(),
             // A row without a cell here has its name, and is not a sentence.
             cells: match part(&row.cells, range) {
@@ -219,7 +219,7 @@ fn render(section: &Section, width: usize, color: ColorMode) -> String {
             continue;
         }
         // Names of objectives are not truncated.
-        let judged = matches!(row.mark, Mark::Good | Mark::Bad) && length(&row.name) > name_width;
+        let judged = matches!(row.mark, RowMark::Good | RowMark::Bad) && length(&row.name) > name_width;
         let mut sign = sign;
         if judged {
             for line in broken(&row.name, width.saturating_sub(2)) {

@@ -289,8 +289,8 @@ local Results = {}
 ---Returns the names of all metrics that have samples.
 ---@return string[]
 function Results:metrics() end
----A figure of the whole run: `error_rate`, `goodput`, `requests_per_second`, and others. Nil if
----there is no such figure.
+---A run metric: `error_rate`, `goodput`, `requests_per_second`, and others. Nil if there is no such
+---run metric.
 ---@param name string
 ---@return number?
 function Results:figure(name) end
@@ -304,7 +304,7 @@ function Results:stats(metric, filter) end
 ---@param filter? veeksha.Filter
 ---@return number?
 function Results:percentile(metric, percent, filter) end
----A metric's figures in windows of one length, from the first intended instant on.
+---A metric's statistics in windows of one length, from the first intended instant on.
 ---@param metric string
 ---@param filter veeksha.Filter?
 ---@param seconds number At least 0.1.

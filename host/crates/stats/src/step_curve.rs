@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_worked_out_by_hand() {
+    fn matches_values_computed_by_hand() {
         let curve = two();
         // 0..50: 20 of 0, 20 of 1, 10 of 2. Mean (20 + 20) / 50.
         assert_eq!(curve.mean(0, 50), Some(0.8));

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_worked_out_by_hand() {
+    fn matches_values_computed_by_hand() {
         // 2, 4, 4, 4, 5, 5, 7, 9: mean 5, standard deviation 2 (the textbook example of the
         // population form).
         let summary = Summary::of(&mut vec![9.0, 2.0, 4.0, 5.0, 4.0, 7.0, 4.0, 5.0]).unwrap();

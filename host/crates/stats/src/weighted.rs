@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_worked_out_by_hand() {
+    fn matches_values_computed_by_hand() {
         // 1 of weight 1, 2 of weight 3: places 0 and 1 * 3 + 1 * 1 = 4 = (n - 1) * W. Half way lies
         // at 2: 1.5.
         let two = [(1.0, 1.0), (2.0, 3.0)];
@@ -145,11 +145,11 @@ mod tests {
             mut values in prop::collection::vec((-1e6..1e6f64, 0.001..1000.0f64), 1..40),
         ) {
             values.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-            let figures: Vec<f64> =
+            let quantiles: Vec<f64> =
                 (0..=20).map(|i| weighted_percentile(&values, f64::from(i) / 20.0).unwrap()).collect();
-            prop_assert!(figures.is_sorted(), "{:?}", figures);
-            prop_assert_eq!(figures[0], values[0].0);
-            prop_assert_eq!(figures[20], values[values.len() - 1].0);
+            prop_assert!(quantiles.is_sorted(), "{:?}", quantiles);
+            prop_assert_eq!(quantiles[0], values[0].0);
+            prop_assert_eq!(quantiles[20], values[values.len() - 1].0);
         }
     }
 }

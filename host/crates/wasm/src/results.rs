@@ -32,7 +32,7 @@ impl wit::HostResults for HostState {
     }
 
     fn figure(&mut self, handle: Resource<OpenResults>, name: String) -> wasmtime::Result<Option<f64>> {
-        self.ask(&handle, |results| results.figure(&name))
+        self.ask(&handle, |results| results.run_metric(&name))
     }
 
     fn stats(

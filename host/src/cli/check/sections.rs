@@ -3,7 +3,7 @@
 use veeksha_model::{Request, Segment, SessionId, redact_address};
 use veeksha_ports::Workload;
 use veeksha_prompt::Tokenizer;
-use veeksha_report::{Row, Section, number};
+use veeksha_report::{Section, SummaryRow, number};
 use veeksha_scenario::{FixedSchedule, IntervalGenerator, Scenario, Traffic};
 
 use super::duration::RunDuration;
@@ -30,11 +30,11 @@ pub(super) fn sections(
     Ok((sections, duration))
 }
 
-pub(super) fn row(name: &str, value: impl Into<String>) -> Row {
-    Row {
+pub(super) fn row(name: &str, value: impl Into<String>) -> SummaryRow {
+    SummaryRow {
         name: name.into(),
         cells: vec![value.into()],
-        ..Row::default()
+        ..SummaryRow::default()
     }
 }
 
@@ -183,7 +183,7 @@ fn traffic(scenario: &Scenario, duration: RunDuration) -> Section {
     }
 }
 
-fn recorded(schedule: &FixedSchedule) -> Vec<Row> {
+fn recorded(schedule: &FixedSchedule) -> Vec<SummaryRow> {
     let mut rows = vec![row("Arrivals", "as recorded")];
     if schedule.start.is_some() || schedule.end.is_some() {
         let start = number(schedule.start.unwrap_or(0.0));
@@ -235,11 +235,11 @@ fn servers(scenario: &Scenario, wired: &Wired) -> Section {
 
 /// Returns the section on the objectives, the metrics of plugins, and the checks.
 fn objectives(wired: &Wired) -> Section {
-    let sentence = |name: String| Row {
+    let sentence = |name: String| SummaryRow {
         name,
-        ..Row::default()
+        ..SummaryRow::default()
     };
-    let mut rows: Vec<Row> = wired
+    let mut rows: Vec<SummaryRow> = wired
         .objectives
         .stated()
         .map(|objective| sentence(objective.to_string()))

@@ -94,7 +94,7 @@ pub(super) fn read(path: &Path, wanted: &mut Wanted) -> Result<RunData, CommandF
         load: Some(load(&scenario.traffic_scheduler)),
         recorded_as: run.record.info().run.clone(),
         trust: trust(&certificate, None),
-        figures: figures(&evaluation, wanted),
+        run_metrics: run_metrics(&evaluation, wanted),
         metrics: metrics(&evaluation, &certificate, wanted),
     })
 }
@@ -149,14 +149,14 @@ fn not_judged(metric: Metric) -> Option<String> {
     metric.definition_of().not_comparable.map(str::to_owned)
 }
 
-fn figures(evaluation: &Evaluation, wanted: &Wanted) -> Vec<RunValueData> {
-    let figures = evaluation.run_metrics().iter();
-    let wanted = figures.filter(|(figure, _)| wanted.has(figure.info().name));
-    let data = wanted.map(|(figure, value)| {
-        let info = figure.info();
+fn run_metrics(evaluation: &Evaluation, wanted: &Wanted) -> Vec<RunValueData> {
+    let run_metrics = evaluation.run_metrics().iter();
+    let wanted = run_metrics.filter(|(run_metric, _)| wanted.has(run_metric.info().name));
+    let data = wanted.map(|(run_metric, value)| {
+        let info = run_metric.info();
         RunValueData {
-            parts: parts(evaluation, *figure, *value),
-            grows_with_load: grows_with_load(*figure),
+            parts: parts(evaluation, *run_metric, *value),
+            grows_with_load: grows_with_load(*run_metric),
             ..RunValueData::new(info.name, info.unit, info.better, *value)
         }
     });
@@ -164,8 +164,8 @@ fn figures(evaluation: &Evaluation, wanted: &Wanted) -> Vec<RunValueData> {
 }
 
 /// Returns true if a value is an amount or a rate, and not a property of each request.
-fn grows_with_load(figure: RunMetric) -> bool {
-    match figure {
+fn grows_with_load(run_metric: RunMetric) -> bool {
+    match run_metric {
         RunMetric::GoodRequestsPerSecond
         | RunMetric::RequestsPerSecond
         | RunMetric::RequestDispatchRate
@@ -190,20 +190,20 @@ fn grows_with_load(figure: RunMetric) -> bool {
 }
 
 /// Returns the contributions of the requests to a run-level value.
-fn parts(evaluation: &Evaluation, figure: RunMetric, value: f64) -> Option<ValueParts> {
+fn parts(evaluation: &Evaluation, run_metric: RunMetric, value: f64) -> Option<ValueParts> {
     let mut samples = TimedSamples::new();
-    evaluation.samples.each_part(figure, |at, value, weight| {
+    evaluation.samples.each_part(run_metric, |at, value, weight| {
         samples.push_weighted(at, value, weight);
     });
     let counts = &evaluation.counts;
     let window = evaluation.curves.window;
     let unsent = counts.intended().saturating_sub(counts.requests);
-    match figure {
+    match run_metric {
         RunMetric::Goodput | RunMetric::NeverSentShare => {
             // The instants at which they would have ended are unknown. Equal instants make the
             // bootstrap treat them as one event.
             let at = window.map_or(0, |(_, end)| end);
-            let withheld = match figure {
+            let withheld = match run_metric {
                 RunMetric::NeverSentShare => (value * counts.intended() as f64).round() as u64,
                 _ => 0,
             };

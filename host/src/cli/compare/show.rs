@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use veeksha_compare::{Comparison, ComparisonTable, DifferenceVerdict, SideLabels, TableRow};
 use veeksha_metrics::Catalogue;
 use veeksha_model::printable;
-use veeksha_report::{ColorMode, Mark, Row, Section, summary_table};
+use veeksha_report::{ColorMode, RowMark, Section, SummaryRow, summary_table};
 
 use crate::cli::args::CompareArgs;
 use veeksha_present::terminal;
@@ -111,7 +111,7 @@ fn side_line(role: &str, side: &SideLabels) -> String {
 /// Returns true if a row is shown by default.
 fn stands_out(row: &TableRow, built_in: &Catalogue) -> bool {
     let name = row.name.split(' ').next().unwrap_or_default();
-    let known = built_in.get(name).is_some() || built_in.figure(name).is_some();
+    let known = built_in.get(name).is_some() || built_in.run_metric(name).is_some();
     let judged = matches!(
         row.verdict,
         DifferenceVerdict::Better
@@ -131,27 +131,27 @@ fn section_of(table: &ComparisonTable, args: &CompareArgs) -> Section {
         .rows
         .iter()
         .partition(|row| everything || stands_out(row, &built_in));
-    let mut rows: Vec<Row> = shown
+    let mut rows: Vec<SummaryRow> = shown
         .into_iter()
-        .map(|row| Row {
+        .map(|row| SummaryRow {
             name: row.name.clone(),
             cells: row.cells.clone(),
             note: row.note.clone(),
             mark: match row.verdict {
-                DifferenceVerdict::Worse => Mark::Bad,
-                DifferenceVerdict::Better => Mark::Good,
+                DifferenceVerdict::Worse => RowMark::Bad,
+                DifferenceVerdict::Better => RowMark::Good,
                 DifferenceVerdict::Differs
                 | DifferenceVerdict::TooFewRuns
-                | DifferenceVerdict::SurvivorsOnly => Mark::Warning,
-                _ => Mark::Plain,
+                | DifferenceVerdict::SurvivorsOnly => RowMark::Warning,
+                _ => RowMark::Plain,
             },
         })
         .collect();
     if !left.is_empty() {
         let further = veeksha_stats::counted(left.len() as u64, "further value");
-        rows.push(Row {
+        rows.push(SummaryRow {
             name: format!("{further} without a difference: --all shows them"),
-            ..Row::default()
+            ..SummaryRow::default()
         });
     }
     let mut columns = table.columns.clone();

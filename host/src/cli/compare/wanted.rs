@@ -37,7 +37,11 @@ impl Wanted {
     pub(super) fn look_in(&mut self, catalogue: &Catalogue) {
         let own_name = |written: &str| {
             let metric = catalogue.get(written).map(|info| info.name.clone());
-            metric.or_else(|| catalogue.figure(written).map(|figure| figure.name.to_owned()))
+            metric.or_else(|| {
+                catalogue
+                    .run_metric(written)
+                    .map(|run_metric| run_metric.name.to_owned())
+            })
         };
         self.unknown.retain_mut(|(written, meant)| {
             *meant = catalogue.nearest(written).map(str::to_owned);

@@ -71,11 +71,11 @@ impl TrackedResults {
 }
 
 fn describe(name: &str, catalogue: &Catalogue) -> String {
-    if catalogue.figure(name).is_some() {
-        return format!("samples of `{name}`, which is a figure of the whole run");
+    if catalogue.run_metric(name).is_some() {
+        return format!("samples of `{name}`, which is a run metric");
     }
     if catalogue.get(name).is_some() {
-        return format!("the figure `{name}`, which is a metric");
+        return format!("the run metric `{name}`, which is a metric");
     }
     match catalogue.nearest(name) {
         Some(nearest) => format!("`{name}`, which does not exist (did you mean `{nearest}`?)"),
@@ -88,9 +88,9 @@ impl RunResults for TrackedResults {
         self.results.metrics()
     }
 
-    fn figure(&self, name: &str) -> Option<f64> {
-        let is_known = self.catalogue.figure(name).is_some();
-        self.results.figure(self.note(name, is_known))
+    fn run_metric(&self, name: &str) -> Option<f64> {
+        let is_known = self.catalogue.run_metric(name).is_some();
+        self.results.run_metric(self.note(name, is_known))
     }
 
     fn stats(&self, metric: &str, filter: &[Label]) -> MetricStats {
@@ -114,7 +114,7 @@ impl RunResults for NoSamples {
         Vec::new()
     }
 
-    fn figure(&self, _name: &str) -> Option<f64> {
+    fn run_metric(&self, _name: &str) -> Option<f64> {
         None
     }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use veeksha_events::{Event, RequestRecord, RunInfo, SessionEnd};
 use veeksha_model::{Chunk, ChunkKind, Nanos, NodeId, RequestId, SessionId, Usage};
-use veeksha_record::Recorder;
+use veeksha_record::RunRecorder;
 use veeksha_stats::RandomStream;
 
 use super::bench_result::BenchResult;
@@ -58,7 +58,7 @@ pub(super) fn record(options: &BenchOptions) -> BenchResult {
 
 fn write_record(run: &Path) -> Result<(), BenchError> {
     let failed = |error: veeksha_record::RecordError| BenchError::Record(error.to_string());
-    let mut recorder = Recorder::create(run, "bench").map_err(failed)?;
+    let mut recorder = RunRecorder::create(run, "bench").map_err(failed)?;
     let started = Event::RunStarted(RunInfo {
         epoch_wall_nanos: 1,
         epoch_monotonic_nanos: 1,

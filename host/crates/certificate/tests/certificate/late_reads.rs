@@ -119,7 +119,7 @@ fn reads_of_unknown_lateness_are_not_certified() {
     let ttfc = about(&certificate, Metric::Ttfc);
     assert_eq!(
         ttfc.what,
-        "TTFT: error 0.29 % of its P50 (58 µs of 20 ms); 40 of 40 have arrival times of reads, and how late these were is not known"
+        "TTFC: error 0.29 % of its P50 (58 µs of 20 ms); 40 of 40 have arrival times of reads, and how late these were is not known"
     );
     assert_eq!(ttfc.remedy.as_deref(), Some("measure it with --self-test"));
     assert_eq!(

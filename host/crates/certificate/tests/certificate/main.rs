@@ -207,7 +207,7 @@ fn marks_every_metric_of_tokens_where_token_counts_disagree() {
     assert!(
         about(&other_tokenizer, Metric::Ttfc)
             .what
-            .contains("TTFT: error ")
+            .contains("TTFC: error ")
     );
 }
 
@@ -458,7 +458,7 @@ fn quiet_run_is_valid_and_states_its_bound() {
     errors(&certificate, Metric::Tpot, 2.5, 10.0);
     assert_eq!(
         about(&certificate, Metric::Ttfc).what,
-        "TTFT: error 0.29 % of its P50 (58 µs of 20 ms)"
+        "TTFC: error 0.29 % of its P50 (58 µs of 20 ms)"
     );
     assert_eq!(
         about(&certificate, Metric::Tbc).what,
@@ -485,7 +485,7 @@ fn slow_sending_falsifies_what_begins_with_dispatch_and_nothing_else() {
     let ttfc = about(&slow, Metric::Ttfc);
     assert_eq!(
         ttfc.what,
-        "TTFT: error 1.5 % of its P50 (305 µs of 20 ms); most of it lies between dispatch and the last byte sent"
+        "TTFC: error 1.5 % of its P50 (305 µs of 20 ms); most of it lies between dispatch and the last byte sent"
     );
     assert!(
         ttfc.remedy
@@ -539,7 +539,7 @@ fn late_dispatch_falsifies_what_begins_with_the_intended_instant() {
     assert_eq!(from_intended.verdict, Verdict::Invalid);
     assert_eq!(
         from_intended.what,
-        "TTFT from intended: error 9.4 % of its P50 (2.06 ms of 22 ms); most of it is late dispatch"
+        "TTFC from intended: error 9.4 % of its P50 (2.06 ms of 22 ms); most of it is late dispatch"
     );
     assert_eq!(late.host.late_dispatches, 40);
 }
@@ -579,7 +579,7 @@ fn the_opening_of_a_connection_is_the_networks() {
     let certificate = judge(events);
     errors(&certificate, Metric::Ttfc, 58.0, 73.0);
     assert_eq!(certificate.verdict, Verdict::Valid);
-    with_text(&certificate, "TTFT: 10 of 40 contain the opening of a connection");
+    with_text(&certificate, "TTFC: 10 of 40 contain the opening of a connection");
     let host = &certificate.host;
     assert_eq!((host.connections_opened, host.connections_reused), (10, 30));
     // Never more than one in flight: one opening was necessary, nine were not. 30 of 39 reused a

@@ -207,7 +207,7 @@ fn judged(verdict: DifferenceVerdict, of: &Judged, candidate: &ComparedSide) -> 
     };
     let rows: Vec<&ComparisonRow> = candidate.rows.iter().filter(is_meant).collect();
     let text = |row: &ComparisonRow| {
-        let figure = match row.statistic {
+        let name = match row.statistic {
             Statistic::OfSamples(aggregate) => value_name(&row.name, Some(aggregate)),
             Statistic::Value => value_name(&row.name, None),
         };
@@ -216,7 +216,7 @@ fn judged(verdict: DifferenceVerdict, of: &Judged, candidate: &ComparedSide) -> 
             (None, Some(_)) => format!(" ({})", change_text(row)),
             (None, None) => String::new(),
         };
-        format!("{figure} is {verdict}{change}")
+        format!("{name} is {verdict}{change}")
     };
     let reasons: Vec<String> = rows
         .iter()

@@ -50,8 +50,8 @@ impl KnownName {
             for metric in &run.metrics {
                 add(&metric.name, &metric.unit, KnownKind::Metric);
             }
-            for figure in &run.figures {
-                add(&figure.name, &figure.unit, KnownKind::RunMetric);
+            for run_metric in &run.run_metrics {
+                add(&run_metric.name, &run_metric.unit, KnownKind::RunMetric);
             }
         }
         known

@@ -60,8 +60,8 @@ fn comparison_by(
             metric("output_throughput", Better::Higher, even(50.0).take(10)),
         ];
         let mut run = run(label, metrics);
-        let figure = |name: &str, value| RunValueData::new(name, "1", Better::Less, value);
-        run.figures = vec![figure("error_rate", errors), figure("goodput", 0.0)];
+        let run_metric = |name: &str, value| RunValueData::new(name, "1", Better::Less, value);
+        run.run_metrics = vec![run_metric("error_rate", errors), run_metric("goodput", 0.0)];
         CompareSide {
             label: label.into(),
             runs: vec![run],
@@ -239,7 +239,7 @@ fn only_invalid_metrics_are_undecided() {
     let mut sides = [side("A", even(1.0)), side("B", even(1.0))];
     sides[0].runs[0].trust.validity = Validity::Invalid;
     for side in &mut sides {
-        side.runs[0].figures = vec![RunValueData::new("error_rate", "1", Better::Less, 0.01)];
+        side.runs[0].run_metrics = vec![RunValueData::new("error_rate", "1", Better::Less, 0.01)];
     }
     let compared = compare(&sides, &[], &CompareOptions::default()).unwrap();
     assert!(!compared.candidates[0].obstacles.is_empty());
@@ -251,7 +251,7 @@ fn only_invalid_metrics_are_undecided() {
 
 #[test]
 fn rise_from_zero_exceeds_every_bound() {
-    let set = |value| move |side: &mut CompareSide| side.runs[0].figures[1].value = value;
+    let set = |value| move |side: &mut CompareSide| side.runs[0].run_metrics[1].value = value;
     assert!(decide("goodput > +1000%", set(0.1)).fails());
     assert!(!decide("goodput > +1000%", set(0.0)).fails());
     assert!(!decide("goodput < -1%", set(0.1)).fails());

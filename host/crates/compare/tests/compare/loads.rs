@@ -26,7 +26,7 @@ fn asked_for(label: &str, load: Option<RequestedLoad>, per_second: u64) -> Compa
         ..RunValueData::new(name, "requests/s", better, per_second as f64)
     };
     side.runs[0].load = load;
-    side.runs[0].figures = vec![
+    side.runs[0].run_metrics = vec![
         rate("requests_per_second", Better::Higher),
         rate("request_dispatch_rate", Better::Neither),
     ];

@@ -19,7 +19,7 @@ fn comparison(label: &str, evil: &str) -> Comparison {
         ];
         let mut run = run(label, metrics);
         run.settings = vec![("traffic.rate".into(), rate.into()), (evil.into(), rate.into())];
-        run.figures = vec![RunValueData::new("error_rate", "1", Better::Less, 0.01)];
+        run.run_metrics = vec![RunValueData::new("error_rate", "1", Better::Less, 0.01)];
         CompareSide {
             label: label.into(),
             runs: vec![run],

@@ -171,10 +171,10 @@ fn too_few_runs_are_reported_and_fail_a_gate() {
         let mut side = latencies(label, &ttfc);
         for (place, run) in side.runs.iter_mut().enumerate() {
             for other in 0..30 {
-                let mut figure = run.figures[0].clone();
-                figure.name = format!("other_{other}");
-                figure.value = 1.0 + 0.01 * ((place * 7 + other) % 3) as f64;
-                run.figures.push(figure);
+                let mut run_metric = run.run_metrics[0].clone();
+                run_metric.name = format!("other_{other}");
+                run_metric.value = 1.0 + 0.01 * ((place * 7 + other) % 3) as f64;
+                run.run_metrics.push(run_metric);
             }
         }
         side
@@ -212,8 +212,8 @@ fn too_few_runs_are_reported_and_fail_a_gate() {
 #[test]
 fn shares_that_rise_from_zero_are_judged() {
     let sides = [
-        with_figure("A", &[0.0, 0.0, 0.0]),
-        with_figure("B", &[0.02, 0.03, 0.04]),
+        with_run_metric("A", &[0.0, 0.0, 0.0]),
+        with_run_metric("B", &[0.02, 0.03, 0.04]),
     ];
     let comparison = compare(&sides, &[], &options()).unwrap();
     let row = &comparison.candidates[0].rows[0];
@@ -245,11 +245,11 @@ proptest! {
             let mut side = latencies(label, values);
             for (place, run) in side.runs.iter_mut().enumerate() {
                 for other in 0..others {
-                    let mut figure = run.figures[0].clone();
-                    figure.name = format!("other_{other}");
+                    let mut run_metric = run.run_metrics[0].clone();
+                    run_metric.name = format!("other_{other}");
                     // Sometimes below 0: then the difference is compared.
-                    figure.value = values[place] * (1.0 + other as f64) - shift;
-                    run.figures.push(figure);
+                    run_metric.value = values[place] * (1.0 + other as f64) - shift;
+                    run.run_metrics.push(run_metric);
                 }
                 let samples = (0..50).map(|place| values[0] * (1.0 + f64::from(place * 37 % 50) / 50.0));
                 run.metrics.push(metric("samples", Better::Less, samples));
@@ -279,19 +279,19 @@ proptest! {
 
 /// Creates a side with a run-level value in seconds, where less is better.
 fn latencies(label: &str, values: &[f64]) -> CompareSide {
-    let mut side = with_figure(label, values);
-    for figure in side.runs.iter_mut().flat_map(|run| &mut run.figures) {
-        figure.name = "latency".into();
-        figure.unit = "s".into();
-        figure.better = Better::Less;
+    let mut side = with_run_metric(label, values);
+    for run_metric in side.runs.iter_mut().flat_map(|run| &mut run.run_metrics) {
+        run_metric.name = "latency".into();
+        run_metric.unit = "s".into();
+        run_metric.better = Better::Less;
     }
     side
 }
 
-fn with_figure(label: &str, values: &[f64]) -> CompareSide {
+fn with_run_metric(label: &str, values: &[f64]) -> CompareSide {
     let of = |(place, value): (usize, &f64)| RunData {
         label: format!("{label}{place}"),
-        figures: vec![RunValueData::new("goodput", "1", Better::Higher, *value)],
+        run_metrics: vec![RunValueData::new("goodput", "1", Better::Higher, *value)],
         ..RunData::default()
     };
     CompareSide {
@@ -304,8 +304,8 @@ fn with_figure(label: &str, values: &[f64]) -> CompareSide {
 /// 1/3) = 0.011547 with 2 degrees, whose 97.5 % quantile is 4.3027 (tables): 0.11 ± 0.04968.
 #[test]
 fn values_of_several_runs_are_judged_by_their_spread() {
-    let a = with_figure("A", &[0.90, 0.91, 0.92]);
-    let comparison = compare(&[a.clone(), with_figure("B", &[0.80])], &[], &options()).unwrap();
+    let a = with_run_metric("A", &[0.90, 0.91, 0.92]);
+    let comparison = compare(&[a.clone(), with_run_metric("B", &[0.80])], &[], &options()).unwrap();
     let row = &comparison.candidates[0].rows[0];
     let (low, high) = row.interval.unwrap();
     assert!(
@@ -320,7 +320,7 @@ fn values_of_several_runs_are_judged_by_their_spread() {
             .any(|remark| remark == "the noise between runs is known for A only (3 runs) and assumed for B")
     );
 
-    let alike = compare(&[a, with_figure("B", &[0.90])], &[], &options()).unwrap();
+    let alike = compare(&[a, with_run_metric("B", &[0.90])], &[], &options()).unwrap();
     assert_eq!(
         alike.candidates[0].rows[0].verdict,
         DifferenceVerdict::NoDifference
@@ -328,7 +328,7 @@ fn values_of_several_runs_are_judged_by_their_spread() {
 
     // Two runs that agree exactly do not prove that every run would.
     let exact = compare(
-        &[with_figure("A", &[0.0, 0.0]), with_figure("B", &[0.01])],
+        &[with_run_metric("A", &[0.0, 0.0]), with_run_metric("B", &[0.01])],
         &[],
         &options(),
     )

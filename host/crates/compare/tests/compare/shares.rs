@@ -27,7 +27,7 @@ fn run(number: u64, requests: u64, fails: impl Fn(u64) -> bool) -> RunData {
     }
     RunData {
         label: format!("run {number}"),
-        figures: vec![RunValueData {
+        run_metrics: vec![RunValueData {
             parts: Some(ValueParts::Outcomes(samples)),
             ..RunValueData::new("error_rate", "1", Better::Less, failed as f64 / requests as f64)
         }],
@@ -265,7 +265,7 @@ fn answering(label: &str, answers: u64, seed: u64) -> CompareSide {
         label: label.into(),
         runs: vec![RunData {
             label: label.into(),
-            figures: vec![RunValueData {
+            run_metrics: vec![RunValueData {
                 parts: Some(parts),
                 ..RunValueData::new("requests_per_second", "requests/s", Better::Higher, rate)
             }],

@@ -139,7 +139,7 @@ fn few_losses_affect_only_high_percentiles() {
 /// better side do not.
 #[test]
 fn only_metrics_of_answers_are_doubted() {
-    let with_figures = |label: &str, cached: f64, failed: u64, asked: u64| {
+    let with_run_metrics = |label: &str, cached: f64, failed: u64, asked: u64| {
         let mut side = answering(label, 1.0, asked);
         let samples_of = |count: u64, value: &dyn Fn(u64) -> f64| {
             let mut samples = TimedSamples::new();
@@ -151,7 +151,7 @@ fn only_metrics_of_answers_are_doubted() {
         neither.name = "tokens".into();
         neither.better = Better::Neither;
         side.runs[0].metrics = vec![neither];
-        side.runs[0].figures = vec![
+        side.runs[0].run_metrics = vec![
             RunValueData {
                 parts: Some(ValueParts::Mean(samples_of(1000, &spread))),
                 ..RunValueData::new("cached", "1", Better::Higher, cached + 0.00495)
@@ -166,8 +166,8 @@ fn only_metrics_of_answers_are_doubted() {
         side
     };
     let candidate = against(
-        with_figures("A", 0.2, 0, 1000),
-        with_figures("B", 0.4, 1000, 2000),
+        with_run_metrics("A", 0.2, 0, 1000),
+        with_run_metrics("B", 0.4, 1000, 2000),
     );
     let verdict = |name: &str| {
         let row = candidate.rows.iter().find(|row| row.name == name).unwrap();
@@ -187,7 +187,7 @@ fn survivors_are_marked_in_every_format() {
     let candidate = &json["candidates"][0];
     assert_eq!(candidate["answered"]["candidate"]["part"], 1000);
     assert_eq!(candidate["answered"]["candidate"]["whole"], 2000);
-    assert_eq!(candidate["figures"][0]["verdict"], "survivors_only");
+    assert_eq!(candidate["rows"][0]["verdict"], "survivors_only");
     let page = comparison.html(None);
     assert!(page.contains("0 worse, 0 better, 4 known for the survivors only, 0 without"));
     assert!(page.contains("<h3>Differences</h3>") && page.contains("<tr class=\"survivors_only\">"));

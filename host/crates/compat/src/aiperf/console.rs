@@ -27,14 +27,9 @@ impl Aiperf {
         let mut list = MetricList::default();
         for metric in &metrics {
             let samples = metric.stats.count.unwrap_or(0) as usize;
-            for key in super::results::STAT_KEYS {
-                if let Some(value) = metric.stats.get(key) {
-                    list.only(
-                        &format!("{}.{key}", metric.tag),
-                        metric.unit,
-                        Some(value),
-                        samples,
-                    );
+            for (name, value) in metric.stats.named() {
+                if value.is_some() {
+                    list.only(&format!("{}.{name}", metric.tag), metric.unit, value, samples);
                 }
             }
             list.object.insert(metric.tag.clone(), metric.json());
@@ -59,7 +54,11 @@ impl Aiperf {
             let mut boxed = BoxTable::new(&title, &headings);
             for metric in metrics.iter().filter(|metric| metric.group == group) {
                 let mut cells = vec![format!("{} ({})", metric.header, metric.unit)];
-                let shown = COLUMNS.map(|key| match metric.stats.get(key) {
+                let stats = &metric.stats;
+                let columns = [
+                    stats.avg, stats.min, stats.max, stats.p99, stats.p90, stats.p50, stats.std,
+                ];
+                let shown = columns.map(|value| match value {
                     Some(value) if value.is_finite() => grouped(value, 2),
                     Some(_) => "inf".to_owned(),
                     None => "N/A".to_owned(),

@@ -6,7 +6,7 @@ use veeksha_stats::StepCurve;
 
 use super::catalogue::ConsoleGroup;
 use super::facts::RequestFacts;
-use super::results::{AiperfMetric, Stats};
+use super::results::{AiperfMetric, AiperfStats};
 use crate::sample::GapPool;
 
 /// Above this number of gaps the tokens of a request are spread evenly over its decoding, as AIPerf
@@ -321,11 +321,21 @@ impl WeightedValues {
     }
 
     /// Returns the statistics; all are 0 without duration, as in AIPerf.
-    fn stats(&self, scale: f64) -> Stats {
+    fn stats(&self, scale: f64) -> AiperfStats {
         let time: f64 = self.0.iter().map(|piece| piece.1).sum();
         let (Some(least), Some(most)) = (self.0.first(), self.0.last()) else {
             let zero = Some(0.0);
-            return Stats::curve(zero, [zero; 2], [zero; 4], zero);
+            return AiperfStats {
+                avg: zero,
+                min: zero,
+                max: zero,
+                p50: zero,
+                p90: zero,
+                p95: zero,
+                p99: zero,
+                std: zero,
+                ..AiperfStats::default()
+            };
         };
         let mean = self.0.iter().map(|(value, length)| value * length).sum::<f64>() / time;
         let squares = self
@@ -342,12 +352,17 @@ impl WeightedValues {
             };
             scaled(self.0.iter().find(reached).unwrap_or(most).0)
         };
-        Stats::curve(
-            scaled(mean),
-            [scaled(least.0), scaled(most.0)],
-            [0.5, 0.9, 0.95, 0.99].map(percentile),
-            scaled(std),
-        )
+        AiperfStats {
+            avg: scaled(mean),
+            min: scaled(least.0),
+            max: scaled(most.0),
+            p50: percentile(0.5),
+            p90: percentile(0.9),
+            p95: percentile(0.95),
+            p99: percentile(0.99),
+            std: scaled(std),
+            ..AiperfStats::default()
+        }
     }
 }
 

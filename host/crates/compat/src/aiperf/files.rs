@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use veeksha_model::{Nanos, csv_cell};
 
-use super::results::{AiperfMetric, STAT_KEYS, Stats};
+use super::results::{AiperfMetric, AiperfStats};
 use super::state::AiperfSlice;
 use crate::options::Threshold;
 
@@ -120,11 +120,11 @@ pub(super) fn csv(metrics: &[AiperfMetric]) -> String {
     let mut text = String::new();
     if !requests.is_empty() {
         let mut header = vec!["Metric".to_owned()];
-        header.extend(STAT_KEYS.map(str::to_owned));
+        header.extend(AiperfStats::default().named().map(|(name, _)| name.to_owned()));
         row(&mut text, &header);
         for metric in &requests {
             let mut cells = vec![name(metric)];
-            cells.extend(STAT_KEYS.map(|key| cell(metric.stats.get(key))));
+            cells.extend(metric.stats.named().map(|(_, value)| cell(value)));
             row(&mut text, &cells);
         }
         if !systems.is_empty() {
@@ -168,15 +168,18 @@ pub(super) fn slices(slices: &[AiperfSlice], epoch: u64, input_config: &Value) -
         let mut sorted: Vec<&AiperfMetric> = slice.metrics.iter().collect();
         sorted.sort_unstable_by(|a, b| a.tag.cmp(&b.tag));
         for metric in sorted {
-            for (stat, value) in stats(&metric.stats) {
+            for (name, value) in metric.stats.named() {
+                if value.is_none() {
+                    continue;
+                }
                 let cells = [
                     index.to_string(),
                     start.to_string(),
                     end.to_string(),
                     metric.header.clone(),
                     metric.unit.to_owned(),
-                    stat.to_owned(),
-                    cell(Some(value)),
+                    name.to_owned(),
+                    cell(value),
                 ];
                 row(&mut csv, &cells);
             }
@@ -186,12 +189,6 @@ pub(super) fn slices(slices: &[AiperfSlice], epoch: u64, input_config: &Value) -
         json: json!({ "timeslices": list, "input_config": input_config }),
         csv,
     }
-}
-
-fn stats(stats: &Stats) -> impl Iterator<Item = (&'static str, f64)> + '_ {
-    STAT_KEYS
-        .into_iter()
-        .filter_map(|key| Some((key, stats.get(key)?)))
 }
 
 /// Formats a label such as `Request Latency (ms)`; counts have no unit.

@@ -15,17 +15,17 @@ use crate::sample::{GapPool, ToolSample};
 /// AIPerf's statistics of a metric, in the displayed unit. `None` if a statistic does not exist;
 /// failures count as infinite in adjusted metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Stats {
+pub(crate) struct AiperfStats {
     pub(crate) avg: Option<f64>,
     pub(crate) min: Option<f64>,
     pub(crate) max: Option<f64>,
-    sum: Option<f64>,
-    p1: Option<f64>,
-    p5: Option<f64>,
-    p10: Option<f64>,
-    p25: Option<f64>,
+    pub(crate) sum: Option<f64>,
+    pub(crate) p1: Option<f64>,
+    pub(crate) p5: Option<f64>,
+    pub(crate) p10: Option<f64>,
+    pub(crate) p25: Option<f64>,
     pub(crate) p50: Option<f64>,
-    p75: Option<f64>,
+    pub(crate) p75: Option<f64>,
     pub(crate) p90: Option<f64>,
     pub(crate) p95: Option<f64>,
     pub(crate) p99: Option<f64>,
@@ -33,42 +33,17 @@ pub(crate) struct Stats {
     pub(crate) count: Option<u64>,
 }
 
-/// Keys in the order of `STAT_KEYS`.
-pub(super) const STAT_KEYS: [&str; 14] = [
-    "avg", "min", "max", "sum", "p1", "p5", "p10", "p25", "p50", "p75", "p90", "p95", "p99", "std",
-];
-
-impl Stats {
-    fn scalar(value: f64) -> Stats {
-        Stats {
+impl AiperfStats {
+    fn scalar(value: f64) -> AiperfStats {
+        AiperfStats {
             avg: Some(value),
-            ..Stats::default()
+            ..AiperfStats::default()
         }
     }
 
-    /// Creates the statistics of a curve: mean, extremes, four percentiles, standard deviation.
-    pub(super) fn curve(
-        avg: Option<f64>,
-        [min, max]: [Option<f64>; 2],
-        [p50, p90, p95, p99]: [Option<f64>; 4],
-        std: Option<f64>,
-    ) -> Stats {
-        Stats {
-            avg,
-            min,
-            max,
-            p50,
-            p90,
-            p95,
-            p99,
-            std,
-            ..Stats::default()
-        }
-    }
-
-    fn of(sample: &ToolSample) -> Stats {
+    fn of(sample: &ToolSample) -> AiperfStats {
         let percentile = |p| sample.percentile(p);
-        Stats {
+        AiperfStats {
             avg: sample.mean(),
             min: sample.min(),
             max: sample.max(),
@@ -89,14 +64,14 @@ impl Stats {
 
     /// Adds `errors` infinite values; percentiles are the nearest value (`np.percentile(..,
     /// method="nearest")`).
-    fn adjusted(sample: &ToolSample, errors: usize) -> Stats {
+    fn adjusted(sample: &ToolSample, errors: usize) -> AiperfStats {
         let last = sample.len() + errors - 1;
         let nearest = |p: f64| {
             let rank = (last as f64 * (p / 100.0)).round_ties_even() as usize;
             let exact = (rank < sample.len()).then(|| sample.rank(rank));
             Some(exact.unwrap_or(f64::INFINITY))
         };
-        Stats {
+        AiperfStats {
             avg: Some(f64::INFINITY),
             min: sample.min(),
             max: Some(f64::INFINITY),
@@ -115,24 +90,24 @@ impl Stats {
         }
     }
 
-    pub(super) fn get(&self, key: &str) -> Option<f64> {
-        match key {
-            "avg" => self.avg,
-            "min" => self.min,
-            "max" => self.max,
-            "sum" => self.sum,
-            "p1" => self.p1,
-            "p5" => self.p5,
-            "p10" => self.p10,
-            "p25" => self.p25,
-            "p50" => self.p50,
-            "p75" => self.p75,
-            "p90" => self.p90,
-            "p95" => self.p95,
-            "p99" => self.p99,
-            "std" => self.std,
-            _ => None,
-        }
+    /// Returns the statistics by AIPerf's names, in the order of its `STAT_KEYS`.
+    pub(super) fn named(&self) -> [(&'static str, Option<f64>); 14] {
+        [
+            ("avg", self.avg),
+            ("min", self.min),
+            ("max", self.max),
+            ("sum", self.sum),
+            ("p1", self.p1),
+            ("p5", self.p5),
+            ("p10", self.p10),
+            ("p25", self.p25),
+            ("p50", self.p50),
+            ("p75", self.p75),
+            ("p90", self.p90),
+            ("p95", self.p95),
+            ("p99", self.p99),
+            ("std", self.std),
+        ]
     }
 
     /// Returns true if AIPerf's CSV lists it among the metrics with percentiles.
@@ -147,7 +122,7 @@ pub(crate) struct AiperfMetric {
     pub(crate) tag: String,
     pub(crate) header: String,
     pub(crate) unit: &'static str,
-    pub(crate) stats: Stats,
+    pub(crate) stats: AiperfStats,
     pub(super) group: ConsoleGroup,
     pub(super) order: u32,
 }
@@ -156,9 +131,9 @@ impl AiperfMetric {
     /// `JsonMetricResult`: missing statistics are left out; an infinite one is null.
     pub(super) fn json(&self) -> Value {
         let mut object = Map::from_iter([("unit".to_owned(), Value::from(self.unit))]);
-        for key in STAT_KEYS {
-            if let Some(value) = self.stats.get(key) {
-                object.insert(key.to_owned(), number(Some(value)));
+        for (name, value) in self.stats.named() {
+            if value.is_some() {
+                object.insert(name.to_owned(), number(value));
             }
         }
         if let Some(count) = self.stats.count {
@@ -197,7 +172,7 @@ impl Selection<'_> {
                     tag: metric.tag.to_owned(),
                     header: metric.header.to_owned(),
                     unit: metric.unit,
-                    stats: Stats::scalar(value),
+                    stats: AiperfStats::scalar(value),
                     group: metric.group,
                     order: metric.order,
                 });
@@ -229,7 +204,7 @@ impl Selection<'_> {
                 tag: metric.tag.to_owned(),
                 header: metric.header.to_owned(),
                 unit: metric.unit,
-                stats: Stats::of(&sample),
+                stats: AiperfStats::of(&sample),
                 group: metric.group,
                 order: metric.order,
             });
@@ -238,7 +213,7 @@ impl Selection<'_> {
                     tag: format!("adj_{}", metric.tag),
                     header: format!("{} (error-adjusted)", metric.header),
                     unit: metric.unit,
-                    stats: Stats::adjusted(&sample, errors),
+                    stats: AiperfStats::adjusted(&sample, errors),
                     group: ConsoleGroup::Default,
                     order: u32::MAX,
                 });

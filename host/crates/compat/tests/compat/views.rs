@@ -319,7 +319,7 @@ fn tables_equal_the_tools_tables() {
 #[test]
 fn notes_list_what_a_view_cannot_reproduce() {
     let notes = |tool| report(tool, ViewOptions::default()).notes;
-    let said = |tool, words: &str| {
+    let states = |tool, words: &str| {
         let notes = notes(tool);
         assert!(
             notes.iter().any(|note| note == words),
@@ -328,8 +328,8 @@ fn notes_list_what_a_view_cannot_reproduce() {
         );
     };
     for tool in Tool::ALL {
-        said(tool, "Requests that opened a new connection: 1.");
-        said(
+        states(tool, "Requests that opened a new connection: 1.");
+        states(
             tool,
             "Requests dispatched after the end of the measurement, which are left out: 1.",
         );
@@ -337,25 +337,25 @@ fn notes_list_what_a_view_cannot_reproduce() {
             format!("A view applies the arithmetic of {tool} to the answers that this host received;");
         assert!(notes(tool).iter().any(|note| note.starts_with(&first)));
     }
-    said(
+    states(
         Tool::Vllm,
         "Answers with an error event inside the stream that count as successes, as vLLM ignores such events: 1.",
     );
     // No usage was received after the error event and on the new connection.
-    said(
+    states(
         Tool::Sglang,
         "Answers without the server's token counts, for which sglang uses the requested length: 2.",
     );
-    said(
+    states(
         Tool::GenaiPerf,
         "Answers without visible text, which no metric but request_throughput counts: 2.",
     );
     // The tool call, the empty answer and the answer of one token.
-    said(
+    states(
         Tool::InferencePerf,
         "Answers with fewer than two tokens of visible text, which have no TTFT, TPOT and ITL here: 3.",
     );
-    said(
+    states(
         Tool::Guidellm,
         "Failed or cancelled answers that had started; each of their events counts as one token, as in GuideLLM: 3.",
     );

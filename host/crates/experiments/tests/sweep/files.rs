@@ -186,7 +186,7 @@ fn files_are_rewritten_after_each_run() {
         (&json!({}), &json!({}))
     );
     assert!(run.get("all_slos_met").is_none() && run.get("slo_results").is_none());
-    assert_eq!(run["key_figures"]["ttfc_p50"], Value::Null);
+    assert_eq!(run["key_metrics"]["ttfc_p50"], Value::Null);
     assert_eq!(sweep.exit_code(), 130);
     assert_eq!(names(&folder), written, "no temporary file is left");
     // Others may read it, as far as the umask allows.

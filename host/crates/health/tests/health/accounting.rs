@@ -3,16 +3,16 @@
 use veeksha_events::{Event, NeverSentReason};
 
 use crate::support::{
-    ACCOUNTING, S, check, dispatched, ended, failed, figure, finished, health, id, near, over, passed, rate,
-    request, session_of, sessions_at, started,
+    ACCOUNTING, S, check, dispatched, ended, failed, finished, health, id, near, over, passed, rate, request,
+    session_of, sessions_at, started, value_of,
 };
 
 #[test]
 fn passes_when_every_request_is_reported_once() {
     let report = health(rate(1.0), &sessions_at(&[0, S, 2 * S]));
     passed(check(&report, ACCOUNTING));
-    near(figure(check(&report, ACCOUNTING), "requests finished"), 3.0);
-    near(figure(check(&report, ACCOUNTING), "requests lost"), 0.0);
+    near(value_of(check(&report, ACCOUNTING), "requests finished"), 3.0);
+    near(value_of(check(&report, ACCOUNTING), "requests lost"), 0.0);
     // The first request failed, so the second one was withdrawn.
     let first = request(0, 0, 0, S);
     let withdrawn = Event::NeverSent {
@@ -66,7 +66,7 @@ fn request_without_outcome_is_lost() {
         check(&report, ACCOUNTING),
         "1 request dispatched and neither answered nor failed when the run ended: 7/0",
     );
-    near(figure(check(&report, ACCOUNTING), "requests lost"), 1.0);
+    near(value_of(check(&report, ACCOUNTING), "requests lost"), 1.0);
     // The session reports three requests, of which two have no event.
     let events = vec![
         started(7, 0, 1),

@@ -4,7 +4,7 @@ use veeksha_events::RequestRecord;
 use veeksha_health::{Expected, ExpectedTraffic};
 
 use crate::support::{
-    ARRIVAL, MS, RATE, S, check, failed, figure, health, near, passed, rate, sessions_at, skipped, turn,
+    ARRIVAL, MS, RATE, S, check, failed, health, near, passed, rate, sessions_at, skipped, turn, value_of,
 };
 
 #[test]
@@ -12,7 +12,7 @@ fn turn_sent_after_parent_and_think_time_passes() {
     let report = health(rate(1.0), &turn(|_| ()));
     let check = check(&report, ARRIVAL);
     passed(check);
-    near(figure(check, "requests"), 1.0);
+    near(value_of(check, "requests"), 1.0);
     near(check.distributions[0].summary.mean, 0.001);
     skipped(report.check(RATE).unwrap(), "fewer than two");
 }
@@ -85,5 +85,5 @@ fn drained_requests_are_not_judged() {
     };
     let report = health(rate(1.0), &turn(late_and_drained));
     skipped(check(&report, ARRIVAL), "no measured request");
-    near(figure(check(&report, "Client Saturation"), "requests"), 1.0);
+    near(value_of(check(&report, "Client Saturation"), "requests"), 1.0);
 }

@@ -3,7 +3,7 @@
 use veeksha_events::{Event, RequestRecord};
 use veeksha_model::{NodeId, SessionId, Usage};
 
-use crate::support::{CACHE, check, cold, failed, figure, health, near, one, passed, rate, skipped};
+use crate::support::{CACHE, check, cold, failed, health, near, one, passed, rate, skipped, value_of};
 
 fn cached(tokens: u32, change: impl Fn(&mut RequestRecord)) -> Vec<Event> {
     one(|record| {
@@ -23,8 +23,8 @@ fn cached(tokens: u32, change: impl Fn(&mut RequestRecord)) -> Vec<Event> {
 fn unexplained_cached_tokens_fail() {
     passed(check(&health(cold(), &cached(74, |_| ())), CACHE));
     let report = health(cold(), &cached(75, |_| ()));
-    failed(check(&report, CACHE), "0/0 (75 cached, 0 known)");
-    near(figure(check(&report, CACHE), "unexpected share"), 0.011);
+    failed(check(&report, CACHE), "0/0 (75 cached, 0 explained)");
+    near(value_of(check(&report, CACHE), "share unexplained"), 0.011);
     // Explained by an earlier prompt of the run.
     passed(check(
         &health(
@@ -41,7 +41,7 @@ fn unexplained_cached_tokens_fail() {
             ),
             CACHE,
         ),
-        "640 known",
+        "640 explained",
     );
     // Explained by its own conversation: 900 of 1000 are history.
     let turn = |record: &mut RequestRecord| {
@@ -59,24 +59,24 @@ fn cached_token_categories_add_up() {
     let found = check(&report, CACHE);
     failed(
         found,
-        "90 % of all prompt tokens were cached, and 19.6 % of all came from a cache that this run cannot have filled, not counting 64 \
-         tokens of each prompt (1 % is allowed), in 1 of 1 request: 0/0 (900 cached, 640 known)",
+        "19.6 % of all prompt tokens were cached although no request of this run had sent them before (1 % allowed, and 64 tokens of \
+         each prompt), in 1 of 1 request: 0/0 (900 cached, 640 explained); in total 90 % were cached",
     );
     for (name, tokens) in [
         ("cached tokens", 900.0),
-        ("cached tokens to be expected", 640.0),
-        ("cached tokens known from this run", 640.0),
-        ("cached tokens not counted", 64.0),
-        ("cached tokens known out of turn", 0.0),
-        ("unexpected tokens", 196.0),
+        ("cached tokens with an ideal cache", 640.0),
+        ("cached tokens from earlier requests", 640.0),
+        ("cached tokens allowed in each prompt", 64.0),
+        ("cached tokens from concurrent requests", 0.0),
+        ("cached tokens unexplained", 196.0),
     ] {
-        near(figure(found, name), tokens);
+        near(value_of(found, name), tokens);
     }
     // A server that evicted something has fewer than the explained tokens: 30 of 640.
     let report = health(cold(), &cached(30, account));
     let found = check(&report, CACHE);
-    near(figure(found, "cached tokens known from this run"), 30.0);
-    near(figure(found, "cached tokens not counted"), 0.0);
+    near(value_of(found, "cached tokens from earlier requests"), 30.0);
+    near(value_of(found, "cached tokens allowed in each prompt"), 0.0);
 }
 
 /// The server has 1000 tokens where the host has 500, so 300 explained tokens of the host are 600
@@ -90,7 +90,7 @@ fn explained_tokens_are_scaled_to_the_servers_tokenizer() {
     passed(check(&health(cold(), &cached(674, halved)), CACHE));
     failed(
         check(&health(cold(), &cached(675, halved)), CACHE),
-        "675 cached, 600 known",
+        "675 cached, 600 explained",
     );
 }
 
@@ -131,13 +131,13 @@ fn reordered_requests_explain_each_other() {
     passed(&check_of(second, first.clone()));
     failed(
         &check_of(first.clone(), of(1, 100, 190, 0, 600)),
-        "0/0 (600 cached, 0 known)",
+        "0/0 (600 cached, 0 explained)",
     );
     // Half of the surplus is explained: 536 beyond the slack, less 300.
     let half = check_of(first, of(1, 1, 90, 300, 600));
-    near(figure(&half, "cached tokens"), 900.0);
-    near(figure(&half, "cached tokens known from this run"), 300.0);
-    near(figure(&half, "cached tokens not counted"), 64.0);
-    near(figure(&half, "cached tokens known out of turn"), 300.0);
-    near(figure(&half, "unexpected tokens"), 236.0);
+    near(value_of(&half, "cached tokens"), 900.0);
+    near(value_of(&half, "cached tokens from earlier requests"), 300.0);
+    near(value_of(&half, "cached tokens allowed in each prompt"), 64.0);
+    near(value_of(&half, "cached tokens from concurrent requests"), 300.0);
+    near(value_of(&half, "cached tokens unexplained"), 236.0);
 }

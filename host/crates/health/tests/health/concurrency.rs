@@ -4,8 +4,8 @@ use veeksha_events::Event;
 use veeksha_model::Nanos;
 
 use crate::support::{
-    CONCURRENCY, S, check, concurrent, ended, failed, figure, health, near, passed, rate, request,
-    session_of, skipped,
+    CONCURRENCY, S, check, concurrent, ended, failed, health, near, passed, rate, request, session_of,
+    skipped, value_of,
 };
 
 /// Returns the events of sessions of one request that span these intervals.
@@ -36,13 +36,13 @@ fn requested_concurrency_passes() {
     );
     let check = check(&report, CONCURRENCY);
     passed(check);
-    near(figure(check, "full load: time at the target"), 6.0);
-    near(figure(check, "full load: time below the target"), 0.0);
-    near(figure(check, "missing at full load"), 0.0);
-    near(figure(check, "afterwards: time at the target"), 2.0);
-    near(figure(check, "afterwards: time below the target"), 1.0);
-    near(figure(check, "full load: sessions (mean)"), 2.0);
-    near(figure(check, "full load: sessions (std)"), 0.0);
+    near(value_of(check, "full load: time at the target"), 6.0);
+    near(value_of(check, "full load: time below the target"), 0.0);
+    near(value_of(check, "missing at full load"), 0.0);
+    near(value_of(check, "afterwards: time at the target"), 2.0);
+    near(value_of(check, "afterwards: time below the target"), 1.0);
+    near(value_of(check, "full load: sessions (mean)"), 2.0);
+    near(value_of(check, "full load: sessions (std)"), 0.0);
 }
 
 #[test]
@@ -54,13 +54,13 @@ fn missing_sessions_fail_by_their_share() {
         &spans(&[(0, 8 * S), (0, 4 * S), (6 * S, 9 * S), (8 * S, 9 * S)]),
     );
     let check = check(&report, CONCURRENCY);
-    near(figure(check, "missing at full load"), 0.125);
-    near(figure(check, "full load: time below the target"), 2.0);
-    near(figure(check, "full load: sessions (mean)"), 1.75);
-    near(figure(check, "full load: sessions (min)"), 1.0);
+    near(value_of(check, "missing at full load"), 0.125);
+    near(value_of(check, "full load: time below the target"), 2.0);
+    near(value_of(check, "full load: sessions (mean)"), 1.75);
+    near(value_of(check, "full load: sessions (min)"), 1.0);
     // Variance: 1/4 of the time 1, else 2: 1/4 * 3/4.
     near(
-        figure(check, "full load: sessions (std)"),
+        value_of(check, "full load: sessions (std)"),
         (3.0_f64 / 16.0).sqrt(),
     );
     failed(check, "12.5 %");
@@ -74,7 +74,7 @@ fn session_above_the_target_fails() {
         &spans(&[(0, 4 * S), (0, 4 * S), (S, 2 * S), (4 * S, 5 * S)]),
     );
     let check = check(&report, CONCURRENCY);
-    near(figure(check, "full load: time above the target"), 1.0);
+    near(value_of(check, "full load: time above the target"), 1.0);
     failed(check, "for 1 s in total: up to 1 too many");
 }
 
@@ -88,9 +88,9 @@ fn ramp_opens_places_one_by_one() {
     );
     let found = check(&report, CONCURRENCY);
     passed(found);
-    near(figure(found, "ramp: time at the target"), 4.0);
-    near(figure(found, "ramp: sessions (mean)"), 0.5);
-    near(figure(found, "full load: time at the target"), 3.0);
+    near(value_of(found, "ramp: time at the target"), 4.0);
+    near(value_of(found, "ramp: sessions (mean)"), 0.5);
+    near(value_of(found, "full load: time at the target"), 3.0);
     // Both at once at 2 s: one too many for 2 s.
     let report = health(
         concurrent(2, 4 * S),
@@ -110,7 +110,7 @@ fn late_session_is_missing_for_its_delay() {
     let report = health(concurrent(1, 0), &ended(events, 11 * S));
     // The next one is 1 ms late: full until 10.001 s, of which 2.001 s were empty.
     near(
-        figure(check(&report, CONCURRENCY), "missing at full load"),
+        value_of(check(&report, CONCURRENCY), "missing at full load"),
         2.001 / 10.001,
     );
     failed(check(&report, CONCURRENCY), "20 %");

@@ -5,7 +5,7 @@ use veeksha_health::{Expected, HealthOutcome, OutputLength, Tolerance};
 use veeksha_model::ErrorClass;
 
 use crate::support::{
-    OUTPUT, PROMPT, S, check, failed, figure, health, near, one, passed, rate, request, session_of, skipped,
+    OUTPUT, PROMPT, S, check, failed, health, near, one, passed, rate, request, session_of, skipped, value_of,
 };
 
 /// 2 % of 100 tokens are 2; of 10 tokens one is allowed.
@@ -35,7 +35,7 @@ fn prompt_tolerance_is_relative_to_the_target() {
         let difference = f64::from(tokens) - f64::from(target);
         near(check.distributions[0].summary.mean, difference);
         near(
-            figure(check, "largest difference"),
+            value_of(check, "largest difference"),
             difference / f64::from(target),
         );
     }
@@ -102,7 +102,7 @@ fn upper_limit_is_not_a_target() {
         health(expected(), &[session_of(&exact), session_of(&limited)].concat())
     };
     passed(check(&limited(20), OUTPUT));
-    near(figure(check(&limited(20), OUTPUT), "too short"), 0.0);
+    near(value_of(check(&limited(20), OUTPUT), "too short"), 0.0);
     failed(check(&limited(52), OUTPUT), "1 of 2 requests longer");
 }
 
@@ -153,7 +153,7 @@ fn small_share_of_short_answers_passes() {
     };
     let one = of(1, 0.01);
     passed(check(&one, OUTPUT));
-    near(figure(check(&one, OUTPUT), "too short"), 1.0);
+    near(value_of(check(&one, OUTPUT), "too short"), 1.0);
     assert!(
         check(&one, OUTPUT).findings[0].contains("0/0 (20 of 50)"),
         "it is named all the same"

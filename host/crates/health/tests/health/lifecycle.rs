@@ -31,8 +31,8 @@ fn stage_before_its_predecessor_fails() {
     let report = health(rate(1.0), &one(|record| record.intended = 5 * MS));
     failed(check(&report, LIFECYCLE), "dispatched before they were due: 0/0");
     let report = health(rate(1.0), &one(|record| record.picked_up_at = Some(0)));
-    failed(check(&report, LIFECYCLE), "out of order");
+    failed(check(&report, LIFECYCLE), "begin before the preceding stage");
     let report = health(rate(1.0), &one(|record| record.processed_at = 0));
-    failed(check(&report, LIFECYCLE), "out of order");
+    failed(check(&report, LIFECYCLE), "begin before the preceding stage");
     skipped(check(&health(rate(1.0), &[]), LIFECYCLE), "no measured request");
 }

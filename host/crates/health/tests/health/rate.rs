@@ -4,8 +4,8 @@ use veeksha_events::{Event, RequestRecord};
 use veeksha_health::{Expected, ExpectedTraffic, GapVariation};
 
 use crate::support::{
-    MS, RATE, S, check, concurrent, failed, figure, health, near, passed, rate, request, session_of,
-    sessions_at, skipped,
+    MS, RATE, S, check, concurrent, failed, health, near, passed, rate, request, session_of, sessions_at,
+    skipped, value_of,
 };
 
 #[test]
@@ -14,9 +14,9 @@ fn requested_rate_passes() {
     let report = health(rate(2.0), &sessions_at(&[0, S / 2, S, 3 * S / 2, 2 * S]));
     let check = check(&report, RATE);
     passed(check);
-    near(figure(check, "rate achieved"), 2.0);
-    near(figure(check, "mean gap achieved"), 0.5);
-    near(figure(check, "error against that asked for"), 0.0);
+    near(value_of(check, "rate achieved"), 2.0);
+    near(value_of(check, "mean gap achieved"), 0.5);
+    near(value_of(check, "error of the gap requested"), 0.0);
     assert!(report.passed());
 }
 
@@ -25,7 +25,7 @@ fn rate_outside_tolerance_fails() {
     // Four gaps of 0.5 s where 0.4 s were requested: 25 % too long.
     let events = sessions_at(&[0, S / 2, S, 3 * S / 2, 2 * S]);
     let report = health(rate(2.5), &events);
-    near(figure(check(&report, RATE), "error against that asked for"), 0.25);
+    near(value_of(check(&report, RATE), "error of the gap requested"), 0.25);
     failed(check(&report, RATE), "25 % long");
     assert!(!report.passed());
     // Gaps drawn by a Poisson process: three standard errors of the mean of four gaps are 150 %;
@@ -36,7 +36,7 @@ fn rate_outside_tolerance_fails() {
     });
     let report = health(drawn, &events);
     near(
-        figure(check(&report, RATE), "error allowed against that asked for"),
+        value_of(check(&report, RATE), "allowed error of the gap requested"),
         1.6125,
     );
     passed(check(&report, RATE));
@@ -51,7 +51,7 @@ fn sessions_after_the_timeout_do_not_count() {
     };
     let report = health(expected, &events);
     passed(check(&report, RATE));
-    near(figure(check(&report, RATE), "sessions"), 3.0);
+    near(value_of(check(&report, RATE), "sessions"), 3.0);
     failed(check(&health(rate(1.0), &events), RATE), "long");
 }
 
@@ -76,7 +76,7 @@ fn recorded_arrivals_are_followed() {
     // Intended at 0, 1 and 4 s; dispatched 1 ms after each: gaps are equal.
     let report = health(follow(), &sessions_at(&[0, S, 4 * S]));
     passed(check(&report, RATE));
-    near(figure(check(&report, RATE), "mean gap of the arrivals"), 2.0);
+    near(value_of(check(&report, RATE), "mean gap scheduled"), 2.0);
     // The last is dispatched 1 s late: gaps of 5 s in total instead of 4 s.
     let mut records: Vec<RequestRecord> = [0, S, 4 * S]
         .iter()
@@ -86,10 +86,7 @@ fn recorded_arrivals_are_followed() {
     records[2].dispatched_at = 5 * S + MS;
     let events: Vec<Event> = records.iter().flat_map(session_of).collect();
     let report = health(follow(), &events);
-    near(
-        figure(check(&report, RATE), "error against that of the arrivals"),
-        0.25,
-    );
+    near(value_of(check(&report, RATE), "error of the gap scheduled"), 0.25);
     failed(check(&report, RATE), "25 % long");
 }
 
@@ -111,14 +108,11 @@ fn deviation_from_drawn_arrivals_fails_without_allowance_for_chance() {
         .flat_map(|record| session_of(&record))
         .collect();
     let report = health(drawn, &events);
-    near(figure(check(&report, RATE), "error against that asked for"), 0.5);
-    near(
-        figure(check(&report, RATE), "error against that of the arrivals"),
-        0.5,
-    );
+    near(value_of(check(&report, RATE), "error of the gap requested"), 0.5);
+    near(value_of(check(&report, RATE), "error of the gap scheduled"), 0.5);
     assert_eq!(check(&report, RATE).findings.len(), 2);
     failed(
         check(&report, RATE),
-        "of the arrivals: the mean gap is 50 % long, 10 % is allowed",
+        "the mean gap between sessions is 50 % longer than scheduled (10 % allowed)",
     );
 }

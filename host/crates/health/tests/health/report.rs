@@ -38,7 +38,7 @@ fn report_is_strict_json() {
         (&"failed".into(), &serde_json::Value::Null)
     );
     assert_eq!(
-        arrival["figures"]["late"],
+        arrival["values"]["late"],
         serde_json::json!({"unit": "1", "value": 1.0})
     );
     assert_eq!(arrival["distributions"]["dispatched - due"]["p95"], 0.15);

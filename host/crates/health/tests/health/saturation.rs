@@ -3,7 +3,7 @@
 use veeksha_events::{Event, RequestRecord};
 
 use crate::support::{
-    MS, S, SATURATION, check, failed, figure, health, near, one, passed, rate, sample, skipped,
+    MS, S, SATURATION, check, failed, health, near, one, passed, rate, sample, skipped, value_of,
 };
 
 #[test]
@@ -15,9 +15,9 @@ fn saturated_threads_fail() {
     ];
     let report = health(rate(1.0), &events);
     failed(check(&report, SATURATION), "client-0 was on a processor for 95 %");
-    near(figure(check(&report, SATURATION), "client-0 busiest"), 0.95);
+    near(value_of(check(&report, SATURATION), "client-0 busiest"), 0.95);
     near(
-        figure(check(&report, SATURATION), "client-0 without a processor"),
+        value_of(check(&report, SATURATION), "client-0 waiting for a processor"),
         0.1,
     );
     // The limit itself is allowed; a plugin thread may be fully busy; a short interval is ignored.

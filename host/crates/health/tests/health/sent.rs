@@ -4,7 +4,7 @@ use veeksha_events::{Event, FailedPlugin, NeverSentReason, PluginRole, Status};
 use veeksha_model::{ErrorClass, SessionId};
 
 use crate::support::{
-    S, SENT, check, ended, failed, figure, finished, health, id, near, passed, rate, request, skipped,
+    S, SENT, check, ended, failed, finished, health, id, near, passed, rate, request, skipped, value_of,
 };
 
 fn never_sent(count: u32, reason: NeverSentReason) -> impl Iterator<Item = Event> {
@@ -31,8 +31,8 @@ fn large_share_of_withdrawn_requests_fails() {
         passed(&of(1, reason));
         let much = of(2, reason);
         failed(&much, "2 of 101 requests that were due");
-        near(figure(&much, "requests never sent"), 2.0);
-        near(figure(&much, "requests due"), 101.0);
+        near(value_of(&much, "requests never sent"), 2.0);
+        near(value_of(&much, "requests due"), 101.0);
     }
     // Not due because of the end of the run or a limit of the scenario.
     for reason in [NeverSentReason::RunEnded, NeverSentReason::Held] {
@@ -66,7 +66,7 @@ fn failed_requests_are_noted_but_do_not_fail_the_check() {
     };
     let report = health(rate(1.0), &ended(vec![finished(&broken)], 2 * S));
     passed(check(&report, SENT));
-    near(figure(check(&report, SENT), "requests failed"), 1.0);
+    near(value_of(check(&report, SENT), "requests failed"), 1.0);
     skipped(
         check(&health(rate(1.0), &ended(Vec::new(), S)), SENT),
         "no request was due",

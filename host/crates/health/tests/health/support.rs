@@ -97,9 +97,9 @@ pub(crate) fn check<'a>(report: &'a HealthReport, name: &str) -> &'a HealthCheck
     report.check(name).unwrap_or_else(|| panic!("no check {name}"))
 }
 
-pub(crate) fn figure(check: &HealthCheck, name: &str) -> f64 {
-    let figure = check.figures.iter().find(|figure| figure.name == name);
-    figure
+pub(crate) fn value_of(check: &HealthCheck, name: &str) -> f64 {
+    let value = check.values.iter().find(|value| value.name == name);
+    value
         .unwrap_or_else(|| panic!("`{name}` is missing in {check:?}"))
         .value
 }
@@ -114,6 +114,7 @@ pub(crate) fn passed(check: &HealthCheck) {
 
 pub(crate) fn failed(check: &HealthCheck, words: &str) {
     assert_eq!(check.outcome, HealthOutcome::Failed, "{check:?}");
+    assert!(!check.fixes.is_empty(), "{check:?}");
     assert!(
         check.findings.iter().any(|finding| finding.contains(words)),
         "{words}: {check:?}"

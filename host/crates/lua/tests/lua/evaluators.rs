@@ -158,7 +158,7 @@ impl RunResults for Asked {
         vec!["tbc".to_owned(), "ttfc".to_owned()]
     }
 
-    fn figure(&self, name: &str) -> Option<f64> {
+    fn run_metric(&self, name: &str) -> Option<f64> {
         match name {
             "goodput" => Some(0.75),
             "broken" => Some(f64::NAN),

@@ -130,7 +130,7 @@ impl DecodeWindows {
             .iter()
             .zip(&mut samples)
             .enumerate()
-            .map(|(index, (window, gaps))| window_figures(index, *window, Summary::of(gaps)))
+            .map(|(index, (window, gaps))| window_statistics(index, *window, Summary::of(gaps)))
             .collect();
         let mut all: Vec<f64> = samples.into_iter().flatten().collect();
         let mut notes = Vec::new();
@@ -280,7 +280,7 @@ fn select(candidates: &[DecodeWindow], selection: DecodeWindowSelection) -> Vec<
     }
 }
 
-fn window_figures(index: usize, window: DecodeWindow, tbc: Option<Summary>) -> Value {
+fn window_statistics(index: usize, window: DecodeWindow, tbc: Option<Summary>) -> Value {
     json!({
         "window_index": index,
         "start": window.start as f64 / 1e9,

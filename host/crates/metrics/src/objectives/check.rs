@@ -163,7 +163,7 @@ fn check(stated: Stated, catalogue: &Catalogue) -> Result<Checked, Problem> {
         Stated::Expression(objective) => objective,
     };
     let (target, unit) = match &objective.quantity {
-        Quantity::RunMetric(name) => figure(name, catalogue)?,
+        Quantity::RunMetric(name) => run_metric(name, catalogue)?,
         Quantity::Samples {
             aggregate,
             metric,
@@ -199,13 +199,13 @@ fn present(name: &str, catalogue: &Catalogue) -> Result<(), Problem> {
     }
 }
 
-fn figure(name: &str, catalogue: &Catalogue) -> Result<(ObjectiveTarget, String), Problem> {
-    let Some(info) = catalogue.figure(name) else {
+fn run_metric(name: &str, catalogue: &Catalogue) -> Result<(ObjectiveTarget, String), Problem> {
+    let Some(info) = catalogue.run_metric(name) else {
         return Err(match catalogue.get(name) {
             Some(metric) => Problem::MetricWithoutAggregate {
                 name: metric.name.clone(),
             },
-            None => Problem::UnknownFigure {
+            None => Problem::UnknownRunMetric {
                 name: name.to_owned(),
                 nearest: catalogue.nearest(name).map(str::to_owned),
             },
@@ -223,8 +223,8 @@ fn samples(
 ) -> Result<(SampleQuery, String), Problem> {
     let Some(info) = catalogue.get(metric) else {
         let name = metric.to_owned();
-        return Err(match catalogue.figure(metric) {
-            Some(_) => Problem::FigureWithAggregate { name },
+        return Err(match catalogue.run_metric(metric) {
+            Some(_) => Problem::RunMetricWithAggregate { name },
             None => Problem::UnknownMetric {
                 name,
                 nearest: catalogue.nearest(metric).map(str::to_owned),
@@ -277,7 +277,7 @@ fn condition(objective: &Objective, catalogue: &Catalogue) -> Result<Condition, 
     }
     // A condition has the same syntax as an objective on a run metric. If the name is a run metric,
     // the error is the name, not the syntax.
-    if catalogue.get(name).is_none() && catalogue.figure(name).is_some() {
+    if catalogue.get(name).is_none() && catalogue.run_metric(name).is_some() {
         return Err(Problem::NotOfRequests { name: name.clone() });
     }
     let found = check(Stated::Expression(objective.clone()), catalogue)?;

@@ -29,21 +29,21 @@ pub enum ObjectiveProblem {
     },
     /// The run metric does not exist.
     #[error("there is no run metric `{name}`{}", meant(.nearest, "; `veeksha-host metrics` lists them"))]
-    UnknownFigure {
+    UnknownRunMetric {
         /// The given name.
         name: String,
         /// The closest existing name.
         nearest: Option<String>,
     },
     /// A metric in place of a run metric.
-    #[error("`{name}` is a metric with many samples; say which figure of them, such as p99({name})")]
+    #[error("`{name}` is a metric with many samples; write an aggregate of them, such as p99({name})")]
     MetricWithoutAggregate {
         /// The metric.
         name: String,
     },
     /// A run metric in place of a metric.
-    #[error("`{name}` is one figure of the whole run: it has no aggregate, labels or window; write it alone")]
-    FigureWithAggregate {
+    #[error("`{name}` is a run metric: it has no aggregate, labels or window; write it alone")]
+    RunMetricWithAggregate {
         /// The run metric.
         name: String,
     },

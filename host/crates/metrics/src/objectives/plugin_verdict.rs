@@ -54,8 +54,8 @@ impl PluginVerdict {
 fn unit_of(name: &str, catalogue: &Catalogue) -> Option<String> {
     match Objective::parse(&format!("{name} < 0")).ok()?.quantity {
         Quantity::RunMetric(name) => {
-            let figure = catalogue.figure(&name).map(|info| info.unit.to_owned());
-            figure.or_else(|| catalogue.get(&name).map(|info| info.unit.clone()))
+            let run_metric = catalogue.run_metric(&name).map(|info| info.unit.to_owned());
+            run_metric.or_else(|| catalogue.get(&name).map(|info| info.unit.clone()))
         }
         Quantity::Samples {
             aggregate: Aggregate::Count,

@@ -142,7 +142,11 @@ mod tests {
                 "{metric}"
             );
         }
-        let figures = RunMetric::all().filter(|figure| figure.is_share());
-        assert!(figures.map(|figure| figure.info().unit).all(|unit| unit == "1"));
+        let run_metrics = RunMetric::all().filter(|run_metric| run_metric.is_share());
+        assert!(
+            run_metrics
+                .map(|run_metric| run_metric.info().unit)
+                .all(|unit| unit == "1")
+        );
     }
 }

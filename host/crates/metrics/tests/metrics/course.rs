@@ -60,7 +60,7 @@ fn requests_in_flight_in_prefill_and_in_decode() {
 }
 
 #[test]
-fn the_curves_give_figures_to_objectives() {
+fn the_curves_give_run_metrics_to_objectives() {
     let seen = run_in(
         asking(&["mean_requests_in_flight <= 1.34", "max_requests_in_flight < 2"]),
         two(),
@@ -117,7 +117,7 @@ fn output_tokens_by_the_second_in_which_they_came() {
 /// Measured tokens arrived within the window, wherever it cuts the seconds; those of a request that
 /// is not measured may be on both sides.
 #[test]
-fn the_window_has_all_tokens_that_its_figure_has() {
+fn the_window_has_all_tokens_that_its_run_metric_has() {
     // From 0.25 s: 0.75 s with one token, then 1.093 s with two, because 93 ms are too short for an
     // interval.
     let record = |from: u64, to: u64, chunks: &[u64]| {
@@ -136,10 +136,10 @@ fn the_window_has_all_tokens_that_its_figure_has() {
 
     let agree = |events: Vec<Event>| {
         let seen = evaluate(Vec::new(), events);
-        let figure = seen.throughput.output_tokens_per_second;
+        let output_rate = seen.throughput.output_tokens_per_second;
         close(
             seen.curves.output_tokens.over_window.map(|of| of.mean),
-            figure.unwrap(),
+            output_rate.unwrap(),
         );
     };
     for from in [0, 1, 499, 500, 501, 900, 999, 1000] {

@@ -75,7 +75,7 @@ fn two_chunks_of_one_token_show_no_time_per_token() {
 }
 
 #[test]
-fn text_of_which_no_token_was_counted_has_no_figure_per_token() {
+fn text_of_which_no_token_was_counted_has_no_metric_per_token() {
     let seen = latencies(&with_chunks(
         answered(0, 0, 0, 90),
         0,

@@ -60,7 +60,7 @@ fn comes_to(objective: &str, met: bool, observed: Option<f64>, count: Option<u64
 }
 
 #[test]
-fn aggregates_labels_and_figures() {
+fn aggregates_labels_and_run_metrics() {
     comes_to("p50(ttfc) <= 250ms", true, Some(0.25), Some(4));
     comes_to("p50(ttfc) < 250ms", false, Some(0.25), Some(4));
     comes_to("mean(ttfc) >= 250ms", true, Some(0.25), Some(4));

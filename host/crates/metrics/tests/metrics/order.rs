@@ -178,9 +178,9 @@ fn no_null_pretends_to_be_a_number(value: &Value) -> bool {
     // serde_json turns NaN and infinities into null; a summary must not contain them.
     match value {
         Value::Object(entries) => entries.iter().all(|(key, value)| {
-            let is_figure =
+            let is_run_metric =
                 key.ends_with(')') || ["mean", "p50", "p90", "p95", "p99"].contains(&key.as_str());
-            !(is_figure && value.is_null()) && no_null_pretends_to_be_a_number(value)
+            !(is_run_metric && value.is_null()) && no_null_pretends_to_be_a_number(value)
         }),
         Value::Array(values) => values.iter().all(no_null_pretends_to_be_a_number),
         _ => true,
@@ -202,7 +202,7 @@ proptest! {
 
     /// The last live statistics match the final ones, percentiles within their three digits.
     #[test]
-    fn live_figures_arrive_at_the_final_ones(events in run()) {
+    fn live_metrics_arrive_at_the_final_ones(events in run()) {
         let mut evaluator = RunEvaluator::new(asked());
         events.iter().for_each(|event| evaluator.on(event));
         let live = evaluator.live();
@@ -256,8 +256,8 @@ proptest! {
         }
         let built_in = evaluation.metrics.iter().map(|entry| entry.summary);
         for s in built_in.chain(evaluation.custom.iter().map(|entry| entry.summary)) {
-            let figures = [s.min, s.p50, s.p90, s.p95, s.p99, s.max];
-            prop_assert!(figures.is_sorted(), "{:?}", s);
+            let percentiles = [s.min, s.p50, s.p90, s.p95, s.p99, s.max];
+            prop_assert!(percentiles.is_sorted(), "{:?}", s);
             prop_assert!(s.min <= s.mean && s.mean <= s.max);
         }
         if let Some(goodput) = evaluation.slos.goodput {

@@ -146,7 +146,7 @@ fn agree(
 
 proptest! {
     #[test]
-    fn figures_are_those_of_the_definitions(records in records(), length in 100u64..2000) {
+    fn metrics_are_those_of_the_definitions(records in records(), length in 100u64..2000) {
         let counting: Vec<&RequestRecord> =
             records.iter().filter(|record| record.measured && record.is_ok()).collect();
         let evaluation = evaluate(Vec::new(), records.iter().cloned().map(finished));
@@ -196,9 +196,9 @@ fn what_does_not_exist_has_no_results() {
     let seen = evaluate(Vec::new(), [Event::RunEnded { at: 5 }]);
     let results: &dyn RunResults = seen.samples.as_ref();
     assert_eq!(results.metrics(), Vec::<String>::new());
-    assert_eq!(results.figure("qwertz"), None);
-    assert_eq!(results.figure("error_rate"), None);
-    assert_eq!(results.figure("num_requests"), Some(0.0));
+    assert_eq!(results.run_metric("qwertz"), None);
+    assert_eq!(results.run_metric("error_rate"), None);
+    assert_eq!(results.run_metric("num_requests"), Some(0.0));
     assert_eq!(results.stats("qwertz", &[]).count, 0);
     assert_eq!(results.percentile("ttfc", 50.0, &[]), None);
     assert!(results.windows("ttfc", &[], 1).is_empty());
@@ -236,17 +236,20 @@ fn windows_of_no_length_do_not_take_forever() {
 }
 
 #[test]
-fn figures_are_known_by_name() {
+fn run_metrics_are_known_by_name() {
     let record = with_chunks(answered(0, 0, 0, 1000), 5, &[(51, Content)]);
     let seen = evaluate(vec![slo(Metric::Ttfc, 0.5, 1.0)], [finished(record)]);
-    let figure = |name| RunResults::figure(seen.samples.as_ref(), name);
-    assert_eq!(figure("goodput"), Some(1.0));
-    assert_eq!(figure("output_tokens_per_second"), Some(5.0));
-    assert_eq!(figure("window_seconds"), Some(1.0));
-    assert_eq!(seen.summary_stats()["figures"]["goodput"], serde_json::json!(1.0));
-    for (figure, value) in seen.run_metrics() {
+    let run_metric = |name| RunResults::run_metric(seen.samples.as_ref(), name);
+    assert_eq!(run_metric("goodput"), Some(1.0));
+    assert_eq!(run_metric("output_tokens_per_second"), Some(5.0));
+    assert_eq!(run_metric("window_seconds"), Some(1.0));
+    assert_eq!(
+        seen.summary_stats()["run_metrics"]["goodput"],
+        serde_json::json!(1.0)
+    );
+    for (run_metric, value) in seen.run_metrics() {
         assert_eq!(
-            RunResults::figure(seen.samples.as_ref(), figure.name()),
+            RunResults::run_metric(seen.samples.as_ref(), run_metric.name()),
             Some(*value)
         );
     }

@@ -379,7 +379,7 @@ fn the_hosts_own_delays() {
 }
 
 #[test]
-fn live_figures_follow_the_events() {
+fn live_metrics_follow_the_events() {
     let mut evaluator = RunEvaluator::new(Vec::new());
     let first = with_chunks(answered(0, 0, 0, 300), 7, &[(101, Content), (151, Content)]);
     let second = answered(1, 0, 10, 0);
@@ -453,11 +453,11 @@ fn veekshas_keys_of_summary_stats() {
         "Session Duration",
         "Intra-session Think Time",
     ];
-    for (display, figure) in displays
+    for (display, statistic) in displays
         .iter()
-        .flat_map(|name| ["Mean", "P50", "P90", "P99"].map(|figure| (name, figure)))
+        .flat_map(|name| ["Mean", "P50", "P90", "P99"].map(|statistic| (name, statistic)))
     {
-        let key = format!("{display} ({figure})");
+        let key = format!("{display} ({statistic})");
         assert!(file[&key].is_f64(), "{key}: {}", file[&key]);
     }
     let thin = file["P99 of Fewer than 100 Samples"].as_array().unwrap();

@@ -30,7 +30,7 @@ function showSetup(page) {
       plugins.map((plugin) => el('tr', {}, el('th', { scope: 'row' }, plugin.name), el('td', {}, plugin.role), el('td', {}, plugin.version || ''),
         el('td', {}, plugin.source || ''), el('td', {}, el('code', { class: 'digest' }, plugin.digest || ''))))))
       : null,
-    el('div', { class: 'columns' }, pairs('Machine', machine), pairs('Versions', versions)),
+    machine.length || versions.length ? el('div', { class: 'columns' }, pairs('Machine', machine), pairs('Versions', versions)) : null,
     configuration ? el('details', { class: 'block configuration', open: configuration.length < 6000 }, el('summary', {}, el('h3', {}, 'Resolved configuration')),
       el('div', { class: 'toolbar' }, el('button', { type: 'button', onclick: copy }, 'Copy'), copied),
       el('pre', { tabindex: '0', 'aria-label': 'Resolved configuration' }, el('code', {}, yaml(configuration)))) : null);

@@ -11,12 +11,18 @@ function progressText(run) {
   return isNumber(run.planned) && run.planned > 0 ? `Running · ${elapsed} of ${withUnit(run.planned, 's')}` : `Running · ${elapsed}`;
 }
 
-function startLive(page) {
+function showProgress(run) {
+  if (run.state !== 'running') showLiveState(`Run ${STATES[run.state]}`, 'over');
+  else showLiveState(progressText(run), 'running');
+}
+
+function startLive(page, embedded) {
   // The token is now a cookie, and is not needed in the address, the history and screenshots.
   if (location.search) history.replaceState(null, '', location.pathname + location.hash);
+  if (embedded) showProgress(embedded.run);
   let fetching = false;
   let again = false;
-  let over = false;
+  let over = Boolean(embedded && embedded.run.state !== 'running');
   const fetchData = async () => {
     if (fetching) {
       again = true;
@@ -30,8 +36,7 @@ function startLive(page) {
       if (data) {
         page.update(data);
         over = data.run.state !== 'running';
-        if (over) showLiveState(`Run ${STATES[data.run.state]}`, 'over');
-        else showLiveState(progressText(data.run), 'running');
+        showProgress(data.run);
       } else showLiveState('Waiting for the first results', 'running');
     } catch (lost) {
       if (!over) showLiveState('Connection lost; this is the last state', 'lost');

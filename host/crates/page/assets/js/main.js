@@ -9,10 +9,10 @@ const KEYS = [
   ['Enter', 'Mark the request under the cursor'], [',  .', 'In a session: the one before, the next'],
 ];
 
-const EMPTY = { run: { name: 'Waiting for the run', state: 'running' }, requests: { total: 0, shown: 0, texts: [], session: [], node: [], intended: [], dispatched: [], completed: [], prompt_tokens: [], output_tokens: [], said: [], custom: [], sessions: [], never_sent: [] } };
+const EMPTY = { run: { name: 'Waiting for the run', state: 'running' }, requests: { total: 0, shown: 0, texts: [], session: [], node: [], intended: [], dispatched: [], completed: [], prompt_tokens: [], output_tokens: [], message: [], custom: [], sessions: [], never_sent: [] } };
 
 const page = {
-  data: null, model: null, curves: null, lanes: null, sparks: {}, plots: [], cdfs: [], cdfNames: '', requests: null, session: null,
+  data: null, model: null, curves: null, lanes: null, sparks: {}, plots: [], cdfs: [], cdfNames: null, requests: null, session: null,
 
   build() {
     this.concurrency = concurrencyChart(this);
@@ -42,8 +42,8 @@ const page = {
     timeAxis.setFull([this.model.span[0], this.model.span[1] + (this.model.span[1] - this.model.span[0]) * 0.005]);
     byId('charts').hidden = this.model.rows === 0 && !data.curves;
     this.concurrency.note.textContent = this.curves.whole ? '' : `of the ${count(this.model.rows)} requests on this page`;
-    this.scatter.note.textContent = this.model.total > this.model.rows ? `${count(this.model.rows)} of ${count(this.model.total)} shown` : '';
-    this.timeline.note.textContent = this.scatter.note.textContent;
+    this.scatter.sampling = this.model.total > this.model.rows ? `${count(this.model.rows)} of ${count(this.model.total)} shown` : '';
+    this.timeline.note.textContent = this.scatter.sampling;
     this.scatter.refresh();
     this.distributions();
     this.gaps.node.hidden = this.model.chunks.at.length === 0;
@@ -77,7 +77,7 @@ const page = {
 
   selected() {
     showSelection();
-    showFigures(this);
+    showKeyMetrics(this);
     this.scatter.explain();
     this.timeline.explain();
     this.cdfs.forEach((plot) => plot.refresh(false));
@@ -190,7 +190,7 @@ function start() {
   const data = JSON.parse(byId('data').textContent);
   page.update(data || EMPTY);
   applyTheme();
-  if (document.documentElement.dataset.mode === 'live') startLive(page);
+  if (document.documentElement.dataset.mode === 'live') startLive(page, data);
   document.documentElement.dataset.ready = 'yes';
 }
 

@@ -91,9 +91,9 @@ function buildModel(data) {
   // The host computes its metrics from measured, answered requests: so does every chart of values, or one metric would have two medians.
   const counts = (row) => Boolean(ok[row]) && !drained(row);
   // The host computes every metric; `observed` has also what was seen of requests that failed, for the lines about one request.
-  const told = new Map((data.metrics || []).map((metric) => [metric.name, metric]));
+  const declared = new Map((data.metrics || []).map((metric) => [metric.name, metric]));
   const metrics = (columns.metrics || []).map((metric) => {
-    const known = told.get(metric.name);
+    const known = declared.get(metric.name);
     const observed = Float64Array.from(metric.values, (value, row) => (value === null || drained(row) ? NaN : value / metric.divisor));
     return {
       name: metric.name, label: known ? known.label : metric.label, short: metric.short, unit: metric.unit, custom: false, observed,
@@ -101,7 +101,7 @@ function buildModel(data) {
     };
   });
   for (const custom of columns.custom || []) {
-    const known = told.get(custom.name);
+    const known = declared.get(custom.name);
     const column = new Float64Array(rows).fill(NaN);
     custom.rows.forEach((row, place) => {
       if (custom.values[place] !== null) column[row] = custom.values[place];
@@ -148,7 +148,7 @@ function buildModel(data) {
     anyFailed: ok.some((well, row) => !well && !drained(row)),
     name: (row) => `${columns.session[row]}/${columns.node[row]}`,
     failure: (row) => (ok[row] ? null : texts[columns.failed[row]]),
-    said: (row) => texts[columns.said[row]],
+    message: (row) => texts[columns.message[row]],
     labels: (row) => {
       const pairs = columns.labels ? columns.labels[row] : [];
       const labels = [];
@@ -196,8 +196,8 @@ function extremes(begins, ends, from, step, steps) {
 
 // Load over time as the host computed it from all requests, else computed from those of the page: means over steps, weighted by time.
 function loadCurves(model) {
-  const told = model.data.curves;
-  if (told && told.step > 0) return { ...told, count: longest(told), whole: true };
+  const computed = model.data.curves;
+  if (computed && computed.step > 0) return { ...computed, count: longest(computed), whole: true };
   const steps = Math.max(120, Math.min(400, Math.ceil(model.rows / 4)));
   const [from, to] = model.span;
   const step = (to - from) / steps || 1;

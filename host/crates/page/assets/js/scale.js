@@ -72,12 +72,17 @@ function suitsLog(sorted, unit) {
   return above.length > 0 && above[above.length - 1] >= 10 * percentile(above, 0.25);
 }
 
+// A log axis has no place for 0: such values are not drawn, and a note states their number.
+function offLogAxis(sorted, log) {
+  const positive = sorted.findIndex((value) => value > 0);
+  return log && positive > 0 ? `${withUnit(positive / sorted.length, 'share')} at 0, not on the log axis` : '';
+}
+
 // A little room around sorted values, on the scale that suits them.
 function domainOf(sorted, unit) {
   if (!sorted.length) return { domain: [0, 1], log: false };
   const [low, high] = [sorted[0], sorted[sorted.length - 1]];
-  // What is 0 has its place at the lower end, apart from the smallest value above it.
-  if (suitsLog(sorted, unit)) return { domain: [low > 0 ? low / 1.15 : sorted.find((value) => value > 0) / 2, high * 1.15], log: true };
+  if (suitsLog(sorted, unit)) return { domain: [sorted.find((value) => value > 0) / 1.15, high * 1.15], log: true };
   if (low === high) return { domain: low === 0 ? [0, 1] : [Math.min(0, low * 1.2), Math.max(0, low * 1.2)], log: false };
   return { domain: [low >= 0 ? 0 : low - (high - low) * 0.05, high + (high - low) * 0.06], log: false };
 }

@@ -220,7 +220,7 @@ class SessionView {
     const parents = entry.parents.length ? entry.parents.join(', ') : 'none';
     this.detail.replaceChildren(...[
       pair('Request', model.name(entry.row)),
-      pair('Status', entry.ok ? `answered (${words(model.said(entry.row)) || 'no reason given'})` : `failed: ${words(model.failure(entry.row))}. ${model.said(entry.row)}`),
+      pair('Status', entry.ok ? `answered (${words(model.message(entry.row)) || 'no reason given'})` : `failed: ${words(model.failure(entry.row))}. ${model.message(entry.row)}`),
       pair('Waits for', parents), pair('Think time', entry.parents.length ? withUnit(entry.wait, 's') : null),
       pair('Dispatched', instant(entry.begin, 20)), pair('Took', withUnit(entry.end - entry.begin, 's')),
       ...model.metrics.filter((metric) => metric.name === 'ttfc' || metric.custom).map((metric) => pair(metric.label, withUnit(metric.observed[entry.row], metric.unit))),

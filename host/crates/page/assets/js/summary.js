@@ -1,10 +1,35 @@
-// The top of the page: the verdict with its reasons, key values, objectives.
+// The top of the page: the verdict with its reasons, key metrics, SLOs.
 
 const VERDICTS = {
-  valid: ['Valid', '●', 'The contribution of the client to the results is small.'],
-  degraded: ['Degraded', '▲', 'The client contributed to the results, or its contribution is unknown. Interpret the results with care.'],
-  invalid: ['Invalid', '■', 'The results describe the client rather than the server.'],
+  valid: ['VALID', '●'],
+  degraded: ['DEGRADED', '▲'],
+  invalid: ['INVALID', '■'],
 };
+
+const SEVERITY = { invalid: 0, degraded: 1, valid: 2 };
+
+// The scope of the verdict: some metrics, or the run as a whole. The verdict is that of the most severe finding.
+function verdictScope({ verdict, findings = [], bounds = [] }, label) {
+  if (verdict === 'valid') return 'The contribution of the client to the metrics is small.';
+  const worst = findings.filter((finding) => finding.verdict === verdict);
+  const metrics = [...new Set(worst.map((finding) => finding.metric).filter(Boolean))];
+  const whole = worst.filter((finding) => !finding.metric).length;
+  const names = metrics.length ? `${count(metrics.length)} of ${plural(Math.max(bounds.length, metrics.length), 'metric', 'metrics')}: ${metrics.map(label).join(', ')}` : '';
+  const word = VERDICTS[verdict][0];
+  if (!whole && metrics.length) return `${word} applies to ${names}. The verdict of a run is that of its most severe finding.`;
+  return `${word} applies to the run as a whole${names ? `, and to ${names}` : ''}.`;
+}
+
+// The most severe verdict of the findings about a metric.
+function verdictOf(certificate, metric) {
+  const found = ((certificate && certificate.findings) || []).filter((finding) => finding.metric === metric).map((finding) => finding.verdict);
+  return found.sort((a, b) => SEVERITY[a] - SEVERITY[b])[0] || 'valid';
+}
+
+function verdictSign(verdict) {
+  const [word, sign] = VERDICTS[verdict];
+  return verdict === 'valid' ? null : el('span', { class: `metric-verdict ${verdict}`, role: 'img', 'aria-label': word, title: word }, sign);
+}
 
 const STATES = { running: 'running', ended: 'ended', interrupted: 'interrupted', cut: 'record cut short' };
 
@@ -42,19 +67,19 @@ function findingList(findings) {
     else groups.push([finding]);
   }
   return el('ul', { class: 'findings' }, groups.map((group) => el('li', {}, el('ul', { class: 'findings' }, group.map(findingItem)),
-    group[0].remedy ? el('p', { class: 'remedy' }, el('span', { class: 'to-do' }, group.length > 1 ? `To do for these ${count(group.length)}` : 'To do'), prose(group[0].remedy)) : null)));
+    group[0].remedy ? el('p', { class: 'remedy' }, el('span', { class: 'fix' }, group.length > 1 ? `fix for these ${count(group.length)}:` : 'fix:'), ' ', prose(group[0].remedy)) : null)));
 }
 
-// Other outcomes of the run: objectives and health checks.
-function alsoSaid({ slos = [], health = [] }) {
+// Other outcomes of the run: SLOs and health checks.
+function otherOutcomes({ slos = [], health = [] }) {
   const link = (target, kind, text) => el('a', { href: `#${target}`, class: `also ${kind}` }, text);
   const missed = slos.filter((slo) => slo.met === false).length;
   const met = slos.filter((slo) => slo.met === true).length;
   const failed = health.filter((check) => check.outcome === 'failed').length;
   const passed = health.filter((check) => check.outcome === 'passed').length;
   return [
-    missed ? link('slos', 'bad', `✕ ${count(missed)} of ${plural(slos.length, 'objective', 'objectives')} missed`)
-      : met && met === slos.length ? link('slos', 'good', `✓ ${plural(met, 'objective', 'objectives')} met`) : null,
+    missed ? link('slos', 'bad', `✕ ${count(missed)} of ${plural(slos.length, 'SLO', 'SLOs')} missed`)
+      : met && met === slos.length ? link('slos', 'good', `✓ ${plural(met, 'SLO', 'SLOs')} met`) : null,
     failed ? link('health', 'bad', `✕ ${plural(failed, 'health check', 'health checks')} failed`)
       : passed ? link('health', 'good', `✓ ${plural(passed, 'health check', 'health checks')} passed`) : null,
   ].filter(Boolean);
@@ -63,28 +88,28 @@ function alsoSaid({ slos = [], health = [] }) {
 function showVerdict(page) {
   const { certificate, metrics = [], run } = page.data;
   if (!certificate) {
-    show('verdict', el('div', { class: 'verdict none' }, el('p', { class: 'verdict-word' }, run.state === 'running' ? 'Running' : 'Not certified'),
+    show('verdict', el('div', { class: 'verdict none' }, el('p', { class: 'verdict-word' }, run.state === 'running' ? 'Running' : 'No certificate'),
       el('p', { class: 'verdict-text' }, run.state === 'running'
         ? 'The verdict is known when the run has ended. Results so far are provisional.' : 'This run has no certificate: the accuracy of its results is unknown.')));
     return;
   }
-  const [word, sign, text] = VERDICTS[certificate.verdict];
-  const order = { invalid: 0, degraded: 1, valid: 2 };
+  const [word, sign] = VERDICTS[certificate.verdict];
+  const label = (name) => (metrics.find((metric) => metric.name === name) || { label: name }).label;
   // Metrics without problems are in the table of errors.
-  const findings = (certificate.findings || []).filter((finding) => !finding.metric || finding.verdict !== 'valid').sort((a, b) => order[a.verdict] - order[b.verdict]);
+  const findings = (certificate.findings || []).filter((finding) => !finding.metric || finding.verdict !== 'valid').sort((a, b) => SEVERITY[a.verdict] - SEVERITY[b.verdict]);
   const unit = (name) => (metrics.find((metric) => metric.name === name) || { unit: 's' }).unit;
   const bounds = certificate.bounds || [];
   const basis = certificate.basis ? `judged by ${certificate.basis}` : '';
   show('verdict', el('div', { class: `verdict ${certificate.verdict}` },
     el('div', { class: 'verdict-head' },
-      el('p', { class: 'verdict-word' }, el('span', { class: 'sign', 'aria-hidden': 'true' }, sign), word),
-      el('p', { class: 'verdict-text' }, text)),
-    el('p', { class: 'also-said' }, alsoSaid(page.data)),
+      el('p', { class: 'verdict-word' }, el('span', { class: 'sign', 'aria-hidden': 'true' }, sign), `Certificate: ${word}`),
+      el('p', { class: 'verdict-text' }, verdictScope(certificate, label))),
+    el('p', { class: 'other-outcomes' }, otherOutcomes(page.data)),
     findings.length ? findingList(findings) : null,
     bounds.length ? el('details', { class: 'bounds', open: certificate.verdict !== 'valid' }, el('summary', {}, 'Error of each metric', basis ? `, ${basis}` : ''),
       table('Error of each metric', [{ label: 'Metric' }, { label: 'Samples', right: true }, { label: 'Mean error', right: true, title: 'Mean absolute error of a sample: it decides' },
-        { label: 'P99 error', right: true, title: '99th percentile of the absolute errors: the ± next to the values' }, { label: 'of typical value', right: true }, { label: 'Source' }],
-      bounds.map((bound) => el('tr', {}, el('th', { scope: 'row' }, bound.metric), el('td', { class: 'right' }, count(bound.count)),
+        { label: 'P99 error', right: true, title: '99th percentile of the absolute errors: the ± next to the values' }, { label: 'Mean error / P50', right: true }, { label: 'Source' }],
+      bounds.map((bound) => el('tr', {}, el('th', { scope: 'row' }, label(bound.metric), verdictSign(verdictOf(certificate, bound.metric))), el('td', { class: 'right' }, count(bound.count)),
         el('td', { class: 'right' }, withUnit(bound.mean_error, unit(bound.metric))), el('td', { class: 'right' }, withUnit(bound.p99_error, unit(bound.metric))),
         el('td', { class: 'right' }, isNumber(bound.relative) && bound.relative < 1e-4 ? `<${THIN}0.01${THIN}%` : withUnit(bound.relative, 'share')), el('td', {}, bound.source))))) : basis ? el('p', { class: 'basis' }, `${basis[0].toUpperCase()}${basis.slice(1)}.`) : null));
 }
@@ -92,29 +117,29 @@ function showVerdict(page) {
 // A small histogram of a metric's values.
 function sparkline(values, unit) {
   const sorted = values.filter((value) => value === value).sort();
-  if (sorted.length < 5) return null;
+  if (sorted.length < 5 || sorted[sorted.length - 1] <= 0) return null;
   // The last half per cent would squeeze the rest.
   const { domain, log } = domainOf(sorted.subarray(0, Math.ceil(sorted.length * 0.995)), unit);
   const scale = (log ? logScale : linearScale)([log ? domain[0] : sorted[0], domain[1]], [0, 27.999]);
   const bins = new Array(28).fill(0);
-  for (const value of sorted) bins[Math.max(0, Math.min(27, Math.floor(scale(value))))] += 1;
+  for (const value of sorted) if (!log || value > 0) bins[Math.max(0, Math.min(27, Math.floor(scale(value))))] += 1;
   const most = Math.max(...bins);
   return svg('svg', { class: 'spark', width: 84, height: 18, viewBox: '0 0 84 18', 'aria-hidden': 'true' },
     bins.map((number, place) => (number ? svg('rect', { x: place * 3, y: 18 - Math.max(1, (number / most) * 17), width: 2.4, height: Math.max(1, (number / most) * 17) }) : null)));
 }
 
-function showFigures(page) {
-  const { figures = [], metrics = [], certificate } = page.data;
+function showKeyMetrics(page) {
+  const { key_metrics: keyMetrics = [], metrics = [], certificate } = page.data;
   const bound = (name) => ((certificate && certificate.bounds) || []).find((entry) => entry.metric === name);
-  const head = figures.length ? el('dl', { class: 'headline' }, figures.map((figure) => {
-    const as = measure(figure.unit, figure.value);
-    return el('div', {}, el('dt', { title: figure.name }, figure.label),
-      el('dd', { class: 'number' }, bare(figure.value, as), as.suffix ? el('span', { class: 'unit' }, as.suffix) : null,
-        isNumber(figure.error) ? el('span', { class: 'error' }, `±${THIN}${withUnit(figure.error, figure.unit)}`) : null),
-      isNumber(figure.count) ? el('dd', { class: 'rests' }, `n = ${count(figure.count)}${figure.count_of ? ` ${figure.count_of}` : ''}`) : null,
-      figure.detail ? el('dd', { class: 'rests' }, figure.detail) : null);
+  const head = keyMetrics.length ? el('dl', { class: 'headline' }, keyMetrics.map((metric) => {
+    const as = measure(metric.unit, metric.value);
+    return el('div', {}, el('dt', { title: metric.name }, metric.label),
+      el('dd', { class: 'number' }, bare(metric.value, as), as.suffix ? el('span', { class: 'unit' }, as.suffix) : null,
+        isNumber(metric.error) ? el('span', { class: 'error' }, `±${THIN}${withUnit(metric.error, metric.unit)}`) : null),
+      isNumber(metric.count) ? el('dd', { class: 'rests' }, `n = ${count(metric.count)}${metric.count_of ? ` ${metric.count_of}` : ''}`) : null,
+      metric.detail ? el('dd', { class: 'rests' }, metric.detail) : null);
   })) : null;
-  const [shown, more] = first('metrics', 8, metrics.filter((metric) => metric.summary), 'metrics', () => showFigures(page));
+  const [shown, more] = first('metrics', 8, metrics.filter((metric) => metric.summary), 'metrics', () => showKeyMetrics(page));
   const selecting = isSelecting();
   const bounded = Boolean(certificate && certificate.bounds && certificate.bounds.length);
   const rows = shown.map((metric) => {
@@ -133,7 +158,7 @@ function showFigures(page) {
     const thin = summary.count < 100;
     return el('tr', { 'data-metric': metric.name },
       el('th', { scope: 'row', title: metric.definition },
-        el('span', { class: 'metric-label' }, metric.label), metric.label === metric.name ? null : el('code', {}, metric.name), metric.plugin ? el('span', { class: 'tag', title: `measured by ${metric.plugin}` }, 'plugin') : null,
+        el('span', { class: 'metric-label' }, metric.label), verdictSign(verdictOf(certificate, metric.name)), metric.label === metric.name ? null : el('code', {}, metric.name), metric.plugin ? el('span', { class: 'tag', title: `measured by ${metric.plugin}` }, 'plugin') : null,
         long ? el('span', { class: 'long-unit' }, as.suffix) : null),
       el('td', { class: 'spark-cell' }, values ? (page.sparks[metric.name] = page.sparks[metric.name] || sparkline(values, metric.unit)) : null),
       el('td', { class: 'unit-cell' }, long ? '' : as.suffix),
@@ -149,7 +174,7 @@ function showFigures(page) {
     ...(bounded ? [{ label: 'Error', right: true, title: 'Error of the client in a sample: P99 of the absolute error' }] : []), { label: 'n', right: true, title: 'Samples' }];
   if (selecting) columns.push({ label: 'Selected n', right: true }, { label: 'P50', right: true }, { label: 'P99', right: true });
   const thin = shown.some((metric) => metric.summary.count < 100);
-  show('figures', head, rows.length ? table('Metrics', columns, rows, { class: 'metrics', id: 'metrics-table' }) : null, more,
+  show('key-metrics', head, rows.length ? table('Metrics', columns, rows, { class: 'metrics', id: 'metrics-table' }) : null, more,
     thin ? el('p', { class: 'footnote' }, '* A P99 of fewer than 100 samples is little more than the largest one.') : null);
 }
 
@@ -170,9 +195,9 @@ function showSlos(page) {
   const span = page.model.span[1];
   const windows = slos.some((slo) => slo.worst_window);
   const word = (met) => (met === true ? ['met', '✓', 'Met'] : met === false ? ['missed', '✕', 'Missed'] : ['open', '–', 'Open']);
-  return show('slos', el('p', { class: 'lead-in' }, missed ? `${count(missed)} of ${plural(slos.length, 'objective', 'objectives')} missed.`
-    : open ? `${count(open)} of ${plural(slos.length, 'objective', 'objectives')} open.` : slos.length === 1 ? 'The objective is met.' : `All ${count(slos.length)} objectives are met.`),
-  table('Objectives', [{ label: '' }, { label: 'Objective' }, { label: 'Observed', right: true }, { label: '' }, { label: 'Bound', right: true }, { label: 'Samples', right: true }, ...(windows ? [{ label: 'Worst window' }] : [])],
+  return show('slos', el('p', { class: 'lead-in' }, missed ? `${count(missed)} of ${plural(slos.length, 'SLO', 'SLOs')} missed.`
+    : open ? `${count(open)} of ${plural(slos.length, 'SLO', 'SLOs')} open.` : slos.length === 1 ? 'The SLO is met.' : `All ${count(slos.length)} SLOs are met.`),
+  table('SLOs', [{ label: '' }, { label: 'SLO' }, { label: 'Observed', right: true }, { label: '' }, { label: 'Bound', right: true }, { label: 'Samples', right: true }, ...(windows ? [{ label: 'Worst window' }] : [])],
     slos.map((slo) => {
       const [kind, sign, text] = word(slo.met);
       const worst = slo.worst_window;

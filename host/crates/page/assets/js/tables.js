@@ -61,7 +61,7 @@ class RequestTable {
       ...metric('ttfc'), ...metric('tpot'), ...metric('end_to_end_latency'),
       { key: 'prompt', label: 'Prompt with history', unit: 'tokens', value: (row) => model.columns.prompt_tokens[row] },
       { key: 'output', label: 'Output', unit: 'tokens', value: (row) => model.output[row] },
-      { key: 'status', label: 'Status', value: (row) => (model.ok[row] ? 0 : 1), text: (row) => (model.ok[row] ? model.said(row) || 'answered' : words(model.failure(row))) + (model.drained(row) ? ', drained' : '') },
+      { key: 'status', label: 'Status', value: (row) => (model.ok[row] ? 0 : 1), text: (row) => (model.ok[row] ? model.message(row) || 'answered' : words(model.failure(row))) + (model.drained(row) ? ', drained' : '') },
       { key: 'timeline', label: 'Timeline', value: (row) => model.completed[row] - model.dispatched[row], draw: true, text: () => '' },
       ...model.metrics.filter((entry) => entry.custom).flatMap((entry) => metric(entry.name)),
     ];
@@ -122,7 +122,7 @@ class RequestTable {
     const body = shown.map((row, place) => el('tr', {
       'data-row': row, tabindex: place === 0 ? '0' : '-1', class: [row === selection.focus ? 'marked' : '', model.failed(row) ? 'failed' : '', model.drained(row) ? 'drained' : ''].join(' ').trim() || null,
       'data-name': model.name(row), 'aria-current': row === selection.focus ? 'true' : null,
-      title: model.ok[row] ? null : model.said(row),
+      title: model.ok[row] ? null : model.message(row),
     }, columns.map((column, index) => (column.draw ? el('td', {}, requestBar(model, row, longestTime)) : el(index ? 'td' : 'th', { scope: index ? null : 'row', class: column.text ? (column.key === 'status' ? 'status' : null) : 'right' }, cell(column, row))))));
     const scrolled = this.holder.firstChild ? this.holder.firstChild.scrollLeft : 0;
     const active = this.holder.contains(document.activeElement) ? document.activeElement.dataset : {};

@@ -27,7 +27,7 @@ function stepLine(context, plot, curves, values, close) {
   if (close && begun) context.lineTo(begun, plot.y(0));
 }
 
-// Between the least and the most of each step: what lasts a moment is seen, though the mean hardly knows it.
+// Between the least and the most of each step: a short peak is visible, although the mean hardly contains it.
 function envelope(context, plot, { from, step, least_in_flight: least = [], most_in_flight: most = [] }) {
   context.beginPath();
   for (let index = 0; index < most.length; index += 1) {
@@ -58,22 +58,23 @@ function concurrencyChart(page) {
       const { colors } = theme;
       const prefill = curves.in_prefill || [];
       const stacked = (curves.in_decode || []).map((value, index) => value + (prefill[index] || 0));
-      for (const [values, color, alpha] of [[stacked, colors.sky, 0.5], [prefill, colors.panel, 1], [prefill, colors.orange, 0.85]]) {
+      // The range is behind the areas, which cover it: colors that overlap look like a third one.
+      envelope(context, plot, curves);
+      context.fillStyle = colors.faint;
+      context.fill();
+      for (const [values, color] of [[stacked, colors.panel], [stacked, colors.sky], [prefill, colors.panel], [prefill, colors.orange]]) {
         stepLine(context, plot, curves, values, true);
         context.fillStyle = color;
-        context.globalAlpha = alpha;
+        context.globalAlpha = color === colors.panel ? 1 : 0.7;
         context.fill();
         context.globalAlpha = 1;
       }
-      envelope(context, plot, curves);
-      context.fillStyle = colors.ink;
-      context.globalAlpha = 0.28;
-      context.fill();
-      context.globalAlpha = 1;
-      stepLine(context, plot, curves, curves.in_flight || [], false);
-      context.strokeStyle = colors.ink;
-      context.lineWidth = 1.25;
-      context.stroke();
+      for (const [values, width] of [[curves.least_in_flight || [], 0.6], [curves.in_flight || [], 1.25]]) {
+        stepLine(context, plot, curves, values, false);
+        context.strokeStyle = colors.ink;
+        context.lineWidth = width;
+        context.stroke();
+      }
     },
     read(_, x) {
       const { curves } = page;
@@ -89,7 +90,7 @@ function concurrencyChart(page) {
     describe: () => (page.curves.most_in_flight ? `At most ${bare(largest(page.curves.most_in_flight), { factor: 1 })} in flight; ` : '')
       + `the lines are means over steps of ${withUnit(page.curves.step, 's')}.`,
   });
-  plot.setLegend([['ink', 'in flight: mean, least and most', 'rule'], ['orange', 'prefill'], ['sky', 'decode']]);
+  plot.setLegend([['ink', 'in flight: mean, and least (thin)', 'rule'], ['faint', 'most'], ['orange', 'prefill'], ['sky', 'decode']]);
   return plot;
 }
 
@@ -131,7 +132,7 @@ function throughputChart(page) {
   return plot;
 }
 
-// Objectives that bound a metric's percentile or mean: a line in the chart of the metric.
+// SLOs that bound a metric's percentile or mean: a line in the chart of the metric.
 function boundsOf(data, metric) {
   const bounds = [];
   for (const slo of data.slos || []) {
@@ -158,8 +159,10 @@ function scatterChart(page) {
     plot.redraw();
     if (selection.values.has(before)) selectValues(before, null);
   });
+  // A log axis has no place for 0.
+  const isOnAxis = (value) => !plot.yAxis.log || value > 0;
   const plot = new Plot({
-    id: 'plot-scatter', title: 'Each request', height: 230, axis: timeAxis, x: { unit: 's' }, controls: [choose],
+    id: 'plot-scatter', title: 'Requests by dispatch time', height: 230, axis: timeAxis, x: { unit: 's' }, controls: [choose],
     y: () => (y = y || (metric ? range() : { domain: [0, 1], unit: '' })),
     brush: 'xy',
     brushed: () => {
@@ -184,14 +187,14 @@ function scatterChart(page) {
         for (let row = 0; row < now.rows; row += 1) {
           if (selection.mask[row] !== wanted) continue;
           const value = metric.values[row];
-          if (value !== value) continue;
+          if (value !== value || !isOnAxis(value)) continue;
           context.fillRect(plot.x(now.dispatched[row]) - size / 2, plot.y(value) - size / 2, size, size);
         }
         context.globalAlpha = 1;
       };
       paint(0, colors.dim, 0.8);
       paint(1, colors.blue, now.rows > 4000 ? 0.5 : 0.7);
-      // Failures have no place by value: they stand on the axis.
+      // Failures have no value: they are marked on the axis.
       context.strokeStyle = colors.vermillion;
       context.lineWidth = 1.5;
       for (let row = 0; row < now.rows; row += 1) {
@@ -230,7 +233,7 @@ function scatterChart(page) {
     },
     over(context) {
       const row = selection.focus;
-      if (row < 0 || !metric || metric.values[row] !== metric.values[row]) return;
+      if (row < 0 || !metric || metric.values[row] !== metric.values[row] || !isOnAxis(metric.values[row])) return;
       context.strokeStyle = theme.colors.ink;
       context.lineWidth = 2;
       context.beginPath();
@@ -245,7 +248,7 @@ function scatterChart(page) {
         const value = metric.values[row];
         const [dx, dy] = [plot.x(now.dispatched[row]) - x, (value === value ? plot.y(value) : plot.box.bottom - 5) - y0];
         const far = dx * dx + dy * dy;
-        if (far < nearest && (value === value || now.failed(row))) [best, nearest] = [row, far];
+        if (far < nearest && (value === value ? isOnAxis(value) : now.failed(row))) [best, nearest] = [row, far];
       }
       if (best < 0) return null;
       const value = metric.values[best];
@@ -253,20 +256,25 @@ function scatterChart(page) {
     },
     describe: () => (metric ? `${metric.label} of each request against the time of its dispatch.` : ''),
   });
-  // A bound beyond the scale has no line; that all values are far from it is worth a word.
-  const objectiveLegend = () => {
+  // A bound beyond the scale has no line; the legend states it, because all values are far from it.
+  const sloLegend = () => {
     const bounds = metric ? boundsOf(page.data, metric) : [];
     if (!bounds.length) return [];
     const { domain } = y || (y = range());
     const beyond = bounds.filter(([bound]) => bound < domain[0] || bound > domain[1]);
-    if (beyond.length < bounds.length) return [['purple', 'objective', 'dash']];
-    return [['purple', `objective beyond the scale: ${beyond.map(([, text]) => text).join(', ')}`, 'dash']];
+    if (beyond.length < bounds.length) return [['purple', 'SLO', 'dash']];
+    return [['purple', `SLO beyond the scale: ${beyond.map(([, text]) => text).join(', ')}`, 'dash']];
   };
-  plot.explain = () => plot.setLegend([
+  plot.explain = () => {
+    const hidden = metric ? offLogAxis(metric.values.filter((value) => value === value).sort(), (y || (y = range())).log) : '';
+    plot.note.textContent = [plot.sampling, hidden].filter(Boolean).join(' · ');
+    plot.setLegend(plotLegend());
+  };
+  const plotLegend = () => [
     ...(isSelecting() ? [['blue', 'selected'], ['dim', 'not selected']] : []),
     ...(page.model.anyFailed ? [['vermillion', 'failed', 'tick']] : []),
-    ...objectiveLegend(),
-  ]);
+    ...sloLegend(),
+  ];
   plot.refresh = () => {
     metric = (metric && page.model.metric(metric.name)) || page.model.metrics[0];
     y = null;
@@ -339,7 +347,7 @@ function lanesOf(model) {
 
 function timelineChart(page) {
   const plot = new Plot({
-    ...timeBrush, id: 'plot-timeline', title: 'Timeline', height: 260, axis: timeAxis, x: { unit: 's' },
+    ...timeBrush, id: 'plot-timeline', title: 'Timeline of the requests', height: 260, axis: timeAxis, x: { unit: 's' },
     y: () => ({ domain: [page.lanes.lanes, 0], unit: '', ticks: 'none' }),
     draw(context) {
       const { model, lanes } = page;

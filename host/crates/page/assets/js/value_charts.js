@@ -121,14 +121,16 @@ function cdfChart(page, name) {
   let all = new Float64Array(0);
   let chosen = all;
   const line = (context, plot, sorted, color, width) => {
-    if (!sorted.length) return;
+    // A log axis has no place for 0: the line begins at the smallest value above it.
+    const begin = axis.log ? sorted.findIndex((value) => value > 0) : 0;
+    if (begin < 0 || !sorted.length) return;
     context.strokeStyle = color;
     context.lineWidth = width;
     context.beginPath();
-    context.moveTo(plot.x(sorted[0]), plot.y(0));
+    context.moveTo(plot.x(sorted[begin]), plot.y(begin / sorted.length));
     // As many corners as there are pixels are enough.
     const step = Math.max(1, Math.floor(sorted.length / 600));
-    for (let index = 0; index < sorted.length; index += step) {
+    for (let index = begin; index < sorted.length; index += step) {
       const x = plot.x(sorted[index]);
       context.lineTo(x, plot.y(index / sorted.length));
       context.lineTo(x, plot.y((index + 1) / sorted.length));
@@ -149,7 +151,7 @@ function cdfChart(page, name) {
     },
     over(context) {
       const row = selection.focus;
-      if (row < 0 || metric.values[row] !== metric.values[row]) return;
+      if (row < 0 || metric.values[row] !== metric.values[row] || (axis.log && metric.values[row] <= 0)) return;
       const x = plot.x(metric.values[row]);
       context.strokeStyle = theme.colors.ink;
       context.lineWidth = 1.5;
@@ -181,6 +183,8 @@ function cdfChart(page, name) {
     const [p50, p99] = [0.5, 0.99].map((p) => percentile(chosen, p));
     plot.note.textContent = chosen.length
       ? `P50 ${withUnit(p50, metric.unit)} · P99 ${withUnit(p99, metric.unit)} · n ${count(chosen.length)}` : 'none selected';
+    const hidden = offLogAxis(chosen, axis.log);
+    if (hidden) plot.note.textContent += ` · ${hidden}`;
     plot.redraw();
   };
   return plot;
@@ -195,13 +199,13 @@ function gapChart(page) {
   let whole = new Float64Array(GAP_BINS);
   let chosen = whole;
   let sizes = [0, 0];
-  let figures = null;
+  let percentiles = null;
   let shape = 'linear';
   const place = (gap) => Math.max(0, Math.min(GAP_BINS - 1, Math.floor((Math.log(gap / low) / Math.log(high / low)) * GAP_BINS)));
   const edge = (bin) => low * (high / low) ** (bin / GAP_BINS);
   const histogram = (gaps) => {
     const bins = new Float64Array(GAP_BINS);
-    for (const gap of gaps) bins[place(Math.max(gap, low))] += 1;
+    for (const gap of gaps) if (gap > 0) bins[place(gap)] += 1;
     return bins;
   };
   const share = (bins, bin, size) => (size ? bins[bin] / size : 0);
@@ -260,7 +264,7 @@ function gapChart(page) {
       if (isSelecting()) lines.push(['whole run', withUnit(share(whole, bin, sizes[0]), 'share')]);
       return { lines };
     },
-    describe: () => (figures ? `Histogram of ${count(sizes[1])} gaps: median ${withUnit(figures[0], 's')}, P99 ${withUnit(figures[1], 's')}.` : ''),
+    describe: () => (percentiles ? `Histogram of ${count(sizes[1])} gaps: median ${withUnit(percentiles[0], 's')}, P99 ${withUnit(percentiles[1], 's')}.` : ''),
   });
   plot.refresh = (fresh) => {
     if (fresh) {
@@ -275,9 +279,11 @@ function gapChart(page) {
     const { gaps, requests } = gapsOf(false);
     chosen = histogram(gaps);
     sizes[1] = gaps.length;
-    figures = [percentile(gaps, 0.5), percentile(gaps, 0.99)];
+    percentiles = [percentile(gaps, 0.5), percentile(gaps, 0.99)];
     plot.note.textContent = gaps.length
-      ? `P50 ${withUnit(figures[0], 's')} · P99 ${withUnit(figures[1], 's')} · ${count(gaps.length)} gaps of ${plural(requests, 'request', 'requests')}` : 'no gaps';
+      ? `P50 ${withUnit(percentiles[0], 's')} · P99 ${withUnit(percentiles[1], 's')} · ${count(gaps.length)} gaps of ${plural(requests, 'request', 'requests')}` : 'no gaps';
+    const hidden = offLogAxis(gaps, true);
+    if (hidden) plot.note.textContent += ` · ${hidden}`;
     plot.redraw();
   };
   return plot;

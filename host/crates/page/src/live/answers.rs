@@ -13,7 +13,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use super::access::AccessDecision;
 use super::events::EventStream;
 use super::server::LiveServer;
-use crate::html::LIVE_POLICY;
+use crate::html::{self, LIVE_POLICY};
 
 /// A fixed body, or a stream of events.
 pub(crate) type AnswerBody = Either<Full<Bytes>, Either<EventStream, Empty<Bytes>>>;
@@ -43,7 +43,10 @@ pub(crate) fn answer<B>(server: &Arc<LiveServer>, request: &Request<B>) -> Respo
         return refusal;
     }
     let mut response = match request.uri().path() {
-        "/" => known("text/html; charset=utf-8", server.page.clone()),
+        "/" => {
+            let page = html::live_page(&server.data(false));
+            known("text/html; charset=utf-8", Bytes::from(page))
+        }
         "/data" => {
             let data = server.data(!reads_head);
             known("application/json", Bytes::from_owner(SharedJson(data)))

@@ -10,7 +10,6 @@ use tokio::time::{sleep, timeout};
 
 use super::access::Access;
 use super::events::EventStream;
-use crate::html;
 
 /// The interval of keep-alive messages on a stream of events.
 const ALIVE: Duration = Duration::from_secs(10);
@@ -31,7 +30,6 @@ pub(super) struct Published {
 /// The state that all connections share.
 pub(crate) struct LiveServer {
     pub(crate) access: Access,
-    pub(crate) page: Bytes,
     latest: watch::Receiver<Published>,
     /// The number of open streams of events.
     watching: AtomicUsize,
@@ -43,7 +41,6 @@ impl LiveServer {
     pub(crate) fn new(access: Access, latest: watch::Receiver<Published>) -> LiveServer {
         LiveServer {
             access,
-            page: Bytes::from(html::live_page()),
             latest,
             watching: AtomicUsize::new(0),
             fetched: watch::Sender::new((0, 0)),

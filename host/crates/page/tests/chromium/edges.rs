@@ -16,7 +16,7 @@ fn a_page_of_nothing_is_a_page() {
                 state: RunState::Cut,
                 ..Default::default()
             },
-            curves: Some(veeksha_page::Curves::default()),
+            curves: Some(veeksha_page::RunCurves::default()),
             slices: Some(veeksha_page::Slices::default()),
             ..PageData::default()
         },

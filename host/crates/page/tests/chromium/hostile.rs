@@ -50,8 +50,9 @@ fn hostile_text_stays_text() {
     for slo in &mut hostile_data.slos {
         (slo.expression, slo.name, slo.detail) = (hostile.into(), Some(hostile.into()), Some(hostile.into()));
     }
-    for figure in &mut hostile_data.figures {
-        (figure.label, figure.detail, figure.unit) = (hostile.into(), Some(hostile.into()), hostile.into());
+    for key_metric in &mut hostile_data.key_metrics {
+        (key_metric.label, key_metric.detail, key_metric.unit) =
+            (hostile.into(), Some(hostile.into()), hostile.into());
     }
     for check in &mut hostile_data.health {
         (check.name, check.summary, check.details) = (hostile.into(), hostile.into(), vec![hostile.into()]);

@@ -52,7 +52,7 @@ fn the_keyboard_reaches_everything() {
     let sorted = "document.querySelector('#requests-table th[aria-sort=\"descending\"]').textContent";
     browser.eval("document.querySelector('[data-sort=\"ttfc\"]').focus()");
     browser.key("Enter", false);
-    assert!(browser.eval(sorted).as_str().unwrap().contains("TTFT"));
+    assert!(browser.eval(sorted).as_str().unwrap().contains("TTFC"));
     let slowest = "[...document.querySelectorAll('#requests-table tbody tr')].map((row) => Number(row.children[2].textContent.replace(/\\s/g, '')))";
     let values: Vec<f64> = serde_json::from_value(browser.eval(slowest)).unwrap();
     assert!(values.is_sorted_by(|a, b| a >= b), "{values:?}");

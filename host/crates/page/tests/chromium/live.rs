@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use veeksha_page::{Live, RunState};
+use veeksha_page::{LivePage, RunState};
 
 use crate::browser::{self, Browser};
 use crate::{keep, sample};
@@ -15,7 +15,7 @@ fn the_live_page_keeps_its_brush_and_its_last_state() {
         return;
     };
     let token = "a-token-of-some-length";
-    let live = Live::start("127.0.0.1:0".parse().unwrap(), Some(token.into())).unwrap();
+    let live = LivePage::start("127.0.0.1:0".parse().unwrap(), Some(token.into())).unwrap();
     let events = sample::run::events(400, 60.0, 9);
     let part = |share: usize, state: RunState| {
         let mut data = sample::page_data::data(&events[..events.len() * share / 10], 20_000);
@@ -58,7 +58,7 @@ fn the_live_page_keeps_its_brush_and_its_last_state() {
     live.stop();
     browser.until("document.getElementById('live-state').textContent === 'Run ended'");
     assert!(
-        browser.text("#verdict").contains("Degraded"),
+        browser.text("#verdict").contains("DEGRADED"),
         "the last state, with its verdict"
     );
     std::thread::sleep(std::time::Duration::from_millis(300));

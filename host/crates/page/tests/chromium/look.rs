@@ -11,8 +11,8 @@ fn renders_without_errors_or_network_requests() {
         return;
     };
     let browser = &mut opened.browser;
-    assert!(browser.text("#verdict").contains("Degraded"));
-    assert!(browser.text("#verdict").contains("To do"));
+    assert!(browser.text("#verdict").contains("DEGRADED"));
+    assert!(browser.text("#verdict").contains("fix:"));
     assert_eq!(browser.text("h1"), data.run.name);
     let metrics = browser.text("#metrics-table");
     for metric in &data.metrics {
@@ -60,7 +60,7 @@ fn renders_without_errors_or_network_requests() {
 /// The page derives latencies from times in microseconds; `page_data` computes them from the
 /// records' nanoseconds.
 #[test]
-fn its_figures_are_those_of_the_records() {
+fn shows_the_metrics_of_the_records() {
     let data = some_data();
     let Some(mut opened) = open(1400, 950, &data) else {
         return;
@@ -105,12 +105,48 @@ fn its_figures_are_those_of_the_records() {
     }
 }
 
+#[test]
+fn verdict_names_the_metrics_it_applies_to() {
+    use veeksha_page::{CertificateFinding, CertificateVerdict};
+    let mut data = some_data();
+    let finding = |metric: Option<&str>| CertificateFinding {
+        verdict: CertificateVerdict::Invalid,
+        metric: metric.map(str::to_owned),
+        what: "too large an error".into(),
+        remedy: None,
+    };
+    let text_of = |data: &veeksha_page::PageData| {
+        let mut opened = open(1400, 950, data)?;
+        let text = opened.browser.text(".verdict-text");
+        let marked = "document.querySelectorAll('#metrics-table .metric-verdict.invalid').length";
+        Some((text, opened.browser.eval(marked)))
+    };
+    let certificate = data.certificate.as_mut().unwrap();
+    certificate.verdict = CertificateVerdict::Invalid;
+    certificate.findings = vec![finding(Some("ttfc"))];
+    let metrics = certificate.bounds.len();
+    let Some((text, marked)) = text_of(&data) else {
+        return;
+    };
+    assert!(
+        text.starts_with(&format!(
+            "INVALID applies to 1 of {metrics} metrics: Time to first chunk."
+        )),
+        "{text}"
+    );
+    assert_eq!(marked, json!(1));
+    data.certificate.as_mut().unwrap().findings = vec![finding(None)];
+    let (text, marked) = text_of(&data).unwrap();
+    assert_eq!(text, "INVALID applies to the run as a whole.");
+    assert_eq!(marked, json!(0));
+}
+
 /// A fix appears once, below all the findings that it resolves.
 #[test]
 fn findings_with_one_remedy_share_it() {
-    use veeksha_page::{Finding, Verdict};
+    use veeksha_page::{CertificateFinding, CertificateVerdict};
     let mut data = some_data();
-    let finding = |verdict, what: &str, remedy: Option<&str>| Finding {
+    let finding = |verdict, what: &str, remedy: Option<&str>| CertificateFinding {
         verdict,
         metric: None,
         what: what.into(),
@@ -118,11 +154,11 @@ fn findings_with_one_remedy_share_it() {
     };
     let certificate = data.certificate.as_mut().unwrap();
     certificate.findings = vec![
-        finding(Verdict::Degraded, "first", Some("use fewer cores")),
-        finding(Verdict::Invalid, "second", Some("run the self-test")),
-        finding(Verdict::Degraded, "third", None),
-        finding(Verdict::Degraded, "fourth", Some("run the self-test")),
-        finding(Verdict::Degraded, "fifth", Some("use fewer cores")),
+        finding(CertificateVerdict::Degraded, "first", Some("use fewer cores")),
+        finding(CertificateVerdict::Invalid, "second", Some("run the self-test")),
+        finding(CertificateVerdict::Degraded, "third", None),
+        finding(CertificateVerdict::Degraded, "fourth", Some("run the self-test")),
+        finding(CertificateVerdict::Degraded, "fifth", Some("use fewer cores")),
     ];
     let Some(mut opened) = open(400, 900, &data) else {
         return;

@@ -103,6 +103,28 @@ fn tokens_of_chunks_add_up_to_the_answer() {
     }
 }
 
+/// Gaps of 0 have no place on a log axis: nothing is drawn for them, and a note has their share.
+#[test]
+fn log_axes_omit_zeros_and_state_their_share() {
+    const MILLI: u64 = 1_000_000;
+    // Of four gaps of each answer two are 0: their chunks arrived together.
+    let events: Vec<_> = (0..40u64)
+        .map(|session| {
+            let at = session * 1_000 * MILLI;
+            let chunks = [20, 20, 30, 30, 45].map(|after| at + after * MILLI);
+            veeksha_events::Event::Finished(Box::new(sample::run::record(session, 0, at, &chunks)))
+        })
+        .collect();
+    let Some(mut opened) = open(1400, 950, &sample::page_data::data(&events, 1000)) else {
+        return;
+    };
+    let note = opened.browser.text("#plot-gaps .plot-note");
+    assert!(
+        note.ends_with("50.0\u{202f}% at 0, not on the log axis"),
+        "{note}"
+    );
+}
+
 /// One slow answer compresses all others on a linear axis; several similar ones do not.
 #[test]
 fn an_axis_is_logarithmic_where_a_linear_one_presses_values_together() {
@@ -123,11 +145,11 @@ fn an_axis_is_logarithmic_where_a_linear_one_presses_values_together() {
             return;
         };
         let browser = &mut opened.browser;
-        let told = "document.querySelector('#plot-cdf-ttfc .plot-area').getAttribute('aria-label')";
-        let told = browser.eval(told);
+        let label = "document.querySelector('#plot-cdf-ttfc .plot-area').getAttribute('aria-label')";
+        let label = browser.eval(label);
         assert!(
-            told.as_str().unwrap().contains(&format!("on a {scale} axis")),
-            "{slowest}: {told}"
+            label.as_str().unwrap().contains(&format!("on a {scale} axis")),
+            "{slowest}: {label}"
         );
         assert_eq!(browser.complaints(), Vec::<String>::new());
     }

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use veeksha_events::{Event, RequestRecord, Status};
 use veeksha_model::Nanos;
 use veeksha_page::{
-    Bound, Certificate, Check, CheckOutcome, Fact, FailedWorkload, Failures, Figure, Finding, GroupTable,
-    GroupValues, Metric, MetricSummary, NeverSent, PageData, Plugin, RequestSample, RunFacts, Slice, Slices,
-    Slo, ValueColumn, Verdict, WorstWindow,
+    CertificateFinding, CertificateSection, CertificateVerdict, CheckOutcome, Fact, FailedWorkload, Failures,
+    GroupTable, GroupValues, HealthRow, KeyMetric, Metric, MetricError, MetricStatistics, NeverSent,
+    PageData, Plugin, RequestSample, RunFacts, SliceRow, Slices, SloRow, ValueColumn, WorstSloWindow,
 };
 use veeksha_stats::Summary;
 
 use super::run::nanos;
 
-fn summary(values: &mut Vec<f64>) -> Option<MetricSummary> {
-    Summary::of(values).map(|summary| MetricSummary {
+fn summary(values: &mut Vec<f64>) -> Option<MetricStatistics> {
+    Summary::of(values).map(|summary| MetricStatistics {
         count: summary.count as u64,
         mean: summary.mean,
         std: summary.std,
@@ -103,14 +103,14 @@ pub(crate) fn data(events: &[Event], limit: usize) -> PageData {
         plugin: None,
         summary,
     };
-    let figure = |name: &str, label: &str, value: f64, unit: &str, count: usize, of: &str| Figure {
+    let key_metric = |name: &str, label: &str, value: f64, unit: &str, count: usize, of: &str| KeyMetric {
         name: name.into(),
         label: label.into(),
         value: Some(value),
         unit: unit.into(),
         count: Some(count as u64),
         count_of: Some(of.into()),
-        ..Figure::default()
+        ..KeyMetric::default()
     };
     let metrics = vec![
         metric(
@@ -172,24 +172,25 @@ pub(crate) fn data(events: &[Event], limit: usize) -> PageData {
             .and_then(|metric| metric.summary)
             .unwrap_or_default()
     };
-    let slo = |expression: &str, observed: f64, bound: f64, unit: &str, comparison: &str, samples: u64| Slo {
-        expression: expression.into(),
-        observed: Some(observed),
-        bound: Some(bound),
-        unit: unit.into(),
-        comparison: Some(comparison.into()),
-        samples: Some(samples),
-        met: Some(if comparison.starts_with('<') {
-            observed < bound
-        } else {
-            observed > bound
-        }),
-        ..Slo::default()
-    };
+    let slo =
+        |expression: &str, observed: f64, bound: f64, unit: &str, comparison: &str, samples: u64| SloRow {
+            expression: expression.into(),
+            observed: Some(observed),
+            bound: Some(bound),
+            unit: unit.into(),
+            comparison: Some(comparison.into()),
+            samples: Some(samples),
+            met: Some(if comparison.starts_with('<') {
+                observed < bound
+            } else {
+                observed > bound
+            }),
+            ..SloRow::default()
+        };
     let error_rate = failed as f64 / records.len().max(1) as f64;
     let slos = vec![
-        Slo {
-            worst_window: Some(WorstWindow {
+        SloRow {
+            worst_window: Some(WorstSloWindow {
                 from: (end * 0.8 / 10.0).floor() * 10.0,
                 to: (end * 0.8 / 10.0).floor() * 10.0 + 10.0,
                 of: 12,
@@ -212,7 +213,7 @@ pub(crate) fn data(events: &[Event], limit: usize) -> PageData {
             "<",
             records.len() as u64,
         ),
-        Slo {
+        SloRow {
             name: Some("answers are good".into()),
             plugin: Some("tiered".into()),
             detail: Some("gold requests are held to 0.9, standard ones to 0.8".into()),
@@ -226,7 +227,7 @@ pub(crate) fn data(events: &[Event], limit: usize) -> PageData {
             )
         },
     ];
-    let bound = |name: &str, mean: f64, p99: f64| Bound {
+    let bound = |name: &str, mean: f64, p99: f64| MetricError {
         metric: name.into(),
         count: of(name).count,
         mean_error: mean,
@@ -264,7 +265,7 @@ pub(crate) fn data(events: &[Event], limit: usize) -> PageData {
                 .collect();
             let summary = summary(&mut ttfc);
             let tokens: u32 = within.iter().map(|record| record.output_tokens).sum();
-            Slice {
+            SliceRow {
                 from,
                 to,
                 values: vec![
@@ -281,7 +282,7 @@ pub(crate) fn data(events: &[Event], limit: usize) -> PageData {
         label: label.into(),
         unit: unit.into(),
     };
-    let check = |name: &str, outcome, summary: &str, details: &[&str]| Check {
+    let check = |name: &str, outcome, summary: &str, details: &[&str]| HealthRow {
         name: name.into(),
         outcome,
         summary: summary.into(),
@@ -302,18 +303,18 @@ pub(crate) fn data(events: &[Event], limit: usize) -> PageData {
             elapsed: Some(end),
             ..RunFacts::default()
         },
-        certificate: Some(Certificate {
-            verdict: Verdict::Degraded,
+        certificate: Some(CertificateSection {
+            verdict: CertificateVerdict::Degraded,
             basis: Some("the run's own record".into()),
             findings: vec![
-                Finding {
-                    verdict: Verdict::Degraded,
+                CertificateFinding {
+                    verdict: CertificateVerdict::Degraded,
                     metric: Some("tbc".into()),
                     what: "TBC: error 1.4 % of its P50 (253 µs of 18.1 ms): chunks were read up to 0.9 ms after the kernel had them, while another process held a core of a client thread".into(),
                     remedy: Some("leave a core to each client thread (runtime.num_client_threads: 1), or stop what else runs on this machine".into()),
                 },
-                Finding {
-                    verdict: Verdict::Valid,
+                CertificateFinding {
+                    verdict: CertificateVerdict::Valid,
                     metric: None,
                     what: "41 requests opened a connection, and waited for it: that time is part of their time to first chunk".into(),
                     remedy: None,
@@ -326,19 +327,19 @@ pub(crate) fn data(events: &[Event], limit: usize) -> PageData {
                 bound("end_to_end_latency", 61e-6, 540e-6),
             ],
         }),
-        figures: vec![
-            figure("goodput", "Goodput", 1.0 - error_rate - 0.03, "share", records.len() + withdrawn, "intended"),
-            figure("requests_per_second", "Throughput", answered.len() as f64 / end, "requests/s", answered.len(), "answered"),
-            figure("output_tokens_per_second", "Output", tokens / end, "tokens/s", tokens as usize, "tokens"),
-            Figure {
+        key_metrics: vec![
+            key_metric("goodput", "Goodput", 1.0 - error_rate - 0.03, "share", records.len() + withdrawn, "intended"),
+            key_metric("requests_per_second", "Throughput", answered.len() as f64 / end, "requests/s", answered.len(), "answered"),
+            key_metric("output_tokens_per_second", "Output", tokens / end, "tokens/s", tokens as usize, "tokens"),
+            KeyMetric {
                 error: Some(310e-6),
-                ..figure("p50_ttfc", "TTFT, median", of("ttfc").p50, "s", of("ttfc").count as usize, "")
+                ..key_metric("p50_ttfc", "TTFC, median", of("ttfc").p50, "s", of("ttfc").count as usize, "")
             },
-            Figure {
+            KeyMetric {
                 error: Some(0.9e-3),
-                ..figure("p99_tbc", "TBC, P99", of("tbc").p99, "s", of("tbc").count as usize, "gaps")
+                ..key_metric("p99_tbc", "TBC, P99", of("tbc").p99, "s", of("tbc").count as usize, "gaps")
             },
-            figure("error_rate", "Errors", error_rate, "share", records.len(), "sent"),
+            key_metric("error_rate", "Errors", error_rate, "share", records.len(), "sent"),
         ],
         metrics,
         slos,
@@ -354,7 +355,7 @@ pub(crate) fn data(events: &[Event], limit: usize) -> PageData {
         groups: vec![GroupTable {
             label: "tier".into(),
             remark: None,
-            columns: vec![column("sent", ""), column("output", "tokens/s"), column("TTFT P99", "s")],
+            columns: vec![column("sent", ""), column("output", "tokens/s"), column("TTFC P99", "s")],
             rows: vec![
                 GroupValues {
                     value: "free".into(),
@@ -375,8 +376,8 @@ pub(crate) fn data(events: &[Event], limit: usize) -> PageData {
             columns: vec![
                 column("Requests", "requests"),
                 column("Output", "tokens/s"),
-                column("TTFT P50", "s"),
-                column("TTFT P99", "s"),
+                column("TTFC P50", "s"),
+                column("TTFC P99", "s"),
                 column("Failed", "requests"),
             ],
             rows: slices,

@@ -4,12 +4,12 @@ use veeksha_certificate::{Basis, Certificate, ErrorBound, ErrorSource, Verdict};
 use veeksha_health::{HealthCheck, HealthOutcome};
 use veeksha_metrics::{PluginVerdict, SloResult};
 use veeksha_model::seconds;
-use veeksha_page::{Bound, CheckOutcome, Finding, Slo, WorstWindow};
+use veeksha_page::{CertificateFinding, CheckOutcome, MetricError, SloRow, WorstSloWindow};
 
 use crate::units::{objective_unit, verdict_unit};
 
-pub(super) fn trust(certificate: &Certificate) -> veeksha_page::Certificate {
-    veeksha_page::Certificate {
+pub(super) fn trust(certificate: &Certificate) -> veeksha_page::CertificateSection {
+    veeksha_page::CertificateSection {
         verdict: verdict_of(certificate.verdict),
         basis: Some(
             match certificate.basis {
@@ -22,7 +22,7 @@ pub(super) fn trust(certificate: &Certificate) -> veeksha_page::Certificate {
         findings: certificate
             .findings
             .iter()
-            .map(|finding| Finding {
+            .map(|finding| CertificateFinding {
                 verdict: verdict_of(finding.verdict),
                 metric: finding.metric.map(|metric| metric.name().to_owned()),
                 what: finding.what.clone(),
@@ -32,7 +32,7 @@ pub(super) fn trust(certificate: &Certificate) -> veeksha_page::Certificate {
         bounds: certificate
             .bounds
             .iter()
-            .map(|bound| Bound {
+            .map(|bound| MetricError {
                 metric: bound.metric.name().to_owned(),
                 count: bound.count,
                 mean_error: bound.mean_error,
@@ -56,16 +56,16 @@ fn source_of(certificate: &Certificate, bound: &ErrorBound) -> String {
     }
 }
 
-fn verdict_of(verdict: Verdict) -> veeksha_page::Verdict {
+fn verdict_of(verdict: Verdict) -> veeksha_page::CertificateVerdict {
     match verdict {
-        Verdict::Valid => veeksha_page::Verdict::Valid,
-        Verdict::Degraded => veeksha_page::Verdict::Degraded,
-        Verdict::Invalid => veeksha_page::Verdict::Invalid,
+        Verdict::Valid => veeksha_page::CertificateVerdict::Valid,
+        Verdict::Degraded => veeksha_page::CertificateVerdict::Degraded,
+        Verdict::Invalid => veeksha_page::CertificateVerdict::Invalid,
     }
 }
 
-pub(super) fn slo(result: &SloResult) -> Slo {
-    Slo {
+pub(super) fn slo(result: &SloResult) -> SloRow {
+    SloRow {
         name: result.name().map(str::to_owned),
         expression: result.objective.clone(),
         observed: result.observed,
@@ -74,7 +74,7 @@ pub(super) fn slo(result: &SloResult) -> Slo {
         unit: objective_unit(result).to_owned(),
         samples: result.sample_count,
         met: result.unknown.is_none().then_some(result.met),
-        worst_window: result.worst_window.map(|worst| WorstWindow {
+        worst_window: result.worst_window.map(|worst| WorstSloWindow {
             from: seconds(worst.from),
             to: seconds(worst.to),
             of: worst.windows,
@@ -91,9 +91,9 @@ fn detail(result: &SloResult) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-pub(super) fn verdict(said: &PluginVerdict) -> Slo {
+pub(super) fn verdict(said: &PluginVerdict) -> SloRow {
     let verdict = &said.verdict;
-    Slo {
+    SloRow {
         expression: verdict.name.clone(),
         observed: verdict.observed,
         bound: Some(verdict.threshold),
@@ -101,21 +101,23 @@ pub(super) fn verdict(said: &PluginVerdict) -> Slo {
         met: Some(verdict.met),
         detail: (!verdict.detail.is_empty()).then(|| verdict.detail.clone()),
         plugin: Some(said.plugin.clone()),
-        ..Slo::default()
+        ..SloRow::default()
     }
 }
 
-pub(super) fn check(check: &HealthCheck) -> veeksha_page::Check {
+pub(super) fn check(check: &HealthCheck) -> veeksha_page::HealthRow {
     let (outcome, why) = match &check.outcome {
         HealthOutcome::Passed => (CheckOutcome::Passed, None),
         HealthOutcome::Failed => (CheckOutcome::Failed, None),
         HealthOutcome::Skipped(why) => (CheckOutcome::Skipped, Some(why.clone())),
     };
     let mut findings = check.findings.iter().cloned();
-    veeksha_page::Check {
+    veeksha_page::HealthRow {
         name: check.name.to_owned(),
         outcome,
         summary: why.or_else(|| findings.next()).unwrap_or_default(),
-        details: findings.collect(),
+        details: findings
+            .chain(check.fixes.iter().map(|fix| format!("fix: {fix}")))
+            .collect(),
     }
 }

@@ -1,9 +1,9 @@
 //! The data of a run's page, `report.html`.
 
 mod facts;
-mod figures;
 mod groups;
 mod judged;
+mod key_metrics;
 mod losses;
 mod over_time;
 
@@ -12,16 +12,16 @@ use std::collections::BTreeMap;
 use veeksha_certificate::Certificate;
 use veeksha_metrics::{LabelGroups, LiveStats};
 use veeksha_model::seconds;
-use veeksha_page::{Figure, PageData, Requests, RunState};
+use veeksha_page::{KeyMetric, PageData, RequestList, RunState};
 
 use crate::accuracy::{AccuracyContext, Clock};
 use crate::description::RunDescription;
 use crate::listed;
 use crate::run_analysis::{FailureClass, RunAnalysis};
 use facts::{fact, facts, machine, plugins, versions};
-use figures::{figures, metrics, on_the_way};
 use groups::groups;
 use judged::{check, slo, trust, verdict};
+use key_metrics::{key_metrics, metrics, on_the_way};
 use losses::{failed_plugins, failures, never_sent};
 use over_time::{load, slices};
 
@@ -61,7 +61,7 @@ pub fn finished(results: &RunAnalysis, certificate: &Certificate, accuracy: &Acc
     PageData {
         run,
         certificate: Some(trust(certificate)),
-        figures: figures(evaluation),
+        key_metrics: key_metrics(evaluation),
         metrics: metrics(evaluation),
         slos: evaluation
             .slos
@@ -89,30 +89,30 @@ pub fn finished(results: &RunAnalysis, certificate: &Certificate, accuracy: &Acc
 pub fn in_progress(
     about: &RunDescription,
     live: &LiveStats,
-    requests: Requests,
+    requests: RequestList,
     failed: &BTreeMap<&'static str, FailureClass>,
     state: RunState,
     elapsed: f64,
 ) -> PageData {
     let mut run = facts(about, state);
     run.elapsed = Some(elapsed);
-    let count = |label: &str, value: u64| Figure {
+    let count = |label: &str, value: u64| KeyMetric {
         name: label.to_lowercase().replace(' ', "_"),
         label: label.to_owned(),
         value: Some(value as f64),
-        ..Figure::default()
+        ..KeyMetric::default()
     };
-    let rate = |name: &str, label: &str, value, unit: &str| Figure {
+    let rate = |name: &str, label: &str, value, unit: &str| KeyMetric {
         name: name.to_owned(),
         label: label.to_owned(),
         value,
         unit: unit.to_owned(),
         detail: Some("over the last ten seconds".to_owned()),
-        ..Figure::default()
+        ..KeyMetric::default()
     };
     PageData {
         run,
-        figures: vec![
+        key_metrics: vec![
             count("Answered", live.completed),
             count("In flight", live.in_flight),
             count("Failed", live.failed),
@@ -136,7 +136,7 @@ pub fn in_progress(
             ("end_to_end_latency", live.end_to_end),
         ]
         .into_iter()
-        .filter_map(|(name, figures)| on_the_way(name, figures?))
+        .filter_map(|(name, live)| on_the_way(name, live?))
         .collect(),
         requests,
         failures: failures(failed),

@@ -2,14 +2,14 @@
 
 use veeksha_metrics::{CurvePoint, Evaluation, TimeSlices};
 use veeksha_model::{Nanos, seconds};
-use veeksha_page::{Curves, Slice, Slices, ValueColumn};
+use veeksha_page::{RunCurves, SliceRow, Slices, ValueColumn};
 use veeksha_stats::Summary;
 
 /// Number of steps in the curves of a run whose requests do not fit on its page.
 const STEPS: usize = 600;
 
 /// Returns the curves of a run whose page lists only some of its requests.
-pub(super) fn load(evaluation: &Evaluation) -> Option<Curves> {
+pub(super) fn load(evaluation: &Evaluation) -> Option<RunCurves> {
     let curves = &evaluation.curves;
     let (from, to) = curves.window?;
     let step = ((to - from) / STEPS as u64).max(1);
@@ -18,7 +18,7 @@ pub(super) fn load(evaluation: &Evaluation) -> Option<Curves> {
         steps.map(|step| step.mean).collect()
     };
     let in_flight = steps(&curves.in_flight.points, from, to, step);
-    Some(Curves {
+    Some(RunCurves {
         from: seconds(from),
         step: seconds(step),
         in_flight: in_flight.iter().map(|step| step.mean).collect(),
@@ -85,8 +85,8 @@ pub(super) fn slices(slices: &TimeSlices) -> Option<Slices> {
         unit: unit.to_owned(),
     };
     let rows = slices.slices.iter().map(|slice| {
-        let of = |metric, figure: fn(&Summary) -> f64| slice.metric(metric).map(figure);
-        Slice {
+        let of = |metric, statistic: fn(&Summary) -> f64| slice.metric(metric).map(statistic);
+        SliceRow {
             from: seconds(slice.from),
             to: seconds(slice.to),
             values: vec![
@@ -105,8 +105,8 @@ pub(super) fn slices(slices: &TimeSlices) -> Option<Slices> {
             column("Answered", "requests/s"),
             column("Output", "tokens/s"),
             column("Errors", "share"),
-            column("TTFT P50", "s"),
-            column("TTFT P99", "s"),
+            column("TTFC P50", "s"),
+            column("TTFC P99", "s"),
             column("TBC P50", "s"),
             column("TBC P99", "s"),
         ],

@@ -17,12 +17,12 @@ use parquet::{
 use proptest::{prelude::*, sample::Index, strategy::ValueTree, test_runner::TestRunner};
 use tempfile::TempDir;
 use veeksha_events::Event;
-use veeksha_record::{Record, RecordError, RecordInfo, Recorder};
+use veeksha_record::{RecordError, RecordInfo, RunRecord, RunRecorder};
 
 const SECOND: u64 = 1_000_000_000;
 
 fn read(run: &Path) -> Result<(Vec<Event>, RecordInfo), RecordError> {
-    let mut record = Record::open(run)?;
+    let mut record = RunRecord::open(run)?;
     let mut events = Vec::new();
     let _ = record.for_each(|event| {
         events.push(event.clone());
@@ -34,7 +34,7 @@ fn read(run: &Path) -> Result<(Vec<Event>, RecordInfo), RecordError> {
 /// Thirty events of all kinds in parts of ten. Part 0 and 1 hold both tables.
 fn cut_run() -> (TempDir, Vec<Event>) {
     let run = tempfile::tempdir().unwrap();
-    let mut recorder = Recorder::create(run.path(), "test").unwrap();
+    let mut recorder = RunRecorder::create(run.path(), "test").unwrap();
     let mut runner = TestRunner::deterministic();
     let mut events: Vec<Event> = (0..30)
         .map(|_| event().new_tree(&mut runner).unwrap().current())
@@ -57,7 +57,7 @@ fn cut_run() -> (TempDir, Vec<Event>) {
 
 fn finished_run() -> (TempDir, Vec<Event>) {
     let run = tempfile::tempdir().unwrap();
-    let mut recorder = Recorder::create(run.path(), "test").unwrap();
+    let mut recorder = RunRecorder::create(run.path(), "test").unwrap();
     let mut runner = TestRunner::deterministic();
     let events: Vec<Event> = (0..40)
         .map(|_| event().new_tree(&mut runner).unwrap().current())
@@ -117,7 +117,7 @@ fn a_row_group_with_a_changed_byte_is_left_out_and_counted() {
     // The first page follows the magic number "PAR1".
     bytes[40] ^= 1;
     fs::write(&path, bytes).unwrap();
-    let mut record = Record::open(run.path()).unwrap();
+    let mut record = RunRecord::open(run.path()).unwrap();
     assert_eq!(
         (record.info().lost, record.info().damaged.len()),
         (0, 0),
@@ -145,7 +145,7 @@ fn a_row_group_with_a_changed_byte_is_left_out_and_counted() {
 #[test]
 fn crash_while_finishing_loses_nothing() {
     let whole = tempfile::tempdir().unwrap();
-    let mut recorder = Recorder::create(whole.path(), "test").unwrap();
+    let mut recorder = RunRecorder::create(whole.path(), "test").unwrap();
     let mut runner = TestRunner::deterministic();
     let events: Vec<Event> = (0..40)
         .map(|_| event().new_tree(&mut runner).unwrap().current())
@@ -254,7 +254,7 @@ proptest! {
             file_bytes.extend(*b"PAR1");
         }
         fs::write(file(&run, "events.parquet"), file_bytes).unwrap();
-        prop_assert!(Record::open(run.path()).is_err());
+        prop_assert!(RunRecord::open(run.path()).is_err());
     }
 }
 
@@ -327,7 +327,7 @@ fn foreign_files_are_rejected() {
 #[test]
 fn missing_record_has_a_hint() {
     let run = tempfile::tempdir().unwrap();
-    let text = |run: &Path| Record::open(run).err().unwrap().to_string();
+    let text = |run: &Path| RunRecord::open(run).err().unwrap().to_string();
     let error = text(&run.path().join("nowhere"));
     assert!(
         error.contains("record/requests.parquet") && error.ends_with("the folder does not exist"),
@@ -391,7 +391,7 @@ fn missing_record_has_a_hint() {
 #[test]
 fn a_record_is_never_mixed_with_another() {
     for (run, _) in [finished_run(), cut_run()] {
-        let error = Recorder::create(run.path(), "test").err().unwrap();
+        let error = RunRecorder::create(run.path(), "test").err().unwrap();
         assert!(matches!(error, RecordError::Occupied { .. }), "{error}");
     }
 }
@@ -400,7 +400,7 @@ fn a_record_is_never_mixed_with_another() {
 #[test]
 fn events_of_a_refused_part_are_kept_in_smaller_files() {
     let run = tempfile::tempdir().unwrap();
-    let mut recorder = Recorder::create(run.path(), "test").unwrap();
+    let mut recorder = RunRecorder::create(run.path(), "test").unwrap();
     let event = |at| Event::Interrupted { at };
     recorder.push(&event(0), 0).unwrap();
     // A folder in the way of the part's temporary name.
@@ -426,7 +426,7 @@ fn events_of_a_refused_part_are_kept_in_smaller_files() {
 #[test]
 fn refused_parts_are_written_later() {
     let run = tempfile::tempdir().unwrap();
-    let mut recorder = Recorder::create(run.path(), "test").unwrap();
+    let mut recorder = RunRecorder::create(run.path(), "test").unwrap();
     let event = |at| Event::Interrupted { at };
     recorder.push(&event(0), 0).unwrap();
     let blocked = file(&run, "events-00000.parquet.tmp");
@@ -444,7 +444,7 @@ fn refused_parts_are_written_later() {
 #[test]
 fn single_part_that_is_not_the_whole_run_is_not_renamed() {
     let run = tempfile::tempdir().unwrap();
-    let mut recorder = Recorder::create(run.path(), "test").unwrap();
+    let mut recorder = RunRecorder::create(run.path(), "test").unwrap();
     let event = |at| Event::Interrupted { at };
     recorder.push(&event(0), 0).unwrap();
     let blocked = file(&run, "events-00000.parquet.tmp");
@@ -460,7 +460,7 @@ fn single_part_that_is_not_the_whole_run_is_not_renamed() {
 #[test]
 fn reading_can_be_stopped() {
     let (run, events) = finished_run();
-    let mut record = Record::open(run.path()).unwrap();
+    let mut record = RunRecord::open(run.path()).unwrap();
     let mut seen = 0;
     let end = record.for_each(|_| {
         seen += 1;

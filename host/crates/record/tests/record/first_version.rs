@@ -11,7 +11,7 @@ use veeksha_model::{
     Better, Chunk, ChunkKind, ErrorClass, Held, HistoryMode, MetricDefinition, MetricSample, NodeId,
     Recorded, RequestId, SessionId, StampSource, Usage,
 };
-use veeksha_record::{Record, Recorder};
+use veeksha_record::{RunRecord, RunRecorder};
 
 fn fixture() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/version_1")
@@ -215,7 +215,7 @@ fn events() -> Vec<Event> {
 
 #[test]
 fn the_first_version_stays_readable() {
-    let mut record = Record::open(&fixture()).unwrap();
+    let mut record = RunRecord::open(&fixture()).unwrap();
     assert_eq!(
         (record.info().version, record.info().program.as_str()),
         (1, "veeksha-host 0.1.0")
@@ -234,7 +234,7 @@ fn the_first_version_stays_readable() {
 #[test]
 #[ignore = "writes the fixture; only a new version of the format has reason to, into a new folder"]
 fn write_the_fixture() {
-    let mut recorder = Recorder::create(&fixture(), "veeksha-host 0.1.0").unwrap();
+    let mut recorder = RunRecorder::create(&fixture(), "veeksha-host 0.1.0").unwrap();
     for event in events() {
         recorder.push(&event, 16).unwrap();
     }

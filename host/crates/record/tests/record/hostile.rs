@@ -20,13 +20,13 @@ use parquet::{
 };
 use tempfile::TempDir;
 use veeksha_events::Event;
-use veeksha_record::{Record, RecordError, RecordInfo, Recorder, open_plain};
+use veeksha_record::{RecordError, RecordInfo, RunRecord, RunRecorder, open_plain};
 
 const TABLES: [&str; 2] = ["requests.parquet", "events.parquet"];
 
 fn run() -> TempDir {
     let run = tempfile::tempdir().unwrap();
-    let mut recorder = Recorder::create(run.path(), "test").unwrap();
+    let mut recorder = RunRecorder::create(run.path(), "test").unwrap();
     recorder.push(&plain_request(3), 0).unwrap();
     recorder.push(&Event::RunEnded { at: 9 }, 0).unwrap();
     recorder.finish().unwrap();
@@ -38,7 +38,7 @@ fn file(run: &TempDir, name: &str) -> PathBuf {
 }
 
 fn read(run: &Path) -> Result<(u64, RecordInfo), RecordError> {
-    let mut record = Record::open(run)?;
+    let mut record = RunRecord::open(run)?;
     let mut events = 0;
     let _ = record.for_each(|_| {
         events += 1;
@@ -94,7 +94,7 @@ fn truncated_file_is_never_complete() {
         let bytes = fs::read(&path).unwrap();
         for length in 0..bytes.len() {
             fs::write(&path, &bytes[..length]).unwrap();
-            let record = Record::open(run.path()).unwrap();
+            let record = RunRecord::open(run.path()).unwrap();
             let info = record.info();
             let rows = info.requests + info.events;
             assert_eq!((rows, info.complete), (1, false), "{name}, {length} bytes");
@@ -115,7 +115,7 @@ fn flipped_byte_never_makes_an_event() {
         let mut flipped = bytes.clone();
         flipped[at] = !flipped[at];
         fs::write(&path, flipped).unwrap();
-        let mut record = match Record::open(run.path()) {
+        let mut record = match RunRecord::open(run.path()) {
             Ok(record) => record,
             // It claims another version.
             Err(error) => {

@@ -5,14 +5,14 @@ use std::{fs, ops::ControlFlow};
 use crate::support::plain_request;
 use tempfile::TempDir;
 use veeksha_events::Event;
-use veeksha_record::{Record, RecordInfo, Recorder};
+use veeksha_record::{RecordInfo, RunRecord, RunRecorder};
 
 const SECOND: u64 = 1_000_000_000;
 
 /// A run of three parts; each has a request and another event that identify the run.
-fn parts(of: u64) -> (TempDir, Recorder) {
+fn parts(of: u64) -> (TempDir, RunRecorder) {
     let run = tempfile::tempdir().unwrap();
-    let mut recorder = Recorder::create(run.path(), "test").unwrap();
+    let mut recorder = RunRecorder::create(run.path(), "test").unwrap();
     for part in 0..3 {
         recorder.push(&plain_request(of), part * 60 * SECOND).unwrap();
         let other = Event::Interrupted { at: of };
@@ -33,7 +33,7 @@ fn finished(of: u64) -> TempDir {
 
 /// Whose events are handed out.
 fn owners(run: &TempDir) -> (Vec<u64>, RecordInfo) {
-    let mut record = Record::open(run.path()).unwrap();
+    let mut record = RunRecord::open(run.path()).unwrap();
     let mut owners = Vec::new();
     let _ = record
         .for_each(|event| {

@@ -7,7 +7,7 @@ use crate::skip::skip;
 use crate::support::plain_request;
 use veeksha_events::Event;
 use veeksha_model::{Chunk, ChunkKind, NodeId, RequestId, SessionId};
-use veeksha_record::Recorder;
+use veeksha_record::RunRecorder;
 
 /// Prints the same values with each reader: sums of lists, a label, nulls, names of events.
 const SCRIPT: &str = r#"
@@ -55,7 +55,7 @@ for row in others:
 fn other_readers_return_equal_values() {
     let run = tempfile::tempdir().unwrap();
     let empty = tempfile::tempdir().unwrap();
-    let mut recorder = Recorder::create(run.path(), "test").unwrap();
+    let mut recorder = RunRecorder::create(run.path(), "test").unwrap();
     let id = RequestId {
         session: SessionId(3),
         node: NodeId(0),
@@ -98,7 +98,10 @@ fn other_readers_return_equal_values() {
     }
     recorder.push(&Event::RunEnded { at: 50 }, 0).unwrap();
     recorder.finish().unwrap();
-    Recorder::create(empty.path(), "test").unwrap().finish().unwrap();
+    RunRecorder::create(empty.path(), "test")
+        .unwrap()
+        .finish()
+        .unwrap();
 
     let expected = "3 40 [2, 6] [False, True] {'tier': 'gold', 'sprache': 'süß'} [] None stop True\n\
         4 0 [] [] {} [1] 1 stop False\n\

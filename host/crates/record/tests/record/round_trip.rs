@@ -6,12 +6,12 @@ use std::{fs, ops::ControlFlow, path::Path};
 use crate::support::{event, plain_request};
 use proptest::{collection::vec, prelude::*};
 use veeksha_events::Event;
-use veeksha_record::{Record, RecordInfo, Recorder};
+use veeksha_record::{RecordInfo, RunRecord, RunRecorder};
 
 const SECOND: u64 = 1_000_000_000;
 
 fn read(run: &Path) -> (Vec<Event>, RecordInfo) {
-    let mut record = Record::open(run).unwrap();
+    let mut record = RunRecord::open(run).unwrap();
     let mut events = Vec::new();
     let end = record
         .for_each(|event| {
@@ -47,7 +47,7 @@ proptest! {
     #[test]
     fn a_finished_record_is_the_run(sequence in sequence()) {
         let run = tempfile::tempdir().unwrap();
-        let mut recorder = Recorder::create(run.path(), "test 1.2").unwrap().of_config("a digest");
+        let mut recorder = RunRecorder::create(run.path(), "test 1.2").unwrap().of_config("a digest");
         for (event, now) in &sequence {
             recorder.push(event, *now).unwrap();
         }
@@ -79,7 +79,7 @@ proptest! {
     #[test]
     fn truncated_run_is_read_to_its_last_part(sequence in sequence()) {
         let run = tempfile::tempdir().unwrap();
-        let mut recorder = Recorder::create(run.path(), "test").unwrap();
+        let mut recorder = RunRecorder::create(run.path(), "test").unwrap();
         // By hand: the first event that comes half a second or more after the oldest unwritten one
         // has everything written, itself included.
         let (mut since, mut written, mut until) = (None, 0, None);
@@ -92,7 +92,7 @@ proptest! {
         }
         drop(recorder);
         if written == 0 {
-            prop_assert!(Record::open(run.path()).is_err());
+            prop_assert!(RunRecord::open(run.path()).is_err());
             return Ok(());
         }
         let (events, info) = read(run.path());
@@ -107,7 +107,7 @@ proptest! {
 #[test]
 fn a_long_record_goes_over_parts_pages_and_batches() {
     let run = tempfile::tempdir().unwrap();
-    let mut recorder = Recorder::create(run.path(), "test").unwrap();
+    let mut recorder = RunRecorder::create(run.path(), "test").unwrap();
     let template = plain_request(0);
     let events: Vec<Event> = (0..70_000_u64)
         .map(|index| match index % 500 {
@@ -150,7 +150,7 @@ fn a_long_record_goes_over_parts_pages_and_batches() {
 #[test]
 fn killed_long_run_loses_half_a_second_at_most() {
     let folder = tempfile::tempdir().unwrap();
-    let mut recorder = Recorder::create(folder.path(), "test 1").unwrap();
+    let mut recorder = RunRecorder::create(folder.path(), "test 1").unwrap();
     let events: Vec<Event> = (0..4 * 300).map(|at| Event::TimeoutReached { at }).collect();
     for (event, quarter) in events.iter().zip(0..) {
         recorder.push(event, quarter * SECOND / 4).unwrap();
@@ -174,7 +174,7 @@ fn killed_long_run_loses_half_a_second_at_most() {
 fn part_replaces_leftover_increments() {
     let folder = tempfile::tempdir().unwrap();
     let record = folder.path().join("record");
-    let mut recorder = Recorder::create(folder.path(), "test 1").unwrap();
+    let mut recorder = RunRecorder::create(folder.path(), "test 1").unwrap();
     let events: Vec<Event> = (0..41).map(|at| Event::TimeoutReached { at }).collect();
     let mut kept = Vec::new();
     for (event, second) in events.iter().zip(0..) {
@@ -202,14 +202,14 @@ fn part_replaces_leftover_increments() {
 #[test]
 fn idle_recorder_writes_on_tick() {
     let folder = tempfile::tempdir().unwrap();
-    let mut recorder = Recorder::create(folder.path(), "test 1").unwrap();
+    let mut recorder = RunRecorder::create(folder.path(), "test 1").unwrap();
     let event = Event::TimeoutReached { at: 7 };
     assert_eq!(recorder.due(), None);
     recorder.push(&event, 0).unwrap();
     assert_eq!(recorder.due(), Some(SECOND / 2));
     recorder.tick(SECOND / 2 - 1).unwrap();
     assert!(
-        Record::open(folder.path()).is_err(),
+        RunRecord::open(folder.path()).is_err(),
         "less than half a second is not old"
     );
     recorder.tick(SECOND / 2).unwrap();

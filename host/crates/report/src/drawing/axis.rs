@@ -25,7 +25,8 @@ pub struct PlotAxis {
 pub enum AxisScale {
     /// Equal differences have equal lengths.
     Linear,
-    /// Equal ratios have equal lengths. Values at or below 0 are drawn at the lower end.
+    /// Equal ratios have equal lengths. Lines, points and texts at or below 0 are not drawn; bars,
+    /// boxes and bands extend to the lower end.
     Log,
 }
 
@@ -51,6 +52,11 @@ impl PlotAxis {
             names: Vec::new(),
             counts: false,
         }
+    }
+
+    /// Returns true if the axis has a place for a value.
+    pub(super) fn can_show(&self, value: f64) -> bool {
+        value.is_finite() && (self.scale == AxisScale::Linear || value > 0.0)
     }
 
     /// Labels only whole numbers.

@@ -5,9 +5,13 @@ use veeksha_stats::{duration, number};
 use super::plot::Plot;
 use super::scale;
 use super::table::{cell, csv_table};
+use super::violin::select_evenly;
 use crate::drawing::{
     AreaFill, AxisScale, AxisSpan, Chart, Color, Dash, Drawing, LineShape, PlotAxis, PlotElement,
 };
+
+/// Maximum number of drawn steps: about one per pixel.
+const DRAWN: usize = 800;
 
 /// The distribution of a metric.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -23,9 +27,38 @@ pub struct CdfData {
     /// Values with the share of samples at or below them, ascending; Veeksha's files have 101 of
     /// them, at 0, 0.01, ..., 1.
     pub points: Vec<(f64, f64)>,
+    /// The distinct values with the share of samples at or below them, ascending, if all samples
+    /// are whole numbers, which a line between percentiles would not show; otherwise empty.
+    pub counts: Vec<(f64, f64)>,
 }
 
 impl CdfData {
+    /// Returns the share of samples at or below 0, which a log axis cannot show.
+    fn share_at_zero(&self) -> f64 {
+        let known = if self.counts.is_empty() {
+            &self.points
+        } else {
+            &self.counts
+        };
+        let shares = known
+            .iter()
+            .filter(|(value, _)| *value <= 0.0)
+            .map(|point| point.1);
+        shares.fold(0.0, f64::max)
+    }
+
+    /// Returns the line of the distribution, and its path between points.
+    fn line(&self) -> (Vec<(f64, f64)>, LineShape) {
+        match self.counts.first() {
+            None => (self.points.clone(), LineShape::Straight),
+            Some((first, _)) => {
+                let mut line = vec![(*first, 0.0)];
+                line.extend(select_evenly(&self.counts, DRAWN));
+                (line, LineShape::Steps)
+            }
+        }
+    }
+
     /// Returns the value at a share, interpolated between points; `None` without points.
     fn at(&self, share: f64) -> Option<f64> {
         let after = self.points.partition_point(|(_, at)| *at < share);
@@ -80,12 +113,13 @@ pub fn cdf_log_plot(data: &CdfData) -> Plot {
 }
 
 fn plot(data: &CdfData, scale: AxisScale) -> Plot {
+    let (points, shape) = data.line();
     let line = PlotElement::Line {
         name: String::new(),
-        points: data.points.clone(),
+        points,
         color: Color::Blue,
         dash: Dash::Whole,
-        shape: LineShape::Straight,
+        shape,
         fill: AreaFill::None,
     };
     let quantiles: Vec<(f64, f64)> = [0.5, 0.9, 0.99]
@@ -95,6 +129,10 @@ fn plot(data: &CdfData, scale: AxisScale) -> Plot {
     let mut subtitle = vec![samples(data.count)];
     for ((value, _), name) in quantiles.iter().zip(["P50", "P90", "P99"]) {
         subtitle.push(format!("{name} {}", data.shown(*value)));
+    }
+    let at_zero = data.share_at_zero();
+    if scale == AxisScale::Log && at_zero > 0.0 {
+        subtitle.push(format!("{} % at 0, not on the log axis", number(at_zero * 100.0)));
     }
     let dots = PlotElement::Dots {
         name: String::new(),
@@ -175,6 +213,7 @@ mod tests {
                 .enumerate()
                 .map(|(place, value)| (*value, place as f64 / last))
                 .collect(),
+            counts: Vec::new(),
         }
     }
 
@@ -211,6 +250,35 @@ mod tests {
         };
         assert!(!wants_log_axis(&few));
         assert!(!wants_log_axis(&data("s", &[0.0; 101])));
+    }
+
+    #[test]
+    fn counts_are_steps() {
+        let counts = CdfData {
+            counts: vec![(1.0, 0.25), (2.0, 0.75), (5.0, 1.0)],
+            ..data("tokens", &[1.0, 2.0, 5.0])
+        };
+        let steps = vec![(1.0, 0.0), (1.0, 0.25), (2.0, 0.75), (5.0, 1.0)];
+        assert_eq!(counts.line(), (steps, LineShape::Steps));
+        let (_, shape) = data("s", &[1.0, 2.0, 5.0]).line();
+        assert_eq!(shape, LineShape::Straight);
+    }
+
+    #[test]
+    fn log_plot_states_the_share_of_zeros() {
+        let mut values = vec![0.0; 31];
+        values.extend((0..70).map(|place| 10f64.powf(f64::from(place) / 30.0)));
+        let gaps = data("s", &values);
+        assert!(wants_log_axis(&gaps));
+        let note = "30 % at 0, not on the log axis";
+        assert!(cdf_log_plot(&gaps).drawing.subtitle.ends_with(note));
+        assert!(!cdf_plot(&gaps).drawing.subtitle.contains("log axis"));
+        assert!(
+            !cdf_log_plot(&data("s", &values[31..]))
+                .drawing
+                .subtitle
+                .contains("log axis")
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::drawing::{
 
 /// A curve over time.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Curve {
+pub struct TimeCurve {
     /// Its name: `in flight`.
     pub name: String,
     /// Seconds since the start of the run, ascending, and the value from then on.
@@ -23,9 +23,9 @@ pub struct ThroughputData {
     /// End of the last slice in seconds.
     pub end: f64,
     /// Beginning of each slice in seconds, and requests per second in it: finished, failed, ...
-    pub requests_per_second: Vec<Curve>,
+    pub requests_per_second: Vec<TimeCurve>,
     /// The same for tokens: output, input, ...
-    pub tokens_per_second: Vec<Curve>,
+    pub tokens_per_second: Vec<TimeCurve>,
 }
 
 /// A level over time, such as the number of requests in flight.
@@ -70,7 +70,7 @@ const STRETCHES: usize = 200;
 
 /// Returns the plot `metrics/throughput_over_time.png`.
 pub fn throughput_plot(data: &ThroughputData) -> Plot {
-    let chart = |label: &str, unit: &str, curves: &[Curve]| Chart {
+    let chart = |label: &str, unit: &str, curves: &[TimeCurve]| Chart {
         x: time_axis(),
         y: PlotAxis::new(label, unit).spanning(AxisSpan::FromZero),
         marks: lines(curves, data.end, AreaFill::None),
@@ -87,7 +87,7 @@ pub fn throughput_plot(data: &ThroughputData) -> Plot {
             chart("tokens", "1/s", &data.tokens_per_second),
         ],
     };
-    let named = |what: &str, curves: &[Curve]| -> Vec<(String, Vec<(f64, f64)>)> {
+    let named = |what: &str, curves: &[TimeCurve]| -> Vec<(String, Vec<(f64, f64)>)> {
         curves
             .iter()
             .map(|curve| (format!("{} {what} (1/s)", curve.name), curve.points.clone()))
@@ -118,9 +118,9 @@ pub fn concurrency_plot(data: &ConcurrencyData) -> Plot {
         level.points.iter().map(|(at, mean, _)| (*at, *mean)).collect()
     };
     let marks = if levels.iter().all(steps) {
-        let curves: Vec<Curve> = levels
+        let curves: Vec<TimeCurve> = levels
             .iter()
-            .map(|level| Curve {
+            .map(|level| TimeCurve {
                 name: level.name.clone(),
                 points: means(level),
             })
@@ -264,7 +264,7 @@ fn time_axis() -> PlotAxis {
 
 /// Returns step lines with different colors and dashes; only the first one has an area below it.
 /// The last point is extended to `end`.
-fn lines(curves: &[Curve], end: f64, first_fill: AreaFill) -> Vec<PlotElement> {
+fn lines(curves: &[TimeCurve], end: f64, first_fill: AreaFill) -> Vec<PlotElement> {
     curves
         .iter()
         .enumerate()

@@ -13,7 +13,7 @@ mod violin;
 
 pub use cdf::{CdfData, cdf_csv, cdf_log_plot, cdf_plot, wants_log_axis};
 pub use curves::{
-    ConcurrencyData, Curve, DecodeWindowData, Level, SliceData, ThroughputData, concurrency_plot,
+    ConcurrencyData, DecodeWindowData, Level, SliceData, ThroughputData, TimeCurve, concurrency_plot,
     decode_window_plot, slices_plot, throughput_plot,
 };
 pub use plot::Plot;

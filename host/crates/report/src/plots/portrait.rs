@@ -19,7 +19,8 @@ pub struct Panel {
     /// Names and points, with ascending x. Points that are not finite are skipped. Names are shown
     /// if there are several.
     pub series: Vec<(String, Vec<(f64, f64)>)>,
-    /// True for a logarithmic x axis. Values at or below 0 are then drawn at the left edge.
+    /// True for a logarithmic x axis. Lines then begin above 0, and bars that begin at 0 extend to
+    /// the left edge.
     pub log_x: bool,
 }
 

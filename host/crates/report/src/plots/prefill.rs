@@ -42,7 +42,7 @@ pub fn prefill_plot(data: &PrefillData) -> Plot {
     let scale_of = |axis: fn(&(f64, f64)) -> f64| {
         let mut values: Vec<f64> = points.iter().map(axis).collect();
         values.sort_unstable_by(f64::total_cmp);
-        scale::scale_for(count as u64, &values)
+        scale::scale_for_all(count as u64, &values)
     };
     let median_line = PlotElement::Line {
         name: "median".into(),
@@ -53,7 +53,7 @@ pub fn prefill_plot(data: &PrefillData) -> Plot {
         fill: AreaFill::None,
     };
     let drawing = Drawing {
-        title: "Time to First Chunk by new prompt tokens".into(),
+        title: "Time to First Chunk of each request".into(),
         subtitle,
         charts: vec![Chart {
             x: PlotAxis::new("new prompt tokens (without history)", "")

@@ -25,6 +25,14 @@ pub(super) fn scale_for(count: u64, ascending: &[f64]) -> AxisScale {
     }
 }
 
+/// The same for plots that show each sample: linear if some are 0, which a log axis cannot show.
+pub(super) fn scale_for_all(count: u64, ascending: &[f64]) -> AxisScale {
+    match ascending.first() {
+        Some(least) if *least > 0.0 => scale_for(count, ascending),
+        _ => AxisScale::Linear,
+    }
+}
+
 /// The same for samples of which only the lower quartile and the largest are known.
 pub(super) fn scale_for_quartile(count: u64, lower_quartile: f64, largest: f64) -> AxisScale {
     if count >= SAMPLES && lower_quartile > 0.0 && largest >= RATIO * lower_quartile {
@@ -87,6 +95,9 @@ mod tests {
         gaps.extend([1.0; 20]);
         gaps.push(50.0);
         assert_eq!(of(&gaps), AxisScale::Log);
+        gaps.sort_by(f64::total_cmp);
+        assert_eq!(scale_for_all(81, &gaps), AxisScale::Linear);
+        assert_eq!(scale_for_all(21, &gaps[60..]), AxisScale::Log);
         gaps.push(-1.0);
         assert_eq!(of(&gaps), AxisScale::Linear);
     }

@@ -7,7 +7,7 @@ use super::density::density;
 use super::plot::Plot;
 use super::scale;
 use super::table::{cell, csv_table, heading};
-use crate::drawing::{AxisSpan, BoxShape, Chart, Color, Drawing, PlotAxis, PlotElement};
+use crate::drawing::{AxisScale, AxisSpan, BoxShape, Chart, Color, Drawing, PlotAxis, PlotElement};
 
 /// The statistics of a box by Tukey's convention: whiskers extend to the last samples within 1.5
 /// times the interquartile range.
@@ -170,7 +170,8 @@ pub fn length_groups<'a>(by_length: impl IntoIterator<Item = (u32, &'a [f64])>) 
 }
 
 /// Returns the plot `metrics/ttfc_violin_plot.png`: densities with box plots inside. The axis is
-/// logarithmic if a linear one would squeeze the lowest box (`scale.rs`).
+/// logarithmic if a linear one would squeeze the lowest box (`scale.rs`) and all samples are above
+/// 0.
 pub fn violin_plot(data: &BoxPlotData) -> Plot {
     let stats = || data.groups.iter().map(|group| &group.stats);
     let count: u64 = stats().map(|stats| stats.count).sum();
@@ -178,12 +179,16 @@ pub fn violin_plot(data: &BoxPlotData) -> Plot {
         .map(|stats| stats.lower_quartile)
         .fold(f64::INFINITY, f64::min);
     let most = stats().map(|stats| stats.max).fold(0.0, f64::max);
-    let scale = scale::scale_for_quartile(count, lowest, most);
+    let scale = if stats().all(|stats| stats.min > 0.0) {
+        scale::scale_for_quartile(count, lowest, most)
+    } else {
+        AxisScale::Linear
+    };
     let several = data.groups.len() > 1;
     let title = if several {
         format!("{} by {}", data.display, data.grouped_by)
     } else {
-        data.display.clone()
+        format!("Distribution of {}", data.display)
     };
     let boxes = data.groups.iter().enumerate().map(|(place, group)| {
         let stats = &group.stats;

@@ -4,8 +4,8 @@ use std::fs;
 
 use tempfile::tempdir;
 use veeksha_report::{
-    BoxPlotData, CdfData, ConcurrencyData, Curve, DecodeWindowData, Level, Plot, PrefillData, ReportError,
-    RunFolder, SliceData, ThroughputData, TimelineChoice, TimelineData, TimelineRequest, cdf_csv,
+    BoxPlotData, CdfData, ConcurrencyData, DecodeWindowData, Level, Plot, PrefillData, ReportError,
+    RunFolder, SliceData, ThroughputData, TimeCurve, TimelineChoice, TimelineData, TimelineRequest, cdf_csv,
     cdf_log_plot, cdf_plot, concurrency_plot, decode_window_plot, length_groups, prefill_plot, slices_plot,
     throughput_plot, timeline_plot, violin_plot,
 };
@@ -23,6 +23,7 @@ fn ttfc() -> CdfData {
                 (1e-3 * 10f64.powf(4.0 * share), share)
             })
             .collect(),
+        counts: Vec::new(),
     }
 }
 
@@ -75,7 +76,7 @@ fn count(pixels: &[u8], color: [u8; 3]) -> usize {
 
 fn plots() -> Vec<(&'static str, Plot)> {
     let times = [0.02, 0.03, 0.05, 0.04, 0.2];
-    let curve = |name: &str| Curve {
+    let curve = |name: &str| TimeCurve {
         name: name.into(),
         points: vec![(0.0, 4.0), (1.0, 6.0), (2.0, 5.0)],
     };
@@ -440,6 +441,49 @@ fn draws_empty_and_invalid_data() {
             plot.drawing.title
         );
     }
+}
+
+#[test]
+fn draws_nothing_for_zeros_on_a_log_axis() {
+    // Half of the samples are 0: the line begins at 1 ms, at half of the height.
+    let positive = ttfc()
+        .points
+        .into_iter()
+        .map(|(value, share)| (value, 0.5 + share / 2.0));
+    let points: Vec<(f64, f64)> = [(0.0, 0.0), (0.0, 0.5)].into_iter().chain(positive).collect();
+    let data = CdfData { points, ..ttfc() };
+    let lowest = |plot: Plot| {
+        let svg = plot.drawing.svg().unwrap();
+        let line = elements(&svg, "polyline", BLUE)[0].to_owned();
+        let points = line
+            .split("points=\"")
+            .nth(1)
+            .unwrap()
+            .split('"')
+            .next()
+            .unwrap()
+            .to_owned();
+        let heights = points
+            .split_whitespace()
+            .map(|point| point.split(',').nth(1).unwrap().parse::<f64>());
+        heights.map(Result::unwrap).fold(0.0, f64::max)
+    };
+    let whole = lowest(cdf_log_plot(&ttfc()));
+    let top = 2.0 * lowest(cdf_log_plot(&data)) - whole;
+    assert!(
+        lowest(cdf_plot(&data)) > whole - 3.0,
+        "the linear plot begins at 0"
+    );
+    assert!(
+        top > 50.0 && top < 300.0,
+        "the log plot begins at half of the height: {top} {whole}"
+    );
+    let svg = cdf_log_plot(&data).drawing.svg().unwrap();
+    assert!(
+        words(&svg)
+            .iter()
+            .any(|word| word.ends_with("50 % at 0, not on the log axis"))
+    );
 }
 
 #[test]

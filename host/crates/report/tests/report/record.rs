@@ -11,7 +11,7 @@ use serde_json::Value;
 use tempfile::tempdir;
 use veeksha_events::{Event, RequestRecord, Status};
 use veeksha_model::{ErrorClass, NodeId, RequestId, SessionId};
-use veeksha_report::{ReportError, RunFolder, Trace};
+use veeksha_report::{ReportError, RunFolder, TraceFile};
 
 const STAMP: &str = "20_11_2026-22_31_19";
 const REQUESTS: &str = "metrics/request_level_metrics.jsonl";
@@ -69,7 +69,7 @@ fn lines(path: &Path) -> Vec<Value> {
 fn writes_a_trace_line_per_event_and_a_row_per_request() {
     let dir = tempdir().unwrap();
     let folder = RunFolder::create(dir.path(), "", STAMP).unwrap();
-    let writer = folder.writer(Trace::On).unwrap();
+    let writer = folder.writer(TraceFile::On).unwrap();
     writer.record(dispatched(0), Some("what was sent".into()));
     writer.record(finished(0), None);
     writer.record(Arc::new(Event::RunEnded { at: 3_000_000_000 }), None);
@@ -97,7 +97,7 @@ fn writes_a_trace_line_per_event_and_a_row_per_request() {
 fn no_trace_file_without_trace() {
     let dir = tempdir().unwrap();
     let folder = RunFolder::create(dir.path(), "", STAMP).unwrap();
-    let writer = folder.writer(Trace::Off).unwrap();
+    let writer = folder.writer(TraceFile::Off).unwrap();
     writer.record(finished(0), None);
     writer.finish().unwrap();
     assert!(!folder.path().join(TRACE).exists());
@@ -110,7 +110,7 @@ fn concurrent_senders_lose_nothing() {
     const EACH: u64 = 2_000;
     let dir = tempdir().unwrap();
     let folder = RunFolder::create(dir.path(), "", STAMP).unwrap();
-    let writer = folder.writer(Trace::Off).unwrap();
+    let writer = folder.writer(TraceFile::Off).unwrap();
     thread::scope(|scope| {
         for thread in 0..THREADS {
             let sender = writer.sender();
@@ -136,7 +136,7 @@ fn concurrent_senders_lose_nothing() {
 fn lines_are_flushed_during_the_run() {
     let dir = tempdir().unwrap();
     let folder = RunFolder::create(dir.path(), "", STAMP).unwrap();
-    let writer = folder.writer(Trace::Off).unwrap();
+    let writer = folder.writer(TraceFile::Off).unwrap();
     writer.record(finished(0), None);
     let path = folder.path().join(REQUESTS);
     assert!(
@@ -150,7 +150,7 @@ fn lines_are_flushed_during_the_run() {
 fn dropping_the_writer_flushes() {
     let dir = tempdir().unwrap();
     let folder = RunFolder::create(dir.path(), "", STAMP).unwrap();
-    let writer = folder.writer(Trace::Off).unwrap();
+    let writer = folder.writer(TraceFile::Off).unwrap();
     (0..100).for_each(|session| writer.record(finished(session), None));
     drop(writer);
     assert_eq!(lines(&folder.path().join(REQUESTS)).len(), 100);
@@ -162,7 +162,7 @@ fn full_disk_is_reported_during_and_after_the_run() {
     let folder = RunFolder::create(dir.path(), "", STAMP).unwrap();
     // Every write to /dev/full fails as on a full disk.
     symlink("/dev/full", folder.path().join(REQUESTS)).unwrap();
-    let writer = folder.writer(Trace::On).unwrap();
+    let writer = folder.writer(TraceFile::On).unwrap();
     assert_eq!(writer.failed(), None);
     writer.record(finished(0), None);
     assert!(eventually(|| writer.failed().is_some()));
@@ -199,7 +199,7 @@ fn names_file_that_cannot_be_opened() {
     let dir = tempdir().unwrap();
     let folder = RunFolder::create(dir.path(), "", STAMP).unwrap();
     fs::create_dir(folder.path().join(REQUESTS)).unwrap();
-    let error = folder.writer(Trace::Off).unwrap_err().to_string();
+    let error = folder.writer(TraceFile::Off).unwrap_err().to_string();
     assert!(
         error.starts_with("cannot write ") && error.contains(REQUESTS),
         "{error}"

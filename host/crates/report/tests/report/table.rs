@@ -1,30 +1,30 @@
 //! The closing summary as text.
 
-use veeksha_report::{ColorMode, Mark, Row, Section, summary_table};
+use veeksha_report::{ColorMode, RowMark, Section, SummaryRow, summary_table};
 
-fn row(name: &str, cells: &[&str]) -> Row {
-    Row {
+fn row(name: &str, cells: &[&str]) -> SummaryRow {
+    SummaryRow {
         name: name.into(),
         cells: cells.iter().map(|cell| (*cell).into()).collect(),
-        ..Row::default()
+        ..SummaryRow::default()
     }
 }
 
 fn sections() -> Vec<Section> {
     let columns = ["P50", "P99", "count"].map(String::from).to_vec();
     let ttfc = row("Time to First Chunk", &["12.3 ms", "123 ms", "12"]);
-    let ttfc = Row {
+    let ttfc = SummaryRow {
         note: Some("P99 of fewer than 100 samples".into()),
-        mark: Mark::Warning,
+        mark: RowMark::Warning,
         ..ttfc
     };
     let tbc = row("Time Between Chunks", &["5 ms", "9.9 ms", "1200"]);
-    let slo = Row {
-        mark: Mark::Bad,
+    let slo = SummaryRow {
+        mark: RowMark::Bad,
         ..row("ttfc_p99 ≤ 100 ms", &["123 ms"])
     };
-    let met = Row {
-        mark: Mark::Good,
+    let met = SummaryRow {
+        mark: RowMark::Good,
         ..row("tbc_p99 ≤ 50 ms", &["9.9 ms"])
     };
     vec![
@@ -122,8 +122,8 @@ fn accepts_uneven_rows_and_zero_width() {
 
 #[test]
 fn wraps_rows_without_cells() {
-    let finding = Row {
-        mark: Mark::Warning,
+    let finding = SummaryRow {
+        mark: RowMark::Warning,
         note: Some("more client threads would help, or a machine with less to do".into()),
         ..row(
             "TTFC: error 1.5 % of its P50 (305 µs of 20 ms); most of it lies between dispatch and send",
@@ -163,16 +163,16 @@ fn splits_wide_sections_into_blocks() {
         title: "Sweep".into(),
         columns: columns.map(String::from).to_vec(),
         rows: vec![
-            Row {
+            SummaryRow {
                 name: "rate=1".into(),
                 cells: cell(["1", "20 ms", "31 ms", "100 %", "640", "200", "VALID"]),
-                ..Row::default()
+                ..SummaryRow::default()
             },
-            Row {
+            SummaryRow {
                 name: "rate=10".into(),
                 cells: cell(["10", "45 ms", "1.2 s", "71 %", "5210", "200", "DEGRADED"]),
                 note: Some("2 of 3 objectives".into()),
-                mark: Mark::Bad,
+                mark: RowMark::Bad,
             },
         ],
     };
@@ -204,7 +204,7 @@ fn splits_wide_sections_into_blocks() {
 
 #[test]
 fn objectives_show_observed_bound_and_count() {
-    let objective = |name: &str, cells: &[&str], mark| Row {
+    let objective = |name: &str, cells: &[&str], mark| SummaryRow {
         mark,
         ..row(name, cells)
     };
@@ -212,9 +212,13 @@ fn objectives_show_observed_bound_and_count() {
         title: "SLOs".into(),
         columns: ["observed", "bound", "samples"].map(String::from).to_vec(),
         rows: vec![
-            objective("p99(ttfc)", &["123 ms", "< 100 ms", "1500"], Mark::Bad),
-            objective("p95(my_metric{tier=\"gold\"})", &["2.7", "≤ 3", "40"], Mark::Good),
-            objective("error_rate", &["0.2 %", "< 1 %", "1500"], Mark::Good),
+            objective("p99(ttfc)", &["123 ms", "< 100 ms", "1500"], RowMark::Bad),
+            objective(
+                "p95(my_metric{tier=\"gold\"})",
+                &["2.7", "≤ 3", "40"],
+                RowMark::Good,
+            ),
+            objective("error_rate", &["0.2 %", "< 1 %", "1500"], RowMark::Good),
         ],
     };
     insta::assert_snapshot!(summary_table(&[section], 80, ColorMode::Plain), @r#"
@@ -231,8 +235,8 @@ fn never_truncates_objectives() {
         title: "SLOs".into(),
         columns: ["observed", "bound"].map(String::from).to_vec(),
         rows: vec![
-            Row {
-                mark: Mark::Bad,
+            SummaryRow {
+                mark: RowMark::Bad,
                 ..row(
                     "p99(ttfc_from_intended{tier=\"gold\"}) over 10 s",
                     &["123 ms", "< 100 ms"],

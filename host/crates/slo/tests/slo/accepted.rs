@@ -28,7 +28,7 @@ fn objective(quantity: Quantity, comparison: ComparisonOperator, value: f64, uni
     }
 }
 
-fn figure(name: &str) -> Quantity {
+fn run_metric(name: &str) -> Quantity {
     Quantity::RunMetric(name.to_owned())
 }
 
@@ -74,14 +74,20 @@ fn parses_objectives() {
         ("mean(x) > -2.5", objective(plain(Mean, "x"), Above, -2.5, Bare)),
         (
             "error_rate < 1%",
-            objective(figure("error_rate"), Below, 0.01, Percent),
+            objective(run_metric("error_rate"), Below, 0.01, Percent),
         ),
-        ("goodput > 0.95", objective(figure("goodput"), Above, 0.95, Bare)),
+        (
+            "goodput > 0.95",
+            objective(run_metric("goodput"), Above, 0.95, Bare),
+        ),
         (
             "goodput >= 95 %",
-            objective(figure("goodput"), AtLeast, 0.95, Percent),
+            objective(run_metric("goodput"), AtLeast, 0.95, Percent),
         ),
-        ("ttfc < 83.3ms", objective(figure("ttfc"), Below, 0.0833, Time)),
+        (
+            "ttfc < 83.3ms",
+            objective(run_metric("ttfc"), Below, 0.0833, Time),
+        ),
         (
             " p95(my_metric{tier=\"gold\", region='eu'})<=3\n",
             objective(

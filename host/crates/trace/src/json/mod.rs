@@ -6,7 +6,7 @@
 //!
 //! Why not `serde_json`: it has no positions of values, and its closest substitute, borrowed
 //! `RawValue`s, takes 1.6 times (rows of numbers) to 2.2 times (rows of text) as long; indexing
-//! would then miss its goal of 300 MB/s. `docs/performance.md` has the figures.
+//! would then miss its goal of 300 MB/s. `docs/performance.md` has the measurements.
 
 mod scan;
 mod stream;

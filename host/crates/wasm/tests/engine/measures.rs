@@ -55,7 +55,7 @@ impl Run {
 }
 
 /// Returns statistics with distinct values, for one more than `count` samples.
-fn figures(count: u64) -> MetricStats {
+fn stats(count: u64) -> MetricStats {
     let at = |place: u8| count as f64 + f64::from(place) / 8.0;
     MetricStats {
         count,
@@ -75,13 +75,13 @@ impl RunResults for Run {
         vec!["ttfc".into(), "mine".into()]
     }
 
-    fn figure(&self, name: &str) -> Option<f64> {
+    fn run_metric(&self, name: &str) -> Option<f64> {
         ["goodput", "ttfc"].contains(&name).then_some(0.5)
     }
 
     fn stats(&self, metric: &str, filter: &[Label]) -> MetricStats {
         self.note(format!("stats {metric} {filter:?}"));
-        figures(filter.len() as u64)
+        stats(filter.len() as u64)
     }
 
     fn percentile(&self, metric: &str, percent: f64, filter: &[Label]) -> Option<f64> {
@@ -95,7 +95,7 @@ impl RunResults for Run {
         let window = |from| WindowStats {
             from,
             to: from + length,
-            stats: figures(from),
+            stats: stats(from),
         };
         vec![window(7), window(1_000_000_007)]
     }
@@ -367,7 +367,7 @@ fn results_are_read_through_calls() {
             p90,
             p95,
             p99,
-        } = figures(count);
+        } = stats(count);
         format!("{count} {mean} {std} {min} {max} {p50} {p90} {p95} {p99}")
     };
     let detail = |figure: &str| {

@@ -59,7 +59,7 @@ impl RunResults for Tiers {
         vec!["ttfc".into()]
     }
 
-    fn figure(&self, _name: &str) -> Option<f64> {
+    fn run_metric(&self, _name: &str) -> Option<f64> {
         None
     }
 

@@ -40,10 +40,10 @@ fn reports_copies_of_a_run() {
     );
     let cut = text(of("B", "one", 1.01));
     assert!(cut.contains("is on both sides"), "{cut}");
-    let equal = text(of("B", "two", 1.0));
+    let copies = text(of("B", "two", 1.0));
     assert!(
-        equal.contains("/runs/A and /runs/B agree in every sample"),
-        "{equal}"
+        copies.contains("/runs/A and /runs/B agree in every sample"),
+        "{copies}"
     );
     let other = text(of("B", "two", 1.01));
     assert!(
@@ -75,7 +75,7 @@ fn reports_remarks_in_order() {
     cannot check that the runs did the same work: B has no workload digest
     B: 1 value was left out because not a finite number
     from the first request to the end of the last answer, A lasted 60 s and B lasted 30 s
-    one run on each side: the noise between runs is unknown; run each side several times to measure it
+    one run on each side: the noise between runs is unknown, so small differences are found too often; fix: run each side several times
     4 values with a better side were judged; verdicts allow for their number (Holm), intervals do not
     ");
 }

@@ -68,7 +68,7 @@ fn invalid_metric_does_not_affect_others() {
         tbc.remark.as_deref(),
         Some("INVALID by the certificate of B; --allow-invalid judges it nevertheless")
     );
-    assert!(tbc.relative.is_some(), "the figures are shown");
+    assert!(tbc.relative.is_some(), "the values are shown");
     assert!(
         candidate
             .remark_texts()
@@ -156,7 +156,7 @@ fn single_values_are_shown_but_not_judged() {
         label: label.into(),
         runs: vec![RunData {
             label: label.into(),
-            figures: vec![
+            run_metrics: vec![
                 RunValueData::new("error_rate", "1", Better::Less, value),
                 RunValueData::new("broken", "1", Better::Less, f64::NAN),
             ],

@@ -28,8 +28,8 @@ fn what_cannot_be_answered_is_refused_with_its_place_and_the_remedy() {
         "the objective `p99(ttfc) < 5%`: `5%` is a share, but the metric's unit is `s`; give a number in that unit",
         "the objective `error_rate < 3s`: `3s` is a time, but the metric's unit is a plain ratio; leave `s` out, or bound another metric",
         "the objective `p99(num_output_tokens) < 500ms`: `500ms` is a time, but the metric's unit is `tokens`; leave `ms` out, or bound another metric",
-        "the objective `p99(error_rate) < 0.1`: `error_rate` is one figure of the whole run: it has no aggregate, labels or window; write it alone",
-        "the objective `ttfc < 500ms`: `ttfc` is a metric with many samples; say which figure of them, such as p99(ttfc)",
+        "the objective `p99(error_rate) < 0.1`: `error_rate` is a run metric: it has no aggregate, labels or window; write it alone",
+        "the objective `ttfc < 500ms`: `ttfc` is a metric with many samples; write an aggregate of them, such as p99(ttfc)",
         "the objective `errorrate < 0.1`: there is no run metric `errorrate`; did you mean `error_rate`?",
         "the objective `count(ttfc) > 5s`: a number of samples has no unit; write the bound as a number",
         "the objective `qwertz > 1`: there is no run metric `qwertz`; `veeksha-host metrics` lists them",
@@ -55,8 +55,9 @@ fn conditions_are_about_requests() {
         *window = Some(std::time::Duration::from_secs(1));
     }
     let catalogue = Catalogue::built_in();
-    let figure = Objective::parse("error_rate < 0.1").unwrap();
-    let errors = Objectives::check(Vec::new(), vec![windowed, figure], Vec::new(), &catalogue).unwrap_err();
+    let run_metric = Objective::parse("error_rate < 0.1").unwrap();
+    let errors =
+        Objectives::check(Vec::new(), vec![windowed, run_metric], Vec::new(), &catalogue).unwrap_err();
     assert_eq!(errors[0].problem, ObjectiveProblem::ConditionWithWindow);
     assert!(matches!(
         errors[1].problem,

@@ -2,16 +2,20 @@
 
 use plotters::prelude::{Color as _, *};
 
-use super::painter::{Painter, PlotFrame, finite};
+use super::painter::{Painter, PlotFrame, finite, shown};
 use crate::drawing::canvas::{Point, TextAnchor};
-use crate::drawing::elements::{AreaFill, BoxShape, Dash, LineShape, Marker, PlotElement};
-use crate::drawing::palette::Color;
-use crate::drawing::palette::INK;
+use crate::drawing::elements::{AreaFill, BoxShape, Chart, Dash, LineShape, Marker, PlotElement};
+use crate::drawing::palette::{Color, INK};
 use crate::error::ReportError;
 
 impl<B: DrawingBackend> Painter<'_, '_, B> {
     /// Draws an element between the axes.
-    pub(super) fn mark(&self, mark: &PlotElement, frame: &PlotFrame) -> Result<(), ReportError> {
+    pub(super) fn mark(
+        &self,
+        mark: &PlotElement,
+        chart: &Chart,
+        frame: &PlotFrame,
+    ) -> Result<(), ReportError> {
         match mark {
             PlotElement::Line {
                 points,
@@ -20,13 +24,13 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
                 shape,
                 fill,
                 ..
-            } => self.line(&finite(points), *color, (*dash, *shape, *fill), frame),
+            } => self.line(&shown(points, chart), *color, (*dash, *shape, *fill), frame),
             PlotElement::Dots {
                 points,
                 color,
                 marker,
                 ..
-            } => self.dots(&finite(points), *color, *marker, frame),
+            } => self.dots(&shown(points, chart), *color, *marker, frame),
             PlotElement::Bars { points, color, .. } => finite(points).windows(2).try_for_each(|pair| {
                 let [(from, height), (to, _)] = [pair[0], pair[1]];
                 let corner = self.place((to, self.prepared.y.low().max(0.0)), frame);
@@ -77,7 +81,7 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
             }
             PlotElement::Texts { words } => words
                 .iter()
-                .filter(|((x, y), _)| x.is_finite() && y.is_finite())
+                .filter(|((x, y), _)| chart.x.can_show(*x) && chart.y.can_show(*y))
                 .try_for_each(|(at, word)| self.word(*at, word, frame)),
         }
     }

@@ -95,7 +95,7 @@ impl<B: DrawingBackend> Painter<'_, '_, B> {
         self.legend(&legend_rows, part.top)?;
         self.grid(chart, &frame)?;
         for mark in &chart.marks {
-            self.mark(mark, &frame)?;
+            self.mark(mark, chart, &frame)?;
         }
         self.axes(chart, &frame)?;
         let middle = (part.left + style.label * 0.5, (frame.top + frame.bottom) / 2.0);

@@ -70,7 +70,7 @@ impl PreparedDrawing {
     /// Returns `None` if there is nothing to draw. The tuple is the number of tick labels that fit
     /// along either axis.
     pub(super) fn of(chart: &Chart, (across, up): (f64, f64)) -> Option<Self> {
-        let points: Vec<Point> = chart.marks.iter().flat_map(reach).collect();
+        let points: Vec<Point> = chart.marks.iter().flat_map(|mark| reach(mark, chart)).collect();
         Some(PreparedDrawing {
             x: Fitted::new(&chart.x, points.iter().map(|point| point.0), across)?,
             y: Fitted::new(&chart.y, points.iter().map(|point| point.1), up)?,
@@ -79,11 +79,10 @@ impl PreparedDrawing {
 }
 
 /// Returns the points that the axes must include for an element.
-fn reach(mark: &PlotElement) -> Vec<Point> {
+fn reach(mark: &PlotElement, chart: &Chart) -> Vec<Point> {
     let points: Vec<Point> = match mark {
-        PlotElement::Line { points, .. }
-        | PlotElement::Dots { points, .. }
-        | PlotElement::Bars { points, .. } => points.clone(),
+        PlotElement::Line { points, .. } | PlotElement::Dots { points, .. } => shown(points, chart),
+        PlotElement::Bars { points, .. } => points.clone(),
         PlotElement::Spans { spans, .. } => spans
             .iter()
             .flat_map(|(from, to, lane)| [(*from, *lane), (*to, *lane)])
@@ -102,6 +101,14 @@ fn reach(mark: &PlotElement) -> Vec<Point> {
         PlotElement::Texts { .. } => Vec::new(),
     };
     finite(&points)
+}
+
+/// Returns the points that both axes can show.
+pub(super) fn shown(points: &[Point], chart: &Chart) -> Vec<Point> {
+    let shown = points
+        .iter()
+        .filter(|(x, y)| chart.x.can_show(*x) && chart.y.can_show(*y));
+    shown.copied().collect()
 }
 
 pub(super) fn finite(points: &[Point]) -> Vec<Point> {

@@ -3,11 +3,11 @@
 use super::*;
 
 #[test]
-fn a_simulated_run_and_its_record_give_the_same_figures() {
+fn a_simulated_run_and_its_record_give_the_same_results() {
     let folder = tempfile::tempdir().expect("a folder");
     let (_, run) = ends_with(folder.path(), "s.lua", &labelled(60, &asked(), ""), &[], 3);
     let again = evaluated(&run, &folder.path().join("again"), &[], 3);
-    assert_same_figures(&run, &again);
+    assert_same_results(&run, &again);
     assert!(!again.join("traces").exists(), "no empty folder of a trace");
     // Results of the plugins of the run are in the record.
     let summary = json(&again, "metrics/summary_stats.json");
@@ -18,11 +18,11 @@ fn a_simulated_run_and_its_record_give_the_same_figures() {
 }
 
 #[test]
-fn a_real_run_and_its_record_give_the_same_figures() {
+fn a_real_run_and_its_record_give_the_same_results() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = real(folder.path(), "s.lua", &labelled(60, &asked(), ""), 3);
     let again = evaluated(&run, &folder.path().join("again"), &[], 3);
-    assert_same_figures(&run, &again);
+    assert_same_results(&run, &again);
     assert_eq!(
         json(&again, "metrics/summary_stats.json")["Number of Requests"],
         120
@@ -31,7 +31,7 @@ fn a_real_run_and_its_record_give_the_same_figures() {
 
 /// Failures, cancelled sessions, a timeout: the counts are also identical.
 #[test]
-fn a_run_with_failures_and_its_record_give_the_same_figures() {
+fn a_run_with_failures_and_its_record_give_the_same_results() {
     let folder = tempfile::tempdir().expect("a folder");
     let asked = r#"{ type = "performance", goodput = { "ttfc <= 900ms" }, slos = { "goodput > 0.1" } }"#;
     let more = ["--profile", "faulty", "--runtime.benchmark_timeout", "3"];
@@ -39,13 +39,13 @@ fn a_run_with_failures_and_its_record_give_the_same_figures() {
     let failed = lines(&run, "metrics/request_level_metrics.jsonl");
     assert!(failed.iter().any(|row| row["success"] == false));
     let again = evaluated(&run, &folder.path().join("again"), &[], 0);
-    assert_same_figures(&run, &again);
+    assert_same_results(&run, &again);
 }
 
 /// The functions of a Lua scenario are unavailable, but not the fact that it replayed a trace, nor
 /// its consequences.
 #[test]
-fn a_replayed_trace_and_its_record_give_the_same_figures() {
+fn a_replayed_trace_and_its_record_give_the_same_results() {
     let folder = tempfile::tempdir().expect("a folder");
     let rows: String = (0..12)
         .map(|row| {
@@ -85,5 +85,5 @@ return {
     let run = simulated(folder.path(), "s.lua", text, &[]);
     let fidelity = json(&run, "metrics/replay_fidelity.json");
     assert_eq!(fidelity["requests"], 12);
-    assert_same_figures(&run, &evaluated(&run, &folder.path().join("again"), &[], 0));
+    assert_same_results(&run, &evaluated(&run, &folder.path().join("again"), &[], 0));
 }

@@ -1,67 +1,67 @@
 //! Key values and metrics.
 
 use veeksha_metrics::{Catalogue, Evaluation, LiveDistribution, Metric as BuiltIn, MetricInfo};
-use veeksha_page::{Figure, Metric, MetricSummary};
+use veeksha_page::{KeyMetric, Metric, MetricStatistics};
 use veeksha_stats::Summary;
 
-pub(super) fn figures(evaluation: &Evaluation) -> Vec<Figure> {
+pub(super) fn key_metrics(evaluation: &Evaluation) -> Vec<KeyMetric> {
     let (counts, throughput) = (&evaluation.counts, &evaluation.throughput);
-    let figure = |name: &str, label: &str, value: Option<f64>, unit: &str| Figure {
+    let key_metric = |name: &str, label: &str, value: Option<f64>, unit: &str| KeyMetric {
         name: name.to_owned(),
         label: label.to_owned(),
         value,
         unit: unit.to_owned(),
         count: Some(counts.completed),
         count_of: Some("answered requests".to_owned()),
-        ..Figure::default()
+        ..KeyMetric::default()
     };
-    let mut figures = Vec::new();
+    let mut key_metrics = Vec::new();
     if let Some(goodput) = evaluation.slos.goodput {
         let good = (goodput * counts.intended() as f64).round();
-        figures.push(Figure {
+        key_metrics.push(KeyMetric {
             count: Some(counts.intended()),
             count_of: Some("intended requests".to_owned()),
             detail: Some(format!("{good} were good")),
-            ..figure("goodput", "Goodput", Some(goodput), "share")
+            ..key_metric("goodput", "Goodput", Some(goodput), "share")
         });
     }
-    figures.extend([
-        figure(
+    key_metrics.extend([
+        key_metric(
             "requests_per_second",
             "Requests",
             throughput.requests_per_second,
             "requests/s",
         ),
-        figure(
+        key_metric(
             "output_tokens_per_second",
             "Output tokens",
             throughput.output_tokens_per_second,
             "tokens/s",
         ),
-        figure(
+        key_metric(
             "input_tokens_per_second",
             "Input tokens",
             throughput.input_tokens_per_second,
             "tokens/s",
         ),
-        Figure {
+        KeyMetric {
             count: Some(counts.requests),
             count_of: Some("requests sent".to_owned()),
             detail: Some(format!("{} failed", counts.errored)),
-            ..figure("error_rate", "Errors", counts.error_rate(), "share")
+            ..key_metric("error_rate", "Errors", counts.error_rate(), "share")
         },
     ]);
     let lateness = evaluation.host.dispatch_lateness.as_ref();
-    figures.extend(lateness.map(|late| Figure {
+    key_metrics.extend(lateness.map(|late| KeyMetric {
         name: "dispatch_lateness".to_owned(),
         label: "Dispatch lateness, P99".to_owned(),
         value: Some(late.p99),
         unit: "s".to_owned(),
         count: Some(late.count as u64),
         count_of: Some("dispatches".to_owned()),
-        ..Figure::default()
+        ..KeyMetric::default()
     }));
-    figures
+    key_metrics
 }
 
 /// Returns the metrics with samples: first the main latencies, then those of plugins, then the
@@ -106,7 +106,7 @@ fn label(info: &MetricInfo) -> String {
 
 /// Returns a metric during a run; values that are known only at the end are NaN and shown as
 /// unknown.
-pub(super) fn on_the_way(name: &str, figures: LiveDistribution) -> Option<Metric> {
+pub(super) fn on_the_way(name: &str, live: LiveDistribution) -> Option<Metric> {
     let catalogue = Catalogue::built_in();
     let info = catalogue.get(name)?;
     Some(Metric {
@@ -116,22 +116,22 @@ pub(super) fn on_the_way(name: &str, figures: LiveDistribution) -> Option<Metric
         better: info.better.name().to_owned(),
         definition: info.definition.clone(),
         plugin: None,
-        summary: Some(MetricSummary {
-            count: figures.count,
-            mean: figures.mean,
+        summary: Some(MetricStatistics {
+            count: live.count,
+            mean: live.mean,
             std: f64::NAN,
             min: f64::NAN,
-            max: figures.max,
-            p50: figures.p50,
-            p90: figures.p90,
-            p95: figures.p95,
-            p99: figures.p99,
+            max: live.max,
+            p50: live.p50,
+            p90: live.p90,
+            p95: live.p95,
+            p99: live.p99,
         }),
     })
 }
 
-fn summary(summary: &Summary) -> MetricSummary {
-    MetricSummary {
+fn summary(summary: &Summary) -> MetricStatistics {
+    MetricStatistics {
         count: summary.count as u64,
         mean: summary.mean,
         std: summary.std,
