@@ -20,7 +20,7 @@ pub(crate) enum RawCell<'a> {
 
 /// A cell that matches its column's type.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum CellValue<'a> {
+pub(crate) enum TypedCell<'a> {
     /// JSON that is passed on unchanged.
     Json(&'a str),
     /// JSON from inside a string.
@@ -74,13 +74,13 @@ const ITEMS: &str = "a JSON array";
 const MEMBERS: &str = "a JSON object";
 
 /// Checks a cell and converts it to its column's type.
-pub(crate) fn value<'a>(cell: CellType, raw: RawCell<'a>) -> Result<CellValue<'a>, CellError> {
+pub(crate) fn value<'a>(cell: CellType, raw: RawCell<'a>) -> Result<TypedCell<'a>, CellError> {
     match (cell, raw) {
         (CellType::Text, RawCell::Json(JsonKind::Text { .. }, json))
-        | (CellType::Anything, RawCell::Json(_, json)) => Ok(CellValue::Json(json)),
-        (CellType::Text, RawCell::Json(JsonKind::Number, digits)) => Ok(CellValue::Digits(digits)),
+        | (CellType::Anything, RawCell::Json(_, json)) => Ok(TypedCell::Json(json)),
+        (CellType::Text, RawCell::Json(JsonKind::Number, digits)) => Ok(TypedCell::Digits(digits)),
         (CellType::Text, RawCell::Json(..)) => Err(CellError::Type(TEXT)),
-        (CellType::Text | CellType::Anything, RawCell::Csv(text)) => Ok(CellValue::Plain(text)),
+        (CellType::Text | CellType::Anything, RawCell::Csv(text)) => Ok(TypedCell::Plain(text)),
         (CellType::Count, RawCell::Json(JsonKind::Number, digits)) => whole(digits, COUNT, true),
         (CellType::Count, RawCell::Csv(text)) => whole(trimmed(text), COUNT, true),
         (CellType::Count, _) => Err(CellError::Type(COUNT)),
@@ -88,22 +88,22 @@ pub(crate) fn value<'a>(cell: CellType, raw: RawCell<'a>) -> Result<CellValue<'a
         (CellType::Integer, RawCell::Csv(text)) => whole(trimmed(text), INTEGER, false),
         (CellType::Integer, _) => Err(CellError::Type(INTEGER)),
         (CellType::Number, RawCell::Json(JsonKind::Number, digits)) => {
-            finite(digits).map(|()| CellValue::Json(digits))
+            finite(digits).map(|()| TypedCell::Json(digits))
         }
         (CellType::Number, RawCell::Csv(text)) => csv_number(trimmed(text)),
         (CellType::Number, _) => Err(CellError::Type(NUMBER)),
-        (CellType::Truth, RawCell::Json(JsonKind::True, _)) => Ok(CellValue::Truth(true)),
-        (CellType::Truth, RawCell::Json(JsonKind::False, _)) => Ok(CellValue::Truth(false)),
+        (CellType::Truth, RawCell::Json(JsonKind::True, _)) => Ok(TypedCell::Truth(true)),
+        (CellType::Truth, RawCell::Json(JsonKind::False, _)) => Ok(TypedCell::Truth(false)),
         (CellType::Truth, RawCell::Csv(text)) => match trimmed(text) {
-            "1" => Ok(CellValue::Truth(true)),
-            "0" => Ok(CellValue::Truth(false)),
-            word if word.eq_ignore_ascii_case("true") => Ok(CellValue::Truth(true)),
-            word if word.eq_ignore_ascii_case("false") => Ok(CellValue::Truth(false)),
+            "1" => Ok(TypedCell::Truth(true)),
+            "0" => Ok(TypedCell::Truth(false)),
+            word if word.eq_ignore_ascii_case("true") => Ok(TypedCell::Truth(true)),
+            word if word.eq_ignore_ascii_case("false") => Ok(TypedCell::Truth(false)),
             _ => Err(CellError::Type(TRUTH)),
         },
         (CellType::Truth, _) => Err(CellError::Type(TRUTH)),
         (CellType::Items, RawCell::Json(JsonKind::Items, json))
-        | (CellType::Members, RawCell::Json(JsonKind::Members, json)) => Ok(CellValue::Json(json)),
+        | (CellType::Members, RawCell::Json(JsonKind::Members, json)) => Ok(TypedCell::Json(json)),
         (CellType::Items, RawCell::Json(JsonKind::Text { .. }, json)) => {
             unwrapped(json, JsonKind::Items, ITEMS)
         }
@@ -168,9 +168,9 @@ fn short_digits(text: &str) -> bool {
 }
 
 /// Converts to a whole number. Digits that are already in JSON's form are kept.
-fn whole<'a>(text: &'a str, expected: &'static str, count: bool) -> Result<CellValue<'a>, CellError> {
+fn whole<'a>(text: &'a str, expected: &'static str, count: bool) -> Result<TypedCell<'a>, CellError> {
     if short_digits(text) {
-        return Ok(CellValue::Json(text));
+        return Ok(TypedCell::Json(text));
     }
     if not_finite(text) {
         return Err(CellError::NotFinite);
@@ -190,7 +190,7 @@ fn whole<'a>(text: &'a str, expected: &'static str, count: bool) -> Result<CellV
     if number.whole > limit {
         return Err(CellError::TooLarge);
     }
-    Ok(CellValue::Whole {
+    Ok(TypedCell::Whole {
         negative,
         whole: number.whole,
     })
@@ -208,9 +208,9 @@ fn finite(digits: &str) -> Result<(), CellError> {
     }
 }
 
-fn csv_number(text: &str) -> Result<CellValue<'_>, CellError> {
+fn csv_number(text: &str) -> Result<TypedCell<'_>, CellError> {
     if matches!(scan_value(text.as_bytes(), 0), Ok((JsonKind::Number, end)) if end == text.len()) {
-        return finite(text).map(|()| CellValue::Json(text));
+        return finite(text).map(|()| TypedCell::Json(text));
     }
     if not_finite(text) {
         return Err(CellError::NotFinite);
@@ -221,7 +221,7 @@ fn csv_number(text: &str) -> Result<CellValue<'_>, CellError> {
     }
     let number = text.parse::<f64>().map_err(|_| CellError::Type(NUMBER))?;
     match serde_json::Number::from_f64(number) {
-        Some(number) => Ok(CellValue::Unwrapped(Cow::Owned(number.to_string()))),
+        Some(number) => Ok(TypedCell::Unwrapped(Cow::Owned(number.to_string()))),
         None => Err(CellError::NotFinite),
     }
 }
@@ -233,7 +233,7 @@ fn not_finite(text: &str) -> bool {
         .any(|name| word.eq_ignore_ascii_case(name))
 }
 
-fn unwrapped<'a>(json: &'a str, kind: JsonKind, expected: &'static str) -> Result<CellValue<'a>, CellError> {
+fn unwrapped<'a>(json: &'a str, kind: JsonKind, expected: &'static str) -> Result<TypedCell<'a>, CellError> {
     let text = decoded(json).ok_or(CellError::Type(expected))?;
     nested(text, kind, expected)
 }
@@ -242,12 +242,12 @@ fn nested<'a>(
     text: Cow<'a, str>,
     kind: JsonKind,
     expected: &'static str,
-) -> Result<CellValue<'a>, CellError> {
+) -> Result<TypedCell<'a>, CellError> {
     let bytes = text.as_bytes();
     let start = skip_space(bytes, 0);
     match scan_value(bytes, start) {
         Ok((found, end)) if found == kind && skip_space(bytes, end) == bytes.len() => {
-            Ok(CellValue::Unwrapped(match text {
+            Ok(TypedCell::Unwrapped(match text {
                 Cow::Borrowed(text) => Cow::Borrowed(&text[start..end]),
                 Cow::Owned(text) => Cow::Owned(text[start..end].to_owned()),
             }))
@@ -265,26 +265,26 @@ pub(crate) fn decoded(json: &str) -> Option<Cow<'_, str>> {
     serde_json::from_str(json).ok().map(Cow::Owned)
 }
 
-impl<'a> CellValue<'a> {
+impl<'a> TypedCell<'a> {
     /// Appends the cell as JSON.
     pub(crate) fn write(&self, out: &mut String) {
         match self {
-            CellValue::Json(json) => out.push_str(json),
-            CellValue::Unwrapped(json) => out.push_str(json),
-            CellValue::Plain(text) => {
+            TypedCell::Json(json) => out.push_str(json),
+            TypedCell::Unwrapped(json) => out.push_str(json),
+            TypedCell::Plain(text) => {
                 out.push_str(&serde_json::Value::from(*text).to_string());
             }
-            CellValue::Digits(digits) => {
+            TypedCell::Digits(digits) => {
                 out.push('"');
                 out.push_str(digits);
                 out.push('"');
             }
-            CellValue::Whole { negative, whole } => {
+            TypedCell::Whole { negative, whole } => {
                 let sign = if *negative { "-" } else { "" };
                 // Writing to a string does not fail.
                 let _ = write!(out, "{sign}{whole}");
             }
-            CellValue::Truth(truth) => out.push_str(if *truth { "true" } else { "false" }),
+            TypedCell::Truth(truth) => out.push_str(if *truth { "true" } else { "false" }),
         }
     }
 
@@ -292,10 +292,10 @@ impl<'a> CellValue<'a> {
     /// written.
     pub(crate) fn key(self) -> Cow<'a, str> {
         match self {
-            CellValue::Json(json) if json.starts_with('"') => decoded(json).unwrap_or(Cow::Borrowed(json)),
-            CellValue::Json(text) | CellValue::Plain(text) | CellValue::Digits(text) => Cow::Borrowed(text),
-            CellValue::Unwrapped(text) => text,
-            CellValue::Whole { .. } | CellValue::Truth(_) => {
+            TypedCell::Json(json) if json.starts_with('"') => decoded(json).unwrap_or(Cow::Borrowed(json)),
+            TypedCell::Json(text) | TypedCell::Plain(text) | TypedCell::Digits(text) => Cow::Borrowed(text),
+            TypedCell::Unwrapped(text) => text,
+            TypedCell::Whole { .. } | TypedCell::Truth(_) => {
                 let mut text = String::new();
                 self.write(&mut text);
                 Cow::Owned(text)
@@ -325,7 +325,7 @@ mod tests {
         value.map(written)
     }
 
-    fn written(value: CellValue<'_>) -> String {
+    fn written(value: TypedCell<'_>) -> String {
         let mut out = String::new();
         value.write(&mut out);
         serde_json::from_str::<serde_json::Value>(&out).unwrap();

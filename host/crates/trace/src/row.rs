@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::cell::{CellError, CellValue, RawCell, check, trimmed, value};
+use crate::cell::{CellError, RawCell, TypedCell, check, trimmed, value};
 use crate::columns::TraceColumns;
 use crate::json::{JsonKind, ScanFault, members, not_json, scan_value, skip_space};
 use crate::problem::RowProblem;
@@ -243,7 +243,7 @@ impl<'a> LocatedRow<'a> {
         Some((raw, found))
     }
 
-    fn value(&self, slot: usize) -> Result<Option<CellValue<'a>>, RowProblem> {
+    fn value(&self, slot: usize) -> Result<Option<TypedCell<'a>>, RowProblem> {
         let Some((raw, found)) = self.raw(slot) else {
             return Ok(None);
         };
@@ -307,7 +307,7 @@ impl<'a> LocatedRow<'a> {
 
     /// Returns the text by which a column groups; `None` if the cell is absent.
     pub(crate) fn key(&self, slot: usize) -> Result<Option<Cow<'a, str>>, RowProblem> {
-        Ok(self.value(slot)?.map(CellValue::key))
+        Ok(self.value(slot)?.map(TypedCell::key))
     }
 
     /// Returns the recorded arrival, relative to the trace's own origin.

@@ -1,5 +1,5 @@
-//! Errors of setting up a transport. The result of a single request is a [`crate::Failure`], not an
-//! error.
+//! Errors of setting up a transport. The result of a single request is a
+//! [`Failure`](veeksha_endpoint::Failure), not an error.
 
 use std::path::PathBuf;
 

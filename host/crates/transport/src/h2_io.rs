@@ -3,8 +3,8 @@
 //!
 //! Many streams share a connection, and a separate task reads it. After each read that task
 //! therefore pauses until the tasks that the read woke have run. Tasks run in the order in which
-//! they were woken, so until then [`Newest`] describes the read that woke them. The head of an
-//! answer passes through one task more than its body, hence two pauses.
+//! they were woken, so until then [`Newest`](crate::receiver::Newest) describes the read that woke
+//! them. The head of an answer passes through one task more than its body, hence two pauses.
 
 use std::cell::{Cell, RefCell};
 use std::io;

@@ -1,5 +1,5 @@
 //! Interpretation of response events, one module per endpoint. Each module reads one event and
-//! calls the methods of [`Answer`].
+//! calls the methods of [`Answer`](crate::answer::Answer).
 
 mod anthropic;
 mod chat;
