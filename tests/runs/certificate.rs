@@ -215,6 +215,7 @@ fn true_errors(run: &Path, log: &[Value]) -> [(&'static str, Vec<f64>); 2] {
         let received = epoch + dispatched + number(&row["ttfc"]);
         first.push(number(&row["sent_at"]) - dispatched + (received - written[0]).abs());
         let recorded = row["tbc"].as_array().expect("gaps").iter().map(number);
+        assert_eq!(recorded.len() + 1, written.len(), "a gap is missing: {row}");
         let truth = written.windows(2).map(|pair| pair[1] - pair[0]);
         gaps.extend(
             recorded

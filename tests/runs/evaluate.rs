@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::results::{json, latest, lines};
 use crate::simulated::{ends_with, evaluate, evaluated, labelled, path, real, simulated};
-use crate::support::{assert_code, root, scenario, stderr, stdout};
+use crate::support::{assert_code, root, scenario, stderr, stdout, veeksha};
 
 /// A scenario with every option of an evaluation: labels, windows, plugins of both kinds,
 /// conditions, decode windows. The SLO check of its component is not met.

@@ -82,6 +82,7 @@ fn an_error_inside_a_200_is_a_failure() {
     let output = run(folder.path(), &canned(answer), &[]);
     assert_code(&output, 5);
     let rows = lines(&latest(folder.path()), "metrics/request_level_metrics.jsonl");
+    assert_eq!(rows.len(), 8);
     assert!(
         rows.iter().all(|row| row["error_class"] == "in_stream"),
         "{rows:?}"
@@ -101,6 +102,7 @@ fn stream_without_finish_reason_is_truncated() {
     let output = run(folder.path(), &canned(answer), &[]);
     assert_code(&output, 5);
     let rows = lines(&latest(folder.path()), "metrics/request_level_metrics.jsonl");
+    assert_eq!(rows.len(), 8);
     assert!(
         rows.iter().all(|row| row["error_class"] == "truncated"),
         "{rows:?}"
@@ -123,6 +125,7 @@ fn hanging_server_hits_the_deadline() {
     );
     assert_code(&output, 5);
     let rows = lines(&latest(folder.path()), "metrics/request_level_metrics.jsonl");
+    assert_eq!(rows.len(), 4);
     assert!(rows.iter().all(|row| row["error_class"] == "timeout"), "{rows:?}");
 }
 

@@ -4,6 +4,8 @@
 use std::path::Path;
 use std::process::Output;
 
+use serde_json::Value;
+
 use crate::results::{json, latest, lines};
 use crate::support::{assert_code, root, scenario, stderr, stdout, veeksha};
 
@@ -280,6 +282,7 @@ return {
   traffic_scheduler = { type = "concurrent", target_concurrent_sessions = 4, rampup_seconds = 0 },
   client = { api_base = "sim://fast" },
   runtime = { max_sessions = 30, benchmark_timeout = 0 },
+  evaluators = { { type = "performance", goodput = { "ttfc < 60s" } } },
 }
 "#;
     let file = scenario(folder.path(), "agents.lua", text);
@@ -290,7 +293,19 @@ return {
     assert!(message.contains("there is no plan"), "{message}");
     assert!(message.contains("and 10 more plugin failures"), "{message}");
 
+    let table = stdout(&output);
+    assert!(
+        table.contains("Plugin failures") && table.contains("failed in 30 sessions"),
+        "{table}"
+    );
+
     let run = latest(&output_dir);
+    // The answered requests were good; those that the agents would have sent were due.
+    let throughput = json(&run, "metrics/throughput_metrics.json");
+    assert_eq!(throughput["goodput"], Value::Null);
+    assert!(throughput["good_requests_per_second"].as_f64() > Some(0.0));
+    let remarks = json(&run, "metrics/slo_results.json")["remarks"].to_string();
+    assert!(remarks.contains("the agents of 30 sessions failed"), "{remarks}");
     let in_summary = &json(&run, "metrics/summary_stats.json")["Failed Plugins"][0];
     assert_eq!(
         (&in_summary["part"], &in_summary["failures"]),

@@ -44,6 +44,7 @@ mod server;
 mod simulated;
 mod soak;
 mod sweeps;
+mod token_counts;
 mod trace_content;
 mod traces;
 mod truth;

@@ -36,10 +36,11 @@ fn a_secret_is_in_no_file_and_on_no_terminal() {
     let folder = tempfile::tempdir().expect("a folder");
     let sim = crate::server::Sim::start(&[]);
     let wrong_path = sim.api_base.replace("/v1", "/nothing");
-    for (name, base, code) in [
-        ("good", sim.api_base.as_str(), 0),
-        ("refused", wrong_path.as_str(), 5),
-        ("away", "http://127.0.0.1:9/v1", 5),
+    for (name, base, code, has_files) in [
+        ("good", sim.api_base.as_str(), 0, true),
+        ("refused", wrong_path.as_str(), 5, true),
+        // Nothing is sent to an unreachable server, and no folder is created.
+        ("away", "http://127.0.0.1:9/v1", 5, false),
     ] {
         let text = format!(
             r#"
@@ -87,7 +88,8 @@ trace_recorder: {{ include_content: true }}
                 String::from_utf8_lossy(bytes)
             );
         }
-        if !out.exists() {
+        assert_eq!(out.exists(), has_files, "{name}");
+        if !has_files {
             continue;
         }
         let mut files = Vec::new();

@@ -63,5 +63,6 @@ fn answers_that_are_not_streamed_are_counted_everywhere() {
 
     let page = page::data(&run);
     let ends = page["requests"]["last_chunk"].as_array().expect("ends");
+    assert_eq!(ends.len(), 40);
     assert!(ends.iter().all(Value::is_number), "{ends:?}");
 }

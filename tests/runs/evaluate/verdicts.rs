@@ -164,10 +164,26 @@ fn plugin_failure_on_a_request_is_in_every_file() {
     let asked = r#"{ type = "lua", name = "half", metrics = { luck = { unit = "s", better = "less", summary = "of the first ten",
         observe = function(request) if request.session_id >= 10 then error("out of it") end return 1 end } },
       good = function(request) if request.session_id >= 10 then error("no more") end return true end }"#;
-    let (_, run) = ends_with(folder.path(), "s.lua", &labelled(40, asked, ""), &[], 4);
+    let (output, run) = ends_with(folder.path(), "s.lua", &labelled(40, asked, ""), &[], 4);
+    let table = stdout(&output);
+    assert!(
+        table.contains("half (metric)") && table.contains("half (request_check)"),
+        "{table}"
+    );
+    let strict = veeksha(["health", run.to_str().expect("UTF-8"), "--strict"]);
+    assert_code(&strict, 6);
+    assert!(
+        stdout(&strict).contains("the plugin `half` (metric) failed"),
+        "{}",
+        stdout(&strict)
+    );
     let again = evaluated(&run, &folder.path().join("again"), &[], 0);
     assert_same_results(&run, &again);
     for results in [&run, &again] {
+        let certificate = json(results, "certificate.json");
+        assert_eq!(certificate["verdict"], "DEGRADED", "{certificate}");
+        let health = json(results, "health_check_results.json");
+        assert_eq!(health["passed"], false, "{health}");
         let failed = json(results, "metrics/summary_stats.json")["Failed Plugins"].clone();
         let parts: Vec<&str> = (0..2)
             .filter_map(|index| failed[index]["part"].as_str())

@@ -22,7 +22,7 @@ struct OpenSession {
     ended: HashMap<NodeId, EndedParent>,
     waiting: Vec<WaitingChild>,
     /// Requests that ended or were never sent.
-    told: u32,
+    settled: u32,
     /// The number of requests in the session, known when the session is over.
     all: Option<u32>,
 }
@@ -59,7 +59,7 @@ impl EdgeTracker {
     pub(crate) fn on_record(&mut self, record: &RequestRecord) {
         let recorded = record.recorded.unwrap_or_default();
         let session = self.open.entry(record.id.session).or_default();
-        session.told += 1;
+        session.settled += 1;
         let ended = EndedParent {
             completed_at: record.completed_at,
             recorded_end: recorded_end(&recorded),
@@ -81,7 +81,7 @@ impl EdgeTracker {
     }
 
     pub(crate) fn on_never_sent(&mut self, session: SessionId) {
-        self.open.entry(session).or_default().told += 1;
+        self.open.entry(session).or_default().settled += 1;
         self.forget_if_over(session);
     }
 
@@ -102,7 +102,7 @@ impl EdgeTracker {
     }
 
     fn forget_if_over(&mut self, session: SessionId) {
-        let over = |open: &OpenSession| open.all.is_some_and(|all| all <= open.told);
+        let over = |open: &OpenSession| open.all.is_some_and(|all| all <= open.settled);
         if self.open.get(&session).is_some_and(over) {
             self.open.remove(&session);
         }

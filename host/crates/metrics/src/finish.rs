@@ -12,7 +12,7 @@ use crate::evaluation::Evaluation;
 use crate::evaluator::RunEvaluator;
 use crate::groups::groups;
 use crate::metric_summaries::{built_in, of_plugins};
-use crate::objectives::{Goodput, SloResults, Unknown, count_good};
+use crate::objectives::{GoodputResult, SloResults, Unknown, count_good};
 use crate::requests::RequestTable;
 use crate::run_metric::RunMetric;
 use crate::run_samples::RunSamples;
@@ -75,7 +75,7 @@ impl RunEvaluator {
             repeated_metrics: &setup.repeated_metrics,
         };
         let good = count_good(&mut samples, &setup.objectives, evaluator.judgements, &unknown);
-        let goodput = Goodput::of(good, &counts, throughput.window_seconds);
+        let goodput = GoodputResult::of(good, &counts, throughput.window_seconds);
         samples.run_metrics = [(RunMetric::SessionDispatchRate, session_dispatch_rate)]
             .into_iter()
             .chain(goodput.run_metrics())

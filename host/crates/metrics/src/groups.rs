@@ -10,7 +10,7 @@ use veeksha_stats::Summary;
 
 use crate::json_shapes::summary_json;
 use crate::label_sets::LabelSet;
-use crate::request_totals::RequestTotals;
+use crate::request_totals::{RequestTotals, TOTAL_COLUMNS};
 use crate::run_samples::RunSamples;
 use crate::summary_columns::{SUMMARY_COLUMNS, summary_cells};
 
@@ -80,6 +80,11 @@ impl RequestGroup {
         self.metrics.iter().find(named).map(|(_, summary)| summary)
     }
 
+    fn columns(&self) -> [(&'static str, Value); TOTAL_COLUMNS] {
+        self.totals
+            .columns(self.requests_per_second, self.output_tokens_per_second)
+    }
+
     fn json(&self) -> Value {
         let (value, others) = match &self.key {
             GroupKey::Value(value) => (Some(value), None),
@@ -91,36 +96,26 @@ impl RequestGroup {
             .iter()
             .map(|(name, summary)| (name.clone(), summary_json(&Some(*summary))))
             .collect();
-        let totals = &self.totals;
-        json!({
-            "value": value, "merged_values": others, "requests": totals.requests,
-            "completed": totals.completed, "errored": totals.errored, "cancelled": totals.cancelled,
-            "good": totals.good, "error_rate": totals.error_rate(), "input_tokens": totals.input_tokens,
-            "output_tokens": totals.output_tokens, "requests_per_second": self.requests_per_second,
-            "output_tokens_per_second": self.output_tokens_per_second, "metrics": metrics,
-        })
+        let own = [
+            ("value", json!(value)),
+            ("merged_values", json!(others)),
+            ("metrics", Value::Object(metrics)),
+        ];
+        own.into_iter()
+            .chain(self.columns())
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect()
     }
 
     fn row(&self, label: &str) -> Vec<String> {
-        let number = |value: Option<f64>| value.map_or_else(String::new, |value| json!(value).to_string());
-        let totals = &self.totals;
-        let count = |count: u64| count.to_string();
-        let mut row = vec![
-            label.to_owned(),
-            self.key.to_string(),
-            count(totals.requests),
-            count(totals.completed),
-            count(totals.errored),
-            count(totals.cancelled),
-            totals.good.map_or_else(String::new, count),
-            number(totals.error_rate()),
-            count(totals.input_tokens),
-            count(totals.output_tokens),
-            number(self.requests_per_second),
-            number(self.output_tokens_per_second),
-        ];
+        let text = |value: Value| match value {
+            Value::Null => String::new(),
+            value => value.to_string(),
+        };
+        let mut row = vec![label.to_owned(), self.key.to_string()];
+        row.extend(self.columns().map(|(_, value)| text(value)));
         for metric in Metric::in_slices() {
-            row.extend(summary_cells(self.metric(metric.name())).map(number));
+            row.extend(summary_cells(self.metric(metric.name())).map(|value| text(json!(value))));
         }
         row
     }
@@ -152,22 +147,10 @@ impl LabelGroups {
 
     /// Returns a table for a CSV file: the names of the columns, and a row for each group.
     pub fn table(all: &[LabelGroups]) -> (Vec<String>, Vec<Vec<String>>) {
-        let mut columns: Vec<String> = [
-            "label",
-            "value",
-            "requests",
-            "completed",
-            "errored",
-            "cancelled",
-            "good",
-            "error_rate",
-            "input_tokens",
-            "output_tokens",
-            "requests_per_second",
-            "output_tokens_per_second",
-        ]
-        .map(str::to_owned)
-        .to_vec();
+        let names = ["label", "value"]
+            .into_iter()
+            .chain(RequestTotals::column_names());
+        let mut columns: Vec<String> = names.map(str::to_owned).collect();
         for metric in Metric::in_slices() {
             columns.extend(SUMMARY_COLUMNS.map(|column| format!("{}_{column}", metric.name())));
         }

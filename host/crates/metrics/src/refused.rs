@@ -107,7 +107,7 @@ impl Refused {
 
     /// Returns all entries; `plugin_of` maps a metric to its plugin.
     pub(crate) fn list(self, plugin_of: impl Fn(&str) -> Option<String>) -> Vec<RefusedSamples> {
-        let told =
+        let entry =
             |((metric, fault), (count, first)): ((String, SampleFault), (u64, String))| RefusedSamples {
                 plugin: plugin_of(&metric),
                 metric,
@@ -115,7 +115,7 @@ impl Refused {
                 count,
                 first,
             };
-        self.0.into_iter().map(told).collect()
+        self.0.into_iter().map(entry).collect()
     }
 }
 

@@ -1,6 +1,11 @@
 //! Counts of a part of a run's requests: of a time slice, or of a group.
 
+use serde_json::{Value, json};
+
 use crate::row::{End, RequestRow};
+
+/// The number of entries of [`RequestTotals::columns`].
+pub(crate) const TOTAL_COLUMNS: usize = 10;
 
 /// Counts of measured requests that were sent and ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,6 +49,32 @@ impl RequestTotals {
                 }
             }
         }
+    }
+
+    /// Returns the entries of the counts in files, with the answered requests and the output tokens
+    /// per second. A value that does not exist is null.
+    pub(crate) fn columns(
+        &self,
+        requests_per_second: Option<f64>,
+        output_tokens_per_second: Option<f64>,
+    ) -> [(&'static str, Value); TOTAL_COLUMNS] {
+        [
+            ("requests", json!(self.requests)),
+            ("completed", json!(self.completed)),
+            ("errored", json!(self.errored)),
+            ("cancelled", json!(self.cancelled)),
+            ("good", json!(self.good)),
+            ("error_rate", json!(self.error_rate())),
+            ("input_tokens", json!(self.input_tokens)),
+            ("output_tokens", json!(self.output_tokens)),
+            ("requests_per_second", json!(requests_per_second)),
+            ("output_tokens_per_second", json!(output_tokens_per_second)),
+        ]
+    }
+
+    /// Returns the names of the entries.
+    pub(crate) fn column_names() -> [&'static str; TOTAL_COLUMNS] {
+        RequestTotals::default().columns(None, None).map(|(name, _)| name)
     }
 
     /// Returns failed ÷ sent; `None` if nothing was sent.

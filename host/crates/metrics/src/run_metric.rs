@@ -170,7 +170,7 @@ const RUN_METRICS: [RunMetricInfo; 20] = [
         "overall_cached_token_share",
         "1",
         Better::Higher,
-        "prompt tokens that servers say came from their prefix cache / prompt tokens that they counted (with their chat template), over the answers that have a cached_token_share",
+        "prompt tokens that, by the servers, came from their prefix cache / prompt tokens that they counted (with their chat template), over the answers that have a cached_token_share",
     ),
     info(
         RunMetric::MeanRequestsInFlight,

@@ -1,11 +1,11 @@
 //! The run in slices of equal length.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use veeksha_model::Nanos;
 
 use crate::json_shapes::summary_json;
 use crate::metric_summaries::BuiltInSummary;
-use crate::request_totals::RequestTotals;
+use crate::request_totals::{RequestTotals, TOTAL_COLUMNS};
 use crate::run_samples::RunSamples;
 use crate::summary_columns::{SUMMARY_COLUMNS, summary_cells};
 use veeksha_definitions::Metric;
@@ -53,6 +53,11 @@ pub struct TimeSlice {
 }
 
 impl TimeSlice {
+    fn columns(&self) -> [(&'static str, Value); TOTAL_COLUMNS] {
+        self.totals
+            .columns(self.requests_per_second(), self.output_tokens_per_second())
+    }
+
     fn rate(&self, amount: u64) -> Option<f64> {
         self.seconds.map(|seconds| amount as f64 / seconds)
     }
@@ -86,24 +91,35 @@ impl TimeSlice {
     }
 }
 
+/// The entries that only slices have: before the counts, and after the cancelled requests.
+const BOUNDS: [&str; 3] = ["from", "to", "complete"];
+const UNFINISHED: &str = "unfinished";
+
 impl TimeSlices {
     /// Returns the slices as JSON: values by snake_case name, instants in seconds.
     pub fn json(&self) -> Value {
         let slice = |slice: &TimeSlice| {
-            let totals = &slice.totals;
-            let metrics: serde_json::Map<String, Value> = slice
+            let metrics: Map<String, Value> = slice
                 .metrics
                 .iter()
                 .map(|entry| (entry.metric.name().to_owned(), summary_json(&Some(entry.summary))))
                 .collect();
-            json!({
-                "from": slice.from as f64 / 1e9, "to": slice.to as f64 / 1e9, "complete": slice.complete,
-                "requests": totals.requests, "completed": totals.completed, "errored": totals.errored,
-                "cancelled": totals.cancelled, "unfinished": slice.unfinished, "good": totals.good,
-                "error_rate": totals.error_rate(), "input_tokens": totals.input_tokens,
-                "output_tokens": totals.output_tokens, "requests_per_second": slice.requests_per_second(),
-                "output_tokens_per_second": slice.output_tokens_per_second(), "metrics": metrics,
-            })
+            let bounds = [
+                json!(slice.from as f64 / 1e9),
+                json!(slice.to as f64 / 1e9),
+                json!(slice.complete),
+            ];
+            let own = [
+                (UNFINISHED, json!(slice.unfinished)),
+                ("metrics", Value::Object(metrics)),
+            ];
+            BOUNDS
+                .into_iter()
+                .zip(bounds)
+                .chain(own)
+                .chain(slice.columns())
+                .map(|(name, value)| (name.to_owned(), value))
+                .collect::<Value>()
         };
         json!({
             "slice_seconds": self.length as f64 / 1e9,
@@ -114,45 +130,30 @@ impl TimeSlices {
     /// Returns a table for a CSV file: the names of the columns, and a row for each slice; `None`
     /// for values that do not exist.
     pub fn table(&self) -> (Vec<String>, Vec<Vec<Option<f64>>>) {
-        const COUNTS: [&str; 14] = [
-            "from",
-            "to",
-            "complete",
-            "requests",
-            "completed",
-            "errored",
-            "cancelled",
-            "unfinished",
-            "good",
-            "error_rate",
-            "input_tokens",
-            "output_tokens",
-            "requests_per_second",
-            "output_tokens_per_second",
-        ];
-        let mut columns: Vec<String> = COUNTS.map(str::to_owned).to_vec();
+        let [requests, completed, errored, cancelled, others @ ..] = RequestTotals::column_names();
+        let mut columns: Vec<String> = BOUNDS
+            .into_iter()
+            .chain([requests, completed, errored, cancelled, UNFINISHED])
+            .chain(others)
+            .map(str::to_owned)
+            .collect();
         for metric in Metric::in_slices() {
             columns.extend(SUMMARY_COLUMNS.map(|column| format!("{}_{column}", metric.name())));
         }
         let row = |slice: &TimeSlice| {
-            let count = |count: u64| Some(count as f64);
-            let totals = &slice.totals;
-            let mut row = vec![
+            let totals = slice.columns().map(|(_, value)| value.as_f64());
+            let [requests, completed, errored, cancelled, others @ ..] = totals;
+            let bounds = [
                 Some(slice.from as f64 / 1e9),
                 Some(slice.to as f64 / 1e9),
                 Some(f64::from(u8::from(slice.complete))),
-                count(totals.requests),
-                count(totals.completed),
-                count(totals.errored),
-                count(totals.cancelled),
-                count(slice.unfinished),
-                totals.good.map(|good| good as f64),
-                totals.error_rate(),
-                count(totals.input_tokens),
-                count(totals.output_tokens),
-                slice.requests_per_second(),
-                slice.output_tokens_per_second(),
             ];
+            let unfinished = Some(slice.unfinished as f64);
+            let mut row: Vec<Option<f64>> = bounds
+                .into_iter()
+                .chain([requests, completed, errored, cancelled, unfinished])
+                .chain(others)
+                .collect();
             for metric in Metric::in_slices() {
                 row.extend(summary_cells(slice.metric(metric)));
             }

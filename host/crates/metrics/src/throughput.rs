@@ -77,9 +77,9 @@ impl Totals {
             self.answered += 1;
             self.input_tokens += u64::from(record.total_prompt_tokens);
             self.output_tokens += u64::from(record.output_tokens);
-            let told = record.usage.and_then(|usage| Some((usage, usage.cached?)));
+            let reported = record.usage.and_then(|usage| Some((usage, usage.cached?)));
             if let Some((usage, cached)) =
-                told.filter(|(usage, cached)| cached_share(*cached, usage.prompt).is_some())
+                reported.filter(|(usage, cached)| cached_share(*cached, usage.prompt).is_some())
             {
                 *self.cached_tokens.get_or_insert(0) += u64::from(cached);
                 self.counted_prompt_tokens += u64::from(usage.prompt);

@@ -24,9 +24,9 @@ impl RunSamples {
                 passing.map(|row| number(row.observed.intended)).collect()
             }
             AskedFor::Sessions => {
-                let told = self.sessions.sessions.iter();
-                let told = told.map(|session| (session.intended, session.labels));
-                let asked = told.chain(self.sessions.withdrawn.iter().copied());
+                let attempted = self.sessions.sessions.iter();
+                let attempted = attempted.map(|session| (session.intended, session.labels));
+                let asked = attempted.chain(self.sessions.withdrawn.iter().copied());
                 let passing = asked.filter(|(_, labels)| matching.has(*labels));
                 passing.map(|(intended, _)| number(intended)).collect()
             }

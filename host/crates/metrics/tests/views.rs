@@ -343,7 +343,9 @@ proptest! {
             let samples = of(metric);
             let count = evaluation.metric(metric).map_or(0, |summary| summary.count);
             prop_assert_eq!(count, samples.len(), "{}", metric);
-            if let Some(column) = columns.iter().position(|name| *name == format!("{metric}_count")) {
+            let column = columns.iter().position(|name| *name == format!("{metric}_count"));
+            prop_assert_eq!(column.is_some(), metric.definition_of().in_slices, "{}", metric);
+            if let Some(column) = column {
                 let in_slices: f64 = slices.iter().filter_map(|slice| slice[column]).sum();
                 prop_assert_eq!(in_slices, samples.len() as f64, "{}", metric);
             }

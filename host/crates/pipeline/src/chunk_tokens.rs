@@ -70,17 +70,17 @@ mod tests {
     #[test]
     fn reasoning_and_content_are_separate_texts() {
         let tokenizer = Tokenizer::embedded().unwrap();
-        let (thought, said) = ("let me think about it", "yes");
-        let texts = [thought.len() as u32, said.len() as u32];
+        let (thought, visible) = ("let me think about it", "yes");
+        let texts = [thought.len() as u32, visible.len() as u32];
         let tokens = tokens_by_chunk(
             &tokenizer,
-            &response(thought, said),
+            &response(thought, visible),
             &[Reasoning, Content],
             &texts,
         );
         assert_eq!(
             tokens,
-            Some(vec![tokenizer.count(thought), tokenizer.count(said)])
+            Some(vec![tokenizer.count(thought), tokenizer.count(visible)])
         );
     }
 

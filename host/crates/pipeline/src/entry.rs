@@ -62,12 +62,12 @@ impl EntryContent {
         match self {
             EntryContent::Sent { request, history } => {
                 for turn in History::turns(history) {
-                    say(&mut text, &turn.request);
+                    add_request(&mut text, &turn.request);
                     if let Some(response) = &turn.response {
                         line(&mut text, "assistant", &response.text);
                     }
                 }
-                say(&mut text, request);
+                add_request(&mut text, request);
             }
             EntryContent::Answered(response) => text.push_str(&response.text),
         }
@@ -75,7 +75,7 @@ impl EntryContent {
     }
 }
 
-fn say(text: &mut String, request: &Prepared) {
+fn add_request(text: &mut String, request: &Prepared) {
     for message in &request.messages {
         line(text, message.role.name(), &message.text);
     }

@@ -107,8 +107,8 @@ mod tests {
         first_chunks.on_first_chunk(request(9), 1_900);
         for (inbox, session, expected) in [(&inboxes[0], 9, 900), (&inboxes[1], 7, 700)] {
             match inbox.wait(Some(0)) {
-                WaitResult::Input(SchedulerInput::FirstChunk { request: told, at }) => {
-                    assert_eq!((told, at), (request(session), expected));
+                WaitResult::Input(SchedulerInput::FirstChunk { request: found, at }) => {
+                    assert_eq!((found, at), (request(session), expected));
                 }
                 other => unreachable!("{other:?}"),
             }

@@ -14,8 +14,8 @@
 //! delays a thread.
 //!
 //! Several processes can share a run, each with a part of its sessions ([`Plan::shard`]). A
-//! [`ReplaySchedule`] maps recorded instants to the run's clock. The sessions of [`Plan::warmup`] are
-//! sent before the clock starts, one request after the other.
+//! [`ReplaySchedule`] maps recorded instants to the run's clock. The sessions of [`Plan::warmup`]
+//! are sent before the clock starts, one request after the other.
 //!
 //! [`run`] drives a real transport with the real clock. [`simulate`] drives the same scheduler and
 //! the simulator's engine with virtual time, in one thread.

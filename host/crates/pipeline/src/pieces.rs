@@ -87,12 +87,12 @@ fn add_turn(
 }
 
 fn add_recorded(pieces: &mut Vec<PrefixPiece>, answer: &RecordedAnswer, count: &dyn Fn(&str) -> u32) {
-    let said = Message {
+    let answer_message = Message {
         role: Role::Assistant,
         content: answer.content.clone(),
         tool_call_id: None,
     };
-    pieces.extend(pieces_of([&said], count));
+    pieces.extend(pieces_of([&answer_message], count));
     add_calls(pieces, &answer.tool_calls, count);
 }
 

@@ -102,7 +102,7 @@ impl Timing {
 fn without_arrival(plugin: &str, id: SessionId, what: &str) -> PluginFailure {
     let message = format!(
         "session {id} {what}, and traffic of the type `fixed_schedule` starts every session at its own; use traffic of the type \
-         `rate` or `concurrent`, or a workload whose sessions say when they arrived (`arrives_at`)"
+         `rate` or `concurrent`, or a workload whose sessions state their arrival (`arrives_at`)"
     );
     PluginFailure::new(plugin, "workload.sessions", PluginFailureKind::Result, message)
 }

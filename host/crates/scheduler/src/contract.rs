@@ -19,10 +19,11 @@ pub struct NodePlan<P> {
     /// Think time after the last parent's completion; without parents, after the session's start.
     pub wait_after_ready: Nanos,
     /// The instant before which it is not sent, for traffic that replays recorded arrivals
-    /// ([`crate::TrafficRule::Scheduled`]); other traffic ignores it. It is due at the later of this
-    /// instant and the end of its think time.
+    /// ([`crate::TrafficRule::Scheduled`]); other traffic ignores it. It is due at the later of
+    /// this instant and the end of its think time.
     pub not_before: Option<Nanos>,
-    /// The history that it sends of its history parent's conversation, see [`crate::ConversationHistory`].
+    /// The history that it sends of its history parent's conversation, see
+    /// [`crate::ConversationHistory`].
     pub history_mode: HistoryMode,
     /// Its recorded answer: nodes that continue it in [`HistoryMode::Recorded`] send it instead of
     /// the real one.
@@ -49,8 +50,9 @@ pub struct SessionPlan<P> {
     pub nodes: Vec<NodePlan<P>>,
     /// Planned or reactive.
     pub kind: SessionKind,
-    /// Start instant for traffic that replays recorded arrivals ([`crate::TrafficRule::Scheduled`]);
-    /// other traffic ignores it. Without one, such traffic starts the session at once.
+    /// Start instant for traffic that replays recorded arrivals
+    /// ([`crate::TrafficRule::Scheduled`]); other traffic ignores it. Without one, such traffic
+    /// starts the session at once.
     pub arrives_at: Option<Nanos>,
 }
 
@@ -101,8 +103,8 @@ pub enum SchedulerInput<P> {
         at: Nanos,
     },
     /// The first generated chunk of a request has arrived. Only needed where
-    /// [`crate::ConcurrencyLimits::in_prefill`] is set; a result also ends the prefill of a request whose
-    /// first chunk was not reported.
+    /// [`crate::ConcurrencyLimits::in_prefill`] is set; a result also ends the prefill of a request
+    /// whose first chunk was not reported.
     FirstChunk {
         /// The request's id. Requests that are not in flight are ignored.
         request: RequestId,
@@ -202,8 +204,8 @@ pub enum Action<P> {
         /// The timeout.
         at: Nanos,
     },
-    /// Give up every request in flight; each must still come back, as [`SchedulerInput::Failed`] or as
-    /// [`SchedulerInput::Answered`].
+    /// Give up every request in flight; each must still come back, as [`SchedulerInput::Failed`] or
+    /// as [`SchedulerInput::Answered`].
     CancelInFlight,
     /// Nothing more will happen. Comes exactly once, as the last action.
     Done,

@@ -100,7 +100,7 @@ impl<P> Default for ConversationHistory<P> {
 mod tests {
     use super::*;
 
-    fn said(text: &str) -> Option<Arc<Response>> {
+    fn answer(text: &str) -> Option<Arc<Response>> {
         let text = text.to_owned();
         Some(Arc::new(Response {
             text,
@@ -120,9 +120,9 @@ mod tests {
     fn each_history_mode_has_its_answers() {
         // Recorded and answered; answered only; recorded and failed; failed only.
         let whole = ConversationHistory::new()
-            .with(Arc::new(0), said("a"), said("A"))
-            .with(Arc::new(1), said("b"), None)
-            .with(Arc::new(2), None, said("C"))
+            .with(Arc::new(0), answer("a"), answer("A"))
+            .with(Arc::new(1), answer("b"), None)
+            .with(Arc::new(2), None, answer("C"))
             .with(Arc::new(3), None, None);
         let some = |text: &str| Some(text.to_owned());
         assert_eq!(
@@ -143,7 +143,7 @@ mod tests {
     fn lists_are_shared_until_an_answer_was_recorded() {
         let mut conversation = ConversationHistory::new();
         for turn in 0..3 {
-            conversation = conversation.with(Arc::new(turn), said("x"), None);
+            conversation = conversation.with(Arc::new(turn), answer("x"), None);
         }
         let both = |conversation: &ConversationHistory<u32>| {
             (
@@ -153,7 +153,7 @@ mod tests {
         };
         let (live, recorded) = both(&conversation);
         assert!(Arc::ptr_eq(&live, &recorded));
-        let (live, recorded) = both(&conversation.with(Arc::new(3), said("x"), said("X")));
+        let (live, recorded) = both(&conversation.with(Arc::new(3), answer("x"), answer("X")));
         assert!(!Arc::ptr_eq(&live, &recorded));
         let before = |turn: &Arc<History<u32>>| turn.before.clone().unwrap();
         assert!(Arc::ptr_eq(&before(&live), &before(&recorded)));

@@ -1,22 +1,23 @@
 //! Decides when each request is sent: sessions, traffic shapes, readiness, history, and the end of
 //! a run.
 //!
-//! [`Scheduler`] is a state machine. It reads no clock and does no IO: every [`SchedulerInput`] has a time,
-//! every decision is returned as an [`Action`]. A real run drives it with the run's clock, a
-//! simulation with a virtual one, and both get the same decisions for the same inputs.
+//! [`Scheduler`] is a state machine. It reads no clock and does no IO: every [`SchedulerInput`] has
+//! a time, every decision is returned as an [`Action`]. A real run drives it with the run's clock,
+//! a simulation with a virtual one, and both get the same decisions for the same inputs.
 //!
 //! * [`SchedulerConfig`] defines the offered traffic and the end of the run.
 //! * A session arrives as a [`SessionPlan`]: its nodes, their edges and think times, and a payload
 //!   of any type.
-//! * Planned sessions bring their whole graph; reactive ones grow by [`SchedulerInput::Step`], in answer to
-//!   [`Action::AskAgent`].
+//! * Planned sessions bring their whole graph; reactive ones grow by [`SchedulerInput::Step`], in
+//!   answer to [`Action::AskAgent`].
 //!
 //! Every instant is taken from the schedule, never from the time at which the scheduler is called:
 //! `intended` is the arrival defined by the traffic, or the completion of the last parent plus the
 //! think time; in replayed traffic it is no earlier than the node's recorded instant. Lateness is
 //! the difference between `intended` and the dispatch.
 //!
-//! The earlier turns that a node sends are a [`ConversationHistory`], selected by the node's history mode.
+//! The earlier turns that a node sends are a [`ConversationHistory`], selected by the node's
+//! history mode.
 #![forbid(unsafe_code)]
 
 mod admission;

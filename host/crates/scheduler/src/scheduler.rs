@@ -104,8 +104,8 @@ impl<P> Scheduler<P> {
         }
     }
 
-    /// The next instant at which [`SchedulerInput::Tick`] is due; `None`: only results or sessions move the
-    /// run on.
+    /// The next instant at which [`SchedulerInput::Tick`] is due; `None`: only results or sessions
+    /// move the run on.
     pub fn next_wake(&self) -> Option<Nanos> {
         let deadline = self.deadline.next(self.phase);
         // A node that becomes due while a limit is reached waits for a result, not for its instant.

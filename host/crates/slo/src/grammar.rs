@@ -223,13 +223,13 @@ impl SloReader<'_> {
     }
 
     fn label_text(&mut self, what: &str, since: usize) -> Result<String, ParseError> {
-        let said = match &self.peek().kind {
-            TokenKind::Quoted(said) => said.clone(),
+        let quoted = match &self.peek().kind {
+            TokenKind::Quoted(quoted) => quoted.clone(),
             TokenKind::Word | TokenKind::Number => self.peek_text().to_owned(),
             _ => return Err(self.unexpected(what, since)),
         };
         self.advance();
-        Ok(said)
+        Ok(quoted)
     }
 
     /// Reads an optional `, window = time`.

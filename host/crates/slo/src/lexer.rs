@@ -119,18 +119,18 @@ fn number_length(bytes: &[u8]) -> usize {
 
 /// Returns the contents of quoted text, and its length including the quotes.
 fn quoted(rest: &str, quote: char) -> (TokenKind, usize) {
-    let mut said = String::new();
+    let mut quoted = String::new();
     let mut chars = rest.char_indices().skip(1);
     while let Some((at, c)) = chars.next() {
         if c == quote {
-            return (TokenKind::Quoted(said), at + 1);
+            return (TokenKind::Quoted(quoted), at + 1);
         }
         if c != '\\' {
-            said.push(c);
+            quoted.push(c);
             continue;
         }
         match escaped(&mut chars) {
-            Some(c) => said.push(c),
+            Some(c) => quoted.push(c),
             None => {
                 let problem =
                     "this escape has no meaning; there are \\\", \\', \\\\, \\n, \\r, \\t and \\u{…}";

@@ -1,9 +1,9 @@
 //! The lines of `traces/trace.jsonl`.
 
 use serde::Serialize;
-use veeksha_model::seconds;
+use veeksha_model::{MetricDefinition, MetricSample, RequestRecord, seconds};
 
-use crate::event::Event;
+use crate::event::{Event, FailedPlugin, PluginCall, ThreadSample};
 
 /// An event as a JSON object; `event` is its kind.
 #[derive(Serialize)]
@@ -132,87 +132,147 @@ enum TraceLine<'a> {
 /// text sent ([`Event::Dispatched`]) or received ([`Event::Finished`]) if the run records it; it is
 /// ignored for other events.
 pub fn trace_line(line: &mut Vec<u8>, event: &Event, content: Option<&str>) -> serde_json::Result<()> {
-    let row = match event {
-        Event::RunStarted(info) => TraceLine::RunStarted {
-            epoch_unix: seconds(info.epoch_wall_nanos),
-            epoch_monotonic: seconds(info.epoch_monotonic_nanos),
-        },
-        Event::SessionPlanned { session, digest } => TraceLine::SessionPlanned {
-            session_id: session.0,
-            digest: format!("{digest:016x}"),
-        },
-        Event::PluginCalled(call) => TraceLine::PluginCalled {
+    serde_json::to_writer(line, &TraceLine::of(event, content))
+}
+
+impl<'a> TraceLine<'a> {
+    fn of(event: &'a Event, content: Option<&'a str>) -> Self {
+        match event {
+            Event::RunStarted(info) => TraceLine::RunStarted {
+                epoch_unix: seconds(info.epoch_wall_nanos),
+                epoch_monotonic: seconds(info.epoch_monotonic_nanos),
+            },
+            Event::SessionPlanned { session, digest } => TraceLine::SessionPlanned {
+                session_id: session.0,
+                digest: format!("{digest:016x}"),
+            },
+            Event::PluginCalled(call) => TraceLine::plugin_called(call),
+            Event::MetricDefined(definition) => TraceLine::metric_defined(definition),
+            Event::Sampled(sample) => TraceLine::sampled(sample),
+            Event::Judged {
+                plugin,
+                request,
+                good,
+            } => TraceLine::Judged {
+                plugin,
+                request_id: request.to_string(),
+                good: *good,
+            },
+            Event::PluginFailed(failed) => TraceLine::plugin_failed(failed),
+            Event::RunJudged {
+                plugin,
+                name,
+                met,
+                observed,
+                threshold,
+                detail,
+            } => TraceLine::RunJudged {
+                plugin,
+                name,
+                met: *met,
+                observed: *observed,
+                threshold: *threshold,
+                detail,
+            },
+            Event::SessionStarted {
+                session,
+                at,
+                requests,
+            } => TraceLine::SessionStarted {
+                session_id: session.0,
+                at: seconds(*at),
+                requests: *requests,
+            },
+            Event::Dispatched {
+                request,
+                intended,
+                at,
+            } => TraceLine::Dispatched {
+                request_id: request.to_string(),
+                session_id: request.session.0,
+                node_id: request.node.0,
+                intended: seconds(*intended),
+                dispatched_at: seconds(*at),
+                content,
+            },
+            Event::Finished(record) => TraceLine::finished(record, content),
+            Event::NeverSent { request, reason, at } => TraceLine::NeverSent {
+                request_id: request.to_string(),
+                session_id: request.session.0,
+                node_id: request.node.0,
+                at: seconds(*at),
+                reason: reason.name(),
+            },
+            Event::SessionFinished {
+                session,
+                at,
+                end,
+                requests,
+            } => TraceLine::SessionFinished {
+                session_id: session.0,
+                at: seconds(*at),
+                end: end.name(),
+                requests: *requests,
+            },
+            Event::Starved { due, at } => TraceLine::Starved {
+                due: seconds(*due),
+                at: seconds(*at),
+            },
+            Event::ArrivalsMissed { sessions, at } => TraceLine::ArrivalsMissed {
+                sessions: *sessions,
+                at: seconds(*at),
+            },
+            Event::ThreadSampled(sample) => TraceLine::thread_sampled(sample),
+            Event::ClockStepped { at, by } => TraceLine::ClockStepped {
+                at: seconds(*at),
+                by: *by as f64 / 1e9,
+            },
+            Event::TimeoutReached { at } => TraceLine::TimeoutReached { at: seconds(*at) },
+            Event::Interrupted { at } => TraceLine::Interrupted { at: seconds(*at) },
+            Event::RunEnded { at } => TraceLine::RunEnded { at: seconds(*at) },
+        }
+    }
+
+    fn plugin_called(call: &'a PluginCall) -> Self {
+        TraceLine::PluginCalled {
             thread: &call.thread,
             what: &call.what,
             begin: seconds(call.begin),
             end: seconds(call.end),
-        },
-        Event::MetricDefined(definition) => TraceLine::MetricDefined {
+        }
+    }
+
+    fn metric_defined(definition: &'a MetricDefinition) -> Self {
+        TraceLine::MetricDefined {
             metric: &definition.name,
             unit: &definition.unit,
             better: definition.better.name(),
             summary: &definition.summary,
             plugin: &definition.plugin,
-        },
-        Event::Sampled(sample) => TraceLine::Sampled {
+        }
+    }
+
+    fn sampled(sample: &'a MetricSample) -> Self {
+        TraceLine::Sampled {
             metric: &sample.metric,
             value: sample.value,
             weight: sample.weight,
             request_id: sample.request.map(|request| request.to_string()),
-        },
-        Event::Judged {
-            plugin,
-            request,
-            good,
-        } => TraceLine::Judged {
-            plugin,
-            request_id: request.to_string(),
-            good: *good,
-        },
-        Event::PluginFailed(failed) => TraceLine::PluginFailed {
+        }
+    }
+
+    fn plugin_failed(failed: &'a FailedPlugin) -> Self {
+        TraceLine::PluginFailed {
             plugin: &failed.plugin,
             part: failed.part.name(),
             message: &failed.message,
             session_id: failed.session.map(|session| session.0),
             at: failed.at.map(seconds),
-        },
-        Event::RunJudged {
-            plugin,
-            name,
-            met,
-            observed,
-            threshold,
-            detail,
-        } => TraceLine::RunJudged {
-            plugin,
-            name,
-            met: *met,
-            observed: *observed,
-            threshold: *threshold,
-            detail,
-        },
-        Event::SessionStarted {
-            session,
-            at,
-            requests,
-        } => TraceLine::SessionStarted {
-            session_id: session.0,
-            at: seconds(*at),
-            requests: *requests,
-        },
-        Event::Dispatched {
-            request,
-            intended,
-            at,
-        } => TraceLine::Dispatched {
-            request_id: request.to_string(),
-            session_id: request.session.0,
-            node_id: request.node.0,
-            intended: seconds(*intended),
-            dispatched_at: seconds(*at),
-            content,
-        },
-        Event::Finished(record) => TraceLine::Finished {
+        }
+    }
+
+    fn finished(record: &RequestRecord, content: Option<&'a str>) -> Self {
+        TraceLine::Finished {
             request_id: record.id.to_string(),
             session_id: record.id.session.0,
             node_id: record.id.node.0,
@@ -223,49 +283,18 @@ pub fn trace_line(line: &mut Vec<u8>, event: &Event, content: Option<&str>) -> s
             wait_after_ready: seconds(record.wait_after_ready),
             session_total_requests: record.session_requests,
             content,
-        },
-        Event::NeverSent { request, reason, at } => TraceLine::NeverSent {
-            request_id: request.to_string(),
-            session_id: request.session.0,
-            node_id: request.node.0,
-            at: seconds(*at),
-            reason: reason.name(),
-        },
-        Event::SessionFinished {
-            session,
-            at,
-            end,
-            requests,
-        } => TraceLine::SessionFinished {
-            session_id: session.0,
-            at: seconds(*at),
-            end: end.name(),
-            requests: *requests,
-        },
-        Event::Starved { due, at } => TraceLine::Starved {
-            due: seconds(*due),
-            at: seconds(*at),
-        },
-        Event::ArrivalsMissed { sessions, at } => TraceLine::ArrivalsMissed {
-            sessions: *sessions,
-            at: seconds(*at),
-        },
-        Event::ThreadSampled(sample) => TraceLine::ThreadSampled {
+        }
+    }
+
+    fn thread_sampled(sample: &'a ThreadSample) -> Self {
+        TraceLine::ThreadSampled {
             thread: &sample.thread,
             at: seconds(sample.at),
             span: seconds(sample.span),
             busy: seconds(sample.busy),
             waiting: seconds(sample.waiting),
-        },
-        Event::ClockStepped { at, by } => TraceLine::ClockStepped {
-            at: seconds(*at),
-            by: *by as f64 / 1e9,
-        },
-        Event::TimeoutReached { at } => TraceLine::TimeoutReached { at: seconds(*at) },
-        Event::Interrupted { at } => TraceLine::Interrupted { at: seconds(*at) },
-        Event::RunEnded { at } => TraceLine::RunEnded { at: seconds(*at) },
-    };
-    serde_json::to_writer(line, &row)
+        }
+    }
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ pub(crate) struct Good {
 
 /// The share of good requests, and their rate.
 #[derive(Debug, Default)]
-pub(crate) struct Goodput {
+pub(crate) struct GoodputResult {
     /// The number of good requests; `None` if they are not defined, or if the number is unknown.
     pub(crate) good: Option<u64>,
     /// The reason why the number is unknown.
@@ -42,7 +42,7 @@ pub(crate) struct Goodput {
     pub(crate) per_second: Option<f64>,
 }
 
-impl Goodput {
+impl GoodputResult {
     /// Computes the share over all requests that were due. Sessions whose agent failed would have
     /// sent further requests; their number is unknown, and so is the share.
     pub(crate) fn of(good: Good, counts: &RunCounts, window_seconds: Option<f64>) -> Self {
@@ -55,7 +55,7 @@ impl Goodput {
                 veeksha_stats::counted(lost, "session")
             )
         });
-        Goodput {
+        GoodputResult {
             good: good.count,
             good_unknown: good.unknown.clone(),
             share: count.filter(|_| lost == 0).map(|good| good as f64 / due as f64),

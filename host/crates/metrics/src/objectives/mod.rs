@@ -18,7 +18,7 @@ mod unknown;
 
 pub use check::Objectives;
 pub use error::{ObjectiveError, ObjectiveProblem};
-pub(crate) use goodput::{Goodput, count_good};
+pub(crate) use goodput::{GoodputResult, count_good};
 pub(crate) use judge::Judgements;
 pub use plugin_verdict::PluginVerdict;
 pub use results::{DecidingWindow, SloResult, SloResults};

@@ -28,15 +28,15 @@ impl PluginVerdict {
     }
 
     pub(crate) fn json(&self) -> Value {
-        let said = &self.verdict;
+        let verdict = &self.verdict;
         json!({
-            "met": said.met,
-            "slo_metric_key": said.name,
-            "observed_value": said.observed,
-            "threshold": said.threshold,
+            "met": verdict.met,
+            "slo_metric_key": verdict.name,
+            "observed_value": verdict.observed,
+            "threshold": verdict.threshold,
             "percentile": Value::Null,
-            "metric": said.name,
-            "name": said.name,
+            "metric": verdict.name,
+            "name": verdict.name,
             // A verdict does not contain the direction of its bound.
             "lower_is_better": Value::Null,
             "sample_count": Value::Null,
@@ -45,7 +45,7 @@ impl PluginVerdict {
             "too_few_samples": false,
             "worst_window": Value::Null,
             "plugin": self.plugin,
-            "detail": said.detail,
+            "detail": verdict.detail,
         })
     }
 }
@@ -69,7 +69,7 @@ fn unit_of(name: &str, catalogue: &Catalogue) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn said(name: &str) -> PluginVerdict {
+    fn verdict(name: &str) -> PluginVerdict {
         let verdict = SloVerdict {
             name: name.to_owned(),
             met: true,
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn a_name_that_is_a_quantity_has_its_unit() {
-        let unit = |name: &str| said(name).unit;
+        let unit = |name: &str| verdict(name).unit;
         assert_eq!(unit("p99(ttfc{tier=\"gold\"})").as_deref(), Some("s"));
         assert_eq!(unit("ttfc").as_deref(), Some("s"));
         assert_eq!(unit("count(ttfc)").as_deref(), Some("samples"));

@@ -13,7 +13,7 @@ use super::stated::{Stated, percent};
 use crate::json_shapes::failed_plugin;
 use crate::label_sets::Matching;
 use crate::objectives::check::Objectives;
-use crate::objectives::goodput::Goodput;
+use crate::objectives::goodput::GoodputResult;
 use crate::objectives::unknown::Unknown;
 use crate::run_metric::RunMetric;
 use crate::run_samples::RunSamples;
@@ -102,7 +102,7 @@ impl SloResults {
         objectives: &Objectives,
         samples: &RunSamples,
         unknown: &Unknown<'_>,
-        goodput: Goodput,
+        goodput: GoodputResult,
         verdicts: Vec<(String, SloVerdict)>,
     ) -> SloResults {
         let mut remarks = samples.idle_conditions(objectives);
@@ -127,7 +127,8 @@ impl SloResults {
     /// Returns true if every known objective was met and every known verdict of a plugin is good;
     /// true if there is none. An objective with an unknown result was not met.
     pub fn all_met(&self) -> bool {
-        self.results.iter().all(|result| result.met) && self.verdicts.iter().all(|said| said.verdict.met)
+        self.results.iter().all(|result| result.met)
+            && self.verdicts.iter().all(|of_plugin| of_plugin.verdict.met)
     }
 
     /// Returns the content of `metrics/slo_results.json`.
@@ -145,7 +146,7 @@ impl SloResults {
             .results
             .iter()
             .any(|result| !result.met && result.unknown.is_none())
-            || self.verdicts.iter().any(|said| !said.verdict.met);
+            || self.verdicts.iter().any(|of_plugin| !of_plugin.verdict.met);
         let all_known = failed.is_empty()
             && self.not_asked.is_empty()
             && self.results.iter().all(|result| result.unknown.is_none());

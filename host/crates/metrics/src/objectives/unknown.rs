@@ -54,9 +54,7 @@ impl Unknown<'_> {
         let plugin = catalogue.get(metric)?.plugin.as_ref()?;
         let is_whole = self.complete || self.repeated_metrics.contains(metric);
         (!is_whole).then(|| {
-            format!(
-                "the record is not whole, and the plugin `{plugin}` may have had more to say of `{metric}`"
-            )
+            format!("the record is not whole, and the plugin `{plugin}` may have more samples of `{metric}`")
         })
     }
 }

@@ -366,7 +366,7 @@ fn goodput_is_not_known_where_what_it_rests_on_failed() {
     let seen = cut(conditioned());
     assert_eq!(seen.goodput, None);
     assert!(
-        seen.remarks[0].contains("the plugin `tester` may have had more to say of `jitter`"),
+        seen.remarks[0].contains("the plugin `tester` may have more samples of `jitter`"),
         "{:?}",
         seen.remarks
     );
