@@ -15,30 +15,30 @@ const POINTS: usize = 2000;
 /// The curves of a run. They include all requests that were sent: failed and drained ones are load
 /// too.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RunCurves {
+pub struct LoadCurves {
     /// The measured window: from the first intended instant of a measured request to the last
     /// completion of one.
     pub window: Option<(Nanos, Nanos)>,
     /// Requests between dispatch and completion.
-    pub in_flight: RunCurve,
+    pub in_flight: LoadCurve,
     /// Requests between the last byte sent (dispatch, if unknown) and the first generated chunk
     /// (completion, if there is none).
-    pub in_prefill: RunCurve,
+    pub in_prefill: LoadCurve,
     /// Requests between the first and the last generated chunk.
-    pub in_decode: RunCurve,
+    pub in_decode: LoadCurve,
     /// Sessions between their start and their end.
-    pub sessions: RunCurve,
+    pub sessions: LoadCurve,
     /// Output tokens per second, by arrival of their chunks, in intervals of one second (longer in
     /// runs of more than four hours). The tokens of an answer add up to its output tokens as
     /// counted by the server. They are distributed over the chunks by the host's count, or equally
     /// without one. Intervals of measured requests are clipped to the window, so that the area
     /// under the curve within the window equals the token count of the throughput metrics.
-    pub output_tokens: RunCurve,
+    pub output_tokens: LoadCurve,
 }
 
 /// A curve over time.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RunCurve {
+pub struct LoadCurve {
     /// The snake_case name used in files.
     pub name: &'static str,
     /// The unit of its values.
@@ -65,9 +65,9 @@ pub struct CurvePoint {
     pub max: f64,
 }
 
-impl RunCurves {
+impl LoadCurves {
     /// Returns all curves.
-    pub fn iter(&self) -> impl Iterator<Item = &RunCurve> {
+    pub fn iter(&self) -> impl Iterator<Item = &LoadCurve> {
         [
             &self.in_flight,
             &self.in_prefill,
@@ -90,7 +90,7 @@ impl RunCurves {
     /// Returns the curves as JSON, with instants in seconds.
     pub fn json(&self) -> Value {
         let seconds = |at: Nanos| at as f64 / 1e9;
-        let curve = |curve: &RunCurve| {
+        let curve = |curve: &LoadCurve| {
             let points: Vec<Value> = curve
                 .points
                 .iter()
@@ -134,7 +134,7 @@ pub(crate) struct CurveParts {
     pub(crate) window: Option<(Nanos, Nanos)>,
 }
 
-pub(crate) fn curves(rows: &[RequestRow], parts: CurveParts) -> RunCurves {
+pub(crate) fn curves(rows: &[RequestRow], parts: CurveParts) -> LoadCurves {
     let CurveParts {
         unfinished,
         sessions,
@@ -147,9 +147,9 @@ pub(crate) fn curves(rows: &[RequestRow], parts: CurveParts) -> RunCurves {
         let mut steps = StepCurve::new();
         fill(&mut steps);
         steps.settle();
-        RunCurve::of(name, unit, &steps, window)
+        LoadCurve::of(name, unit, &steps, window)
     };
-    RunCurves {
+    LoadCurves {
         window,
         in_flight: curve("requests_in_flight", "requests", &|steps| {
             rows.iter()
@@ -172,7 +172,7 @@ pub(crate) fn curves(rows: &[RequestRow], parts: CurveParts) -> RunCurves {
         sessions: curve("sessions_active", "sessions", &|steps| {
             sessions.iter().for_each(|(from, to)| steps.add(*from, *to, 1.0));
         }),
-        output_tokens: RunCurve {
+        output_tokens: LoadCurve {
             // The points are means over intervals, not exact steps.
             exact: false,
             ..curve("output_tokens_per_second", "tokens/s", &|steps| {
@@ -182,11 +182,11 @@ pub(crate) fn curves(rows: &[RequestRow], parts: CurveParts) -> RunCurves {
     }
 }
 
-impl RunCurve {
+impl LoadCurve {
     fn of(name: &'static str, unit: &'static str, steps: &StepCurve, window: Option<(Nanos, Nanos)>) -> Self {
         let over = |over| window.and_then(|(from, to)| steps.summary(from, to, over));
         let exact = steps.steps().len() <= POINTS;
-        RunCurve {
+        LoadCurve {
             name,
             unit,
             over_window: over(Over::All),

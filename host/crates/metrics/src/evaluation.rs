@@ -9,7 +9,7 @@ use veeksha_ports::SloVerdict;
 use veeksha_stats::Summary;
 
 use crate::counts::RunCounts;
-use crate::curves::RunCurves;
+use crate::curves::LoadCurves;
 use crate::groups::LabelGroups;
 use crate::host_metrics::HostPerformance;
 use crate::metric_summaries::{BuiltInSummary, CustomSummary};
@@ -39,7 +39,7 @@ pub struct Evaluation {
     /// The results of objectives, and goodput.
     pub slos: SloResults,
     /// Load and throughput over time.
-    pub curves: RunCurves,
+    pub curves: LoadCurves,
     /// The run in slices of equal length.
     pub slices: TimeSlices,
     /// The requests grouped by the values of labels.
@@ -129,7 +129,7 @@ impl Evaluation {
         }
         Some(match (self.end.requests_unread, sent) {
             (true, _) => {
-                "nothing can be told of the run: the record's table of requests could not be read".into()
+                "nothing is known of the run: the record's table of requests could not be read".into()
             }
             (false, 0) => "nothing was measured: the run ended before its first request".into(),
             (false, 1) => "nothing was measured: 1 request was sent, and its end was not recorded".into(),

@@ -102,8 +102,8 @@ impl RunEvaluator {
         }
     }
 
-    /// Disables live statistics, for a record that is read to its end: [`RunEvaluator::live`] then has
-    /// counts only. This saves a tenth of the time.
+    /// Disables live statistics, for a record that is read to its end: [`RunEvaluator::live`] then
+    /// has counts only. This saves a tenth of the time.
     pub fn without_live(self) -> Self {
         RunEvaluator { live: None, ..self }
     }

@@ -1,10 +1,11 @@
 //! Metrics, SLOs and summaries: functions of a run's record.
 //!
-//! An [`RunEvaluator`] processes the events of a run in any order and keeps the data that the results
-//! need: 150 bytes per request, four per gap between chunks. It does not read a clock and does no
-//! IO, so live runs, simulations and old records produce identical results. [`RunEvaluator::live`]
-//! returns statistics during the run, [`RunEvaluator::finish`] the exact results: an [`Evaluation`],
-//! whose [`RunSamples`] answer further queries by metric, label and window.
+//! An [`RunEvaluator`] processes the events of a run in any order and keeps the data that the
+//! results need: 150 bytes per request, four per gap between chunks. It does not read a clock and
+//! does no IO, so live runs, simulations and old records produce identical results.
+//! [`RunEvaluator::live`] returns statistics during the run, [`RunEvaluator::finish`] the exact
+//! results: an [`Evaluation`], whose [`RunSamples`] answer further queries by metric, label and
+//! window.
 //!
 //! The [`Catalogue`] lists the available metrics: the built-in [`Metric`]s, plugin metrics, and the
 //! [`RunMetric`]s of the whole run. [`Objectives`] are checked against it before the run;
@@ -77,7 +78,7 @@ mod workload_failures;
 
 pub use catalogue::{Catalogue, CatalogueError, MetricInfo};
 pub use counts::{RunCounts, ServerCounts};
-pub use curves::{CurvePoint, RunCurve, RunCurves};
+pub use curves::{CurvePoint, LoadCurve, LoadCurves};
 pub use decode_windows::{
     DecodeConcurrency, DecodeWindowRules, DecodeWindowSelection, DecodeWindows, WholeAnswers, WindowAnchor,
 };

@@ -203,7 +203,12 @@ impl SloResult {
 }
 
 /// Returns the result of an objective.
-fn answer(checked: &Checked, samples: &RunSamples, unknown: &Unknown<'_>, goodput: &Goodput) -> SloResult {
+fn answer(
+    checked: &Checked,
+    samples: &RunSamples,
+    unknown: &Unknown<'_>,
+    goodput: &GoodputResult,
+) -> SloResult {
     let mut seen = observe(checked, samples);
     let failed = match &checked.target {
         ObjectiveTarget::Run(RunMetric::Goodput) => goodput.share_unknown.clone(),

@@ -3,11 +3,11 @@
 use crate::sequences::*;
 use proptest::prelude::*;
 use veeksha_events::{Event, SessionEnd};
-use veeksha_metrics::{CurvePoint, Metric, RunCurve, Setup};
+use veeksha_metrics::{CurvePoint, LoadCurve, Metric, Setup};
 use veeksha_model::ChunkKind::Content;
 use veeksha_model::ErrorClass;
 
-fn points(curve: &RunCurve) -> Vec<(u64, f64)> {
+fn points(curve: &LoadCurve) -> Vec<(u64, f64)> {
     assert_ne!(curve.exact, curve.name == "output_tokens_per_second");
     let point = |point: &CurvePoint| (point.at / 1_000_000, point.value);
     curve.points.iter().map(point).collect()
