@@ -9,9 +9,9 @@ use veeksha_ports::Codec;
 use veeksha_prompt::Tokenizer;
 use veeksha_scenario::CodecFile;
 
-use crate::components;
 use crate::failure::CommandFailure;
-use crate::source::Loaded;
+use crate::scenario::source::Loaded;
+use crate::workload::components;
 
 /// An endpoint described by a component.
 pub(crate) struct OpenedCodec {

@@ -9,8 +9,8 @@
 //! * [`check`] validates a scenario without sending anything.
 //!
 //! All of them end in a [`Conclusion`]: the results, their certificate, the exit code, and the
-//! folder that was written. A [`CommandFailure`] is the message, the hint and the exit code of a command
-//! that failed. Notes and warnings go to standard error.
+//! folder that was written. A [`CommandFailure`] is the message, the hint and the exit code of a
+//! command that failed. Notes and warnings go to standard error.
 //!
 //! ```no_run
 //! use veeksha_app::{Control, RunOptions, Source, plan, run};
@@ -26,57 +26,32 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod absolute_paths;
-mod analysis;
-pub mod builtin_evaluator;
 mod codec;
-mod collect;
-mod compat_output;
-mod components;
-mod conclusion;
 mod cores;
-mod drive;
-mod evaluate;
+mod evaluation;
 pub mod evaluator_plugins;
-mod excluded_metrics;
+mod execution;
 mod failure;
-mod flavors;
-mod grants;
-pub mod health_expectation;
-mod mode;
-pub mod objectives;
-mod pipeline_plan;
-mod plan;
-mod prefix_tracking;
-pub mod prompts;
-mod recorded_run;
-mod recording;
-mod run;
-mod scenario_copy;
-pub mod secrets;
-mod self_test;
-pub mod shipped;
+mod record;
+mod scenario;
 pub mod sim_profile;
-mod source;
-pub mod sweep_manifest;
 mod target;
-mod thread_watch;
-pub mod tokenizers;
-pub mod traces;
-mod validated_flavor;
-mod variants;
-mod wiring;
+mod workload;
 
-pub use compat_output::CompatOptions;
-pub use conclusion::Conclusion;
-pub use evaluate::{EvaluateOptions, Reevaluation};
+pub use evaluation::compat_output::CompatOptions;
+pub use evaluation::conclusion::Conclusion;
+pub use evaluation::evaluate::{EvaluateOptions, Reevaluation};
+pub use evaluation::{builtin_evaluator, health_expectation, objectives};
+pub use execution::mode::ShardSpec;
+pub use execution::plan::{CheckedScenario, RunPlan, SimulationPlan, check, plan, plan_simulation};
+pub use execution::run::{RunOptions, run, simulate};
+pub use execution::wiring::Wired;
 pub use failure::{CommandFailure, OUTPUT_DIR};
-pub use mode::ShardSpec;
-pub use plan::{CheckedScenario, RunPlan, SimulationPlan, check, plan, plan_simulation};
-pub use recorded_run::RecordedRun;
-pub use run::{RunOptions, run, simulate};
-pub use source::{Loaded, Source};
+pub use record::recorded_run::RecordedRun;
+pub use record::sweep_manifest;
+pub use scenario::secrets;
+pub use scenario::source::{Loaded, Source};
+pub use scenario::variants::{Variant, collect_errors};
 pub use target::require_target;
-pub use variants::{Variant, collect_errors};
 pub use veeksha_pipeline::Control;
-pub use wiring::Wired;
+pub use workload::{prompts, shipped, tokenizers, traces};

@@ -16,10 +16,11 @@ use veeksha_transport::{
     untimed,
 };
 
+use crate::codec;
+use crate::execution::wiring::Wired;
 use crate::failure::CommandFailure;
-use crate::source::Loaded;
-use crate::wiring::Wired;
-use crate::{codec, sim_profile};
+use crate::scenario::source::Loaded;
+use crate::sim_profile;
 use veeksha_present::terminal;
 
 /// Timeout for a server's list of models.

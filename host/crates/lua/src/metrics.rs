@@ -114,8 +114,8 @@ impl LuaMetrics {
             })?;
         for (number, metric) in (0..).zip(&self.metrics) {
             let observed = self.vm.call(|_| metric.observe.call(&table)).and_then(|value| {
-                let told = format!("metric `{}`", metric.name);
-                samples::read(&At::Root(&told), &value, MOST, &mut |(value, weight)| {
+                let subject = format!("metric `{}`", metric.name);
+                samples::read(&At::Root(&subject), &value, MOST, &mut |(value, weight)| {
                     made.push(PluginSample {
                         metric: number,
                         value,
@@ -126,7 +126,7 @@ impl LuaMetrics {
                 .map_err(|shape| LuaFault::at(&metric.observe, shape.to_string()))?;
                 if made.len() > MOST_OF_A_BATCH {
                     let message =
-                        format!("{told}: more than {MOST_OF_A_BATCH} samples of one batch of requests");
+                        format!("{subject}: more than {MOST_OF_A_BATCH} samples of one batch of requests");
                     return Err(LuaFault::at(&metric.observe, message));
                 }
                 Ok(())
@@ -161,9 +161,9 @@ impl MetricCollector for LuaMetrics {
         for (number, metric) in (0..).zip(&self.metrics) {
             let Some(finish) = &metric.finish else { continue };
             let finished = self.vm.call(|_| finish.call(())).and_then(|value| {
-                let told = format!("metric `{}`", metric.name);
+                let subject = format!("metric `{}`", metric.name);
                 samples::read(
-                    &At::Root(&told),
+                    &At::Root(&subject),
                     &value,
                     MOST_AT_THE_END,
                     &mut |(value, weight)| {

@@ -182,10 +182,11 @@ mod tests {
                 nanos: 2_500_000_000
             })
         );
-        let told = finding(&tree, &load(10.0), Throttled::default()).unwrap();
-        assert_eq!(told.state, State::Advice);
+        let found = finding(&tree, &load(10.0), Throttled::default()).unwrap();
+        assert_eq!(found.state, State::Advice);
         assert!(
-            told.found
+            found
+                .found
                 .contains("a quota of 1.50 cores in each 100 ms; stopped 4 times, 2.5 s in all")
         );
         let stopped = Throttled { times: 1, nanos: 1 };

@@ -205,7 +205,7 @@ mod tests {
         begun.recv().expect("the thread");
         let mut watch = ThreadWatch::new(&["watched-"], clock.now());
         let (ready, begun) = channel();
-        let (quit, told) = channel::<()>();
+        let (quit, quitting) = channel::<()>();
         let spinner = std::thread::Builder::new()
             .name("watched-a".into())
             .spawn(move || {
@@ -214,7 +214,7 @@ mod tests {
                 while rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime).tv_nsec < 50_000_000 {
                 }
                 ready.send(()).expect("the test");
-                let _ = told.recv();
+                let _ = quitting.recv();
             })
             .expect("a thread");
         begun.recv().expect("the thread");

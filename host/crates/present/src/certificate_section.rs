@@ -21,7 +21,7 @@ pub(crate) fn section(certificate: &Certificate) -> Section {
             note: (!notes.is_empty()).then(|| notes.join("; ")),
         }
     });
-    let said = certificate
+    let findings = certificate
         .findings
         .iter()
         // Findings that only repeat the table above are omitted.
@@ -50,7 +50,7 @@ pub(crate) fn section(certificate: &Certificate) -> Section {
                 .map(String::from)
                 .to_vec()
         },
-        rows: errors.chain(said).chain(advice).collect(),
+        rows: errors.chain(findings).chain(advice).collect(),
     }
 }
 

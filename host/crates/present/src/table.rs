@@ -345,13 +345,13 @@ fn quantity(result: &SloResult) -> String {
     }
 }
 
-fn verdict(said: &PluginVerdict) -> SummaryRow {
-    let verdict = &said.verdict;
-    let (observed, threshold) = observed_and_threshold(said);
+fn verdict(of_plugin: &PluginVerdict) -> SummaryRow {
+    let verdict = &of_plugin.verdict;
+    let (observed, threshold) = observed_and_threshold(of_plugin);
     let detail = if verdict.detail.is_empty() {
-        said.plugin.clone()
+        of_plugin.plugin.clone()
     } else {
-        format!("{}: {}", said.plugin, verdict.detail)
+        format!("{}: {}", of_plugin.plugin, verdict.detail)
     };
     SummaryRow {
         mark: if verdict.met { RowMark::Good } else { RowMark::Bad },
@@ -361,13 +361,13 @@ fn verdict(said: &PluginVerdict) -> SummaryRow {
 }
 
 /// Formats the numbers of a verdict. A verdict does not state which side of its threshold is good.
-fn observed_and_threshold(said: &PluginVerdict) -> (String, String) {
-    let unit = verdict_unit(said);
-    let observed = said.verdict.observed;
+fn observed_and_threshold(of_plugin: &PluginVerdict) -> (String, String) {
+    let unit = verdict_unit(of_plugin);
+    let observed = of_plugin.verdict.observed;
     let observed = observed.map_or("none".into(), |observed| shown(observed, unit));
     (
         format!("observed {observed}"),
-        shown(said.verdict.threshold, unit),
+        shown(of_plugin.verdict.threshold, unit),
     )
 }
 
@@ -384,10 +384,14 @@ pub(crate) fn missed(evaluation: &Evaluation) -> Vec<String> {
             (None, None) => format!("{name} has no samples; required {bound}"),
         }
     });
-    let verdicts = evaluation.slos.verdicts.iter().filter(|said| !said.verdict.met);
-    let verdicts = verdicts.map(|said| {
-        let (observed, threshold) = observed_and_threshold(said);
-        format!("{} ({observed}, threshold {threshold})", said.verdict.name)
+    let verdicts = evaluation
+        .slos
+        .verdicts
+        .iter()
+        .filter(|of_plugin| !of_plugin.verdict.met);
+    let verdicts = verdicts.map(|of_plugin| {
+        let (observed, threshold) = observed_and_threshold(of_plugin);
+        format!("{} ({observed}, threshold {threshold})", of_plugin.verdict.name)
     });
     objectives.chain(verdicts).collect()
 }

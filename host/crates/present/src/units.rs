@@ -13,9 +13,9 @@ pub(crate) fn objective_unit(result: &SloResult) -> &str {
 }
 
 /// Returns the unit of a plugin's verdict; empty if it is unknown.
-pub(crate) fn verdict_unit(said: &PluginVerdict) -> &str {
-    match said.unit.as_deref() {
-        Some("1") if RunMetric::of_name(&said.verdict.name).is_some() => "share",
+pub(crate) fn verdict_unit(of_plugin: &PluginVerdict) -> &str {
+    match of_plugin.unit.as_deref() {
+        Some("1") if RunMetric::of_name(&of_plugin.verdict.name).is_some() => "share",
         Some(unit) => unit,
         None => "",
     }

@@ -11,11 +11,11 @@ use veeksha_prompt::Tokenizer;
 use veeksha_scenario::Evaluator;
 use veeksha_wasm::PluginComponent;
 
-use crate::components;
 use crate::evaluator_plugins::names::Names;
 use crate::failure::CommandFailure;
-use crate::grants::lua_grants;
-use crate::source::Loaded;
+use crate::scenario::source::Loaded;
+use crate::workload::components;
+use crate::workload::grants::lua_grants;
 
 /// Plugins that measure and check a run.
 #[derive(Clone, Default)]

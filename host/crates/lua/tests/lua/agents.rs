@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::common::{Folder, S, agent, answer, node, parents, said};
+use crate::common::{Folder, S, agent, answer, node, parents, text_of};
 use veeksha_model::{
     ErrorClass, FailureReason, NodeId, Request, RequestId, Response, Segment, SessionId, ToolCall, Usage,
 };
@@ -69,7 +69,7 @@ fn an_agent_plans_calls_tools_in_parallel_and_combines() {
     );
     let step = go(&mut *agents, 2, "A");
     let combine = one(&step);
-    assert_eq!(said(combine), "combine AB");
+    assert_eq!(text_of(combine), "combine AB");
     assert_eq!(
         (parents(combine), combine.history_parent),
         (vec![2, 3], Some(node(2)))
@@ -183,7 +183,7 @@ session:request { user = r.error.code .. " " .. r.error.status .. " " .. r.error
     let mut agents = agent(body).agents(1);
     agents.start(S).unwrap();
     let step = agents.failed(S, &failure(S, node(1))).unwrap();
-    assert_eq!(said(one(&step)), "status 503 busy");
+    assert_eq!(text_of(one(&step)), "status 503 busy");
     assert_eq!(parents(one(&step)), [1]);
 }
 
@@ -308,7 +308,7 @@ fn a_refused_request_can_be_caught() {
     .agents(1);
     let step = agents.start(S).unwrap();
     assert_eq!(
-        (one(&step).node, said(one(&step))),
+        (one(&step).node, text_of(one(&step))),
         (node(1), "b"),
         "nothing of the refused call remains"
     );

@@ -145,7 +145,7 @@ pub(crate) fn answer(text: &str) -> Response {
     }
 }
 
-pub(crate) fn said(request: &Request) -> &str {
+pub(crate) fn text_of(request: &Request) -> &str {
     match &request.messages[0].content[0] {
         Segment::Text(text) => text,
         _ => panic!("text was expected"),

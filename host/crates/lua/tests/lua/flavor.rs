@@ -100,7 +100,7 @@ fn text(segment: &Segment) -> &str {
     }
 }
 
-fn said(session: &Session) -> &str {
+fn text_of(session: &Session) -> &str {
     text(&session.requests[0].messages[0].content[0])
 }
 
@@ -155,9 +155,9 @@ return { requests = requests, arrives_at = group.rows[2].at, labels = { key = gr
             tool_calls: Vec::new(),
         })
     };
-    let expected = |history, said, at, prompt_tokens| Replay {
+    let expected = |history, answered, at, prompt_tokens| Replay {
         history,
-        answer: answer(said),
+        answer: answer(answered),
         recorded: Recorded {
             at,
             latency: Some(1_500_000_000),
@@ -188,7 +188,7 @@ return { { user = table.concat({ type(c.extra.n), tostring(c.extra.f), tostring(
     )
     .unwrap();
     assert_eq!(
-        said(&session),
+        text_of(&session),
         "number -2.5 true nil 9007199254740991 9007199254740993 -9223372036854775808 3 9007199254740992 é\n nil"
     );
     assert_eq!(session.requests[0].replay, None, "nothing of it was recorded");
@@ -357,7 +357,7 @@ fn blocks_are_those_of_the_other_sdks() {
         Seed::from(0x5d42_8a95_aa6c_7800),
         "seed_of(\"mooncake\", [0, 46])"
     );
-    assert_eq!(said(&session), "so: ");
+    assert_eq!(text_of(&session), "so: ");
 
     let session = one(
         "return { { user = blocks({ '18446744073709551615' }, 64, 70, { last = 'full', scope = 'weka', epoch = 3, rest = 99 }) },
@@ -508,7 +508,7 @@ fn warm_up_is_one_session_for_each_group_or_none() {
     assert!(flavor.layout().unwrap().warms_up);
     let groups: Vec<_> = (1..4).map(|index| group(index, &["{}"])).collect();
     let sessions = flavor.warmup(&facts(), &groups).unwrap();
-    let texts: Vec<_> = sessions.iter().map(said).collect();
+    let texts: Vec<_> = sessions.iter().map(text_of).collect();
     assert_eq!(texts, ["chat-140", "chat-340"]);
     assert_ne!(seeds(&sessions[0].requests[0]), seeds(&sessions[1].requests[0]));
 

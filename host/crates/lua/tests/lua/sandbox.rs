@@ -158,7 +158,7 @@ fn sessions_run_the_text_that_was_loaded() {
         panic!()
     };
     assert_eq!(
-        crate::common::said(&source.sessions(0, 1).unwrap()[0].requests[0]),
+        crate::common::text_of(&source.sessions(0, 1).unwrap()[0].requests[0]),
         "before"
     );
     assert_ne!(

@@ -91,16 +91,16 @@ fn detail(result: &SloResult) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-pub(super) fn verdict(said: &PluginVerdict) -> SloRow {
-    let verdict = &said.verdict;
+pub(super) fn verdict(of_plugin: &PluginVerdict) -> SloRow {
+    let verdict = &of_plugin.verdict;
     SloRow {
         expression: verdict.name.clone(),
         observed: verdict.observed,
         bound: Some(verdict.threshold),
-        unit: verdict_unit(said).to_owned(),
+        unit: verdict_unit(of_plugin).to_owned(),
         met: Some(verdict.met),
         detail: (!verdict.detail.is_empty()).then(|| verdict.detail.clone()),
-        plugin: Some(said.plugin.clone()),
+        plugin: Some(of_plugin.plugin.clone()),
         ..SloRow::default()
     }
 }

@@ -1,0 +1,162 @@
+//! Plans: scenarios that are ready to be run.
+
+use std::path::Path;
+
+use veeksha_scenario::Scenario;
+use veeksha_simulator::SimServer;
+use veeksha_transport::Target;
+
+use crate::execution::drive::check_cores;
+use crate::execution::mode::{Mode, ShardSpec};
+use crate::execution::self_test;
+use crate::execution::wiring::{Wired, wire};
+use crate::failure::CommandFailure;
+use crate::scenario::absolute_paths::with_absolute_paths;
+use crate::scenario::scenario_copy::{PluginDigest, ScenarioCopy};
+use crate::scenario::source::Loaded;
+use crate::sim_profile;
+use crate::target;
+
+/// A run against a server, ready to start: its plugins are loaded, and its target has answered.
+pub struct RunPlan {
+    /// The resolved scenario.
+    pub(crate) scenario: Scenario,
+    /// The copy of the scenario in the run folder.
+    pub(crate) copy: ScenarioCopy,
+    /// `config.yml` of the run.
+    pub(crate) config: String,
+    pub(crate) wired: Wired,
+    pub(crate) target: Target,
+    /// Simulator behind a `sim://` target.
+    pub(crate) simulator: Option<SimServer>,
+    pub(crate) self_test: bool,
+}
+
+impl RunPlan {
+    /// Returns the resolved scenario.
+    pub fn scenario(&self) -> &Scenario {
+        &self.scenario
+    }
+
+    /// Returns the remarks for the user before the run.
+    pub fn notes(&self) -> &[String] {
+        &self.wired.notes
+    }
+}
+
+/// Plans a run of `shard` of a scenario. `named` is the file of the scenario, for messages. The
+/// self-test is planned if the scenario or `self_test` requests it.
+///
+/// # Errors
+/// If the scenario, one of its plugins or the target prevents the run.
+pub fn plan(
+    mut loaded: Loaded,
+    named: &Path,
+    shard: ShardSpec,
+    self_test: bool,
+) -> Result<RunPlan, CommandFailure> {
+    check_cores(&loaded.scenario.runtime)?;
+    let (mut target, simulator) = target::settle(&mut loaded, named)?;
+    let mut wired = wire(&mut loaded, Mode::Run(shard))?;
+    target::complete(&mut target, &loaded, &wired)?;
+    let self_test = self_test || loaded.scenario.certificate.self_test;
+    if self_test {
+        self_test::check()?;
+    }
+    let copy = scenario_copy(&loaded, &mut wired);
+    Ok(RunPlan {
+        copy,
+        config: with_absolute_paths(&loaded.scenario, loaded.folder()).to_yaml(),
+        scenario: loaded.scenario,
+        wired,
+        target,
+        simulator,
+        self_test,
+    })
+}
+
+/// Returns the copy of a scenario for its run folder, and adds notes for plugins that differ from
+/// those of the repeated run.
+fn scenario_copy(loaded: &Loaded, wired: &mut Wired) -> ScenarioCopy {
+    let plugins = PluginDigest::of(&wired.plugins());
+    let changes = PluginDigest::changes(loaded.recorded_plugins(), &plugins);
+    wired.notes.extend(changes);
+    loaded.copy(&plugins)
+}
+
+/// A run in virtual time, ready to start.
+pub struct SimulationPlan {
+    /// The resolved scenario.
+    pub(crate) scenario: Scenario,
+    /// The copy of the scenario in the run folder.
+    pub(crate) copy: ScenarioCopy,
+    /// `config.yml` of the run.
+    pub(crate) config: String,
+    pub(crate) wired: Wired,
+    pub(crate) target: veeksha_pipeline::SimulatedTarget,
+}
+
+impl SimulationPlan {
+    /// Returns the remarks for the user before the run.
+    pub fn notes(&self) -> &[String] {
+        &self.wired.notes
+    }
+}
+
+/// Plans a run of `shard` of a scenario in virtual time. The engine is the profile `profile`;
+/// without one, that of a `sim://` target, else `default`.
+///
+/// # Errors
+/// If the scenario, one of its plugins or the profile prevents the run.
+pub fn plan_simulation(
+    mut loaded: Loaded,
+    shard: ShardSpec,
+    profile: Option<&str>,
+) -> Result<SimulationPlan, CommandFailure> {
+    let mut wired = wire(&mut loaded, Mode::Simulate(shard))?;
+    let client = &loaded.scenario.client;
+    let of_target = client
+        .api_base
+        .as_deref()
+        .and_then(|base| base.strip_prefix("sim://"));
+    let timeout = u64::try_from(client.deadline().as_nanos()).unwrap_or(u64::MAX);
+    let target = veeksha_pipeline::SimulatedTarget {
+        // A path on the command line is relative to the working directory, one in the scenario to
+        // the scenario's folder.
+        profile: match profile {
+            Some(path) => sim_profile::profile(path, Path::new(""))?,
+            None => sim_profile::profile(of_target.unwrap_or("default"), loaded.folder())?,
+        },
+        request_timeout: timeout,
+        tool: veeksha_simulator::required_tool(&client.additional_sampling_params.clone().into()),
+    };
+    let copy = scenario_copy(&loaded, &mut wired);
+    Ok(SimulationPlan {
+        copy,
+        config: with_absolute_paths(&loaded.scenario, loaded.folder()).to_yaml(),
+        scenario: loaded.scenario,
+        wired,
+        target,
+    })
+}
+
+/// A scenario that was checked without sending anything.
+pub struct CheckedScenario {
+    /// The resolved scenario.
+    pub scenario: Scenario,
+    /// Its plugins, tokenizer and limits.
+    pub wired: Wired,
+}
+
+/// Loads the plugins of a scenario and validates its target, without sending anything.
+///
+/// # Errors
+/// Everything that would prevent a run and can be found without asking the target.
+pub fn check(mut loaded: Loaded) -> Result<CheckedScenario, CommandFailure> {
+    let wired = wire(&mut loaded, Mode::Check)?;
+    target::check(&loaded, &wired)?;
+    Ok(CheckedScenario {
+        scenario: loaded.scenario,
+        wired,
+    })
+}

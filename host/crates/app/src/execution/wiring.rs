@@ -1,0 +1,147 @@
+//! Assembly of a scenario with its plugins, tokenizer and limits.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use veeksha_metrics::Objectives;
+use veeksha_model::MetricDefinition;
+use veeksha_pipeline::Plan;
+use veeksha_ports::{Guarantees, WorkloadFactory, WorkloadInfo};
+use veeksha_prompt::{Materializer, Tokenizer};
+use veeksha_scenario::Generator;
+
+use crate::evaluation::excluded_metrics;
+use crate::evaluation::objectives;
+use crate::evaluator_plugins::{EvaluatorPlugins, open_scenario, reject_unknown_metrics};
+use crate::execution::mode::Mode;
+use crate::execution::pipeline_plan;
+use crate::failure::CommandFailure;
+use crate::scenario::source::Loaded;
+use crate::workload::components;
+use crate::workload::grants::lua_grants;
+use crate::workload::prompts;
+use crate::workload::shipped;
+use crate::workload::tokenizers;
+use crate::workload::traces;
+
+/// Components of a run, without its target.
+pub struct Wired {
+    /// Opens instances of the session generator.
+    pub factory: Arc<dyn WorkloadFactory>,
+    /// The tokenizer.
+    pub tokenizer: Tokenizer,
+    /// Converts segments to prompts.
+    pub(crate) materializer: Arc<Materializer>,
+    /// Traffic, limits and threads.
+    pub(crate) plan: Plan,
+    /// Plugins that measure and check the run.
+    pub evaluators: EvaluatorPlugins,
+    /// Metrics that the plugins define.
+    pub definitions: Vec<MetricDefinition>,
+    /// The objectives.
+    pub objectives: Objectives,
+    /// Remarks for the user before the run.
+    pub notes: Vec<String>,
+}
+
+impl Wired {
+    /// Returns the role and the description of each plugin.
+    pub(crate) fn plugins(&self) -> Vec<(String, WorkloadInfo)> {
+        let workload = ("workload".to_owned(), self.factory.info().clone());
+        let evaluators = self.evaluators.infos().into_iter();
+        let evaluators = evaluators.map(|(role, info)| (role.to_owned(), info.clone()));
+        std::iter::once(workload).chain(evaluators).collect()
+    }
+}
+
+/// Loads the plugins and the tokenizer and converts the scenario to a plan. A salt that is drawn
+/// for this run is set in the scenario.
+pub(crate) fn wire(loaded: &mut Loaded, mode: Mode) -> Result<Wired, CommandFailure> {
+    let mut notes = loaded.scenario.notes.clone();
+    let found = tokenizers::tokenizer(loaded, &mut notes)?;
+    found.note_in(&mut loaded.scenario);
+    let salt = traces::salt(&mut loaded.scenario, mode, &mut notes);
+    let materializer = Arc::new(prompts::materializer(loaded, &found, salt)?);
+    let tokenizer = found.tokenizer;
+    let trace = match &loaded.scenario.session_generator {
+        Generator::Trace(trace) => Some(traces::open(
+            loaded,
+            trace,
+            &tokenizer,
+            &materializer,
+            &mut notes,
+        )?),
+        _ => None,
+    };
+    let factory = match &trace {
+        Some(trace) => trace.factory(),
+        None => workload(loaded, &tokenizer)?,
+    };
+    let guarantees = guarantees(loaded, factory.as_ref())?;
+    veeksha_ports::check_purity(factory.as_ref())?;
+    let evaluators = open_scenario(loaded, &tokenizer)?;
+    let definitions = evaluators.definitions()?;
+    let mut catalogue = objectives::catalogue(&definitions)?;
+    reject_unknown_metrics(&evaluators.slo_checks, &catalogue)?;
+    excluded_metrics::exclude(&mut catalogue, &loaded.scenario, &guarantees);
+    let objectives = objectives::of_scenario(loaded, evaluators.request_check_names(), &catalogue)?;
+    let mut plan = pipeline_plan::plan(&loaded.scenario, &guarantees);
+    plan.shard = mode.shard();
+    if let Some(trace) = &trace
+        && traces::warms_up(&loaded.scenario)
+    {
+        plan.warmup = trace.warmup()?;
+    }
+    Ok(Wired {
+        factory,
+        tokenizer,
+        materializer,
+        plan,
+        evaluators,
+        definitions,
+        objectives,
+        notes,
+    })
+}
+
+/// Returns the properties that all sessions share: declared by a Lua scenario, or by the component.
+fn guarantees(loaded: &Loaded, factory: &dyn WorkloadFactory) -> Result<Guarantees, CommandFailure> {
+    Ok(match &loaded.scenario.session_generator {
+        Generator::Lua { guarantees, .. } => Guarantees {
+            max_output_tokens: guarantees.max_output_tokens,
+            max_depth: guarantees.max_depth,
+            distinct_prompts: guarantees.distinct_prompts,
+        },
+        Generator::Shipped { .. } | Generator::Wasm { .. } | Generator::Trace(_) => factory.guarantees()?,
+    })
+}
+
+/// Returns the session generator of a scenario that replays no trace.
+fn workload(loaded: &Loaded, tokenizer: &Tokenizer) -> Result<Arc<dyn WorkloadFactory>, CommandFailure> {
+    match &loaded.scenario.session_generator {
+        Generator::Shipped { name, config } => {
+            let Some(bytes) = shipped::generator(name) else {
+                return Err(CommandFailure::internal(format!(
+                    "the component {name} is missing in this binary"
+                )));
+            };
+            let nothing = BTreeMap::new();
+            components::workload(loaded, name, bytes, config.to_string(), &nothing, tokenizer)
+        }
+        Generator::Wasm { path, config, files } => {
+            let (name, bytes) = components::file(loaded, path, "session_generator.path")?;
+            let plugin = components::load(loaded, &name, &bytes)?;
+            let config = config.to_string();
+            components::check_config(&plugin, &config, "session_generator.config")?;
+            Ok(plugin.workload(config, components::grants(loaded, files, tokenizer))?)
+        }
+        Generator::Lua { kind, length, .. } => {
+            let function = format!("session_generator.{}", kind.key());
+            loaded
+                .lua("session_generator")?
+                .workload(&function, *kind, *length, lua_grants(loaded, tokenizer))
+                .map_err(CommandFailure::usage)
+        }
+        Generator::Trace(_) => Err(CommandFailure::internal("a trace is not a session generator")),
+    }
+}

@@ -1,0 +1,5 @@
+//! Records of runs, and the folders of finished runs and sweeps.
+
+pub(crate) mod recorded_run;
+pub(crate) mod recording;
+pub mod sweep_manifest;

@@ -1,0 +1,74 @@
+//! Conversion of a scenario's paths to absolute ones, so that `config.yml` is valid wherever it is
+//! read from.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use veeksha_scenario::{Evaluator, Flavor, Generator, Scenario};
+
+use crate::workload::flavors::FILE_KEYS;
+
+/// Returns the scenario with every path relative to its folder made absolute.
+pub(crate) fn with_absolute_paths(scenario: &Scenario, folder: &Path) -> Scenario {
+    let mut scenario = scenario.clone();
+    let make_absolute = |path: &mut PathBuf| {
+        let joined = folder.join(&*path);
+        *path = std::path::absolute(&joined).unwrap_or(joined);
+    };
+    let all = |files: &mut BTreeMap<String, PathBuf>| files.values_mut().for_each(make_absolute);
+    match &mut scenario.session_generator {
+        Generator::Shipped { .. } => {}
+        Generator::Wasm { path, files, .. } => {
+            make_absolute(path);
+            all(files);
+        }
+        Generator::Lua { files, .. } => all(files),
+        Generator::Trace(trace) => {
+            make_absolute(&mut trace.keys.trace_file);
+            trace.keys.media_folder.iter_mut().for_each(make_absolute);
+            match &mut trace.flavor {
+                Flavor::Shipped { config, .. } => {
+                    for key in FILE_KEYS {
+                        let named = config.get(key).and_then(|value| value.as_str());
+                        if let Some(mut path) = named.filter(|name| !name.is_empty()).map(PathBuf::from) {
+                            make_absolute(&mut path);
+                            config[key] = path.to_string_lossy().into_owned().into();
+                        }
+                    }
+                }
+                Flavor::Wasm { path, files, .. } => {
+                    make_absolute(path);
+                    all(files);
+                }
+                Flavor::Lua { .. } => {}
+            }
+        }
+    }
+    for evaluator in &mut scenario.evaluators {
+        if let Evaluator::Wasm { path, files, .. } = evaluator {
+            make_absolute(path);
+            all(files);
+        }
+    }
+    let client = &mut scenario.client;
+    client.chat_template.iter_mut().for_each(make_absolute);
+    let own = client.targets.iter_mut().filter_map(|target| target.tls.as_mut());
+    for tls in own.chain([&mut client.tls]) {
+        let files = [&mut tls.ca_file, &mut tls.client_certificate, &mut tls.client_key];
+        files.into_iter().flatten().for_each(make_absolute);
+    }
+    if let Some(codec) = &mut client.codec {
+        make_absolute(&mut codec.path);
+        all(&mut codec.files);
+    }
+    if let Some(tokenizer) = &mut scenario.client.tokenizer {
+        let there = folder.join(&*tokenizer);
+        if there.exists() {
+            *tokenizer = std::path::absolute(&there)
+                .unwrap_or(there)
+                .to_string_lossy()
+                .into_owned();
+        }
+    }
+    scenario
+}

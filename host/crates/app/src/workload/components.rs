@@ -1,0 +1,135 @@
+//! Loading of components: compilation or lookup in the cache, validation of their configuration,
+//! and grants of host functions and files.
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use veeksha_ports::WorkloadFactory;
+use veeksha_prompt::Tokenizer;
+use veeksha_scenario::Document;
+use veeksha_wasm::{EngineLimits, EngineOptions, Grants, LogLevel, PluginComponent, PluginEngine};
+
+use crate::failure::CommandFailure;
+use crate::scenario::source::{Loaded, read};
+use veeksha_present::terminal;
+
+/// Returns the session generator of a component.
+pub(crate) fn workload(
+    loaded: &Loaded,
+    name: &str,
+    bytes: &[u8],
+    config: String,
+    files: &BTreeMap<String, PathBuf>,
+    tokenizer: &Tokenizer,
+) -> Result<Arc<dyn WorkloadFactory>, CommandFailure> {
+    Ok(load(loaded, name, bytes)?.workload(config, grants(loaded, files, tokenizer))?)
+}
+
+/// Compiles a component or takes it from the cache.
+pub(crate) fn load(loaded: &Loaded, name: &str, bytes: &[u8]) -> Result<PluginComponent, CommandFailure> {
+    let limits = &loaded.scenario.runtime.plugin_limits;
+    let limits = EngineLimits {
+        call_deadline: limits.call_deadline(),
+        compile_deadline: limits.compile_deadline(),
+        memory_bytes: limits.memory_bytes(),
+        ..EngineLimits::default()
+    };
+    let engine = PluginEngine::new(EngineOptions {
+        cache_dir: loaded.cache().map(Path::to_owned),
+        limits,
+        on_compile: Some(Arc::new(report_compilation)),
+    })
+    .map_err(|error| CommandFailure::internal(format!("the plugin engine cannot start: {error}")))?;
+    Ok(engine.load(name, bytes)?)
+}
+
+/// Reports on a terminal that a component is still being compiled.
+fn report_compilation(name: &str, bytes: usize, taken: Duration) {
+    if std::io::stderr().is_terminal() {
+        let kib = bytes >> 10;
+        let seconds = taken.as_secs();
+        terminal::err(format!("compiling plugin {name} ({kib} KiB), {seconds} s so far"));
+    }
+}
+
+/// Returns the name and the bytes of a component's file; `key` is the scenario key that names it.
+pub(crate) fn file(loaded: &Loaded, path: &Path, key: &str) -> Result<(String, Vec<u8>), CommandFailure> {
+    let path = loaded.folder().join(path);
+    let shown = path.display();
+    let bytes = read(&path)
+        .map_err(|reason| CommandFailure::usage(format!("{key}: cannot read {shown}: {reason}")))?;
+    let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy();
+    Ok((name.into_owned(), bytes))
+}
+
+/// Returns the host functions and files that a component may use.
+pub(crate) fn grants(loaded: &Loaded, files: &BTreeMap<String, PathBuf>, tokenizer: &Tokenizer) -> Grants {
+    Grants {
+        seed: loaded.scenario.seed,
+        tokens: Some(Arc::new(Counter(tokenizer.clone()))),
+        blobs: files
+            .iter()
+            .map(|(name, path)| (name.clone(), loaded.folder().join(path)))
+            .collect(),
+        log: Arc::new(ComponentLog),
+    }
+}
+
+/// Validates the configuration of a third-party component, at `key` of the scenario, against the
+/// schema that the component provides.
+pub(crate) fn check_config(plugin: &PluginComponent, config: &str, key: &str) -> Result<(), CommandFailure> {
+    match serde_json::from_str::<serde_json::Value>(config) {
+        Ok(serde_json::Value::Object(_) | serde_json::Value::Null) => {}
+        Ok(_) => {
+            return Err(CommandFailure::usage(format!(
+                "{key}: expected an object, as in {{\"key\": 1}}"
+            )));
+        }
+        Err(error) => return Err(CommandFailure::usage(format!("{key}: not valid JSON: {error}"))),
+    }
+    let schema = plugin.describe()?.config_schema;
+    let Ok(schema) = serde_json::from_str(&schema) else {
+        return Err(CommandFailure::new(
+            veeksha_exit::PLUGIN,
+            "the component's config-schema is not JSON",
+        ));
+    };
+    let document = Document::from_yaml(config, key).map_err(CommandFailure::usage)?;
+    let mut problems = veeksha_scenario::check_value(&schema, &document.root, key);
+    // The paths begin with the key; a line number within the JSON is not useful.
+    problems.iter_mut().for_each(|problem| problem.place = None);
+    if problems.is_empty() {
+        Ok(())
+    } else {
+        Err(CommandFailure::usage(veeksha_scenario::Problems::from(problems)))
+    }
+}
+
+struct Counter(Tokenizer);
+
+impl veeksha_wasm::PluginTokenizer for Counter {
+    fn count(&self, text: &str) -> u32 {
+        self.0.count(text)
+    }
+
+    fn vocabulary(&self) -> u32 {
+        self.0.vocabulary()
+    }
+}
+
+struct ComponentLog;
+
+impl veeksha_wasm::LogSink for ComponentLog {
+    fn line(&self, plugin: &str, level: LogLevel, line: &str) {
+        let level = match level {
+            LogLevel::Debug => return,
+            LogLevel::Info => "info",
+            LogLevel::Warn => "warn",
+            LogLevel::Error => "error",
+        };
+        terminal::err(format!("[{plugin} {level}] {line}"));
+    }
+}

@@ -1,0 +1,19 @@
+//! Host functions that Lua functions may call.
+
+use std::sync::Arc;
+
+use veeksha_lua::LuaGrants;
+use veeksha_present::terminal;
+use veeksha_prompt::Tokenizer;
+
+use crate::scenario::source::Loaded;
+
+/// Returns the grants of a scenario's Lua functions: its seed, its tokenizer, and a log.
+pub(crate) fn lua_grants(loaded: &Loaded, tokenizer: &Tokenizer) -> LuaGrants {
+    let counter = tokenizer.clone();
+    LuaGrants {
+        seed: loaded.scenario.seed,
+        tokens: Some(Arc::new(move |text: &str| counter.count(text))),
+        log: Arc::new(|level: &str, line: &str| terminal::err(format!("[lua {level}] {line}"))),
+    }
+}

@@ -1,0 +1,10 @@
+//! Workloads of scenarios: plugins, traces, prompts and tokenizers.
+
+pub(crate) mod components;
+pub(crate) mod flavors;
+pub(crate) mod grants;
+pub mod prompts;
+pub mod shipped;
+pub mod tokenizers;
+pub mod traces;
+pub(crate) mod validated_flavor;
