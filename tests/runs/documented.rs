@@ -87,6 +87,7 @@ fn is_a_name(above: &str, key: &str, metrics: &BTreeSet<String>, displays: &BTre
         || key.parse::<u64>().is_ok()
         || ["/error_code_freq", "/error_class_freq", "/labels", "/content"].contains(&above)
         || above.ends_with("/run_metrics")
+        || above.ends_with("/values")
         || above.ends_with("/distributions")
 }
 

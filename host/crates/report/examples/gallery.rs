@@ -122,6 +122,10 @@ fn plots() -> Vec<(&'static str, Plot)> {
         })
     };
     let ttfc = cdf("Time to First Chunk", "s", times(1_500, 0.12, 1));
+    let cached = [(0.0, 8), (128.0, 6), (256.0, 5), (512.0, 1)]
+        .into_iter()
+        .flat_map(|(tokens, requests)| vec![tokens; requests])
+        .collect();
     let mut merged = vec![0.0; 600];
     merged.extend(times(900, 0.02, 2));
     let gaps = cdf("Time Between Chunks", "s", merged);
@@ -136,7 +140,7 @@ fn plots() -> Vec<(&'static str, Plot)> {
             "cached_tokens",
             cdf_plot(&CdfData {
                 counts: [(0.0, 0.4), (128.0, 0.7), (256.0, 0.95), (512.0, 1.0)].to_vec(),
-                ..cdf("Cached tokens", "tokens", vec![0.0, 0.0, 128.0, 256.0, 512.0])
+                ..cdf("Cached tokens", "tokens", cached)
             }),
         ),
         ("gaps_log_x", cdf_log_plot(&gaps)),

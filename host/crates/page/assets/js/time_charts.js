@@ -60,7 +60,7 @@ function concurrencyChart(page) {
       const stacked = (curves.in_decode || []).map((value, index) => value + (prefill[index] || 0));
       // The range is behind the areas, which cover it: colors that overlap look like a third one.
       envelope(context, plot, curves);
-      context.fillStyle = colors.faint;
+      context.fillStyle = colors.dim;
       context.fill();
       for (const [values, color] of [[stacked, colors.panel], [stacked, colors.sky], [prefill, colors.panel], [prefill, colors.orange]]) {
         stepLine(context, plot, curves, values, true);
@@ -90,7 +90,7 @@ function concurrencyChart(page) {
     describe: () => (page.curves.most_in_flight ? `At most ${bare(largest(page.curves.most_in_flight), { factor: 1 })} in flight; ` : '')
       + `the lines are means over steps of ${withUnit(page.curves.step, 's')}.`,
   });
-  plot.setLegend([['ink', 'in flight: mean, and least (thin)', 'rule'], ['faint', 'most'], ['orange', 'prefill'], ['sky', 'decode']]);
+  plot.setLegend([['ink', 'in flight: mean, and least (thin)', 'rule'], ['dim', 'most'], ['orange', 'prefill'], ['sky', 'decode']]);
   return plot;
 }
 
@@ -401,7 +401,7 @@ function timelineChart(page) {
     },
     describe: () => `Each request from dispatch to completion, in ${plural(page.lanes.lanes, 'lane', 'lanes')}.`,
   });
-  plot.explain = () => plot.setLegend([['orange', 'to first chunk'], ['blue', 'first to last chunk'],
+  plot.explain = () => plot.setLegend([['orange', 'prefill'], ['blue', 'decode'],
     ...(page.model.anyFailed ? [['vermillion', 'failed']] : []), ...(page.model.columns.drained ? [['dim', 'drained, not measured']] : [])]);
   return plot;
 }

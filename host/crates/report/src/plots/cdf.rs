@@ -194,7 +194,10 @@ fn axis(data: &CdfData) -> PlotAxis {
     } else {
         AxisSpan::Values
     };
-    PlotAxis::new(&data.display, &data.unit).spanning(span)
+    let axis = PlotAxis::new(&data.display, &data.unit).spanning(span);
+    // Shares and times have units with fractions, even if all values are whole.
+    let is_count = !data.counts.is_empty() && data.unit != "1" && !data.unit.starts_with('s');
+    if is_count { axis.counting() } else { axis }
 }
 
 #[cfg(test)]
@@ -260,8 +263,10 @@ mod tests {
         };
         let steps = vec![(1.0, 0.0), (1.0, 0.25), (2.0, 0.75), (5.0, 1.0)];
         assert_eq!(counts.line(), (steps, LineShape::Steps));
-        let (_, shape) = data("s", &[1.0, 2.0, 5.0]).line();
-        assert_eq!(shape, LineShape::Straight);
+        assert!(axis(&counts).counts);
+        let times = data("s", &[1.0, 2.0, 5.0]);
+        assert_eq!(times.line().1, LineShape::Straight);
+        assert!(!axis(&times).counts);
     }
 
     #[test]

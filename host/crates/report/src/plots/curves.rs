@@ -127,7 +127,8 @@ pub fn concurrency_plot(data: &ConcurrencyData) -> Plot {
             .collect();
         lines(&curves, 0.0, AreaFill::Below)
     } else {
-        subtitle.push_str(" · lines: means, bands: extremes");
+        let first = levels.first().map_or("", |level| level.name.as_str());
+        subtitle.push_str(&format!(" · lines: means, band: extremes {first}"));
         means_and_extremes(levels)
     };
     let drawing = Drawing {
@@ -187,6 +188,12 @@ pub fn decode_window_plot(data: &DecodeWindowData) -> Plot {
     });
     for chart in &mut plot.drawing.charts {
         chart.y.label = "decoding requests".into();
+        // An area below the line would mix its color with that of the windows.
+        for mark in &mut chart.marks {
+            if let PlotElement::Line { fill, .. } = mark {
+                *fill = AreaFill::None;
+            }
+        }
         chart.marks.splice(0..0, shades.clone());
     }
     let word = if data.windows.len() == 1 {
@@ -287,8 +294,8 @@ fn lines(curves: &[TimeCurve], end: f64, first_fill: AreaFill) -> Vec<PlotElemen
         .collect()
 }
 
-/// Returns for each curve the time-weighted mean of stretches of equal length, over the band
-/// between its minimum and maximum.
+/// Returns for each curve the time-weighted mean of stretches of equal length; for the first one also
+/// the band between its minimum and maximum (bands of several curves overlap).
 fn means_and_extremes(levels: &[Level]) -> Vec<PlotElement> {
     let ends = || levels.iter().flat_map(|level| &level.points).map(|point| point.0);
     let from = ends().fold(f64::INFINITY, f64::min);
@@ -298,13 +305,15 @@ fn means_and_extremes(levels: &[Level]) -> Vec<PlotElement> {
     for (number, level) in levels.iter().enumerate() {
         let color = Color::nth(number);
         let stretches = stretches(&level.points, (from, to), STRETCHES);
-        bands.push(PlotElement::Band {
-            stretches: stretches
-                .iter()
-                .map(|stretch| (stretch.middle, stretch.least, stretch.most))
-                .collect(),
-            color,
-        });
+        if number == 0 {
+            bands.push(PlotElement::Band {
+                stretches: stretches
+                    .iter()
+                    .map(|stretch| (stretch.middle, stretch.least, stretch.most))
+                    .collect(),
+                color,
+            });
+        }
         means.push(PlotElement::Line {
             name: level.name.clone(),
             points: stretches
