@@ -9,8 +9,8 @@
 //! [`RequestSample`] processes the events of a run of any length and keeps the requests on the
 //! page, in bounded memory.
 //!
-//! [`LivePage`] serves the same page during the run, on a dedicated thread. Publishing new data only
-//! exchanges a pointer.
+//! [`LivePage`] serves the same page during the run, on a dedicated thread. Publishing new data
+//! only exchanges a pointer.
 #![forbid(unsafe_code)]
 
 mod chunk_times;

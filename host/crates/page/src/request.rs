@@ -71,8 +71,8 @@ pub struct PageRequest {
     /// The plugins' judgement: false if one of them reported not good, `None` if none judged.
     pub good: Option<bool>,
     /// Custom samples, empty for a request that is not measured: the index of the metric in
-    /// [`RequestList::custom_metrics`], and the value. Several samples of one metric are combined to
-    /// their weighted mean.
+    /// [`RequestList::custom_metrics`], and the value. Several samples of one metric are combined
+    /// to their weighted mean.
     pub custom: Vec<(u32, f64)>,
     /// Samples of the charted metrics, in the order of [`Metric::charted`].
     pub samples: Vec<Option<f64>>,

@@ -141,8 +141,8 @@ impl RunRecorder {
     /// # Errors
     ///
     /// If a part could not be written. It is kept in memory and written with a later part, or by
-    /// [`RunRecorder::finish`]; if the disk refuses more than 64 MiB, the oldest parts are lost, which
-    /// the reader reports.
+    /// [`RunRecorder::finish`]; if the disk refuses more than 64 MiB, the oldest parts are lost,
+    /// which the reader reports.
     pub fn push(&mut self, event: &Event, now: Nanos) -> Result<(), RecordError> {
         let position = self.position;
         self.position += 1;

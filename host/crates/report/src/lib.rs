@@ -2,8 +2,8 @@
 //!
 //! This crate formats and writes values computed by others: it accepts anything serializable, and
 //! plain rows of text. [`RunFolder`] is the folder of one run, [`LineWriter`] the thread that
-//! appends the record to its files, [`summary_table`] the closing summary, [`ProgressLine`] the line
-//! that is redrawn during a run, [`stream_line`] the one that is printed.
+//! appends the record to its files, [`summary_table`] the closing summary, [`ProgressLine`] the
+//! line that is redrawn during a run, [`stream_line`] the one that is printed.
 //!
 //! A [`Drawing`] describes a chart as data, of which PNG and SVG are made. [`cdf_plot`] and its
 //! siblings make a [`Plot`], a drawing with its data as CSV, from plain data;

@@ -15,7 +15,7 @@ const MOST_GAPS: usize = 2_000_000;
 
 /// Curves of all requests; rates in tokens per nanosecond.
 #[derive(Debug, Default)]
-pub(super) struct LoadCurves {
+pub(super) struct AiperfCurves {
     concurrency: StepCurve,
     decoding: StepCurve,
     prefilling: StepCurve,
@@ -25,9 +25,9 @@ pub(super) struct LoadCurves {
     in_flight: StepCurve,
 }
 
-impl LoadCurves {
-    pub(super) fn of(all: &[RequestFacts], gaps: &GapPool) -> LoadCurves {
-        let mut curves = LoadCurves::default();
+impl AiperfCurves {
+    pub(super) fn of(all: &[RequestFacts], gaps: &GapPool) -> AiperfCurves {
+        let mut curves = AiperfCurves::default();
         let by_gap = gaps.len() > 0 && gaps.len() <= MOST_GAPS;
         for facts in all {
             curves.add(facts, by_gap.then_some(gaps));
@@ -126,7 +126,7 @@ impl LoadCurves {
     }
 }
 
-type CurveOf = fn(&LoadCurves) -> &StepCurve;
+type CurveOf = fn(&AiperfCurves) -> &StepCurve;
 
 /// Formula of a time-weighted metric.
 #[derive(Clone, Copy)]
@@ -402,7 +402,7 @@ mod tests {
     }
 
     /// Taken up at 0, first content at 100 ms, last and end at 300 ms; 20 tokens in, 5 out.
-    fn one(by_gap: bool) -> LoadCurves {
+    fn one(by_gap: bool) -> AiperfCurves {
         let request = Request {
             prompt: 20,
             ..Request::default()
@@ -412,7 +412,7 @@ mod tests {
             .output(5, true);
         let mut gaps = GapPool::default();
         let facts = RequestFacts::of(&record(&request), &mut gaps);
-        let mut curves = LoadCurves::default();
+        let mut curves = AiperfCurves::default();
         curves.add(&facts, by_gap.then_some(&gaps));
         curves
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use veeksha_events::Event;
 use veeksha_model::{Nanos, RequestRecord, Status};
 
-use super::curves::LoadCurves;
+use super::curves::AiperfCurves;
 use super::facts::RequestFacts;
 use super::results::{AiperfMetric, Selection};
 use crate::answer;
@@ -66,14 +66,14 @@ impl AiperfState {
             slice: false,
         };
         let mut metrics = selection.metrics();
-        metrics.extend(LoadCurves::of(&self.facts, &self.gaps).metrics(0, self.end));
+        metrics.extend(AiperfCurves::of(&self.facts, &self.gaps).metrics(0, self.end));
         metrics
     }
 
     /// `_compute_timeslices`: windows from the first start on. A request belongs to the window in
     /// which it started; empty windows are left out.
     pub(super) fn slices(&self, slice: Nanos, goodput: &[Threshold]) -> Vec<AiperfSlice> {
-        let curves = LoadCurves::of(&self.facts, &self.gaps);
+        let curves = AiperfCurves::of(&self.facts, &self.gaps);
         let first = self.facts.iter().map(|facts| facts.start).min().unwrap_or(0);
         let last = self.facts.iter().map(|facts| facts.end).max().unwrap_or(0);
         let mut windows: BTreeMap<u64, Vec<&RequestFacts>> = BTreeMap::new();

@@ -4,8 +4,8 @@ use veeksha_stats::{duration, number};
 
 use super::plot::Plot;
 use super::scale;
+use super::selection::select_evenly;
 use super::table::{cell, csv_table};
-use super::violin::select_evenly;
 use crate::drawing::{
     AreaFill, AxisScale, AxisSpan, Chart, Color, Dash, Drawing, LineShape, PlotAxis, PlotElement,
 };

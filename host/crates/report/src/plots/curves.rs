@@ -294,8 +294,8 @@ fn lines(curves: &[TimeCurve], end: f64, first_fill: AreaFill) -> Vec<PlotElemen
         .collect()
 }
 
-/// Returns for each curve the time-weighted mean of stretches of equal length; for the first one also
-/// the band between its minimum and maximum (bands of several curves overlap).
+/// Returns for each curve the time-weighted mean of stretches of equal length; for the first one
+/// also the band between its minimum and maximum (bands of several curves overlap).
 fn means_and_extremes(levels: &[Level]) -> Vec<PlotElement> {
     let ends = || levels.iter().flat_map(|level| &level.points).map(|point| point.0);
     let from = ends().fold(f64::INFINITY, f64::min);

@@ -7,6 +7,7 @@ mod plot;
 mod portrait;
 mod prefill;
 mod scale;
+mod selection;
 mod table;
 mod timeline;
 mod violin;

@@ -6,8 +6,8 @@ use veeksha_stats::percentile;
 use super::cdf::{grouped, samples};
 use super::plot::Plot;
 use super::scale;
+use super::selection::select_evenly;
 use super::table::{cell, csv_table};
-use super::violin::select_evenly;
 use crate::drawing::{
     AreaFill, AxisSpan, Chart, Color, Dash, Drawing, LineShape, Marker, PlotAxis, PlotElement,
 };

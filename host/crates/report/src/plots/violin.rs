@@ -6,6 +6,7 @@ use super::cdf::{grouped, samples};
 use super::density::density;
 use super::plot::Plot;
 use super::scale;
+use super::selection::select_evenly;
 use super::table::{cell, csv_table, heading};
 use crate::drawing::{AxisScale, AxisSpan, BoxShape, Chart, Color, Drawing, PlotAxis, PlotElement};
 
@@ -72,16 +73,6 @@ impl BoxStats {
             outliers: select_evenly(&beyond, OUTLIERS),
         })
     }
-}
-
-/// Selects at most `most` of the values, at even distances, including the first and the last.
-pub(super) fn select_evenly<T: Copy>(values: &[T], most: usize) -> Vec<T> {
-    if values.len() <= most || most < 2 {
-        return values.to_vec();
-    }
-    (0..most)
-        .map(|place| values[place * (values.len() - 1) / (most - 1)])
-        .collect()
 }
 
 /// A group of samples.
@@ -326,13 +317,5 @@ mod tests {
         assert_eq!(ranges[0], ("1–2".into(), 4));
         assert_eq!(ranges[7], ("15–16".into(), 4));
         assert!(of(&[]).is_empty());
-    }
-
-    #[test]
-    fn selection_keeps_the_extremes() {
-        let values: Vec<u32> = (0..1000).collect();
-        let some = select_evenly(&values, 100);
-        assert_eq!((some.len(), some[0], some[99]), (100, 0, 999));
-        assert_eq!(select_evenly(&values[..5], 100), values[..5]);
     }
 }
