@@ -42,5 +42,18 @@ pub struct AnswerOutcome {
     pub completed_at: Option<Nanos>,
 }
 
+impl AnswerOutcome {
+    /// Creates the result of an answer of which nothing was read.
+    pub fn failed(failure: Failure) -> AnswerOutcome {
+        AnswerOutcome {
+            chunks: Vec::new(),
+            chunk_texts: Vec::new(),
+            chunk_tokens: Vec::new(),
+            result: Err(failure),
+            completed_at: None,
+        }
+    }
+}
+
 /// Maximum length, in characters, of a quote from an unreadable answer.
 pub(crate) const QUOTED_CHARS: usize = 200;

@@ -162,10 +162,9 @@ fn chunk_tokens(tokenizer: &Tokenizer, answer: &CountedOutcome) -> Vec<u32> {
     let outcome = &answer.outcome;
     let kinds = outcome.chunks.iter().map(|chunk| chunk.kind);
     let kinds: Vec<ChunkKind> = kinds.filter(|kind| kind.is_generated()).collect();
-    // The server's own counts are exact; the tokenizer may split the text otherwise. Running
-    // counts that end at 0 are not counts.
+    // The server's own counts are exact; the tokenizer may split the text otherwise.
     let counted = &outcome.chunk_tokens;
-    if answer.from_usage && !counted.is_empty() && counted.len() == kinds.len() {
+    if !counted.is_empty() && counted.len() == kinds.len() {
         let is_one_each = counted.iter().all(|tokens| *tokens == 1);
         return if is_one_each && counted.len() == response.output_tokens as usize {
             Vec::new()
@@ -194,7 +193,8 @@ fn count_output(tokenizer: &Tokenizer, mut outcome: RequestOutcome) -> CountedOu
     let result = std::mem::replace(&mut outcome.result, Ok(Response::default()));
     let result = result.map_err(Arc::new).map(|mut response| {
         if !from_usage {
-            response.output_tokens = count(tokenizer, &response.reasoning) + count(tokenizer, &response.text);
+            response.output_tokens =
+                count(tokenizer, &response.reasoning).saturating_add(visible_tokens(tokenizer, &response));
         }
         Arc::new(response)
     });
@@ -322,21 +322,26 @@ fn tokens_in_history(tokenizer: &Tokenizer, response: &Response) -> u32 {
     match response.usage.and_then(|usage| usage.reasoning) {
         Some(reasoning) => response.output_tokens.saturating_sub(reasoning),
         None if response.reasoning.is_empty() => response.output_tokens,
-        None => {
-            let calls = response
-                .tool_calls
-                .iter()
-                .flat_map(|call| [&call.name, &call.arguments]);
-            let calls = calls.map(|text| count(tokenizer, text));
-            calls.fold(count(tokenizer, &response.text), u32::saturating_add)
-        }
+        None => visible_tokens(tokenizer, response),
     }
+}
+
+/// Returns the tokens of an answer's text and calls, by the tokenizer.
+fn visible_tokens(tokenizer: &Tokenizer, response: &Response) -> u32 {
+    let calls = response
+        .tool_calls
+        .iter()
+        .flat_map(|call| [&call.name, &call.arguments]);
+    let calls = calls.map(|text| count(tokenizer, text));
+    calls.fold(count(tokenizer, &response.text), u32::saturating_add)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use veeksha_model::{Chunk, ChunkKind, NodeId, OutputSpec, Request, RequestId, SessionId, Usage};
+    use veeksha_model::{
+        Chunk, ChunkKind, NodeId, OutputSpec, Request, RequestId, SessionId, ToolCall, Usage,
+    };
     use veeksha_ports::{ConnectionUse, Job, Timings};
 
     fn prepared(prompt_tokens: u32, template_tokens: u32) -> Arc<Prepared> {
@@ -408,6 +413,27 @@ mod tests {
         response.usage = Some(usage(Some(0)));
         response.reasoning.clear();
         assert_eq!(tokens_in_history(&tokenizer, &response), counted + 300);
+    }
+
+    /// A server without usage that answers with a call: its name and arguments were generated.
+    #[test]
+    fn calls_are_counted_if_usage_is_absent() {
+        let tokenizer = Tokenizer::embedded().unwrap();
+        let call = ToolCall {
+            name: "search".into(),
+            arguments: r#"{"query": "four words of text"}"#.into(),
+            ..ToolCall::default()
+        };
+        let called = tokenizer.count(&call.name) + tokenizer.count(&call.arguments);
+        let response = Response {
+            text: "I search".into(),
+            tool_calls: vec![call],
+            ..Response::default()
+        };
+        let text = tokenizer.count(&response.text);
+        let counted = count_output(&tokenizer, outcome(Ok(response)));
+        assert!(!counted.from_usage && called > 0);
+        assert_eq!(counted.result.unwrap().output_tokens, text + called);
     }
 
     #[test]

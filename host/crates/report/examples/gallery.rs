@@ -17,14 +17,11 @@ use veeksha_report::{
     cdf_log_plot, cdf_plot, concurrency_plot, decode_window_plot, length_groups, prefill_plot, slices_plot,
     throughput_plot, timeline_plot, violin_plot,
 };
+use veeksha_stats::split_mix64;
 
 /// Returns a pseudo-random number in 0..1.
 fn noise(index: u64) -> f64 {
-    let mut bits = index.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    bits ^= bits >> 29;
-    bits = bits.wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    bits ^= bits >> 32;
-    (bits >> 11) as f64 / (1u64 << 53) as f64
+    (split_mix64(index) >> 11) as f64 / (1u64 << 53) as f64
 }
 
 /// Returns lognormal times: most near `median`, with a long tail.

@@ -45,23 +45,17 @@ impl PendingOutcome for Landed {
         let route = landed.route;
         let mut codec_failure = None;
         let verdict = match (landed.received, landed.end) {
-            (Received::Refusal { location, bytes }, end) => AnswerOutcome {
-                chunks: Vec::new(),
-                chunk_texts: Vec::new(),
-                chunk_tokens: Vec::new(),
-                result: Err(match end {
-                    Err(failure) if is_ours(&failure) => failure,
-                    // An error status is reported even if its body was cut off.
-                    _ => status_failure(
-                        &route.target,
-                        &route.target.servers[usize::from(landed.connection.server)],
-                        landed.status.unwrap_or_default(),
-                        location.as_deref(),
-                        &bytes,
-                    ),
-                }),
-                completed_at: None,
-            },
+            (Received::Refusal { location, bytes }, end) => AnswerOutcome::failed(match end {
+                Err(failure) if is_ours(&failure) => failure,
+                // An error status is reported even if its body was cut off.
+                _ => status_failure(
+                    &route.target,
+                    &route.target.servers[usize::from(landed.connection.server)],
+                    landed.status.unwrap_or_default(),
+                    location.as_deref(),
+                    &bytes,
+                ),
+            }),
             (received, end) => {
                 let content_type = landed.content_type.as_deref();
                 match received.verdict(&route.target, landed.newest, content_type, end) {
@@ -69,13 +63,7 @@ impl PendingOutcome for Landed {
                     Err(failure) => {
                         let message = one_line(&failure.message);
                         codec_failure = Some(Box::new(failure));
-                        AnswerOutcome {
-                            chunks: Vec::new(),
-                            chunk_texts: Vec::new(),
-                            chunk_tokens: Vec::new(),
-                            result: Err(Failure::new(ErrorClass::Codec, message)),
-                            completed_at: None,
-                        }
+                        AnswerOutcome::failed(Failure::new(ErrorClass::Codec, message))
                     }
                 }
             }
