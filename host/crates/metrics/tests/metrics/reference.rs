@@ -207,6 +207,21 @@ fn what_does_not_exist_has_no_results() {
 }
 
 #[test]
+fn whole_numbers_have_the_share_of_each_value() {
+    let events = [1, 2, 2, 5].into_iter().enumerate().map(|(session, tokens)| {
+        let record = answered(session as u64, 0, 0, 90);
+        finished(with_chunks(record, tokens, &[(51, Content)]))
+    });
+    let samples = evaluate(Vec::new(), events).samples;
+    assert_eq!(
+        samples.shares_of_counts("num_output_tokens"),
+        [(1.0, 0.25), (2.0, 0.75), (5.0, 1.0)]
+    );
+    assert!(samples.shares_of_counts("ttfc").is_empty(), "51 ms");
+    assert!(samples.shares_of_counts("qwertz").is_empty());
+}
+
+#[test]
 fn windows_of_no_length_do_not_take_forever() {
     let record = |session, intended| {
         finished(with_chunks(
