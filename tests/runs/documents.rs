@@ -117,6 +117,7 @@ fn every_command_of_the_documents_works() {
     let sim = crate::server::Sim::start(&["--profile", "fast"]);
     let folder = tempfile::tempdir().expect("a folder");
     let output_dir = folder.path().to_str().expect("UTF-8").to_owned();
+    let sweeps = format!("{output_dir}/sweeps");
     let mut run = 0;
     for document in [
         "README.md",
@@ -162,7 +163,10 @@ fn every_command_of_the_documents_works() {
             child.args(&arguments);
             match arguments.first().map(String::as_str) {
                 Some(command @ ("run" | "simulate")) => {
-                    child.args(["--output_dir", &output_dir]);
+                    // `latest` of the later commands is a run, not a sweep.
+                    let is_sweep = arguments.iter().any(|argument| argument.ends_with("sweep.yml"));
+                    let folder = if is_sweep { &sweeps } else { &output_dir };
+                    child.args(["--output_dir", folder]);
                     if command == "run" {
                         child.args(UNJUDGED);
                     }
