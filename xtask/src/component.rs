@@ -56,7 +56,6 @@ fn slim(module: &[u8]) -> Result<Vec<u8>> {
             },
             other => {
                 if let Some((id, range)) = other.as_section() {
-                    let range = usize::try_from(range.start)?..usize::try_from(range.end)?;
                     let data = module.get(range).context("the module is damaged")?;
                     slim.section(&RawSection { id, data });
                 }

@@ -66,16 +66,9 @@ enum Chore {
     Tidy {
         /// Only violations in files whose path contains one of these, for example `crates/slo`.
         paths: Vec<String>,
-        /// Only violations of this rule: cycle, function, width, phrase or name.
+        /// Only violations of this rule: cycle, width, phrase or name.
         #[arg(long)]
         rule: Option<String>,
-        /// Prints the number of violations of each crate instead of the violations.
-        #[arg(long)]
-        summary: bool,
-        /// Rewrites `xtask/tidy-baseline.txt`, the number of violations that remain, and prints
-        /// nothing else.
-        #[arg(long, conflicts_with_all = ["paths", "rule", "summary"])]
-        baseline: bool,
     },
     /// The list of released `.wit` files, `wit/frozen.txt`.
     Wit(WitChore),
@@ -124,13 +117,7 @@ fn run(chore: Chore) -> Result<()> {
             let component = component::encode(&bytes)?;
             std::fs::write(&output, component).with_context(|| format!("cannot write {}", output.display()))
         }
-        Chore::Tidy { baseline: true, .. } => report::write_baseline(&repository),
-        Chore::Tidy {
-            paths,
-            rule,
-            summary,
-            baseline: false,
-        } => report::tidy(&repository, &paths, rule.as_deref(), summary),
+        Chore::Tidy { paths, rule } => report::tidy(&repository, &paths, rule.as_deref()),
         Chore::Wit(WitChore { freeze: true, .. }) => wit::freeze(&repository.join("wit")),
         Chore::Wit(WitChore { .. }) => wit::check(&repository.join("wit")),
     }

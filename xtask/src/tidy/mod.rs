@@ -1,10 +1,8 @@
-//! The conventions that no compiler checks: module cycles, long functions, wording, width, names.
+//! The conventions that no compiler checks: module cycles, wording, width, names.
 //!
 //! `cargo xtask tidy` prints every violation; `cargo test -p xtask --test tidy` fails for them.
 
 mod allowed;
-pub mod baseline;
-mod functions;
 mod lexer;
 mod modules;
 mod names;
@@ -28,7 +26,6 @@ pub fn check(sources: &Sources, rule: Rule) -> Result<Vec<Violation>, String> {
     let allowed = Allowed::read(sources.root())?;
     let found = match rule {
         Rule::Cycle => modules::cycles(sources),
-        Rule::Function => functions::long(sources),
         Rule::Width => width::wide(sources),
         Rule::Phrase => phrases::forbidden(sources),
         Rule::Name => names::repeated(sources),
@@ -58,7 +55,6 @@ pub fn check_all(sources: &Sources) -> Result<Vec<Violation>, String> {
 pub fn stale_exceptions(sources: &Sources) -> Result<Vec<String>, String> {
     let allowed = Allowed::read(sources.root())?;
     let mut found = modules::cycles(sources);
-    found.extend(functions::long(sources));
     found.extend(width::wide(sources));
     found.extend(phrases::forbidden(sources));
     found.extend(names::repeated(sources));

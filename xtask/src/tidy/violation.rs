@@ -7,8 +7,6 @@ use std::fmt;
 pub enum Rule {
     /// Modules of a crate that use each other, directly or through others.
     Cycle,
-    /// A function that is too long to be read as one step.
-    Function,
     /// A line of a comment or of prose past the column limit.
     Width,
     /// A phrase that the style guide replaces.
@@ -19,14 +17,13 @@ pub enum Rule {
 
 impl Rule {
     /// Every rule, in the order of the report.
-    pub const ALL: [Rule; 5] = [Rule::Cycle, Rule::Function, Rule::Width, Rule::Phrase, Rule::Name];
+    pub const ALL: [Rule; 4] = [Rule::Cycle, Rule::Width, Rule::Phrase, Rule::Name];
 
     /// The rule's name on the command line and in the list of exceptions.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Rule::Cycle => "cycle",
-            Rule::Function => "function",
             Rule::Width => "width",
             Rule::Phrase => "phrase",
             Rule::Name => "name",

@@ -163,14 +163,15 @@ impl LuaFault {
 
     /// Adds the text of the line, if it is known.
     pub(crate) fn quoting(mut self, sources: &Sources) -> Self {
-        let line = || {
-            let index = usize::try_from(self.line?.checked_sub(1)?).ok()?;
-            let text = sources.text_of(self.file.as_deref()?)?;
-            let line: String = text.lines().nth(index)?.trim().chars().take(MAX_SOURCE).collect();
-            (!line.is_empty()).then_some(line)
-        };
-        self.source = line();
+        self.source = self.quoted_line(sources);
         self
+    }
+
+    fn quoted_line(&self, sources: &Sources) -> Option<String> {
+        let index = usize::try_from(self.line?.checked_sub(1)?).ok()?;
+        let text = sources.text_of(self.file.as_deref()?)?;
+        let line: String = text.lines().nth(index)?.trim().chars().take(MAX_SOURCE).collect();
+        (!line.is_empty()).then_some(line)
     }
 
     /// Converts to the failure of a plugin's function.

@@ -94,6 +94,7 @@ fn level(name: &str, count: u64, f: impl Fn(f64, f64) -> f64) -> Level {
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "one list of plots")]
 fn plots() -> Vec<(&'static str, Plot)> {
     let groups: Vec<(u32, Vec<f64>)> = [128u32, 512, 2048, 8192]
         .map(|length| {

@@ -409,6 +409,7 @@ proptest! {
 
 /// A learnt event, then one that resembles it but differs.
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table of cases")]
 fn similar_event_is_not_taken_for_a_known_one() {
     let responses = |number: &str, noise: &str| {
         format!(

@@ -3,6 +3,10 @@
 use super::*;
 
 #[test]
+#[expect(
+    clippy::too_many_lines,
+    reason = "the files of one sweep, each compared as a whole"
+)]
 fn files_have_veekshas_keys() {
     let root = tempfile::tempdir().unwrap();
     let mut sweep = lengths(root.path());

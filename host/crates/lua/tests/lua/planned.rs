@@ -23,6 +23,10 @@ fn message(role: Role, content: Vec<Segment>) -> Message {
 }
 
 #[test]
+#[expect(
+    clippy::too_many_lines,
+    reason = "one session with every field, and the request expected of it"
+)]
 fn every_field_arrives() {
     let session = first(
         r#"return {
@@ -137,6 +141,7 @@ fn every_field_arrives() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table of cases")]
 fn each_wrong_value_is_named_with_its_path() {
     let cases = [
         (

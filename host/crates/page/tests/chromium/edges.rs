@@ -33,6 +33,7 @@ fn a_page_of_nothing_is_a_page() {
 
 /// Edge cases of runs: each is drawn, read, brushed and zoomed.
 #[test]
+#[expect(clippy::too_many_lines, reason = "one list of edge cases")]
 fn strange_runs_are_drawn() {
     use veeksha_events::Event;
     use veeksha_model::{ErrorClass, MetricSample, NodeId};

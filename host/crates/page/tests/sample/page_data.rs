@@ -35,6 +35,7 @@ fn fact(name: &str, value: &str) -> Fact {
 }
 
 /// Returns the page's data for these events.
+#[expect(clippy::too_many_lines, reason = "one value with every field")]
 pub(crate) fn data(events: &[Event], limit: usize) -> PageData {
     let mut sample = RequestSample::new(limit);
     events.iter().for_each(|event| sample.on(event));

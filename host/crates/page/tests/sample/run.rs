@@ -123,6 +123,7 @@ fn shape(draw: &mut Draw) -> Vec<Node> {
 }
 
 /// Returns the events of about `requests` requests in `seconds`, in the order of their sessions.
+#[expect(clippy::too_many_lines, reason = "one value with every field")]
 pub(crate) fn events(requests: usize, seconds: f64, seed: u64) -> Vec<Event> {
     let mut draw = Draw::new(seed);
     let mut events = vec![Event::RunStarted(RunInfo::default())];

@@ -414,6 +414,10 @@ impl World {
         Some(SchedulerInput::Step { session, nodes, done })
     }
 
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one arm for each event of the simulated world"
+    )]
     fn check(
         &mut self,
         now: Nanos,

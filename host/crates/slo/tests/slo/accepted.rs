@@ -33,6 +33,7 @@ fn run_metric(name: &str) -> Quantity {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table of cases")]
 fn parses_objectives() {
     use Aggregate::{Count, Max, Mean, Min, Percentile, Std, Sum};
     use BoundUnit::{None as Bare, Percent, Time};
