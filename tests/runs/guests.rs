@@ -6,6 +6,7 @@ use std::process::Output;
 
 use serde_json::Value;
 
+use crate::page::data;
 use crate::results::{json, latest, lines};
 use crate::support::{assert_code, root, scenario, stderr, stdout, veeksha};
 
@@ -140,8 +141,9 @@ fn a_failure_at_the_start_is_in_every_output_of_the_folder() {
         findings.contains("nothing was measured: the plugin `hostile-sessions` failed in"),
         "{findings}"
     );
-    let page = std::fs::read_to_string(run.join("report.html")).expect("a page");
-    assert!(page.contains("hostile-sessions"), "the page names the plugin");
+    let failed = data(&run)["failed_plugins"].clone();
+    assert_eq!(failed[0]["plugin"], "hostile-sessions", "{failed}");
+    assert_eq!(failed[0]["count"], 1, "{failed}");
     let run = run.to_str().expect("UTF-8");
     let health = veeksha(["health", run, "--strict"]);
     assert_code(&health, 6);

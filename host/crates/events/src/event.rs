@@ -177,7 +177,8 @@ pub struct FailedPlugin {
     pub part: PluginRole,
     /// One line with the failing function and the cause.
     pub message: String,
-    /// The session that it could not make or continue; `None` for plugins that evaluate.
+    /// The session that it could not make or continue; `None` for plugins that evaluate, and if it
+    /// failed on a prompt of the warm-up.
     pub session: Option<SessionId>,
     /// When it failed; `None` for plugins that evaluate, which have no place in time.
     pub at: Option<Nanos>,

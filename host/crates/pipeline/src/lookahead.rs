@@ -90,13 +90,14 @@ impl Lookahead {
         (LOOKAHEAD / 2 / u64::from(part.dispatchers())).clamp(1, 8)
     }
 
-    /// Waits until the workers are open and enough sessions are there to begin.
+    /// Waits until the workers are open and enough sessions are there to begin. The error is the
+    /// position of the first session that cannot be made, and the reason.
     pub(crate) fn fill(
         &mut self,
         workers: &Workers,
         made: &Receiver<WorkerMessage>,
         control: &Control,
-    ) -> Result<(), PluginFailure> {
+    ) -> Result<(), (u64, PluginFailure)> {
         let patience = RunClock::starting_now();
         loop {
             let ready = self.made.len() as u64;
@@ -108,7 +109,7 @@ impl Lookahead {
             }
             match made.recv_timeout(Duration::from_millis(20)) {
                 Ok(WorkerMessage::SourceFailed { first, failure }) if first == 0 || self.pregenerate => {
-                    return Err(failure);
+                    return Err((first, failure));
                 }
                 Ok(message) => self.take_early(message),
                 Err(_) => {}
@@ -128,6 +129,12 @@ impl Lookahead {
             self.take_early(message);
         }
         self.ask(workers);
+    }
+
+    /// Returns the failures before the clock started, each with its first session.
+    pub(crate) fn early_failures(&self) -> impl Iterator<Item = (Option<SessionId>, &PluginFailure)> {
+        let failures = self.failed_early.iter();
+        failures.map(|(first, failure)| (Some(self.part.session(*first)), failure))
     }
 
     fn take_early(&mut self, message: WorkerMessage) {

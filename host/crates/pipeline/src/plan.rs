@@ -142,16 +142,32 @@ impl RunEnd {
     }
 }
 
-/// Returns the event for a failure of the workload's plugin, which costs a session.
-pub(crate) fn session_failed(failure: &PluginFailure, session: SessionId, at: Nanos) -> Event {
+/// Returns the event for a failure of the workload's plugin. `session` is the session that it could
+/// not make or continue; `None` if it failed on a prompt of the warm-up.
+pub(crate) fn session_failed(failure: &PluginFailure, session: Option<SessionId>, at: Nanos) -> Event {
     let cause = failure.message.lines().next().unwrap_or_default();
     Event::PluginFailed(FailedPlugin {
         plugin: failure.plugin.clone(),
         part: PluginRole::Workload,
         message: format!("in `{}`: {cause}", failure.function),
-        session: Some(session),
+        session,
         at: Some(at),
     })
+}
+
+/// Returns the events of a run that ended before its first request, because the workload's plugin
+/// failed: `started`, the failures with their sessions, and the end of the run.
+pub(crate) fn failed_start_events<'a>(
+    started: Event,
+    failures: impl IntoIterator<Item = (Option<SessionId>, &'a PluginFailure)>,
+) -> Vec<Event> {
+    let failures = failures.into_iter();
+    let failed = failures.map(|(session, failure)| session_failed(failure, session, 0));
+    [started]
+        .into_iter()
+        .chain(failed)
+        .chain([Event::RunEnded { at: 0 }])
+        .collect()
 }
 
 /// Starts a named thread.

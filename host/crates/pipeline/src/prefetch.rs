@@ -142,12 +142,14 @@ impl Workers {
     pub(crate) fn send(&self, index: u64, command: WorkerCommand) {
         let _ = self.commands[(index % self.count()) as usize].send(command);
     }
+}
 
-    /// Ends the workers after the call they are in.
-    pub(crate) fn stop(self) {
+impl Drop for Workers {
+    /// Ends the workers after the call they are in, and waits for them.
+    fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
-        drop(self.commands);
-        for thread in self.threads {
+        self.commands.clear();
+        for thread in self.threads.drain(..) {
             // A worker that panicked has no result to lose; its commands went unanswered, which the
             // run has reported.
             let _ = thread.join();
@@ -164,10 +166,7 @@ fn work(
     ended: &AtomicBool,
 ) {
     let opened = factory.open().and_then(|mut workload| {
-        let length = match &mut workload {
-            Workload::Planned(source) => source.length()?,
-            Workload::Reactive(agents) => agents.length()?,
-        };
+        let length = workload.length()?;
         Ok((workload, length))
     });
     let (mut workload, length) = match opened {
@@ -241,9 +240,10 @@ fn carry_out(
     }
 }
 
-/// A failed batch is asked for again one by one: sessions do not depend on one another, so those
-/// before the one that fails are good, and the failure has a session to its name. After the end of
-/// the run that is not worth the time, which can be a deadline.
+/// Makes a batch of sessions. A failed batch is requested again one by one: sessions do not depend
+/// on one another, so those before the one that fails are good, and the failure is attributed to its
+/// session. After the end of the run the batch is given up instead, because each further call can
+/// take as long as the plugin's deadline.
 fn make(
     workload: &mut Workload,
     maker: &SessionMaker,

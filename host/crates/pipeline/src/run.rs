@@ -20,7 +20,7 @@ use crate::first_chunks::FirstChunkRouter;
 use crate::inbox::{Inbox, InputSender};
 use crate::lookahead::Lookahead;
 use crate::partition::Partition;
-use crate::plan::{PipelineError, Plan, RunEnd, session_failed, spawn};
+use crate::plan::{PipelineError, Plan, RunEnd, failed_start_events, session_failed, spawn};
 use crate::prefetch::{SessionMaker, WorkerCommand, WorkerMessage, Workers};
 use crate::prepare::Preparer;
 use crate::warm_transport::TransportWarmup;
@@ -35,11 +35,10 @@ const THREADS_LEAD_NANOS: Nanos = 1_000_000;
 
 /// Runs a workload against a transport until it ends, and returns how it ended.
 ///
-/// `start_transport` is given a clock and the callbacks for outcomes. The clock is the run's,
-/// unless there is a warm-up or the transport and the first sessions take more than a moment to be
-/// set up: then the transport's begins earlier, and its stamps are put on the run's clock when its
-/// outcomes come in. `events` receives everything that happens; another thread must drain its
-/// receiver.
+/// `start_transport` is given a clock and the callbacks for outcomes. Without a warm-up, and if the
+/// transport starts quickly, this is the clock of the run. Otherwise the clock of the run starts
+/// later, and the timestamps of the transport are converted to it as outcomes arrive. `events`
+/// receives all events; another thread must drain its receiver.
 ///
 /// # Errors
 /// If the shard does not exist, the plugin fails before the first request is due (or a prompt of
@@ -67,9 +66,9 @@ pub fn run(
     };
     let (workers, made) = Workers::start(plan.plugin_threads, factory, &maker)?;
     let mut lookahead = Lookahead::new(plan, part);
-    if let Err(failure) = lookahead.fill(&workers, &made, control) {
-        workers.stop();
-        record_failed_start(&failure, part, events);
+    if let Err((first, failure)) = lookahead.fill(&workers, &made, control) {
+        let session = part.session(first);
+        record_failed_start(&lookahead, Some(session), &failure, events);
         return Err(failure.into());
     }
 
@@ -90,8 +89,7 @@ pub fn run(
     let report = match warm_up.run(&plan.warmup) {
         Ok(report) => report,
         Err(failure) => {
-            workers.stop();
-            record_failed_start(&failure, part, events);
+            record_failed_start(&lookahead, None, &failure, events);
             return Err(failure.into());
         }
     };
@@ -131,7 +129,7 @@ pub fn run(
     let mut end = coordinator.drive(&mut lookahead, &made, &threads.messages);
     threads.join(&mut end);
     drop(transport);
-    workers.stop();
+    drop(workers);
     end.at = clock.now();
     end.warmup_failures = report.failures;
     end.first_warmup_failure = report.first_failure;
@@ -312,14 +310,18 @@ fn run_clock(plan: &Plan, transport_clock: RunClock) -> RunClock {
     }
 }
 
-/// Sends the events of a run that ended before its first request, because the plugin failed.
-fn record_failed_start(failure: &PluginFailure, part: Partition, events: &Sender<EventEntry>) {
-    let failed = session_failed(failure, part.session(0), 0);
-    for event in [
-        run_started(RunClock::starting_now()),
-        failed,
-        Event::RunEnded { at: 0 },
-    ] {
+/// Sends the events of a run that ended before its first request, because the plugin failed on
+/// `session`, or on a prompt of the warm-up. Failures on later sessions that the look-ahead has
+/// received come first.
+fn record_failed_start(
+    lookahead: &Lookahead,
+    session: Option<SessionId>,
+    failure: &PluginFailure,
+    events: &Sender<EventEntry>,
+) {
+    let started = run_started(RunClock::starting_now());
+    let failures = lookahead.early_failures().chain([(session, failure)]);
+    for event in failed_start_events(started, failures) {
         let _ = events.send(event.into());
     }
 }
@@ -465,7 +467,7 @@ impl Coordinator<'_> {
 
     /// Records a failure of the workload's plugin, and keeps it for the report.
     fn session_failed(&self, session: SessionId, failure: PluginFailure, end: &mut RunEnd) {
-        let event = session_failed(&failure, session, self.clock.now());
+        let event = session_failed(&failure, Some(session), self.clock.now());
         let _ = self.events.send(event.into());
         end.keep_failure(failure);
     }

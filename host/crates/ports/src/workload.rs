@@ -50,6 +50,19 @@ pub enum Workload {
     Reactive(Box<dyn AgentSource>),
 }
 
+impl Workload {
+    /// Returns the number of sessions, or `None` if there is no end.
+    ///
+    /// # Errors
+    /// If the plugin fails.
+    pub fn length(&mut self) -> Result<Option<u64>, PluginFailure> {
+        match self {
+            Workload::Planned(source) => source.length(),
+            Workload::Reactive(agents) => agents.length(),
+        }
+    }
+}
+
 /// A planned generator. Session `i` depends on (plugin, config, seed, `i`) and on nothing else.
 pub trait SessionSource {
     /// Returns the number of sessions, or `None` if there is no end.

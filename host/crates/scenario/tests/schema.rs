@@ -275,6 +275,12 @@ fn validates_each_keyword() {
             json!(5),
             "p: must be at most 3, got the number 5",
         ),
+        // An invalid constant is not checked further, even if it has been reported before.
+        (
+            json!({"allOf": [{"enum": ["aa", "bb"]}], "enum": ["aa", "bb"], "maxLength": 2}),
+            json!("ccc"),
+            "p: expected `aa` or `bb`, got the text `ccc`",
+        ),
         (
             json!({"anyOf": [{"type": "integer"}, {"type": "array", "items": {"type": "integer"}}]}),
             json!(["x"]),

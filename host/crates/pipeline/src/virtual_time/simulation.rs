@@ -17,7 +17,7 @@ use crate::dispatcher::recorded;
 use crate::entry::EventEntry;
 use crate::partition::Partition;
 use crate::pieces::{PromptSource, answer_identity};
-use crate::plan::{PipelineError, Plan, RunEnd, session_failed};
+use crate::plan::{PipelineError, Plan, RunEnd, failed_start_events, session_failed};
 
 use super::in_flight::{InFlight, record_of};
 use super::prompt::PromptWriter;
@@ -59,9 +59,10 @@ pub fn simulate(
     let (workload, length) = match open(&**factory) {
         Ok(opened) => opened,
         Err(failure) => {
-            record(Event::RunStarted(RunInfo::default()).into());
-            record(session_failed(&failure, part.session(0), 0).into());
-            record(Event::RunEnded { at: 0 }.into());
+            let started = Event::RunStarted(RunInfo::default());
+            for event in failed_start_events(started, [(Some(part.session(0)), &failure)]) {
+                record(event.into());
+            }
             return Err(failure.into());
         }
     };
@@ -124,10 +125,7 @@ pub fn simulate(
 /// Opens the plugin. Returns it with the number of its sessions, if that is finite.
 fn open(factory: &dyn WorkloadFactory) -> Result<(Workload, Option<u64>), PluginFailure> {
     let mut workload = factory.open()?;
-    let length = match &mut workload {
-        Workload::Planned(source) => source.length()?,
-        Workload::Reactive(agents) => agents.length()?,
-    };
+    let length = workload.length()?;
     Ok((workload, length))
 }
 
@@ -209,7 +207,7 @@ impl Simulation<'_> {
                 }
                 Err(failure) => {
                     let session = self.source.part.session(self.source.next);
-                    (self.record)(session_failed(&failure, session, self.now).into());
+                    (self.record)(session_failed(&failure, Some(session), self.now).into());
                     self.end.keep_failure(failure);
                     self.source.end = self.source.next;
                 }
@@ -271,7 +269,7 @@ impl Simulation<'_> {
                             done: step.done,
                         },
                         Err(failure) => {
-                            (self.record)(session_failed(&failure, session, self.now).into());
+                            (self.record)(session_failed(&failure, Some(session), self.now).into());
                             self.end.keep_failure(failure);
                             SchedulerInput::AgentFailed { session }
                         }

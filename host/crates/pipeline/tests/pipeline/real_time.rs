@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use crossbeam_channel::unbounded;
 use veeksha_events::{Event, PluginRole, RequestRecord, SessionEnd};
+use veeksha_model::{Segment, Session};
 use veeksha_pipeline::{Control, EntryContent, EventEntry, PipelineError, Plan, RunEnd, run};
 use veeksha_ports::Job;
 use veeksha_prompt::Tokenizer;
+use veeksha_scheduler::Shard;
 
-use crate::fakes::{Kind, Server, echo, factory, paced, plan};
+use crate::fakes::{Kind, Server, echo, factory, paced, plan, request};
 use crate::virtual_time::words;
 
 pub(crate) struct Ran {
@@ -228,6 +230,93 @@ fn a_plugin_that_fails_at_once_is_an_error_and_later_a_result() {
     let ran = drive(&plan(), later, &Control::default()).unwrap();
     assert_eq!(ran.ends().len(), 9);
     assert_eq!(ran.end.plugin_failures.len(), 1);
+}
+
+/// Returns the sessions of the recorded failures of a run that could not start.
+fn sessions_of_failed_start(plan: &Plan, kind: Kind) -> Vec<Option<u64>> {
+    let (tokenizer, materializer) = words();
+    let (sender, receiver) = unbounded();
+    let ended = run(
+        plan,
+        &factory(kind),
+        tokenizer,
+        materializer.clone(),
+        echo(Server::Up, &Arc::default()),
+        &sender,
+        &Control::default(),
+    );
+    assert!(matches!(ended, Err(PipelineError::Plugin(_))), "{ended:?}");
+    drop(sender);
+    let events: Vec<Event> = receiver.iter().map(|entry| entry.event).collect();
+    assert!(matches!(events.first(), Some(Event::RunStarted(_))), "{events:?}");
+    assert!(
+        matches!(events.last(), Some(Event::RunEnded { .. })),
+        "{events:?}"
+    );
+    let failed = events.into_iter().filter_map(|event| match event {
+        Event::PluginFailed(failed) => Some(failed.session.map(|session| session.0)),
+        _ => None,
+    });
+    failed.collect()
+}
+
+#[test]
+fn failed_start_names_the_session_that_failed() {
+    let failing = Kind::Chains {
+        length: None,
+        fails_at: 9,
+    };
+    let mut plan = plan();
+    plan.pregenerate = true;
+    assert_eq!(sessions_of_failed_start(&plan, failing), [Some(9)]);
+    // Session 9 is at position 4 of the second of two shards.
+    plan.shard = Shard { index: 1, count: 2 };
+    assert_eq!(sessions_of_failed_start(&plan, failing), [Some(9)]);
+}
+
+#[test]
+fn failed_warm_up_prompt_names_no_session() {
+    let mut plan = plan();
+    let mut too_long = request(0, &[]);
+    too_long.messages[0].content = vec![Segment::Text("a".repeat((16 << 20) + 1))];
+    plan.warmup = vec![Session {
+        requests: vec![too_long],
+        ..Session::default()
+    }];
+    assert_eq!(sessions_of_failed_start(&plan, ENDLESS), [None]);
+}
+
+/// The worker is in a call of many sessions when the transport fails to start.
+#[test]
+fn workers_have_ended_when_the_transport_cannot_start() {
+    let slow = Kind::Generated {
+        seed: 0,
+        length: None,
+        session: |_, _| {
+            std::thread::sleep(Duration::from_millis(20));
+            Session {
+                requests: vec![request(0, &[])],
+                ..Session::default()
+            }
+        },
+        only: Shard { index: 0, count: 1 },
+    };
+    let mut plan = plan();
+    plan.plugin_threads = 1;
+    let factory = factory(slow);
+    let (tokenizer, materializer) = words();
+    let (sender, _receiver) = unbounded();
+    let ended = run(
+        &plan,
+        &factory,
+        tokenizer,
+        materializer.clone(),
+        |_, _| Err(PipelineError::Transport("no network".into())),
+        &sender,
+        &Control::default(),
+    );
+    assert!(matches!(ended, Err(PipelineError::Transport(_))), "{ended:?}");
+    assert_eq!(Arc::strong_count(&factory), 1, "a worker still has the factory");
 }
 
 #[test]

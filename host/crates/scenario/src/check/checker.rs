@@ -184,7 +184,9 @@ impl<'s> Checker<'s> {
     ) {
         match choose(self.root, variants, node, level.default) {
             Choice::Variant(variant) => self.check(variant, node, path, level.same()),
-            Choice::Constants(values) => self.check_one_of(&values, schema.get(SYNONYMS), node, path),
+            Choice::Constants(values) => {
+                self.check_one_of(&values, schema.get(SYNONYMS), node, path);
+            }
             Choice::UnknownTag { tag, known } => {
                 let later: Vec<&str> = schema
                     .get("x-not-supported-yet")
@@ -244,21 +246,22 @@ impl<'s> Checker<'s> {
         }
     }
 
-    /// Checks `const` and `enum`; returns true if the value needs further checks.
+    /// Checks `const` and `enum`; returns true if the value is valid so far.
     fn check_constants(&mut self, schema: &'s Json, node: &Node, path: &str) -> bool {
-        let before = self.found();
         if let Some(value) = schema.get("const") {
-            self.check_one_of(&[value], None, node, path);
+            self.check_one_of(&[value], None, node, path)
         } else if let Some(values) = schema.get("enum").and_then(Json::as_array) {
             let values: Vec<_> = values.iter().collect();
-            self.check_one_of(&values, schema.get(SYNONYMS), node, path);
+            self.check_one_of(&values, schema.get(SYNONYMS), node, path)
+        } else {
+            true
         }
-        self.found() == before
     }
 
-    fn check_one_of(&mut self, values: &[&Json], synonyms: Option<&Json>, node: &Node, path: &str) {
+    /// Reports a value that is none of `values`; returns true if it is one.
+    fn check_one_of(&mut self, values: &[&Json], synonyms: Option<&Json>, node: &Node, path: &str) -> bool {
         if values.iter().any(|value| equals(node, value)) {
-            return;
+            return true;
         }
         let list = either(&values.iter().map(|value| shown(value)).collect::<Vec<_>>());
         let near = text(node).and_then(|typed| {
@@ -274,6 +277,7 @@ impl<'s> Checker<'s> {
             format!("expected {list}, got {}", given_value(node, path)),
             near,
         );
+        false
     }
 
     fn report_kind(&mut self, kinds: &[&str], node: &Node, path: &str) {
