@@ -25,6 +25,29 @@ const SAFE_HEADERS: [&str; 14] = [
 /// Parameters of an address that carry no secret.
 const SAFE_PARAMETERS: [&str; 3] = ["api-version", "api_version", "version"];
 
+/// Headers that control the connection or the length and coding of a message. The client sets them
+/// itself.
+const RESERVED_HEADERS: [&str; 11] = [
+    "accept-encoding",
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "keep-alive",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Returns true if neither a scenario nor a plugin can set a header of this name.
+pub fn is_reserved_header(name: &str) -> bool {
+    RESERVED_HEADERS
+        .iter()
+        .any(|reserved| name.eq_ignore_ascii_case(reserved))
+}
+
 /// Returns true if the value of a header of this name may be printed. This is an allow list,
 /// because a list of names that suggest secrets is never complete: `x-jwt`, `sessionid`, `x-pass`.
 pub fn is_safe_header(name: &str) -> bool {

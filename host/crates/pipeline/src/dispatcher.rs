@@ -69,8 +69,8 @@ pub(crate) fn dispatch(
     // The clock reads 0 until it begins, so it cannot show when that is: wait for the absolute
     // instant.
     veeksha_clock::sleep_until(context.clock, 0);
-    let mut hands = PendingMessages::default();
-    let mut progress = hands.carry_out(&mut actions, context);
+    let mut pending = PendingMessages::default();
+    let mut progress = pending.carry_out(&mut actions, context);
     while progress == DispatchProgress::Running {
         let input = match context.inbox.wait(scheduler.next_wake()) {
             WaitResult::Input(input) => input,
@@ -78,7 +78,7 @@ pub(crate) fn dispatch(
             WaitResult::Disconnected => break,
         };
         scheduler.on(context.clock.now(), input, &mut actions);
-        progress = hands.carry_out(&mut actions, context);
+        progress = pending.carry_out(&mut actions, context);
     }
     let _ = context.notices.send(CoordinatorMessage::Done);
     let _ = context.release.recv();

@@ -48,7 +48,7 @@ impl Partition {
         })
     }
 
-    /// The same part in the hands of one dispatcher.
+    /// Returns the same part with one dispatcher.
     pub(crate) fn undivided(self) -> Partition {
         Partition {
             dispatchers: 1,

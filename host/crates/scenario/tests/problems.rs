@@ -355,6 +355,10 @@ fn rules_over_several_keys() {
             "s.yml:1: client.headers.Host: this header is set by the client itself",
         ),
         (
+            "client: {headers: {accept-encoding: gzip}}",
+            "s.yml:1: client.headers.accept-encoding: this header is set by the client itself",
+        ),
+        (
             "client: {api_key: \"sk-1\\n\"}",
             "s.yml:1: client.api_key: an API key must be one line of ASCII without leading or trailing spaces",
         ),

@@ -169,7 +169,7 @@ impl ClientContext {
         let over: Vec<u64> = flights
             .entries
             .iter()
-            .filter(|(_, entry)| entry.flight.borrow_mut().has_lingered(now))
+            .filter(|(_, entry)| entry.flight.borrow_mut().poll_lingering(now))
             .map(|(number, _)| *number)
             .collect();
         let over: Vec<FlightEntry> = over
@@ -196,10 +196,10 @@ impl ClientContext {
     fn not_opened(&self, flight: &Flight) -> Failure {
         let opening = flight.opening();
         let (step, server) = (opening.step.get(), opening.used.get().server);
-        let place = &self.route.places[usize::from(server)];
+        let server = &self.route.servers[usize::from(server)];
         let (class, place) = match step {
-            OpeningStep::Handshaking => (ErrorClass::Tls, place.endpoint.place()),
-            _ => (ErrorClass::Connect, place.first_hop()),
+            OpeningStep::Handshaking => (ErrorClass::Tls, server.address.place()),
+            _ => (ErrorClass::Connect, server.first_hop()),
         };
         let limit = self.route.connect_timeout.unwrap_or_default();
         let words = step.description();

@@ -50,7 +50,7 @@ impl OpeningStep {
 /// the time limit.
 pub(crate) async fn open(
     route: &Route,
-    place: &PreparedServer,
+    server: &PreparedServer,
     receiver: &Rc<Receiver>,
     used: &Cell<ConnectionUse>,
     step: &Cell<OpeningStep>,
@@ -60,11 +60,11 @@ pub(crate) async fn open(
         change(&mut known);
         used.set(known);
     };
-    let (host, port) = match &place.proxy {
+    let (host, port) = match &server.proxy {
         Some(proxy) => (proxy.host.as_str(), proxy.port),
-        None => (place.endpoint.host.as_str(), place.endpoint.port),
+        None => (server.address.host.as_str(), server.address.port),
     };
-    let name = place.first_hop();
+    let name = server.first_hop();
     step.set(OpeningStep::Resolving);
     let addresses = match host.parse::<IpAddr>() {
         Ok(address) => vec![SocketAddr::new(address, port)],
@@ -78,22 +78,22 @@ pub(crate) async fn open(
     };
     step.set(OpeningStep::Connecting);
     let started = route.clock.now();
-    let socket = connect(route, place, &addresses).await?;
+    let socket = connect(route, server, &addresses).await?;
     let stamped = StampedSocket::new(socket, Rc::clone(receiver));
-    let stamped = match place.tunnel() {
+    let stamped = match server.tunnel() {
         Some(proxy) => {
             step.set(OpeningStep::Tunnelling);
-            tunnel(proxy, place, stamped).await?
+            tunnel(proxy, server, stamped).await?
         }
         None => stamped,
     };
     let connected = route.clock.now();
     note(&|used| used.connect = Some(connected - started));
-    let Some(connector) = &place.tls else {
+    let Some(connector) = &server.tls else {
         return Ok(Wire::Plain(stamped));
     };
     step.set(OpeningStep::Handshaking);
-    let stream = handshake(place, connector, stamped).await?;
+    let stream = handshake(server, connector, stamped).await?;
     let secured = route.clock.now();
     note(&|used| used.tls = Some(secured - connected));
     Ok(Wire::Tls(Box::new(stream)))
@@ -111,11 +111,11 @@ async fn resolve(name: &str, host: &str, port: u16) -> Result<Vec<SocketAddr>, F
 /// Connects to the first address that accepts a connection.
 async fn connect(
     route: &Route,
-    place: &PreparedServer,
+    server: &PreparedServer,
     addresses: &[SocketAddr],
 ) -> Result<TcpStream, Failure> {
-    let fail = |words: String| Failure::new(ErrorClass::Connect, format!("{}: {words}", place.first_hop()));
-    let listener = place.proxy.as_ref().map_or("server", |_| "proxy");
+    let fail = |words: String| Failure::new(ErrorClass::Connect, format!("{}: {words}", server.first_hop()));
+    let listener = server.proxy.as_ref().map_or("server", |_| "proxy");
     let mut last = None;
     for address in addresses {
         let source = match source(route, *address) {
@@ -214,13 +214,13 @@ fn no_descriptor(error: &io::Error) -> Option<String> {
 /// Asks the proxy to open a tunnel to the server.
 async fn tunnel(
     proxy: &Proxy,
-    place: &PreparedServer,
+    server: &PreparedServer,
     mut socket: StampedSocket,
 ) -> Result<StampedSocket, Failure> {
-    let fail = |words: String| Failure::new(ErrorClass::Connect, format!("{} {words}", place.first_hop()));
+    let fail = |words: String| Failure::new(ErrorClass::Connect, format!("{} {words}", server.first_hop()));
     let lost = |error: io::Error| fail(format!("closed the connection: {error}"));
     socket
-        .write_all(&proxy.connect_request(&place.endpoint.place()))
+        .write_all(&proxy.connect_request(&server.address.place()))
         .await
         .map_err(lost)?;
     let mut answer = TunnelAnswer::new();
@@ -244,19 +244,19 @@ async fn tunnel(
 }
 
 async fn handshake(
-    place: &PreparedServer,
+    server: &PreparedServer,
     connector: &TlsConnector,
     socket: StampedSocket,
 ) -> Result<tokio_rustls::client::TlsStream<StampedSocket>, Failure> {
-    let server = place.endpoint.place();
-    let name = ServerName::try_from(place.endpoint.host.clone()).map_err(|error| {
+    let place = server.address.place();
+    let name = ServerName::try_from(server.address.host.clone()).map_err(|error| {
         Failure::new(
             ErrorClass::Tls,
-            format!("{server}: not a name a certificate can have: {error}"),
+            format!("{place}: not a name a certificate can have: {error}"),
         )
     })?;
     connector
         .connect(name, socket)
         .await
-        .map_err(|error| Failure::new(ErrorClass::Tls, handshake_message(&server, &error)))
+        .map_err(|error| Failure::new(ErrorClass::Tls, handshake_message(&place, &error)))
 }

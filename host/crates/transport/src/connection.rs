@@ -188,7 +188,7 @@ impl Connection {
             let part = self
                 .decoder
                 .next(&mut bytes)
-                .map_err(|error| undecodable(exchange.place, &flight, &error))?;
+                .map_err(|error| undecodable(exchange.server, &flight, &error))?;
             match part {
                 Some(DecodedPart::Body(bytes)) => {
                     if !flight.on_body(stamp, bytes, || exchange.context.budget())? {
@@ -217,7 +217,7 @@ impl Connection {
             }) => Err(self.lost(exchange, "end of file")),
             Err(error) if error.is_truncated() => Err(self.lost(exchange, &error.to_string())),
             Err(error) => {
-                let failure = undecodable(exchange.place, &exchange.flight.borrow(), &error);
+                let failure = undecodable(exchange.server, &exchange.flight.borrow(), &error);
                 Err(self.give_up(failure))
             }
         }
@@ -227,7 +227,7 @@ impl Connection {
     fn broken(&mut self, exchange: Exchange<'_>, error: &io::Error) -> Lost {
         match alert(error) {
             Some(words) => {
-                let message = format!("{}: {words}", exchange.place.peer());
+                let message = format!("{}: {words}", exchange.server.peer());
                 self.give_up(Failure::new(ErrorClass::Tls, one_line(&message)))
             }
             None => self.lost(exchange, &error.to_string()),
@@ -236,7 +236,7 @@ impl Connection {
 
     fn lost(&mut self, exchange: Exchange<'_>, cause: &str) -> Lost {
         self.spoiled = true;
-        let place = exchange.place.peer();
+        let place = exchange.server.peer();
         let flight = exchange.flight.borrow();
         if flight.is_answered() {
             let message = format!("the connection was lost in the middle of the answer: {cause}");
@@ -266,16 +266,16 @@ impl Connection {
 #[derive(Clone, Copy)]
 pub(crate) struct Exchange<'a> {
     pub(crate) context: &'a ClientContext,
-    pub(crate) place: &'a PreparedServer,
+    pub(crate) server: &'a PreparedServer,
     pub(crate) flight: &'a RefCell<Flight>,
 }
 
 /// Returns the failure for bytes from the server that are not valid HTTP/1.1.
-fn undecodable(place: &PreparedServer, flight: &Flight, error: &DecodeError) -> Failure {
+fn undecodable(server: &PreparedServer, flight: &Flight, error: &DecodeError) -> Failure {
     let message = if flight.is_answered() {
         format!("the answer's body is not what HTTP/1.1 describes: {error}")
     } else {
-        format!("{} does not answer in HTTP/1.1: {error}", place.peer())
+        format!("{} does not answer in HTTP/1.1: {error}", server.peer())
     };
     Failure::new(ErrorClass::Protocol, one_line(&message))
 }

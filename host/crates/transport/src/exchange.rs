@@ -30,16 +30,15 @@ pub(crate) async fn exchange(
     let Some(of) = Requested::by(flight) else {
         return Ok(());
     };
-    let place = &route.places[usize::from(of.server)];
+    let server = &route.servers[usize::from(of.server)];
     let owner = Owner::of(route.connections, of.server, of.session);
     // Built before any connection is opened: a request that cannot be written fails without one.
-    let mut request = Some(written(place, flight)?);
+    let mut request = written(server, flight)?;
     let pooled = owner.and_then(|owner| pool.borrow_mut().take(owner));
     if let Some(mut connection) = pooled {
         flight.borrow_mut().on_carried(true);
         route.counters.reused.fetch_add(1, Ordering::Relaxed);
-        let bytes = request.take().unwrap_or_default();
-        match converse(context, place, flight, &mut connection, bytes).await {
+        match converse(context, server, flight, &mut connection, request).await {
             Ok(()) => {
                 release(pool, owner, connection);
                 return Ok(());
@@ -50,6 +49,8 @@ pub(crate) async fn exchange(
             }
             Err(Lost::Failed(failure)) => return Err(failure),
         }
+        // Rare, and therefore built again instead of copied for each request.
+        request = written(server, flight)?;
     }
     let opening = Rc::clone(flight.borrow().opening());
     context.on_opening(&flight.borrow());
@@ -57,7 +58,7 @@ pub(crate) async fn exchange(
     // stream lives long.
     let wire = Box::pin(connecting::open(
         route,
-        place,
+        server,
         &context.receiver,
         &opening.used,
         &opening.step,
@@ -66,12 +67,7 @@ pub(crate) async fn exchange(
     route.counters.opened.fetch_add(1, Ordering::Relaxed);
     let mut connection = Connection::new(wire);
     flight.borrow_mut().on_carried(false);
-    let bytes = match request {
-        Some(bytes) => bytes,
-        // Rare: the previous connection was dead.
-        None => written(place, flight)?,
-    };
-    converse(context, place, flight, &mut connection, bytes).await?;
+    converse(context, server, flight, &mut connection, request).await?;
     release(pool, owner, connection);
     Ok(())
 }
@@ -94,7 +90,7 @@ impl Requested {
 }
 
 /// Returns the head and the body of the request.
-fn written(place: &PreparedServer, flight: &RefCell<Flight>) -> Result<[Vec<u8>; 2], Failure> {
+fn written(server: &PreparedServer, flight: &RefCell<Flight>) -> Result<[Vec<u8>; 2], Failure> {
     let body = flight.borrow_mut().build_body()?;
     let flight = flight.borrow();
     let Some(job) = flight.job() else {
@@ -103,8 +99,8 @@ fn written(place: &PreparedServer, flight: &RefCell<Flight>) -> Result<[Vec<u8>;
     let mut head = Vec::new();
     let id = job.id.to_string();
     let own = [(REQUEST_ID.as_str(), id.as_str())];
-    let extra = if place.names_requests { &[] } else { &own[..] };
-    place
+    let extra = if server.names_requests { &[] } else { &own[..] };
+    server
         .template
         .write(&mut head, extra, body.len())
         .map_err(|error| Failure::new(ErrorClass::Protocol, error.to_string()))?;
@@ -113,14 +109,14 @@ fn written(place: &PreparedServer, flight: &RefCell<Flight>) -> Result<[Vec<u8>;
 
 async fn converse(
     context: &ClientContext,
-    place: &PreparedServer,
+    server: &PreparedServer,
     flight: &RefCell<Flight>,
     connection: &mut Connection,
     request: [Vec<u8>; 2],
 ) -> Result<(), Lost> {
     let exchange = Exchange {
         context,
-        place,
+        server,
         flight,
     };
     connection.begin();

@@ -267,10 +267,10 @@ impl Flight {
 
     /// Periodic check: returns true if the data of the answer ended long enough ago to close its
     /// open body.
-    pub(crate) fn has_lingered(&mut self, now: Nanos) -> bool {
+    pub(crate) fn poll_lingering(&mut self, now: Nanos) -> bool {
         let linger = u64::try_from(self.route.linger.as_nanos()).unwrap_or(u64::MAX);
         let target = &self.route.target;
-        self.received.has_lingered(target, now, self.newest, linger)
+        self.received.poll_lingering(target, now, self.newest, linger)
     }
 
     fn phase(&self) -> FlightPhase {

@@ -13,7 +13,6 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::client::conn::http2;
-use hyper::header::HOST;
 use hyper::{Method, Request, Response, Version};
 use hyper_util::rt::TokioIo;
 use tokio::sync::Notify;
@@ -143,20 +142,20 @@ pub(crate) async fn exchange(
     let Some(of) = Requested::by(flight) else {
         return Ok(());
     };
-    let place = &route.places[usize::from(of.server)];
+    let server = &route.servers[usize::from(of.server)];
     let owner = Owner::of(route.connections, of.server, of.session);
     let group = owner.map(|owner| connections.borrow_mut().group(owner));
-    let request = request(place, flight)?;
+    let request = request(server, flight)?;
     let stream = match &group {
-        Some(group) => shared(context, place, flight, group).await?,
-        None => ReservedStream::on(&Box::pin(open(context, place, flight)).await?),
+        Some(group) => shared(context, server, flight, group).await?,
+        None => ReservedStream::on(&Box::pin(open(context, server, flight)).await?),
     };
     flight.borrow_mut().on_carried(stream.reused);
     if !stream.reused {
-        return Ok(converse(flight, context, place, &stream, request).await?);
+        return Ok(converse(flight, context, server, &stream, request).await?);
     }
     route.counters.reused.fetch_add(1, Ordering::Relaxed);
-    match converse(flight, context, place, &stream, request.clone()).await {
+    match converse(flight, context, server, &stream, request.clone()).await {
         Ok(()) => return Ok(()),
         Err(Lost::Failed(failure)) => return Err(failure),
         Err(Lost::Unanswered(_)) => {}
@@ -164,19 +163,19 @@ pub(crate) async fn exchange(
     drop(stream);
     flight.borrow_mut().on_lost_unanswered();
     route.counters.retried.fetch_add(1, Ordering::Relaxed);
-    let fresh = Box::pin(open(context, place, flight)).await?;
+    let fresh = Box::pin(open(context, server, flight)).await?;
     if let Some(group) = &group {
         group.connections.borrow_mut().push(Rc::clone(&fresh));
     }
     let stream = ReservedStream::on(&fresh);
     flight.borrow_mut().on_carried(false);
-    Ok(converse(flight, context, place, &stream, request).await?)
+    Ok(converse(flight, context, server, &stream, request).await?)
 }
 
 /// Reserves a stream on a connection of the group. Opens a connection if all are full.
 async fn shared(
     context: &ClientContext,
-    place: &PreparedServer,
+    server: &PreparedServer,
     flight: &RefCell<Flight>,
     group: &ConnectionGroup,
 ) -> Result<ReservedStream, Failure> {
@@ -187,7 +186,7 @@ async fn shared(
     if let Some(stream) = group.with_room() {
         return Ok(stream);
     }
-    let connection = Box::pin(open(context, place, flight)).await?;
+    let connection = Box::pin(open(context, server, flight)).await?;
     let stream = ReservedStream::on(&connection);
     group.connections.borrow_mut().push(connection);
     Ok(stream)
@@ -196,19 +195,19 @@ async fn shared(
 /// Opens a connection and waits for the server's preface.
 async fn open(
     context: &ClientContext,
-    place: &PreparedServer,
+    server: &PreparedServer,
     flight: &RefCell<Flight>,
 ) -> Result<Rc<Http2Connection>, Failure> {
     let route = &context.route;
     let opening = Rc::clone(flight.borrow().opening());
     context.on_opening(&flight.borrow());
-    let wire = connecting::open(route, place, &context.receiver, &opening.used, &opening.step).await?;
+    let wire = connecting::open(route, server, &context.receiver, &opening.used, &opening.step).await?;
     if let Wire::Tls(stream) = &wire
         && stream.get_ref().1.alpn_protocol() != Some(b"h2")
     {
         let message = format!(
             "{} does not agree to HTTP/2; set client.http_version to http1",
-            place.endpoint.place()
+            server.address.place()
         );
         return Err(Failure::new(ErrorClass::Protocol, message));
     }
@@ -225,7 +224,7 @@ async fn open(
     let (sender, driver) = http2::Builder::new(ThisThread)
         .handshake(io)
         .await
-        .map_err(|error| failure(place, &error, AnswerStage::Head))?;
+        .map_err(|error| failure(server, &error, AnswerStage::Head))?;
     let driver = Rc::new(RefCell::new(Some(Box::pin(driver))));
     let moved = Rc::clone(&driver);
     let ended = Rc::clone(&begun);
@@ -273,17 +272,15 @@ where
     }
 }
 
-fn request(place: &PreparedServer, flight: &RefCell<Flight>) -> Result<Request<Bytes>, Failure> {
+fn request(server: &PreparedServer, flight: &RefCell<Flight>) -> Result<Request<Bytes>, Failure> {
     let body = flight.borrow_mut().build_body()?;
     let flight = flight.borrow();
     let mut request = Request::new(Bytes::from(body));
     *request.method_mut() = Method::POST;
     *request.version_mut() = Version::HTTP_2;
-    *request.uri_mut() = place.uri.clone();
-    *request.headers_mut() = place.headers.clone();
-    // The URI already contains the authority.
-    request.headers_mut().remove(HOST);
-    if let (false, Some(job)) = (place.names_requests, flight.job())
+    *request.uri_mut() = server.uri.clone();
+    *request.headers_mut() = server.headers.clone();
+    if let (false, Some(job)) = (server.names_requests, flight.job())
         && let Ok(id) = job.id.to_string().parse()
     {
         request.headers_mut().insert(&REQUEST_ID, id);
@@ -294,7 +291,7 @@ fn request(place: &PreparedServer, flight: &RefCell<Flight>) -> Result<Request<B
 async fn converse(
     flight: &RefCell<Flight>,
     context: &ClientContext,
-    place: &PreparedServer,
+    server: &PreparedServer,
     stream: &ReservedStream,
     request: Request<Bytes>,
 ) -> Result<(), Lost> {
@@ -313,7 +310,7 @@ async fn converse(
                 .as_ref()
                 .filter(|_| error.is_canceled())
                 .unwrap_or(&error);
-            let failure = failure(place, error, AnswerStage::Head);
+            let failure = failure(server, error, AnswerStage::Head);
             // Only requests lost with the connection are retried, not those that the server
             // refused.
             let lost = failure.class == ErrorClass::Truncated && !failure.message.contains("stream error");
@@ -328,7 +325,7 @@ async fn converse(
     take_head(flight, connection, &response).map_err(fail)?;
     let body = response.body_mut();
     while let Some(frame) = poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await {
-        let frame = frame.map_err(|error| fail(failure(place, &error, AnswerStage::Body)))?;
+        let frame = frame.map_err(|error| fail(failure(server, &error, AnswerStage::Body)))?;
         if let Ok(bytes) = frame.into_data()
             && !bytes.is_empty()
             && !take_body(flight, context, connection, &bytes).map_err(fail)?
@@ -373,8 +370,8 @@ enum AnswerStage {
     Body,
 }
 
-fn failure(place: &PreparedServer, error: &hyper::Error, at: AnswerStage) -> Failure {
-    let place = place.endpoint.place();
+fn failure(server: &PreparedServer, error: &hyper::Error, at: AnswerStage) -> Failure {
+    let place = server.address.place();
     let cause = causes(error);
     let lost_or_reset = error.is_canceled()
         || error.is_closed()

@@ -77,7 +77,7 @@ impl HttpTransport {
         let delivery = Arc::new(Delivery {
             sinks,
             in_flight: AtomicUsize::new(0),
-            spread: LoadBalancer::new(route.target.balance, route.places.len()),
+            spread: LoadBalancer::new(route.target.balance, route.servers.len()),
             clock,
         });
         // If a later thread fails to start, dropping the transport stops the earlier ones.

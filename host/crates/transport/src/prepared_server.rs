@@ -1,13 +1,11 @@
 //! A server prepared for requests: the address to connect to and the constant head of every request
 //! to it.
 
-use hyper::header::{
-    ACCEPT, ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName,
-    HeaderValue, TRANSFER_ENCODING, USER_AGENT,
-};
+use hyper::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use hyper::http::uri::Uri;
 use tokio_rustls::TlsConnector;
 use veeksha_http1::RequestTemplate;
+use veeksha_model::is_reserved_header;
 
 use crate::config::{ConnectionPolicy, HttpProtocol, TransportConfig};
 use crate::error::TransportError;
@@ -21,7 +19,7 @@ pub(crate) static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id
 
 /// One server of a target.
 pub(crate) struct PreparedServer {
-    pub(crate) endpoint: ServerAddress,
+    pub(crate) address: ServerAddress,
     pub(crate) tls: Option<TlsConnector>,
     pub(crate) proxy: Option<Proxy>,
     /// True if a proxy opens a tunnel; false if it forwards requests.
@@ -38,12 +36,12 @@ pub(crate) struct PreparedServer {
 impl PreparedServer {
     /// Checks a server's part of the configuration and reads its certificates.
     pub(crate) fn new(config: &TransportConfig, server: &Server) -> Result<Self, TransportError> {
-        let endpoint = ServerAddress::parse(&server.api_base, config.target.path())?;
+        let address = ServerAddress::parse(&server.api_base, config.target.path())?;
         let proxy = match &server.proxy {
-            Some(address) => Some(Proxy::parse(address, &server.api_base)?),
+            Some(proxy) => Some(Proxy::parse(proxy, &server.api_base)?),
             None => None,
         };
-        let tls = if endpoint.tls {
+        let tls = if address.tls {
             Some(connector(set_alpn(
                 crate::tls::client_config(&server.tls)?,
                 config.http,
@@ -52,24 +50,22 @@ impl PreparedServer {
             None
         };
         let headers = headers(&config.target, server)?;
-        let scheme = if endpoint.tls { "https" } else { "http" };
-        let url = format!("{scheme}://{}{}", endpoint.authority, endpoint.path_and_query);
+        let scheme = if address.tls { "https" } else { "http" };
+        let url = format!("{scheme}://{}{}", address.authority, address.path_and_query);
         // A proxy for plain HTTP needs the absolute URL. A tunnel does not change the request to
         // the server.
-        let is_tunnelled = endpoint.tls || config.http == HttpProtocol::Http2;
+        let is_tunnelled = address.tls || config.http == HttpProtocol::Http2;
         let forwarding = proxy.as_ref().filter(|_| !is_tunnelled);
         let target = match forwarding {
             Some(_) => &url,
-            None => &endpoint.path_and_query,
+            None => &address.path_and_query,
         };
-        // A user-defined host name, for a server with several virtual hosts.
-        let host = match headers.get(HOST) {
-            Some(own) => own.clone(),
-            None => value("Host", &endpoint.authority)?,
-        };
-        let mut fields: Vec<(&str, &[u8])> = vec![("host", host.as_bytes())];
-        let known = headers.iter().filter(|(name, _)| **name != HOST);
-        fields.extend(known.map(|(name, value)| (name.as_str(), value.as_bytes())));
+        let mut fields: Vec<(&str, &[u8])> = vec![("host", address.authority.as_bytes())];
+        fields.extend(
+            headers
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.as_bytes())),
+        );
         if let Some(authorization) = forwarding.and_then(|proxy| proxy.authorization.as_ref()) {
             fields.push(("proxy-authorization", authorization.expose().as_bytes()));
         }
@@ -79,7 +75,7 @@ impl PreparedServer {
             fields.push(("connection", b"close"));
         }
         let refuse = |reason: String| TransportError::Url {
-            url: endpoint.place(),
+            url: address.place(),
             reason,
         };
         let template =
@@ -95,7 +91,7 @@ impl PreparedServer {
             names_requests: headers.contains_key(&REQUEST_ID),
             headers,
             uri,
-            endpoint,
+            address,
         })
     }
 
@@ -108,8 +104,8 @@ impl PreparedServer {
     /// proxy's with the server's.
     pub(crate) fn first_hop(&self) -> String {
         match &self.proxy {
-            Some(proxy) => format!("the proxy {} for {}", proxy.place(), self.endpoint.place()),
-            None => self.endpoint.place(),
+            Some(proxy) => format!("the proxy {} for {}", proxy.place(), self.address.place()),
+            None => self.address.place(),
         }
     }
 
@@ -117,15 +113,15 @@ impl PreparedServer {
     /// proxy that forwards them, with the server's.
     pub(crate) fn peer(&self) -> String {
         if self.is_tunnelled {
-            self.endpoint.place()
+            self.address.place()
         } else {
             self.first_hop()
         }
     }
 }
 
-/// Returns the headers of every request. Later ones replace earlier ones, in this order: host, API,
-/// key, target, server.
+/// Returns the headers of every request. Later ones replace earlier ones, in this order: client,
+/// API, key, target, server.
 fn headers(target: &Target, server: &Server) -> Result<HeaderMap, TransportError> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -147,7 +143,7 @@ fn headers(target: &Target, server: &Server) -> Result<HeaderMap, TransportError
             reason: reason.to_owned(),
         };
         let parsed: HeaderName = name.parse().map_err(|_| refuse("this is not a header name"))?;
-        if [CONTENT_LENGTH, TRANSFER_ENCODING, CONNECTION].contains(&parsed) {
+        if is_reserved_header(name) {
             return Err(refuse("the HTTP client sets it"));
         }
         headers.insert(parsed, value(name, text)?);

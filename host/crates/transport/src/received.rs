@@ -167,9 +167,9 @@ impl Received {
         }
     }
 
-    /// Periodic check: returns true if the data ended at least `linger` ago although the body has
+    /// Checks periodically for the end of the data: returns true if the data ended at least `linger` ago although the body has
     /// not ended. `newest` is the newest read.
-    pub(crate) fn has_lingered(
+    pub(crate) fn poll_lingering(
         &mut self,
         target: &Target,
         now: Nanos,

@@ -23,8 +23,8 @@ pub(crate) struct Counters {
 /// State that all requests share.
 pub(crate) struct Route {
     pub(crate) target: Target,
-    /// One place for each server of the target.
-    pub(crate) places: Vec<PreparedServer>,
+    /// The servers of the target.
+    pub(crate) servers: Vec<PreparedServer>,
     pub(crate) clock: RunClock,
     pub(crate) realtime: fn() -> u64,
     pub(crate) counters: Counters,
@@ -43,14 +43,14 @@ impl Route {
         if config.target.servers.is_empty() || config.target.servers.len() > usize::from(u16::MAX) {
             return Err(TransportError::NoServers);
         }
-        let places = config
+        let servers = config
             .target
             .servers
             .iter()
             .map(|server| PreparedServer::new(&config, server))
             .collect::<Result<_, _>>()?;
         Ok(Arc::new(Route {
-            places,
+            servers,
             clock,
             realtime: config.realtime,
             counters: Counters::default(),

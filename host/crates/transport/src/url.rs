@@ -106,8 +106,8 @@ mod tests {
     use super::*;
 
     fn parsed(base: &str, path: &str) -> (bool, String, String) {
-        let endpoint = ServerAddress::parse(base, path).unwrap();
-        (endpoint.tls, endpoint.place(), endpoint.path_and_query)
+        let address = ServerAddress::parse(base, path).unwrap();
+        (address.tls, address.place(), address.path_and_query)
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! request cannot fail because of it.
 
 use serde_json::{Map, Value};
-use veeksha_model::Framing;
+use veeksha_model::{Framing, is_reserved_header};
 use veeksha_ports::EndpointShape;
 
 use crate::bindings::endpoint_codec as wit;
@@ -14,20 +14,6 @@ const PATH_BYTES: usize = 4 << 10;
 const HEADER_BYTES: usize = 16 << 10;
 /// Maximum length of the request's template, in bytes.
 const REQUEST_BYTES: usize = 1 << 20;
-/// Headers that control the connection or the message length; the host sets them.
-const RESERVED: [&str; 11] = [
-    "accept-encoding",
-    "connection",
-    "content-length",
-    "expect",
-    "host",
-    "keep-alive",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-];
 
 /// Returns the endpoint's shape, if requests can be sent with it.
 pub(crate) fn shape(endpoint: wit::Endpoint) -> Result<EndpointShape, String> {
@@ -76,10 +62,7 @@ fn headers(headers: &[(String, String)]) -> Result<(), String> {
         if name.is_empty() || !name.bytes().all(token) {
             return Err(format!("`{}` is not a header name", shown()));
         }
-        if RESERVED
-            .iter()
-            .any(|reserved| name.eq_ignore_ascii_case(reserved))
-        {
+        if is_reserved_header(name) {
             return Err(format!("the header `{}` is the host's to send", shown()));
         }
         let visible = |byte: u8| byte.is_ascii_graphic() || byte == b' ' || byte == b'\t';

@@ -43,7 +43,7 @@ pub(super) struct ScenarioKeys {
     /// The server and the client's connection to it.
     pub(super) client: Client,
     /// A running server: its values replace the client's.
-    pub(super) endpoint: Option<Endpoint>,
+    pub(super) endpoint: Option<RunningServer>,
     /// Duration, number of sessions and threads of the run.
     pub(super) runtime: Runtime,
     /// Contents of the trace.
@@ -74,7 +74,8 @@ impl Default for ScenarioKeys {
 
 /// A running server.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub(super) struct Endpoint {
+#[schemars(rename = "Endpoint")]
+pub(super) struct RunningServer {
     /// The server's address, in place of `client.api_base`.
     pub(super) api_base: String,
     /// The model, in place of `client.model`.

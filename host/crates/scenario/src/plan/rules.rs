@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
-use veeksha_model::REDACTED;
+use veeksha_model::{REDACTED, is_reserved_header};
 use veeksha_slo::Objective;
 
 use crate::path;
@@ -147,10 +147,7 @@ fn headers(findings: &mut Findings<'_>, at: &str, headers: &BTreeMap<String, Str
             findings.add(&path, "not a valid header name: use letters, digits and dashes");
         } else if value.chars().any(|c| c.is_control() && c != '\t') || !value.is_ascii() {
             findings.add(&path, "a header's value must be one line of ASCII");
-        } else if ["host", "content-length", "transfer-encoding", "connection"]
-            .iter()
-            .any(|own| name.eq_ignore_ascii_case(own))
-        {
+        } else if is_reserved_header(name) {
             findings.add(&path, "this header is set by the client itself");
         }
     }
