@@ -79,11 +79,11 @@ pub(crate) fn check(loaded: &Loaded, wired: &Wired) -> Result<(), CommandFailure
     }
     // A simulator has no address yet; without a target there is nothing to check.
     if client.targets.is_empty() {
-        let profile = client.api_base.as_ref().map(|base| base.strip_prefix("sim://"));
-        match profile {
-            None => return Ok(()),
-            Some(Some(profile)) => return sim_profile::profile(profile, loaded.folder()).map(|_| ()),
-            Some(None) => {}
+        if client.api_base.is_none() {
+            return Ok(());
+        }
+        if let Some(profile) = client.sim_profile() {
+            return sim_profile::profile(profile, loaded.folder()).map(|_| ());
         }
     }
     let (servers, _) = servers(loaded, Path::new(""))?;
@@ -129,7 +129,7 @@ fn servers(loaded: &Loaded, path: &Path) -> Result<(Vec<Server>, Option<SimServe
     let Some(api_base) = &client.api_base else {
         return Err(missing_target(path));
     };
-    let (api_base, simulated) = match api_base.strip_prefix("sim://") {
+    let (api_base, simulated) = match client.sim_profile() {
         None => (api_base.clone(), None),
         Some(name) => {
             let server = simulated(name, loaded)?;

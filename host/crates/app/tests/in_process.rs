@@ -22,11 +22,17 @@ runtime: { max_sessions: 12, benchmark_timeout: 0 }
 ";
 
 fn load(folder: &Path) -> Loaded {
+    load_with(folder, "client.api_base=sim://fast")
+}
+
+fn load_with(folder: &Path, assignment: &str) -> Loaded {
     let file = folder.join("scenario.yml");
     std::fs::write(&file, SCENARIO).expect("a scenario");
     let output = format!("output_dir={}", folder.join("out").display());
     let source = Source::read(&file).expect("a readable scenario");
-    source.settle(&[output], &[], true).expect("a valid scenario")
+    source
+        .settle(&[output, assignment.to_owned()], &[], true)
+        .expect("a valid scenario")
 }
 
 fn run_once(folder: &Path) -> Conclusion {
@@ -73,6 +79,27 @@ fn runs_and_evaluates_the_run_folder() {
         "{:?}",
         evaluated.messages
     );
+}
+
+#[test]
+fn scheme_of_the_simulator_is_case_insensitive() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let loaded = load_with(folder.path(), "client.api_base=SIM://fast");
+    let plan = plan(loaded, Path::new("s"), ShardSpec::default(), false).expect("a plan");
+    let conclusion = run(plan, &RunOptions::default(), &Control::default()).expect("a run");
+    assert_eq!(conclusion.results.evaluation.counts.completed, 12);
+}
+
+#[test]
+fn certificate_states_why_a_self_test_failed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let plan = plan(load(folder.path()), Path::new("s"), ShardSpec::default(), true).expect("a plan");
+    let conclusion = run(plan, &RunOptions::default(), &Control::default()).expect("a run");
+    assert!(conclusion.failure.is_some());
+    let run = conclusion.folder.as_deref().expect("a run folder");
+    let certificate = std::fs::read_to_string(run.join("certificate.json")).expect("a certificate");
+    let reason = "not made, because it failed: it needs the path of the veeksha-host program";
+    assert!(certificate.contains(reason), "{certificate}");
 }
 
 #[test]

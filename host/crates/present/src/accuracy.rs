@@ -123,10 +123,7 @@ fn thread_priority(set: Option<u8>, requested: Option<RealtimePriority>) -> Thre
 /// Returns true if the tokenizer of a scenario is the model's, as far as is known: the scenario
 /// names it, or it was found by the name of the model. The embedded tokenizer is the simulator's.
 fn tokenizer_is_of_model(client: &Client) -> bool {
-    let is_simulated = client
-        .api_base
-        .as_deref()
-        .is_some_and(|base| base.starts_with("sim://"));
+    let is_simulated = client.is_simulated();
     match client.tokenizer.as_deref() {
         Some("embedded") => is_simulated,
         Some(_) => true,
@@ -138,9 +135,8 @@ fn tokenizer_is_of_model(client: &Client) -> bool {
 pub fn thresholds(scenario: &Scenario) -> Thresholds {
     let certificate = &scenario.certificate;
     let (mut degraded, mut invalid) = (certificate.degraded, certificate.invalid);
-    let target = scenario.client.api_base.as_deref();
     if let Some(limits) = &certificate.simulator
-        && target.is_some_and(|base| base.starts_with("sim://"))
+        && scenario.client.is_simulated()
     {
         degraded = degraded.max(limits.degraded);
         invalid = invalid.max(limits.invalid);
@@ -174,7 +170,12 @@ mod tests {
             None,
             "sim://fast"
         )));
-        assert!(tokenizer_is_of_model(&client(None, None, "sim://fast")));
+        for simulator in ["sim://fast", "SIM://fast"] {
+            assert!(
+                tokenizer_is_of_model(&client(None, None, simulator)),
+                "{simulator}"
+            );
+        }
     }
 
     #[test]

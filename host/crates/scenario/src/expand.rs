@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value as Json;
 
-use crate::tree::{Node, Value};
+use crate::tree::{Node, Value, function_text};
 use crate::{path, yaml};
 
 /// The number of trees that a tree with alternatives expands to, and their total weight.
@@ -228,9 +228,8 @@ fn same_entries(a: &[(String, Node)], b: &[(String, Node)]) -> bool {
 }
 
 fn shown(node: &Node) -> Json {
-    match (&node.value, &node.place) {
-        (Value::Function, Some(place)) => format!("function at {place}").into(),
-        (Value::Function, None) => "function".into(),
+    match &node.value {
+        Value::Function => function_text(node.place.as_ref()).into(),
         _ => node.to_json(),
     }
 }

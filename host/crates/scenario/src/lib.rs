@@ -52,4 +52,4 @@ pub use plan::{
 pub use problem::{Problem, Problems};
 pub use schema::{Shipped, file_schema, json_schema};
 pub use secret_keys::{is_secret_key, is_secret_path, without_secrets};
-pub use tree::{Node, Place, Value};
+pub use tree::{Node, Place, UNPLACED_FUNCTION, Value, is_function_text};

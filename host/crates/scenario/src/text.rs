@@ -8,7 +8,7 @@ use veeksha_model::{REDACTED, is_safe_header, redact_address};
 
 use crate::plan::{Client, Evaluator, Flavor, Generator, Scenario};
 use crate::secret_keys::without_secrets;
-use crate::tree::Place;
+use crate::tree::function_text;
 
 impl Scenario {
     /// Returns the scenario as a YAML file with every default filled in. Secrets are replaced by
@@ -132,7 +132,7 @@ fn generator(generator: &Generator) -> Json {
             "length": length,
             "guarantees": guarantees,
             "files": files,
-            kind.key(): note(place.as_ref()),
+            kind.key(): function_text(place.as_ref()),
         }),
     }
 }
@@ -154,7 +154,7 @@ fn flavor(flavor: &Flavor) -> Json {
         } => {
             let mut value = serde_json::to_value(layout).unwrap_or(Json::Null);
             value["type"] = "lua".into();
-            value["session"] = note(place.as_ref()).into();
+            value["session"] = function_text(place.as_ref()).into();
             if *has_warmup {
                 value["warmup"] = "function".into();
             }
@@ -188,19 +188,11 @@ fn evaluator(evaluator: &Evaluator) -> Json {
                 ("check", judges_run),
             ] {
                 if *given {
-                    value[key] = note(place.as_ref()).into();
+                    value[key] = function_text(place.as_ref()).into();
                 }
             }
             value
         }
-    }
-}
-
-/// Returns the text written in place of a Lua function.
-fn note(place: Option<&Place>) -> String {
-    match place {
-        Some(place) => format!("function at {place}"),
-        None => "function".to_owned(),
     }
 }
 

@@ -19,6 +19,29 @@ impl fmt::Display for Place {
     }
 }
 
+/// Prefix of the text in place of a Lua function; its location follows.
+const FUNCTION_AT: &str = "function at ";
+/// Text in place of a Lua function whose location is not known.
+pub const UNPLACED_FUNCTION: &str = "function";
+
+/// Returns the text that files have in place of a Lua function.
+pub(crate) fn function_text(place: Option<&Place>) -> String {
+    match place {
+        Some(place) => format!("{FUNCTION_AT}{place}"),
+        None => UNPLACED_FUNCTION.to_owned(),
+    }
+}
+
+/// Returns true for a text that files have in place of a Lua function at a known location:
+/// `function at FILE:LINE`.
+pub fn is_function_text(text: &str) -> bool {
+    let place = text.strip_prefix(FUNCTION_AT);
+    let line = place
+        .and_then(|place| place.rsplit_once(':'))
+        .map(|(_, line)| line);
+    line.is_some_and(|line| line.parse::<u32>().is_ok())
+}
+
 /// A value and where it was written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {

@@ -16,7 +16,6 @@ use crate::execution::thread_watch::Watch;
 use crate::execution::wiring::Wired;
 use crate::failure::CommandFailure;
 use crate::target;
-use crate::workload::tokenizers::is_simulated;
 
 /// Settings of threads that the system refused, collected from all threads.
 pub(crate) type SharedRefusals = Arc<Mutex<RefusedSettings>>;
@@ -91,7 +90,7 @@ fn prepare(
         }
     };
     Some(move |index: usize| {
-        if let Some(core) = cores.get(index % cores.len().max(1))
+        if let Some(core) = cores.iter().cycle().nth(index)
             && let Err(reason) = veeksha_machine::pin_to(&[*core])
         {
             report(reason, &|refused| {
@@ -111,7 +110,7 @@ pub(crate) fn realtime_priority(scenario: &Scenario) -> RealtimePriority {
         Some(priority) => RealtimePriority::Level(priority),
         // The simulator's threads share the cores of the client's and would starve: at 2,000
         // requests per second on two cores, requests waited until the limit of open files.
-        None if is_simulated(&scenario.client) => RealtimePriority::Normal,
+        None if scenario.client.is_simulated() => RealtimePriority::Normal,
         // Without it, late reads at few cores falsify times by a multiple of the metric; with it,
         // errors stayed below 0.6 % in the same runs.
         None if veeksha_machine::realtime_is_permitted() => {

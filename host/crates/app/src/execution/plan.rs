@@ -115,10 +115,7 @@ pub fn plan_simulation(
 ) -> Result<SimulationPlan, CommandFailure> {
     let mut wired = wire(&mut loaded, Mode::Simulate(shard))?;
     let client = &loaded.scenario.client;
-    let of_target = client
-        .api_base
-        .as_deref()
-        .and_then(|base| base.strip_prefix("sim://"));
+    let of_target = client.sim_profile();
     let timeout = u64::try_from(client.deadline().as_nanos()).unwrap_or(u64::MAX);
     let target = veeksha_pipeline::SimulatedTarget {
         // A path on the command line is relative to the working directory, one in the scenario to

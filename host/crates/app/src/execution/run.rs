@@ -147,7 +147,10 @@ impl CompletedSelfTest {
             // An incomplete test is not evidence.
             Ok(_) if interrupted => (SelfTestOutcome::Missing("it was interrupted".to_owned()), None),
             Ok(outcome) => (outcome, None),
-            Err(failure) => (SelfTestOutcome::Missing("it failed".to_owned()), Some(failure)),
+            Err(failure) => (
+                SelfTestOutcome::Missing(format!("it failed: {}", self_test::cause(&failure))),
+                Some(failure),
+            ),
         };
         CompletedSelfTest {
             outcome,

@@ -177,7 +177,10 @@ impl ReferenceServer {
             .ok()
             .and_then(Pid::from_raw)
             .is_some_and(|process| kill_process(process, Signal::TERM).is_ok());
-        for _ in 0..if asked { 600 } else { 0 } {
+        if !asked {
+            return;
+        }
+        for _ in 0..600 {
             if !matches!(self.child.try_wait(), Ok(None)) {
                 return;
             }
@@ -194,6 +197,15 @@ impl Drop for ReferenceServer {
     }
 }
 
+/// Beginning of the message of a failed self-test.
+const FAILED: &str = "the self-test failed: ";
+
 fn failed(reason: impl std::fmt::Display) -> CommandFailure {
-    CommandFailure::internal(format!("the self-test failed: {reason}"))
+    CommandFailure::internal(format!("{FAILED}{reason}"))
+}
+
+/// Returns the cause of the failure of a self-test.
+pub(crate) fn cause(failure: &CommandFailure) -> &str {
+    let message = &failure.message;
+    message.strip_prefix(FAILED).unwrap_or(message)
 }

@@ -12,7 +12,7 @@ use veeksha_lua::{LuaLimits, LuaScenario};
 use veeksha_model::REDACTED;
 use veeksha_ports::WorkloadInfo;
 use veeksha_report::{ReportError, RunFolder};
-use veeksha_scenario::{Document, Node, Value};
+use veeksha_scenario::{Document, Node, UNPLACED_FUNCTION, Value, is_function_text};
 
 use crate::failure::CommandFailure;
 use crate::record::sweep_manifest;
@@ -23,10 +23,6 @@ const FOLDER: &str = "scenario";
 const MANIFEST: &str = "scenario/manifest.json";
 /// Version of its format.
 const VERSION: u64 = 1;
-/// Prefix by which `config.yml` refers to a Lua function.
-const FUNCTION: &str = "function at ";
-/// Name in `config.yml` of a Lua function, or a table of functions, whose place is not known.
-const UNPLACED_FUNCTION: &str = "function";
 /// Minimum length of redacted secrets: shorter ones may be ordinary words of a script, which cannot
 /// be redacted safely.
 const MIN_SECRET: usize = 4;
@@ -310,8 +306,8 @@ fn is_below(path: &str) -> bool {
     parts.peek().is_some() && parts.all(|part| matches!(part, Component::Normal(_)))
 }
 
-/// Replaces the names of functions by the functions at the same paths of the script. The error is
-/// the path of a missing function.
+/// Replaces the names of functions by the functions at the same paths of the script, unless the
+/// script has a text there. The error is the path of a missing function.
 fn restore_functions(node: &mut Node, script: Option<&Node>) -> Result<(), String> {
     let below = |key: &str, path: String| {
         if path.is_empty() {
@@ -321,8 +317,11 @@ fn restore_functions(node: &mut Node, script: Option<&Node>) -> Result<(), Strin
         }
     };
     match &mut node.value {
-        Value::Text(text) if text.starts_with(FUNCTION) => {
-            *node = script.cloned().ok_or_else(String::new)?;
+        Value::Text(text) if is_function_text(text) => {
+            let script = script.ok_or_else(String::new)?;
+            if !matches!(script.value, Value::Text(_)) {
+                *node = script.clone();
+            }
         }
         // The place of a function in a table that a function or a loop makes is not known.
         Value::Text(text) if text == UNPLACED_FUNCTION => {
@@ -369,6 +368,25 @@ mod tests {
                 ..CopyManifest::default()
             })
         );
+    }
+
+    #[test]
+    fn restores_functions_but_no_texts_that_resemble_them() {
+        let text = |text: &str| Node::new(Value::Text(text.to_owned()));
+        let mut node = text("function at work");
+        assert_eq!(restore_functions(&mut node, None), Ok(()));
+        assert_eq!(node, text("function at work"));
+
+        let mut node = text("function at s.lua:12");
+        assert_eq!(
+            restore_functions(&mut node, Some(&text("function at s.lua:12"))),
+            Ok(())
+        );
+        assert_eq!(node, text("function at s.lua:12"));
+        assert_eq!(restore_functions(&mut node, None), Err(String::new()));
+        let function = Node::new(Value::Function);
+        assert_eq!(restore_functions(&mut node, Some(&function)), Ok(()));
+        assert_eq!(node, function);
     }
 
     #[test]

@@ -26,7 +26,7 @@ const EMBEDDED: &str = "embedded";
 
 /// Describes the tokenizer of a run, as part of a sentence.
 pub(crate) fn describe(client: &Client) -> String {
-    let simulated = is_simulated(client);
+    let simulated = client.is_simulated();
     match client.tokenizer.as_deref() {
         Some(EMBEDDED) | None if simulated => {
             "the embedded tokenizer, which the simulator uses too".to_owned()
@@ -39,14 +39,6 @@ pub(crate) fn describe(client: &Client) -> String {
         }
         None => "the model's own tokenizer".to_owned(),
     }
-}
-
-/// Returns true if the target is the built-in simulator.
-pub(crate) fn is_simulated(client: &Client) -> bool {
-    client
-        .api_base
-        .as_deref()
-        .is_some_and(|base| base.starts_with("sim://"))
 }
 
 /// Tokenizer of a run.
@@ -130,7 +122,7 @@ pub fn tokenizer(loaded: &Loaded, notes: &mut Vec<String>) -> Result<Found, Comm
                 .hinted("set a tokenizer.json, a folder with one, or a hub name such as `org/model`"),
         ),
         // The simulator also uses the embedded tokenizer.
-        None if is_simulated(client) => embedded(),
+        None if client.is_simulated() => embedded(),
         None => {
             let model = client.model.as_deref().unwrap_or_default();
             if let Some(path) = beside(Path::new(model)).or_else(|| on_this_machine(model)) {

@@ -3,7 +3,7 @@
 use serde_json::{Number, Value as Json};
 
 use super::variant::text;
-use crate::tree::{Node, Value};
+use crate::tree::{Node, Value, function_text};
 use crate::word;
 
 /// Converts a tree to JSON by the types of its values alone.
@@ -22,10 +22,7 @@ pub(crate) fn plain(node: &Node) -> Json {
                 .map(|(key, node)| (key.clone(), plain(node)))
                 .collect(),
         ),
-        Value::Function => Json::String(match &node.place {
-            Some(place) => format!("function at {place}"),
-            None => "function".to_owned(),
-        }),
+        Value::Function => Json::String(function_text(node.place.as_ref())),
     }
 }
 

@@ -180,7 +180,24 @@ pub struct Client {
     pub tokenizer: Option<String>,
 }
 
+/// Returns the profile in the address of a simulator (`sim://PROFILE`). Schemes are
+/// case-insensitive.
+pub(super) fn sim_profile(address: &str) -> Option<&str> {
+    let (scheme, profile) = address.split_once("://")?;
+    scheme.eq_ignore_ascii_case("sim").then_some(profile)
+}
+
 impl Client {
+    /// Returns the profile of the built-in simulator, if this is the target.
+    pub fn sim_profile(&self) -> Option<&str> {
+        self.api_base.as_deref().and_then(sim_profile)
+    }
+
+    /// Returns true if the target is the built-in simulator.
+    pub fn is_simulated(&self) -> bool {
+        self.sim_profile().is_some()
+    }
+
     /// Returns the maximum duration of one request.
     pub fn deadline(&self) -> Duration {
         Duration::try_from_secs_f64(self.request_timeout).unwrap_or(Duration::MAX)

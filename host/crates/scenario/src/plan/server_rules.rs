@@ -1,7 +1,7 @@
 //! Rules about servers and connections.
 
 use crate::path;
-use crate::plan::client::{Client, ClientKind, Connections, HttpVersion, TargetServer, Tls};
+use crate::plan::client::{Client, ClientKind, Connections, HttpVersion, TargetServer, Tls, sim_profile};
 use crate::plan::findings::{Findings, address_problem};
 
 /// Reports every violated rule.
@@ -16,7 +16,7 @@ pub(super) fn broken(findings: &mut Findings<'_>, client: &Client) {
         let base = path::join(&at, "api_base");
         if let Some(message) = address_problem(&target.api_base) {
             findings.add(&base, message);
-        } else if target.api_base.starts_with("sim://") {
+        } else if sim_profile(&target.api_base).is_some() {
             findings.add(
                 &base,
                 "the simulator cannot be one of several targets: set it as `client.api_base`",
