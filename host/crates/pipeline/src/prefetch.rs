@@ -241,9 +241,9 @@ fn carry_out(
 }
 
 /// Makes a batch of sessions. A failed batch is requested again one by one: sessions do not depend
-/// on one another, so those before the one that fails are good, and the failure is attributed to its
-/// session. After the end of the run the batch is given up instead, because each further call can
-/// take as long as the plugin's deadline.
+/// on one another, so those before the one that fails are good, and the failure is attributed to
+/// its session. After the end of the run the batch is given up instead, because each further call
+/// can take as long as the plugin's deadline.
 fn make(
     workload: &mut Workload,
     maker: &SessionMaker,
