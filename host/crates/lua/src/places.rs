@@ -399,7 +399,7 @@ return {
     }
 
     #[test]
-    fn what_is_not_certain_has_no_line() {
+    fn uncertain_places_have_no_line() {
         let twice = Places::scan("return { seed = 1,\n seed = 2, x = 3 }");
         assert_eq!((line(&twice, "seed"), line(&twice, "x")), (None, Some(2)));
         let shadowed = Places::scan("local t = { a = 1 }\ndo local t = { a = 2 } end\nreturn t");

@@ -110,16 +110,16 @@ fn without_arrival(plugin: &str, id: SessionId, what: &str) -> PluginFailure {
 /// The nodes of a planned session whose recorded answer some request sends again: those behind a
 /// request that continues its conversation in [`HistoryMode::Recorded`].
 fn sent_as_recorded(requests: &[Request]) -> HashSet<NodeId> {
-    let mut heard = HashSet::new();
+    let mut answers = HashSet::new();
     let recorded = |request: &&Request| request.history_mode() == HistoryMode::Recorded;
     if !requests.iter().any(|request| recorded(&request)) {
-        return heard;
+        return answers;
     }
     let by_node: HashMap<NodeId, &Request> = requests.iter().map(|request| (request.node, request)).collect();
     for request in requests.iter().filter(recorded) {
         let mut next = request.history_parent;
         while let Some(request) = next
-            .filter(|node| heard.insert(*node))
+            .filter(|node| answers.insert(*node))
             .and_then(|node| by_node.get(&node))
         {
             next = request
@@ -127,7 +127,7 @@ fn sent_as_recorded(requests: &[Request]) -> HashSet<NodeId> {
                 .filter(|_| request.history_mode() != HistoryMode::Fresh);
         }
     }
-    heard
+    answers
 }
 
 /// Drops the recorded answers of a planned session that no request sends: a long recording may be
@@ -136,10 +136,10 @@ pub(crate) fn drop_unsent_answers(requests: &mut [Request]) {
     if requests.iter().all(|request| request.replay.is_none()) {
         return;
     }
-    let heard = sent_as_recorded(requests);
+    let answers = sent_as_recorded(requests);
     for request in requests
         .iter_mut()
-        .filter(|request| !heard.contains(&request.node))
+        .filter(|request| !answers.contains(&request.node))
     {
         if let Some(replay) = &mut request.replay {
             replay.answer = None;

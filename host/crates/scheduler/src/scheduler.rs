@@ -15,11 +15,9 @@ use crate::ready::ReadyQueue;
 use crate::request_limits::RequestLimits;
 use crate::session::{SessionState, Withdrawal};
 
-/// Sessions that should lie ready beyond those that could start now.
-///
-/// It must bridge the time in which a plugin makes a batch and its prompts are materialised: some
-/// milliseconds. 512 sessions last 10 ms at 50,000 sessions per second, and hold a few megabytes of
-/// prompts at a thousand tokens each.
+/// Sessions that [`Scheduler::wanted`] requests beyond those that could start now. Only virtual time
+/// uses it, where waiting for a plugin costs no measured time: large batches need fewer plugin
+/// calls. The pipeline has a separate look-ahead for real time.
 pub const LOOKAHEAD: u32 = 512;
 
 /// Decides what is sent when. See the crate's documentation.
@@ -52,7 +50,7 @@ struct Reached {
 }
 
 impl<P> Scheduler<P> {
-    /// A scheduler at the start of a run.
+    /// Creates a scheduler at the start of a run.
     pub fn new(config: SchedulerConfig) -> Self {
         let max_sessions = if config.shard.index < config.most_shards() {
             config.max_sessions
@@ -104,8 +102,8 @@ impl<P> Scheduler<P> {
         }
     }
 
-    /// The next instant at which [`SchedulerInput::Tick`] is due; `None`: only results or sessions
-    /// move the run on.
+    /// Returns the next instant at which [`SchedulerInput::Tick`] is due; `None`: only results or
+    /// sessions move the run on.
     pub fn next_wake(&self) -> Option<Nanos> {
         let deadline = self.deadline.next(self.phase);
         // A node that becomes due while a limit is reached waits for a result, not for its instant.
@@ -130,8 +128,8 @@ impl<P> Scheduler<P> {
         missing.min(self.intake.remaining()).min(u64::from(u32::MAX)) as u32
     }
 
-    /// The lowest session of this shard that was not delivered; the next is `shard.count` higher.
-    /// `None`: no more are wanted.
+    /// Returns the lowest session of this shard that was not delivered; the next is `shard.count`
+    /// higher. `None`: no more are wanted.
     pub fn next_wanted(&self) -> Option<SessionId> {
         match self.phase {
             RunPhase::Stopping | RunPhase::Done => None,
@@ -144,12 +142,12 @@ impl<P> Scheduler<P> {
         self.phase == RunPhase::Done
     }
 
-    /// Requests dispatched that have no result yet.
+    /// Returns the number of dispatched requests that have no result yet.
     pub fn in_flight(&self) -> usize {
         self.in_flight
     }
 
-    /// Sessions whose state is kept: delivered and not over.
+    /// Returns the number of sessions whose state is kept: delivered and not over.
     pub fn live_sessions(&self) -> usize {
         self.sessions.len()
     }

@@ -167,8 +167,8 @@ impl Received {
         }
     }
 
-    /// Checks periodically for the end of the data: returns true if they ended at least `linger` ago
-    /// although the body has not ended. `newest` is the newest read.
+    /// Checks periodically for the end of the data: returns true if they ended at least `linger`
+    /// ago although the body has not ended. `newest` is the newest read.
     pub(crate) fn poll_lingering(
         &mut self,
         target: &Target,

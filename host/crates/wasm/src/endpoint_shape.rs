@@ -135,7 +135,7 @@ mod tests {
 
     /// A codec can neither end a request's head early nor select another server.
     #[test]
-    fn what_cannot_be_a_request_line_is_refused() {
+    fn refuses_paths_that_cannot_be_in_a_request_line() {
         for path in [
             "a b",
             "a\r\nx: y",

@@ -64,9 +64,9 @@ fn cause(error: &wasmtime::Error, state: &HostState, limits: &EngineLimits) -> (
             (PluginFailureKind::Deadline { allowed_ms }, message)
         }
         Some(Trap::UnreachableCodeReached) => {
-            let told = state.last_error.clone().or_else(|| panic_on_stderr(state));
+            let reason = state.last_error.clone().or_else(|| panic_on_stderr(state));
             let message =
-                told.unwrap_or_else(|| "it panicked without saying why (wasm `unreachable`)".into());
+                reason.unwrap_or_else(|| "it panicked without saying why (wasm `unreachable`)".into());
             (PluginFailureKind::Trap, text::one_line(&message, MESSAGE))
         }
         Some(trap) => (PluginFailureKind::Trap, trap.to_string()),

@@ -195,7 +195,7 @@ return { { user = table.concat({ type(c.extra.n), tostring(c.extra.f), tostring(
 }
 
 #[test]
-fn what_cannot_be_is_named_with_its_line_and_the_nearest_name() {
+fn invalid_keys_are_reported_with_line_and_nearest_name() {
     let cases = [
         (
             "\nreturn { { user = 'x', output = group.rows[1].cells.promt_tokens } }",

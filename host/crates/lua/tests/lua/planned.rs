@@ -621,7 +621,7 @@ fn info_describes_the_workload() {
 /// Each of these references one value so often that a copy would be far larger than the machine's
 /// limit.
 #[test]
-fn what_is_named_often_is_not_copied_without_end() {
+fn repeated_references_are_not_copied_without_end() {
     let cases = [
         "local s = string.rep('x', 4000000) return { requests = { { user = table.create(1000, s) } } }",
         "local m = { role = 'user', content = string.rep('x', 4000000) } return { requests = { { messages = table.create(1000, m) } } }",

@@ -106,19 +106,19 @@ fn template_tokens_are_part_of_the_prompt_that_was_sent() {
                         turn.request
                             .messages
                             .iter()
-                            .map(|said| (said.role, said.text.to_string())),
+                            .map(|message| (message.role, message.text.to_string())),
                     );
                     messages.extend(
                         turn.response
                             .iter()
-                            .map(|said| (Role::Assistant, said.text.clone())),
+                            .map(|answer| (Role::Assistant, answer.text.clone())),
                     );
                 }
                 messages.extend(
                     asked
                         .messages
                         .iter()
-                        .map(|said| (said.role, said.text.to_string())),
+                        .map(|message| (message.role, message.text.to_string())),
                 );
                 sent.insert(request, messages);
             }

@@ -19,14 +19,14 @@ use veeksha_stats::RandomStream;
 use crate::fakes::{Kind, factory, plan, request};
 use crate::virtual_time::words;
 
-enum Told {
+enum ClientInput {
     Job(Box<Job>),
     CancelAll,
 }
 
 /// Answers on separate threads after up to 3 ms, in any order; every tenth request fails.
 struct Random {
-    clients: Vec<Sender<Told>>,
+    clients: Vec<Sender<ClientInput>>,
     submitted: Arc<Mutex<Vec<RequestId>>>,
     in_flight: Arc<AtomicUsize>,
     /// Requests in flight at once, at most.
@@ -39,12 +39,14 @@ impl Transport for Random {
         self.most.fetch_max(in_flight, Ordering::Relaxed);
         self.submitted.lock().unwrap().push(job.id);
         let client = job.id.session.0 as usize % self.clients.len();
-        self.clients[client].send(Told::Job(Box::new(job))).unwrap();
+        self.clients[client]
+            .send(ClientInput::Job(Box::new(job)))
+            .unwrap();
     }
 
     fn cancel_all(&self) {
         for client in &self.clients {
-            client.send(Told::CancelAll).unwrap();
+            client.send(ClientInput::CancelAll).unwrap();
         }
     }
 
@@ -100,7 +102,7 @@ fn end(clock: RunClock, job: Job, fails: Option<ErrorClass>) -> Box<dyn PendingO
     }))
 }
 
-fn client(clock: RunClock, sinks: &Sinks, told: &Receiver<Told>, in_flight: &AtomicUsize) {
+fn client(clock: RunClock, sinks: &Sinks, inputs: &Receiver<ClientInput>, in_flight: &AtomicUsize) {
     let mut jobs: BTreeMap<u64, Job> = BTreeMap::new();
     let mut due: BinaryHeap<Reverse<(u64, u64)>> = BinaryHeap::new();
     let mut count = 0;
@@ -108,15 +110,15 @@ fn client(clock: RunClock, sinks: &Sinks, told: &Receiver<Told>, in_flight: &Ato
         let wait = due
             .peek()
             .map_or(1_000_000, |Reverse((at, _))| at.saturating_sub(clock.now()));
-        match told.recv_timeout(Duration::from_nanos(wait)) {
-            Ok(Told::Job(job)) => {
+        match inputs.recv_timeout(Duration::from_nanos(wait)) {
+            Ok(ClientInput::Job(job)) => {
                 let mut draws =
                     RandomStream::new(job.id.session.0, u64::from(job.id.node.0), "latency").draws();
                 count += 1;
                 due.push(Reverse((clock.now() + u64::from(draws.below(3_000_000)), count)));
                 jobs.insert(count, *job);
             }
-            Ok(Told::CancelAll) => {
+            Ok(ClientInput::CancelAll) => {
                 for (_, job) in std::mem::take(&mut jobs) {
                     in_flight.fetch_sub(1, Ordering::Relaxed);
                     (sinks.returned)(end(clock, job, Some(ErrorClass::Cancelled)));
@@ -163,9 +165,9 @@ fn soak(plan: &Plan) {
     let start = move |clock: RunClock, sinks: Sinks| {
         let in_flight = Arc::new(AtomicUsize::new(0));
         let clients = (0..3).map(|_| {
-            let (client_end, told) = unbounded();
+            let (client_end, inputs) = unbounded();
             let (sinks, in_flight) = (sinks.clone(), in_flight.clone());
-            std::thread::spawn(move || client(clock, &sinks, &told, &in_flight));
+            std::thread::spawn(move || client(clock, &sinks, &inputs, &in_flight));
             client_end
         });
         let transport = Random {

@@ -52,7 +52,7 @@ fn a_warm_up_goes_one_by_one_and_leaves_no_trace_in_the_run() {
         );
     }
     // Node 2 sends the recorded answer of node 0, and of node 1 the real one.
-    let heard: Vec<String> = History::turns(&warm[3].history)
+    let answers: Vec<String> = History::turns(&warm[3].history)
         .iter()
         .map(|turn| {
             turn.response
@@ -61,7 +61,7 @@ fn a_warm_up_goes_one_by_one_and_leaves_no_trace_in_the_run() {
                 .unwrap_or_default()
         })
         .collect();
-    assert_eq!(heard, ["answer of node 0", "four words of answer"]);
+    assert_eq!(answers, ["answer of node 0", "four words of answer"]);
 
     // The run is what it is without: its sessions, and nothing else.
     assert_eq!(ran.jobs.len(), 5 + 40);

@@ -312,7 +312,7 @@ fn finished_agents_make_room() {
 }
 
 #[test]
-fn what_is_too_much_to_keep_is_lost_with_its_store() {
+fn state_above_the_limit_is_lost_with_its_store() {
     let mut source = hostile(
         EngineLimits {
             replay_bytes: 4096,

@@ -70,7 +70,7 @@ fn refuses_to_count_a_text_beyond_the_limit() {
 }
 
 #[test]
-fn what_is_granted_is_what_is_imported_and_given() {
+fn granted_capabilities_are_those_imported_and_given() {
     let plugin = load(tight(), "hostile-sessions");
     assert_eq!(plugin.imports(), ["blobs", "log", "random", "tokens"]);
     let granted = |grants: Grants| {

@@ -65,7 +65,7 @@ fn a_flood_on_standard_error_is_swallowed() {
 }
 
 #[test]
-fn what_was_printed_last_stands_in_the_report() {
+fn last_output_is_in_the_report() {
     let plugin = load(tight(), "wasi");
     let mut source = planned(&plugin, r#"{"behaviour": "panic"}"#, grants());
     let failure = source.sessions(0, 1).unwrap_err();

@@ -89,7 +89,7 @@ fn good_depends_on_the_request_alone() {
 }
 
 #[test]
-fn what_good_may_not_return() {
+fn refuses_invalid_results_of_good() {
     let check = evaluator("return { good = function(request)\n return 1 end }")
         .request_check
         .unwrap();
@@ -144,7 +144,7 @@ fn results_return_metrics_and_statistics() {
 }
 
 #[test]
-fn what_results_cannot_be_asked() {
+fn refuses_unknown_queries_of_results() {
     for (call, message) in [
         (
             "results:stats()",

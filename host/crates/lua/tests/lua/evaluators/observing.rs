@@ -105,7 +105,7 @@ fn tokens_of_chunks_are_known_or_nil() {
 }
 
 #[test]
-fn what_observe_may_return() {
+fn accepts_each_kind_of_result_of_observe() {
     for (body, expected) in [
         ("", &[][..]),
         ("return nil", &[]),
@@ -392,7 +392,7 @@ return { metrics = {
 }
 
 #[test]
-fn what_finish_returns_is_checked_too() {
+fn checks_results_of_finish() {
     let source = "return { metrics = { m = { observe = function() end,\n finish = function() return { 1, 0/0 } end } } }";
     let failure = open(&evaluator(source)).collector.finish().unwrap_err();
     assert_eq!(failure.function, "metrics.m.finish");
