@@ -15,8 +15,8 @@ use crate::ready::ReadyQueue;
 use crate::request_limits::RequestLimits;
 use crate::session::{SessionState, Withdrawal};
 
-/// Sessions that [`Scheduler::wanted`] requests beyond those that could start now. Only virtual time
-/// uses it, where waiting for a plugin costs no measured time: large batches need fewer plugin
+/// Sessions that [`Scheduler::wanted`] requests beyond those that could start now. Only virtual
+/// time uses it, where waiting for a plugin costs no measured time: large batches need fewer plugin
 /// calls. The pipeline has a separate look-ahead for real time.
 pub const LOOKAHEAD: u32 = 512;
 
