@@ -31,6 +31,8 @@ struct Answers {
     chunks: Vec<usize>,
     /// The output tokens that it reports; `None` without usage.
     usage: Option<u32>,
+    /// The prompt tokens that it reports with them.
+    prompt: u32,
 }
 
 /// Starts a server that answers every connection with the same stream, one chunk each 2 ms.
@@ -62,7 +64,8 @@ fn answer(mut stream: TcpStream, answers: &Answers) {
         .push("data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"length\"}]}\n\n".to_owned());
     events.extend(answers.usage.map(|tokens| {
         format!(
-            "data: {{\"choices\":[],\"usage\":{{\"prompt_tokens\":20,\"completion_tokens\":{tokens}}}}}\n\n"
+            "data: {{\"choices\":[],\"usage\":{{\"prompt_tokens\":{},\"completion_tokens\":{tokens}}}}}\n\n",
+            answers.prompt
         )
     }));
     events.push("data: [DONE]\n\n".to_owned());
@@ -85,7 +88,11 @@ impl Counted {
     fn run(chunks: Vec<usize>, usage: Option<u32>, flags: &[&str]) -> Counted {
         let folder = tempfile::tempdir().expect("a folder");
         let file = scenario(folder.path(), "counted.yml", SCENARIO);
-        let api_base = serve(&Answers { chunks, usage });
+        let api_base = serve(&Answers {
+            chunks,
+            usage,
+            prompt: 20,
+        });
         let output_dir = folder.path().to_str().expect("UTF-8");
         let mut arguments = vec!["run", &file, "--output_dir", output_dir];
         arguments.extend(["--client.api_base", &api_base]);
@@ -174,10 +181,51 @@ fn usage_that_chunks_and_tokenizer_contradict_is_wrong() {
     let counted = Counted::run(vec![4; 10], Some(30), &[]);
     assert_eq!(counted.doubt().0, Some(10.0 / 30.0));
     let (_, remedy) = counted.finding("differ by 33.3 % of all tokens with two counts");
+    assert_eq!(remedy, "name the model's tokenizer (`client.tokenizer`)");
+}
+
+/// The host counts 20 prompt tokens in each request, and the server reports 41. Ten requests are
+/// too few for every metric with one sample per request.
+#[test]
+fn table_and_page_mark_prompt_tokens_and_metrics_that_are_not_certified() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = scenario(folder.path(), "counted.yml", SCENARIO);
+    let api_base = serve(&Answers {
+        chunks: vec![1; 20],
+        usage: Some(20),
+        prompt: 41,
+    });
+    let output_dir = folder.path().to_str().expect("UTF-8");
+    let flags = ["--client.api_base", &api_base, "--runtime.max_sessions", "10"];
+    let output = veeksha([&["run", &file, "--output_dir", output_dir][..], &flags].concat());
+    assert_code(&output, 0);
+    let (run, table) = (latest(folder.path()), stdout(&output));
+    let doubt = "the server counted 105 % more prompt tokens";
+    let input = table.find("Input tokens per second").expect("a row");
+    let (rest, _) = table[input..]
+        .split_once("Output tokens per second")
+        .expect("a row");
+    assert!(rest.contains(doubt), "{table}");
+    assert!(table.contains("not certified: 10 of 30 samples"), "{table}");
+    let heading = table.lines().find(|line| line.starts_with("Certificate: "));
     assert!(
-        remedy.contains("the scenario's tokenizer is not the server's"),
-        "{remedy}"
+        heading.is_some_and(|line| line.contains(" have too few samples)")),
+        "{table}"
     );
+    let page = crate::page::data(&run);
+    let text = page.to_string();
+    assert!(text.contains("not certified: 10 of 30 samples"), "{text}");
+    let coverage = page["certificate"]["coverage"].as_str().expect("a coverage");
+    assert!(coverage.ends_with(" have too few samples"), "{coverage}");
+    let marked = |list: &str, name: &str, key: &str| {
+        let entries = page[list].as_array().expect("a list");
+        let entry = entries.iter().find(|entry| entry["name"] == name).expect(name);
+        assert_eq!(entry[key], doubt, "{entry}");
+    };
+    marked("key_metrics", "input_tokens_per_second", "detail");
+    marked("metrics", "num_prompt_tokens", "doubt");
+    let certificate = json(&run, "certificate.json");
+    assert_eq!(certificate["prompt_token_disagreement"]["by_server"], 410);
 }
 
 /// A server without usage sends one token in a chunk, which the host's tokenizer counts as two: the

@@ -59,6 +59,18 @@ pub struct ErrorBound {
     pub unknown: u64,
 }
 
+impl ErrorBound {
+    /// Returns true if the metric has enough samples to be certified.
+    pub fn has_enough(&self) -> bool {
+        self.count >= ENOUGH
+    }
+
+    /// Returns the reason why a metric with too few samples is not certified.
+    pub fn lack_of_samples(&self) -> Option<String> {
+        (!self.has_enough()).then(|| format!("not certified: {} of {ENOUGH} samples", self.count))
+    }
+}
+
 /// The inputs of the assessment of every metric.
 pub(crate) struct MetricAssessment<'a> {
     pub(crate) thresholds: &'a Thresholds,
@@ -153,7 +165,7 @@ impl MetricAssessment<'_> {
             verdict = verdict.max(Verdict::Degraded);
             remedy.get_or_insert_with(|| "measure it with --self-test".into());
         }
-        if bound.count < ENOUGH {
+        if !bound.has_enough() {
             what.push_str(&format!(
                 "; too few {} to certify it: {}, and {ENOUGH} are needed",
                 if bound.metric == Metric::Tbc {
@@ -189,9 +201,7 @@ impl MetricAssessment<'_> {
         } else {
             "P50"
         };
-        let counts = self
-            .token_doubt
-            .filter(|_| bound.metric.definition_of().uses_token_counts);
+        let counts = self.token_doubt.filter(|doubt| doubt.affects(bound.metric));
         let statement = format!(
             "{}: {} {} of its {statistic} ({} of {})",
             bound.metric.short_name(),

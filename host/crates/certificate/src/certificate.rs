@@ -42,7 +42,7 @@ use crate::bound::{ErrorBound, MetricAssessment};
 use crate::conditions::RunConditions;
 use crate::findings::{failed, failed_plugin, findings_of_run, nothing_answered, of_record};
 use crate::self_test::SelfTest;
-use crate::tokens::TokenDoubt;
+use crate::tokens::{PromptDoubt, TokenDoubt};
 use crate::verdict::{CertFinding, Thresholds, Verdict};
 
 /// The evidence behind a certificate.
@@ -81,6 +81,9 @@ pub struct Certificate {
     /// The doubt about the run's token counts, if there is one. It affects the metrics with
     /// [`uses_token_counts`](veeksha_definitions::Definition).
     pub token_doubt: Option<TokenDoubt>,
+    /// The server's differing count of prompt tokens, if there is one. It affects the metrics with
+    /// [`uses_prompt_tokens`](veeksha_definitions::Definition).
+    pub prompt_doubt: Option<PromptDoubt>,
     /// The limits that were applied.
     pub thresholds: Thresholds,
     /// The host's statistics, from which the bounds follow.
@@ -98,6 +101,7 @@ pub fn certify(
     self_test: Option<&SelfTest>,
 ) -> Certificate {
     let token_doubt = TokenDoubt::of(&evaluation.samples.answer_tokens(), conditions);
+    let prompt_doubt = PromptDoubt::of(evaluation.samples.prompt_counts());
     let assessment = MetricAssessment {
         thresholds,
         conditions,
@@ -118,12 +122,14 @@ pub fn certify(
         findings.push(finding);
     }
     findings.extend(findings_of_run(evaluation, &assessment, &bounds));
+    findings.extend(prompt_doubt.map(|doubt| doubt.finding(conditions)));
     Certificate {
         verdict: worst(&findings),
         basis: self_test.map_or(Basis::Record, |_| Basis::SelfTest),
         findings,
         bounds,
         token_doubt,
+        prompt_doubt,
         thresholds: *thresholds,
         host: evaluation.host.clone(),
         self_test: self_test.copied(),
@@ -162,6 +168,7 @@ impl Certificate {
             bounds: Vec::new(),
             // The simulated server's counts are the model's.
             token_doubt: None,
+            prompt_doubt: None,
             thresholds: *thresholds,
             host: evaluation.host.clone(),
             self_test: None,
@@ -175,7 +182,29 @@ impl Certificate {
 
     /// Returns the doubt about the token counts behind a metric, if there is one.
     pub fn token_doubt(&self, metric: Metric) -> Option<TokenDoubt> {
-        self.token_doubt
-            .filter(|_| metric.definition_of().uses_token_counts)
+        self.token_doubt.filter(|doubt| doubt.affects(metric))
+    }
+
+    /// Returns the doubts about the token counts behind a metric as text, if there are any.
+    pub fn doubts(&self, metric: Metric) -> Option<String> {
+        let prompt = self
+            .prompt_doubt
+            .filter(|_| metric.definition_of().uses_prompt_tokens);
+        let output = self.token_doubt(metric).map(|doubt| doubt.to_string());
+        let doubts: Vec<String> = prompt
+            .map(|doubt| doubt.to_string())
+            .into_iter()
+            .chain(output)
+            .collect();
+        (!doubts.is_empty()).then(|| doubts.join("; "))
+    }
+
+    /// Returns the part of the metrics that the verdict covers, as text: `1 of 4 metrics; 3 have
+    /// too few samples`. `None` if every metric has enough samples.
+    pub fn coverage(&self) -> Option<String> {
+        let all = self.bounds.len();
+        let thin = self.bounds.iter().filter(|bound| !bound.has_enough()).count();
+        let verb = if thin == 1 { "has" } else { "have" };
+        (thin > 0).then(|| format!("{} of {all} metrics; {thin} {verb} too few samples", all - thin))
     }
 }

@@ -1,11 +1,12 @@
 //! The JSON of `certificate.json`.
 
 use serde_json::{Value, json};
+use veeksha_metrics::Metric;
 
 use crate::bound::ErrorBound;
 use crate::certificate::Certificate;
 use crate::self_test::{ErrorDistribution, SelfTest};
-use crate::tokens::affected;
+use crate::tokens::prompt_metric_names;
 use crate::verdict::CertFinding;
 
 impl Certificate {
@@ -22,7 +23,17 @@ fn certificate(certificate: &Certificate) -> Value {
         .iter()
         .map(|entry| (entry.metric.name().to_owned(), bound(certificate, entry)))
         .collect();
-    let doubtful: Vec<&str> = affected().map(|metric| metric.name()).collect();
+    let doubtful = Metric::all().filter(|metric| certificate.token_doubt(*metric).is_some());
+    let doubtful: Vec<&str> = doubtful.map(Metric::name).collect();
+    let prompt_disagreement = certificate.prompt_doubt.map(|doubt| {
+        json!({
+            "share": doubt.excess,
+            "requests": doubt.counts.requests,
+            "by_host": doubt.counts.by_host,
+            "by_server": doubt.counts.by_server,
+            "metrics": prompt_metric_names().collect::<Vec<_>>(),
+        })
+    });
     let token_disagreement = certificate.token_doubt.and_then(|doubt| doubt.disagreement);
     let token_disagreement = token_disagreement.map(|share| json!({ "share": share, "metrics": doubtful }));
     json!({
@@ -30,6 +41,7 @@ fn certificate(certificate: &Certificate) -> Value {
         "basis": certificate.basis.name(),
         "findings": certificate.findings.iter().map(finding).collect::<Vec<_>>(),
         "bounds": bounds,
+        "prompt_token_disagreement": prompt_disagreement,
         "token_disagreement": token_disagreement,
         "token_counts_unverified": certificate.token_doubt.is_some_and(|doubt| doubt.is_unverified),
         "thresholds": {

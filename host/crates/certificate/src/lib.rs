@@ -23,5 +23,5 @@ pub use bound::{ENOUGH, ErrorBound, ErrorSource, FINEST};
 pub use certificate::{Basis, Certificate, certify};
 pub use conditions::{RunConditions, ThreadConditions, ThreadPriority};
 pub use self_test::{ErrorDistribution, ReferenceRequest, SelfTest, compare};
-pub use tokens::TokenDoubt;
+pub use tokens::{PromptDoubt, TokenDoubt};
 pub use verdict::{CertFinding, Thresholds, Verdict};

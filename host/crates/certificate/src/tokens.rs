@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use veeksha_metrics::{AnswerTokens, CountComparison, Metric};
+use veeksha_metrics::{AnswerTokens, CountComparison, Metric, PromptCounts, RunMetric};
 use veeksha_stats::share;
 
 use crate::conditions::RunConditions;
@@ -27,6 +27,9 @@ pub struct TokenDoubt {
     /// True if the tokenizer's counts are used, nothing confirms them, and the tokenizer is not
     /// known to be the server's.
     pub is_unverified: bool,
+    /// True if only the tokens of the chunks are doubtful: the server's total is used, and no count
+    /// contradicts it.
+    pub is_of_chunks_only: bool,
 }
 
 impl TokenDoubt {
@@ -36,8 +39,22 @@ impl TokenDoubt {
             disagreement: tokens.disagreement_share().filter(|share| *share > DISAGREE),
             is_unverified: !conditions.tokenizer_is_of_model
                 && (is_relevant(tokens, &tokens.tokenizer_and_chunks) || has_only_tokenizer(tokens)),
+            is_of_chunks_only: false,
         };
-        (doubt != TokenDoubt::default()).then_some(doubt)
+        (doubt != TokenDoubt::default()).then(|| TokenDoubt {
+            is_of_chunks_only: !doubt.is_unverified && has_plausible_totals(tokens),
+            ..doubt
+        })
+    }
+
+    /// Returns true if a metric is computed from doubtful counts.
+    pub fn affects(&self, metric: Metric) -> bool {
+        let definition = metric.definition_of();
+        if self.is_of_chunks_only {
+            definition.uses_tokens_of_chunks
+        } else {
+            definition.uses_token_counts
+        }
     }
 }
 
@@ -53,9 +70,79 @@ impl fmt::Display for TokenDoubt {
     }
 }
 
-/// Returns the metrics that are computed from token counts.
-pub(crate) fn affected() -> impl Iterator<Item = Metric> {
-    Metric::all().filter(|metric| metric.definition_of().uses_token_counts)
+/// The server's count of prompt tokens differs from the host's, from which metrics are computed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PromptDoubt {
+    /// Both counts.
+    pub counts: PromptCounts,
+    /// Server's count ÷ host's count − 1.
+    pub excess: f64,
+}
+
+impl PromptDoubt {
+    /// Returns the doubt about the prompt tokens of a run; `None` if there is none.
+    pub(crate) fn of(counts: PromptCounts) -> Option<PromptDoubt> {
+        let excess = counts.excess_share().filter(|excess| excess.abs() > DISAGREE)?;
+        Some(PromptDoubt { counts, excess })
+    }
+
+    /// Returns the finding on the difference. It does not change the verdict.
+    pub(crate) fn finding(&self, conditions: &RunConditions) -> CertFinding {
+        let PromptCounts {
+            requests,
+            by_host,
+            by_server,
+        } = self.counts;
+        let remedy = if conditions.tokenizer_is_of_model {
+            "if the server applies a chat template, count with it (`client.apply_chat_template`)"
+        } else {
+            "name the model's tokenizer (`client.tokenizer`)"
+        };
+        let names: Vec<&str> = prompt_metric_names().collect();
+        CertFinding {
+            remedy: Some(remedy.into()),
+            ..CertFinding::remark(format!(
+                "prompt tokens: {self}: {by_server}, and the host's tokenizer {by_host}, in {}. Chat templates that \
+                 the host does not apply are part of the difference. Metrics computed from the host's count: {}",
+                veeksha_stats::counted(requests, "request"),
+                names.join(", ")
+            ))
+        }
+    }
+}
+
+impl fmt::Display for PromptDoubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let direction = if self.excess > 0.0 { "more" } else { "fewer" };
+        write!(
+            f,
+            "the server counted {} {direction} prompt tokens",
+            share(self.excess.abs())
+        )
+    }
+}
+
+/// Returns the names of the metrics and run metrics that are computed from prompt tokens.
+pub(crate) fn prompt_metric_names() -> impl Iterator<Item = &'static str> {
+    let metrics = Metric::all().filter(|metric| metric.definition_of().uses_prompt_tokens);
+    let run_metrics = [RunMetric::InputTokensPerSecond, RunMetric::TotalTokensPerSecond];
+    metrics
+        .map(Metric::name)
+        .chain(run_metrics.into_iter().map(RunMetric::name))
+}
+
+/// Returns true if the server's total is used wherever counts differ, is not less than the number
+/// of chunks, and differs from the tokens of the chunks by no more than tokenizers do.
+fn has_plausible_totals(tokens: &AnswerTokens) -> bool {
+    let usage = &tokens.usage_and_tokenizer;
+    !is_relevant(tokens, &tokens.tokenizer_and_chunks)
+        && tokens.share_of_all(usage).is_none_or(|share| share <= WRONG)
+        && tokens.too_few as f64 <= DISAGREE * tokens.answers as f64
+}
+
+/// Returns true if the tokens of the chunks are as many as the chunks, unlike usage.
+fn chunks_agree(usage: &CountComparison) -> bool {
+    usage.other.abs_diff(usage.chunks) as f64 <= DISAGREE * usage.chunks as f64
 }
 
 /// Returns true if a comparison contributes more than 1 % to the disagreement of the run.
@@ -76,7 +163,7 @@ fn has_only_tokenizer(tokens: &AnswerTokens) -> bool {
 pub(crate) fn token_findings(tokens: &AnswerTokens, conditions: &RunConditions) -> Vec<CertFinding> {
     let mut findings = Vec::new();
     if is_relevant(tokens, &tokens.usage_and_tokenizer) {
-        findings.push(usage_differs(tokens));
+        findings.push(usage_differs(tokens, conditions));
     }
     if is_relevant(tokens, &tokens.tokenizer_and_chunks) {
         findings.push(tokenizer_differs(tokens, conditions));
@@ -88,7 +175,7 @@ pub(crate) fn token_findings(tokens: &AnswerTokens, conditions: &RunConditions) 
                 "token counts are not verified: {} have no usage and fewer than two chunks, so the host's tokenizer is \
                  the only count. Metrics that depend on it: {}",
                 veeksha_stats::counted(tokens.only_tokenizer, "answer"),
-                affected_names()
+                names(TokenDoubt::of(tokens, conditions))
             ))
         });
     }
@@ -117,20 +204,23 @@ pub(crate) fn token_findings(tokens: &AnswerTokens, conditions: &RunConditions) 
 /// Returns the finding on answers whose usage is neither the number of chunks nor the sum over the
 /// chunks. A number of chunks that differs from usage is normal: the server sends several tokens in
 /// a chunk.
-fn usage_differs(tokens: &AnswerTokens) -> CertFinding {
+fn usage_differs(tokens: &AnswerTokens, conditions: &RunConditions) -> CertFinding {
     let CountComparison {
-        answers,
-        used,
-        other,
-        chunks,
-        ..
+        answers, used, other, ..
     } = tokens.usage_and_tokenizer;
     let differ = tokens.share_of_all(&tokens.usage_and_tokenizer).unwrap_or(0.0);
-    let chunks_agree = other.abs_diff(chunks) as f64 <= DISAGREE * chunks as f64;
-    let remedy = if chunks_agree {
-        "the server's usage is wrong: tokens and chunks of the answers agree"
+    let (reasons, remedy) = if chunks_agree(&tokens.usage_and_tokenizer) && differ > WRONG {
+        (
+            "",
+            Some("the server's usage is wrong: tokens and chunks of the answers agree"),
+        )
     } else {
-        "the scenario's tokenizer is not the server's: name the model's (`client.tokenizer`); if it is, the server's usage is wrong"
+        let remedy = "name the model's tokenizer (`client.tokenizer`)";
+        (
+            " Possible reasons: the host's tokenizer is not the server's, encoding generated text again does not give \
+             the generated tokens, or usage is wrong.",
+            (!conditions.tokenizer_is_of_model).then_some(remedy),
+        )
     };
     let is_wrong = differ > WRONG;
     CertFinding {
@@ -140,13 +230,13 @@ fn usage_differs(tokens: &AnswerTokens) -> CertFinding {
         } else {
             Verdict::Valid
         },
-        remedy: Some(remedy.into()),
+        remedy: remedy.map(str::to_owned),
         ..CertFinding::remark(format!(
-            "token counts differ by {} of all tokens with two counts: the chunks of {} have {other} tokens, and the server's \
-             usage has {used}. Metrics that depend on them use the server's counts: {}",
+            "token counts differ by {} of all tokens with two counts: the server's usage has {used} in {}, and their \
+             chunks have {other}. Usage is used.{reasons} Metrics that depend on the difference: {}",
             share(differ),
             veeksha_stats::counted(answers, "answer"),
-            affected_names()
+            names(TokenDoubt::of(tokens, conditions))
         ))
     }
 }
@@ -168,7 +258,7 @@ fn tokenizer_differs(tokens: &AnswerTokens, conditions: &RunConditions) -> CertF
     if conditions.tokenizer_is_of_model {
         return CertFinding::remark(format!(
             "{counts}. The tokenizer's counts are used: {}",
-            affected_names()
+            names(TokenDoubt::of(tokens, conditions))
         ));
     }
     CertFinding {
@@ -176,14 +266,16 @@ fn tokenizer_differs(tokens: &AnswerTokens, conditions: &RunConditions) -> CertF
         verdict: Verdict::Degraded,
         what: format!(
             "{counts}. The tokenizer is not known to be the server's, so these metrics are not verified: {}",
-            affected_names()
+            names(TokenDoubt::of(tokens, conditions))
         ),
         remedy: Some(REPORT_USAGE.into()),
     }
 }
 
-fn affected_names() -> String {
-    let names: Vec<&str> = affected().map(Metric::short_name).collect();
+/// Returns the names of the metrics that a doubt affects.
+fn names(doubt: Option<TokenDoubt>) -> String {
+    let affected = Metric::all().filter(|metric| doubt.is_some_and(|doubt| doubt.affects(*metric)));
+    let names: Vec<&str> = affected.map(Metric::short_name).collect();
     names.join(", ")
 }
 

@@ -52,6 +52,11 @@ pub struct Definition {
     /// True if the value depends on the number of an answer's output tokens. Where independent
     /// counts disagree, such metrics are marked.
     pub uses_token_counts: bool,
+    /// True if the value also depends on the number of tokens of each chunk, not only on the total.
+    pub uses_tokens_of_chunks: bool,
+    /// True if the value depends on the number of prompt tokens, which the host counts. Where the
+    /// server's count differs, such metrics are marked.
+    pub uses_prompt_tokens: bool,
     /// True if the metric starts at the scheduled instant. Where traffic has no schedule, the
     /// certificate does not rate such metrics.
     pub from_schedule: bool,
@@ -86,6 +91,8 @@ const LATENCY: Definition = Definition {
     of_failed: false,
     certification: Certification::Exempt,
     uses_token_counts: false,
+    uses_tokens_of_chunks: false,
+    uses_prompt_tokens: false,
     from_schedule: false,
     needs: Needs::Nothing,
     not_comparable: None,
@@ -144,6 +151,7 @@ metrics! {
         definition: "tokens of the new messages of the request, without history, by the host's tokenizer",
         source: "Veeksha",
         samples: Samples::Request(Observation::prompt_tokens),
+        uses_prompt_tokens: true,
         rank: Some(7),
         ..TOKENS
     },
@@ -168,9 +176,11 @@ metrics! {
         display: "Number of Total Tokens",
         title: "Total tokens",
         short: "total tokens",
-        definition: "tokens of history, new messages and output",
+        definition: "tokens of history and new messages, by the host's tokenizer, and of the output, as the \
+            server reports them, else by the host's tokenizer",
         source: "Veeksha",
         samples: Samples::Request(Observation::total_tokens),
+        uses_prompt_tokens: true,
         uses_token_counts: true,
         ..TOKENS
     },
@@ -218,6 +228,7 @@ metrics! {
             answer without a second token, or with a single chunk or read, has none instead of 0",
         samples: Samples::Request(Observation::tpot),
         uses_token_counts: true,
+        uses_tokens_of_chunks: true,
         certification: Certification::Own,
         needs: Needs::TwoTokens,
         rank: Some(4),
@@ -322,6 +333,7 @@ metrics! {
         source: "genai-perf divides the gap in the same way, and counts each chunk once",
         samples: Samples::TokenGaps,
         uses_token_counts: true,
+        uses_tokens_of_chunks: true,
         certification: Certification::As(Metric::Tbc),
         needs: Needs::TwoTokens,
         ..LATENCY
@@ -437,6 +449,7 @@ metrics! {
         source: "etalon's code (`get_request_level_deadline_miss_rate`)",
         samples: Samples::Request(Observation::fluidity),
         uses_token_counts: true,
+        uses_tokens_of_chunks: true,
         certification: Certification::As(Metric::Tbc),
         ..LATENCY
     },
@@ -454,6 +467,7 @@ metrics! {
         source: "etalon's documentation, which differs from its code",
         samples: Samples::Request(Observation::fluidity_tokens),
         uses_token_counts: true,
+        uses_tokens_of_chunks: true,
         certification: Certification::As(Metric::Tbc),
         ..LATENCY
     },

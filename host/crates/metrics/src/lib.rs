@@ -109,7 +109,7 @@ pub use setup::Setup;
 pub use slices::{TimeSlice, TimeSlices};
 pub use threads::ThreadUse;
 pub use throughput::Throughput;
-pub use token_counts::{AnswerTokens, CountComparison};
+pub use token_counts::{AnswerTokens, CountComparison, PromptCounts};
 pub use veeksha_definitions::{
     Certification, Metric, Needs, Observation, Samples, Scope, UnknownMetric, seconds_between,
 };

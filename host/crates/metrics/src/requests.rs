@@ -8,7 +8,7 @@ use crate::fluidity::{Deadlines, Fluidity, token_gaps};
 use crate::gaps::{GapRange, Gaps};
 use crate::label_sets::LabelSets;
 use crate::row::RequestRow;
-use crate::token_counts::AnswerTokens;
+use crate::token_counts::{AnswerTokens, PromptCounts};
 
 /// The requests, each with the ranges of its variable-size data.
 #[derive(Debug)]
@@ -22,6 +22,7 @@ pub(crate) struct RequestTable {
     itl_differs: bool,
     /// Output tokens of answers that both the host and the server counted.
     pub(crate) answer_tokens: AnswerTokens,
+    pub(crate) prompt_counts: PromptCounts,
 }
 
 impl RequestTable {
@@ -34,6 +35,7 @@ impl RequestTable {
             deadlines,
             itl_differs: false,
             answer_tokens: AnswerTokens::default(),
+            prompt_counts: PromptCounts::default(),
         }
     }
 
@@ -46,6 +48,7 @@ impl RequestTable {
         self.parents.extend_from_slice(&record.parents);
         if row.counts() {
             self.answer_tokens.add(record);
+            self.prompt_counts.add(record);
             self.add_gaps(&mut row, record);
         }
         let place = self.rows.len();

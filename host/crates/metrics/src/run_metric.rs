@@ -149,7 +149,7 @@ const RUN_METRICS: [RunMetricInfo; 20] = [
         "input_tokens_per_second",
         "tokens/s",
         Better::Higher,
-        "prompt tokens (history and new messages) of answered requests / measured window",
+        "prompt tokens (history and new messages, by the host's tokenizer; not the server's count) of answered requests / measured window",
     ),
     info(
         RunMetric::OutputTokensPerSecond,
@@ -163,7 +163,7 @@ const RUN_METRICS: [RunMetricInfo; 20] = [
         "total_tokens_per_second",
         "tokens/s",
         Better::Higher,
-        "prompt and output tokens of answered requests / measured window",
+        "prompt tokens (by the host's tokenizer; not the server's count) and output tokens (as the server reports them, else by the host's tokenizer) of answered requests / measured window",
     ),
     info(
         RunMetric::OverallCachedTokenShare,

@@ -18,7 +18,7 @@ use crate::sample_set::{SampleSet, stats};
 use crate::schedule::{Schedule, TimeSpan};
 use crate::session_graph::SessionTable;
 use crate::sessions::SessionMetrics;
-use crate::token_counts::AnswerTokens;
+use crate::token_counts::{AnswerTokens, PromptCounts};
 use veeksha_definitions::{Metric, Samples};
 
 /// The number of windows above which [`RunResults::windows`] omits those without samples.
@@ -159,6 +159,11 @@ impl RunSamples {
     /// Returns the output tokens of the answers that both the host and the server counted.
     pub fn answer_tokens(&self) -> AnswerTokens {
         self.requests.answer_tokens
+    }
+
+    /// Returns the prompt tokens of the answers that both the host and the server counted.
+    pub fn prompt_counts(&self) -> PromptCounts {
+        self.requests.prompt_counts
     }
 
     /// Returns the token deadlines of the fluidity index.

@@ -49,6 +49,35 @@ pub struct AnswerTokens {
     pub assumed: u64,
 }
 
+/// The prompt tokens of answered requests with two counts: the host's, from which metrics are
+/// computed, and the server's usage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PromptCounts {
+    /// Number of requests.
+    pub requests: u64,
+    /// Prompt tokens (history and new messages) by the host's tokenizer.
+    pub by_host: u64,
+    /// Prompt tokens that the server reported.
+    pub by_server: u64,
+}
+
+impl PromptCounts {
+    /// Adds a measured request.
+    pub(crate) fn add(&mut self, record: &RequestRecord) {
+        let usage = record.usage.filter(|usage| usage.prompt > 0 && record.is_ok());
+        if let Some(usage) = usage {
+            self.requests += 1;
+            self.by_host += u64::from(record.total_prompt_tokens);
+            self.by_server += u64::from(usage.prompt);
+        }
+    }
+
+    /// Returns server's count ÷ host's count − 1; `None` if the host counted no tokens.
+    pub fn excess_share(&self) -> Option<f64> {
+        (self.by_host > 0).then(|| self.by_server as f64 / self.by_host as f64 - 1.0)
+    }
+}
+
 impl CountComparison {
     fn add(&mut self, used: u64, other: u64, chunks: u64) {
         let difference = used.abs_diff(other);

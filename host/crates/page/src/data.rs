@@ -138,6 +138,10 @@ pub enum CertificateVerdict {
 pub struct CertificateSection {
     /// The worst of the findings' verdicts.
     pub verdict: CertificateVerdict,
+    /// The part of the metrics that the verdict covers: `1 of 4 metrics; 3 have too few samples`;
+    /// `None` if it covers all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<String>,
     /// The evidence as text: `the run's own record and a self-test`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub basis: Option<String>,
@@ -226,6 +230,9 @@ pub struct Metric {
     /// The plugin that measures it; `None` for a built-in metric.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plugin: Option<String>,
+    /// The doubt about the token counts behind the values, as text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<String>,
     /// The summary over the whole run; `None` if it has no samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<MetricStatistics>,

@@ -13,7 +13,8 @@ pub(crate) fn section(certificate: &Certificate) -> Section {
         let doubt = certificate
             .token_doubt(bound.metric)
             .map(|doubt| format!("of times only: {doubt}"));
-        let notes: Vec<String> = tested.into_iter().chain(doubt).collect();
+        let lack = bound.lack_of_samples();
+        let notes: Vec<String> = lack.into_iter().chain(tested).chain(doubt).collect();
         SummaryRow {
             name: bound.metric.title().into(),
             cells,
@@ -42,7 +43,7 @@ pub(crate) fn section(certificate: &Certificate) -> Section {
         .into_iter()
         .map(|remedy| sentence(format!("fix: {remedy}"), RowMark::Plain));
     Section {
-        title: format!("Certificate: {}", certificate.verdict),
+        title: title(certificate),
         columns: if certificate.bounds.is_empty() {
             Vec::new()
         } else {
@@ -51,6 +52,15 @@ pub(crate) fn section(certificate: &Certificate) -> Section {
                 .to_vec()
         },
         rows: errors.chain(findings).chain(advice).collect(),
+    }
+}
+
+/// Returns the verdict, and the metrics that it covers if it does not cover all.
+fn title(certificate: &Certificate) -> String {
+    let verdict = certificate.verdict;
+    match certificate.coverage() {
+        Some(coverage) => format!("Certificate: {verdict} ({coverage})"),
+        None => format!("Certificate: {verdict}"),
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) fn sections(
         plugin_failures(evaluation),
         latencies(evaluation, certificate),
         custom(evaluation),
-        throughput(evaluation),
+        throughput(evaluation, certificate),
     ];
     sections.extend(evaluation.groups.iter().map(groups));
     sections.push(slos(evaluation));
@@ -153,7 +153,7 @@ fn latencies(evaluation: &Evaluation, certificate: &Certificate) -> Section {
             cells.push(bound.map_or_else(String::new, |bound| format!("± {}", duration(bound.p99_error))));
         }
         let thin = summary.p99_is_thin().then(|| format!("P99 of {}", summary.count));
-        let doubt = certificate.token_doubt(metric).map(|doubt| doubt.to_string());
+        let doubt = certificate.doubts(metric);
         let notes: Vec<String> = thin.into_iter().chain(doubt).collect();
         let note = (!notes.is_empty()).then(|| notes.join("; "));
         Some(SummaryRow {
@@ -170,16 +170,28 @@ fn latencies(evaluation: &Evaluation, certificate: &Certificate) -> Section {
     }
 }
 
-fn throughput(evaluation: &Evaluation) -> Section {
+fn throughput(evaluation: &Evaluation, certificate: &Certificate) -> Section {
     let throughput = &evaluation.throughput;
+    let prompt_doubt = certificate.prompt_doubt.map(|doubt| doubt.to_string());
     let metrics = [
-        ("Requests per second", throughput.requests_per_second),
-        ("Input tokens per second", throughput.input_tokens_per_second),
-        ("Output tokens per second", throughput.output_tokens_per_second),
+        ("Requests per second", throughput.requests_per_second, None),
+        (
+            "Input tokens per second",
+            throughput.input_tokens_per_second,
+            prompt_doubt,
+        ),
+        (
+            "Output tokens per second",
+            throughput.output_tokens_per_second,
+            None,
+        ),
     ];
-    let rows = metrics
-        .into_iter()
-        .filter_map(|(name, value)| Some(row(name, vec![number(value?)])));
+    let rows = metrics.into_iter().filter_map(|(name, value, note)| {
+        Some(SummaryRow {
+            note,
+            ..row(name, vec![number(value?)])
+        })
+    });
     Section {
         title: "Throughput".into(),
         columns: Vec::new(),

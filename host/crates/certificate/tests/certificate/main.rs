@@ -17,7 +17,7 @@ use veeksha_certificate::{
 };
 use veeksha_events::{Event, NeverSentReason, RequestRecord, ThreadSample};
 use veeksha_metrics::{ErrorPart, Evaluation, Metric};
-use veeksha_model::{Chunk, ChunkKind, ErrorClass, Held, StampSource};
+use veeksha_model::{Chunk, ChunkKind, ErrorClass, Held, StampSource, Usage};
 
 use crate::sequences::{answered, close, evaluate, failed, finished, never_sent};
 
@@ -151,7 +151,7 @@ fn in_chunks(mut record: RequestRecord, tokens: u32, total: u32) -> RequestRecor
 }
 
 #[test]
-fn marks_every_metric_of_tokens_where_token_counts_disagree() {
+fn marks_metrics_of_tokens_per_chunk_where_usage_is_plausible() {
     assert_eq!(counted_as(4).token_doubt, None);
     assert_eq!(counted_as(4).json()["token_disagreement"], Value::Null);
     let other_tokenizer = counted_as(5);
@@ -162,19 +162,7 @@ fn marks_every_metric_of_tokens_where_token_counts_disagree() {
         })
         .map(Metric::name)
         .collect();
-    assert_eq!(
-        marked,
-        [
-            "num_output_tokens",
-            "num_total_tokens",
-            "tpot",
-            "itl",
-            "normalized_end_to_end_latency",
-            "output_throughput",
-            "fluidity",
-            "fluidity_tokens",
-        ]
-    );
+    assert_eq!(marked, ["tpot", "itl", "fluidity", "fluidity_tokens",]);
     let file = other_tokenizer.json();
     assert_eq!(
         file["token_disagreement"],
@@ -188,15 +176,21 @@ fn marks_every_metric_of_tokens_where_token_counts_disagree() {
     assert!(
         finding
             .what
-            .contains("the chunks of 40 answers have 1000 tokens, and the server's usage has 800"),
+            .contains("the server's usage has 800 in 40 answers, and their chunks have 1000. Usage is used."),
         "{}",
         finding.what
     );
     let remedy = finding.remedy.as_deref().expect("a remedy");
-    assert!(
-        remedy.contains("the scenario's tokenizer is not the server's"),
-        "{remedy}"
-    );
+    assert_eq!(remedy, "name the model's tokenizer (`client.tokenizer`)");
+    // Encoding generated text again does not always give the generated tokens.
+    let of_model = RunConditions {
+        tokenizer_is_of_model: true,
+        ..RunConditions::default()
+    };
+    let counted = (0..40).map(|number| finished(in_chunks(request(number, QUIET), 5, 20)));
+    let certificate = certify(&run(counted.collect()), &Thresholds::default(), &of_model, None);
+    let finding = with_text(&certificate, "encoding generated text again");
+    assert_eq!(finding.remedy, None);
     // The bound covers times only.
     let tpot = &about(&other_tokenizer, Metric::Tpot).what;
     assert!(
@@ -209,6 +203,45 @@ fn marks_every_metric_of_tokens_where_token_counts_disagree() {
             .what
             .contains("TTFC: error ")
     );
+}
+
+/// The host counts 30 prompt tokens in each of 40 requests.
+#[test]
+fn marks_metrics_of_prompt_tokens_that_the_server_counts_differently() {
+    let reported = |prompt: u32| {
+        let events = (0..40).map(|number| {
+            let mut record = request(number, QUIET);
+            record.usage = Some(Usage {
+                prompt,
+                completion: record.output_tokens,
+                cached: None,
+                reasoning: None,
+            });
+            finished(record)
+        });
+        judge(events.collect())
+    };
+    assert_eq!(reported(30).prompt_doubt, None);
+    assert_eq!(reported(30).json()["prompt_token_disagreement"], Value::Null);
+    // Usage that was not reported.
+    assert_eq!(reported(0).prompt_doubt, None);
+    let more = reported(60);
+    assert_eq!(more.verdict, reported(30).verdict);
+    let doubt = "the server counted 100 % more prompt tokens";
+    for metric in [Metric::PromptTokens, Metric::TotalTokens] {
+        assert_eq!(more.doubts(metric).as_deref(), Some(doubt));
+    }
+    assert_eq!(more.doubts(Metric::OutputTokens), None);
+    let finding = with_text(&more, doubt);
+    assert_eq!((finding.metric, finding.verdict), (None, Verdict::Valid));
+    assert_eq!(
+        more.json()["prompt_token_disagreement"],
+        serde_json::json!({
+            "share": 1.0, "requests": 40, "by_host": 1200, "by_server": 2400,
+            "metrics": ["num_prompt_tokens", "num_total_tokens", "input_tokens_per_second", "total_tokens_per_second"],
+        })
+    );
+    with_text(&reported(15), "the server counted 50 % fewer prompt tokens");
 }
 
 /// One answer in ten has chunks of several tokens, which the host's tokenizer counts as 40 % more
@@ -248,6 +281,7 @@ fn known_tokens_of_bundled_chunks_are_not_a_disagreement() {
 fn degrades_a_run_whose_usage_is_wrong() {
     let doubled = counted_as(2);
     assert_eq!(doubled.verdict, Verdict::Degraded);
+    assert!(doubled.token_doubt(Metric::OutputTokens).is_some());
     let finding = with_text(&doubled, "differ by 50 % of all tokens");
     assert_eq!(
         (finding.metric, finding.verdict),
@@ -625,7 +659,18 @@ fn few_requests_are_not_certified_and_never_invalid() {
         "{}",
         ttfc.what
     );
+    let bound = certificate.bound(Metric::Ttfc).expect("a bound");
+    assert_eq!(
+        bound.lack_of_samples().as_deref(),
+        Some("not certified: 29 of 30 samples")
+    );
     // 29 requests have 116 gaps.
+    let all = certificate.bounds.len();
+    assert_eq!(
+        certificate.coverage(),
+        Some(format!("1 of {all} metrics; {} have too few samples", all - 1))
+    );
+    assert_eq!(judge(requests(ENOUGH, QUIET)).coverage(), None);
     assert!(!about(&certificate, Metric::Tbc).what.contains("too few"));
     assert_eq!(
         judge(requests(
@@ -793,6 +838,7 @@ fn the_file_is_strict_and_has_its_keys() {
             "bounds",
             "findings",
             "host",
+            "prompt_token_disagreement",
             "self_test",
             "thresholds",
             "token_counts_unverified",

@@ -9,8 +9,8 @@ const VERDICTS = {
 const SEVERITY = { invalid: 0, degraded: 1, valid: 2 };
 
 // The scope of the verdict: some metrics, or the run as a whole. The verdict is that of the most severe finding.
-function verdictScope({ verdict, findings = [], bounds = [] }, label) {
-  if (verdict === 'valid') return 'The contribution of the client to the metrics is small.';
+function verdictScope({ verdict, coverage, findings = [], bounds = [] }, label) {
+  if (verdict === 'valid') return `The contribution of the client to the ${coverage ? 'certified ' : ''}metrics is small.`;
   const worst = findings.filter((finding) => finding.verdict === verdict);
   const metrics = [...new Set(worst.map((finding) => finding.metric).filter(Boolean))];
   const whole = worst.filter((finding) => !finding.metric).length;
@@ -102,7 +102,7 @@ function showVerdict(page) {
   const basis = certificate.basis ? `judged by ${certificate.basis}` : '';
   show('verdict', el('div', { class: `verdict ${certificate.verdict}` },
     el('div', { class: 'verdict-head' },
-      el('p', { class: 'verdict-word' }, el('span', { class: 'sign', 'aria-hidden': 'true' }, sign), `Certificate: ${word}`),
+      el('p', { class: 'verdict-word' }, el('span', { class: 'sign', 'aria-hidden': 'true' }, sign), `Certificate: ${word}${certificate.coverage ? ` (${certificate.coverage})` : ''}`),
       el('p', { class: 'verdict-text' }, verdictScope(certificate, label))),
     el('p', { class: 'other-outcomes' }, otherOutcomes(page.data)),
     findings.length ? findingList(findings) : null,
@@ -159,7 +159,7 @@ function showKeyMetrics(page) {
     return el('tr', { 'data-metric': metric.name },
       el('th', { scope: 'row', title: metric.definition },
         el('span', { class: 'metric-label' }, metric.label), verdictSign(verdictOf(certificate, metric.name)), metric.label === metric.name ? null : el('code', {}, metric.name), metric.plugin ? el('span', { class: 'tag', title: `measured by ${metric.plugin}` }, 'plugin') : null,
-        long ? el('span', { class: 'long-unit' }, as.suffix) : null),
+        long ? el('span', { class: 'long-unit' }, as.suffix) : null, metric.doubt ? el('span', { class: 'long-unit' }, metric.doubt) : null),
       el('td', { class: 'spark-cell' }, values ? (page.sparks[metric.name] = page.sparks[metric.name] || sparkline(values, metric.unit)) : null),
       el('td', { class: 'unit-cell' }, long ? '' : as.suffix),
       ['mean', 'p50', 'p90', 'p95'].map((key) => el('td', { class: `right ${key}` }, bare(summary[key], as))),

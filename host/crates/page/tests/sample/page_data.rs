@@ -306,6 +306,7 @@ pub(crate) fn data(events: &[Event], limit: usize) -> PageData {
         },
         certificate: Some(CertificateSection {
             verdict: CertificateVerdict::Degraded,
+            coverage: None,
             basis: Some("the run's own record".into()),
             findings: vec![
                 CertificateFinding {

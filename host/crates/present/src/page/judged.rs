@@ -11,6 +11,7 @@ use crate::units::{objective_unit, verdict_unit};
 pub(super) fn trust(certificate: &Certificate) -> veeksha_page::CertificateSection {
     veeksha_page::CertificateSection {
         verdict: verdict_of(certificate.verdict),
+        coverage: certificate.coverage(),
         basis: Some(
             match certificate.basis {
                 Basis::Record => "the run's own record",
@@ -44,15 +45,20 @@ pub(super) fn trust(certificate: &Certificate) -> veeksha_page::CertificateSecti
     }
 }
 
-/// Returns the origin of a bound, and the doubt about the token counts that it does not include.
+/// Returns the origin of a bound, the doubt about the token counts that it does not include, and
+/// the reason why a metric with too few samples is not certified.
 fn source_of(certificate: &Certificate, bound: &ErrorBound) -> String {
     let source = match bound.source {
         ErrorSource::SelfTest => "measured by the self-test",
         ErrorSource::Estimated => "estimated",
     };
-    match certificate.token_doubt(bound.metric) {
+    let source = match certificate.token_doubt(bound.metric) {
         Some(doubt) => format!("{source}, of times only: {doubt}"),
         None => source.to_owned(),
+    };
+    match bound.lack_of_samples() {
+        Some(lack) => format!("{lack}; {source}"),
+        None => source,
     }
 }
 

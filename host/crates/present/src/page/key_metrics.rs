@@ -1,10 +1,11 @@
 //! Key values and metrics.
 
+use veeksha_certificate::Certificate;
 use veeksha_metrics::{Catalogue, Evaluation, LiveDistribution, Metric as BuiltIn, MetricInfo};
 use veeksha_page::{KeyMetric, Metric, MetricStatistics};
 use veeksha_stats::Summary;
 
-pub(super) fn key_metrics(evaluation: &Evaluation) -> Vec<KeyMetric> {
+pub(super) fn key_metrics(evaluation: &Evaluation, certificate: &Certificate) -> Vec<KeyMetric> {
     let (counts, throughput) = (&evaluation.counts, &evaluation.throughput);
     let key_metric = |name: &str, label: &str, value: Option<f64>, unit: &str| KeyMetric {
         name: name.to_owned(),
@@ -38,12 +39,15 @@ pub(super) fn key_metrics(evaluation: &Evaluation) -> Vec<KeyMetric> {
             throughput.output_tokens_per_second,
             "tokens/s",
         ),
-        key_metric(
-            "input_tokens_per_second",
-            "Input tokens",
-            throughput.input_tokens_per_second,
-            "tokens/s",
-        ),
+        KeyMetric {
+            detail: certificate.prompt_doubt.map(|doubt| doubt.to_string()),
+            ..key_metric(
+                "input_tokens_per_second",
+                "Input tokens",
+                throughput.input_tokens_per_second,
+                "tokens/s",
+            )
+        },
         KeyMetric {
             count: Some(counts.requests),
             count_of: Some("requests sent".to_owned()),
@@ -66,7 +70,7 @@ pub(super) fn key_metrics(evaluation: &Evaluation) -> Vec<KeyMetric> {
 
 /// Returns the metrics with samples: first the main latencies, then those of plugins, then the
 /// rest.
-pub(super) fn metrics(evaluation: &Evaluation) -> Vec<Metric> {
+pub(super) fn metrics(evaluation: &Evaluation, certificate: &Certificate) -> Vec<Metric> {
     let samples = &evaluation.samples;
     let mut infos: Vec<_> = samples.catalogue().iter().collect();
     let first: Vec<BuiltIn> = BuiltIn::ranked()
@@ -89,6 +93,7 @@ pub(super) fn metrics(evaluation: &Evaluation) -> Vec<Metric> {
             better: info.better.name().to_owned(),
             definition: info.definition.clone(),
             plugin: info.plugin.clone(),
+            doubt: info.metric.and_then(|metric| certificate.doubts(metric)),
             summary: samples.summary(&info.name).map(summary),
         })
         .collect()
@@ -116,6 +121,7 @@ pub(super) fn on_the_way(name: &str, live: LiveDistribution) -> Option<Metric> {
         better: info.better.name().to_owned(),
         definition: info.definition.clone(),
         plugin: None,
+        doubt: None,
         summary: Some(MetricStatistics {
             count: live.count,
             mean: live.mean,

@@ -61,8 +61,8 @@ pub fn finished(results: &RunAnalysis, certificate: &Certificate, accuracy: &Acc
     PageData {
         run,
         certificate: Some(trust(certificate)),
-        key_metrics: key_metrics(evaluation),
-        metrics: metrics(evaluation),
+        key_metrics: key_metrics(evaluation, certificate),
+        metrics: metrics(evaluation, certificate),
         slos: evaluation
             .slos
             .results
