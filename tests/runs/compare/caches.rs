@@ -76,6 +76,10 @@ fn repeated_prompts_are_remarked_as_warm_cache() {
         seen.starts_with("the server had 0 % of the prompt tokens of "),
         "{seen}"
     );
+    let judged = compared(&[&cold, &warm], &["--allow-invalid"], 0);
+    let rows = judged["candidates"][0]["rows"].as_array().expect("rows");
+    let verdict = |name: &str| &rows.iter().find(|row| row["name"] == name).expect(name)["verdict"];
+    assert_eq!(verdict("ttfc"), "cache_states_differ");
     // The repeats of one side differ, too.
     let repeats = folder.path().join("repeats");
     let seen = said(&compared(

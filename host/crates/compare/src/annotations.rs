@@ -59,8 +59,12 @@ impl Comparison {
                     0 => String::new(),
                     survivors => format!("{survivors} known for the survivors only, "),
                 };
+                let caches = match count(DifferenceVerdict::CacheStatesDiffer) {
+                    0 => String::new(),
+                    caches => format!("{caches} undecided because the cache states differ, "),
+                };
                 format!(
-                    "{} worse, {} better, {survivors}{} without a difference, of {} values",
+                    "{} worse, {} better, {survivors}{caches}{} without a difference, of {} values",
                     worse().count(),
                     count(DifferenceVerdict::Better),
                     count(DifferenceVerdict::NoDifference),

@@ -1,6 +1,7 @@
 //! Comparison of sides with a baseline.
 
 use crate::answered::Answered;
+use crate::caches::CachedShares;
 use crate::comparable::{SettingDifference, comparability, settings};
 use crate::copies;
 use crate::error::CompareError;
@@ -56,6 +57,8 @@ pub struct ComparedSide {
     pub untrusted: Vec<Untrusted>,
     /// Answered requests of both sides; `None` if unknown.
     pub answered: Option<Answered>,
+    /// Cached shares of the prompt tokens of both sides; `None` if unknown or similar.
+    pub caches: Option<CachedShares>,
     /// Findings of certificates about the metrics of each run, with reasons; the remarks summarize
     /// them.
     pub certificates: Vec<String>,
@@ -168,6 +171,7 @@ fn against(
         remarks: Vec::new(),
         untrusted: Untrusted::of(side, options.invalid),
         answered: None,
+        caches: None,
         certificates: Vec::new(),
         settings: Vec::new(),
         rows: Vec::new(),
@@ -190,11 +194,13 @@ fn against(
         same_work: found.same_work,
         comparable: found.obstacles.is_empty(),
         answered: Answered::of(&of_baseline, &of_side),
+        caches: CachedShares::that_differ(&of_baseline, &of_side),
         loads: loads.as_ref(),
     };
     let (rows, of_rows) = judge(measured, &measure(&of_side, asked, options), &sides, options);
     candidate.obstacles = found.obstacles;
     candidate.answered = sides.answered;
+    candidate.caches = sides.caches;
     let lost = sides
         .answered
         .and_then(|answered| answered.remark(&baseline.label, &side.label, &rows));

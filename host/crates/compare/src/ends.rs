@@ -19,7 +19,7 @@ pub(crate) fn ends_text((low, high): (f64, f64), text: impl Fn(f64, usize) -> St
 }
 
 /// Formats a relative change in percent, without sign or unit: two decimals, one from 10 on, none
-/// from 100 on; smaller values with three digits. For a decrease, the remainder has these digits:
+/// from 100 on; values below 0.01 with one digit. For a decrease, the remainder has these digits:
 /// `-99.97` and `-99.94` are different changes.
 pub(crate) fn percent(value: f64, more: usize) -> String {
     let size = if value < 0.0 {
@@ -31,7 +31,7 @@ pub(crate) fn percent(value: f64, more: usize) -> String {
         size if size >= 100.0 => 0,
         size if size >= 10.0 => 1,
         size if size >= 0.01 => 2,
-        size if size > 0.0 => (2.0 - size.log10().floor()).min(12.0) as usize,
+        size if size > 0.0 => (-size.log10().floor()).min(12.0) as usize,
         _ => 0,
     };
     to_decimals(value, decimals + more)
@@ -93,12 +93,12 @@ mod tests {
             (729.4, "729"),
             (1270.0, "1270"),
             (1e20, "1e20"),
-            (0.001_234, "0.00123"),
+            (0.001_234, "0.001"),
             // The remainders are 16.2, 3.877, 0.03, 0.0012 and 0.
             (-83.81, "-83.8"),
             (-96.123, "-96.12"),
             (-99.97, "-99.97"),
-            (-99.9988, "-99.9988"),
+            (-99.9988, "-99.999"),
             (-100.0, "-100"),
         ] {
             assert_eq!(percent(value, 0), expected);

@@ -155,7 +155,9 @@ fn draw_row(svg: &mut String, axis: &ForestAxis, drawn: &ForestRow<'_>, y: f64) 
     let class = match row.verdict {
         DifferenceVerdict::Better => "better",
         DifferenceVerdict::Worse => "worse",
-        DifferenceVerdict::TooFewRuns | DifferenceVerdict::SurvivorsOnly => "unsure",
+        DifferenceVerdict::TooFewRuns
+        | DifferenceVerdict::SurvivorsOnly
+        | DifferenceVerdict::CacheStatesDiffer => "unsure",
         _ => "other",
     };
     let label = format!(

@@ -164,6 +164,10 @@ fn summary(candidate: &ComparedSide) -> String {
         0 => {}
         survivors => unsure += &format!("{survivors} known for the survivors only, "),
     }
+    match count(DifferenceVerdict::CacheStatesDiffer) {
+        0 => {}
+        caches => unsure += &format!("{caches} undecided because the cache states differ, "),
+    }
     format!(
         "<p class=\"verdict\">{} worse, {} better, {unsure}{} without a significant difference, of {} values.</p>\n",
         count(DifferenceVerdict::Worse),

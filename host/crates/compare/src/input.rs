@@ -203,6 +203,8 @@ pub struct MetricData {
     /// Reason why it cannot be compared between runs, for example because it is relative to the run
     /// itself. It is shown but not judged.
     pub not_judged: Option<String>,
+    /// True if it contains the prefill of prompts, which cached prompt tokens shorten.
+    pub contains_prefill: bool,
 }
 
 impl MetricData {
@@ -216,6 +218,7 @@ impl MetricData {
             client_error: None,
             trust: Trust::default(),
             not_judged: None,
+            contains_prefill: false,
         }
     }
 }

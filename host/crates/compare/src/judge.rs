@@ -3,6 +3,7 @@
 use veeksha_model::Better;
 
 use crate::answered::Answered;
+use crate::caches::CachedShares;
 use crate::effect::Effect;
 use crate::input::RunData;
 use crate::loads::Loads;
@@ -32,6 +33,8 @@ pub(crate) struct JudgedSides<'a> {
     pub(crate) comparable: bool,
     /// Answered requests, if known.
     pub(crate) answered: Option<Answered>,
+    /// Cached shares of the prompt tokens, if they differ decisively.
+    pub(crate) caches: Option<CachedShares>,
     /// Requested loads, if they differ.
     pub(crate) loads: Option<&'a Loads>,
 }
@@ -200,12 +203,19 @@ fn decide(draft: &mut RowDraft, judged: usize, options: &CompareOptions) {
     row.remark = remark.or(row.remark.take());
 }
 
-/// Revokes a verdict that holds for the survivors only.
+/// Revokes a verdict that holds for the survivors only, or that different states of the cache may
+/// explain.
 fn doubt(draft: &mut RowDraft, sides: &JudgedSides<'_>, options: &CompareOptions) {
     let row = &mut draft.row;
     let is_doubted = |answered: &Answered| answered.doubt(row, draft.subject, row.verdict, options);
     if sides.answered.as_ref().is_some_and(is_doubted) {
         row.verdict = DifferenceVerdict::SurvivorsOnly;
+    }
+    if let Some(caches) = sides.caches.filter(|_| draft.contains_prefill && sides.same_work)
+        && caches.doubt(row)
+    {
+        row.verdict = DifferenceVerdict::CacheStatesDiffer;
+        row.remark.get_or_insert_with(|| caches.why());
     }
 }
 

@@ -69,6 +69,7 @@ fn value_case(row: &ComparisonRow, decision: Option<&Decision>) -> TestCase {
         DifferenceVerdict::NotEnoughData
         | DifferenceVerdict::TooFewRuns
         | DifferenceVerdict::SurvivorsOnly
+        | DifferenceVerdict::CacheStatesDiffer
         | DifferenceVerdict::NotComparable => skipped(&text),
         _ => TestCaseStatus::success(),
     };

@@ -39,6 +39,10 @@
 //!   differ by a point or, for percentiles, by more than half of the samples beyond them. "No
 //!   difference" is revoked in the same way if the losses differ significantly. A side that lost
 //!   more and is slower nevertheless is worse.
+//! * **Different states of the cache** ([`CachedShares`]): if the cached shares of the prompt tokens
+//!   differ by more than 5 points although the sides did the same work, times that contain prefill
+//!   ([`MetricData::contains_prefill`]) have [`DifferenceVerdict::CacheStatesDiffer`], unless the
+//!   side with more cached tokens is worse nevertheless.
 //! * **Different loads** ([`RequestedLoad`]): if one of them is an arrival rate, rates and counts
 //!   ([`RunValueData::grows_with_load`]) follow it. They are shown without a verdict.
 //! * **Runs that agree exactly** in any other value have no noise between them; the errors of their
@@ -171,6 +175,7 @@ mod verdict;
 mod whole_run;
 
 pub use answered::Answered;
+pub use caches::CachedShares;
 pub use comparable::SettingDifference;
 pub use comparison::{ComparedSide, Comparison, SideLabels, compare, compare_cell, join};
 pub use effect::{ComparisonScale, RunSpread};

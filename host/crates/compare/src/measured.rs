@@ -58,6 +58,8 @@ pub(crate) struct SideMeasurement {
     pub(crate) invalid_in: Vec<String>,
     /// Reason why the value is not judged.
     pub(crate) not_judged: Option<String>,
+    /// True if it contains the prefill of prompts.
+    pub(crate) contains_prefill: bool,
 }
 
 impl SideMeasurement {
@@ -178,6 +180,7 @@ fn measure_run_values(runs: &[&RunData], options: &CompareOptions) -> Vec<SideMe
                     counted: None,
                     invalid_in: Vec::new(),
                     not_judged: None,
+                    contains_prefill: false,
                 });
                 parts.push(vec![run_metric]);
             }
@@ -238,6 +241,7 @@ fn measure_metric(
         counted: None,
         invalid_in: Vec::new(),
         not_judged: first.not_judged.clone(),
+        contains_prefill: first.contains_prefill,
     };
     let mut all: Vec<SideMeasurement> = statistics.iter().map(blank).collect();
     let mut of_this: Vec<&MetricData> = Vec::new();

@@ -94,6 +94,8 @@ pub(crate) struct RowDraft {
     pub(crate) invalid_in: Vec<String>,
     /// Reason why it is not judged.
     pub(crate) not_judged: Option<String>,
+    /// True if it contains the prefill of prompts.
+    pub(crate) contains_prefill: bool,
 }
 
 /// A value that at least one side has.
@@ -179,6 +181,7 @@ pub(crate) fn draft(found: RowSides<'_>, pairs: Option<&Paired>, options: &Compa
             .flat_map(|side| side.invalid_in.clone())
             .collect(),
         not_judged: known.not_judged.clone(),
+        contains_prefill: known.contains_prefill,
     };
     let row = &mut draft.row;
     let (a, b) = match (found, b) {

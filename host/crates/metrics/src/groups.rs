@@ -6,6 +6,7 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 use veeksha_definitions::Metric;
+use veeksha_model::SessionId;
 use veeksha_stats::Summary;
 
 use crate::json_shapes::summary_json;
@@ -167,9 +168,25 @@ impl LabelGroups {
 struct ValueSets {
     sets: Vec<LabelSet>,
     requests: u64,
+    /// The least and the greatest number of their sessions.
+    sessions: Option<(SessionId, SessionId)>,
 }
 
-/// Groups the requests by the wanted labels, or by every label with few values. A wanted label that
+impl ValueSets {
+    fn is_of_one_session(&self) -> bool {
+        self.sessions.is_some_and(|(least, most)| least == most)
+    }
+}
+
+/// The requests of a label set.
+struct SetRequests {
+    requests: u64,
+    /// The least and the greatest number of their sessions.
+    sessions: (SessionId, SessionId),
+}
+
+/// Groups the requests by the wanted labels, or by every label with few values that are not
+/// identifiers. A wanted label that
 /// no measured request has gives no groups.
 pub(crate) fn groups(
     samples: &RunSamples,
@@ -186,19 +203,22 @@ pub(crate) fn groups(
         .collect();
     let group = |label: &str, few: bool| {
         let mut by_value: BTreeMap<Option<&str>, ValueSets> = BTreeMap::new();
-        for (set, requests) in &by_set {
+        for (set, of_set) in &by_set {
             let mut labels = sets.labels(*set).iter();
             let value = labels.find(|(name, _)| name == label);
             let entry = by_value
                 .entry(value.map(|(_, value)| value.as_str()))
                 .or_default();
             entry.sets.push(*set);
-            entry.requests += requests;
-        }
-        if few && !(2..=MAX_GROUPS).contains(&by_value.len()) {
-            return None;
+            entry.requests += of_set.requests;
+            let (least, most) = of_set.sessions;
+            let known = entry.sessions.unwrap_or(of_set.sessions);
+            entry.sessions = Some((known.0.min(least), known.1.max(most)));
         }
         let values = by_value.keys().flatten().count();
+        if few && (!(2..=MAX_GROUPS).contains(&by_value.len()) || identifies(&by_value)) {
+            return None;
+        }
         let groups = merged(by_value)
             .into_iter()
             .map(|(key, members)| request_group(samples, key, members.sets, judged, window_seconds));
@@ -222,10 +242,24 @@ pub(crate) fn groups(
     }
 }
 
-fn requests_by_set(samples: &RunSamples) -> BTreeMap<LabelSet, u64> {
-    let mut by_set = BTreeMap::new();
+/// Returns true if most values of a label belong to a single request or session each, like
+/// identifiers: the statistics of such groups are those of one sample.
+fn identifies(by_value: &BTreeMap<Option<&str>, ValueSets>) -> bool {
+    let of_values = || by_value.iter().filter(|(value, _)| value.is_some());
+    let single = of_values().filter(|(_, sets)| sets.is_of_one_session()).count();
+    2 * single > of_values().count()
+}
+
+fn requests_by_set(samples: &RunSamples) -> BTreeMap<LabelSet, SetRequests> {
+    let mut by_set: BTreeMap<LabelSet, SetRequests> = BTreeMap::new();
     for row in samples.requests.rows.iter().filter(|row| row.measured) {
-        *by_set.entry(row.labels).or_default() += 1;
+        let session = row.id.session;
+        let entry = by_set.entry(row.labels).or_insert(SetRequests {
+            requests: 0,
+            sessions: (session, session),
+        });
+        entry.requests += 1;
+        entry.sessions = (entry.sessions.0.min(session), entry.sessions.1.max(session));
     }
     by_set
 }

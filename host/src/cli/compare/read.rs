@@ -149,6 +149,26 @@ fn not_judged(metric: Metric) -> Option<String> {
     metric.definition_of().not_comparable.map(str::to_owned)
 }
 
+/// Returns true if a metric contains the prefill of prompts.
+fn contains_prefill(metric: Metric) -> bool {
+    matches!(
+        metric,
+        Metric::Ttfc
+            | Metric::TtfcFromIntended
+            | Metric::TtfcContent
+            | Metric::PrefillTime
+            | Metric::EndToEnd
+            | Metric::EndToEndFromIntended
+            | Metric::NormalizedEndToEnd
+            | Metric::OutputThroughput
+            | Metric::Fluidity
+            | Metric::FluidityTokens
+            | Metric::SessionDuration
+            | Metric::SessionMakespan
+            | Metric::SessionCriticalPath
+    )
+}
+
 fn run_metrics(evaluation: &Evaluation, wanted: &Wanted) -> Vec<RunValueData> {
     let run_metrics = evaluation.run_metrics().iter();
     let wanted = run_metrics.filter(|(run_metric, _)| wanted.has(run_metric.info().name));
@@ -249,6 +269,7 @@ fn metrics(evaluation: &Evaluation, certificate: &Certificate, wanted: &Wanted) 
                 trust(certificate, Some(certified_as(metric)))
             }),
             not_judged: info.metric.and_then(not_judged),
+            contains_prefill: info.metric.is_some_and(contains_prefill),
             ..MetricData::new(&info.name, &info.unit, info.better, timed)
         }
     });

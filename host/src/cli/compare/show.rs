@@ -119,6 +119,7 @@ fn stands_out(row: &TableRow, built_in: &Catalogue) -> bool {
             | DifferenceVerdict::Differs
             | DifferenceVerdict::TooFewRuns
             | DifferenceVerdict::SurvivorsOnly
+            | DifferenceVerdict::CacheStatesDiffer
     );
     judged || SHOWN.contains(&name) || !known
 }
@@ -142,7 +143,8 @@ fn section_of(table: &ComparisonTable, args: &CompareArgs) -> Section {
                 DifferenceVerdict::Better => RowMark::Good,
                 DifferenceVerdict::Differs
                 | DifferenceVerdict::TooFewRuns
-                | DifferenceVerdict::SurvivorsOnly => RowMark::Warning,
+                | DifferenceVerdict::SurvivorsOnly
+                | DifferenceVerdict::CacheStatesDiffer => RowMark::Warning,
                 _ => RowMark::Plain,
             },
         })

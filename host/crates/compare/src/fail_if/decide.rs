@@ -236,11 +236,12 @@ fn judged(verdict: DifferenceVerdict, of: &Judged, candidate: &ComparedSide) -> 
     if !too_few_runs.is_empty() {
         return Truth::Unknown(too_few_runs);
     }
-    // A fast answer must not pass either, if the slow ones may be among the unanswered requests.
-    let survivors = rows.iter().filter(|row| is_doubted(verdict, row, candidate));
-    let survivors: Vec<&ComparisonRow> = survivors.copied().collect();
-    if !survivors.is_empty() {
-        return doubted(&survivors, candidate);
+    // A fast answer must not pass either, if the slow ones may be among the unanswered requests, or
+    // if the prompt was cached.
+    let revoked = rows.iter().filter(|row| is_doubted(verdict, row, candidate));
+    let revoked: Vec<&ComparisonRow> = revoked.copied().collect();
+    if !revoked.is_empty() {
+        return doubted(&revoked, candidate);
     }
     // Failed requests must not pass because there were too few to judge, even if all other rows
     // were judged.
@@ -281,29 +282,38 @@ fn seems(verdict: DifferenceVerdict, row: &ComparisonRow) -> bool {
     is_share && row.verdict == DifferenceVerdict::NotEnoughData && row.tends(verdict)
 }
 
-/// Returns true for a metric of the survivors that might have this verdict if all requests had been
-/// answered.
+/// Returns true for a row that might have this verdict if all requests had been answered, or if
+/// the caches had been in the same state.
 fn is_doubted(verdict: DifferenceVerdict, row: &ComparisonRow, candidate: &ComparedSide) -> bool {
     let may_be = || {
         candidate
             .answered
             .is_some_and(|answered| answered.may_be(verdict, row))
     };
-    row.verdict == DifferenceVerdict::SurvivorsOnly && may_be()
+    match row.verdict {
+        DifferenceVerdict::SurvivorsOnly => may_be(),
+        DifferenceVerdict::CacheStatesDiffer => {
+            candidate.caches.is_some_and(|caches| caches.may_be(verdict, row))
+        }
+        _ => false,
+    }
 }
 
-/// Returns the undecided truth of metrics of the survivors.
+/// Returns the undecided truth of rows whose verdicts were revoked, with a reason for each cause.
 fn doubted(rows: &[&ComparisonRow], candidate: &ComparedSide) -> Truth {
-    let names: Vec<String> = rows.iter().map(|row| row_name(row)).collect();
-    let why = candidate
-        .answered
-        .map(|answered| format!(" ({})", answered.why()));
-    unknown(format!(
-        "{}: {}{}",
-        names.join(", "),
-        DifferenceVerdict::SurvivorsOnly,
-        why.unwrap_or_default()
-    ))
+    let survivors = candidate.answered.map(|answered| answered.why());
+    let caches = candidate.caches.map(|caches| caches.why());
+    let causes = [
+        (DifferenceVerdict::SurvivorsOnly, survivors),
+        (DifferenceVerdict::CacheStatesDiffer, caches),
+    ];
+    let reason = |(verdict, why): (DifferenceVerdict, Option<String>)| {
+        let of_cause = rows.iter().filter(|row| row.verdict == verdict);
+        let names: Vec<String> = of_cause.map(|row| row_name(row)).collect();
+        let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
+        (!names.is_empty()).then(|| format!("{}: {verdict}{why}", names.join(", ")))
+    };
+    Truth::Unknown(causes.into_iter().filter_map(reason).collect())
 }
 
 /// Formats a row as a reason.

@@ -1,6 +1,7 @@
 //! Comparisons, through the public API of the crate.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod cache_states;
 mod coverage;
 mod documentation;
 mod fail_if;

@@ -59,10 +59,14 @@ impl RunSamples {
         (!parts.is_empty()).then(|| format!("{}: they are not judged", parts.join(", ")))
     }
 
-    /// Describes the conditions of goodput that do not apply to any request.
+    /// Describes the conditions of goodput that do not apply to any request. An objective that
+    /// implies a condition has this reason in its own result, and needs no remark.
     pub(crate) fn idle_conditions(&self, objectives: &Objectives) -> Vec<String> {
+        let is_objective =
+            |text: &str| (objectives.checked.iter()).any(|checked| checked.stated.to_string() == text);
         let conditions = objectives.conditions.iter();
         conditions
+            .filter(|condition| !is_objective(&condition.text))
             .filter_map(|condition| {
                 let why = self.why_no_request(&condition.samples.filter)?;
                 Some(format!("goodput does not depend on `{}`: {why}", condition.text))

@@ -105,6 +105,29 @@ fn groups_by_labels_with_few_values_unless_labels_are_named() {
     assert!(without_labels.summary_stats().get("groups").is_none());
 }
 
+/// Two turns of each of four sessions: `turn` groups them, `session_id` and `request_id` identify
+/// them.
+#[test]
+fn labels_that_identify_requests_or_sessions_have_groups_only_if_named() {
+    let events: Vec<Event> = (0..8u64)
+        .map(|request| {
+            let (session, turn) = (request / 2, request % 2);
+            let record = answered(session, turn as u32, 10 * request, 1000);
+            let [id, of_session, turn] = [request, session, turn].map(|value| value.to_string());
+            let labels = [
+                ("request_id", &*id),
+                ("session_id", &*of_session),
+                ("turn", &*turn),
+            ];
+            finished(labelled(record, &labels))
+        })
+        .collect();
+    let automatic = run_in(Setup::default(), events.clone());
+    let labels: Vec<&str> = automatic.groups.iter().map(|of| of.label.as_str()).collect();
+    assert_eq!(labels, ["turn"]);
+    assert_eq!(by(&["request_id", "session_id"], events).groups.len(), 2);
+}
+
 #[test]
 fn less_frequent_values_are_merged_into_one_group() {
     // Value `n` has n + 1 requests: 19 to 9 are the 11 most frequent of 20, the rest is merged.

@@ -179,6 +179,21 @@ fn reports_condition_that_matches_no_request() {
     assert!(remarks("ttfc{tier=\"gold\"} <= 1s").is_empty());
 }
 
+/// The result of the objective has the reason, and goodput misses nothing by it.
+#[test]
+fn objective_that_matches_no_request_is_missed_without_a_remark_on_goodput() {
+    let seen = run_in(asking(&["p90(ttfc{tier=\"platinum\"}) <= 1s"]), four());
+    let [missed] = &seen.slos.results[..] else {
+        panic!("one objective");
+    };
+    let why = missed.detail.as_deref().unwrap_or_default();
+    assert!(
+        !missed.met && why.starts_with("no request has the label tier=\"platinum\""),
+        "{why}"
+    );
+    assert_eq!(seen.slos.remarks, Vec::<String>::new());
+}
+
 #[test]
 fn percentile_of_too_few_samples_is_marked() {
     let seen = run_in(

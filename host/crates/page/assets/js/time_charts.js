@@ -90,7 +90,7 @@ function concurrencyChart(page) {
     describe: () => (page.curves.most_in_flight ? `At most ${bare(largest(page.curves.most_in_flight), { factor: 1 })} in flight; ` : '')
       + `the lines are means over steps of ${withUnit(page.curves.step, 's')}.`,
   });
-  plot.setLegend([['ink', 'in flight: mean, and least (thin)', 'rule'], ['dim', 'most'], ['orange', 'prefill'], ['sky', 'decode']]);
+  plot.setLegend([['ink', 'in flight: mean (thick line), least (thin line)', 'rule'], ['dim', 'least to most'], ['orange', 'prefill'], ['sky', 'decode']]);
   return plot;
 }
 

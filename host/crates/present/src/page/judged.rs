@@ -91,8 +91,8 @@ pub(super) fn slo(result: &SloResult) -> SloRow {
 }
 
 fn detail(result: &SloResult) -> Option<String> {
-    let thin = result.thin && result.sample_count.is_some_and(|samples| samples > 0);
-    let thin = thin.then(|| "few samples: close to the maximum".to_owned());
+    let thin = result.sample_count.filter(|samples| result.thin && *samples > 0);
+    let thin = thin.map(|samples| format!("of only {}", veeksha_stats::counted(samples, "sample")));
     let parts: Vec<String> = result.detail.iter().cloned().chain(thin).collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }
