@@ -4,9 +4,9 @@ use veeksha_certificate::{
     CertFinding, RunConditions, SelfTest, ThreadConditions, ThreadPriority, Thresholds, Verdict,
 };
 use veeksha_report::share;
-use veeksha_scenario::{Client, Scenario};
+use veeksha_scenario::{Client, Runtime, Scenario};
 
-use crate::thread_settings::{RealtimePriority, ThreadSettings};
+use crate::thread_settings::{CoreSetting, RealtimePriority, ThreadSettings};
 
 /// The clock that a run was measured with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl AccuracyContext {
         AccuracyContext {
             clock,
             thresholds: thresholds(scenario),
-            conditions: conditions(scenario, threads.as_ref().map(ThreadSettings::realtime_priority)),
+            conditions: conditions(scenario, threads.as_ref()),
             self_test: SelfTestOutcome::NotRequested,
             threads: threads.unwrap_or_default(),
         }
@@ -93,19 +93,30 @@ impl SelfTestOutcome {
     }
 }
 
-/// Returns the facts about a run of a scenario that its certificate depends on. `priority` is the
-/// one that the run requested; `None` if it is not known.
-pub fn conditions(scenario: &Scenario, priority: Option<RealtimePriority>) -> RunConditions {
-    let runtime = &scenario.runtime;
+/// Returns the facts about a run of a scenario that its certificate depends on. `threads` are the
+/// settings of the run's threads; `None` if they are not known: then the scenario's count.
+pub fn conditions(scenario: &Scenario, threads: Option<&ThreadSettings>) -> RunConditions {
     RunConditions {
         has_schedule: scenario.traffic_scheduler.has_schedule(),
         tokenizer_is_of_model: tokenizer_is_of_model(&scenario.client),
-        threads: ThreadConditions {
-            spins: runtime.spin_microseconds > 0.0,
-            has_dispatcher_cores: !runtime.dispatcher_cores.is_empty(),
-            has_client_cores: !runtime.client_cores.is_empty(),
-            priority: thread_priority(runtime.realtime_priority, priority),
-        },
+        threads: thread_conditions(&scenario.runtime, threads),
+    }
+}
+
+fn thread_conditions(runtime: &Runtime, threads: Option<&ThreadSettings>) -> ThreadConditions {
+    let has_cores = |setting, requested: &[u32]| {
+        !threads
+            .map_or(requested, |threads| threads.applied_cores(setting))
+            .is_empty()
+    };
+    ThreadConditions {
+        spins: runtime.spin_microseconds > 0.0,
+        has_dispatcher_cores: has_cores(CoreSetting::Dispatcher, &runtime.dispatcher_cores),
+        has_client_cores: has_cores(CoreSetting::Client, &runtime.client_cores),
+        priority: thread_priority(
+            runtime.realtime_priority,
+            threads.map(ThreadSettings::realtime_priority),
+        ),
     }
 }
 
@@ -151,6 +162,7 @@ pub fn thresholds(scenario: &Scenario) -> Thresholds {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::thread_settings::RefusedSettings;
 
     #[test]
     fn only_a_named_or_found_tokenizer_is_of_the_model() {
@@ -190,6 +202,29 @@ mod tests {
             default(RealtimePriority::NotPermitted),
             ThreadPriority::NotPermitted
         );
+    }
+
+    #[test]
+    fn refused_cores_are_not_conditions_of_a_run() {
+        let runtime = Runtime {
+            dispatcher_cores: vec![0],
+            client_cores: vec![1],
+            ..Runtime::default()
+        };
+        let cores = |refused: &[CoreSetting]| {
+            let refused = RefusedSettings {
+                cores: refused.iter().copied().collect(),
+                ..RefusedSettings::default()
+            };
+            let threads = ThreadSettings::new(&runtime, RealtimePriority::Normal, refused);
+            let threads = thread_conditions(&runtime, Some(&threads));
+            (threads.has_dispatcher_cores, threads.has_client_cores)
+        };
+        assert_eq!(cores(&[]), (true, true));
+        assert_eq!(cores(&[CoreSetting::Client]), (true, false));
+        assert_eq!(cores(&[CoreSetting::Dispatcher]), (false, true));
+        let of_record = thread_conditions(&runtime, None);
+        assert!(of_record.has_dispatcher_cores && of_record.has_client_cores);
     }
 
     fn remarks(thresholds: Thresholds, self_test: SelfTestOutcome) -> Vec<String> {

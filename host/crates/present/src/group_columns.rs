@@ -31,7 +31,7 @@ pub(crate) fn group_columns(grouped: &LabelGroups) -> Vec<GroupColumn> {
     let mut columns = vec![
         column("sent", "", |group| Some(group.totals.requests as f64)),
         column("failed", "", |group| Some(group.totals.errored as f64)),
-        column("good", "share", |group| {
+        column("good of sent", "share", |group| {
             let good = group.totals.good?;
             (group.totals.requests > 0).then(|| good as f64 / group.totals.requests as f64)
         }),

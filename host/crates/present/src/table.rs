@@ -391,8 +391,8 @@ pub(crate) fn missed(evaluation: &Evaluation) -> Vec<String> {
         let name = name_of(result);
         let bound = format!("{} {}", side(result.comparison), shown(result.threshold, unit));
         match (result.observed, &result.unknown) {
-            (Some(observed), _) => format!("{name} is {}, required {bound}", shown(observed, unit)),
-            (None, Some(why)) => format!("{name} is unknown ({why}); required {bound}"),
+            (_, Some(why)) => format!("{name} is unknown ({why}); required {bound}"),
+            (Some(observed), None) => format!("{name} is {}, required {bound}", shown(observed, unit)),
             (None, None) => format!("{name} has no samples; required {bound}"),
         }
     });

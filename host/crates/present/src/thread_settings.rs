@@ -87,16 +87,19 @@ impl ThreadSettings {
         self.realtime_priority.level().filter(|_| !self.refused.priority)
     }
 
-    /// Returns the cores that were applied.
-    fn applied_cores(&self, setting: CoreSetting) -> &[u32] {
-        let requested = match setting {
+    fn requested_cores(&self, setting: CoreSetting) -> &[u32] {
+        match setting {
             CoreSetting::Dispatcher => &self.dispatcher_cores,
             CoreSetting::Client => &self.client_cores,
-        };
+        }
+    }
+
+    /// Returns the cores that were applied.
+    pub(crate) fn applied_cores(&self, setting: CoreSetting) -> &[u32] {
         if self.refused.cores.contains(&setting) {
             &[]
         } else {
-            requested
+            self.requested_cores(setting)
         }
     }
 
@@ -104,14 +107,15 @@ impl ThreadSettings {
         json!({
             "spin_microseconds": self.spin_microseconds,
             "realtime_priority": self.applied_priority(),
-            "realtime_not_permitted": self.realtime_priority == RealtimePriority::NotPermitted,
+            "realtime_not_permitted": self.realtime_priority() == RealtimePriority::NotPermitted,
             "dispatcher_cores": self.applied_cores(CoreSetting::Dispatcher),
             "client_cores": self.applied_cores(CoreSetting::Client),
             "refused": self.refused.reasons,
         })
     }
 
-    /// Returns one row for each applied setting and one for each refused setting.
+    /// Returns one row for each requested setting, refused ones marked, and one for each reason of
+    /// a refusal.
     pub(crate) fn rows(&self) -> Vec<SummaryRow> {
         let mut rows = Vec::new();
         if self.spin_microseconds > 0.0 {
@@ -135,11 +139,16 @@ impl ThreadSettings {
             ("Dispatcher cores", CoreSetting::Dispatcher),
             ("Client cores", CoreSetting::Client),
         ] {
-            let cores = self.applied_cores(setting);
-            if !cores.is_empty() {
-                let cores: Vec<String> = cores.iter().map(u32::to_string).collect();
-                rows.push(row(name, vec![cores.join(", ")]));
+            let cores = self.requested_cores(setting);
+            if cores.is_empty() {
+                continue;
             }
+            let cores: Vec<String> = cores.iter().map(u32::to_string).collect();
+            let mut shown = cores.join(", ");
+            if self.refused.cores.contains(&setting) {
+                shown.push_str(" (refused)");
+            }
+            rows.push(row(name, vec![shown]));
         }
         rows.extend(self.refused.reasons.iter().map(|reason| SummaryRow {
             name: reason.clone(),
@@ -178,10 +187,15 @@ mod tests {
             reasons: ["the kernel refused".to_owned()].into(),
         });
         assert_eq!(refused.json()["realtime_priority"], Value::Null);
+        assert_eq!(refused.json()["realtime_not_permitted"], true);
         assert_eq!(refused.json()["client_cores"], json!([]));
         assert_eq!(
             texts(&refused),
-            ["Real-time priority 20 (refused)", "the kernel refused"]
+            [
+                "Real-time priority 20 (refused)",
+                "Client cores 0, 1 (refused)",
+                "the kernel refused"
+            ]
         );
     }
 }
