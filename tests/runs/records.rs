@@ -116,7 +116,7 @@ fn nothing_is_known_without_the_table_of_requests() {
         let to = again.path().join("to");
         let output = evaluate(&run, &["--to", path(&to)]);
         assert_code(&output, 6);
-        let why = "nothing is known of the run: the record's table of requests could not be read";
+        let why = "the result of the run is unknown: the record's table of requests could not be read";
         let printed = stderr(&output);
         assert!(printed.contains(&format!("warning: {why}")), "{printed}");
         assert!(!printed.contains("before its first request"), "{printed}");

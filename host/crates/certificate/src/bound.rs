@@ -124,7 +124,7 @@ impl MetricAssessment<'_> {
         });
         if let (Some(errors), ErrorSource::Estimated) = (measured, decided_by) {
             finding.what.push_str(&format!(
-                "; that is by the run's own record, and the self-test measured {}",
+                "; this is estimated from the run's record, and the self-test measured {}",
                 duration(errors.mean_abs)
             ));
         }
@@ -153,9 +153,9 @@ impl MetricAssessment<'_> {
         let mut verdict = self.thresholds.of_error(relative);
         let mut remedy = None;
         if verdict > Verdict::Valid {
-            let (cause, cure) = cause(error.decided_by, error.main, &self.conditions.threads);
+            let (cause, remedy_of_cause) = cause(error.decided_by, error.main, &self.conditions.threads);
             what.push_str(cause);
-            remedy = Some(cure);
+            remedy = Some(remedy_of_cause);
         }
         if bound.unknown > 0 {
             what.push_str(&format!(

@@ -23,19 +23,22 @@ const LONG_LAG: f64 = 1e-3;
 /// Returns the finding on an incomplete record. A cut record contains all events up to the cut; the
 /// lost parts of a damaged record are unknown.
 pub(crate) fn of_record(end: RecordEnd) -> Option<CertFinding> {
-    let (verdict, what) = match (end.damaged, end.complete) {
+    let (verdict, what, remedy) = match (end.damaged, end.complete) {
         (true, _) => (
             Verdict::Invalid,
             "parts of the record could not be read: every metric may be wrong",
+            "repeat the run, or restore its folder from a copy",
         ),
         (false, false) => (
             Verdict::Degraded,
             "the record was cut short: the metrics cover only the events before",
+            "repeat the run to its end",
         ),
         (false, true) => return None,
     };
     Some(CertFinding {
         verdict,
+        remedy: Some(remedy.into()),
         ..CertFinding::remark(what.into())
     })
 }
@@ -102,7 +105,7 @@ fn missed(counts: &RunCounts, thresholds: &Thresholds) -> Option<CertFinding> {
     let due = counts.intended() + arrivals;
     let share_of_due = missed as f64 / due as f64;
     let reasons = [
-        (late, "the run ended before the host came to them"),
+        (late, "the run ended before the host reached them"),
         (failed, "their plugin failed"),
         (arrivals, "the plugin had not made their sessions yet"),
     ];
@@ -115,7 +118,7 @@ fn missed(counts: &RunCounts, thresholds: &Thresholds) -> Option<CertFinding> {
         metric: None,
         verdict: thresholds.of_missed(share_of_due),
         what: format!(
-            "{missed} of {} that were due ({}) were never sent: {}; the load was lower than asked",
+            "{missed} of {} that were due ({}) were never sent: {}; the load was lower than the scenario specifies",
             counted(due, "request"),
             share(share_of_due),
             reasons.join(", ")
@@ -130,21 +133,27 @@ fn missed(counts: &RunCounts, thresholds: &Thresholds) -> Option<CertFinding> {
 fn lost_sessions(failures: &WorkloadFailures) -> CertFinding {
     CertFinding {
         verdict: Verdict::Degraded,
-        ..CertFinding::remark(format!("{failures}; the load was lower than asked"))
+        ..CertFinding::remark(format!(
+            "{failures}; the load was lower than the scenario specifies"
+        ))
     }
 }
 
 /// Returns the finding on a plugin that failed while it measured or judged.
 pub(crate) fn failed_plugin(failed: &FailedPlugin) -> CertFinding {
-    let missing = match failed.part {
-        PluginRole::Metric => "its metrics do not cover all requests",
-        PluginRole::RequestCheck => "it did not check all requests",
-        PluginRole::SloCheck => "its verdicts on the run are missing",
-        PluginRole::Workload => "its sessions are missing",
+    const EVALUATE: &str = "correct the plugin, and evaluate the run again with `evaluate --plugin`";
+    let (missing, remedy) = match failed.part {
+        PluginRole::Metric => ("its metrics do not cover all requests", EVALUATE),
+        PluginRole::RequestCheck => ("it did not check all requests", EVALUATE),
+        PluginRole::SloCheck => ("its verdicts on the run are missing", EVALUATE),
+        PluginRole::Workload => (
+            "its sessions are missing",
+            "correct the plugin, and repeat the run",
+        ),
     };
     CertFinding {
         verdict: Verdict::Degraded,
-        remedy: Some("correct the plugin; `evaluate --plugin` calls it again".into()),
+        remedy: Some(remedy.into()),
         ..CertFinding::remark(format!(
             "the plugin `{}` failed, {}: {missing}",
             failed.plugin, failed.message
@@ -170,7 +179,7 @@ fn withheld(counts: &RunCounts) -> impl Iterator<Item = CertFinding> {
             .filter(|count| *count > 0)?;
         let due = counted(counts.intended(), "request");
         Some(CertFinding::remark(format!(
-            "{count} of {due} that were due: {why}; the load was lower than asked"
+            "{count} of {due} that were due: {why}; the load was lower than the scenario specifies"
         )))
     })
 }
@@ -259,7 +268,7 @@ pub(crate) fn failed(counts: &RunCounts, thresholds: &Thresholds) -> Option<Cert
             counted(counts.requests, "request"),
             share(rate)
         ),
-        remedy: Some("find out why they failed, or send less".into()),
+        remedy: Some("see their errors in `error_class_freq` of summary_stats.json; if the server is overloaded, lower the load".into()),
     })
 }
 
@@ -275,7 +284,7 @@ fn openings(host: &HostPerformance, bounds: &[ErrorBound]) -> Option<CertFinding
 fn clock_steps(host: &HostPerformance) -> Option<CertFinding> {
     let step = host.largest_clock_step?;
     Some(CertFinding::remark(format!(
-        "the wall clock was set {} (by {} at the most): kernel timestamps that it spoilt were refused, and {} of {} answers have the times of reads",
+        "the wall clock was set {} (by {} at the most): kernel timestamps that this made wrong were discarded, and {} of {} answers have the times of reads",
         counted(host.clock_steps, "time"),
         duration(step.abs()),
         host.read_stamped,

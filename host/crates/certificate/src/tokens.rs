@@ -35,6 +35,7 @@ pub struct TokenDoubt {
 impl TokenDoubt {
     /// Returns the doubt about the token counts of a run; `None` if there is none.
     pub(crate) fn of(tokens: &AnswerTokens, conditions: &RunConditions) -> Option<TokenDoubt> {
+        let tokens = &comparable(tokens, conditions);
         let doubt = TokenDoubt {
             disagreement: tokens.disagreement_share().filter(|share| *share > DISAGREE),
             is_unverified: !conditions.tokenizer_is_of_model
@@ -134,7 +135,7 @@ pub(crate) fn prompt_metric_names() -> impl Iterator<Item = &'static str> {
 /// Returns true if the server's total is used wherever counts differ, is not less than the number
 /// of chunks, and differs from the tokens of the chunks by no more than tokenizers do.
 fn has_plausible_totals(tokens: &AnswerTokens) -> bool {
-    let usage = &tokens.usage_and_tokenizer;
+    let usage = &tokens.usage_and_chunk_tokens;
     !is_relevant(tokens, &tokens.tokenizer_and_chunks)
         && tokens.share_of_all(usage).is_none_or(|share| share <= WRONG)
         && tokens.too_few as f64 <= DISAGREE * tokens.answers as f64
@@ -143,6 +144,17 @@ fn has_plausible_totals(tokens: &AnswerTokens) -> bool {
 /// Returns true if the tokens of the chunks are as many as the chunks, unlike usage.
 fn chunks_agree(usage: &CountComparison) -> bool {
     usage.other.abs_diff(usage.chunks) as f64 <= DISAGREE * usage.chunks as f64
+}
+
+/// Returns the counts that can contradict each other. A server may send several tokens in a chunk,
+/// so the tokenizer of the model contradicts the chunks only if it counts fewer tokens.
+fn comparable(tokens: &AnswerTokens, conditions: &RunConditions) -> AnswerTokens {
+    let mut comparable = *tokens;
+    let without_usage = &mut comparable.tokenizer_and_chunks;
+    if conditions.tokenizer_is_of_model && without_usage.used >= without_usage.other {
+        *without_usage = CountComparison::default();
+    }
+    comparable
 }
 
 /// Returns true if a comparison contributes more than 1 % to the disagreement of the run.
@@ -161,8 +173,9 @@ fn has_only_tokenizer(tokens: &AnswerTokens) -> bool {
 /// Returns a finding for each pair of token counts that contradict each other, and for counts that
 /// nothing confirms.
 pub(crate) fn token_findings(tokens: &AnswerTokens, conditions: &RunConditions) -> Vec<CertFinding> {
+    let tokens = &comparable(tokens, conditions);
     let mut findings = Vec::new();
-    if is_relevant(tokens, &tokens.usage_and_tokenizer) {
+    if is_relevant(tokens, &tokens.usage_and_chunk_tokens) {
         findings.push(usage_differs(tokens, conditions));
     }
     if is_relevant(tokens, &tokens.tokenizer_and_chunks) {
@@ -207,9 +220,9 @@ pub(crate) fn token_findings(tokens: &AnswerTokens, conditions: &RunConditions) 
 fn usage_differs(tokens: &AnswerTokens, conditions: &RunConditions) -> CertFinding {
     let CountComparison {
         answers, used, other, ..
-    } = tokens.usage_and_tokenizer;
-    let differ = tokens.share_of_all(&tokens.usage_and_tokenizer).unwrap_or(0.0);
-    let (reasons, remedy) = if chunks_agree(&tokens.usage_and_tokenizer) && differ > WRONG {
+    } = tokens.usage_and_chunk_tokens;
+    let differ = tokens.share_of_all(&tokens.usage_and_chunk_tokens).unwrap_or(0.0);
+    let (reasons, remedy) = if chunks_agree(&tokens.usage_and_chunk_tokens) && differ > WRONG {
         (
             "",
             Some("the server's usage is wrong: tokens and chunks of the answers agree"),
@@ -243,7 +256,7 @@ fn usage_differs(tokens: &AnswerTokens, conditions: &RunConditions) -> CertFindi
 
 /// Returns the finding on answers without usage whose number of tokens, by the host's tokenizer, is
 /// not the number of chunks: either the server sends several tokens in a chunk, or the tokenizer is
-/// not the server's.
+/// not the server's. Fewer tokens than chunks contradict the tokenizer of the model as well.
 fn tokenizer_differs(tokens: &AnswerTokens, conditions: &RunConditions) -> CertFinding {
     let CountComparison {
         answers, used, other, ..

@@ -79,7 +79,7 @@ impl SentCheck {
             if of_due > ALLOWED {
                 check.fail(
                     what,
-                    "fix the most common cause; lower the load if the host did not reach them",
+                    "see the errors of the failed requests and plugins in summary_stats.json; lower the load if the host did not reach the requests",
                 );
             } else {
                 check.note(what);

@@ -108,7 +108,7 @@ impl Evaluation {
     }
 
     /// Marks the record as damaged, which the certificate reports.
-    pub fn record_is_damaged(&mut self) {
+    pub fn mark_record_damaged(&mut self) {
         self.end.damaged = true;
         self.end.complete = false;
     }
@@ -129,7 +129,7 @@ impl Evaluation {
         }
         Some(match (self.end.requests_unread, sent) {
             (true, _) => {
-                "nothing is known of the run: the record's table of requests could not be read".into()
+                "the result of the run is unknown: the record's table of requests could not be read".into()
             }
             (false, 0) => "nothing was measured: the run ended before its first request".into(),
             (false, 1) => "nothing was measured: 1 request was sent, and its end was not recorded".into(),
@@ -141,7 +141,7 @@ impl Evaluation {
 
     /// Sets a plugin's complete verdicts on the run, which count in [`SloResults::all_met`]. They
     /// replace the plugin's recorded verdicts.
-    pub fn judged_by(&mut self, plugin: &str, verdicts: Vec<SloVerdict>) {
+    pub fn set_verdicts(&mut self, plugin: &str, verdicts: Vec<SloVerdict>) {
         let catalogue = self.samples.catalogue();
         let said = verdicts
             .into_iter()

@@ -24,7 +24,7 @@ pub struct CountComparison {
 /// The output tokens of measured answers by each count.
 ///
 /// An answer belongs to at most one comparison: `usage_and_chunks` if the server's total is the
-/// number of chunks, otherwise `usage_and_tokenizer` if the tokens of its chunks are known, and
+/// number of chunks, otherwise `usage_and_chunk_tokens` if the tokens of its chunks are known, and
 /// `tokenizer_and_chunks` if the server reported no total.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AnswerTokens {
@@ -33,7 +33,7 @@ pub struct AnswerTokens {
     /// Usage and the sum over the chunks, of answers whose chunks contain several tokens. The
     /// tokens of chunks are the server's running counts where it reports them, otherwise the
     /// tokenizer's.
-    pub usage_and_tokenizer: CountComparison,
+    pub usage_and_chunk_tokens: CountComparison,
     /// The tokenizer's total and the number of chunks, of answers without usage.
     pub tokenizer_and_chunks: CountComparison,
     /// Answers without usage and with fewer than two chunks: the tokenizer's total is the only
@@ -114,7 +114,7 @@ impl AnswerTokens {
                 self.usage_and_chunks.add(total, chunks, chunks);
             } else if let Some(tokens) = &by_chunk {
                 let counted = tokens.iter().copied().map(u64::from).sum();
-                self.usage_and_tokenizer.add(total, counted, chunks);
+                self.usage_and_chunk_tokens.add(total, counted, chunks);
             }
         } else if !has_usage && chunks > 1 {
             self.tokenizer_and_chunks.add(total, chunks, chunks);
@@ -140,7 +140,7 @@ impl AnswerTokens {
     /// Returns the sums over all answers that have two counts.
     pub fn compared(&self) -> CountComparison {
         self.usage_and_chunks
-            .plus(self.usage_and_tokenizer)
+            .plus(self.usage_and_chunk_tokens)
             .plus(self.tokenizer_and_chunks)
     }
 
@@ -201,7 +201,7 @@ mod tests {
         let tokens = counted(plain.chain([answer(50, 100, true, &[3; 50])]));
         assert_eq!(tokens.usage_and_chunks.answers, 99);
         assert_eq!(
-            tokens.usage_and_tokenizer,
+            tokens.usage_and_chunk_tokens,
             CountComparison {
                 answers: 1,
                 used: 100,
@@ -222,7 +222,7 @@ mod tests {
             (tokens.usage_and_chunks.answers, tokens.disagreement_share()),
             (1, Some(0.0))
         );
-        assert_eq!(tokens.usage_and_tokenizer.answers, 0);
+        assert_eq!(tokens.usage_and_chunk_tokens.answers, 0);
     }
 
     #[test]

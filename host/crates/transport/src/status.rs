@@ -45,11 +45,11 @@ pub(crate) fn status_failure(
         }
         401 | 403 => {
             format!(
-                "the server wants an API key, and none was sent (HTTP {status}){words}; set OPENAI_API_KEY or client.api_key"
+                "the server requires an API key, and none was sent (HTTP {status}){words}; set OPENAI_API_KEY or client.api_key"
             )
         }
         404 => format!(
-            "the server knows no such model or path (HTTP 404){words}; asked for the model `{}` at `{}` below `{}`",
+            "the server has no such model or path (HTTP 404){words}; asked for the model `{}` at `{}` below `{}`",
             target.api.model,
             veeksha_model::redact_address(target.path()),
             veeksha_model::redact_address(&server.api_base)
@@ -58,7 +58,9 @@ pub(crate) fn status_failure(
             Some(location) => format!(
                 "the server redirects to `{location}` (HTTP {status}), and redirects are not followed; set client.api_base to the final address"
             ),
-            None => format!("the server answered with HTTP {status} and no place to go to{words}"),
+            None => format!(
+                "the server redirects without an address (HTTP {status}){words}; set client.api_base to the final address"
+            ),
         },
         _ => match proxy {
             Some(proxy) if status == 407 => format!(

@@ -47,7 +47,7 @@ pub(super) fn read(path: &Path, wanted: &mut Wanted) -> Result<RunData, CommandF
     }
     let mut evaluation = evaluator.finish();
     if run.is_damaged() {
-        evaluation.record_is_damaged();
+        evaluation.mark_record_damaged();
     }
     let thresholds = veeksha_present::thresholds(&scenario);
     let certificate = if simulated {

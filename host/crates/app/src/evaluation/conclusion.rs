@@ -139,7 +139,7 @@ pub(crate) fn conclude(folder: Option<&RunFolder>, run: FinishedRun, hint: &str)
 /// Returns lines about the end of a run that its events do not contain.
 fn end_messages(end: &RunEnd) -> Vec<String> {
     let lost = end.target_lost.as_ref().map(|failure| {
-        format!("the run was stopped: one request after another could not connect; the last: {failure}")
+        format!("the run was stopped: one request after another could not connect; the last: {failure}; check the server's log, and repeat the run")
     });
     let warmup = end.first_warmup_failure.iter().map(|first| {
         let failed = veeksha_stats::counted(u64::from(end.warmup_failures), "request");

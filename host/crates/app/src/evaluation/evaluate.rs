@@ -154,7 +154,7 @@ impl Reevaluation {
         self.check_labels(&results.evaluation)?;
         results.evaluation.end.requests_unread = self.run.requests_unread();
         if self.run.is_damaged() {
-            results.evaluation.record_is_damaged();
+            results.evaluation.mark_record_damaged();
         }
         let notes = self.judge(results, &mut replayed.plugin_failures);
         for note in notes.iter().chain(&replayed.failed_in_the_run) {
@@ -297,7 +297,7 @@ impl Reevaluation {
         let silent = self.silent_checks(evaluation).map(|check| {
             format!(
                 "the check of `{check}` is not called again, and the record has no verdict of it (it gave \
-                 none, or the recording program did not keep it): it judges nothing"
+                 none, or the recording program did not keep it): its verdict is missing"
             )
         });
         own.chain(silent).collect()

@@ -27,7 +27,7 @@ pub(crate) fn run_slo_checks(
             Some(unknown) => Err(unknown_metric(check.as_ref(), unknown)),
         };
         match verdicts {
-            Ok(verdicts) => evaluation.judged_by(&check.info().name, verdicts),
+            Ok(verdicts) => evaluation.set_verdicts(&check.info().name, verdicts),
             Err(failure) => {
                 evaluation
                     .failed

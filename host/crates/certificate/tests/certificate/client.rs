@@ -84,7 +84,7 @@ fn unsent_requests_of_the_host_count_and_withheld_ones_are_reported() {
     assert_eq!(missed.verdict, Verdict::Degraded);
     assert_eq!(
         with_text(&missed, "never sent").what,
-        "2 of 100 requests that were due (2 %) were never sent: 2 because the run ended before the host came to them; the load was lower than asked"
+        "2 of 100 requests that were due (2 %) were never sent: 2 because the run ended before the host reached them; the load was lower than the scenario specifies"
     );
     assert_eq!(of(NeverSentReason::PluginFailed, 6).verdict, Verdict::Invalid);
     let held = of(NeverSentReason::Held, 50);
@@ -129,8 +129,8 @@ fn sessions_lost_to_a_plugin_degrade_the_run() {
     let certificate = judge(events);
     assert_eq!(certificate.verdict, Verdict::Degraded);
     assert_eq!(
-        with_text(&certificate, "the load was lower than asked").what,
-        "the plugin `agents` failed 3 times; the first, session 40: in `agent.answered`: boom; the load was lower than asked"
+        with_text(&certificate, "the load was lower than the scenario specifies").what,
+        "the plugin `agents` failed 3 times; the first, session 40: in `agent.answered`: boom; the load was lower than the scenario specifies"
     );
 }
 

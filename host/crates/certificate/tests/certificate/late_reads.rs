@@ -160,7 +160,7 @@ fn lags_that_were_observed_speak_for_those_that_were_not() {
     errors(&certificate, Metric::Ttfc, 58.0 + 62.5, 323.0);
     assert_eq!(
         with_text(&certificate, "clock").what,
-        "the wall clock was set 1 time (by 1.5 s at the most): kernel timestamps that it spoilt were refused, and 10 of 40 answers have the times of reads"
+        "the wall clock was set 1 time (by 1.5 s at the most): kernel timestamps that this made wrong were discarded, and 10 of 40 answers have the times of reads"
     );
     close(certificate.host.largest_clock_step, -1.5);
 }

@@ -370,9 +370,26 @@ fn degrades_a_run_whose_only_token_count_is_not_confirmed() {
         ..unknown
     };
     let bundled = without_usage(2, &of_model);
-    assert_eq!(bundled.verdict, Verdict::Valid);
-    let doubt = bundled.token_doubt.expect("a doubt");
-    assert_eq!((doubt.disagreement, doubt.is_unverified), (Some(0.5), false));
+    assert_eq!((bundled.verdict, bundled.token_doubt), (Verdict::Valid, None));
+    let about_counts = |finding: &CertFinding| finding.what.contains("token counts differ");
+    assert!(!bundled.findings.iter().any(about_counts));
+    // A chunk without a token contradicts any tokenizer.
+    let sparse = certify(
+        &run((0..40)
+            .map(|number| {
+                let mut record = in_chunks(request(number, QUIET), 1, 10);
+                record.output_tokens = 2;
+                record.output_tokens_from_usage = false;
+                finished(record)
+            })
+            .collect()),
+        &Thresholds::default(),
+        &of_model,
+        None,
+    );
+    let doubt = sparse.token_doubt.expect("a doubt");
+    assert_eq!((doubt.disagreement, doubt.is_unverified), (Some(1.5), false));
+    assert!(sparse.findings.iter().any(about_counts));
 }
 
 /// Answers that are not streamed, without usage.
@@ -466,10 +483,10 @@ fn a_record_that_is_not_whole_vouches_for_less() {
     };
     let mut cut = evaluate(Vec::new(), requests(40, QUIET));
     assert_eq!(verdicts(&cut), [Verdict::Degraded; 2]);
-    cut.record_is_damaged();
+    cut.mark_record_damaged();
     assert_eq!(verdicts(&cut), [Verdict::Invalid; 2]);
     let mut damaged = run(requests(40, QUIET));
-    damaged.record_is_damaged();
+    damaged.mark_record_damaged();
     assert_eq!(verdicts(&damaged), [Verdict::Invalid; 2]);
     assert!(!damaged.end.complete);
 }
@@ -795,7 +812,7 @@ fn a_self_test_counts_where_it_found_more() {
     assert!(
         about(&more, Metric::Tbc)
             .what
-            .ends_with("; that is by the run's own record, and the self-test measured 1 µs")
+            .ends_with("; this is estimated from the run's record, and the self-test measured 1 µs")
     );
     // A test of three requests is reported as too small, and not used.
     let mut short = self_test(400.0, 900.0);

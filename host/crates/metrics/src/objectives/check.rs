@@ -150,7 +150,10 @@ fn check(stated: Stated, catalogue: &Catalogue) -> Result<Checked, Problem> {
         Stated::Constant(slo) => {
             present(slo.metric.name(), catalogue)?;
             if !(0.0..=1.0).contains(&slo.percentile) {
-                return Err(Problem::Percentile);
+                return Err(Problem::Percentile {
+                    value: slo.percentile.to_string(),
+                    max: 1,
+                });
             }
             if !slo.value.is_finite() {
                 return Err(Problem::Bound);
@@ -235,7 +238,10 @@ fn samples(
     if let Aggregate::Percentile(percent) = aggregate
         && !(0.0..=100.0).contains(&percent)
     {
-        return Err(Problem::Percentile);
+        return Err(Problem::Percentile {
+            value: percent.to_string(),
+            max: 100,
+        });
     }
     let samples = SampleQuery {
         metric: info.name.clone(),

@@ -67,13 +67,13 @@ pub enum ObjectiveProblem {
     )]
     NoConditions,
     /// A condition on a value that single requests do not have.
-    #[error("`{name}` is not a metric of requests, so no request can keep it by itself")]
+    #[error("`{name}` is not a metric of requests; a condition must be on one")]
     NotOfRequests {
         /// The metric or run metric.
         name: String,
     },
     /// A condition over windows.
-    #[error("a condition is asked of each request by itself, so it has no window")]
+    #[error("a condition must not have a window, because it applies to single requests")]
     ConditionWithWindow,
     /// The bound is not a number.
     #[error("the bound is not a finite number")]
@@ -81,9 +81,14 @@ pub enum ObjectiveProblem {
     /// A bound that no value meets, or that all values meet.
     #[error(transparent)]
     UninformativeBound(#[from] UninformativeBound),
-    /// A percentile outside of 0 to 100.
-    #[error("a percentile lies between 0 and 100")]
-    Percentile,
+    /// A percentile outside of its range.
+    #[error("the percentile {value} is not between 0 and {max}")]
+    Percentile {
+        /// The stated percentile.
+        value: String,
+        /// The end of the range: 100 for an expression, 1 for a constant objective.
+        max: u8,
+    },
 }
 
 fn meant(nearest: &Option<String>, otherwise: &str) -> String {

@@ -46,7 +46,8 @@ pub struct SloResult {
     pub observed: Option<f64>,
     /// True if the objective was met. An unobserved objective was not met.
     pub met: bool,
-    /// The reason why the result is unknown, if it is: a plugin that it depends on failed.
+    /// The reason why the result is unknown, if it is: a plugin that it depends on failed, and the
+    /// samples before the failure do not decide it.
     pub unknown: Option<String>,
     /// The number of samples; over windows, that of the worst one. `None` for a run metric.
     pub sample_count: Option<u64>,
@@ -87,7 +88,9 @@ pub struct SloResults {
     /// measured, had a non-empty answer, met every condition individually and was judged good by
     /// every judging plugin. `None` if good requests are not defined, or if there is no request.
     pub goodput: Option<f64>,
-    /// The good requests per second of the measured window; `None` if `goodput` or the window is.
+    /// The good requests per second of the measured window; `None` if good requests are not
+    /// defined or unknown, or without a window. It exists without `goodput` if the agents of
+    /// sessions failed: the good requests are known, and the requests that were due are not.
     pub good_requests_per_second: Option<f64>,
     /// Remarks on goodput for the reader: conditions that do not apply to any request.
     pub remarks: Vec<String>,
@@ -218,10 +221,11 @@ fn answer(
             unknown.samples(&asked.metric, samples.catalogue())
         }
     };
-    let is_known = failed.is_none() || seen.value.is_some();
+    let is_kept = seen.value.is_some_and(|value| checked.limit.is_kept_by(value));
+    let is_known = failed.is_none() || (seen.value.is_some() && !is_kept && is_final_if_missed(checked));
     if let Some(failed) = &failed {
-        seen.detail = Some(if is_known {
-            format!("{failed}: these are its samples until then")
+        seen.detail = Some(if seen.value.is_some() {
+            format!("{failed}: the observed value is that of the samples until then")
         } else {
             failed.clone()
         });
@@ -234,7 +238,7 @@ fn answer(
         comparison: checked.limit.comparison,
         threshold: checked.limit.value,
         unit: checked.unit.clone(),
-        met: is_known && seen.value.is_some_and(|value| checked.limit.is_kept_by(value)),
+        met: is_known && is_kept,
         unknown: failed.filter(|_| !is_known),
         observed: seen.value,
         sample_count: seen.sample_count,
@@ -242,6 +246,21 @@ fn answer(
         worst_window: seen.window,
         detail: seen.detail,
         stated: checked.stated.clone(),
+    }
+}
+
+/// Returns true if an objective that some of the samples miss is also missed with further samples.
+fn is_final_if_missed(checked: &Checked) -> bool {
+    let ObjectiveTarget::Samples { samples, .. } = &checked.target else {
+        return false;
+    };
+    match samples.of {
+        SampleStatistic::Max | SampleStatistic::Count => checked.limit.is_upper(),
+        SampleStatistic::Min => !checked.limit.is_upper(),
+        SampleStatistic::Quantile(_)
+        | SampleStatistic::Mean
+        | SampleStatistic::Std
+        | SampleStatistic::Sum => false,
     }
 }
 

@@ -341,17 +341,38 @@ fn goodput_is_not_known_where_what_it_rests_on_failed() {
     );
     assert_eq!(seen.slo_results()["all_slos_met"], false);
 
-    // Samples before the failure are evaluated, and reported as incomplete.
+    // Samples before the failure are shown. They decide an objective only if no further sample can
+    // change the result: a maximum that exceeds its bound.
     let sample = weighted("jitter", 0.5, 1.0, Some(id(0, 0)));
-    let seen = run(
-        setup(&["max(jitter) < 1ms"], &[], &[]),
-        &[sample, failed(PluginRole::Metric)],
-    );
-    assert!(seen.slos.results[0].met);
-    assert_eq!(
-        seen.slos.results[0].detail.as_deref(),
-        Some("the plugin `tester` failed while it measured: these are its samples until then")
-    );
+    let until_failure = |slo: &str| {
+        run(
+            setup(&[slo], &[], &[]),
+            &[sample.clone(), failed(PluginRole::Metric)],
+        )
+    };
+    for undecided in ["max(jitter) < 1ms", "mean(jitter) < 0.1ms", "count(jitter) >= 2"] {
+        let seen = until_failure(undecided);
+        let result = &seen.slos.results[0];
+        assert!(!result.met && result.observed.is_some(), "{undecided}");
+        assert_eq!(
+            result.unknown.as_deref(),
+            Some("the plugin `tester` failed while it measured"),
+            "{undecided}"
+        );
+        assert_eq!(
+            result.detail.as_deref(),
+            Some(
+                "the plugin `tester` failed while it measured: the observed value is that of the samples until then"
+            )
+        );
+        assert_eq!(seen.slo_results()["all_slos_met"], Value::Null, "{undecided}");
+        assert!(!seen.slos.all_met(), "{undecided}");
+    }
+    for missed in ["max(jitter) < 0.1ms", "min(jitter) > 1ms", "count(jitter) < 1"] {
+        let seen = until_failure(missed);
+        assert_eq!(seen.slos.results[0].unknown, None, "{missed}");
+        assert_eq!(seen.slo_results()["all_slos_met"], false, "{missed}");
+    }
 
     // A record that was cut before everything was judged or measured. Samples that are measured
     // again are complete.
@@ -414,11 +435,11 @@ fn later_plugin_result_replaces_earlier_one() {
         threshold: 0.25,
         detail: String::new(),
     };
-    seen.judged_by("b", vec![anew.clone()]);
-    seen.judged_by("d", vec![anew]);
+    seen.set_verdicts("b", vec![anew.clone()]);
+    seen.set_verdicts("d", vec![anew]);
     assert_eq!(names(&seen), ["a x", "b good", "c z", "d good"]);
     assert!(seen.slos.all_met());
-    seen.judged_by("a", Vec::new());
+    seen.set_verdicts("a", Vec::new());
     assert_eq!(names(&seen), ["b good", "c z", "d good"]);
 }
 
@@ -540,9 +561,9 @@ fn verdicts_of_plugins_count() {
         threshold: 0.2,
         detail: "by hand".into(),
     };
-    seen.judged_by("tiers", vec![verdict("gold", true)]);
+    seen.set_verdicts("tiers", vec![verdict("gold", true)]);
     assert!(seen.slos.all_met());
-    seen.judged_by("tiers", vec![verdict("gold", true), verdict("free", false)]);
+    seen.set_verdicts("tiers", vec![verdict("gold", true), verdict("free", false)]);
     assert!(!seen.slos.all_met());
     let file = seen.slo_results();
     assert_eq!(file["all_slos_met"], serde_json::json!(false));
