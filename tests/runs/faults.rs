@@ -51,6 +51,28 @@ fn canned(answer: &'static [u8]) -> String {
     format!("http://{address}/v1")
 }
 
+/// Without a token there is no latency, although every request was answered.
+#[test]
+fn answers_without_tokens_make_a_run_invalid() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = canned(
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n\
+          data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"\"}}]}\n\n\
+          data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],\
+          \"usage\":{\"prompt_tokens\":20,\"completion_tokens\":8,\"total_tokens\":28}}\n\n\
+          data: [DONE]\n\n",
+    );
+    let output = run(folder.path(), &server, &[]);
+    assert_code(&output, 6);
+    let certificate = json(&latest(folder.path()), "certificate.json");
+    assert_eq!(certificate["verdict"], "INVALID");
+    let findings = certificate["findings"].to_string();
+    assert!(
+        findings.contains("none of the 8 answers has generated tokens"),
+        "{findings}"
+    );
+}
+
 #[test]
 fn unreachable_server_is_named_at_once() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -112,7 +112,7 @@ fn refuses_configuration(failure: &PluginFailure) -> bool {
 impl From<PipelineError> for CommandFailure {
     fn from(error: PipelineError) -> Self {
         match error {
-            PipelineError::Plugin(failure) => failure.into(),
+            PipelineError::Plugin(failure) => (*failure).into(),
             PipelineError::Transport(source) => match source.downcast_ref::<TransportError>() {
                 Some(TransportError::Thread { .. }) => CommandFailure::internal(source).hinted(
                     "raise the limits of this process on open files and threads (`ulimit -n`, `ulimit -u`)",

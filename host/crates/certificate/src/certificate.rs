@@ -40,7 +40,7 @@ use veeksha_metrics::{Evaluation, HostPerformance, Metric};
 
 use crate::bound::{ErrorBound, MetricAssessment};
 use crate::conditions::RunConditions;
-use crate::findings::{failed, failed_plugin, findings_of_run, nothing_answered, of_record};
+use crate::findings::{failed, failed_plugin, findings_of_run, no_tokens, nothing_answered, of_record};
 use crate::self_test::SelfTest;
 use crate::tokens::{PromptDoubt, TokenDoubt};
 use crate::verdict::{CertFinding, Thresholds, Verdict};
@@ -113,6 +113,7 @@ pub fn certify(
     if evaluation.counts.completed == 0 {
         findings.push(nothing_answered(evaluation));
     }
+    findings.extend(no_tokens(&evaluation.counts));
     for estimate in &evaluation.host.errors {
         let Some(summary) = evaluation.metric(estimate.metric) else {
             continue;

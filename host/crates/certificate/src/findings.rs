@@ -34,6 +34,10 @@ pub(crate) fn of_record(end: RecordEnd) -> Option<CertFinding> {
             "the record was cut short: the metrics cover only the events before",
             "repeat the run to its end",
         ),
+        (false, true) if end.interrupted => {
+            let what = "the run was interrupted: the metrics cover only the requests until then";
+            return Some(CertFinding::remark(what.into()));
+        }
         (false, true) => return None,
     };
     Some(CertFinding {
@@ -51,6 +55,21 @@ pub(crate) fn nothing_answered(evaluation: &Evaluation) -> CertFinding {
         verdict: Verdict::Invalid,
         ..CertFinding::remark(what)
     }
+}
+
+/// Returns the finding that no answer has tokens, so that no latency exists.
+pub(crate) fn no_tokens(counts: &RunCounts) -> Option<CertFinding> {
+    let has_tokens = counts.completed == 0 || counts.empty_answers < counts.completed;
+    (!has_tokens).then(|| CertFinding {
+        verdict: Verdict::Invalid,
+        remedy: Some(
+            "check that `client.type` matches the server's API, and look at an answer with curl".into(),
+        ),
+        ..CertFinding::remark(format!(
+            "no latency was measured: none of the {} answers has generated tokens",
+            counts.completed
+        ))
+    })
 }
 
 /// Returns the findings that do not concern a single metric.

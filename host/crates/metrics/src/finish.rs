@@ -89,6 +89,11 @@ impl RunEvaluator {
             unfinished: &unfinished,
             judged: goodput.good.is_some(),
         };
+        let mut slos = SloResults::of(&setup.objectives, &samples, &unknown, goodput, evaluator.verdicts);
+        if end.interrupted {
+            let remark = "the run was interrupted: only the requests until then are judged";
+            slos.remarks.push(remark.to_owned());
+        }
         Evaluation {
             metrics: built_in(&samples),
             custom: of_plugins(&samples),
@@ -99,7 +104,7 @@ impl RunEvaluator {
                 course.judged,
                 throughput.window_seconds,
             ),
-            slos: SloResults::of(&setup.objectives, &samples, &unknown, goodput, evaluator.verdicts),
+            slos,
             samples: Arc::new(samples),
             workload: evaluator.planned.digest(),
             sent: evaluator.sent.digest(),

@@ -92,7 +92,7 @@ pub struct RunEnd {
 pub enum PipelineError {
     /// The plugin failed before the first request was due.
     #[error(transparent)]
-    Plugin(#[from] PluginFailure),
+    Plugin(Box<PluginFailure>),
     /// The part of the run that was asked for does not exist.
     #[error("there is no shard {index} of {count}: shards are counted from 0")]
     NoSuchShard {
@@ -125,6 +125,12 @@ pub enum PipelineError {
     /// The transport could not be started.
     #[error("{0}")]
     Transport(Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl From<PluginFailure> for PipelineError {
+    fn from(failure: PluginFailure) -> Self {
+        PipelineError::Plugin(Box::new(failure))
+    }
 }
 
 /// Failures kept for the report; a plugin that fails on every session would fill memory with equal

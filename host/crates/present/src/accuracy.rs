@@ -78,7 +78,7 @@ pub enum SelfTestOutcome {
     #[default]
     NotRequested,
     /// The measured errors.
-    Measured(SelfTest),
+    Measured(Box<SelfTest>),
     /// The reason why the requested self-test has no result.
     Missing(String),
 }

@@ -279,6 +279,7 @@ impl Reevaluation {
                 "the objectives of the scenario are unknown, so none is judged (`--slo` sets others): {why}"
             ));
         }
+        evaluation.slos.remarks.extend(self.run.notes.iter().cloned());
         let notes = self.run.notes.iter().chain(&self.run.about_scenario);
         notes.cloned().chain(recorded).collect()
     }

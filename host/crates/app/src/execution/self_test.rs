@@ -73,7 +73,7 @@ pub(crate) fn measure(
         .filter_map(|line| TruthRecord::from_line(line).ok())
         .filter_map(|record| on_run_clock(record, origin))
         .collect();
-    Ok(SelfTestOutcome::Measured(compare(&records, &truth)))
+    Ok(SelfTestOutcome::Measured(Box::new(compare(&records, &truth))))
 }
 
 /// Converts a request in the server's log to the run's clock. The server uses the machine's clock,

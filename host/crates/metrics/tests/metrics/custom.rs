@@ -284,6 +284,7 @@ fn request_is_good_if_every_judge_accepts_it() {
 /// A request that was not judged is neither good nor bad, and an objective on it is neither met nor
 /// missed. The evaluation continues regardless.
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table of failures")]
 fn goodput_is_not_known_where_what_it_rests_on_failed() {
     let failed = |part| {
         Event::PluginFailed(FailedPlugin {
