@@ -102,6 +102,7 @@ pub(crate) fn data(events: &[Event], limit: usize) -> PageData {
         better: better.into(),
         definition: definition.into(),
         plugin: None,
+        doubt: None,
         summary,
     };
     let key_metric = |name: &str, label: &str, value: f64, unit: &str, count: usize, of: &str| KeyMetric {
