@@ -45,22 +45,16 @@ pub(crate) fn check(root: &Node, shipped: &Shipped) -> Result<Scenario, Problems
     }
     let session_generator = generator(root, keys.session_generator).map_err(undecodable)?;
     let mut runtime = keys.runtime;
-    let mut notes = Vec::new();
-    let unset = |key: &str| root.get("runtime").and_then(|runtime| runtime.get(key)).is_none();
     if ends_with_its_trace(&session_generator, &keys.traffic_scheduler) {
+        let unset = |key: &str| root.get("runtime").and_then(|runtime| runtime.get(key)).is_none();
         if unset("max_sessions") {
             runtime.max_sessions = -1;
         }
         if unset("benchmark_timeout") {
             runtime.benchmark_timeout = 0.0;
         }
-    } else if unset("max_sessions") {
-        // Veeksha's default. It ends a run early whose other keys suggest a longer one.
-        notes.push(format!(
-            "runtime.max_sessions is not set: the run ends after {} sessions, the default (-1: no limit)",
-            runtime.max_sessions
-        ));
     }
+    let mut notes = Vec::new();
     let mut client = keys.client;
     if let Some(endpoint) = keys.endpoint {
         client.api_base = Some(endpoint.api_base);

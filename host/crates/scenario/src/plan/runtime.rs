@@ -11,8 +11,8 @@ use crate::plan::traffic::Traffic;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Runtime {
-    /// Maximum number of sessions to start; -1 for no limit. If it is not set, a trace that does not
-    /// wrap is replayed to its end, and every other run has a note about the default.
+    /// Maximum number of sessions to start; -1 for no limit. A trace that does not wrap is replayed
+    /// to its end, unless this is set.
     #[schemars(range(min = -1, max = 1_000_000_000_i64))]
     pub max_sessions: i64,
     /// Seconds after which measuring ends; 0 or less for no limit. A trace that does not wrap has
