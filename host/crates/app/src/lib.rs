@@ -15,7 +15,7 @@
 //! ```no_run
 //! use veeksha_app::{Control, RunOptions, Source, plan, run};
 //!
-//! # fn main() -> Result<(), veeksha_app::Failure> {
+//! # fn main() -> Result<(), veeksha_app::CommandFailure> {
 //! let path = std::path::Path::new("scenario.yml");
 //! let loaded = Source::read(path)?.settle(&["runtime.max_sessions=10".to_owned()], &[], false)?;
 //! let plan = plan(loaded, path, Default::default(), false)?;

@@ -63,7 +63,7 @@ pub(crate) fn no_tokens(counts: &RunCounts) -> Option<CertFinding> {
     (!has_tokens).then(|| CertFinding {
         verdict: Verdict::Invalid,
         remedy: Some(
-            "check that `client.type` matches the server's API, and look at an answer with curl".into(),
+            "check that `client.type` matches the server's API, and request one answer with curl".into(),
         ),
         ..CertFinding::remark(format!(
             "no latency was measured: none of the {} answers has generated tokens",

@@ -39,7 +39,7 @@
 //!   differ by a point or, for percentiles, by more than half of the samples beyond them. "No
 //!   difference" is revoked in the same way if the losses differ significantly. A side that lost
 //!   more and is slower nevertheless is worse.
-//! * **Different states of the cache** ([`CachedShares`]): if the cached shares of the prompt tokens
+//! * **Different states of the cache** ([`CachedShares`]): if the cached shares of prompt tokens
 //!   differ by more than 5 points although the sides did the same work, times that contain prefill
 //!   ([`MetricData::contains_prefill`]) have [`DifferenceVerdict::CacheStatesDiffer`], unless the
 //!   side with more cached tokens is worse nevertheless.

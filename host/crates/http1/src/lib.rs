@@ -7,24 +7,26 @@
 //! ordinary chunk that is complete in one read costs neither a copy nor an allocation.
 //!
 //! ```
-//! use veeksha_http1::{Decoder, Framing, Limits, Part, RequestTemplate};
+//! use veeksha_http1::{BodyFraming, DecodedPart, Decoder, DecoderLimits, RequestTemplate};
 //!
 //! let template = RequestTemplate::new("POST", "/v1/completions", &[("host", b"localhost:8000")])?;
 //! let mut request = Vec::new();
 //! template.write(&mut request, &[("x-request-id", "7")], 2)?;
 //! request.extend_from_slice(b"{}");
 //!
-//! let mut decoder = Decoder::new(Limits::default());
+//! let mut decoder = Decoder::new(DecoderLimits::default());
 //! let mut read: &[u8] =
 //!     b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n";
 //! let mut body = Vec::new();
 //! // Until `None`, not until `read` is empty: the end of an answer may consume no byte.
 //! while let Some(part) = decoder.next(&mut read)? {
 //!     match part {
-//!         Part::Interim(_) => {}
-//!         Part::Head(head) => assert_eq!((head.status, head.framing), (200, Framing::Chunked)),
-//!         Part::Body(bytes) => body.extend_from_slice(bytes),
-//!         Part::End => break,
+//!         DecodedPart::Interim(_) => {}
+//!         DecodedPart::Head(head) => {
+//!             assert_eq!((head.status, head.framing), (200, BodyFraming::Chunked));
+//!         }
+//!         DecodedPart::Body(bytes) => body.extend_from_slice(bytes),
+//!         DecodedPart::End => break,
 //!     }
 //! }
 //! assert_eq!(body, b"hi");
