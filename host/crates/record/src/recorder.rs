@@ -197,7 +197,7 @@ impl RunRecorder {
     /// # Errors
     ///
     /// If a file could not be written. The parts and increments that are there stay, and
-    /// [`crate::Record`] reads them.
+    /// [`crate::RunRecord`] reads them.
     pub fn finish(mut self) -> Result<(), RecordError> {
         // A small file may fit on a disk on which a part does not.
         self.write_increment();
