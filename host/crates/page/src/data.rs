@@ -68,7 +68,7 @@ pub struct PageData {
 }
 
 impl PageData {
-    /// Returns the data as strict JSON on one line, as required by [`crate::Live::publish`]. A
+    /// Returns the data as strict JSON on one line, as required by [`crate::LivePage::publish`]. A
     /// number that is not finite becomes `null`.
     pub fn json(&self) -> String {
         // Serialization cannot fail here: maps have text keys. Otherwise the page would have no
