@@ -1,7 +1,7 @@
 //! Secrets are absent from all files of a run folder and from the terminal.
 
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
 use crate::results::latest;
@@ -103,30 +103,29 @@ trace_recorder: {{ include_content: true }}
     sim.stop();
 }
 
-/// A server that repeats a rejected key in the part of its answer where the excerpt is cut: neither
-/// the key nor its beginning is printed or written.
-#[test]
-fn a_key_at_the_cut_of_an_excerpt_is_in_no_file_and_on_no_terminal() {
-    const KEY: &str = "canary8d1f6b2e-0123456789-abcdefghij-0123456789-klmnopqrst";
+/// Starts a server that refuses each request with a text made from it, and returns its address.
+fn refusing_server(body: impl Fn(&str) -> String + Copy + Send + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
-    // Excerpts have 200 characters, so the cut is within the key.
-    let body = format!("{}{KEY} and more", "x".repeat(170));
-    let answer = format!(
-        "HTTP/1.1 401 Unauthorized\r\ncontent-type: text/plain\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
-        body.len()
-    );
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let Ok(mut stream) = stream else { return };
-            let answer = answer.clone();
             std::thread::spawn(move || {
                 let mut request = [0; 65_536];
-                let _ = stream.read(&mut request);
+                let length = stream.read(&mut request).unwrap_or(0);
+                let body = body(&String::from_utf8_lossy(&request[..length]));
+                let head = "HTTP/1.1 401 Unauthorized\r\ncontent-type: text/plain\r\nconnection: close";
+                let answer = format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
                 let _ = stream.write_all(answer.as_bytes());
             });
         }
     });
+    address
+}
+
+/// Runs a scenario against a server that refuses every request: the secret is in no file and not on
+/// the terminal.
+fn assert_hidden_from_refusals(client: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let text = format!(
         r#"
@@ -136,7 +135,7 @@ session_generator:
   channels: [ {{ type: text, body_length_generator: {{ type: fixed, value: 20 }} }} ]
   output_spec: {{ text: {{ output_length_generator: {{ type: fixed, value: 4 }} }} }}
 traffic_scheduler: {{ type: concurrent, target_concurrent_sessions: 2, rampup_seconds: 0 }}
-client: {{ api_base: "http://{address}/v1", api_key: {KEY}, model: m }}
+client: {{ {client}, model: m }}
 runtime: {{ max_sessions: 2, benchmark_timeout: 10 }}
 "#
     );
@@ -158,6 +157,28 @@ runtime: {{ max_sessions: 2, benchmark_timeout: 10 }}
         let bytes = std::fs::read(&file).expect("a file");
         assert!(!holds(&bytes), "{}", file.display());
     }
+}
+
+/// A server that repeats a rejected key in the part of its answer where the excerpt is cut: neither
+/// the key nor its beginning is printed or written.
+#[test]
+fn a_key_at_the_cut_of_an_excerpt_is_in_no_file_and_on_no_terminal() {
+    const KEY: &str = "canary8d1f6b2e-0123456789-abcdefghij-0123456789-klmnopqrst";
+    // Excerpts have 200 characters, so the cut is within the key.
+    let address = refusing_server(|_| format!("{}{KEY} and more", "x".repeat(170)));
+    assert_hidden_from_refusals(&format!("api_base: \"http://{address}/v1\", api_key: {KEY}"));
+}
+
+/// A server that repeats the end of the body, where the parameters of the request are.
+#[test]
+fn a_secret_of_the_body_that_a_server_repeats_is_in_no_file_and_on_no_terminal() {
+    let address = refusing_server(|request| {
+        let start = request.len().saturating_sub(120);
+        format!("bad parameters: {}", &request[start..])
+    });
+    assert_hidden_from_refusals(&format!(
+        "api_base: \"http://{address}/v1\", additional_sampling_params: {{ access_token: {CANARY}d }}"
+    ));
 }
 
 /// A script composes a header, a flag replaces a key, and another run of the script has its own.

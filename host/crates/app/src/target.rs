@@ -9,6 +9,7 @@ use veeksha_endpoint::{Api, EndpointKind, EndpointTemplate, Pointers, TemplateSp
 use veeksha_model::{Framing, Role, printable, redact_address};
 use veeksha_scenario::{
     Balance, Client, ClientKind, Connections, HttpVersion, Scenario, TargetServer, TemplateFraming, Tls,
+    secret_texts,
 };
 use veeksha_simulator::{SimOptions, SimServer};
 use veeksha_transport::{
@@ -236,6 +237,7 @@ fn target(loaded: &Loaded, servers: Vec<Server>) -> Result<Target, CommandFailur
         api,
         headers: client.headers.clone().into_iter().collect(),
         codec: None,
+        body_secrets: secret_texts(&client.additional_sampling_params.clone().into()),
     })
 }
 

@@ -64,6 +64,39 @@ fn shown_header(name: &str, value: &Json) -> Json {
     }
 }
 
+/// Returns the texts of a value that [`without_secrets`] redacts.
+pub fn secret_texts(value: &Json) -> Vec<String> {
+    let mut texts = Vec::new();
+    collect_secrets(value, &without_secrets(value), &mut texts);
+    texts
+}
+
+fn collect_secrets(value: &Json, shown: &Json, texts: &mut Vec<String>) {
+    match (value, shown) {
+        (Json::Object(entries), Json::Object(shown)) => {
+            for (key, value) in entries {
+                collect_secrets(value, &shown[key], texts);
+            }
+        }
+        (Json::Array(items), Json::Array(shown)) => {
+            for (value, shown) in items.iter().zip(shown) {
+                collect_secrets(value, shown, texts);
+            }
+        }
+        (Json::String(text), shown) if shown != value => texts.push(text.clone()),
+        // A table or a list that is redacted as a whole: each of its texts is secret.
+        (Json::Object(entries), shown) => {
+            entries
+                .values()
+                .for_each(|value| collect_secrets(value, shown, texts));
+        }
+        (Json::Array(items), shown) => items
+            .iter()
+            .for_each(|value| collect_secrets(value, shown, texts)),
+        _ => {}
+    }
+}
+
 /// Returns true if the value at a path of a scenario may be secret: one of its keys names a secret,
 /// or it belongs to `headers`.
 pub fn is_secret_path(path: &str) -> bool {
@@ -88,6 +121,17 @@ mod tests {
                 "headers": {"Accept": "a", "x-jwt": "***"}, "url": "http://***@h/?k=***", "use_secret": true
             })
         );
+    }
+
+    #[test]
+    fn collects_the_texts_that_are_redacted() {
+        let value = serde_json::json!({
+            "model": "m", "apiKey": "x", "deep": [{"password": "p", "top_k": 3}], "url": "http://u:p@h/",
+            "secret": {"inner": ["y", 5]}, "headers": {"Accept": "a", "x-jwt": "z"}
+        });
+        let mut texts = secret_texts(&value);
+        texts.sort();
+        assert_eq!(texts, ["http://u:p@h/", "p", "x", "y", "z"]);
     }
 
     #[test]

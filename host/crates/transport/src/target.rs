@@ -29,6 +29,8 @@ pub struct Target {
     /// A plugin that decodes the answers, and the framing of its input. `None`: the built-in
     /// decoder of the API is used.
     pub codec: Option<(Arc<dyn Codec>, Framing)>,
+    /// Secrets in the bodies of requests, which a server may repeat in an answer or a message.
+    pub body_secrets: Vec<String>,
 }
 
 /// One server of a target.
@@ -117,6 +119,7 @@ impl Target {
             api,
             headers: Vec::new(),
             codec: None,
+            body_secrets: Vec::new(),
         }
     }
 
@@ -138,7 +141,10 @@ impl Target {
 
     /// Removes every configured secret from a text that a server sent.
     pub(crate) fn redact(&self, text: &str) -> String {
-        let text = redact_headers(text.to_owned(), &self.headers);
+        let mut text = redact_headers(text.to_owned(), &self.headers);
+        for secret in &self.body_secrets {
+            text = redact(&text, secret);
+        }
         self.servers.iter().fold(text, |text, server| server.redact(text))
     }
 }
