@@ -65,6 +65,18 @@ pub enum ChunkKind {
 }
 
 impl ChunkKind {
+    /// Every kind.
+    pub const ALL: [ChunkKind; 8] = [
+        ChunkKind::Role,
+        ChunkKind::Reasoning,
+        ChunkKind::Content,
+        ChunkKind::Tool,
+        ChunkKind::Finish,
+        ChunkKind::Usage,
+        ChunkKind::Done,
+        ChunkKind::Comment,
+    ];
+
     /// Returns true if the event carried generated output.
     pub fn is_generated(self) -> bool {
         matches!(self, ChunkKind::Reasoning | ChunkKind::Content | ChunkKind::Tool)

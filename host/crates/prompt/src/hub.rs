@@ -36,9 +36,10 @@ pub fn cache_file(name: &str, cache_root: &Path) -> PathBuf {
     cache_root.join("tokenizers").join(folder(name)).join(FILE)
 }
 
-/// Returns the path of a model's tokenizer on this machine: in the host's cache, else in that of
-/// the Hugging Face tools (`$HF_HUB_CACHE`, `$HF_HOME/hub`, `~/.cache/huggingface/hub`).
-pub fn cached(name: &str, cache_root: &Path) -> Option<PathBuf> {
+/// Returns the path of a model's tokenizer on this machine: in the host's cache, if there is one,
+/// else in that of the Hugging Face tools (`$HF_HUB_CACHE`, `$HF_HOME/hub`,
+/// `~/.cache/huggingface/hub`).
+pub fn cached(name: &str, cache_root: Option<&Path>) -> Option<PathBuf> {
     cached_in(name, cache_root, hugging_face_cache().as_deref())
 }
 
@@ -54,12 +55,12 @@ fn hugging_face_cache() -> Option<PathBuf> {
         .or_else(|| set("HOME").map(|home| home.join(".cache/huggingface/hub")))
 }
 
-fn cached_in(name: &str, cache_root: &Path, hugging_face: Option<&Path>) -> Option<PathBuf> {
+fn cached_in(name: &str, cache_root: Option<&Path>, hugging_face: Option<&Path>) -> Option<PathBuf> {
     if !is_hub_name(name) {
         return None;
     }
-    let own = cache_file(name, cache_root);
-    if own.is_file() {
+    let own = cache_root.map(|root| cache_file(name, root));
+    if let Some(own) = own.filter(|file| file.is_file()) {
         return Some(own);
     }
     let model = hugging_face?.join(format!("models--{}", folder(name)));
@@ -132,7 +133,7 @@ mod tests {
     fn searches_host_cache_first() {
         let root = tempfile::tempdir().unwrap();
         let (own, theirs) = (root.path().join("own"), root.path().join("hub"));
-        let find = || cached_in("org/model", &own, Some(&theirs));
+        let find = || cached_in("org/model", Some(&own), Some(&theirs));
         assert_eq!(find(), None);
 
         let model = theirs.join("models--org--model");

@@ -55,6 +55,21 @@ impl<'s> FileWindow<'s> {
         self.from = (self.from + bytes).min(self.to);
     }
 
+    /// Reads until the first line is complete, exceeds `limit`, or is the last one. Returns the
+    /// position of its line feed; `None` without one.
+    pub(crate) fn line_end(&mut self, limit: usize) -> Result<Option<usize>, TraceError> {
+        let mut searched = 0;
+        loop {
+            let rest = self.rest();
+            let end = memchr::memchr(b'\n', &rest[searched..]).map(|at| searched + at);
+            if end.is_some() || rest.len() > limit.saturating_add(1) || self.ended {
+                return Ok(end);
+            }
+            searched = rest.len();
+            self.more()?;
+        }
+    }
+
     /// Reads more; returns false at the end of the file. The buffer holds at most twice what is not
     /// consumed, and a chunk.
     pub(crate) fn more(&mut self) -> Result<bool, TraceError> {

@@ -7,6 +7,7 @@ use veeksha_http1::{DecodedPart, Decoder, DecoderLimits};
 
 use crate::api_key::ApiKey;
 use crate::error::TransportError;
+use crate::url::host_and_port;
 
 /// A proxy that is reached over plain HTTP.
 pub(crate) struct Proxy {
@@ -67,11 +68,7 @@ impl Proxy {
 
     /// Returns `host:port`, for messages.
     pub(crate) fn place(&self) -> String {
-        if self.host.contains(':') {
-            format!("[{}]:{}", self.host, self.port)
-        } else {
-            format!("{}:{}", self.host, self.port)
-        }
+        host_and_port(&self.host, self.port)
     }
 
     /// Returns the request for a tunnel to a server (`host:port`).

@@ -93,11 +93,16 @@ impl ServerAddress {
 
     /// Returns `host:port`, for messages.
     pub(crate) fn place(&self) -> String {
-        if self.host.contains(':') {
-            format!("[{}]:{}", self.host, self.port)
-        } else {
-            format!("{}:{}", self.host, self.port)
-        }
+        host_and_port(&self.host, self.port)
+    }
+}
+
+/// Returns `host:port`, with brackets around an IPv6 address.
+pub(crate) fn host_and_port(host: &str, port: u16) -> String {
+    if host.contains(':') {
+        format!("[{host}]:{port}")
+    } else {
+        format!("{host}:{port}")
     }
 }
 

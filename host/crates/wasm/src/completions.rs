@@ -371,16 +371,7 @@ mod tests {
     }
 
     fn kind() -> impl Strategy<Value = ChunkKind> {
-        prop::sample::select(vec![
-            ChunkKind::Role,
-            ChunkKind::Reasoning,
-            ChunkKind::Content,
-            ChunkKind::Tool,
-            ChunkKind::Finish,
-            ChunkKind::Usage,
-            ChunkKind::Done,
-            ChunkKind::Comment,
-        ])
+        prop::sample::select(ChunkKind::ALL.to_vec())
     }
 
     fn status() -> impl Strategy<Value = Status> {

@@ -9,18 +9,6 @@ use veeksha_scenario::{Client, Scenario};
 use crate::failure::CommandFailure;
 use crate::scenario::source::Loaded;
 
-/// Returns the download folder of Hugging Face's tools.
-fn huggingface_cache() -> Option<PathBuf> {
-    let set = |name: &str| {
-        std::env::var_os(name)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
-    };
-    set("HF_HUB_CACHE")
-        .or_else(|| set("HF_HOME").map(|home| home.join("hub")))
-        .or_else(|| set("HOME").map(|home| home.join(".cache/huggingface/hub")))
-}
-
 /// Name of the embedded tokenizer.
 const EMBEDDED: &str = "embedded";
 
@@ -101,14 +89,7 @@ pub fn tokenizer(loaded: &Loaded, notes: &mut Vec<String>) -> Result<Found, Comm
             path: Some(path.to_owned()),
         })
     };
-    let huggingface = huggingface_cache();
-    let on_this_machine = |name: &str| {
-        let roots = [huggingface.clone(), loaded.cache().map(Path::to_owned)];
-        roots
-            .iter()
-            .flatten()
-            .find_map(|root| veeksha_prompt::hub::cached(name, root))
-    };
+    let on_this_machine = |name: &str| veeksha_prompt::hub::cached(name, loaded.cache());
     match client.tokenizer.as_deref() {
         Some(EMBEDDED) => embedded(),
         Some(name) if loaded.folder().join(name).exists() => open(&loaded.folder().join(name)),

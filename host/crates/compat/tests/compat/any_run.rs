@@ -11,16 +11,6 @@ use veeksha_model::{
 use crate::fixture::{Request, record};
 use crate::golden::differences;
 
-const KINDS: [ChunkKind; 8] = [
-    ChunkKind::Role,
-    ChunkKind::Reasoning,
-    ChunkKind::Content,
-    ChunkKind::Tool,
-    ChunkKind::Finish,
-    ChunkKind::Usage,
-    ChunkKind::Done,
-    ChunkKind::Comment,
-];
 const CLASSES: [ErrorClass; 9] = [
     ErrorClass::Connect,
     ErrorClass::Tls,
@@ -43,11 +33,11 @@ fn instant() -> impl Strategy<Value = u64> {
 }
 
 fn chunk() -> impl Strategy<Value = Chunk> {
-    (instant(), 0..KINDS.len(), any::<bool>()).prop_map(|(at, kind, merged)| Chunk {
+    (instant(), 0..ChunkKind::ALL.len(), any::<bool>()).prop_map(|(at, kind, merged)| Chunk {
         at,
         lag: 0,
         bytes: 1,
-        kind: KINDS[kind],
+        kind: ChunkKind::ALL[kind],
         merged,
     })
 }

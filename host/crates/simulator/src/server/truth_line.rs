@@ -87,7 +87,7 @@ impl TruthRecord {
             .chunks
             .into_iter()
             .map(|(at, name)| {
-                let kind = KINDS.into_iter().find(|kind| kind.name() == name);
+                let kind = ChunkKind::ALL.into_iter().find(|kind| kind.name() == name);
                 kind.map(|kind| (at, kind)).ok_or(TruthLineError::Word {
                     what: "kind of chunk",
                     word: name,
@@ -124,17 +124,6 @@ impl TruthRecord {
         })
     }
 }
-
-const KINDS: [ChunkKind; 8] = [
-    ChunkKind::Role,
-    ChunkKind::Reasoning,
-    ChunkKind::Content,
-    ChunkKind::Tool,
-    ChunkKind::Finish,
-    ChunkKind::Usage,
-    ChunkKind::Done,
-    ChunkKind::Comment,
-];
 
 fn outcome_name(outcome: TruthOutcome) -> String {
     match outcome {
@@ -180,7 +169,7 @@ mod tests {
             // Above 2^53: would be rounded as seconds in a double.
             arrived_at: 9_007_199_254_740_993,
             headers_sent_at: Some(9_007_199_254_740_995),
-            chunks: KINDS
+            chunks: ChunkKind::ALL
                 .into_iter()
                 .map(|kind| (9_007_199_254_740_997, kind))
                 .collect(),

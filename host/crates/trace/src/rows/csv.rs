@@ -71,16 +71,9 @@ pub(crate) fn each_record(
 ) -> Result<(), TraceError> {
     let mut reader = csv_core::Reader::new();
     let mut line = 1;
-    let mut searched = 0;
     loop {
+        let end = window.line_end(limit)?;
         let rest = window.rest();
-        let end = memchr::memchr(b'\n', &rest[searched..]).map(|at| searched + at);
-        if end.is_none() && rest.len() <= limit.saturating_add(1) && !window.ended() {
-            searched = rest.len();
-            window.more()?;
-            continue;
-        }
-        searched = 0;
         let text = &rest[..end.unwrap_or(rest.len())];
         let text = text.strip_suffix(b"\r").unwrap_or(text);
         let row = |bytes, last| RawRow {

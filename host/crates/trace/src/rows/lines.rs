@@ -11,15 +11,9 @@ pub(crate) fn each(
     each: &mut impl RowVisitor,
 ) -> Result<(), TraceError> {
     let mut line = 1;
-    let mut searched = 0;
     loop {
+        let end = window.line_end(limit)?;
         let rest = window.rest();
-        let end = memchr::memchr(b'\n', &rest[searched..]).map(|at| searched + at);
-        if end.is_none() && rest.len() <= limit.saturating_add(1) && !window.ended() {
-            searched = rest.len();
-            window.more()?;
-            continue;
-        }
         let row = &rest[..end.unwrap_or(rest.len())];
         let whole = end.is_some() || window.ended();
         let row = row.strip_suffix(b"\r").unwrap_or(row);
@@ -38,7 +32,6 @@ pub(crate) fn each(
                 return Ok(());
             }
         }
-        searched = 0;
         match end {
             Some(end) => window.consume(end + 1),
             None if skip_line(&mut window)? => {}

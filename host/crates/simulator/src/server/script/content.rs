@@ -2,7 +2,7 @@
 //! text or a tool call.
 
 use serde_json::Value;
-use veeksha_model::Usage;
+use veeksha_model::{ChunkKind, Usage};
 
 use crate::server::delivery_mode::DeliveryMode;
 
@@ -54,6 +54,17 @@ pub(in crate::server) enum Part {
     Text,
     /// The arguments of one tool call: `{"text":"WORDS"}`.
     Tool,
+}
+
+impl Part {
+    /// Returns the kind of the chunks that carry its text.
+    pub(in crate::server) fn chunk_kind(self) -> ChunkKind {
+        match self {
+            Part::Reasoning => ChunkKind::Reasoning,
+            Part::Text => ChunkKind::Content,
+            Part::Tool => ChunkKind::Tool,
+        }
+    }
 }
 
 /// One answer, independent of the API.

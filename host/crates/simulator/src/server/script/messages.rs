@@ -138,11 +138,7 @@ impl Script for Messages {
         out.bytes.extend_from_slice(&self.before);
         self.content.push_piece(&mut out.bytes, index, last);
         out.text("\"}}\n\n");
-        out.end(match part {
-            Part::Reasoning => ChunkKind::Reasoning,
-            Part::Text => ChunkKind::Content,
-            Part::Tool => ChunkKind::Tool,
-        });
+        out.end(part.chunk_kind());
     }
 
     fn finish(&mut self, out: &mut EventBuffer, reason: FinishReason, usage: &Usage, marker: EndMarker) {

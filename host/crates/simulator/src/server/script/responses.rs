@@ -238,11 +238,7 @@ impl Script for Responses {
             Part::Text => "\",\"logprobs\":[]}\n\n",
             Part::Reasoning | Part::Tool => "\"}\n\n",
         });
-        out.end(match part {
-            Part::Reasoning => ChunkKind::Reasoning,
-            Part::Text => ChunkKind::Content,
-            Part::Tool => ChunkKind::Tool,
-        });
+        out.end(part.chunk_kind());
     }
 
     fn finish(&mut self, out: &mut EventBuffer, reason: FinishReason, usage: &Usage, marker: EndMarker) {
