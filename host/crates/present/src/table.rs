@@ -7,6 +7,7 @@ use veeksha_metrics::{Evaluation, LabelGroups, Metric, PluginVerdict, SloResult,
 use veeksha_model::ErrorClass;
 use veeksha_report::{RowMark, Section, SummaryRow, duration, number, share};
 use veeksha_slo::ComparisonOperator;
+use veeksha_stats::DurationUnit;
 
 use crate::accuracy::{AccuracyContext, Clock};
 use crate::certificate_section;
@@ -201,18 +202,22 @@ fn throughput(evaluation: &Evaluation, certificate: &Certificate) -> Section {
 
 fn groups(grouped: &LabelGroups) -> Section {
     let columns = group_columns(grouped);
-    let rows = grouped.groups.iter().map(|group| {
-        let cells = columns.iter().map(|column| {
-            let value = (column.value)(group);
+    let cells: Vec<Vec<String>> = columns
+        .iter()
+        .map(|column| {
+            let values: Vec<Option<f64>> = grouped.groups.iter().map(&column.value).collect();
             // The heading has the unit of a rate.
             let unit = if column.unit == "tokens/s" {
                 ""
             } else {
                 column.unit
             };
-            value.map_or_else(|| "-".to_owned(), |value| shown(value, unit))
-        });
-        row(&group.key.to_string(), cells.collect())
+            column_cells(&values, unit)
+        })
+        .collect();
+    let rows = grouped.groups.iter().enumerate().map(|(place, group)| {
+        let of_group = cells.iter().map(|column| column[place].clone());
+        row(&group.key.to_string(), of_group.collect())
     });
     let remark = grouped.remark().map(|remark| row(&remark, Vec::new()));
     let heading = |column: &GroupColumn| match column.unit {
@@ -241,12 +246,29 @@ pub(crate) fn scenario(about: &RunDescription) -> Section {
 
 /// Formats a value in its unit.
 fn shown(value: f64, unit: &str) -> String {
+    shown_as(value, unit, DurationUnit::of(value))
+}
+
+/// Formats the values of a column; durations have the unit that suits the largest.
+fn column_cells(values: &[Option<f64>], unit: &str) -> Vec<String> {
+    let largest = values
+        .iter()
+        .flatten()
+        .fold(0.0, |most: f64, value| most.max(value.abs()));
+    let durations = DurationUnit::of(largest);
+    let cell =
+        |value: &Option<f64>| value.map_or_else(|| "-".to_owned(), |value| shown_as(value, unit, durations));
+    values.iter().map(cell).collect()
+}
+
+/// Formats a value in its unit, a duration in this one.
+fn shown_as(value: f64, unit: &str, durations: DurationUnit) -> String {
     match unit {
-        "s" => duration(value),
+        "s" => durations.text(value),
         "share" => share(value),
         "" | "1" => number(value),
         unit => match unit.strip_prefix("s/") {
-            Some(per) => format!("{}/{per}", duration(value)),
+            Some(per) => format!("{}/{per}", durations.text(value)),
             None => format!("{} {unit}", number(value)),
         },
     }
@@ -541,4 +563,20 @@ pub(crate) fn health(report: &HealthReport) -> Option<Section> {
         columns: Vec::new(),
         rows,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_of_a_column_have_one_unit() {
+        let values = [Some(0.000_8), None, Some(0.25), Some(1.5)];
+        assert_eq!(column_cells(&values, "s"), ["0.0008 s", "-", "0.25 s", "1.5 s"]);
+        assert_eq!(
+            column_cells(&values, "s/token"),
+            ["0.0008 s/token", "-", "0.25 s/token", "1.5 s/token"]
+        );
+        assert_eq!(column_cells(&values[..2], "s"), ["800 µs", "-"]);
+    }
 }

@@ -14,7 +14,7 @@ mod weighted;
 
 pub use histogram::LiveHistogram;
 pub use percentile::{interpolate, percentile};
-pub use quantity::{counted, duration, number, share};
+pub use quantity::{DurationUnit, counted, duration, number, share};
 pub use random::{Draws, RandomStream};
 pub use split_mix::{GOLDEN_GAMMA, mix64, split_mix64};
 pub use step_curve::{CurveSummary, Over, StepCurve};

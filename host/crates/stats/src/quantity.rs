@@ -1,16 +1,36 @@
 //! Numbers with units as readable text. Files hold full precision.
 
+/// A unit of durations on display.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DurationUnit {
+    /// Units per second.
+    scale: f64,
+    name: &'static str,
+}
+
+impl DurationUnit {
+    /// Returns the unit that suits a duration of these seconds. Durations that are to be compared
+    /// have one unit, that of the largest.
+    pub fn of(seconds: f64) -> Self {
+        let (scale, name) = match three_digits(seconds).abs() {
+            size if size == 0.0 || size >= 1.0 => (1.0, "s"),
+            size if size >= 1e-3 => (1e3, "ms"),
+            size if size >= 1e-6 => (1e6, "µs"),
+            _ => (1e9, "ns"),
+        };
+        DurationUnit { scale, name }
+    }
+
+    /// Formats seconds in this unit, to three significant digits: `0.0123 s`.
+    pub fn text(self, seconds: f64) -> String {
+        format!("{} {}", number(three_digits(seconds) * self.scale), self.name)
+    }
+}
+
 /// A duration given in seconds, to three significant digits in the unit that suits it: `12.3 ms`,
 /// `1.23 s`, `-45 µs`.
 pub fn duration(seconds: f64) -> String {
-    let seconds = three_digits(seconds);
-    let (scale, unit) = match seconds.abs() {
-        size if size == 0.0 || size >= 1.0 => (1.0, "s"),
-        size if size >= 1e-3 => (1e3, "ms"),
-        size if size >= 1e-6 => (1e6, "µs"),
-        _ => (1e9, "ns"),
-    };
-    format!("{} {unit}", number(seconds * scale))
+    DurationUnit::of(seconds).text(seconds)
 }
 
 /// Above this, a double cannot represent every integer, so three digits and an exponent are
@@ -105,6 +125,13 @@ mod tests {
         for (seconds, expected) in cases {
             assert_eq!(duration(seconds), expected);
         }
+    }
+
+    #[test]
+    fn durations_to_compare_have_one_unit() {
+        let unit = DurationUnit::of(1.2345);
+        let texts = [0.000_012_3, 0.25, 1.2345].map(|seconds| unit.text(seconds));
+        assert_eq!(texts, ["0.0000123 s", "0.25 s", "1.23 s"]);
     }
 
     #[test]
