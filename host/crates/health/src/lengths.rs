@@ -38,6 +38,8 @@ struct LengthCheck {
     exact: u64,
     too_long: Violations,
     too_short: Violations,
+    /// Requests with an upper limit that have fewer tokens.
+    below_limit: u64,
     /// Relative differences to the target: their sum, and the largest by magnitude.
     relative: (f64, f64),
 }
@@ -88,6 +90,7 @@ impl LengthCheck {
             exact: 0,
             too_long: Violations::default(),
             too_short: Violations::default(),
+            below_limit: 0,
             relative: (0.0, 0.0),
         }
     }
@@ -97,6 +100,7 @@ impl LengthCheck {
         let difference = i64::from(tokens) - i64::from(target);
         self.requests += 1;
         self.exact += u64::from(exact);
+        self.below_limit += u64::from(!exact && difference < 0);
         *self.differences.entry(difference).or_default() += 1;
         // A target of 0 cannot be divided by: one token too many counts as 100 %.
         let relative = difference as f64 / f64::from(target.max(1));
@@ -152,6 +156,13 @@ impl LengthCheck {
             } else {
                 check.fail(found, fix);
             }
+        }
+        if self.below_limit > 0 {
+            check.note(format!(
+                "{} of {} with an upper limit ended before it, which is not a violation",
+                self.below_limit,
+                veeksha_stats::counted(self.requests - self.exact, "answer")
+            ));
         }
         check.value("requests", ValueUnit::Count, self.requests as f64);
         check.value("too long", ValueUnit::Count, self.too_long.count as f64);

@@ -97,8 +97,8 @@ function Rng:choice(list) end
 ---@field tool_call_id? string For the role `tool`: the id of the answered call.
 
 ---@class veeksha.Output
----@field tokens? integer Number of requested tokens.
----@field exact? boolean True to request exactly this number.
+---@field tokens? integer Number of requested tokens: an upper limit unless `exact`.
+---@field exact? boolean True to request exactly this number, false (default) for an upper limit.
 
 ---A request. At least one of `user`, `system` and `messages` is required.
 ---@class veeksha.Request
@@ -109,7 +109,7 @@ function Rng:choice(list) end
 ---@field history? integer|veeksha.Response The request whose conversation it continues.
 ---@field after? integer|veeksha.Response|(integer|veeksha.Response)[] Requests that must be complete first.
 ---@field wait? veeksha.Duration Think time before the request is sent.
----@field output? integer|veeksha.Output
+---@field output? integer|veeksha.Output A number is an upper limit: the answer may be shorter.
 ---@field body? table<string, any> Members merged into the request's body.
 ---@field labels? table<string, string|number|boolean> Carried to the request's record.
 ---@field history_mode? "live"|"recorded"|"fresh" The conversation that it sends: with real answers, with recorded ones, or none.

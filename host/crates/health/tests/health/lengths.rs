@@ -103,6 +103,11 @@ fn upper_limit_is_not_a_target() {
     };
     passed(check(&limited(20), OUTPUT));
     near(value_of(check(&limited(20), OUTPUT), "too short"), 0.0);
+    assert_eq!(
+        check(&limited(20), OUTPUT).findings,
+        ["1 of 1 answer with an upper limit ended before it, which is not a violation"]
+    );
+    assert!(check(&limited(50), OUTPUT).findings.is_empty());
     failed(check(&limited(52), OUTPUT), "1 of 2 requests longer");
 }
 
