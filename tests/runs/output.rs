@@ -84,6 +84,46 @@ fn closed_pipe_is_not_an_error() {
     }
 }
 
+/// The reader of the table has no effect on the exit code and the files of a run.
+#[test]
+fn a_run_with_a_closed_pipe_is_complete() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let missed = r#"{ type = "performance", slos = { "p99(ttfc) < 1us" } }"#;
+    let file = scenario(folder.path(), "s.lua", &labelled(6, missed, ""));
+    let files = |name: &str, has_reader: bool| {
+        let out = folder.path().join(name);
+        let mut child = program()
+            .args(["run", &file, "--output_dir", path(&out)])
+            .args(UNJUDGED)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the program starts");
+        if !has_reader {
+            drop(child.stdout.take());
+        }
+        let status = child.wait_with_output().expect("it ends").status;
+        assert_eq!(status.code(), Some(3));
+        let run = latest(&out);
+        let names = |folder: &Path| -> Vec<String> {
+            let entries = std::fs::read_dir(folder).expect("a folder");
+            let mut names: Vec<String> = entries
+                .map(|entry| {
+                    entry
+                        .expect("an entry")
+                        .file_name()
+                        .to_string_lossy()
+                        .into_owned()
+                })
+                .collect();
+            names.sort_unstable();
+            names
+        };
+        [names(&run), names(&run.join("metrics"))]
+    };
+    assert_eq!(files("closed", false), files("open", true));
+}
+
 /// Without a table, one line still reports the missed objectives.
 #[test]
 fn quiet_commands_explain_their_exit_code() {
