@@ -124,15 +124,20 @@ fn certificates(baseline: &CompareSide, candidate: &CompareSide, found: &mut Com
     }
     for (name, validity) in called {
         let is_meant = |metric: &&MetricData| metric.name == name && metric.trust.validity == validity;
-        let of_side = |side: &CompareSide| -> Vec<String> {
+        let mut reasons: Vec<String> = Vec::new();
+        let mut of_side = |side: &CompareSide| -> Vec<String> {
             let finding = |run: &RunData| {
                 let metric = run.metrics.iter().find(is_meant)?;
                 let text = format!("{name} of {} is {}", run.label, validity.name());
-                Some(text + &because(&metric.trust))
+                let why = because(&metric.trust);
+                if !reasons.contains(&why) {
+                    reasons.push(why.clone());
+                }
+                Some(text + &why)
             };
             side.runs.iter().filter_map(finding).collect()
         };
-        let of_sides = sides.map(of_side);
+        let of_sides = sides.map(&mut of_side);
         let in_side =
             |(side, findings): (&&CompareSide, &Vec<String>)| match (findings.len(), side.runs.len()) {
                 (0, _) => None,
@@ -141,11 +146,17 @@ fn certificates(baseline: &CompareSide, candidate: &CompareSide, found: &mut Com
             };
         let places: Vec<String> = sides.iter().zip(&of_sides).filter_map(in_side).collect();
         let findings = of_sides.concat();
+        let places = places.join(" and in ");
+        // Different reasons are in the details only.
+        let why = match reasons.as_slice() {
+            [only] => only.as_str(),
+            _ => "",
+        };
         found
             .remarks
             .push(Remark::MetricValidity(match findings.as_slice() {
                 [only] => only.clone(),
-                _ => format!("{name} is {} in {}", validity.name(), places.join(" and in ")),
+                _ => format!("{name} is {} in {places}{why}", validity.name()),
             }));
         found.details.extend(findings);
     }
@@ -167,11 +178,23 @@ fn trust(run: &RunData, invalid: Invalid, found: &mut Comparability) {
     match (run.trust.validity, invalid) {
         (Validity::Valid, _) => {}
         (Validity::Degraded, _) | (Validity::Invalid, Invalid::Judged) => {
-            found.remarks.push(Remark::RunValidity {
-                run: label.clone(),
-                validity: run.trust.validity,
-                why,
+            let of_this = run.trust.validity;
+            let same = found.remarks.iter_mut().find_map(|remark| match remark {
+                Remark::RunValidity {
+                    runs,
+                    validity,
+                    why: of,
+                } if *validity == of_this && *of == why => Some(runs),
+                _ => None,
             });
+            match same {
+                Some(runs) => runs.push(label.clone()),
+                None => found.remarks.push(Remark::RunValidity {
+                    runs: vec![label.clone()],
+                    validity: of_this,
+                    why,
+                }),
+            }
         }
         (Validity::Invalid, Invalid::NotComparable) => found.obstacles.push(format!(
             "{label} is INVALID{why}; --allow-invalid judges it nevertheless"

@@ -144,10 +144,10 @@ pub enum Remark {
     SameRun([String; 2]),
     /// Locations of two runs with equal samples.
     SameSamples([String; 2]),
-    /// A certificate's verdict on a run.
+    /// The certificates' verdict on runs, with the same reasons.
     RunValidity {
-        /// The run.
-        run: String,
+        /// The runs.
+        runs: Vec<String>,
         /// The verdict.
         validity: Validity,
         /// Reasons, each after a separator.
@@ -284,12 +284,13 @@ impl fmt::Display for Remark {
                 f,
                 "{one} and {other} agree in every sample, as copies and simulated runs with one seed do: other runs may differ"
             ),
-            Remark::RunValidity { run, validity, why } => {
+            Remark::RunValidity { runs, validity, why } => {
                 let judged = match validity {
                     Validity::Invalid => " and judged nevertheless",
                     Validity::Valid | Validity::Degraded => "",
                 };
-                write!(f, "{run} is {}{judged}{why}", validity.name())
+                let are = if runs.len() == 1 { "is" } else { "are" };
+                write!(f, "{} {are} {}{judged}{why}", runs.join(" and "), validity.name())
             }
             Remark::MetricValidity(text) => f.write_str(text),
             Remark::DroppedValues { run, count } => write!(

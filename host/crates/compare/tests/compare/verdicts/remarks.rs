@@ -129,7 +129,7 @@ fn summarizes_certificates_of_many_runs() {
     let comparison = compare(&[single("A"), single("B")], &[], &options()).unwrap();
     let remarks = comparison.candidates[0].remark_texts();
     assert!(
-        remarks.contains(&"tbc is DEGRADED in A and in B".to_owned()),
+        remarks.contains(&"tbc is DEGRADED in A and in B: late reads: 0".to_owned()),
         "{remarks:?}"
     );
 }

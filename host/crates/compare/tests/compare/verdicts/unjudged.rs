@@ -33,6 +33,27 @@ fn different_work_and_invalid_runs_are_not_judged() {
     );
 }
 
+#[test]
+fn runs_that_are_degraded_for_the_same_reason_share_a_remark() {
+    let degraded = |label: &str, why: &str| {
+        let mut side = side(label, even(1.0));
+        side.runs[0].trust.validity = Validity::Degraded;
+        side.runs[0].trust.why = vec![why.into()];
+        side
+    };
+    let about = |of_b: &str| -> Vec<String> {
+        let sides = [degraded("A", "no self-test"), degraded("B", of_b)];
+        let comparison = compare(&sides, &[], &options()).unwrap();
+        let remarks = comparison.candidates[0].remark_texts().into_iter();
+        remarks.filter(|remark| remark.contains("DEGRADED")).collect()
+    };
+    assert_eq!(about("no self-test"), ["A and B are DEGRADED: no self-test"]);
+    assert_eq!(
+        about("late reads"),
+        ["A is DEGRADED: no self-test", "B is DEGRADED: late reads"]
+    );
+}
+
 /// Creates a side with two metrics; the certificate of B does not vouch for the second.
 fn with_one_invalid_metric(label: &str, centre: f64, validity: Validity) -> CompareSide {
     let mut metrics = vec![
