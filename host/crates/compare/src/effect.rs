@@ -21,14 +21,9 @@ pub enum ComparisonScale {
 }
 
 impl ComparisonScale {
-    /// Returns the scale for values of this unit.
-    pub(crate) fn of(unit: &str, values: impl Iterator<Item = f64>) -> ComparisonScale {
-        let (mut all_positive, mut all_shares) = (true, matches!(unit, "1" | ""));
-        for value in values {
-            all_positive &= value > 0.0;
-            all_shares &= (0.0..=1.0).contains(&value);
-        }
-        if all_positive && !all_shares {
+    /// Returns the scale for these values.
+    pub(crate) fn of(is_share: bool, mut values: impl Iterator<Item = f64>) -> ComparisonScale {
+        if !is_share && values.all(|value| value > 0.0) {
             ComparisonScale::Ratio
         } else {
             ComparisonScale::Difference
@@ -487,12 +482,11 @@ mod tests {
 
     #[test]
     fn shares_and_values_that_may_be_zero_are_subtracted() {
-        let of = |unit: &str, values: &[f64]| ComparisonScale::of(unit, values.iter().copied());
-        assert_eq!(of("s", &[0.1, 0.2]), ComparisonScale::Ratio);
-        assert_eq!(of("s", &[0.0, 0.2]), ComparisonScale::Difference);
-        assert_eq!(of("s", &[-1.0]), ComparisonScale::Difference);
-        assert_eq!(of("1", &[0.1, 0.2]), ComparisonScale::Difference);
-        assert_eq!(of("1", &[0.9, 1.7]), ComparisonScale::Ratio);
+        let of = |is_share, values: &[f64]| ComparisonScale::of(is_share, values.iter().copied());
+        assert_eq!(of(false, &[0.1, 0.2]), ComparisonScale::Ratio);
+        assert_eq!(of(false, &[0.0, 0.2]), ComparisonScale::Difference);
+        assert_eq!(of(false, &[-1.0]), ComparisonScale::Difference);
+        assert_eq!(of(true, &[0.1, 0.2]), ComparisonScale::Difference);
     }
 
     /// Four standard errors with one degree are p = 1 - 2/π atan 4 = 0.156, and by the normal

@@ -27,9 +27,8 @@ const MOST: usize = 40;
 /// interval.
 pub(crate) fn forests(rows: &[&ComparisonRow], title: &str) -> String {
     let of_scale = |scale: ComparisonScale| -> Vec<ForestRow<'_>> {
-        let is_meant = |row: &&&ComparisonRow| {
-            row.scale == scale && (scale == ComparisonScale::Ratio || matches!(row.unit.as_str(), "1" | ""))
-        };
+        let is_meant =
+            |row: &&&ComparisonRow| row.scale == scale && (scale == ComparisonScale::Ratio || row.is_share);
         rows.iter()
             .filter(is_meant)
             .filter_map(|row| ForestRow::of(row))

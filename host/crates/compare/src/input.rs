@@ -144,6 +144,11 @@ pub struct RunValueData {
 }
 
 impl RunValueData {
+    /// Returns true if it is a share, from 0 to 1.
+    pub(crate) fn is_share(&self) -> bool {
+        self.unit == "1"
+    }
+
     /// Creates a value without contributions.
     pub fn new(name: &str, unit: &str, better: Better, value: f64) -> Self {
         RunValueData {
@@ -192,6 +197,8 @@ pub struct MetricData {
     pub name: String,
     /// Unit: `s`, `tokens`, `1` for a ratio.
     pub unit: String,
+    /// True if the values are shares, from 0 to 1, which are shown in percent.
+    pub is_share: bool,
     /// Better direction.
     pub better: Better,
     /// Samples.
@@ -208,11 +215,12 @@ pub struct MetricData {
 }
 
 impl MetricData {
-    /// Creates a valid metric that can be judged.
+    /// Creates a valid metric that can be judged and is not a share.
     pub fn new(name: &str, unit: &str, better: Better, samples: TimedSamples) -> Self {
         MetricData {
             name: name.to_owned(),
             unit: unit.to_owned(),
+            is_share: false,
             better,
             samples,
             client_error: None,

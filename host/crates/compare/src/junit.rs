@@ -82,7 +82,10 @@ fn value_case(row: &ComparisonRow, decision: Option<&Decision>) -> TestCase {
 /// Formats a row: `worse: 100 ms → 110 ms, +10 ms (+10 %), +8 % … +12 %`.
 pub(crate) fn sentence(row: &ComparisonRow) -> String {
     let side = |side: &Option<SideValue>| {
-        side.map_or_else(|| "none".to_owned(), |side| value_text(side.value, &row.unit))
+        side.map_or_else(
+            || "none".to_owned(),
+            |side| value_text(side.value, row.display_unit()),
+        )
     };
     let values = format!(
         "{}: {} → {}",

@@ -41,6 +41,7 @@ pub(crate) struct SideMeasurement {
     pub(crate) name: String,
     pub(crate) statistic: Statistic,
     pub(crate) unit: String,
+    pub(crate) is_share: bool,
     pub(crate) better: Better,
     pub(crate) subject: Population,
     /// One value for each run that has it.
@@ -170,6 +171,7 @@ fn measure_run_values(runs: &[&RunData], options: &CompareOptions) -> Vec<SideMe
                     name: run_metric.name.clone(),
                     statistic: Statistic::Value,
                     unit: run_metric.unit.clone(),
+                    is_share: run_metric.is_share(),
                     better: run_metric.better,
                     subject: Population::of(run_metric),
                     values: vec![run_metric.value],
@@ -230,7 +232,8 @@ fn measure_metric(
     let blank = |aggregate: &Aggregate| SideMeasurement {
         name: first.name.clone(),
         statistic: Statistic::OfSamples(*aggregate),
-        unit: first.unit.clone(),
+        unit: aggregate.unit(&first.unit).to_owned(),
+        is_share: first.is_share && !matches!(aggregate, Aggregate::Count | Aggregate::Sum),
         better: first.better,
         subject: Population::Answers,
         values: Vec::new(),

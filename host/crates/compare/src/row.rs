@@ -23,6 +23,8 @@ pub struct ComparisonRow {
     pub statistic: Statistic,
     /// Unit of values and differences.
     pub unit: String,
+    /// True if the values are shares, from 0 to 1. Other values of the unit `1` are ratios.
+    pub is_share: bool,
     /// Better direction.
     pub better: Better,
     /// The baseline's value.
@@ -57,6 +59,12 @@ pub struct ComparisonRow {
 }
 
 impl ComparisonRow {
+    /// Returns the unit of values and differences as text: `share` for values from 0 to 1 that are
+    /// shown in percent.
+    pub(crate) fn display_unit(&self) -> &str {
+        if self.is_share { "share" } else { &self.unit }
+    }
+
     /// Returns true if the numerical change would give this verdict if it were significant.
     pub(crate) fn tends(&self, verdict: DifferenceVerdict) -> bool {
         let change = self.difference.filter(|difference| *difference != 0.0);
@@ -140,7 +148,7 @@ pub(crate) fn draft(found: RowSides<'_>, pairs: Option<&Paired>, options: &Compa
             .chain(b)
             .flat_map(|side| side.values.iter().copied())
     };
-    let mut scale = ComparisonScale::of(&known.unit, values());
+    let mut scale = ComparisonScale::of(known.is_share, values());
     // If a resample has no value on the scale, differences are used.
     if a.into_iter().chain(b).any(|side| !side.has(scale)) {
         scale = ComparisonScale::Difference;
@@ -157,6 +165,7 @@ pub(crate) fn draft(found: RowSides<'_>, pairs: Option<&Paired>, options: &Compa
             name: known.name.clone(),
             statistic: known.statistic,
             unit: known.unit.clone(),
+            is_share: known.is_share,
             better: known.better,
             baseline: a.map(side),
             candidate: b.map(side),

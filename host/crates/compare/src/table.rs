@@ -65,7 +65,8 @@ impl Comparison {
 }
 
 fn table_row(row: &ComparisonRow) -> TableRow {
-    let side = |side: Option<SideValue>| side.map_or_else(String::new, |side| side_text(&side, &row.unit));
+    let side =
+        |side: Option<SideValue>| side.map_or_else(String::new, |side| side_text(&side, row.display_unit()));
     TableRow {
         name: row_name(row),
         cells: vec![

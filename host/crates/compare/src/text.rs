@@ -2,16 +2,16 @@
 
 use veeksha_stats::{duration, number, share};
 
-use crate::effect::ComparisonScale;
 use crate::ends::{ends_text, percent, plain, seconds};
 use crate::row::ComparisonRow;
 use crate::statistic::Statistic;
 
-/// Formats a value with its unit: `12.3 ms`, `98.2 %`, `120 tokens`.
+/// Formats a value with its unit ([`ComparisonRow::display_unit`]): `12.3 ms`, `98.2 %`,
+/// `120 tokens`.
 pub(crate) fn value_text(value: f64, unit: &str) -> String {
     match unit {
         "s" => duration(value),
-        "1" | "" if (0.0..=1.0).contains(&value) => share(value),
+        "share" => share(value),
         "1" | "" => number(value),
         unit => format!("{} {unit}", number(value)),
     }
@@ -20,7 +20,7 @@ pub(crate) fn value_text(value: f64, unit: &str) -> String {
 /// Formats a value with its spread: `52.6 ± 0.62 tokens/s`.
 pub(crate) fn spread_text(value: f64, spread: f64, unit: &str) -> String {
     match unit {
-        "s" | "1" | "" => format!("{} ± {}", value_text(value, unit), value_text(spread, unit)),
+        "s" | "share" | "1" | "" => format!("{} ± {}", value_text(value, unit), value_text(spread, unit)),
         unit => format!("{} ± {} {unit}", number(value), number(spread)),
     }
 }
@@ -36,29 +36,14 @@ fn points_to(difference: f64, more: usize) -> String {
     signed(difference, format!("{} {name}", plain(points, more)))
 }
 
-/// Formats a row's difference with sign and unit, with additional digits: `+1.2 ms`, shares in
-/// points.
-fn row_difference_to(row: &ComparisonRow, difference: f64, more: usize) -> String {
-    match (row.scale, row.unit.as_str()) {
-        (ComparisonScale::Difference, "1" | "") if is_share(row) => points_to(difference, more),
-        (_, unit) => difference_to(difference, unit, more),
-    }
-}
-
-fn is_share(row: &ComparisonRow) -> bool {
-    let sides = row.baseline.into_iter().chain(row.candidate);
-    sides
-        .map(|side| side.value)
-        .all(|value| (0.0..=1.0).contains(&value))
-}
-
-/// Formats a difference with sign and unit: `+1.2 ms`.
+/// Formats a difference with sign and unit: `+1.2 ms`, shares in points.
 pub(crate) fn difference_text(difference: f64, unit: &str) -> String {
     difference_to(difference, unit, 0)
 }
 
 fn difference_to(difference: f64, unit: &str, more: usize) -> String {
     let text = match unit {
+        "share" => return points_to(difference, more),
         "s" => seconds(difference, more),
         "1" | "" => plain(difference, more),
         unit => format!("{} {unit}", plain(difference, more)),
@@ -93,11 +78,11 @@ pub(crate) fn change_text(row: &ComparisonRow) -> String {
         (Some(difference), Some(relative)) if difference != 0.0 => {
             format!(
                 "{} ({})",
-                row_difference_to(row, difference, 0),
+                difference_text(difference, row.display_unit()),
                 relative_text(relative)
             )
         }
-        (Some(difference), _) => row_difference_to(row, difference, 0),
+        (Some(difference), _) => difference_text(difference, row.display_unit()),
         (None, _) => String::new(),
     }
 }
@@ -106,7 +91,7 @@ pub(crate) fn change_text(row: &ComparisonRow) -> String {
 pub(crate) fn interval_text(row: &ComparisonRow) -> String {
     match (row.relative_interval, row.interval) {
         (Some(ends), _) => ends_text(ends, relative_to),
-        (None, Some(ends)) => ends_text(ends, |end, more| row_difference_to(row, end, more)),
+        (None, Some(ends)) => ends_text(ends, |end, more| difference_to(end, row.display_unit(), more)),
         _ => String::new(),
     }
 }
@@ -126,12 +111,15 @@ mod tests {
     #[test]
     fn values_have_units_and_changes_have_signs() {
         assert_eq!(value_text(0.0123, "s"), "12.3 ms");
-        assert_eq!(value_text(0.982, "1"), "98.2 %");
+        assert_eq!(value_text(0.982, "share"), "98.2 %");
+        assert_eq!(value_text(0.982, "1"), "0.982");
         assert_eq!(value_text(3.4, "1"), "3.4");
         assert_eq!(value_text(120.0, "tokens"), "120 tokens");
         assert_eq!(difference_text(0.0012, "s"), "+1.2 ms");
         assert_eq!(difference_text(-3.0, "tokens"), "-3 tokens");
         assert_eq!(difference_text(0.0, "s"), "0 s");
+        assert_eq!(difference_text(0.025, "share"), "+2.5 points");
+        assert_eq!(difference_text(0.025, "1"), "+0.025");
         assert_eq!(relative_text(0.0512), "+5.12 %");
         assert_eq!(relative_text(-0.003_421), "-0.34 %");
         assert_eq!(relative_text(0.2), "+20 %");

@@ -46,6 +46,12 @@ impl MetricInfo {
         }
     }
 
+    /// Returns true if the values are shares, from 0 to 1. A plugin metric without a unit is a plain
+    /// ratio.
+    pub fn is_share(&self) -> bool {
+        self.metric.is_some_and(Metric::is_share)
+    }
+
     /// Returns the range of possible values. The range of a plugin metric is unbounded.
     pub fn range(&self) -> Range {
         match self.metric {

@@ -39,7 +39,7 @@ pub(crate) fn distribution(samples: &RunSamples, name: &str) -> Option<CdfData> 
         metric: info.name.clone(),
         display: info.display.clone(),
         // A value without a unit is not always a share.
-        unit: match (info.metric.is_some_and(Metric::is_share), info.unit.as_str()) {
+        unit: match (info.is_share(), info.unit.as_str()) {
             (false, "1") => String::new(),
             (_, unit) => unit.to_owned(),
         },

@@ -268,6 +268,7 @@ fn metrics(evaluation: &Evaluation, certificate: &Certificate, wanted: &Wanted) 
             trust: info.metric.map_or_else(Trust::default, |metric| {
                 trust(certificate, Some(certified_as(metric)))
             }),
+            is_share: info.is_share(),
             not_judged: info.metric.and_then(not_judged),
             contains_prefill: info.metric.is_some_and(contains_prefill),
             ..MetricData::new(&info.name, &info.unit, info.better, timed)

@@ -138,11 +138,7 @@ impl FailIf {
         };
         let bound = match measured.what {
             MeasuredChange::Relative => measured.bound.value,
-            _ => match measured.bound.in_unit(
-                measured
-                    .aggregate
-                    .map_or(row.unit.as_str(), |aggregate| aggregate.unit(&row.unit)),
-            ) {
+            _ => match measured.bound.in_unit(&row.unit) {
                 Ok(bound) => bound,
                 Err(mismatch) => return unknown(mismatch.to_string()),
             },
@@ -150,7 +146,7 @@ impl FailIf {
         if measured.what == MeasuredChange::Value
             && let Some(why) = untrusted(name, candidate)
         {
-            let seen = value_text(seen, &row.unit);
+            let seen = value_text(seen, row.display_unit());
             return unknown(format!("{what} is {seen}, which is not reliable: {why}"));
         }
         if !measured.comparison.holds(seen, bound) {
@@ -162,8 +158,8 @@ impl FailIf {
             };
         }
         let text = match measured.what {
-            MeasuredChange::Value => format!("is {}", value_text(seen, &row.unit)),
-            MeasuredChange::Difference => format!("changed by {}", difference_text(seen, &row.unit)),
+            MeasuredChange::Value => format!("is {}", value_text(seen, row.display_unit())),
+            MeasuredChange::Difference => format!("changed by {}", difference_text(seen, row.display_unit())),
             MeasuredChange::Relative => format!("changed by {}", relative_text(seen)),
         };
         Truth::True(vec![format!("{what} {text} ({term})")])
@@ -278,8 +274,8 @@ fn judged(verdict: DifferenceVerdict, of: &Judged, candidate: &ComparedSide) -> 
 /// Returns true for a share of the whole run (`error_rate`, `goodput`) that could not be judged and
 /// has numerically changed this way.
 fn seems(verdict: DifferenceVerdict, row: &ComparisonRow) -> bool {
-    let is_share = row.statistic == Statistic::Value && matches!(row.unit.as_str(), "1" | "");
-    is_share && row.verdict == DifferenceVerdict::NotEnoughData && row.tends(verdict)
+    let is_run_share = row.statistic == Statistic::Value && row.is_share;
+    is_run_share && row.verdict == DifferenceVerdict::NotEnoughData && row.tends(verdict)
 }
 
 /// Returns true for a row that might have this verdict if all requests had been answered, or if

@@ -1,9 +1,10 @@
 //! Outputs for machines and readers.
 
 use veeksha_compare::{
-    CompareOptions, CompareSide, Comparison, FailIf, RunData, RunValueData, ScenarioLabel, compare,
+    CompareOptions, CompareSide, Comparison, FailIf, RunData, RunValueData, ScenarioLabel, Statistic, compare,
 };
 use veeksha_model::Better;
+use veeksha_slo::Aggregate;
 
 use crate::synthetic::{even, metric, run};
 
@@ -110,6 +111,33 @@ fn tables() {
     }
     text += &table.settings.join("\n");
     insta::assert_snapshot!(text);
+}
+
+/// Only shares are percentages; a ratio that happens to be below 1 is a number.
+#[test]
+fn ratios_are_not_percentages() {
+    let of = |label: &str, centre: f64| {
+        let named = |name: &str| metric(name, Better::Higher, even(centre));
+        let (mut share, mut ratio) = (named("fluidity"), named("speed_up"));
+        (share.is_share, share.unit, ratio.unit) = (true, "1".into(), "1".into());
+        CompareSide {
+            label: label.into(),
+            runs: vec![run(label, vec![share, ratio])],
+        }
+    };
+    let asked = [Aggregate::Count, Aggregate::Sum]
+        .map(|aggregate| ("fluidity".to_owned(), Statistic::OfSamples(aggregate)));
+    let comparison = compare(&[of("A", 0.5), of("B", 0.6)], &asked, &CompareOptions::default()).unwrap();
+    let table = &comparison.tables()[0];
+    let cells = |name: &str| -> Vec<&str> {
+        let mut rows = table.rows.iter();
+        let row = rows.find(|row| row.name == name).expect("the row");
+        row.cells[..3].iter().map(String::as_str).collect()
+    };
+    assert_eq!(cells("fluidity mean"), ["50 %", "60 %", "+10 points (+20 %)"]);
+    assert_eq!(cells("speed_up mean"), ["0.5", "0.6", "+0.1 (+20 %)"]);
+    assert_eq!(cells("fluidity count")[0], "1000 samples");
+    assert_eq!(cells("fluidity sum")[0], "500");
 }
 
 #[test]
