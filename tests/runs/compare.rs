@@ -193,6 +193,50 @@ fn another_workload_is_not_comparable() {
     assert!(stdout(&output).contains("Not comparable"), "{}", stdout(&output));
 }
 
+/// A metric of a plugin with the unit `1`.
+const RATIO: &str = r#"{ type = "performance" }, { type = "lua", name = "ratios", metrics = {
+    ratio = { unit = "1", better = "less", summary = "a ratio", observe = function() return 0.5 end },
+} }"#;
+
+/// The functions of a repeated run are those of the copy of the script. A changed script is listed.
+#[test]
+fn lua_functions_are_compared_by_their_source() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = labelled(20, RATIO, "");
+    let within = |name: &str| {
+        let within = folder.path().join(name);
+        std::fs::create_dir_all(&within).expect("a folder");
+        within
+    };
+    let first = simulated(&within("first"), "s.lua", &text, &[]);
+    let again = within("again");
+    let repeated = veeksha(["simulate", path(&first), "--output_dir", path(&again), "-q"]);
+    assert_code(&repeated, 0);
+    let again = crate::results::latest(&again);
+    let changed = text.replace("rng:int(4, 12)", "rng:int(4, 13)");
+    let changed = simulated(&within("changed"), "s.lua", &changed, &[]);
+
+    let settings = |other: &Path| compared(&[&first, other], &[], 0)["candidates"][0]["settings"].clone();
+    assert_eq!(settings(&again), Value::Array(Vec::new()));
+    let listed = settings(&changed).to_string();
+    assert!(listed.contains("digest of workload s.lua"), "{listed}");
+    assert!(!listed.contains("function at"), "{listed}");
+}
+
+#[test]
+fn metrics_of_plugins_are_plain_ratios() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = simulated(folder.path(), "s.lua", &labelled(20, RATIO, ""), &[]);
+    let table = |metric: &str| {
+        let output = compare(&[&run, &run], &["--metrics", metric, "--all"]);
+        stdout(&output)
+    };
+    let ratio = table("ratio");
+    assert!(ratio.contains(" 0.5 ") && !ratio.contains("50 %"), "{ratio}");
+    let share = table("fluidity");
+    assert!(share.contains("100 %"), "{share}");
+}
+
 #[test]
 fn folder_of_runs_is_one_side() {
     let runs = runs();

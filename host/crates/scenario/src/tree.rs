@@ -25,21 +25,21 @@ const FUNCTION_AT: &str = "function at ";
 pub const UNPLACED_FUNCTION: &str = "function";
 
 /// Returns the text that files have in place of a Lua function.
-pub(crate) fn function_text(place: Option<&Place>) -> String {
+pub fn function_text(place: Option<&Place>) -> String {
     match place {
         Some(place) => format!("{FUNCTION_AT}{place}"),
         None => UNPLACED_FUNCTION.to_owned(),
     }
 }
 
-/// Returns true for a text that files have in place of a Lua function at a known location:
-/// `function at FILE:LINE`.
-pub fn is_function_text(text: &str) -> bool {
-    let place = text.strip_prefix(FUNCTION_AT);
-    let line = place
-        .and_then(|place| place.rsplit_once(':'))
-        .map(|(_, line)| line);
-    line.is_some_and(|line| line.parse::<u32>().is_ok())
+/// Returns the location in a text that files have in place of a Lua function: `function at
+/// FILE:LINE`. `None` for other texts.
+pub fn function_place(text: &str) -> Option<Place> {
+    let (file, line) = text.strip_prefix(FUNCTION_AT)?.rsplit_once(':')?;
+    Some(Place {
+        file: file.into(),
+        line: line.parse().ok()?,
+    })
 }
 
 /// A value and where it was written.

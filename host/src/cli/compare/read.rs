@@ -13,7 +13,7 @@ use veeksha_model::printable;
 use veeksha_scenario::{Document, Traffic};
 
 use veeksha_app::CommandFailure;
-use veeksha_app::RecordedRun;
+use veeksha_app::{RecordedCode, RecordedRun};
 use veeksha_app::{builtin_evaluator, objectives};
 use veeksha_present::terminal;
 
@@ -83,7 +83,7 @@ pub(super) fn read(path: &Path, wanted: &mut Wanted) -> Result<RunData, CommandF
                 })
                 .collect()
         }),
-        settings: settings(&run.config),
+        settings: settings(&run.config, &RecordedCode::read(path)),
         window: evaluation.curves.window,
         place: path.canonicalize().ok().map(|path| path.display().to_string()),
         cached_share: evaluation.run_metric(RunMetric::OverallCachedTokenShare),
@@ -277,15 +277,22 @@ fn metrics(evaluation: &Evaluation, certificate: &Certificate, wanted: &Wanted) 
     data.collect()
 }
 
-/// Returns the configuration, flattened to paths and values.
-fn settings(config: &str) -> Vec<(String, String)> {
+/// Returns the configuration, flattened to paths and values, and the digests of the plugins. Lua
+/// functions are equal if they are at the same place of the same script.
+fn settings(config: &str, code: &RecordedCode) -> Vec<(String, String)> {
     let Ok(document) = Document::from_yaml(config, "config.yml") else {
         return Vec::new();
     };
     let mut settings = Vec::new();
     flatten("", &document.root.to_json(), &mut settings);
     settings.retain(|(path, _)| !BESIDE.contains(&path.as_str()));
-    settings
+    let settings = settings
+        .into_iter()
+        .map(|(path, value)| (path, code.function_text(value)));
+    let digests = code
+        .plugins()
+        .map(|(plugin, digest)| (format!("digest of {plugin}"), digest.chars().take(12).collect()));
+    settings.chain(digests).collect()
 }
 
 fn flatten(path: &str, value: &Value, settings: &mut Vec<(String, String)>) {

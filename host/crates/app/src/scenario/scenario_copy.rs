@@ -5,14 +5,14 @@
 //! of all plugins.
 
 use std::collections::BTreeSet;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 use veeksha_lua::{LuaLimits, LuaScenario};
 use veeksha_model::REDACTED;
 use veeksha_ports::WorkloadInfo;
 use veeksha_report::{ReportError, RunFolder};
-use veeksha_scenario::{Document, Node, UNPLACED_FUNCTION, Value, is_function_text};
+use veeksha_scenario::{Document, Node, Place, UNPLACED_FUNCTION, Value, function_place, function_text};
 
 use crate::failure::CommandFailure;
 use crate::record::sweep_manifest;
@@ -230,6 +230,50 @@ pub(crate) fn read(folder: &Path, config: &str) -> Result<RecordedScenario, Comm
     })
 }
 
+/// The code of a recorded run, which identifies its plugins and Lua functions independently of the
+/// folders that they were read from.
+pub struct RecordedCode {
+    folder: PathBuf,
+    plugins: Vec<PluginDigest>,
+}
+
+impl RecordedCode {
+    /// Reads the manifest of a run folder. Without a readable one, no plugin is known.
+    pub fn read(folder: &Path) -> Self {
+        RecordedCode {
+            folder: folder.join(FOLDER),
+            plugins: CopyManifest::read(folder).unwrap_or_default().plugins,
+        }
+    }
+
+    /// Returns the role and name of each plugin, and the digest of its code.
+    pub fn plugins(&self) -> impl Iterator<Item = (String, &str)> {
+        self.plugins
+            .iter()
+            .map(|plugin| (format!("{} {}", plugin.role, plugin.name), plugin.digest.as_str()))
+    }
+
+    /// Returns a text that has a Lua function's place with the file relative to the folder of the
+    /// script: `function at s.lua:7`, wherever the script was. Other texts are unchanged.
+    pub fn function_text(&self, text: String) -> String {
+        let Some(place) = function_place(&text) else {
+            return text;
+        };
+        let file = Path::new(&*place.file);
+        let parts: Vec<Component<'_>> = file.components().collect();
+        let mut below = (0..parts.len()).map(|skipped| parts[skipped..].iter().collect::<PathBuf>());
+        let is_copied =
+            |path: &PathBuf| path.to_str().is_some_and(is_below) && self.folder.join(path).is_file();
+        match below.find(is_copied) {
+            Some(path) => function_text(Some(&Place {
+                file: path.to_string_lossy().into(),
+                ..place
+            })),
+            None => text,
+        }
+    }
+}
+
 /// The manifest of a copy; the default is that of a run by a version without copies.
 #[derive(Debug, Default, PartialEq)]
 struct CopyManifest {
@@ -317,7 +361,7 @@ fn restore_functions(node: &mut Node, script: Option<&Node>) -> Result<(), Strin
         }
     };
     match &mut node.value {
-        Value::Text(text) if is_function_text(text) => {
+        Value::Text(text) if function_place(text).is_some() => {
             let script = script.ok_or_else(String::new)?;
             if !matches!(script.value, Value::Text(_)) {
                 *node = script.clone();
@@ -330,9 +374,16 @@ fn restore_functions(node: &mut Node, script: Option<&Node>) -> Result<(), Strin
             }
         }
         Value::Map(entries) => {
+            let is_function =
+                |node: &Node| matches!(&node.value, Value::Text(text) if function_place(text).is_some());
+            let has_function = entries.iter().any(|(_, value)| is_function(value));
             for (key, value) in entries {
                 let script = script.and_then(|script| script.get(key));
                 restore_functions(value, script).map_err(|path| below(key, path))?;
+            }
+            // Functions of an evaluator are named by the place of its table.
+            if let Some(script) = script.filter(|_| has_function) {
+                node.place.clone_from(&script.place);
             }
         }
         Value::List(items) => {
