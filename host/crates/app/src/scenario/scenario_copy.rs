@@ -422,6 +422,25 @@ mod tests {
     }
 
     #[test]
+    fn functions_are_named_by_the_files_of_the_copy() {
+        let run = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(run.path().join("scenario/lib")).unwrap();
+        for file in ["scenario/s.lua", "scenario/lib/sizes.lua"] {
+            std::fs::write(run.path().join(file), "").unwrap();
+        }
+        let code = RecordedCode::read(run.path());
+        for (text, expected) in [
+            ("function at s.lua:7", "function at s.lua:7"),
+            ("function at /home/x/s.lua:7", "function at s.lua:7"),
+            ("function at ../x/lib/sizes.lua:3", "function at lib/sizes.lua:3"),
+            ("function at other.lua:1", "function at other.lua:1"),
+            ("function at work", "function at work"),
+        ] {
+            assert_eq!(code.function_text(text.to_owned()), expected);
+        }
+    }
+
+    #[test]
     fn restores_functions_but_no_texts_that_resemble_them() {
         let text = |text: &str| Node::new(Value::Text(text.to_owned()));
         let mut node = text("function at work");
