@@ -46,8 +46,8 @@ impl MetricInfo {
         }
     }
 
-    /// Returns true if the values are shares, from 0 to 1. A plugin metric without a unit is a plain
-    /// ratio.
+    /// Returns true if the values are shares, from 0 to 1. A plugin metric without a unit is a
+    /// plain ratio.
     pub fn is_share(&self) -> bool {
         self.metric.is_some_and(Metric::is_share)
     }
