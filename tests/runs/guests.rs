@@ -147,7 +147,7 @@ fn a_failure_at_the_start_is_in_every_output_of_the_folder() {
     let health = veeksha(["health", run, "--strict"]);
     assert_code(&health, 6);
     assert!(
-        stdout(&health).contains("The plugin `hostile-sessions` failed in `workload.sessions`"),
+        stdout(&health).contains("The plugin `hostile-sessions` (workload) failed in `workload.sessions`"),
         "{}",
         stdout(&health)
     );

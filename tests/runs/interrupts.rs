@@ -57,6 +57,9 @@ fn first_interrupt_keeps_the_results() {
     let trace = lines(&run, "traces/trace.jsonl");
     assert!(trace.iter().any(|line| line["event"] == "interrupted"));
     assert!(trace.iter().any(|line| line["event"] == "run_ended"));
+    assert_eq!(json(&run, "health_check_results.json")["interrupted"], true);
+    let health = std::fs::read_to_string(run.join("health_check_results.txt")).expect("the checks");
+    assert!(health.contains("The run was interrupted"), "{health}");
 }
 
 #[test]

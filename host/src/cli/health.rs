@@ -1,8 +1,6 @@
 //! `veeksha-host health`: compares a run with its scenario.
 
-use serde_json::json;
 use veeksha_app::{CommandFailure, RecordedRun, health_expectation};
-use veeksha_events::{Event, FailedPlugin};
 use veeksha_health::{Health, HealthOutcome};
 use veeksha_present::terminal;
 
@@ -11,15 +9,7 @@ use crate::cli::args::HealthArgs;
 pub(super) fn health(args: &HealthArgs) -> Result<u8, CommandFailure> {
     let mut run = RecordedRun::open(&args.run, true)?;
     let mut health = Health::new(health_expectation::of(&run.loaded.scenario));
-    let mut failed_plugins: Vec<FailedPlugin> = Vec::new();
-    run.for_each(|event| {
-        if let Event::PluginFailed(failed) = event
-            && !failed_plugins.iter().any(|known| known.plugin == failed.plugin)
-        {
-            failed_plugins.push(failed.clone());
-        }
-        health.on(event);
-    })?;
+    run.for_each(|event| health.on(event))?;
     for note in run.notes.iter().chain(&run.about_scenario) {
         terminal::err(format!("note: {note}"));
     }
@@ -27,34 +17,22 @@ pub(super) fn health(args: &HealthArgs) -> Result<u8, CommandFailure> {
     if args.json {
         let mut json = report.json();
         json["record_is_whole"] = run.is_whole().into();
-        let failed = failed_plugins.iter().map(|failed| {
-            json!({
-                "plugin": failed.plugin,
-                "part": failed.part.name(),
-                "message": failed.message,
-            })
-        });
-        json["failed_plugins"] = failed.collect();
         terminal::out(serde_json::to_string_pretty(&json).map_err(CommandFailure::internal)?);
     } else {
         if !run.is_whole() {
             terminal::out("The record is incomplete: the checks cover only what it contains.");
         }
-        for failed in &failed_plugins {
-            terminal::out(format!(
-                "The plugin `{}` failed {}.",
-                failed.plugin, failed.message
-            ));
-        }
         terminal::out(report.text().trim_end());
     }
-    if !args.strict || (report.passed() && run.is_whole() && failed_plugins.is_empty()) {
+    if !args.strict || (report.passed() && run.is_whole() && report.failed_plugins.is_empty()) {
         return Ok(veeksha_exit::DONE);
     }
-    for failed in &failed_plugins {
+    for failed in &report.failed_plugins {
         terminal::err(format!(
-            "--strict: the plugin `{}` failed {}",
-            failed.plugin, failed.message
+            "--strict: the plugin `{}` ({}) failed {}",
+            failed.plugin,
+            failed.part.name(),
+            failed.message
         ));
     }
     if !run.is_whole() {

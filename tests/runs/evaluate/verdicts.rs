@@ -132,6 +132,12 @@ fn failed_check_is_in_every_file() {
         );
         let page = std::fs::read_to_string(results.join("report.html")).expect("a page");
         assert!(page.contains("the plugin `broken` failed"));
+        let health = json(results, "health_check_results.json")["failed_plugins"].clone();
+        assert_eq!(
+            (&health[0]["plugin"], &health[0]["part"]),
+            (&"broken".into(), &"slo_check".into()),
+            "{health}"
+        );
     }
     let trace = lines(&run, "traces/trace.jsonl");
     assert!(trace.iter().any(|line| line["event"] == "plugin_failed"));

@@ -21,6 +21,8 @@ pub struct Health {
     saturation: Saturation,
     cache: CacheCheck,
     plugins: PluginCheck,
+    /// The report, without the results of the checks.
+    report: HealthReport,
 }
 
 impl Health {
@@ -34,6 +36,7 @@ impl Health {
             saturation: Saturation::new(&expected),
             cache: CacheCheck::new(&expected),
             plugins: PluginCheck::default(),
+            report: HealthReport::default(),
         }
     }
 
@@ -44,13 +47,16 @@ impl Health {
         self.sent.on(event);
         self.saturation.on(event);
         self.plugins.on(event);
-        if let Event::Finished(record) = event
-            && record.measured
-        {
-            self.lengths.on_record(record);
-            self.lifecycle.on_record(record);
-            self.saturation.on_record(record);
-            self.cache.on_record(record);
+        match event {
+            Event::Finished(record) if record.measured => {
+                self.lengths.on_record(record);
+                self.lifecycle.on_record(record);
+                self.saturation.on_record(record);
+                self.cache.on_record(record);
+            }
+            Event::Interrupted { .. } => self.report.interrupted = true,
+            Event::PluginFailed(failed) => self.report.add_failed_plugin(failed),
+            _ => {}
         }
     }
 
@@ -71,6 +77,9 @@ impl Health {
             self.cache.finish(),
             self.plugins.finish(),
         ];
-        HealthReport { checks }
+        HealthReport {
+            checks,
+            ..self.report
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use veeksha_events::FailedPlugin;
 use veeksha_stats::Summary;
 
 use crate::report::{HealthCheck, HealthOutcome, HealthReport};
@@ -20,15 +21,26 @@ struct DistributionJson {
 }
 
 impl HealthReport {
-    /// Returns the report as strict JSON: `passed`, and `checks`, each with `name`, `outcome`
-    /// (`passed`, `failed`, `skipped`), `why` it was skipped or null, `findings`, `fixes`, and
-    /// `values` and `distributions` by name with their units.
+    /// Returns the report as strict JSON: `passed`, `interrupted`, `failed_plugins` with `plugin`,
+    /// `part` and `message`, and `checks`, each with `name`, `outcome` (`passed`, `failed`,
+    /// `skipped`), `why` it was skipped or null, `findings`, `fixes`, and `values` and
+    /// `distributions` by name with their units.
     pub fn json(&self) -> Value {
         json!({
             "passed": self.passed(),
+            "interrupted": self.interrupted,
+            "failed_plugins": self.failed_plugins.iter().map(failed_plugin).collect::<Vec<_>>(),
             "checks": self.checks.iter().map(check).collect::<Vec<_>>(),
         })
     }
+}
+
+fn failed_plugin(failed: &FailedPlugin) -> Value {
+    json!({
+        "plugin": failed.plugin,
+        "part": failed.part.name(),
+        "message": failed.message,
+    })
 }
 
 fn check(check: &HealthCheck) -> Value {

@@ -1,12 +1,17 @@
 //! Results of the checks.
 
+use veeksha_events::FailedPlugin;
 use veeksha_stats::Summary;
 
 /// Results of all checks.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct HealthReport {
     /// Results in a fixed order; every check is present.
     pub checks: Vec<HealthCheck>,
+    /// True if the user stopped the run: the checks cover only its part until then.
+    pub interrupted: bool,
+    /// The first failure of each plugin in each role.
+    pub failed_plugins: Vec<FailedPlugin>,
 }
 
 /// Result of one check.
@@ -93,6 +98,15 @@ impl HealthReport {
         self.checks
             .iter()
             .all(|check| check.outcome != HealthOutcome::Failed)
+    }
+
+    /// Adds the failure of a plugin, unless the plugin failed in this role before. The checks of a
+    /// finished run (SLO checks) are called after [`Health::finish`](crate::Health::finish).
+    pub fn add_failed_plugin(&mut self, failed: &FailedPlugin) {
+        let is_known = |known: &FailedPlugin| known.plugin == failed.plugin && known.part == failed.part;
+        if !self.failed_plugins.iter().any(is_known) {
+            self.failed_plugins.push(failed.clone());
+        }
     }
 
     /// Returns the check with this name.

@@ -9,8 +9,9 @@ use crate::report::{HealthCheck, HealthOutcome, HealthReport, ValueUnit};
 const LINE: &str = "--------------------------------------------------------------------------------";
 
 impl HealthReport {
-    /// Returns the report as plain text, one section per check: name, PASSED, FAILED or SKIPPED,
-    /// findings, fixes, values and distributions.
+    /// Returns the report as plain text: the interruption of the run and failed plugins, if any,
+    /// and one section per check with its name, PASSED, FAILED or SKIPPED, findings, fixes, values
+    /// and distributions.
     pub fn text(&self) -> String {
         let mut text = String::new();
         // Writing to a string does not fail.
@@ -34,6 +35,20 @@ impl HealthReport {
             outcome(|outcome| *outcome == HealthOutcome::Failed),
             outcome(|outcome| matches!(outcome, HealthOutcome::Skipped(_))),
         )?;
+        if self.interrupted {
+            writeln!(
+                text,
+                "The run was interrupted: the checks cover only its part until then."
+            )?;
+        }
+        for failed in &self.failed_plugins {
+            let role = failed.part.name();
+            writeln!(
+                text,
+                "The plugin `{}` ({role}) failed {}.",
+                failed.plugin, failed.message
+            )?;
+        }
         for check in &self.checks {
             writeln!(text, "{LINE}")?;
             write_check(text, check)?;

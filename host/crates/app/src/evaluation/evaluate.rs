@@ -267,9 +267,9 @@ impl Reevaluation {
     /// Calls the SLO checks. Returns the remarks on record, scenario and verdicts, and adds the
     /// checks without a verdict to the results.
     fn judge(&self, results: &mut RunAnalysis, failures: &mut Vec<PluginFailure>) -> Vec<String> {
+        let recorded = self.recorded_verdicts(&results.evaluation);
+        failures.extend(run_slo_checks(results, &self.evaluators.slo_checks));
         let evaluation = &mut results.evaluation;
-        let recorded = self.recorded_verdicts(evaluation);
-        failures.extend(run_slo_checks(evaluation, &self.evaluators.slo_checks));
         let unjudged = self.unjudged(evaluation);
         evaluation.slos.not_asked.extend(unjudged);
         if !self.has_own_slos

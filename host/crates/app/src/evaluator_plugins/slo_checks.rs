@@ -5,16 +5,17 @@ use std::sync::Arc;
 use veeksha_events::{Event, FailedPlugin, PluginRole};
 use veeksha_metrics::{Catalogue, Evaluation};
 use veeksha_ports::{PluginFailure, PluginFailureKind, RunResults, SloCheck};
+use veeksha_present::RunAnalysis;
 
 use crate::evaluator_plugins::tracked_results::TrackedResults;
 use crate::failure::CommandFailure;
 
-/// Calls every SLO check and adds the verdicts to `evaluation`. Returns the failures; a check that
-/// failed, or that asked for an unknown metric, has no verdict.
-pub(crate) fn run_slo_checks(
-    evaluation: &mut Evaluation,
-    checks: &[Arc<dyn SloCheck>],
-) -> Vec<PluginFailure> {
+/// Calls every SLO check and adds verdicts and failures to `results`. Returns the failures; a check
+/// that failed, or that asked for an unknown metric, has no verdict.
+pub(crate) fn run_slo_checks(results: &mut RunAnalysis, checks: &[Arc<dyn SloCheck>]) -> Vec<PluginFailure> {
+    let RunAnalysis {
+        evaluation, health, ..
+    } = results;
     let mut failures = Vec::new();
     for check in checks {
         let samples = evaluation.samples.clone();
@@ -29,9 +30,9 @@ pub(crate) fn run_slo_checks(
         match verdicts {
             Ok(verdicts) => evaluation.set_verdicts(&check.info().name, verdicts),
             Err(failure) => {
-                evaluation
-                    .failed
-                    .push(failed_plugin(&failure, PluginRole::SloCheck));
+                let failed = failed_plugin(&failure, PluginRole::SloCheck);
+                health.add_failed_plugin(&failed);
+                evaluation.failed.push(failed);
                 failures.push(failure);
             }
         }

@@ -274,7 +274,7 @@ impl<P: RequestPlugins> Collector<P> {
         self.keep_all(events);
         let mut analysis = self.analysis.finish();
         let checks = &self.evaluators.slo_checks;
-        plugin_failures.extend(run_slo_checks(&mut analysis.evaluation, checks));
+        plugin_failures.extend(run_slo_checks(&mut analysis, checks));
         for verdict in verdict_events(&analysis.evaluation).map(Arc::new) {
             self.recording.record(&verdict);
             self.writer.record(verdict, None);

@@ -44,3 +44,27 @@ fn failed_metric_or_request_check_fails_the_check() {
         "no plugin measured a metric",
     );
 }
+
+#[test]
+fn report_lists_the_interruption_and_every_role_that_failed() {
+    let mut events = vec![
+        failure(PluginRole::Workload),
+        failure(PluginRole::Workload),
+        failure(PluginRole::SloCheck),
+    ];
+    let report = health(rate(1.0), &ended(events.clone(), S));
+    assert!(!report.interrupted);
+    events.push(Event::Interrupted { at: S });
+    let report = health(rate(1.0), &ended(events, S));
+    let json = report.json();
+    assert_eq!(json["interrupted"], true);
+    let failed = json["failed_plugins"].as_array().unwrap().iter();
+    let parts: Vec<&str> = failed.filter_map(|failed| failed["part"].as_str()).collect();
+    assert_eq!(parts, ["workload", "slo_check"], "the first failure of each role");
+    let text = report.text();
+    assert!(text.contains("The run was interrupted"), "{text}");
+    assert!(
+        text.contains("The plugin `stalls` (slo_check) failed in `observe`: boom."),
+        "{text}"
+    );
+}
