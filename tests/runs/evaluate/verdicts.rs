@@ -267,3 +267,39 @@ fn a_plugin_that_fails_in_the_evaluation_did_not_fail_in_the_run() {
     let error = told.lines().find(|line| line.starts_with("error:"));
     assert!(error.is_some_and(|error| error.contains("`now`")), "{told}");
 }
+
+/// The SLOs of a run whose scenario cannot be read are unknown. No result may look as if they were
+/// met.
+#[test]
+fn slos_of_an_unreadable_scenario_are_reported_as_not_judged() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked = r#"{ type = "performance", slos = { "p99(ttfc) < 1h" } }"#;
+    let run = simulated(folder.path(), "s.lua", &labelled(10, asked, ""), &[]);
+    let config = run.join("config.yml");
+    std::fs::write(&config, "seed: [1,").expect("a damaged scenario");
+    for reason in ["not a scenario of this version", "cannot be read"] {
+        let again = folder.path().join("again");
+        let output = evaluate(&run, &["--to", path(&again)]);
+        assert_code(&output, 0);
+        let printed = stderr(&output);
+        let told = "warning: no SLO is judged, because those of the scenario are unknown: config.yml";
+        assert!(printed.contains(told) && printed.contains(reason), "{printed}");
+        assert!(
+            stdout(&output).contains("no SLO is judged"),
+            "{}",
+            stdout(&output)
+        );
+        let slos = json(&again, "metrics/slo_results.json");
+        assert!(slos["all_slos_met"].is_null(), "{slos}");
+        assert!(slos["remarks"].to_string().contains("no SLO is judged"), "{slos}");
+        let row = crate::page::data(&again)["slos"][0].clone();
+        assert_eq!(
+            (&row["met"], &row["expression"]),
+            (&Value::Null, &"not judged".into())
+        );
+        let own = evaluate(&run, &["--slo", "p99(ttfc) < 1h"]);
+        assert!(!stderr(&own).contains("no SLO is judged"), "{}", stderr(&own));
+        std::fs::remove_dir_all(&again).expect("removed results");
+        std::fs::remove_file(&config).ok();
+    }
+}

@@ -288,7 +288,11 @@ fn why_never_sent(reason: NeverSentReason) -> &'static str {
 pub(crate) fn slos(evaluation: &Evaluation) -> Section {
     let results = evaluation.slos.results.iter().map(slo);
     let verdicts = evaluation.slos.verdicts.iter().map(verdict);
-    let mut rows: Vec<SummaryRow> = results.chain(verdicts).collect();
+    let not_judged = evaluation.slos.not_asked.iter().map(|unknown| SummaryRow {
+        mark: RowMark::Warning,
+        ..row(unknown, Vec::new())
+    });
+    let mut rows: Vec<SummaryRow> = results.chain(verdicts).chain(not_judged).collect();
     let (goodput, remarks) = (evaluation.slos.goodput, &evaluation.slos.remarks);
     if goodput.is_some() || !remarks.is_empty() {
         let goodput = goodput.map_or("unknown".into(), share);

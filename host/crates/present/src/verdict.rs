@@ -25,7 +25,8 @@ pub fn certificate(evaluation: &Evaluation, accuracy: &AccuracyContext) -> Certi
 }
 
 /// Returns the lines that explain the exit code of a run, for standard error: failed requests by
-/// class, `events` that ended or disturbed the run, an INVALID certificate, and missed objectives.
+/// class, `events` that ended or disturbed the run, an INVALID certificate, and objectives that are
+/// unknown or missed.
 pub fn messages(results: &RunAnalysis, certificate: &Certificate, events: Vec<String>) -> Vec<String> {
     let mut classes: Vec<_> = results.failures.iter().collect();
     classes.sort_by_key(|(_, failed)| Reverse(failed.count));
@@ -65,6 +66,8 @@ fn explanations(evaluation: &Evaluation, certificate: &Certificate) -> Vec<Strin
     if certificate.verdict == Verdict::Invalid && evaluation.counts.completed > 0 {
         lines.push(format!("the measurement is INVALID: {}", worst(certificate)));
     }
+    let not_judged = evaluation.slos.not_asked.iter();
+    lines.extend(not_judged.map(|unknown| format!("warning: {unknown}")));
     let missed = table::missed(evaluation);
     if !missed.is_empty() {
         lines.push(format!("not met: {}", missed.join("; ")));

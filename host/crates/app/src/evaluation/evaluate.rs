@@ -276,7 +276,7 @@ impl Reevaluation {
             && let Some(why) = &self.run.unknown
         {
             evaluation.slos.not_asked.push(format!(
-                "the objectives of the scenario are unknown, so none is judged (`--slo` sets others): {why}"
+                "no SLO is judged, because those of the scenario are unknown: {why}; set SLOs with `--slo`"
             ));
         }
         evaluation.slos.remarks.extend(self.run.notes.iter().cloned());

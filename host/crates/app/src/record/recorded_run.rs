@@ -28,7 +28,8 @@ pub struct RecordedRun {
     pub notes: Vec<String>,
     /// Remarks about the scenario, for example why it is unknown.
     pub about_scenario: Vec<String>,
-    /// Reason why the scenario and its objectives are unknown; defaults are used then.
+    /// Reason why the scenario and its objectives are unknown; defaults are used then. A note in
+    /// `about_scenario` repeats it.
     pub unknown: Option<String>,
     /// Lua evaluators, whose functions cannot be called again.
     pub lua_evaluators: Vec<String>,
@@ -152,12 +153,11 @@ struct ScenarioFindings {
 
 impl ScenarioFindings {
     fn is_unknown(&mut self, why: String) {
-        self.about_scenario.push(why.clone());
+        self.about_scenario
+            .push(format!("the scenario is unknown and defaults are used: {why}"));
         self.unknown = Some(why);
     }
 }
-
-const UNKNOWN: &str = "the scenario is unknown and defaults are used";
 
 /// Reads the scenario in `config.yml`. Unreadable parts are replaced by defaults, because a record
 /// can be evaluated without its scenario.
@@ -173,7 +173,7 @@ fn scenario(
     let text = match config_text(folder) {
         Ok(text) => text,
         Err(why) => {
-            findings.is_unknown(format!("{why}: {UNKNOWN}"));
+            findings.is_unknown(why);
             return defaults();
         }
     };
@@ -193,7 +193,7 @@ fn scenario(
         }
         Err(failure) => {
             findings.is_unknown(format!(
-                "config.yml is not a scenario of this version, so {UNKNOWN}: {}",
+                "config.yml is not a scenario of this version: {}",
                 failure.message
             ));
             defaults()

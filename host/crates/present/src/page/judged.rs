@@ -111,6 +111,16 @@ pub(super) fn verdict(of_plugin: &PluginVerdict) -> SloRow {
     }
 }
 
+/// Returns the row of objectives with an unknown result. With it, the page does not state that all
+/// objectives are met.
+pub(super) fn not_judged(unknown: &str) -> SloRow {
+    SloRow {
+        expression: "not judged".to_owned(),
+        detail: Some(unknown.to_owned()),
+        ..SloRow::default()
+    }
+}
+
 pub(super) fn check(check: &HealthCheck) -> veeksha_page::HealthRow {
     let (outcome, why) = match &check.outcome {
         HealthOutcome::Passed => (CheckOutcome::Passed, None),

@@ -20,7 +20,7 @@ use crate::listed;
 use crate::run_analysis::{FailureClass, RunAnalysis};
 use facts::{fact, facts, machine, plugins, versions};
 use groups::groups;
-use judged::{check, slo, trust, verdict};
+use judged::{check, not_judged, slo, trust, verdict};
 use key_metrics::{key_metrics, metrics, on_the_way};
 use losses::{failed_plugins, failures, never_sent};
 use over_time::{load, slices};
@@ -69,6 +69,13 @@ pub fn finished(results: &RunAnalysis, certificate: &Certificate, accuracy: &Acc
             .iter()
             .map(slo)
             .chain(evaluation.slos.verdicts.iter().map(verdict))
+            .chain(
+                evaluation
+                    .slos
+                    .not_asked
+                    .iter()
+                    .map(|unknown| not_judged(unknown)),
+            )
             .collect(),
         curves: curves.then(|| load(evaluation)).flatten(),
         requests: results.requests.clone(),
