@@ -76,9 +76,14 @@ fn answers_without_tokens_make_a_run_invalid() {
 #[test]
 fn unreachable_server_is_named_at_once() {
     let folder = tempfile::tempdir().expect("a folder");
-    let output = run(folder.path(), "http://127.0.0.1:1/v1", &[]);
-    assert_code(&output, 5);
-    assert!(stderr(&output).contains("127.0.0.1:1"), "{}", stderr(&output));
+    for (scheme, has_certificate) in [("http", false), ("https", true)] {
+        let output = run(folder.path(), &format!("{scheme}://127.0.0.1:1/v1"), &[]);
+        assert_code(&output, 5);
+        let printed = stderr(&output);
+        assert!(printed.contains("127.0.0.1:1"), "{printed}");
+        assert!(printed.contains("is the server running"), "{printed}");
+        assert_eq!(printed.contains("certificate"), has_certificate, "{printed}");
+    }
 }
 
 #[test]

@@ -360,9 +360,10 @@ fn unreachable(error: TransportError) -> CommandFailure {
         TransportError::ProxyFailed { .. } => {
             "is the proxy running? Its address is client.proxy; a user and a password are part of it, as in http://user:password@proxy:3128"
         }
-        _ => {
+        TransportError::Unreachable { url, .. } if url.starts_with("https:") => {
             "is the server running? For a self-signed certificate, set client.tls.ca_file or client.tls.insecure"
         }
+        _ => "is the server running, and is its address in client.api_base or client.targets correct?",
     };
     CommandFailure::target(error).hinted(hint)
 }
