@@ -11,6 +11,8 @@ pub struct RunConditions {
     pub has_schedule: bool,
     /// True if the scenario's tokenizer is the model's, as far as is known.
     pub tokenizer_is_of_model: bool,
+    /// True if the server may apply a chat template whose tokens the host does not count.
+    pub may_have_uncounted_template: bool,
     /// The scheduling of the measuring threads.
     pub threads: ThreadConditions,
 }
@@ -47,6 +49,7 @@ impl Default for RunConditions {
         RunConditions {
             has_schedule: true,
             tokenizer_is_of_model: false,
+            may_have_uncounted_template: false,
             threads: ThreadConditions::default(),
         }
     }

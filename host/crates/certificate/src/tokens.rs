@@ -94,17 +94,26 @@ impl PromptDoubt {
             by_host,
             by_server,
         } = self.counts;
-        let remedy = if conditions.tokenizer_is_of_model {
-            "if the server applies a chat template, count with it (`client.apply_chat_template`)"
+        // A template only adds tokens.
+        let may_be_template = conditions.may_have_uncounted_template && self.excess > 0.0;
+        let remedy = if !conditions.tokenizer_is_of_model {
+            Some("name the model's tokenizer (`client.tokenizer`)")
         } else {
-            "name the model's tokenizer (`client.tokenizer`)"
+            may_be_template.then_some(
+                "if the server applies a chat template, count with it (`client.apply_chat_template`)",
+            )
+        };
+        let template = if may_be_template {
+            " Chat templates that the host does not apply are part of the difference."
+        } else {
+            ""
         };
         let names: Vec<&str> = prompt_metric_names().collect();
         CertFinding {
-            remedy: Some(remedy.into()),
+            remedy: remedy.map(str::to_owned),
             ..CertFinding::remark(format!(
-                "prompt tokens: {self}: {by_server}, and the host's tokenizer {by_host}, in {}. Chat templates that \
-                 the host does not apply are part of the difference. Metrics computed from the host's count: {}",
+                "prompt tokens: {self}: {by_server}, and the host's tokenizer {by_host}, in {}.{template} Metrics \
+                 computed from the host's count: {}",
                 veeksha_stats::counted(requests, "request"),
                 names.join(", ")
             ))

@@ -4,7 +4,7 @@ use veeksha_certificate::{
     CertFinding, RunConditions, SelfTest, ThreadConditions, ThreadPriority, Thresholds, Verdict,
 };
 use veeksha_report::share;
-use veeksha_scenario::{Client, Runtime, Scenario};
+use veeksha_scenario::{Client, ClientKind, Runtime, Scenario};
 
 use crate::thread_settings::{CoreSetting, RealtimePriority, ThreadSettings};
 
@@ -99,6 +99,7 @@ pub fn conditions(scenario: &Scenario, threads: Option<&ThreadSettings>) -> RunC
     RunConditions {
         has_schedule: scenario.traffic_scheduler.has_schedule(),
         tokenizer_is_of_model: tokenizer_is_of_model(&scenario.client),
+        may_have_uncounted_template: may_have_uncounted_template(&scenario.client),
         threads: thread_conditions(&scenario.runtime, threads),
     }
 }
@@ -140,6 +141,16 @@ fn tokenizer_is_of_model(client: &Client) -> bool {
         Some(_) => true,
         None => is_simulated || client.model.is_some(),
     }
+}
+
+/// Returns true if the server may apply a chat template whose tokens the host does not count. The
+/// simulator applies none, and the endpoints for a single text send it as it is.
+fn may_have_uncounted_template(client: &Client) -> bool {
+    let takes_text = matches!(
+        client.kind,
+        ClientKind::OpenaiCompletions | ClientKind::TgiGenerateStream
+    );
+    !client.apply_chat_template && !client.is_simulated() && !takes_text
 }
 
 /// Returns the certificate thresholds of a scenario for its target.
@@ -188,6 +199,22 @@ mod tests {
                 "{simulator}"
             );
         }
+    }
+
+    #[test]
+    fn template_is_uncounted_if_a_server_of_messages_may_apply_it() {
+        let client = |kind, apply_chat_template, api_base: &str| Client {
+            kind,
+            apply_chat_template,
+            api_base: Some(api_base.to_owned()),
+            ..Client::default()
+        };
+        let (chat, http) = (ClientKind::OpenaiChatCompletions, "http://127.0.0.1:1/v1");
+        assert!(may_have_uncounted_template(&client(chat, false, http)));
+        assert!(!may_have_uncounted_template(&client(chat, true, http)));
+        assert!(!may_have_uncounted_template(&client(chat, false, "sim://fast")));
+        let text = ClientKind::OpenaiCompletions;
+        assert!(!may_have_uncounted_template(&client(text, false, http)));
     }
 
     #[test]

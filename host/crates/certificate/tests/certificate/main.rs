@@ -244,6 +244,44 @@ fn marks_metrics_of_prompt_tokens_that_the_server_counts_differently() {
     with_text(&reported(15), "the server counted 50 % fewer prompt tokens");
 }
 
+/// The advice to count with a chat template applies if the host does not, and if the server counts
+/// more tokens.
+#[test]
+fn remedy_for_prompt_tokens_is_one_that_can_apply() {
+    let remedy = |prompt: u32, tokenizer_is_of_model, may_have_uncounted_template| {
+        let events = (0..40).map(|number| {
+            let mut record = request(number, QUIET);
+            record.usage = Some(Usage {
+                prompt,
+                completion: record.output_tokens,
+                cached: None,
+                reasoning: None,
+            });
+            finished(record)
+        });
+        let conditions = RunConditions {
+            tokenizer_is_of_model,
+            may_have_uncounted_template,
+            ..RunConditions::default()
+        };
+        let certificate = certify(&run(events.collect()), &Thresholds::default(), &conditions, None);
+        let finding = with_text(&certificate, "the server counted");
+        let is_about_templates = finding.what.contains("Chat templates");
+        (finding.remedy.clone().unwrap_or_default(), is_about_templates)
+    };
+    let (named, about_templates) = remedy(60, false, true);
+    assert!(named.contains("client.tokenizer") && about_templates, "{named}");
+    let (counted, about_templates) = remedy(60, true, true);
+    assert!(
+        counted.contains("client.apply_chat_template") && about_templates,
+        "{counted}"
+    );
+    for (prompt, may_have_uncounted_template) in [(60, false), (15, true), (15, false)] {
+        let none = remedy(prompt, true, may_have_uncounted_template);
+        assert_eq!(none, (String::new(), false), "{prompt}");
+    }
+}
+
 /// One answer in ten has chunks of several tokens, which the host's tokenizer counts as 40 % more
 /// than the server. Of all tokens, 4 % differ.
 #[test]
