@@ -8,6 +8,7 @@ mod gates;
 mod hostile_names;
 mod loads_and_losses;
 mod sent_requests;
+mod slos;
 
 use std::path::{Path, PathBuf};
 use std::process::Output;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use veeksha_model::Nanos;
 
-use crate::input::{CompareSide, MetricData, RunData, SentSoFar, Trust, Validity};
+use crate::input::{CompareSide, GoodRequests, MetricData, RunData, SentSoFar, Trust, Validity};
 use crate::options::Invalid;
 use crate::remark::{Remark, first_sessions};
 use crate::{caches, copies};
@@ -84,9 +84,30 @@ pub(crate) fn comparability(
         }
     }
     certificates(baseline, candidate, &mut found);
+    found.remarks.extend(slos_left_out(baseline, candidate));
     found.remarks.extend(lengths(baseline, candidate));
     found.remarks.extend(caches::remark(baseline, candidate));
     found
+}
+
+/// Returns the remark on runs whose good requests are not known. Runs without SLOs on both sides
+/// need none: nothing was to be compared.
+fn slos_left_out(baseline: &CompareSide, candidate: &CompareSide) -> Option<Remark> {
+    let runs = || baseline.runs.iter().chain(&candidate.runs);
+    if runs().all(|run| run.good_requests == GoodRequests::Undefined) {
+        return None;
+    }
+    let left_out: Vec<(String, String)> = runs()
+        .filter_map(|run| {
+            let why = match &run.good_requests {
+                GoodRequests::Defined => return None,
+                GoodRequests::Undefined => "its scenario has no SLO that defines good requests",
+                GoodRequests::Unknown(why) => why,
+            };
+            Some((run.label.clone(), why.to_owned()))
+        })
+        .collect();
+    (!left_out.is_empty()).then_some(Remark::SlosLeftOut(left_out))
 }
 
 /// Returns the remark on runs of different length.

@@ -45,12 +45,27 @@ pub struct RunData {
     pub answered: Option<RequestShare>,
     /// Requested load. `None` if unknown.
     pub load: Option<RequestedLoad>,
+    /// Definition of good requests.
+    pub good_requests: GoodRequests,
     /// Certificate's verdict on the whole run.
     pub trust: Trust,
     /// Values of the whole run.
     pub run_metrics: Vec<RunValueData>,
     /// Metrics with their samples.
     pub metrics: Vec<MetricData>,
+}
+
+/// Definition of the good requests of a run by the SLOs of its scenario, which `goodput` and
+/// `good_requests_per_second` need.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum GoodRequests {
+    /// The scenario has no SLO, condition or request check that defines them.
+    #[default]
+    Undefined,
+    /// They are defined.
+    Defined,
+    /// The SLOs are unknown or cannot be judged, for this reason.
+    Unknown(String),
 }
 
 /// Name, description and tags of a scenario, all optional.

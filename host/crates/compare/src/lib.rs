@@ -182,8 +182,8 @@ pub use effect::{ComparisonScale, RunSpread};
 pub use error::CompareError;
 pub use fail_if::{CandidateDecision, Decision, FailIf, FailOutcome, KnownKind, KnownName};
 pub use input::{
-    ClientError, CompareSide, MetricData, RunData, RunValueData, ScenarioLabel, SentSoFar, Trust, Validity,
-    ValueParts,
+    ClientError, CompareSide, GoodRequests, MetricData, RunData, RunValueData, ScenarioLabel, SentSoFar,
+    Trust, Validity, ValueParts,
 };
 pub use load::RequestedLoad;
 pub use options::{CompareOptions, Correction, Invalid};

@@ -30,6 +30,10 @@ const LOST_REQUESTS: RemarkKind = kind(
     "lost_requests",
     "the sides answered different shares of their due requests; metrics of answered requests favor the side that lost more",
 );
+const SLOS: RemarkKind = kind(
+    "slos_left_out",
+    "a run has no SLOs that define good requests, or they are unknown: `goodput` and `good_requests_per_second` are not compared",
+);
 const LOADS: RemarkKind = kind(
     "different_loads",
     "the requested loads differ; of open loops, rates and counts are not judged",
@@ -87,7 +91,7 @@ const JUDGED_VALUES: RemarkKind = kind(
 const CELLS: RemarkKind = kind("cells", "the number of compared cells of a sweep");
 
 /// Every kind, in the order in which remarks are printed.
-pub const REMARK_KINDS: [RemarkKind; 18] = [
+pub const REMARK_KINDS: [RemarkKind; 19] = [
     REDACTED,
     LOST_REQUESTS,
     LOADS,
@@ -98,6 +102,7 @@ pub const REMARK_KINDS: [RemarkKind; 18] = [
     SAME_SAMPLES,
     CERTIFICATE,
     DROPPED_VALUES,
+    SLOS,
     LENGTHS,
     CACHES,
     COPIES,
@@ -162,6 +167,8 @@ pub enum Remark {
         /// Number of values.
         count: u64,
     },
+    /// Runs without known good requests, each with the reason.
+    SlosLeftOut(Vec<(String, String)>),
     /// Label, shortest and longest duration in seconds of each side.
     DifferentLengths([(String, f64, f64); 2]),
     /// Label, least and greatest cached share of each side.
@@ -227,6 +234,7 @@ impl Remark {
             Remark::SameSamples(_) => SAME_SAMPLES,
             Remark::RunValidity { .. } | Remark::MetricValidity(_) => CERTIFICATE,
             Remark::DroppedValues { .. } => DROPPED_VALUES,
+            Remark::SlosLeftOut(_) => SLOS,
             Remark::DifferentLengths(_) => LENGTHS,
             Remark::CacheStates(_) => CACHES,
             Remark::Copies { .. } => COPIES,
@@ -298,6 +306,14 @@ impl fmt::Display for Remark {
                 "{run}: {count} {} left out because not a finite number",
                 if *count == 1 { "value was" } else { "values were" }
             ),
+            Remark::SlosLeftOut(runs) => {
+                let runs: Vec<String> = runs.iter().map(|(run, why)| format!("{run}: {why}")).collect();
+                write!(
+                    f,
+                    "SLOs are left out, so goodput and good_requests_per_second are not compared: {}",
+                    runs.join("; ")
+                )
+            }
             Remark::DifferentLengths([one, other]) => {
                 let text = |(label, shortest, longest): &(String, f64, f64)| {
                     if shortest == longest {

@@ -5,10 +5,10 @@ use std::path::Path;
 use serde_json::Value;
 use veeksha_certificate::{Certificate, Verdict, certify};
 use veeksha_compare::{
-    ClientError, MetricData, RequestShare, RequestedLoad, RunData, RunValueData, ScenarioLabel, SentSoFar,
-    TimedSamples, Trust, Validity, ValueParts,
+    ClientError, GoodRequests, MetricData, RequestShare, RequestedLoad, RunData, RunValueData, ScenarioLabel,
+    SentSoFar, TimedSamples, Trust, Validity, ValueParts,
 };
-use veeksha_metrics::{Certification, Evaluation, Metric, RunEvaluator, RunMetric};
+use veeksha_metrics::{Certification, Evaluation, Metric, Objectives, RunEvaluator, RunMetric};
 use veeksha_model::printable;
 use veeksha_scenario::{Document, Traffic};
 
@@ -30,8 +30,9 @@ pub(super) fn read(path: &Path, wanted: &mut Wanted) -> Result<RunData, CommandF
     let catalogue = objectives::catalogue(&definitions)?;
     // The conditions of a good request are in the scenario. Objectives on plugins that no longer
     // exist cannot be evaluated again.
-    let objectives =
-        objectives::of_scenario(&run.loaded, run.lua_request_checks.clone(), &catalogue).unwrap_or_default();
+    let objectives = objectives::of_scenario(&run.loaded, run.lua_request_checks.clone(), &catalogue);
+    let good_requests = good_requests(&run, &objectives);
+    let objectives = objectives.unwrap_or_default();
     let mut evaluator =
         RunEvaluator::new(builtin_evaluator::setup(&scenario, objectives, &definitions)?).without_live();
     let mut simulated = false;
@@ -92,11 +93,22 @@ pub(super) fn read(path: &Path, wanted: &mut Wanted) -> Result<RunData, CommandF
             whole: counts.intended(),
         }),
         load: Some(load(&scenario.traffic_scheduler)),
+        good_requests,
         recorded_as: run.record.info().run.clone(),
         trust: trust(&certificate, None),
         run_metrics: run_metrics(&evaluation, wanted),
         metrics: metrics(&evaluation, &certificate, wanted),
     })
+}
+
+/// Returns the definition of good requests by the objectives of a run's scenario.
+fn good_requests(run: &RecordedRun, objectives: &Result<Objectives, CommandFailure>) -> GoodRequests {
+    match (&run.unknown, objectives) {
+        (Some(why), _) => GoodRequests::Unknown(why.clone()),
+        (None, Err(failure)) => GoodRequests::Unknown(failure.message.clone()),
+        (None, Ok(objectives)) if objectives.define_good_requests() => GoodRequests::Defined,
+        (None, Ok(_)) => GoodRequests::Undefined,
+    }
 }
 
 /// Returns the requested load.

@@ -113,6 +113,12 @@ impl Objectives {
         }
     }
 
+    /// Returns true if they define good requests: by a condition or by a plugin that judges
+    /// requests.
+    pub fn define_good_requests(&self) -> bool {
+        !self.conditions.is_empty() || !self.judges.is_empty()
+    }
+
     /// Returns the objectives as stated.
     pub fn stated(&self) -> impl Iterator<Item = &Stated> {
         self.checked.iter().map(|found| &found.stated)
