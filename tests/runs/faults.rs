@@ -510,3 +510,49 @@ fn open_file_limit_is_named() {
     }
     sim.stop();
 }
+
+/// Runs a program of a shell with a limit of open files. A run that waits for its deadline would
+/// take 300 s.
+fn with_open_files(limit: u32, file: &str, output_dir: &std::path::Path, more: &str) -> std::process::Output {
+    let program = env!("CARGO_BIN_EXE_veeksha-host");
+    let command = format!(
+        "ulimit -n {limit}; exec timeout 60 {program} run {file} --output_dir {} {more}",
+        output_dir.display()
+    );
+    std::process::Command::new("sh")
+        .args(["-c", &command])
+        .env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"))
+        .output()
+        .expect("a shell")
+}
+
+#[test]
+fn run_with_too_few_open_files_is_refused_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = scenario(folder.path(), "small.yml", SMALL);
+    let flags = "--client.api_base sim://default --traffic_scheduler.target_concurrent_sessions 4";
+    let output = with_open_files(20, &file, folder.path(), flags);
+    assert_code(&output, 1);
+    let printed = stderr(&output);
+    assert!(
+        printed.contains("too many open files (EMFILE): the limit is 20, and this run needs at least 56"),
+        "{printed}"
+    );
+    assert!(printed.contains("`ulimit -n 1024`"), "{printed}");
+    assert!(!folder.path().join("latest").exists(), "nothing was started");
+}
+
+/// The simulator in the process of the run has too few open files for the connections. It refuses
+/// those that it cannot serve, instead of leaving them open.
+#[test]
+fn simulator_refuses_connections_that_it_cannot_accept() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = scenario(folder.path(), "small.yml", SMALL);
+    let flags = "--client.api_base sim://default --traffic_scheduler.target_concurrent_sessions 60 --runtime.max_sessions 60 \
+                 --client.request_timeout 300";
+    let output = with_open_files(48, &file, folder.path(), flags);
+    assert_ne!(output.status.code(), Some(124), "{}", stderr(&output));
+    assert!(stderr(&output).contains("ulimit -n"), "{}", stderr(&output));
+    let rows = lines(&latest(folder.path()), "metrics/request_level_metrics.jsonl");
+    assert_eq!(rows.len(), 60, "every request has its row");
+}

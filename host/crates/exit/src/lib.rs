@@ -2,8 +2,8 @@
 
 /// Done, and every SLO was met.
 pub const DONE: u8 = 0;
-/// A bug of this program, or the system refused something that it should not (a thread, a result
-/// file, the standard output).
+/// A bug of this program, or the system refused something that it should not (a thread, an open
+/// file, a result file, the standard output).
 pub const INTERNAL: u8 = 1;
 /// The command line or the scenario is wrong.
 pub const USAGE: u8 = 2;

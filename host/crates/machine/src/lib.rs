@@ -36,7 +36,7 @@ pub use error::MachineError;
 pub use facts::Facts;
 pub use finding::{ExpectedLoad, MachineFinding, State};
 pub use machine::Machine;
-pub use open_files::{OpenFiles, raise_open_files};
+pub use open_files::{LEAST_OPEN_FILES, OpenFiles, raise_open_files};
 pub use priority::{DEFAULT_REALTIME_PRIORITY, lower_priority, realtime_is_permitted, set_realtime};
 pub use thread_watch::{ThreadActivity, ThreadWatch};
 pub use wake::WakeUps;

@@ -10,6 +10,10 @@ use crate::tree::Tree;
 /// overlap while connections are replaced.
 const SPARE: u64 = 128;
 
+/// Files that a run of one request at a time opens: event queues, sockets, result files. Runs with
+/// one client thread needed 24.
+pub const LEAST_OPEN_FILES: u64 = 48;
+
 /// The limits of open files of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenFiles {

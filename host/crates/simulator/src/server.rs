@@ -31,10 +31,12 @@ mod options;
 mod pacing;
 mod recorder;
 mod request;
+mod reserve_file;
 mod routes;
 mod script;
 mod served_api;
 mod service;
+mod socket;
 mod truth;
 mod truth_line;
 

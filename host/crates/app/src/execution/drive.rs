@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crossbeam_channel::Sender;
-use veeksha_machine::MachineError;
+use veeksha_machine::{LEAST_OPEN_FILES, MachineError};
 use veeksha_model::Nanos;
 use veeksha_pipeline::{Control, EventEntry, PipelineError, RunEnd};
 use veeksha_ports::{Sinks, Transport};
@@ -30,10 +30,6 @@ pub(crate) fn drive(
     control: &Control,
     refused: &SharedRefusals,
 ) -> Result<RunEnd, CommandFailure> {
-    // Every stream is an open file, and the soft limit is often far below the hard limit.
-    if let Err(error) = veeksha_machine::raise_open_files() {
-        terminal::err(format!("note: {error}"));
-    }
     let runtime = &scenario.runtime;
     let priority = realtime_priority(scenario).level();
     let threads = runtime.client_threads(&scenario.traffic_scheduler, cores());
@@ -118,6 +114,47 @@ pub(crate) fn realtime_priority(scenario: &Scenario) -> RealtimePriority {
         }
         None => RealtimePriority::NotPermitted,
     }
+}
+
+/// Raises the soft limit of open files to the hard limit, which is often far above it: every stream
+/// is an open file.
+///
+/// # Errors
+/// If the limit is too low for any run. Requests would wait for connections that the system refuses
+/// until their timeout.
+pub(crate) fn provide_open_files(scenario: &Scenario) -> Result<(), CommandFailure> {
+    match veeksha_machine::raise_open_files() {
+        Ok(files) => enough_open_files(files.soft, scenario),
+        Err(error) => {
+            terminal::err(format!("note: {error}"));
+            Ok(())
+        }
+    }
+}
+
+fn enough_open_files(limit: u64, scenario: &Scenario) -> Result<(), CommandFailure> {
+    if limit >= LEAST_OPEN_FILES {
+        return Ok(());
+    }
+    // The simulator in this process has the other end of each connection.
+    let (ends, note) = if scenario.client.is_simulated() {
+        (
+            2,
+            "two per concurrent request, as the simulator is in this process",
+        )
+    } else {
+        (1, "one per concurrent request")
+    };
+    let streams = u64::from(scenario.traffic_scheduler.concurrent_sessions().unwrap_or(1));
+    let needed = LEAST_OPEN_FILES + ends * streams;
+    Err(CommandFailure::internal(format!(
+        "too many open files (EMFILE): the limit is {limit}, and this run needs at least {needed} \
+         ({LEAST_OPEN_FILES} of the program, and {note})"
+    ))
+    .hinted(format!(
+        "raise the limit in this shell: `ulimit -n {}`",
+        needed.max(1024)
+    )))
 }
 
 /// Validates the cores of a scenario before anything is sent.

@@ -6,7 +6,7 @@ use veeksha_scenario::Scenario;
 use veeksha_simulator::SimServer;
 use veeksha_transport::Target;
 
-use crate::execution::drive::check_cores;
+use crate::execution::drive::{check_cores, provide_open_files};
 use crate::execution::mode::{Mode, ShardSpec};
 use crate::execution::self_test;
 use crate::execution::wiring::{Wired, wire};
@@ -56,6 +56,7 @@ pub fn plan(
     self_test: bool,
 ) -> Result<RunPlan, CommandFailure> {
     check_cores(&loaded.scenario.runtime)?;
+    provide_open_files(&loaded.scenario)?;
     let (mut target, simulator) = target::settle(&mut loaded, named)?;
     let mut wired = wire(&mut loaded, Mode::Run(shard))?;
     target::complete(&mut target, &loaded, &wired)?;

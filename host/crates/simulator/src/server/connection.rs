@@ -1,7 +1,6 @@
 //! The network thread: accepts connections, reads requests, and attends to each answer until it is
 //! over.
 
-use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -14,15 +13,15 @@ use tokio::time::sleep;
 use super::answer::Sink;
 use super::answer_writer::{After, Flushed};
 use super::incoming::{ParseState, RequestReader};
+use super::reserve_file::{ReserveFile, is_out_of_files};
 use super::routes::{RouteReply, respond, too_long, unreadable};
 use super::service::Service;
+use super::socket::{drain, read, write_all};
 
 /// Pause after a failed accept (usually: too many open files).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 /// Maximum number of bytes of further requests that are read during an answer.
 const READ_AHEAD: usize = 64 << 10;
-/// Buffer size of one read.
-const READ: usize = 16 << 10;
 /// Interval between the fillers of an endless body.
 const FILLER_PAUSE: Duration = Duration::from_millis(100);
 
@@ -43,6 +42,7 @@ pub(super) async fn serve(listener: TcpListener, service: Arc<Service>, stopped:
 async fn accept(listener: TcpListener, service: Arc<Service>) {
     let delay = Duration::from_secs_f64(service.profile.faults.accept_delay_ms / 1e3);
     let mut connection = 0;
+    let mut reserve = ReserveFile::open();
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
@@ -57,7 +57,12 @@ async fn accept(listener: TcpListener, service: Arc<Service>) {
                 ));
                 connection += 1;
             }
-            Err(_) => sleep(ACCEPT_PAUSE).await,
+            Err(error) => {
+                if is_out_of_files(&error) {
+                    reserve.refuse_one(&listener).await;
+                }
+                sleep(ACCEPT_PAUSE).await;
+            }
         }
     }
 }
@@ -187,45 +192,6 @@ async fn fill(socket: &TcpStream, sink: &Arc<Sink>) {
         tokio::select! {
             () = sleep(FILLER_PAUSE) => {}
             () = drain(socket) => return,
-        }
-    }
-}
-
-async fn read(socket: &TcpStream, reader: &mut RequestReader) -> io::Result<usize> {
-    loop {
-        socket.readable().await?;
-        let buffer = reader.buffer();
-        buffer.reserve(READ);
-        match socket.try_read_buf(buffer) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            done => return done,
-        }
-    }
-}
-
-async fn write_all(socket: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
-    while !bytes.is_empty() {
-        socket.writable().await?;
-        match socket.try_write(bytes) {
-            Ok(count) => bytes = &bytes[count..],
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
-}
-
-/// Reads and discards everything until the client closes its side.
-async fn drain(socket: &TcpStream) {
-    let mut buffer = [0; 4096];
-    loop {
-        if socket.readable().await.is_err() {
-            return;
-        }
-        match socket.try_read(&mut buffer) {
-            Ok(1..) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            _ => return,
         }
     }
 }
