@@ -1,5 +1,6 @@
 //! Failures inside a virtual machine, parsed from mlua's errors and Luau's traceback text.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use mlua::{Error, Function};
@@ -153,7 +154,7 @@ impl LuaFault {
         };
         LuaFault {
             kind,
-            message: readable(message),
+            message: readable(&without_repeated_places(&file, line, message)),
             file,
             line,
             frames,
@@ -266,6 +267,28 @@ pub(crate) fn split_place(text: &str) -> (Option<String>, Option<u32>, &str) {
     (None, None, text)
 }
 
+/// Removes places at the start of a message that repeat an earlier one. Every coroutine that an
+/// error leaves adds the place of its caller.
+fn without_repeated_places(file: &Option<String>, line: Option<u32>, message: &str) -> String {
+    let is_place = |text: &str| {
+        let place = text.rsplit_once(':');
+        place.is_some_and(|(_, line)| line.parse::<u32>().is_ok())
+    };
+    let mut seen = BTreeSet::new();
+    if let (Some(file), Some(line)) = (file, line) {
+        seen.insert(format!("{file}:{line}"));
+    }
+    let (mut kept, mut rest) = (String::new(), message);
+    while let Some((place, after)) = rest.split_once(": ").filter(|(place, _)| is_place(place)) {
+        if seen.insert(place.to_owned()) {
+            kept += place;
+            kept += ": ";
+        }
+        rest = after;
+    }
+    kept + rest
+}
+
 /// Shortens long messages and explains terse ones from Luau.
 fn readable(message: &str) -> String {
     let mut text: String = message.chars().take(MAX_MESSAGE).collect();
@@ -314,6 +337,20 @@ mod tests {
                 (file.map(str::to_owned), line, message),
                 "{text}"
             );
+        }
+    }
+
+    #[test]
+    fn repeated_places_of_coroutines_are_removed() {
+        let cases = [
+            ("a.lua:4: a.lua:4: a.lua:4: stack overflow", "stack overflow"),
+            ("a.lua:4: a.lua:5: a.lua:4: a.lua:5: boom", "a.lua:5: boom"),
+            ("a.lua:4: boom: a.lua:4: b", "boom: a.lua:4: b"),
+            ("boom", "boom"),
+        ];
+        for (text, expected) in cases {
+            let (file, line, message) = split_place(text);
+            assert_eq!(without_repeated_places(&file, line, message), expected, "{text}");
         }
     }
 

@@ -179,7 +179,27 @@ fn bound_strings(lua: &Lua, library: &Table) -> mlua::Result<()> {
         }
         original.call::<MultiValue>(arguments)
     })?;
-    library.raw_set("split", split)
+    library.raw_set("split", split)?;
+    bound_repetition(lua, library)
+}
+
+/// Replaces `string.rep`. The original converts the number of repetitions to 32 bits, and returns
+/// an empty string if it is larger.
+fn bound_repetition(lua: &Lua, library: &Table) -> mlua::Result<()> {
+    let original: mlua::Function = library.raw_get("rep")?;
+    let rep = lua.create_function(move |lua, arguments: MultiValue| {
+        let count = arguments.get(1).cloned().unwrap_or(Value::Nil);
+        let is_empty = matches!(arguments.front(), Some(Value::String(text)) if text.as_bytes().is_empty());
+        if !is_empty
+            && lua
+                .coerce_number(count)?
+                .is_some_and(|count| count > f64::from(i32::MAX))
+        {
+            return Err(mlua::Error::MemoryError("not enough memory".to_owned()));
+        }
+        original.call::<MultiValue>(arguments)
+    })?;
+    library.raw_set("rep", rep)
 }
 
 /// Bounds `table.move`: its range may be far larger than the table and is iterated to its end.

@@ -230,7 +230,10 @@ pub(crate) fn labels(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Vec<
             return Err(at.expected("a name for each label", &key).into());
         };
         budget.take(at, name.as_bytes().len())?;
-        let name = name.to_string_lossy();
+        let name = name
+            .to_str()
+            .map_err(|_| at.shape("the name of a label is not UTF-8"))?
+            .to_owned();
         if name.is_empty() {
             return Err(at.shape("a label has an empty name").into());
         }

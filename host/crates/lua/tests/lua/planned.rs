@@ -222,6 +222,14 @@ fn each_wrong_value_is_named_with_its_path() {
             "requests[1].labels: a label has an empty name",
         ),
         (
+            "return { requests = { { user = 'x', labels = { ['\\xff'] = 1 } } } }",
+            "requests[1].labels: the name of a label is not UTF-8",
+        ),
+        (
+            "return { requests = { { user = 'x', labels = { a = '\\xff' } } } }",
+            "requests[1].labels.a: the string is not UTF-8",
+        ),
+        (
             "return { requests = { { user = 'x', labels = { a = ('v'):rep(16384) } } } }",
             "requests[1].labels: 16385 bytes of labels, at most 16384 are carried",
         ),
@@ -616,6 +624,35 @@ fn info_describes_the_workload() {
             .unwrap();
         assert!(error.to_string().contains("not a function"), "{error}");
     }
+}
+
+/// Luau converts the number of repetitions to 32 bits, and repeats nothing if it is larger.
+#[test]
+fn more_repetitions_than_memory_allows_are_an_error() {
+    for body in [
+        "return { requests = { { user = 'x' .. string.rep('x', 2^40) } } }",
+        "return { requests = { { user = 'x' .. ('x'):rep('1e10') } } }",
+        "return { requests = { { user = 'x' .. ('x'):rep(2^31) } } }",
+    ] {
+        let failure = first_failure(body);
+        assert!(
+            matches!(failure.kind, PluginFailureKind::Memory { .. }),
+            "{body}\n{failure}"
+        );
+    }
+    let empty = "if ('').rep('', 2^40) ~= '' or ('x'):rep(-1) ~= '' then error('not empty') end\n\
+                 return { requests = { { user = ('x'):rep(3) } } }";
+    assert_eq!(sessions(empty).planned(1, None).sessions(0, 1).unwrap().len(), 1);
+}
+
+/// Each coroutine that an error leaves adds the place of its caller.
+#[test]
+fn place_of_a_recursion_through_coroutines_is_printed_once() {
+    let failure = first_failure(
+        "local function f(n) return coroutine.wrap(function() return 1 + f(n + 1) end)() end\nf(1)",
+    );
+    assert_eq!(failure.message.matches("scenario.lua:").count(), 1, "{failure}");
+    assert!(failure.message.contains("overflow"), "{failure}");
 }
 
 /// Each of these references one value so often that a copy would be far larger than the machine's
