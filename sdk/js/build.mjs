@@ -34,7 +34,7 @@ const made = mkdtempSync(join(tmpdir(), "veeksha-js-"));
 process.on("exit", () => rmSync(made, { recursive: true, force: true }));
 const wit = join(made, "wit");
 mkdirSync(join(wit, "deps"), { recursive: true });
-cpSync(join(here, "../../wit/0.1.0"), join(wit, "deps/veeksha-plugin"), { recursive: true });
+cpSync(join(here, "../../wit/0.2.0"), join(wit, "deps/veeksha-plugin"), { recursive: true });
 cpSync(world, join(wit, "world.wit"));
 
 // The engine is run once while it is built, and what it finds then stays in the component: see still.c.

@@ -94,7 +94,7 @@ fn a_good_agent_runs() {
 #[test]
 fn rejects_files_that_are_not_plugins() {
     fails("kindless.wasm", "x", &["kindless", "exports none of"]);
-    fails("future.wasm", "x", &["future", "0.2.0", "0.1.0"]);
+    fails("future.wasm", "x", &["future", "0.3.0", "0.2.0"]);
     fails("stranger.wasm", "x", &["stranger"]);
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("noise.wasm");

@@ -17,6 +17,7 @@ mod connections;
 mod doctor;
 mod documented;
 mod documents;
+mod edges;
 mod endpoints;
 mod evaluate;
 mod faults;

@@ -306,7 +306,7 @@ fn a_check_of_an_unknown_metric_fails_with_the_nearest_name() {
         folder.path(),
         "slip.lua",
         r#"return { name = "slip", check = function(results)
-  local p99, errors = results:percentile("ttcf", 99), results:figure("eror_rate")
+  local p99, errors = results:percentile("ttcf", 99), results:aggregate("eror_rate")
   -- These exist, and have no samples.
   assert(results:percentile("num_reasoning_tokens", 50) == nil)
   assert(results:stats("ttfc", { tier = "none" }).count == 0)
@@ -334,7 +334,7 @@ end }"#,
         "kinds.lua",
         r#"return { name = "kinds", check = function(results)
   results:percentile("goodput", 50)
-  results:figure("ttfc")
+  results:aggregate("ttfc")
   return {}
 end }"#,
     );

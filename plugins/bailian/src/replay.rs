@@ -344,7 +344,7 @@ mod tests {
                 .session
                 .requests
                 .into_iter()
-                .map(|request| request.parents)
+                .map(|request| request.parent_nodes())
                 .collect()
         };
         assert_eq!(parents(&[0, 2, 3, 5]), [vec![], vec![0], vec![0], vec![1]]);

@@ -142,10 +142,8 @@ mod tests {
             .collect();
         assert_eq!(counts, [1, 3]);
         let second = &made.session.requests[1];
-        assert_eq!(
-            (second.parents.as_slice(), second.history_parent),
-            ([0].as_slice(), None)
-        );
+        assert_eq!(second.parents, [0]);
+        assert_eq!(second.history_parent, None);
         assert_eq!(
             second.output.target_tokens, None,
             "the body limits the length of its answer"

@@ -289,10 +289,8 @@ mod tests {
     fn fresh_turns_send_nothing_of_one_another() {
         let made = replay(&open(r#"{"history": "fresh"}"#), 0, 0, &TRACE).unwrap();
         let second = &made.session.requests[1];
-        assert_eq!(
-            (second.parents.as_slice(), second.history_parent),
-            (&[0][..], None)
-        );
+        assert_eq!(second.parents, [0]);
+        assert_eq!(second.history_parent, None);
         assert_eq!(made.turns[1].history, HistoryMode::Fresh);
     }
 

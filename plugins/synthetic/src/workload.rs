@@ -1,6 +1,8 @@
 //! The generator itself: a graph, and for each of its nodes a text and a length of the answer.
 
-use veeksha_plugin::{Error, Guarantees, Message, Plugin, Random, Request, Role, Session, SessionGenerator};
+use veeksha_plugin::{
+    Edge, Error, Guarantees, Message, Plugin, Random, Request, Role, Session, SessionGenerator,
+};
 
 use crate::config::{Config, OutputSpec};
 use crate::content::{ContentPlan, unsupported};
@@ -50,7 +52,7 @@ impl SessionGenerator for Synthetic {
         let mut request = |(id, node): (u32, crate::graph::Node)| {
             let content = self.content.content(&mut contents, node.parents.is_empty());
             Request {
-                parents: node.parents,
+                parents: node.parents.into_iter().map(Edge::from).collect(),
                 history_parent: node.history_parent,
                 ..Request::new(id)
                     .wait(node.wait)

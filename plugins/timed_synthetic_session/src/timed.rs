@@ -4,7 +4,9 @@
 use veeksha_plugin::flavor::{
     Cell, Column, Group, HistoryMode, Layout, Replay, TimeUnit, Trace, TraceFlavor, Turn,
 };
-use veeksha_plugin::{Corpus, Error, Message, Plugin, Request, Role, Segment, Session, seed_of, synthetic};
+use veeksha_plugin::{
+    Corpus, Edge, Error, Message, Plugin, Request, Role, Segment, Session, seed_of, synthetic,
+};
 
 use crate::config::Config;
 use crate::graph::nodes;
@@ -113,7 +115,7 @@ impl TimedSyntheticSession {
             ..Turn::new(node.id)
         };
         let request = Request {
-            parents: node.parents,
+            parents: node.parents.into_iter().map(Edge::from).collect(),
             history_parent,
             ..Request::new(node.id)
                 .wait(node.wait)

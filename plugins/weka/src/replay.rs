@@ -1,7 +1,7 @@
 //! A conversation into a session of requests.
 
 use veeksha_plugin::flavor::{Group, HistoryMode, Layout, Replay, Row, Trace, TraceFlavor, Turn};
-use veeksha_plugin::{Error, Message, Plugin, Request, Role, Segment, Session, seed_of, synthetic};
+use veeksha_plugin::{Edge, Error, Message, Plugin, Request, Role, Segment, Session, seed_of, synthetic};
 
 use crate::calls::{Call, calls};
 use crate::config::{Config, Scope, Subagents};
@@ -102,7 +102,7 @@ fn request(row: &Row<Cells>, node: u32, call: &Call<'_>, content: Vec<Segment>) 
         .wait(row.seconds("t", call.wait)?)
         // A server refuses to answer with nothing.
         .output_exactly(output.max(1));
-    request.parents.clone_from(&call.parents);
+    request.parents = call.parents.iter().copied().map(Edge::from).collect();
     let list = |types: &[String]| (!types.is_empty()).then(|| types.join(","));
     let labels = [
         ("model", item.model.clone()),

@@ -1,4 +1,4 @@
-//! Bindings that `wit-bindgen` generates from `wit/0.1.0`: the shared vocabulary once, and each
+//! Bindings that `wit-bindgen` generates from `wit/0.2.0`: the shared vocabulary once, and each
 //! kind of plugin on top of it.
 //!
 //! The worlds are bound here and not in each plugin, so that a plugin needs neither the `.wit`
@@ -9,7 +9,7 @@
 pub mod capabilities {
     wit_bindgen::generate!({
         world: "capabilities",
-        path: "../../wit/0.1.0",
+        path: "../../wit/0.2.0",
         generate_all,
         generate_unused_types: true,
         additional_derives: [PartialEq, Eq],
@@ -24,13 +24,13 @@ macro_rules! world {
         pub mod $kind {
             wit_bindgen::generate!({
                 world: $world,
-                path: "../../wit/0.1.0",
+                path: "../../wit/0.2.0",
                 with: {
-                    "veeksha:plugin/types@0.1.0": crate::bindings::capabilities::veeksha::plugin::types,
-                    "veeksha:plugin/log@0.1.0": crate::bindings::capabilities::veeksha::plugin::log,
-                    "veeksha:plugin/random@0.1.0": crate::bindings::capabilities::veeksha::plugin::random,
-                    "veeksha:plugin/tokens@0.1.0": crate::bindings::capabilities::veeksha::plugin::tokens,
-                    "veeksha:plugin/blobs@0.1.0": crate::bindings::capabilities::veeksha::plugin::blobs,
+                    "veeksha:plugin/types@0.2.0": crate::bindings::capabilities::veeksha::plugin::types,
+                    "veeksha:plugin/log@0.2.0": crate::bindings::capabilities::veeksha::plugin::log,
+                    "veeksha:plugin/random@0.2.0": crate::bindings::capabilities::veeksha::plugin::random,
+                    "veeksha:plugin/tokens@0.2.0": crate::bindings::capabilities::veeksha::plugin::tokens,
+                    "veeksha:plugin/blobs@0.2.0": crate::bindings::capabilities::veeksha::plugin::blobs,
                     $($($shared)*)?
                 },
                 generate_all,
@@ -47,6 +47,6 @@ world!(trace_flavor: "trace-flavor-plugin", derives [PartialEq, Eq]);
 world!(endpoint_codec: "endpoint-codec-plugin", derives [PartialEq, Eq]);
 world!(metric: "metric-plugin", derives [PartialEq]);
 world!(request_check: "request-check-plugin", derives [PartialEq], sharing {
-    "veeksha:plugin/records@0.1.0": crate::bindings::metric::veeksha::plugin::records,
+    "veeksha:plugin/records@0.2.0": crate::bindings::metric::veeksha::plugin::records,
 });
 world!(slo_check: "slo-check-plugin", derives [PartialEq]);

@@ -1,7 +1,7 @@
 //! A finished request, as metrics and checks see it.
 
 use crate::bindings::metric::veeksha::plugin::records as contract;
-use crate::types::{Nanos, Usage};
+use crate::types::{Nanos, Trigger, Usage};
 
 pub use contract::Status;
 
@@ -46,6 +46,11 @@ pub struct Completion<'a> {
     pub session_requests: u32,
     /// The nodes that it waited for.
     pub parents: &'a [u32],
+    /// The awaited event of each of these nodes, as the contract numbers it;
+    /// [`parent_trigger`](Self::parent_trigger) is the same as an enum.
+    pub parent_triggers: &'a [u8],
+    /// The time after each of these events.
+    pub parent_delays: &'a [Nanos],
     /// The node whose conversation it continued.
     pub history_parent: Option<u32>,
     /// Its think time.
@@ -129,6 +134,8 @@ impl Default for Completion<'_> {
             node: 0,
             session_requests: 1,
             parents: &[],
+            parent_triggers: &[],
+            parent_delays: &[],
             history_parent: None,
             wait_after_ready: 0,
             intended_at: 0,
@@ -183,6 +190,16 @@ impl<'a> Completion<'a> {
             .map(|(_, value)| *value)
     }
 
+    /// The awaited event of one of the parents.
+    pub fn parent_trigger(&self, parent: usize) -> Option<Trigger> {
+        match self.parent_triggers.get(parent)? {
+            0 => Some(Trigger::Dispatched),
+            1 => Some(Trigger::FirstChunk),
+            2 => Some(Trigger::Completed),
+            _ => None,
+        }
+    }
+
     /// The content of one of the chunks.
     pub fn chunk_kind(&self, chunk: usize) -> Option<ChunkKind> {
         self.chunk_kinds.get(chunk).map(|kind| match kind {
@@ -235,7 +252,8 @@ pub(crate) fn each(batch: &contract::Batch, mut see: impl FnMut(u32, &Completion
     let mut failures = &batch.failures[..];
     let mut connections = &batch.connections[..];
     let mut replays = &batch.replays[..];
-    let (mut of_parents, mut of_at, mut of_tokens, mut of_kinds, mut of_labels) = (0, 0, 0, 0, 0);
+    let (mut of_parents, mut of_triggers, mut of_delays) = (0, 0, 0);
+    let (mut of_at, mut of_tokens, mut of_kinds, mut of_labels) = (0, 0, 0, 0);
     for (i, place) in (0..batch.session.len()).zip(0..) {
         let usage = some(batch.usage_prompt[i]).map(|prompt| Usage {
             prompt,
@@ -246,13 +264,15 @@ pub(crate) fn each(batch: &contract::Batch, mut see: impl FnMut(u32, &Completion
         let failure = entry(&mut failures, |failure| failure.request == place);
         let connection = entry(&mut connections, |connection| connection.request == place);
         let replay = entry(&mut replays, |replay| replay.request == place);
-        let chunks_end = batch.chunks_end[i];
+        let (parents_end, chunks_end) = (batch.parents_end[i], batch.chunks_end[i]);
         let chunk_tokens = part(&batch.chunk_tokens, &mut of_tokens, chunks_end);
         let completion = Completion {
             session: batch.session[i],
             node: batch.node[i],
             session_requests: batch.session_requests[i],
-            parents: part(&batch.parents, &mut of_parents, batch.parents_end[i]),
+            parents: part(&batch.parents, &mut of_parents, parents_end),
+            parent_triggers: part(&batch.parent_triggers, &mut of_triggers, parents_end),
+            parent_delays: part(&batch.parent_delays, &mut of_delays, parents_end),
             history_parent: some(batch.history_parent[i]),
             wait_after_ready: batch.wait_after_ready[i],
             intended_at: batch.intended_at[i],

@@ -5,7 +5,7 @@
 //! an example is in [`flavor`]), adds the API of an endpoint ([`codec::EndpointCodec`]; an
 //! example is in [`mod@codec`]), measures a metric ([`metric::Metric`]), decides which requests
 //! were good ([`check::RequestCheck`]) or judges a whole run ([`slo::SloCheck`]). This crate is the
-//! contract `veeksha:plugin@0.1.0` in Rust's own shape: implement a trait, name it in a macro,
+//! contract `veeksha:plugin@0.2.0` in Rust's own shape: implement a trait, name it in a macro,
 //! build for `wasm32-unknown-unknown`.
 //!
 //! ```
@@ -96,8 +96,9 @@ pub use plugin::Plugin;
 pub use random::{Draws, Random};
 pub use session::{synthetic, text};
 pub use types::{
-    Answer, Descriptor, Error, Failure, Guarantees, HistoryMode, Media, MediaKind, Message, Nanos, Output,
-    Recording, Request, Response, Role, Seed, Segment, Session, SyntheticText, ToolCall, Usage,
+    Answer, Descriptor, Edge, Error, Failure, Guarantees, HistoryMode, Media, MediaKind, Message, Nanos,
+    Output, Recording, Request, Response, Role, Seed, Segment, Session, SyntheticText, ToolCall, Trigger,
+    Usage,
 };
 
 /// The items that the export macros need.

@@ -300,6 +300,8 @@ mod tests {
             ideal_cached_tokens: vec![NONE, 20, NONE],
             parents_end: vec![0, 1, 1],
             parents: vec![9],
+            parent_triggers: vec![1],
+            parent_delays: vec![77],
             chunks_end: vec![1, 3, 3],
             chunk_at: vec![10, 20, 30],
             chunk_tokens: vec![0, 4, 5],

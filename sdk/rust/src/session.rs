@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::types::{
-    Guarantees, HistoryMode, Message, Output, Recording, Request, Role, Seed, Segment, Session, SyntheticText,
+    Edge, Guarantees, HistoryMode, Message, Output, Recording, Request, Role, Seed, Segment, Session,
+    SyntheticText, Trigger,
 };
 
 impl From<u64> for Seed {
@@ -52,6 +53,52 @@ impl Message {
     }
 }
 
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl Edge {
+    /// Waits until a node is handed over to a client thread.
+    pub fn dispatched(parent: u32) -> Self {
+        Edge {
+            trigger: Trigger::Dispatched,
+            ..Edge::from(parent)
+        }
+    }
+
+    /// Waits for the first generated chunk of a node's answer.
+    pub fn first_chunk(parent: u32) -> Self {
+        Edge {
+            trigger: Trigger::FirstChunk,
+            ..Edge::from(parent)
+        }
+    }
+
+    /// Waits for this long after the event.
+    pub fn delay(mut self, delay: Duration) -> Self {
+        self.delay = nanos(delay);
+        self
+    }
+}
+
+/// Waits for the end of a node.
+impl From<u32> for Edge {
+    fn from(parent: u32) -> Self {
+        Edge {
+            parent,
+            trigger: Trigger::Completed,
+            delay: 0,
+        }
+    }
+}
+
+/// True if the edge waits for the end of that node, without a delay.
+impl PartialEq<u32> for Edge {
+    fn eq(&self, parent: &u32) -> bool {
+        *self == Edge::from(*parent)
+    }
+}
+
 impl Request {
     /// A root of the session: no parents, no messages yet, no wish about the length of the answer.
     pub fn new(node: u32) -> Self {
@@ -66,6 +113,7 @@ impl Request {
                 exact: false,
             },
             body: None,
+            headers: Vec::new(),
             labels: Vec::new(),
             recording: None,
         }
@@ -77,24 +125,41 @@ impl Request {
         self
     }
 
-    /// Waits for a node of the session. Naming one twice is the same as naming it once.
-    pub fn after(mut self, parent: u32) -> Self {
-        if !self.parents.contains(&parent) {
-            self.parents.push(parent);
+    /// Waits for a node of the session: for its end, given its number, or for the event of an
+    /// [`Edge`]. A later edge to the same node replaces the earlier one.
+    pub fn after(mut self, edge: impl Into<Edge>) -> Self {
+        let edge = edge.into();
+        match self.parents.iter_mut().find(|known| known.parent == edge.parent) {
+            Some(known) => *known = edge,
+            None => self.parents.push(edge),
         }
         self
     }
 
-    /// Continues the conversation of a node, and waits for it.
-    pub fn history(self, parent: u32) -> Self {
-        let mut request = self.after(parent);
-        request.history_parent = Some(parent);
-        request
+    /// Returns the nodes that it waits for.
+    pub fn parent_nodes(&self) -> Vec<u32> {
+        self.parents.iter().map(|edge| edge.parent).collect()
     }
 
-    /// Thinks for this long once every parent is complete (a root: once the session started).
+    /// Continues the conversation of a node, and waits for its end.
+    pub fn history(mut self, parent: u32) -> Self {
+        self.history_parent = Some(parent);
+        let waits = |edge: &Edge| edge.parent == parent && edge.trigger == Trigger::Completed;
+        if self.parents.iter().any(waits) {
+            return self;
+        }
+        self.after(parent)
+    }
+
+    /// Thinks for this long once every edge is met (a root: once the session started).
     pub fn wait(mut self, wait: Duration) -> Self {
-        self.wait_after_ready = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
+        self.wait_after_ready = nanos(wait);
+        self
+    }
+
+    /// Adds an HTTP header.
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.push((name.into(), value.into()));
         self
     }
 
@@ -185,13 +250,20 @@ impl Session {
         Session {
             requests: requests.into(),
             arrives_at: None,
+            headers: Vec::new(),
             labels: Vec::new(),
         }
     }
 
     /// The recorded arrival, relative to the start of the run.
     pub fn arrives_at(mut self, instant: Duration) -> Self {
-        self.arrives_at = Some(u64::try_from(instant.as_nanos()).unwrap_or(u64::MAX));
+        self.arrives_at = Some(nanos(instant));
+        self
+    }
+
+    /// Adds an HTTP header to each of its requests.
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.push((name.into(), value.into()));
         self
     }
 
@@ -217,6 +289,28 @@ mod tests {
         let request = Request::new(3).after(1).history(1).after(2).after(2);
         assert_eq!(request.parents, [1, 2]);
         assert_eq!(request.history_parent, Some(1));
+    }
+
+    #[test]
+    fn a_later_edge_replaces_an_earlier_one() {
+        let delay = Duration::from_micros(3);
+        let request = Request::new(3)
+            .after(1)
+            .after(Edge::first_chunk(1).delay(delay))
+            .after(Edge::dispatched(0));
+        let edges = [
+            Edge {
+                parent: 1,
+                trigger: Trigger::FirstChunk,
+                delay: 3_000,
+            },
+            Edge::dispatched(0),
+        ];
+        assert_eq!(request.parents, edges);
+        // The history needs the whole answer; a delay after it stays.
+        assert_eq!(request.history(1).parents, [Edge::from(1), Edge::dispatched(0)]);
+        let later = Edge::from(1).delay(delay);
+        assert_eq!(Request::new(3).after(later).history(1).parents, [later]);
     }
 
     #[test]

@@ -74,17 +74,18 @@ pub trait Results {
     /// The names of all metrics that have samples.
     fn metrics(&self) -> Vec<String>;
 
-    /// A figure of the whole run: `error_rate`, `goodput`, `requests_per_second`, ...
-    fn figure(&self, name: &str) -> Option<f64>;
+    /// An aggregate of the whole run: `error_rate`, `goodput`, `requests_per_second`, ...
+    fn aggregate(&self, name: &str) -> Option<f64>;
 
-    /// A metric's figures; `count` 0, and all others too, where it has no samples.
+    /// The statistics of a metric; `count` 0, and all others too, where it has no samples.
     fn stats(&self, metric: &str, filter: &[(&str, &str)]) -> Stats;
 
     /// Any percentile, from 0 to 100; `None` where there are no samples.
     fn percentile(&self, metric: &str, percent: f64, filter: &[(&str, &str)]) -> Option<f64>;
 
-    /// A metric's figures in windows of this length, more than 0, from the first intended instant
-    /// on. Where there would be more than 100,000 windows, those without samples are left out.
+    /// The statistics of a metric in windows of this length, more than 0, from the first intended
+    /// instant on. Where there would be more than 100,000 windows, those without samples are left
+    /// out.
     fn windows(&self, metric: &str, filter: &[(&str, &str)], length: Duration) -> Vec<Window>;
 }
 
@@ -131,8 +132,8 @@ impl Results for OfHost {
         self.0.metrics()
     }
 
-    fn figure(&self, name: &str) -> Option<f64> {
-        self.0.figure(name)
+    fn aggregate(&self, name: &str) -> Option<f64> {
+        self.0.aggregate(name)
     }
 
     fn stats(&self, metric: &str, filter: &[(&str, &str)]) -> Stats {

@@ -11,10 +11,10 @@ fn readme_states_whether_the_contract_is_released() {
     let is_frozen = read("frozen.txt")
         .lines()
         .any(|line| !line.trim().is_empty() && !line.starts_with('#'));
-    let says_unreleased = readme.contains("Version 0.1.0 is not released yet and may change.");
+    let says_unreleased = readme.contains("Version 0.2.0 is not released yet and may change.");
     assert_eq!(
         says_unreleased, !is_frozen,
-        "wit/README.md and wit/frozen.txt disagree about the release of version 0.1.0"
+        "wit/README.md and wit/frozen.txt disagree about the release of version 0.2.0"
     );
 }
 

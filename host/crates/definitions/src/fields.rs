@@ -2,7 +2,9 @@
 
 use std::cell::OnceCell;
 
-use veeksha_model::{ErrorClass, Label, Nanos, Recorded, RequestRecord, StampSource, Status, Usage, seconds};
+use veeksha_model::{
+    ErrorClass, Label, Nanos, Recorded, RequestRecord, StampSource, Status, Trigger, Usage, seconds,
+};
 
 use crate::chunks::gaps;
 use crate::observation::Observation;
@@ -176,11 +178,30 @@ request_fields! {
     session_total_requests, session_total_requests, session_requests:
         "requests of the session known when it ended (an agent's session grows)",
         |r| FieldValue::Count(r.record.session_requests.into());
-    parents, parents, parents: "nodes that had to be complete before",
-        |r| FieldValue::Counts(r.record.parents.iter().map(|parent| parent.0).collect());
+    parents, parents, parents: "nodes that it waited for",
+        |r| FieldValue::Counts(r.record.parents.iter().map(|edge| edge.parent.0).collect());
+    parent_triggers, parent_triggers, parent_triggers:
+        "the awaited event of each parent: `dispatched`, `first_chunk` or `completed`; absent if each had \
+         to be complete (in the record: empty)",
+        |r| {
+            let edges = &r.record.parents;
+            if edges.iter().all(|edge| edge.trigger == Trigger::Completed) {
+                return FieldValue::Absent;
+            }
+            FieldValue::Names(edges.iter().map(|edge| edge.trigger.name()).collect())
+        };
+    parent_delays, parent_delays_ns, parent_delays:
+        "the time after the event of each parent; absent without delays (in the record: empty)",
+        |r| {
+            let edges = &r.record.parents;
+            if edges.iter().all(|edge| edge.delay == 0) {
+                return FieldValue::Absent;
+            }
+            FieldValue::Numbers(edges.iter().map(|edge| seconds(edge.delay)).collect())
+        };
     history_parent, history_parent, history_parent: "parent whose conversation it continues",
         |r| r.record.history_parent.map(|parent| parent.0).into();
-    wait_after_ready, wait_after_ready_ns, wait_after_ready: "think time after the last parent",
+    wait_after_ready, wait_after_ready_ns, wait_after_ready: "think time after the last of these events",
         |r| time(r.record.wait_after_ready);
     success, _, _: "true if it was answered", |r| FieldValue::Flag(r.record.is_ok());
     measured, measured, measured:
@@ -203,7 +224,7 @@ request_fields! {
             Status::Failed { .. } => FieldValue::Absent,
         };
     scheduler_ready_at, scheduler_ready_at_ns, intended_at:
-        "instant that the schedule intended: arrival, or last parent complete + think time",
+        "instant that the schedule intended: arrival, or the last awaited event of a parent + think time",
         |r| time(r.record.intended);
     scheduler_dispatched_at, scheduler_dispatched_at_ns, dispatched_at: "handed over to a client thread",
         |r| time(r.record.dispatched_at);

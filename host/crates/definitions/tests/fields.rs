@@ -34,7 +34,7 @@ fn names_are_unique_in_each_form() {
 /// The contract packs a batch of requests by columns, so some fields have different names in it.
 #[test]
 fn contract_has_every_field_of_lua() {
-    let contract = read("wit/0.1.0/records.wit");
+    let contract = read("wit/0.2.0/records.wit");
     let packed = [
         ("error_class", "failures: list<failed-request>"),
         ("error_message", "failures: list<failed-request>"),

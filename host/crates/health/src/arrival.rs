@@ -1,17 +1,18 @@
-//! Check that requests are sent once their parents are complete and the think time has passed.
+//! Check that requests are sent once the events that they wait for have happened and the think time
+//! has passed.
 
 use veeksha_model::{Nanos, RequestId, SessionId};
 use veeksha_stats::{duration, share};
 
 use crate::expected::{Expected, ExpectedTraffic};
 use crate::report::{HealthCheck, LESS_LOAD, REPORT_DEFECT, Times, ValueUnit, Violations, difference};
-use crate::session::WaitingRequest;
+use crate::session::{EdgesMet, WaitingRequest};
 
 pub(crate) const NAME: &str = "Intra-Session Request Arrival";
 
-/// Dispatch instants compared with the last parent's completion plus the think time. A request of
-/// replayed traffic is also not due before its recorded instant. Time spent waiting for a limit
-/// does not count as lateness.
+/// Dispatch instants compared with the last awaited event of a parent plus the think time. A
+/// request of replayed traffic is also not due before its recorded instant. Time spent waiting for
+/// a limit does not count as lateness.
 pub(crate) struct ArrivalCheck {
     late: Nanos,
     late_share: f64,
@@ -37,24 +38,26 @@ impl ArrivalCheck {
         }
     }
 
-    /// Records a request whose last parent completed at `done`.
-    pub(crate) fn add(&mut self, session: SessionId, child: &WaitingRequest, done: Nanos) {
-        let ready = done.saturating_add(child.wait_after_ready);
-        let due = if self.replayed {
-            ready.max(child.intended)
-        } else {
-            ready
+    /// Records a request whose last edge was met at `met`.
+    pub(crate) fn add(&mut self, session: SessionId, child: &WaitingRequest, met: EdgesMet) {
+        let due = |met: Nanos| {
+            let ready = met.saturating_add(child.wait_after_ready);
+            if self.replayed {
+                ready.max(child.intended)
+            } else {
+                ready
+            }
         };
+        let (due_from, due_until) = (due(met.from), due(met.until).saturating_add(child.held));
         let request = RequestId {
             session,
             node: child.node,
         };
         self.measured += 1;
-        self.differences
-            .add(child.dispatched_at, due.saturating_add(child.held));
+        self.differences.add(child.dispatched_at, due_until);
         // Limits can only delay a request, so earliness is judged without subtracting `held`.
-        let early = difference(due, child.dispatched_at);
-        let late = difference(child.dispatched_at, due.saturating_add(child.held));
+        let early = difference(due_from, child.dispatched_at);
+        let late = difference(child.dispatched_at, due_until);
         if u64::try_from(early).is_ok_and(|early| early > self.early) {
             self.too_early
                 .add(|| format!("{request} by {}", duration(early as f64 / 1e9)));
@@ -75,7 +78,7 @@ impl ArrivalCheck {
         if self.too_early.count > 0 {
             check.fail(
                 format!(
-                    "{} dispatched before their parents were complete and the think time was over: {}",
+                    "{} dispatched before the events of their parents that they wait for, or during the think time: {}",
                     veeksha_stats::counted(self.too_early.count, "request"),
                     self.too_early.names()
                 ),

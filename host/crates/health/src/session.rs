@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use veeksha_model::{Nanos, NodeId};
+use veeksha_model::{Edge, EventInstants, Nanos, NodeId, edges_met_at};
 
 /// A session that is not completely accounted for yet.
 #[derive(Clone, Debug, Default)]
@@ -27,18 +27,30 @@ pub(crate) struct RequestState {
     pub(crate) dispatched: bool,
     pub(crate) finished: bool,
     pub(crate) never_sent: bool,
-    pub(crate) completed_at: Nanos,
+    /// Its events, once it is finished.
+    pub(crate) events: EventInstants,
+    /// The earliest instant at which the scheduler can have dispatched it: before
+    /// `events.dispatched`, which a thread stamps afterwards.
+    pub(crate) dispatched_from: Nanos,
 }
 
 /// A request with parents.
 #[derive(Clone, Debug)]
 pub(crate) struct WaitingRequest {
     pub(crate) node: NodeId,
-    pub(crate) parents: Vec<NodeId>,
+    pub(crate) parents: Vec<Edge>,
     pub(crate) wait_after_ready: Nanos,
     pub(crate) intended: Nanos,
     pub(crate) dispatched_at: Nanos,
     pub(crate) held: Nanos,
+}
+
+/// The instant at which the last of some edges was met. It is known exactly unless that is a
+/// dispatch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct EdgesMet {
+    pub(crate) from: Nanos,
+    pub(crate) until: Nanos,
 }
 
 /// Instants of a dispatch.
@@ -77,13 +89,18 @@ impl SessionProgress {
         )
     }
 
-    /// Returns the completion of the last parent; `None` while a parent's outcome is unknown.
-    pub(crate) fn parents_done(&self, parents: &[NodeId]) -> Option<Nanos> {
-        let mut done = 0;
-        for parent in parents {
-            let parent = self.nodes.get(parent).filter(|node| node.finished)?;
-            done = done.max(parent.completed_at);
-        }
-        Some(done)
+    /// Returns when the last of these edges was met; `None` while a parent's outcome is unknown.
+    pub(crate) fn met(&self, parents: &[Edge]) -> Option<EdgesMet> {
+        let finished = |parent: NodeId| self.nodes.get(&parent).filter(|node| node.finished);
+        Some(EdgesMet {
+            from: edges_met_at(parents, |parent| {
+                let parent = finished(parent)?;
+                Some(EventInstants {
+                    dispatched: parent.dispatched_from,
+                    ..parent.events
+                })
+            })?,
+            until: edges_met_at(parents, |parent| Some(finished(parent)?.events))?,
+        })
     }
 }

@@ -144,7 +144,8 @@ impl SessionChecks {
             return;
         }
         node.finished = true;
-        node.completed_at = record.completed_at;
+        node.events = record.events();
+        node.dispatched_from = record.intended.saturating_add(record.held.total());
         let never_sent = node.never_sent;
         if record.measured && !record.parents.is_empty() {
             session.waiting.push(WaitingRequest {
@@ -160,7 +161,7 @@ impl SessionChecks {
         let waiting = std::mem::take(&mut session.waiting);
         let (ready, waiting): (Vec<_>, Vec<_>) = waiting
             .into_iter()
-            .map(|child| (session.parents_done(&child.parents), child))
+            .map(|child| (session.met(&child.parents), child))
             .partition(|(done, _)| done.is_some());
         session.waiting = waiting.into_iter().map(|(_, child)| child).collect();
         for (done, child) in ready {

@@ -1,7 +1,9 @@
 //! A request as written in a script, read from its table.
 
 use mlua::{Table, Value};
-use veeksha_model::{Label, Message, Nanos, NodeId, OutputSpec, Replay, Request, Role};
+use veeksha_model::{
+    Edge, HeaderField, Label, Message, Nanos, NodeId, OutputSpec, Replay, Request, Role, Trigger,
+};
 use veeksha_ports::MAX_LABEL_BYTES;
 
 use crate::budget::Budget;
@@ -15,13 +17,14 @@ use crate::shape::{At, ShapeError};
 /// Maximum number of requests of one session.
 pub(crate) const MAX_REQUESTS: usize = 65_536;
 
-const FIELDS: [&str; 16] = {
+const FIELDS: [&str; 17] = {
     let [mode, answer, at, latency, prompt, output] = recorded::FIELDS;
     [
-        "node", "system", "messages", "user", "history", "after", "wait", "output", "body", "labels", mode,
-        answer, at, latency, prompt, output,
+        "node", "system", "messages", "user", "history", "after", "wait", "output", "body", "headers",
+        "labels", mode, answer, at, latency, prompt, output,
     ]
 };
+const EDGE_FIELDS: [&str; 3] = ["node", "trigger", "delay"];
 const MESSAGE_FIELDS: [&str; 3] = ["role", "content", "tool_call_id"];
 
 /// Contents of a request's table.
@@ -29,11 +32,12 @@ const MESSAGE_FIELDS: [&str; 3] = ["role", "content", "tool_call_id"];
 pub(crate) struct RequestDraft {
     pub(crate) node: Option<NodeId>,
     pub(crate) history: Option<NodeId>,
-    pub(crate) after: Vec<NodeId>,
+    pub(crate) after: Vec<Edge>,
     pub(crate) wait: Nanos,
     messages: Vec<Message>,
     output: OutputSpec,
     body: Option<String>,
+    headers: Vec<HeaderField>,
     labels: Vec<Label>,
     /// `None` for a request without recorded data of a trace.
     pub(crate) replay: Option<Box<Replay>>,
@@ -54,10 +58,11 @@ impl RequestDraft {
                 "user" => user = Some(message(Role::User, at, value, budget)?),
                 "messages" => draft.messages = messages(at, value, budget)?,
                 "history" => draft.history = Some(history(at, value)?),
-                "after" => draft.after = nodes(at, value)?,
+                "after" => draft.after = edges(at, value)?,
                 "wait" => draft.wait = duration::nanos(at, value)?,
                 "output" => draft.output = output(at, value)?,
                 "body" => draft.body = Some(json::object(at, value, budget)?),
+                "headers" => draft.headers = headers(at, value, budget)?,
                 "labels" => draft.labels = labels(at, value, budget)?,
                 _ => recorded::read(key, at, value, budget, draft.replay.get_or_insert_default())?,
             }
@@ -74,15 +79,22 @@ impl RequestDraft {
     /// Builds the request with the number `node`. Its dependencies are its history, the nodes in
     /// its table, and `earlier`.
     pub(crate) fn finish(self, node: NodeId, earlier: &[NodeId]) -> Request {
-        let mut parents = Vec::with_capacity(1 + self.after.len() + earlier.len());
-        for parent in self
-            .history
-            .into_iter()
-            .chain(self.after)
-            .chain(earlier.iter().copied())
-        {
-            if !parents.contains(&parent) {
-                parents.push(parent);
+        let known = |parents: &[Edge], node: NodeId| parents.iter().any(|edge| edge.parent == node);
+        // The history comes first; the details of its edge are in `after`.
+        let history = self.history.map(|parent| {
+            let written = self.after.iter().find(|edge| edge.parent == parent);
+            written.copied().unwrap_or_else(|| parent.into())
+        });
+        let mut parents: Vec<Edge> = Vec::with_capacity(1 + self.after.len() + earlier.len());
+        parents.extend(history);
+        for edge in self.after {
+            if !parents.contains(&edge) {
+                parents.push(edge);
+            }
+        }
+        for &node in earlier {
+            if !known(&parents, node) {
+                parents.push(node.into());
             }
         }
         Request {
@@ -93,6 +105,7 @@ impl RequestDraft {
             messages: self.messages,
             output: self.output,
             body: self.body,
+            headers: self.headers,
             labels: self.labels,
             replay: self.replay,
         }
@@ -181,16 +194,55 @@ fn history(at: &At<'_>, value: &Value) -> Result<NodeId, ShapeError> {
     }
 }
 
-fn nodes(at: &At<'_>, value: &Value) -> Result<Vec<NodeId>, ShapeError> {
+fn edges(at: &At<'_>, value: &Value) -> Result<Vec<Edge>, ShapeError> {
     match is_list(value) {
         Some(list) => {
             let item = |index: usize| list.raw_get::<Value>(index).unwrap_or(Value::Nil);
             (1..=list.raw_len())
-                .map(|index| node(&At::Index(at, index), &item(index)))
+                .map(|index| edge(&At::Index(at, index), &item(index)))
                 .collect()
         }
-        None => Ok(vec![node(at, value)?]),
+        None => Ok(vec![edge(at, value)?]),
     }
+}
+
+/// Reads a node that is waited for: alone, or in a table with the awaited event and a delay.
+fn edge(at: &At<'_>, value: &Value) -> Result<Edge, ShapeError> {
+    let table = match value {
+        Value::Table(table) if is_edge(table) => table,
+        _ => return Ok(node(at, value)?.into()),
+    };
+    let (mut parent, mut trigger, mut delay) = (None, Trigger::default(), 0);
+    each_field(at, table, &EDGE_FIELDS, |key, at, value| {
+        match key {
+            "node" => parent = Some(node(at, value)?),
+            "trigger" => trigger = read_trigger(at, value)?,
+            _ => delay = duration::nanos(at, value)?,
+        }
+        Ok(())
+    })?;
+    let Some(parent) = parent else {
+        return Err(at.shape("the entry has no `node`"));
+    };
+    Ok(Edge {
+        parent,
+        trigger,
+        delay,
+    })
+}
+
+/// A response is a table with a node, too, but has none of these keys.
+fn is_edge(table: &Table) -> bool {
+    ["trigger", "delay"]
+        .iter()
+        .any(|key| table.raw_get::<Value>(*key).is_ok_and(|value| !value.is_nil()))
+}
+
+fn read_trigger(at: &At<'_>, value: &Value) -> Result<Trigger, ShapeError> {
+    let found = value
+        .as_string()
+        .and_then(|name| Trigger::ALL.into_iter().find(|trigger| *name == trigger.name()));
+    found.ok_or_else(|| at.expected("\"dispatched\", \"first_chunk\" or \"completed\"", value))
 }
 
 fn output(at: &At<'_>, value: &Value) -> Result<OutputSpec, ShapeError> {
@@ -220,14 +272,36 @@ fn output(at: &At<'_>, value: &Value) -> Result<OutputSpec, ShapeError> {
 }
 
 /// Reads labels, sorted by name.
+/// Reads HTTP headers, a table of names and values.
+pub(crate) fn headers(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Vec<HeaderField>, ShapeError> {
+    names_and_values(at, value, budget, "header")
+}
+
 pub(crate) fn labels(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Vec<Label>, ShapeError> {
+    let labels = names_and_values(at, value, budget, "label")?;
+    let bytes: usize = labels.iter().map(|(name, value)| name.len() + value.len()).sum();
+    if bytes > MAX_LABEL_BYTES {
+        return Err(at.shape(format!(
+            "{bytes} bytes of labels, at most {MAX_LABEL_BYTES} are carried"
+        )));
+    }
+    Ok(labels)
+}
+
+/// Reads a table of names and values, in the order of the names. `what` is one of its entries.
+fn names_and_values(
+    at: &At<'_>,
+    value: &Value,
+    budget: &Budget,
+    what: &str,
+) -> Result<Vec<(String, String)>, ShapeError> {
     let Value::Table(table) = value else {
         return Err(at.expected("a table of names and values", value));
     };
-    let mut labels = Vec::new();
+    let mut entries = Vec::new();
     let walked = table.for_each(|key: Value, value: Value| {
         let Value::String(name) = &key else {
-            return Err(at.expected("a name for each label", &key).into());
+            return Err(at.expected(&format!("a name for each {what}"), &key).into());
         };
         budget.take(at, name.as_bytes().len())?;
         let name = name
@@ -235,7 +309,7 @@ pub(crate) fn labels(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Vec<
             .map_err(|_| at.shape("the name of a label is not UTF-8"))?
             .to_owned();
         if name.is_empty() {
-            return Err(at.shape("a label has an empty name").into());
+            return Err(at.shape(format!("a {what} has an empty name")).into());
         }
         let at = At::Key(at, &name);
         let text = match &value {
@@ -245,7 +319,7 @@ pub(crate) fn labels(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Vec<
             Value::Number(number) => number.to_string(),
             other => return Err(at.expected("a string, a number or a boolean", other).into()),
         };
-        labels.push((name.clone(), text));
+        entries.push((name.clone(), text));
         Ok(())
     });
     walked.map_err(|error| match &error {
@@ -255,15 +329,6 @@ pub(crate) fn labels(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Vec<
             .unwrap_or_else(|| at.shape(error.to_string())),
         other => at.shape(other.to_string()),
     })?;
-    let bytes: usize = labels
-        .iter()
-        .map(|(name, value): &Label| name.len() + value.len())
-        .sum();
-    if bytes > MAX_LABEL_BYTES {
-        return Err(at.shape(format!(
-            "{bytes} bytes of labels, at most {MAX_LABEL_BYTES} are carried"
-        )));
-    }
-    labels.sort();
-    Ok(labels)
+    entries.sort();
+    Ok(entries)
 }

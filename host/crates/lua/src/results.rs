@@ -24,8 +24,8 @@ impl UserData for Results {
         methods.add_method("metrics", |lua, results, ()| {
             lua.create_sequence_from(results.0.metrics())
         });
-        methods.add_method("figure", |_, results, name: Value| {
-            let name = string(&At::Root("results:figure(name)"), &name)?;
+        methods.add_method("aggregate", |_, results, name: Value| {
+            let name = string(&At::Root("results:aggregate(name)"), &name)?;
             Ok(results.0.run_metric(&name).filter(|value| value.is_finite()))
         });
         methods.add_method("stats", |lua, results, arguments: MultiValue| {

@@ -3,15 +3,15 @@
 use std::collections::HashSet;
 
 use mlua::{Table, Value};
-use veeksha_model::{NodeId, Request, Session, check_session};
+use veeksha_model::{NodeId, Request, Session, check_headers, check_session};
 
 use crate::budget::Budget;
 use crate::duration;
 use crate::fields::each_field;
-use crate::request::{MAX_REQUESTS, RequestDraft, labels};
+use crate::request::{MAX_REQUESTS, RequestDraft, headers, labels};
 use crate::shape::{At, ShapeError};
 
-const FIELDS: [&str; 3] = ["requests", "labels", "arrives_at"];
+const FIELDS: [&str; 4] = ["requests", "headers", "labels", "arrives_at"];
 
 /// Reads a valid session. The error is a message for the author; `or` describes the other values
 /// that the function may return.
@@ -19,6 +19,7 @@ pub(crate) fn read(value: &Value, or: &str) -> Result<Session, String> {
     let session = table(value, or).map_err(|shape| shape.to_string())?;
     check_session(&session.requests, &HashSet::new())
         .map_err(|error| format!("the session cannot run: {error}"))?;
+    check_headers(&session.headers).map_err(|error| format!("the session cannot run: {error}"))?;
     Ok(session)
 }
 
@@ -46,6 +47,7 @@ fn table(value: &Value, or: &str) -> Result<Session, ShapeError> {
     }
     each_field(&at, table, &FIELDS, |key, at, value| {
         match key {
+            "headers" => session.headers = headers(at, value, &budget)?,
             "labels" => session.labels = labels(at, value, &budget)?,
             "arrives_at" => session.arrives_at = Some(duration::nanos(at, value)?),
             _ => {

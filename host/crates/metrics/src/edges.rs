@@ -1,9 +1,10 @@
-//! The edges of session graphs: the delay between the end of a request's parents and its dispatch.
+//! The edges of session graphs: the delay between the events that a request waits for and its
+//! dispatch.
 
 use std::collections::HashMap;
 
 use veeksha_events::RequestRecord;
-use veeksha_model::{Nanos, NodeId, Recorded, SessionId};
+use veeksha_model::{Edge, EventInstants, Nanos, NodeId, Recorded, SessionId, Trigger, edges_met_at};
 
 use veeksha_definitions::seconds_between;
 
@@ -30,7 +31,7 @@ struct OpenSession {
 /// The facts about a request that its children need.
 #[derive(Clone, Copy, Debug)]
 struct EndedParent {
-    completed_at: Nanos,
+    events: EventInstants,
     /// The instant at which the answer was complete in the recording.
     recorded_end: Option<Nanos>,
 }
@@ -38,7 +39,7 @@ struct EndedParent {
 /// A request that waited for others.
 #[derive(Debug)]
 struct WaitingChild {
-    parents: Vec<NodeId>,
+    parents: Vec<Edge>,
     wait_after_ready: Nanos,
     dispatched_at: Nanos,
     recorded_at: Option<Nanos>,
@@ -61,7 +62,7 @@ impl EdgeTracker {
         let session = self.open.entry(record.id.session).or_default();
         session.settled += 1;
         let ended = EndedParent {
-            completed_at: record.completed_at,
+            events: record.events(),
             recorded_end: recorded_end(&recorded),
         };
         session.ended.insert(record.id.node, ended);
@@ -117,24 +118,30 @@ impl WaitingChild {
         sent: &mut Vec<ReleasedRequest>,
         gap_difference: &mut Vec<f64>,
     ) -> bool {
-        let parents: Option<Vec<&EndedParent>> =
-            self.parents.iter().map(|parent| ended.get(parent)).collect();
-        let Some(parents) = parents else { return false };
-        let Some(ready) = parents.iter().map(|parent| parent.completed_at).max() else {
-            return true;
-        };
+        let met = edges_met_at(&self.parents, |parent| Some(ended.get(&parent)?.events));
+        let Some(met) = met else { return false };
         sent.push(ReleasedRequest {
-            ready: ready + self.wait_after_ready,
+            ready: met + self.wait_after_ready,
             dispatched: self.dispatched_at,
             recorded: self.recorded_at,
         });
-        let recorded_ready: Option<Vec<Nanos>> = parents.iter().map(|parent| parent.recorded_end).collect();
-        let recorded_ready = recorded_ready.and_then(|ends| ends.into_iter().max());
-        if let (Some(recorded_ready), Some(recorded_at)) = (recorded_ready, self.recorded_at) {
-            let recorded_gap = seconds_between(recorded_ready, recorded_at);
-            gap_difference.push(seconds_between(ready, self.dispatched_at) - recorded_gap);
-        }
+        gap_difference.extend(self.gap_difference(ended));
         true
+    }
+
+    /// Returns achieved gap − recorded gap, in seconds. A recording has no other events of a parent
+    /// than its end.
+    fn gap_difference(&self, ended: &HashMap<NodeId, EndedParent>) -> Option<f64> {
+        let (mut last, mut recorded_last) = (0, 0);
+        for edge in &self.parents {
+            let parent = ended
+                .get(&edge.parent)
+                .filter(|_| edge.trigger == Trigger::Completed)?;
+            last = last.max(parent.events.completed);
+            recorded_last = recorded_last.max(parent.recorded_end?);
+        }
+        let recorded_gap = seconds_between(recorded_last, self.recorded_at?);
+        Some(seconds_between(last, self.dispatched_at) - recorded_gap)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use veeksha_definitions::{answer_tokens_by_chunk, gaps};
 use veeksha_events::RequestRecord;
-use veeksha_model::{NodeId, RequestId};
+use veeksha_model::{Edge, RequestId};
 
 use crate::fluidity::{Deadlines, Fluidity, token_gaps};
 use crate::gaps::{GapRange, Gaps};
@@ -16,7 +16,7 @@ pub(crate) struct RequestTable {
     pub(crate) rows: Vec<RequestRow>,
     pub(crate) gaps: Gaps,
     pub(crate) labels: LabelSets,
-    parents: Vec<NodeId>,
+    parents: Vec<Edge>,
     pub(crate) deadlines: Deadlines,
     /// True if the token count of some chunk that ends a gap is unknown or other than one.
     itl_differs: bool,
@@ -113,7 +113,7 @@ impl RequestTable {
         self.rows.binary_search_by_key(&id, |row| row.id).ok()
     }
 
-    pub(crate) fn parents(&self, row: &RequestRow) -> &[NodeId] {
+    pub(crate) fn parents(&self, row: &RequestRow) -> &[Edge] {
         let (at, count) = row.parents;
         &self.parents[at as usize..at as usize + count as usize]
     }

@@ -2,7 +2,7 @@
 
 use veeksha_definitions::{Metric, Observation};
 use veeksha_events::{RequestRecord, Status};
-use veeksha_model::{ChunkKind, ErrorClass, Nanos, RequestId};
+use veeksha_model::{ChunkKind, ErrorClass, EventInstants, Nanos, RequestId};
 
 use crate::gaps::GapRange;
 use crate::label_sets::LabelSet;
@@ -41,6 +41,15 @@ pub(crate) struct RequestRow {
 }
 
 impl RequestRow {
+    /// Returns the instants of the events that other requests can wait for.
+    pub(crate) fn events(&self) -> EventInstants {
+        EventInstants {
+            dispatched: self.observed.dispatched,
+            first_chunk: self.observed.first.get().unwrap_or(self.completed),
+            completed: self.completed,
+        }
+    }
+
     /// Creates the row of a record, before gaps, parents and labels have a range.
     pub(crate) fn of(record: &RequestRecord) -> Self {
         let generated = || record.chunks.iter().filter(|chunk| chunk.kind.is_generated());

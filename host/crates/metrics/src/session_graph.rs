@@ -3,7 +3,7 @@
 
 use veeksha_definitions::{Metric, seconds_between};
 use veeksha_events::SessionEnd;
-use veeksha_model::{Nanos, NodeId};
+use veeksha_model::{Edge, Nanos, Trigger, seconds};
 
 use crate::label_sets::LabelSet;
 use crate::requests::RequestTable;
@@ -70,14 +70,17 @@ struct Graph<'a> {
     /// The index of the first request among all rows.
     begin: usize,
     rows: &'a [RequestRow],
-    /// For each row, the indices of its parents; `None` if the record lacks one.
-    parents: Vec<Option<Vec<usize>>>,
+    /// For each row, its edges with the indices of its parents; `None` if the record lacks one.
+    parents: Vec<Option<Vec<(usize, Edge)>>>,
 }
 
 impl<'a> Graph<'a> {
     fn of(requests: &'a RequestTable, begin: usize, end: usize) -> Self {
         let rows = &requests.rows[begin..end];
-        let place = |node: &NodeId| rows.binary_search_by_key(node, |row| row.id.node).ok();
+        let place = |edge: &Edge| {
+            let place = rows.binary_search_by_key(&edge.parent, |row| row.id.node);
+            Some((place.ok()?, *edge))
+        };
         let parents = rows
             .iter()
             .map(|row| requests.parents(row).iter().map(place).collect())
@@ -85,10 +88,12 @@ impl<'a> Graph<'a> {
         Graph { begin, rows, parents }
     }
 
-    /// Returns intended − last completion among the parents, for a row that has parents.
+    /// Returns intended − last awaited event of a parent, for a row that has parents. The delay of
+    /// an edge is a part of the think time.
     fn think_time(&self, place: usize) -> Option<f64> {
         let parents = self.parents[place].as_ref()?;
-        let ready = parents.iter().map(|parent| self.rows[*parent].completed).max()?;
+        let event = |(parent, edge): &(usize, Edge)| self.rows[*parent].events().of(edge.trigger);
+        let ready = parents.iter().map(event).max()?;
         Some(seconds_between(ready, self.rows[place].observed.intended))
     }
 
@@ -106,7 +111,7 @@ impl<'a> Graph<'a> {
     fn tool_time(&self) -> Option<f64> {
         let follows_a_call = |place: &usize| {
             let mut parents = self.parents[*place].iter().flatten();
-            parents.any(|parent| self.rows[*parent].called_tool)
+            parents.any(|(parent, _)| self.rows[*parent].called_tool)
         };
         (0..self.rows.len())
             .filter(follows_a_call)
@@ -115,32 +120,37 @@ impl<'a> Graph<'a> {
     }
 
     /// Returns the longest path through the graph: a request begins `wait` after the last of its
-    /// parents, or, without parents, at `root`, and takes `takes`. `None` if an input is unknown.
+    /// edges is met, or, without parents, at `root`, and its events happen `takes` after that.
+    /// `None` if an input is unknown.
     fn longest_path(
         &self,
         root: impl Fn(&RequestRow) -> f64,
-        wait: impl Fn(&RequestRow) -> f64,
-        takes: impl Fn(&RequestRow) -> Option<f64>,
+        wait: impl Fn(Nanos) -> f64,
+        takes: impl Fn(&RequestRow, Trigger) -> Option<f64>,
     ) -> Option<f64> {
         // Dispatch order is topological: a child is dispatched after its parents.
         let mut order: Vec<usize> = (0..self.rows.len()).collect();
         order.sort_by_key(|place| (self.rows[*place].observed.dispatched, *place));
-        let mut ends: Vec<Option<f64>> = vec![None; self.rows.len()];
+        let mut beginnings: Vec<Option<f64>> = vec![None; self.rows.len()];
+        let mut last: Option<f64> = None;
         for place in order {
             let row = &self.rows[place];
             let parents = self.parents[place].as_ref()?;
             let begins = if parents.is_empty() {
                 root(row)
             } else {
-                let ready = parents
-                    .iter()
-                    .map(|parent| ends[*parent])
-                    .collect::<Option<Vec<_>>>()?;
-                ready.into_iter().fold(f64::NEG_INFINITY, f64::max) + wait(row)
+                let met = |(parent, edge): &(usize, Edge)| {
+                    let event = beginnings[*parent]? + takes(&self.rows[*parent], edge.trigger)?;
+                    Some(event + wait(edge.delay))
+                };
+                let met = parents.iter().map(met).collect::<Option<Vec<_>>>()?;
+                met.into_iter().fold(f64::NEG_INFINITY, f64::max) + wait(row.wait_after_ready)
             };
-            ends[place] = Some(begins + takes(row)?);
+            beginnings[place] = Some(begins);
+            let end = begins + takes(row, Trigger::Completed)?;
+            last = Some(last.map_or(end, |last| last.max(end)));
         }
-        ends.into_iter().flatten().reduce(f64::max)
+        last
     }
 
     fn row(&self, shortest: &ShortestFirst) -> SessionRow {
@@ -151,11 +161,15 @@ impl<'a> Graph<'a> {
         let makespan = seconds_between(intended, completed);
         let ideal = self.longest_path(
             |row| seconds_between(intended, row.observed.intended),
-            |row| row.wait_after_ready as f64 / 1e9,
-            |row| {
+            seconds,
+            |row, trigger| {
                 let first = row.observed.first.get().filter(|_| row.end == End::Answered)?;
-                let after = seconds_between(first, row.completed);
-                Some(shortest.at_least(row.observed.total_prompt_tokens)? + after)
+                let prefill = shortest.at_least(row.observed.total_prompt_tokens)?;
+                Some(match trigger {
+                    Trigger::Dispatched => 0.0,
+                    Trigger::FirstChunk => prefill,
+                    Trigger::Completed => prefill + seconds_between(first, row.completed),
+                })
             },
         );
         SessionRow {
@@ -168,7 +182,7 @@ impl<'a> Graph<'a> {
             critical_path: Known::of(self.longest_path(
                 |_| 0.0,
                 |_| 0.0,
-                |row| Some(seconds_between(row.observed.dispatched, row.completed)),
+                |row, trigger| Some(seconds_between(row.observed.dispatched, row.events().of(trigger))),
             )),
             tool_time: Known::of(self.tool_time()),
             slowdown: Known::of(ideal.filter(|ideal| *ideal > 0.0).map(|ideal| makespan / ideal)),

@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 
 use crate::content::Segment;
+use crate::edge::{Edge, Trigger};
+use crate::headers::{HeaderError, check_headers};
 use crate::ids::NodeId;
 use crate::session::{Message, Request, Role};
 
@@ -40,12 +42,34 @@ pub enum GraphError {
         /// The node whose history it wants.
         parent: NodeId,
     },
+    /// The history parent may still be in progress when the node is sent.
+    #[error(
+        "node {node} continues the history of {parent}, whose answer is not complete at `{}`; wait for \
+         `completed`, or do not continue its history",
+        .trigger.name()
+    )]
+    HistoryNotComplete {
+        /// The child.
+        node: NodeId,
+        /// The node whose history it wants.
+        parent: NodeId,
+        /// The awaited event of that node.
+        trigger: Trigger,
+    },
     /// Some nodes wait for one another.
     #[error("the nodes {} wait for one another", list(.0))]
     Cycle(Vec<NodeId>),
     /// A request without any message.
     #[error("node {0} has no messages")]
     NoMessages(NodeId),
+    /// A header of a request cannot be sent.
+    #[error("node {node}: {error}")]
+    Header {
+        /// The request.
+        node: NodeId,
+        /// The reason.
+        error: HeaderError,
+    },
     /// A message to the model without content.
     #[error("node {node}: message {number} (`{}`) is empty; give it text, or leave it out", .role.name())]
     EmptyMessage {
@@ -144,14 +168,15 @@ fn check_edges(request: &Request, exists: impl Fn(NodeId) -> bool) -> Result<(),
         return Err(GraphError::NoMessages(node));
     }
     check_messages(request)?;
+    check_headers(&request.headers).map_err(|error| GraphError::Header { node, error })?;
     let parents = &request.parents;
     let mut seen = HashSet::new();
-    for (i, &parent) in parents.iter().enumerate() {
+    for (i, &Edge { parent, .. }) in parents.iter().enumerate() {
         if !exists(parent) {
             return Err(GraphError::DanglingParent { node, parent });
         }
         let twice = if parents.len() <= FEW {
-            parents[..i].contains(&parent)
+            parents[..i].iter().any(|edge| edge.parent == parent)
         } else {
             !seen.insert(parent)
         };
@@ -159,9 +184,21 @@ fn check_edges(request: &Request, exists: impl Fn(NodeId) -> bool) -> Result<(),
             return Err(GraphError::DuplicateParent { node, parent });
         }
     }
-    match request.history_parent {
-        Some(parent) if !parents.contains(&parent) => Err(GraphError::HistoryNotParent { node, parent }),
-        _ => Ok(()),
+    let Some(parent) = request.history_parent else {
+        return Ok(());
+    };
+    match parents
+        .iter()
+        .find(|edge| edge.parent == parent)
+        .map(|edge| edge.trigger)
+    {
+        None => Err(GraphError::HistoryNotParent { node, parent }),
+        Some(Trigger::Completed) => Ok(()),
+        Some(trigger) => Err(GraphError::HistoryNotComplete {
+            node,
+            parent,
+            trigger,
+        }),
     }
 }
 
@@ -172,7 +209,7 @@ fn check_acyclic(requests: &[Request], index: &Index) -> Result<(), GraphError> 
         request
             .parents
             .iter()
-            .filter_map(|parent| index.position(*parent))
+            .filter_map(|edge| index.position(edge.parent))
             .max()
     };
     if requests
@@ -188,7 +225,7 @@ fn check_acyclic(requests: &[Request], index: &Index) -> Result<(), GraphError> 
         for parent in request
             .parents
             .iter()
-            .filter_map(|parent| index.position(*parent))
+            .filter_map(|edge| index.position(edge.parent))
         {
             waiting[child] += 1;
             children[parent].push(child);
@@ -217,23 +254,18 @@ fn check_acyclic(requests: &[Request], index: &Index) -> Result<(), GraphError> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::OutputSpec;
 
     fn request(node: u32, parents: &[u32], history: Option<u32>) -> Request {
         Request {
             node: NodeId(node),
-            parents: parents.iter().copied().map(NodeId).collect(),
+            parents: parents.iter().map(|parent| NodeId(*parent).into()).collect(),
             history_parent: history.map(NodeId),
-            wait_after_ready: 0,
             messages: vec![Message {
                 role: Role::User,
                 content: vec![Segment::Text("hello".into())],
                 tool_call_id: None,
             }],
-            output: OutputSpec::default(),
-            body: None,
-            labels: Vec::new(),
-            replay: None,
+            ..Request::default()
         }
     }
 
@@ -300,6 +332,27 @@ mod tests {
     }
 
     #[test]
+    fn history_parent_must_be_complete() {
+        for trigger in Trigger::ALL {
+            let mut child = request(1, &[0], Some(0));
+            child.parents[0].trigger = trigger;
+            let refused = GraphError::HistoryNotComplete {
+                node: NodeId(1),
+                parent: NodeId(0),
+                trigger,
+            };
+            let expected = if trigger == Trigger::Completed {
+                Ok(())
+            } else {
+                Err(refused)
+            };
+            assert_eq!(check(&[request(0, &[], None), child.clone()]), expected);
+            child.history_parent = None;
+            assert_eq!(check(&[request(0, &[], None), child]), Ok(()));
+        }
+    }
+
+    #[test]
     fn refuses_empty_messages_to_the_model() {
         let message = |role, content: &[Segment]| Message {
             role,
@@ -362,7 +415,7 @@ mod tests {
         let parents: Vec<u32> = (0..40).collect();
         wide.push(request(40, &parents, Some(39)));
         assert_eq!(check(&wide), Ok(()));
-        wide[40].parents.push(NodeId(7));
+        wide[40].parents.push(NodeId(7).into());
         assert_eq!(
             check(&wide),
             Err(GraphError::DuplicateParent {

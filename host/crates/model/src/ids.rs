@@ -17,7 +17,7 @@ pub fn seconds(nanos: Nanos) -> f64 {
 pub struct SessionId(pub u64);
 
 /// A node of a session's graph; unique within its session only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u32);
 
 /// One request of a run: the session and the node name it in every file and message.

@@ -8,7 +8,9 @@
 
 mod content;
 mod csv_cell;
+mod edge;
 mod graph;
+mod headers;
 mod held;
 mod ids;
 mod measure;
@@ -23,7 +25,9 @@ mod shortened;
 
 pub use content::{MediaKind, Segment};
 pub use csv_cell::csv_cell;
+pub use edge::{Edge, EventInstants, Trigger, edges_met_at};
 pub use graph::{GraphError, check_session};
+pub use headers::{HeaderError, HeaderField, check_headers};
 pub use held::Held;
 pub use ids::{Nanos, NodeId, RequestId, Seed, SessionId, seconds};
 pub use measure::{Better, MetricDefinition, MetricSample};

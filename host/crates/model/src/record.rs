@@ -1,5 +1,6 @@
 //! Everything known of one request that was sent.
 
+use crate::edge::{Edge, EventInstants};
 use crate::held::Held;
 use crate::ids::{Nanos, NodeId, RequestId};
 use crate::replay::{HistoryMode, Recorded};
@@ -30,11 +31,11 @@ pub struct RequestRecord {
     pub id: RequestId,
     /// Nodes of its session known when it finished.
     pub session_requests: u32,
-    /// The nodes it waited for.
-    pub parents: Vec<NodeId>,
+    /// The events of other nodes that it waited for.
+    pub parents: Vec<Edge>,
     /// The node whose conversation it continued.
     pub history_parent: Option<NodeId>,
-    /// Think time after the last parent completed.
+    /// Think time after the last of them.
     pub wait_after_ready: Nanos,
     /// The instant the schedule asked for (`scheduler_ready_at`).
     pub intended: Nanos,
@@ -171,6 +172,15 @@ impl RequestRecord {
     /// Returns true if the request was answered.
     pub fn is_ok(&self) -> bool {
         matches!(self.status, Status::Ok { .. })
+    }
+
+    /// Returns the instants of the events that other requests can wait for.
+    pub fn events(&self) -> EventInstants {
+        EventInstants {
+            dispatched: self.dispatched_at,
+            first_chunk: self.generated_at().next().unwrap_or(self.completed_at),
+            completed: self.completed_at,
+        }
     }
 
     /// Arrival times of the chunks that carried something generated, in order.

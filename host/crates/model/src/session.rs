@@ -1,6 +1,8 @@
 //! A session as a plugin describes it: a graph of requests whose content is segments, not text.
 
 use crate::content::Segment;
+use crate::edge::Edge;
+use crate::headers::{self, HeaderField};
 use crate::ids::{Nanos, NodeId};
 use crate::replay::{HistoryMode, Replay};
 
@@ -53,15 +55,15 @@ pub struct OutputSpec {
 }
 
 /// One node of a session.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
     /// Node id, unique within the session.
     pub node: NodeId,
-    /// The nodes that must be complete before this one is ready.
-    pub parents: Vec<NodeId>,
-    /// The parent whose conversation this request continues; one of `parents`.
+    /// The events of other nodes that it waits for.
+    pub parents: Vec<Edge>,
+    /// The parent whose conversation this request continues; one of `parents`, and complete.
     pub history_parent: Option<NodeId>,
-    /// Think time: the node is ready this long after its last parent completed (a root: after the
+    /// Think time: the node is ready this long after its last edge was met (a root: after the
     /// session started).
     pub wait_after_ready: Nanos,
     /// The new messages of this turn; history comes before them.
@@ -70,6 +72,9 @@ pub struct Request {
     pub output: OutputSpec,
     /// A JSON object merged into the request body, over everything the host puts there.
     pub body: Option<String>,
+    /// HTTP headers, in addition to those of the session and of the configuration, which they
+    /// replace.
+    pub headers: Vec<HeaderField>,
     /// Carried to the record.
     pub labels: Vec<Label>,
     /// Of a request that was recorded once: what is known of it. Boxed, because most requests have
@@ -93,6 +98,29 @@ pub struct Session {
     pub requests: Vec<Request>,
     /// The recorded arrival instant, for traffic that replays one.
     pub arrives_at: Option<Nanos>,
+    /// HTTP headers of every request.
+    pub headers: Vec<HeaderField>,
     /// Carried to every request's record.
     pub labels: Vec<Label>,
+}
+
+/// A session without a recorded arrival, headers and labels.
+impl From<Vec<Request>> for Session {
+    fn from(requests: Vec<Request>) -> Self {
+        Session {
+            requests,
+            ..Session::default()
+        }
+    }
+}
+
+impl Session {
+    /// Adds the headers and the labels of the session to each of its requests.
+    pub fn distribute(&mut self) {
+        for request in &mut self.requests {
+            let own = std::mem::take(&mut request.headers);
+            request.headers = headers::merged(&self.headers, own);
+            request.labels.extend_from_slice(&self.labels);
+        }
+    }
 }

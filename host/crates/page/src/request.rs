@@ -98,7 +98,7 @@ impl PageRequest {
         let observation = Observation::of(record);
         PageRequest {
             id: record.id,
-            parents: record.parents.iter().map(|node| node.0).collect(),
+            parents: record.parents.iter().map(|edge| edge.parent.0).collect(),
             history_parent: record.history_parent.map(|node| node.0),
             wait_after_ready: record.wait_after_ready,
             intended: record.intended,

@@ -323,7 +323,7 @@ fn columns_equal_the_rows() {
         second.sent_at,
         second.first_byte_at,
     ) = (nanos(2.9), nanos(4.25), None, None);
-    second.parents = vec![NodeId(0)];
+    second.parents = vec![NodeId(0).into()];
     second.wait_after_ready = nanos(0.5);
     second.labels = vec![("tier".into(), "gold".into())];
     second.output_tokens = 0;

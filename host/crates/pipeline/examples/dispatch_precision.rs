@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 
 use crossbeam_channel::unbounded;
 use veeksha_clock::RunClock;
-use veeksha_model::{Message, NodeId, OutputSpec, Request, Response, Role, Segment, Session};
+use veeksha_model::{Message, NodeId, Request, Response, Role, Segment, Session};
 use veeksha_pipeline::{Control, PipelineError, Plan, ReplaySchedule, run};
 use veeksha_ports::{
     ConnectionUse, Job, PluginFailure, RequestOutcome, SessionSource, Sinks, Timings, Transport, Workload,
@@ -45,9 +45,6 @@ impl SessionSource for Turns {
         let turn = |id: u64| Session {
             requests: vec![Request {
                 node: NodeId(0),
-                parents: Vec::new(),
-                history_parent: None,
-                wait_after_ready: 0,
                 messages: vec![Message {
                     role: Role::User,
                     content: vec![Segment::Synthetic {
@@ -56,10 +53,7 @@ impl SessionSource for Turns {
                     }],
                     tool_call_id: None,
                 }],
-                output: OutputSpec::default(),
-                body: None,
-                labels: Vec::new(),
-                replay: None,
+                ..Request::default()
             }],
             ..Session::default()
         };

@@ -14,9 +14,7 @@ use std::sync::{Arc, Mutex};
 
 use crossbeam_channel::unbounded;
 use veeksha_clock::RunClock;
-use veeksha_model::{
-    Chunk, ChunkKind, Message, NodeId, OutputSpec, Request, Response, Role, Segment, Session, Usage,
-};
+use veeksha_model::{Chunk, ChunkKind, Message, NodeId, Request, Response, Role, Segment, Session, Usage};
 use veeksha_pipeline::{Control, PipelineError, Plan, ReplaySchedule, run};
 use veeksha_ports::{
     ConnectionUse, Job, PluginFailure, RequestOutcome, SessionSource, Sinks, Timings, Transport, Workload,
@@ -48,9 +46,6 @@ impl SessionSource for Turns {
         let turn = |id: u64| Session {
             requests: vec![Request {
                 node: NodeId(0),
-                parents: Vec::new(),
-                history_parent: None,
-                wait_after_ready: 0,
                 messages: vec![Message {
                     role: Role::User,
                     content: vec![Segment::Synthetic {
@@ -59,10 +54,7 @@ impl SessionSource for Turns {
                     }],
                     tool_call_id: None,
                 }],
-                output: OutputSpec::default(),
-                body: None,
-                labels: Vec::new(),
-                replay: None,
+                ..Request::default()
             }],
             ..Session::default()
         };

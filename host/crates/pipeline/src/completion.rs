@@ -339,23 +339,14 @@ fn visible_tokens(tokenizer: &Tokenizer, response: &Response) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use veeksha_model::{
-        Chunk, ChunkKind, NodeId, OutputSpec, Request, RequestId, SessionId, ToolCall, Usage,
-    };
+    use veeksha_model::{Chunk, ChunkKind, NodeId, Request, RequestId, SessionId, ToolCall, Usage};
     use veeksha_ports::{ConnectionUse, Job, Timings};
 
     fn prepared(prompt_tokens: u32, template_tokens: u32) -> Arc<Prepared> {
         Arc::new(Prepared {
             request: Request {
                 node: NodeId(0),
-                parents: Vec::new(),
-                history_parent: None,
-                wait_after_ready: 0,
-                messages: Vec::new(),
-                output: OutputSpec::default(),
-                body: None,
-                labels: Vec::new(),
-                replay: None,
+                ..Request::default()
             },
             messages: Vec::new(),
             target_tokens: prompt_tokens,
@@ -461,6 +452,7 @@ mod tests {
                 history: None,
                 session_requests: 1,
                 measured: true,
+                reports_first_chunk: true,
             },
             timings: Timings {
                 picked_up_at: Some(1_006),

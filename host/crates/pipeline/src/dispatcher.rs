@@ -175,6 +175,7 @@ fn sent(action: Action<Prepared>, context: &DispatcherContext) -> Option<EventEn
         payload,
         history,
         measured,
+        reports_first_chunk,
         session_requests,
     } = action
     else {
@@ -198,6 +199,7 @@ fn sent(action: Action<Prepared>, context: &DispatcherContext) -> Option<EventEn
         history,
         session_requests,
         measured,
+        reports_first_chunk,
     });
     let event = Event::Dispatched {
         request: id,

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use veeksha_clock::RunClock;
 use veeksha_events::PluginCall;
-use veeksha_model::{FailureReason, Nanos, NodeId, Prepared, Response, SessionId};
-use veeksha_ports::{PluginFailure, Workload, WorkloadFactory};
+use veeksha_model::{FailureReason, Nanos, NodeId, Prepared, Response, Session, SessionId};
+use veeksha_ports::{AgentStep, PluginFailure, Workload, WorkloadFactory};
 use veeksha_scheduler::{NodePlan, SessionKind, SessionPlan};
 
 use crate::partition::Partition;
@@ -310,8 +310,8 @@ fn planned(
     let sessions = part.sessions(source, first, count)?;
     let plans = sessions.into_iter().map(|(id, session)| {
         let arrives_at = preparer.timing.arrival(&preparer.plugin, id, &session)?;
-        let digest = session_digest(&session.requests, &session.labels, session.arrives_at);
-        let nodes = preparer.planned(&format!("session {id}"), session.requests, &session.labels)?;
+        let digest = session_digest(&session);
+        let nodes = preparer.planned(&format!("session {id}"), session)?;
         let plan = SessionPlan {
             arrives_at,
             id,
@@ -338,9 +338,16 @@ fn reactive(
         .map(|position| {
             let id = part.session(position);
             preparer.timing.allows_agent(&preparer.plugin, id)?;
-            let step = agents.start(id)?;
-            let digest = session_digest(&step.requests, &[], None);
-            let (nodes, done) = preparer.step(id, step)?;
+            let AgentStep { requests, done } = agents.start(id)?;
+            let begun = Session::from(requests);
+            let digest = session_digest(&begun);
+            let (nodes, done) = preparer.step(
+                id,
+                AgentStep {
+                    requests: begun.requests,
+                    done,
+                },
+            )?;
             Ok(MadeSession {
                 plan: SessionPlan {
                     arrives_at: None,

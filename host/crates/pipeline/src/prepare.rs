@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use veeksha_model::{Label, Prepared, Request, Segment, SessionId};
+use veeksha_model::{Prepared, Request, Segment, Session, SessionId};
 use veeksha_ports::{AgentStep, PluginFailure, PluginFailureKind};
 use veeksha_prompt::{Materializer, Tokenizer};
 use veeksha_scheduler::NodePlan;
@@ -25,18 +25,17 @@ pub(crate) struct Preparer {
 }
 
 impl Preparer {
-    /// The nodes of a whole session; `session` names it in messages. Recorded answers become text
+    /// The nodes of a whole session; `name` is its name in messages. Recorded answers become text
     /// only where some request sends them again.
     pub(crate) fn planned(
         &self,
-        session: &str,
-        mut requests: Vec<Request>,
-        labels: &[Label],
+        name: &str,
+        mut session: Session,
     ) -> Result<Vec<NodePlan<Prepared>>, PluginFailure> {
-        drop_unsent_answers(&mut requests);
-        let nodes = requests
-            .into_iter()
-            .map(|request| self.node(session, request, labels));
+        session.distribute();
+        drop_unsent_answers(&mut session.requests);
+        let requests = session.requests.into_iter();
+        let nodes = requests.map(|request| self.node(name, request));
         nodes.collect()
     }
 
@@ -47,23 +46,14 @@ impl Preparer {
         step: AgentStep,
     ) -> Result<(Vec<NodePlan<Prepared>>, bool), PluginFailure> {
         let name = format!("session {session}");
-        let nodes = step
-            .requests
-            .into_iter()
-            .map(|request| self.node(&name, request, &[]));
+        let nodes = step.requests.into_iter().map(|request| self.node(&name, request));
         Ok((nodes.collect::<Result<_, _>>()?, step.done))
     }
 
-    fn node(
-        &self,
-        session: &str,
-        mut request: Request,
-        labels: &[Label],
-    ) -> Result<NodePlan<Prepared>, PluginFailure> {
+    fn node(&self, session: &str, mut request: Request) -> Result<NodePlan<Prepared>, PluginFailure> {
         if let Some(sentence) = &self.min_tokens_prompt {
             sentence.apply(&mut request, &self.tokenizer);
         }
-        request.labels.extend_from_slice(labels);
         let bytes = text_bytes(&request);
         if bytes > MAX_TEXT_BYTES {
             return Err(self.refused(format!(

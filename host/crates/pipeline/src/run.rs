@@ -78,7 +78,7 @@ pub fn run(
     } else {
         RunClock::starting_now()
     };
-    let transport = start_transport(transport_clock, outcomes.sinks(plan))?;
+    let transport = start_transport(transport_clock, outcomes.sinks())?;
     let warm_up = TransportWarmup {
         preparer: &maker.preparer,
         transport: &*transport,
@@ -156,15 +156,12 @@ impl OutcomeChannels {
     }
 
     /// Returns the transport's callbacks.
-    fn sinks(&self, plan: &Plan) -> Sinks {
-        let outcomes = self.sender.clone();
+    fn sinks(&self) -> Sinks {
+        let (outcomes, first_chunks) = (self.sender.clone(), self.first_chunks.clone());
         Sinks {
             // The completion threads outlive the transport's last outcome.
             returned: Arc::new(move |returned| drop(outcomes.send(Some(returned)))),
-            first_chunk: plan.scheduler.limits.in_prefill.map(|_| {
-                let first_chunks = self.first_chunks.clone();
-                Arc::new(move |request, at| first_chunks.on_first_chunk(request, at)) as Arc<_>
-            }),
+            first_chunk: Arc::new(move |request, at| first_chunks.on_first_chunk(request, at)),
         }
     }
 }

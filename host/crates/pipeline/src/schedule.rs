@@ -155,7 +155,7 @@ pub(crate) fn sends_recorded_answer(mode: HistoryMode, turn: &Request) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use veeksha_model::{OutputSpec, Replay};
+    use veeksha_model::Replay;
 
     #[test]
     fn instants_are_shifted_and_scaled() {
@@ -180,17 +180,13 @@ mod tests {
     fn request(node: u32, parent: Option<u32>, history: HistoryMode) -> Request {
         Request {
             node: NodeId(node),
-            parents: parent.into_iter().map(NodeId).collect(),
+            parents: parent.into_iter().map(|parent| NodeId(parent).into()).collect(),
             history_parent: parent.map(NodeId),
-            wait_after_ready: 0,
-            messages: Vec::new(),
-            output: OutputSpec::default(),
-            body: None,
-            labels: Vec::new(),
             replay: Some(Box::new(Replay {
                 history,
                 ..Replay::default()
             })),
+            ..Request::default()
         }
     }
 

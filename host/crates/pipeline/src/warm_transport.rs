@@ -28,11 +28,8 @@ impl TransportWarmup<'_> {
         let mut report = WarmupReport::default();
         for (index, session) in sessions.iter().enumerate() {
             let id = session_id(index);
-            let nodes = self.preparer.planned(
-                &format!("warm-up session {index}"),
-                session.requests.clone(),
-                &session.labels,
-            )?;
+            let name = format!("warm-up session {index}");
+            let nodes = self.preparer.planned(&name, session.clone())?;
             let count = nodes.len() as u32;
             WarmupWalk::new(id, nodes).go(|turn| {
                 if self.control.is_stopped() {
@@ -64,6 +61,7 @@ impl TransportWarmup<'_> {
             history: turn.history,
             session_requests,
             measured: false,
+            reports_first_chunk: false,
         });
         loop {
             select! {

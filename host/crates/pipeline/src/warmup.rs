@@ -89,7 +89,7 @@ impl<P> WarmupWalk<P> {
         let is_left = |id: &NodeId| self.left.iter().any(|node| node.node == *id);
         self.left
             .iter()
-            .position(|node| !node.parents.iter().any(is_left))
+            .position(|node| !node.parents.iter().any(|edge| is_left(&edge.parent)))
     }
 }
 
@@ -101,7 +101,7 @@ mod tests {
     fn node(node: u32, parents: &[u32]) -> NodePlan<u32> {
         NodePlan {
             node: NodeId(node),
-            parents: parents.iter().copied().map(NodeId).collect(),
+            parents: parents.iter().map(|parent| NodeId(*parent).into()).collect(),
             history_parent: parents.first().copied().map(NodeId),
             wait_after_ready: 7,
             not_before: Some(9),

@@ -1,18 +1,19 @@
 //! A digest of what a session asks for: equal in two runs exactly if the workload gave them the
 //! same session.
 
-use veeksha_model::{Label, Nanos, Request, Segment};
+use veeksha_model::{Edge, HeaderField, Label, Request, Segment, Session};
 
 /// Returns the first 64 bits of BLAKE3 over everything that the workload defines for the session:
 /// its graph, messages (as segments, so that a tokenizer or a salt changes nothing), lengths, think
 /// times, labels, recorded arrival. Each part is preceded by its length, so that no two sessions
 /// have the same encoding.
-pub(crate) fn session_digest(requests: &[Request], labels: &[Label], arrives_at: Option<Nanos>) -> u64 {
+pub(crate) fn session_digest(session: &Session) -> u64 {
     let mut work = WorkHasher(blake3::Hasher::new());
-    work.number(arrives_at.map_or(0, |at| at + 1));
-    work.labels(labels);
-    work.number(requests.len() as u64);
-    requests.iter().for_each(|request| work.request(request));
+    work.number(session.arrives_at.map_or(0, |at| at + 1));
+    work.labels(&session.labels);
+    work.number(session.requests.len() as u64);
+    session.requests.iter().for_each(|request| work.request(request));
+    work.headers(&session.headers);
     let digest = work.0.finalize();
     let mut first = [0; 8];
     first.copy_from_slice(&digest.as_bytes()[..8]);
@@ -39,11 +40,26 @@ impl WorkHasher {
         }
     }
 
+    /// Nothing without headers, so that the digests of earlier runs are the same.
+    fn headers(&mut self, headers: &[HeaderField]) {
+        if !headers.is_empty() {
+            self.number(u64::MAX);
+            self.labels(headers);
+        }
+    }
+
     fn request(&mut self, request: &Request) {
         self.number(request.node.0.into());
         self.number(request.parents.len() as u64);
-        for parent in &request.parents {
-            self.number(parent.0.into());
+        for edge in &request.parents {
+            // Other edges than these have a marker, so that the digests of earlier runs are the
+            // same.
+            if *edge != Edge::from(edge.parent) {
+                self.number(u64::MAX);
+                self.text(edge.trigger.name());
+                self.number(edge.delay);
+            }
+            self.number(edge.parent.0.into());
         }
         self.number(request.history_parent.map_or(0, |parent| u64::from(parent.0) + 1));
         self.number(request.wait_after_ready);
@@ -62,6 +78,7 @@ impl WorkHasher {
         self.number(request.output.exact.into());
         self.text(request.body.as_deref().unwrap_or_default());
         self.labels(&request.labels);
+        self.headers(&request.headers);
         self.text(request.history_mode().name());
         let answer = request.replay.as_ref().and_then(|replay| replay.answer.as_ref());
         self.number(answer.is_some().into());
@@ -105,43 +122,56 @@ impl WorkHasher {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use veeksha_model::{Message, NodeId, OutputSpec, Role, Seed};
+    use veeksha_model::{Message, NodeId, Role, Seed, Trigger};
 
     fn request(node: u32) -> Request {
         Request {
             node: NodeId(node),
-            parents: Vec::new(),
-            history_parent: None,
-            wait_after_ready: 0,
             messages: vec![Message {
                 role: Role::User,
                 content: vec![Segment::Text("ab".into()), Segment::Text("c".into())],
                 tool_call_id: None,
             }],
-            output: OutputSpec::default(),
-            body: None,
-            labels: Vec::new(),
-            replay: None,
+            ..Request::default()
+        }
+    }
+
+    fn edge(trigger: Trigger, delay: u64) -> Edge {
+        Edge {
+            parent: NodeId(7),
+            trigger,
+            delay,
         }
     }
 
     /// Every single change gives another digest; the same session gives the same.
     #[test]
     fn digest_covers_every_field_of_a_session() {
-        let plain = session_digest(&[request(0)], &[], None);
-        assert_eq!(plain, session_digest(&[request(0)], &[], None));
+        let session = |requests: &[Request]| Session::from(requests.to_vec());
+        let plain = session_digest(&session(&[request(0)]));
+        assert_eq!(plain, session_digest(&session(&[request(0)])));
         let changed = |change: &dyn Fn(&mut Request)| {
             let mut request = request(0);
             change(&mut request);
-            session_digest(&[request], &[], None)
+            session_digest(&session(&[request]))
         };
         let label = || ("tier".to_owned(), "gold".to_owned());
         let all = [
             plain,
-            session_digest(&[request(1)], &[], None),
-            session_digest(&[request(0), request(1)], &[], None),
-            session_digest(&[request(0)], &[label()], None),
-            session_digest(&[request(0)], &[], Some(0)),
+            session_digest(&session(&[request(1)])),
+            session_digest(&session(&[request(0), request(1)])),
+            session_digest(&Session {
+                labels: vec![label()],
+                ..session(&[request(0)])
+            }),
+            session_digest(&Session {
+                headers: vec![label()],
+                ..session(&[request(0)])
+            }),
+            session_digest(&Session {
+                arrives_at: Some(0),
+                ..session(&[request(0)])
+            }),
             changed(&|request| request.messages[0].content = vec![Segment::Text("abc".into())]),
             changed(&|request| {
                 request.messages[0].content = vec![Segment::Text("a".into()), Segment::Text("bc".into())];
@@ -158,7 +188,11 @@ mod tests {
             changed(&|request| request.wait_after_ready = 1),
             changed(&|request| request.body = Some("{}".into())),
             changed(&|request| request.labels = vec![label()]),
-            changed(&|request| request.parents = vec![NodeId(7)]),
+            changed(&|request| request.headers = vec![label()]),
+            changed(&|request| request.parents = vec![NodeId(7).into()]),
+            changed(&|request| request.parents = vec![edge(Trigger::Dispatched, 0)]),
+            changed(&|request| request.parents = vec![edge(Trigger::FirstChunk, 0)]),
+            changed(&|request| request.parents = vec![edge(Trigger::Completed, 5)]),
             changed(&|request| request.history_parent = Some(NodeId(0))),
         ];
         let distinct: std::collections::HashSet<u64> = all.into_iter().collect();

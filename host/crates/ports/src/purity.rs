@@ -350,14 +350,9 @@ mod tests {
             AgentStep {
                 requests: vec![veeksha_model::Request {
                     node: NodeId(node),
-                    parents: Vec::new(),
-                    history_parent: None,
-                    wait_after_ready: 0,
-                    messages: Vec::new(),
                     output: veeksha_model::OutputSpec::default(),
-                    body: None,
                     labels: vec![Label::from(("answers".to_owned(), label.to_string()))],
-                    replay: None,
+                    ..veeksha_model::Request::default()
                 }],
                 done: false,
             }

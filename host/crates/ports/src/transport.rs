@@ -25,6 +25,8 @@ pub struct Job {
     pub session_requests: u32,
     /// True if it counts (false after `benchmark_timeout`); copied to the record.
     pub measured: bool,
+    /// True if [`Sinks::first_chunk`] is to be called for it.
+    pub reports_first_chunk: bool,
 }
 
 /// The connection that a request used.
@@ -118,9 +120,9 @@ impl PendingOutcome for RequestOutcome {
 pub struct Sinks {
     /// Takes exactly one for each job submitted.
     pub returned: Arc<dyn Fn(Box<dyn PendingOutcome>) + Send + Sync>,
-    /// Called with the arrival time of a request's first generated chunk, at most once per request
-    /// and before `returned`; `None` if first chunks are not needed.
-    pub first_chunk: Option<Arc<dyn Fn(RequestId, Nanos) + Send + Sync>>,
+    /// Called with the arrival time of the first generated chunk of a job that reports it, at most
+    /// once and before `returned`.
+    pub first_chunk: Arc<dyn Fn(RequestId, Nanos) + Send + Sync>,
 }
 
 impl Sinks {
@@ -128,7 +130,7 @@ impl Sinks {
     pub fn outcomes(sink: impl Fn(RequestOutcome) + Send + Sync + 'static) -> Self {
         Sinks {
             returned: Arc::new(move |returned| sink(returned.outcome())),
-            first_chunk: None,
+            first_chunk: Arc::new(|_, _| {}),
         }
     }
 }

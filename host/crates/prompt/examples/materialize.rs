@@ -12,7 +12,7 @@ use tokenizers::models::bpe::{BPE, BpeTrainer};
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 use tokenizers::{AddedToken, DecoderWrapper, NormalizerWrapper, PostProcessorWrapper, TokenizerBuilder};
 use veeksha_clock::RunClock;
-use veeksha_model::{MediaKind, Message, NodeId, OutputSpec, Request, Role, Seed, Segment};
+use veeksha_model::{MediaKind, Message, NodeId, Request, Role, Seed, Segment};
 use veeksha_prompt::{ChatTemplate, Materializer, PromptTarget, Tokenizer};
 use veeksha_stats::RandomStream;
 
@@ -220,17 +220,11 @@ fn shared_prefix(seed: u32) -> Request {
 fn request(content: Vec<Segment>) -> Request {
     Request {
         node: NodeId(0),
-        parents: Vec::new(),
-        history_parent: None,
-        wait_after_ready: 0,
         messages: vec![Message {
             role: Role::User,
             content,
             tool_call_id: None,
         }],
-        output: OutputSpec::default(),
-        body: None,
-        labels: Vec::new(),
-        replay: None,
+        ..Request::default()
     }
 }

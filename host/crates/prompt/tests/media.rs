@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use base64::Engine;
-use veeksha_model::{MediaKind, Message, NodeId, OutputSpec, Request, Role, Segment};
+use veeksha_model::{MediaKind, Message, NodeId, Request, Role, Segment};
 use veeksha_prompt::{MAX_MEDIA_BYTES, Materializer, MediaStore, PromptError, Tokenizer};
 
 fn materializer(store: MediaStore) -> Materializer {
@@ -17,9 +17,6 @@ fn materializer(store: MediaStore) -> Materializer {
 fn request(kind: MediaKind, source: &str) -> Request {
     Request {
         node: NodeId(3),
-        parents: Vec::new(),
-        history_parent: None,
-        wait_after_ready: 0,
         messages: vec![Message {
             role: Role::User,
             content: vec![
@@ -31,10 +28,7 @@ fn request(kind: MediaKind, source: &str) -> Request {
             ],
             tool_call_id: None,
         }],
-        output: OutputSpec::default(),
-        body: None,
-        labels: Vec::new(),
-        replay: None,
+        ..Request::default()
     }
 }
 

@@ -46,7 +46,8 @@ pub(crate) struct OptionalReader<E: Element> {
 
 /// A list in every row.
 pub(crate) struct ListReader<E: Element> {
-    reader: ColumnReaderImpl<E::Type>,
+    /// `None` of a column that the file is too old to have.
+    reader: Option<ColumnReaderImpl<E::Type>>,
     values: Vec<CellValue<E>>,
     definition: Vec<i16>,
     repetition: Vec<i16>,
@@ -160,7 +161,7 @@ impl<E: Element> ColumnReader for OptionalReader<E> {
 impl<E: Element> ColumnReader for ListReader<E> {
     fn open(group: &RowGroup, index: usize) -> Result<Self> {
         Ok(ListReader {
-            reader: group.column::<E>(index)?,
+            reader: group.has(index).then(|| group.column::<E>(index)).transpose()?,
             values: Vec::new(),
             definition: Vec::new(),
             repetition: Vec::new(),
@@ -172,7 +173,12 @@ impl<E: Element> ColumnReader for ListReader<E> {
         self.values.clear();
         self.definition.clear();
         self.repetition.clear();
-        let (read, values, levels) = self.reader.read_records(
+        self.ends.clear();
+        let Some(reader) = &mut self.reader else {
+            self.ends.resize(rows, 0);
+            return Ok(());
+        };
+        let (read, values, levels) = reader.read_records(
             rows,
             Some(&mut self.definition),
             Some(&mut self.repetition),
@@ -181,7 +187,6 @@ impl<E: Element> ColumnReader for ListReader<E> {
         if read != rows || self.definition.len() != levels || self.repetition.len() != levels {
             return Err(short(rows, read));
         }
-        self.ends.clear();
         let mut place = 0;
         let mut end = 0;
         while place < levels {
@@ -204,7 +209,7 @@ impl<E: Element> ColumnReader for ListReader<E> {
     }
 
     fn finish(&mut self) -> Result<()> {
-        finish(&mut self.reader)
+        self.reader.as_mut().map_or(Ok(()), finish)
     }
 }
 

@@ -5,7 +5,9 @@ use parquet::{
     data_type::ByteArray,
     errors::{ParquetError, Result},
 };
-use veeksha_model::{Chunk, Held, NodeId, Recorded, RequestId, RequestRecord, SessionId, Status, Usage};
+use veeksha_model::{
+    Chunk, Edge, Held, NodeId, Recorded, RequestId, RequestRecord, SessionId, Status, Trigger, Usage,
+};
 
 use crate::{
     codes::{chunk_code, chunk_kind, error_class, history_mode, stamp_source},
@@ -30,7 +32,8 @@ impl RequestColumns {
         self.node_id.push(record.id.node.0.into());
         self.session_total_requests.push(record.session_requests.into());
         self.parents
-            .push(record.parents.iter().map(|parent| parent.0.into()));
+            .push(record.parents.iter().map(|edge| edge.parent.0.into()));
+        self.push_edges(&record.parents);
         self.history_parent
             .push(record.history_parent.map(|parent| parent.0.into()));
         self.wait_after_ready_ns.push(time(record.wait_after_ready));
@@ -78,6 +81,17 @@ impl RequestColumns {
             .push(labels.iter().map(|(_, value)| ByteArray::from(value.as_str())));
         self.push_chunks(record);
         self.body_digest.push(record.body_digest.map(time));
+    }
+
+    /// Appends the details of edges, which most requests do not have.
+    fn push_edges(&mut self, edges: &[Edge]) {
+        let triggers = edges.iter().any(|edge| edge.trigger != Trigger::Completed);
+        let triggers = edges.iter().filter(|_| triggers);
+        self.parent_triggers
+            .push(triggers.map(|edge| name(edge.trigger.name())));
+        let delays = edges.iter().any(|edge| edge.delay > 0);
+        let delays = edges.iter().filter(|_| delays);
+        self.parent_delays_ns.push(delays.map(|edge| time(edge.delay)));
     }
 
     fn push_tokens(&mut self, record: &RequestRecord) {
@@ -156,10 +170,7 @@ impl RequestRows {
             node: NodeId(small("node_id", *self.node_id.get(row))?),
         };
         record.session_requests = small("session_total_requests", *self.session_total_requests.get(row))?;
-        record.parents.clear();
-        for &parent in self.parents.get(row) {
-            record.parents.push(NodeId(small("parents", parent)?));
-        }
+        self.read_edges(row, &mut record.parents)?;
         record.history_parent = small_or_none("history_parent", self.history_parent.get(row))?.map(NodeId);
         record.wait_after_ready = *self.wait_after_ready_ns.get(row) as u64;
         record.intended = *self.scheduler_ready_at_ns.get(row) as u64;
@@ -190,6 +201,31 @@ impl RequestRows {
         record.body_digest = moment(self.body_digest.get(row));
         self.read_labels(row, &mut record.labels)?;
         self.read_chunks(row, record)
+    }
+
+    fn read_edges(&self, row: usize, edges: &mut Vec<Edge>) -> Result<()> {
+        edges.clear();
+        let (triggers, delays) = (self.parent_triggers.get(row), self.parent_delays_ns.get(row));
+        let parents = self.parents.get(row);
+        for (column, length) in [
+            ("parent_triggers", triggers.len()),
+            ("parent_delays_ns", delays.len()),
+        ] {
+            if length != 0 && length != parents.len() {
+                return Err(invalid_cell(column, format_args!("a list of {length} values")));
+            }
+        }
+        for (index, &parent) in parents.iter().enumerate() {
+            let mut edge = Edge::from(NodeId(small("parents", parent)?));
+            if let Some(cell) = triggers.get(index) {
+                let trigger = text("parent_triggers", cell)?;
+                edge.trigger =
+                    Trigger::named(trigger).ok_or_else(|| invalid_cell("parent_triggers", trigger))?;
+            }
+            edge.delay = delays.get(index).map_or(0, |&delay| delay as u64);
+            edges.push(edge);
+        }
+        Ok(())
     }
 
     fn read_status(&self, row: usize, status: &mut Status) -> Result<()> {

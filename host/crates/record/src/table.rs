@@ -65,8 +65,8 @@ pub(crate) trait TableColumns: Default {
     type Item: ?Sized;
     /// Name of the table and of its file, without the extension.
     const NAME: &str;
-    /// Number of optional columns at the end that the first files of this format version do not
-    /// have.
+    /// Number of optional columns and lists at the end that the first files of this format version
+    /// do not have.
     const LATER: usize;
 
     /// The table's schema.

@@ -8,7 +8,7 @@ use crate::table::table;
 table! {
     /// `requests.parquet`: all data of each request that was sent. Names are those of
     /// `request_level_metrics.jsonl`; times are in nanoseconds and have the suffix `_ns`.
-    RequestColumns, RequestRows of RequestRecord, "requests", 2 later:
+    RequestColumns, RequestRows of RequestRecord, "requests", 4 later:
     position: Required<Int>, Delta;
     session_id: Required<Int>, Delta;
     node_id: Required<Int>, Delta;
@@ -78,6 +78,11 @@ table! {
     output_exact: Optional<Flag>, Plain;
     /// XXH3 (64 bits) of the request's body. The first files of version 1 do not have this column.
     body_digest: Optional<Digest>, Plain;
+    /// The awaited event of each parent, or empty: the end of each. The first files of version 1 do
+    /// not have this column and the next.
+    parent_triggers: List<Utf8>, Dictionary;
+    /// The delay after the event of each parent, or empty: none.
+    parent_delays_ns: List<Int>, Dictionary;
 }
 
 table! {

@@ -100,6 +100,14 @@ function Rng:choice(list) end
 ---@field tokens? integer Number of requested tokens: an upper limit unless `exact`.
 ---@field exact? boolean True to request exactly this number, false (default) for an upper limit.
 
+---An event of a request that another one waits for. A request that ends without a chunk triggers
+---`first_chunk` at its end. A request whose conversation is continued (`history`) must be
+---`completed`.
+---@class veeksha.Edge
+---@field node integer|veeksha.Response The request.
+---@field trigger? "dispatched"|"first_chunk"|"completed" The awaited event; `completed` if absent.
+---@field delay? veeksha.Duration Time after the event.
+
 ---A request. At least one of `user`, `system` and `messages` is required.
 ---@class veeksha.Request
 ---@field node? integer The request's number, in a session that is made as a whole.
@@ -107,10 +115,11 @@ function Rng:choice(list) end
 ---@field messages? veeksha.Message[]
 ---@field user? veeksha.Content
 ---@field history? integer|veeksha.Response The request whose conversation it continues.
----@field after? integer|veeksha.Response|(integer|veeksha.Response)[] Requests that must be complete first.
+---@field after? integer|veeksha.Response|veeksha.Edge|(integer|veeksha.Response|veeksha.Edge)[] Requests that must be complete first, or other events of requests.
 ---@field wait? veeksha.Duration Think time before the request is sent.
 ---@field output? integer|veeksha.Output A number is an upper limit: the answer may be shorter.
 ---@field body? table<string, any> Members merged into the request's body.
+---@field headers? table<string, string|number|boolean> HTTP headers; they replace those of the session and of `client.headers`.
 ---@field labels? table<string, string|number|boolean> Carried to the request's record.
 ---@field history_mode? "live"|"recorded"|"fresh" The conversation that it sends: with real answers, with recorded ones, or none.
 ---@field answer? veeksha.Content|veeksha.Answer The recorded answer, for requests that continue this one with `history_mode = "recorded"`.
@@ -127,6 +136,7 @@ function Rng:choice(list) end
 ---A whole session, made ahead of time.
 ---@class veeksha.Session
 ---@field requests veeksha.Request[] Ordered by `history` and `after`.
+---@field headers? table<string, string|number|boolean> HTTP headers of each request.
 ---@field labels? table<string, string|number|boolean> Carried to the record of each request.
 ---@field arrives_at? veeksha.Duration The recorded arrival, for traffic that replays arrivals.
 
@@ -208,6 +218,8 @@ function AgentSession:sleep(time) end
 ---@field node integer Its node in that session.
 ---@field session_requests integer Number of nodes of its session known when it finished.
 ---@field parents integer[] The nodes that it waited for.
+---@field parent_triggers? string[] The awaited event of each of them; nil if each had to be complete.
+---@field parent_delays? number[] The time after each of these events; nil without delays.
 ---@field history_parent? integer The node whose conversation it continued.
 ---@field wait_after_ready number Its think time.
 ---@field intended_at number The scheduled instant.
@@ -293,7 +305,7 @@ function Results:metrics() end
 ---run metric.
 ---@param name string
 ---@return number?
-function Results:figure(name) end
+function Results:aggregate(name) end
 ---@param metric string
 ---@param filter? veeksha.Filter
 ---@return veeksha.Stats

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use veeksha_events::{NeverSentReason, SessionEnd};
 use veeksha_model::{
-    FailureReason, Held, History, HistoryMode, Nanos, NodeId, RequestId, Response, SessionId,
+    Edge, FailureReason, Held, History, HistoryMode, Nanos, NodeId, RequestId, Response, SessionId,
 };
 
 /// A node as the scheduler sees it: edges, think time, and a payload that it only passes on.
@@ -12,11 +12,11 @@ use veeksha_model::{
 pub struct NodePlan<P> {
     /// Node id, unique within the session.
     pub node: NodeId,
-    /// The nodes that must be complete first.
-    pub parents: Vec<NodeId>,
+    /// The events of other nodes that it waits for.
+    pub parents: Vec<Edge>,
     /// The parent whose conversation this node continues.
     pub history_parent: Option<NodeId>,
-    /// Think time after the last parent's completion; without parents, after the session's start.
+    /// Think time after the last edge was met; without parents, after the session's start.
     pub wait_after_ready: Nanos,
     /// The instant before which it is not sent, for traffic that replays recorded arrivals
     /// ([`crate::TrafficRule::Scheduled`]); other traffic ignores it. It is due at the later of
@@ -102,9 +102,9 @@ pub enum SchedulerInput<P> {
         /// The instant, in nanoseconds since the run's zero.
         at: Nanos,
     },
-    /// The first generated chunk of a request has arrived. Only needed where
-    /// [`crate::ConcurrencyLimits::in_prefill`] is set; a result also ends the prefill of a request
-    /// whose first chunk was not reported.
+    /// The first generated chunk of a request has arrived. Needed of requests that were dispatched
+    /// with `reports_first_chunk`; a result also ends the prefill of a request whose first chunk
+    /// was not reported.
     FirstChunk {
         /// The request's id. Requests that are not in flight are ignored.
         request: RequestId,
@@ -144,6 +144,9 @@ pub enum Action<P> {
         history: Option<Arc<History<P>>>,
         /// True if it is dispatched before the timeout and so counts.
         measured: bool,
+        /// True if the scheduler needs its [`SchedulerInput::FirstChunk`]: a limit on prefills or
+        /// another node waits for it.
+        reports_first_chunk: bool,
         /// Nodes of its session known so far.
         session_requests: u32,
     },

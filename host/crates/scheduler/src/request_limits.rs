@@ -82,6 +82,11 @@ impl RequestLimits {
         self.stretches.drain(..past);
     }
 
+    /// Returns true if the first chunk of each request matters.
+    pub(crate) fn limits_prefills(&self) -> bool {
+        self.most_in_prefill.is_some()
+    }
+
     /// Returns true if no request may be dispatched.
     pub(crate) fn is_full(&self) -> bool {
         self.limit_reached().is_some()

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use veeksha_events::NeverSentReason;
-use veeksha_model::{FailureReason, Held, Nanos, RequestId, Response, SessionId};
+use veeksha_model::{FailureReason, Held, Nanos, RequestId, Response, SessionId, Trigger};
 
 use crate::admission::Admission;
 use crate::config::SchedulerConfig;
@@ -263,7 +263,7 @@ impl<P> Scheduler<P> {
         {
             self.withdraw(id, NeverSentReason::SessionCancelled.into(), now, actions);
         } else {
-            session.release_children(node, &mut self.ready);
+            session.release_children(node, Trigger::Completed, at, &mut self.ready);
             if session.agent_open() {
                 session.asked();
                 actions.push(Action::AskAgent {
@@ -278,9 +278,15 @@ impl<P> Scheduler<P> {
     }
 
     fn first_chunk(&mut self, now: Nanos, request: RequestId, at: Nanos) {
-        let session = self.sessions.get_mut(&request.session);
-        if session.is_some_and(|session| session.first_chunk(request.node)) {
-            self.requests.first_chunk(at.min(now));
+        let at = at.min(now);
+        let Some(session) = self.sessions.get_mut(&request.session) else {
+            return;
+        };
+        if session.first_chunk(request.node, at) {
+            self.requests.first_chunk(at);
+            if self.phase != RunPhase::Stopping {
+                session.release_children(request.node, Trigger::FirstChunk, at, &mut self.ready);
+            }
         }
     }
 
@@ -334,9 +340,10 @@ impl<P> Scheduler<P> {
             let Some(session) = self.sessions.get_mut(&id.session) else {
                 continue;
             };
-            let Some(data) = session.dispatch(id.node, measured) else {
+            let Some(data) = session.dispatch(id.node, measured, now) else {
                 continue;
             };
+            session.release_children(id.node, Trigger::Dispatched, now, &mut self.ready);
             let free = session.free(id.node, intended);
             let since = due.held_since.unwrap_or_else(|| self.requests.passed(free.since));
             let until = self.requests.passed(now);
@@ -355,6 +362,7 @@ impl<P> Scheduler<P> {
                 payload: data.payload,
                 history: data.history,
                 measured,
+                reports_first_chunk: data.first_chunk_matters || self.requests.limits_prefills(),
                 session_requests: data.session_requests,
             });
         }

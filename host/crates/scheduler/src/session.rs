@@ -5,7 +5,9 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use veeksha_events::{NeverSentReason, SessionEnd};
-use veeksha_model::{History, HistoryMode, Nanos, NodeId, RequestId, Response, SessionId};
+use veeksha_model::{
+    Edge, EventInstants, History, HistoryMode, Nanos, NodeId, RequestId, Response, SessionId, Trigger,
+};
 
 use crate::contract::{Action, NodePlan, SessionKind};
 use crate::conversation::ConversationHistory;
@@ -55,31 +57,51 @@ struct SessionNode<P> {
     /// Instant at which the scheduler learned of it. A plugin's delay is not attributed to a limit.
     known: Nanos,
     payload: Arc<P>,
-    children: Vec<NodeId>,
+    children: Vec<ChildEdge>,
     state: NodeState<P>,
+}
+
+/// A node that waits for an event of the node that has this edge.
+#[derive(Clone, Copy, Debug)]
+struct ChildEdge {
+    child: NodeId,
+    trigger: Trigger,
+    delay: Nanos,
 }
 
 #[derive(Debug)]
 enum NodeState<P> {
-    /// `left` parents are not complete; the last of the others completed at `base` (`None`: no
-    /// parents).
+    /// `left` edges are not met; the last of the others was met at `base` (`None`: no parents).
     Waiting { left: usize, base: Option<Nanos> },
     /// In the ready queue.
     Queued { intended: Nanos },
     /// Dispatched, with this conversation before it.
     InFlight {
         measured: bool,
-        /// True until its first chunk is reported.
-        prefilling: bool,
+        dispatched: Nanos,
+        /// Its first chunk, once it is reported.
+        first_chunk: Option<Nanos>,
         before: ConversationHistory<P>,
     },
     /// Completed; the conversation up to and including it.
     Complete {
-        at: Nanos,
+        events: EventInstants,
         conversation: ConversationHistory<P>,
     },
     /// Will never be sent.
     Withdrawn,
+}
+
+impl<P> NodeState<P> {
+    /// Returns the instant of an event of the node; `None` if it has not happened.
+    fn happened_at(&self, trigger: Trigger) -> Option<Nanos> {
+        match (self, trigger) {
+            (NodeState::Complete { events, .. }, _) => Some(events.of(trigger)),
+            (NodeState::InFlight { dispatched, .. }, Trigger::Dispatched) => Some(*dispatched),
+            (NodeState::InFlight { first_chunk, .. }, Trigger::FirstChunk) => *first_chunk,
+            _ => None,
+        }
+    }
 }
 
 /// The data for dispatching a node.
@@ -87,6 +109,8 @@ pub(crate) struct DispatchData<P> {
     pub(crate) payload: Arc<P>,
     pub(crate) history: Option<Arc<History<P>>>,
     pub(crate) session_requests: u32,
+    /// True if a node waits for its first chunk, or if its agent may add such a node.
+    pub(crate) first_chunk_matters: bool,
 }
 
 /// The state of a request when its result came.
@@ -212,33 +236,36 @@ impl<P> SessionState<P> {
         }
     }
 
-    /// Enters a node with its parents and notes what it waits for.
-    fn link(&mut self, node: NodeId, parents: &[NodeId]) {
-        let (mut waiting, mut completed) = (0, None);
-        for parent in parents {
-            match self.nodes.get_mut(parent) {
-                Some(SessionNode {
-                    state: NodeState::Complete { at, .. },
-                    ..
-                }) => completed = completed.max(Some(*at)),
-                Some(parent) => {
-                    parent.children.push(node);
+    /// Enters a node with its edges and notes those that are not met yet.
+    fn link(&mut self, node: NodeId, parents: &[Edge]) {
+        let (mut waiting, mut base) = (0, None);
+        for edge in parents {
+            let Some(parent) = self.nodes.get_mut(&edge.parent) else {
+                continue;
+            };
+            match parent.state.happened_at(edge.trigger) {
+                Some(at) => base = base.max(Some(at.saturating_add(edge.delay))),
+                None => {
+                    parent.children.push(ChildEdge {
+                        child: node,
+                        trigger: edge.trigger,
+                        delay: edge.delay,
+                    });
                     waiting += 1;
                 }
-                None => {}
             }
         }
         if let Some(SessionNode {
-            state: NodeState::Waiting { left, base },
+            state: NodeState::Waiting { left, base: met },
             ..
         }) = self.nodes.get_mut(&node)
         {
             *left = waiting;
-            *base = completed;
+            *met = base;
         }
     }
 
-    /// Moves a node whose parents are complete into the ready queue, once the session has started.
+    /// Moves a node whose edges are met into the ready queue, once the session has started.
     ///
     /// A node without parents counts from the session's start. If an agent adds one later, it
     /// counts from the last completion: the earliest instant at which the agent can have thought of
@@ -274,7 +301,7 @@ impl<P> SessionState<P> {
     }
 
     /// Takes a queued node out for dispatch.
-    pub(crate) fn dispatch(&mut self, node: NodeId, measured: bool) -> Option<DispatchData<P>> {
+    pub(crate) fn dispatch(&mut self, node: NodeId, measured: bool, at: Nanos) -> Option<DispatchData<P>> {
         if !self.is_queued(node) {
             return None;
         }
@@ -293,10 +320,12 @@ impl<P> SessionState<P> {
         };
         let history = before.history_for(mode);
         let session_requests = self.requests();
+        let agent_open = self.agent_open();
         let node = self.nodes.get_mut(&node)?;
         node.state = NodeState::InFlight {
             measured,
-            prefilling: true,
+            dispatched: at,
+            first_chunk: None,
             before,
         };
         self.unsent -= 1;
@@ -305,14 +334,23 @@ impl<P> SessionState<P> {
             payload: node.payload.clone(),
             history,
             session_requests,
+            first_chunk_matters: agent_open
+                || node
+                    .children
+                    .iter()
+                    .any(|edge| edge.trigger == Trigger::FirstChunk),
         })
     }
 
     /// Notes the first chunk of a node; returns false if it was reported before, or if the node is
     /// not in flight.
-    pub(crate) fn first_chunk(&mut self, node: NodeId) -> bool {
+    pub(crate) fn first_chunk(&mut self, node: NodeId, at: Nanos) -> bool {
         match self.nodes.get_mut(&node).map(|node| &mut node.state) {
-            Some(NodeState::InFlight { prefilling, .. }) => std::mem::replace(prefilling, false),
+            Some(NodeState::InFlight { first_chunk, .. }) => {
+                let first = first_chunk.is_none();
+                first_chunk.get_or_insert(at);
+                first
+            }
             _ => false,
         }
     }
@@ -328,7 +366,8 @@ impl<P> SessionState<P> {
         let node = self.nodes.get_mut(&node)?;
         let NodeState::InFlight {
             measured,
-            prefilling,
+            dispatched,
+            first_chunk,
             before,
         } = &mut node.state
         else {
@@ -336,12 +375,17 @@ impl<P> SessionState<P> {
         };
         let ended = EndedRequest {
             measured: *measured,
-            prefilling: *prefilling,
+            prefilling: first_chunk.is_none(),
+        };
+        let events = EventInstants {
+            dispatched: *dispatched,
+            first_chunk: first_chunk.unwrap_or(at),
+            completed: at,
         };
         let failed = response.is_none();
         let conversation =
             std::mem::take(before).with(node.payload.clone(), response, node.recorded_answer.take());
-        node.state = NodeState::Complete { at, conversation };
+        node.state = NodeState::Complete { events, conversation };
         self.in_flight -= 1;
         self.latest = self.latest.max(at);
         if failed {
@@ -350,24 +394,32 @@ impl<P> SessionState<P> {
         Some(ended)
     }
 
-    /// Releases the children of a complete node.
-    pub(crate) fn release_children(&mut self, node: NodeId, ready: &mut ReadyQueue) {
+    /// Releases the nodes that wait for events of a node up to `trigger`, which happened at `at`. A
+    /// node that ends without a first chunk releases those that waited for it, too.
+    pub(crate) fn release_children(
+        &mut self,
+        node: NodeId,
+        trigger: Trigger,
+        at: Nanos,
+        ready: &mut ReadyQueue,
+    ) {
         let Some(parent) = self.nodes.get_mut(&node) else {
             return;
         };
-        let NodeState::Complete { at, .. } = parent.state else {
-            return;
-        };
-        for child in std::mem::take(&mut parent.children) {
+        let released: Vec<ChildEdge> = parent
+            .children
+            .extract_if(.., |edge| edge.trigger <= trigger)
+            .collect();
+        for edge in released {
             if let Some(SessionNode {
                 state: NodeState::Waiting { left, base },
                 ..
-            }) = self.nodes.get_mut(&child)
+            }) = self.nodes.get_mut(&edge.child)
             {
                 *left -= 1;
-                *base = (*base).max(Some(at));
+                *base = (*base).max(Some(at.saturating_add(edge.delay)));
             }
-            self.queue_if_free(child, ready);
+            self.queue_if_free(edge.child, ready);
         }
     }
 
@@ -492,7 +544,7 @@ mod tests {
         };
         session.add(vec![plan(0), plan(1)], 0, &mut ready);
         session.begin(0, 0, &mut ready);
-        assert!(session.dispatch(NodeId(0), true).is_some());
+        assert!(session.dispatch(NodeId(0), true, 0).is_some());
         session.withdraw(NeverSentReason::RunEnded.into(), 5, &mut Vec::new());
         assert!(session.complete(NodeId(0), 9, None).is_some());
         assert_eq!(session.end(), Some(SessionEnd::Incomplete));

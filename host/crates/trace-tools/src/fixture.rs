@@ -1,7 +1,7 @@
 //! Sessions for tests.
 
 use veeksha_model::{
-    Message, NodeId, OutputSpec, Recorded, RecordedAnswer, Replay, Request, Role, Seed, Segment, Session,
+    Message, NodeId, Recorded, RecordedAnswer, Replay, Request, Role, Seed, Segment, Session,
 };
 
 pub(crate) fn synthetic(seed: u64, tokens: u32) -> Segment {
@@ -27,14 +27,13 @@ pub(crate) fn user(content: Vec<Segment>) -> Message {
 pub(crate) fn request(node: u32, continues: Option<u32>, tokens: u32) -> Request {
     Request {
         node: NodeId(node),
-        parents: continues.into_iter().map(NodeId).collect(),
+        parents: continues
+            .into_iter()
+            .map(|parent| NodeId(parent).into())
+            .collect(),
         history_parent: continues.map(NodeId),
-        wait_after_ready: 0,
         messages: vec![user(vec![synthetic(u64::from(node), tokens)])],
-        output: OutputSpec::default(),
-        body: None,
-        labels: Vec::new(),
-        replay: None,
+        ..Request::default()
     }
 }
 
@@ -79,6 +78,6 @@ pub(crate) fn blocks(ids: &[u64], size: u32, tokens: u32, at: u64, output: u32) 
     Session {
         requests: vec![only],
         arrives_at: Some(at),
-        labels: Vec::new(),
+        ..Session::default()
     }
 }

@@ -133,8 +133,8 @@ impl TraceStatsBuilder {
             self.graph.edges += request.parents.len() as u64;
             self.graph.joins += u64::from(request.parents.len() > 1);
             self.graph.roots += u64::from(request.parents.is_empty());
-            for parent in &request.parents {
-                *children.entry(*parent).or_default() += 1;
+            for edge in &request.parents {
+                *children.entry(edge.parent).or_default() += 1;
             }
             let continued = match request.history_mode() {
                 _ if request.history_parent.is_none() => continue,
@@ -229,7 +229,7 @@ mod tests {
             request(2, Some(0), 5),
             request(3, Some(1), 1),
         ];
-        nodes[3].parents.push(NodeId(2));
+        nodes[3].parents.push(NodeId(2).into());
         nodes[1].wait_after_ready = 2_000_000_000;
         nodes[2].replay = Some(Box::new(Replay {
             history: HistoryMode::Fresh,

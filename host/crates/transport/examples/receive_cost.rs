@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, mpsc};
 
 use veeksha_clock::RunClock;
 use veeksha_endpoint::Api;
-use veeksha_model::{NodeId, OutputSpec, Prepared, PreparedMessage, Request, RequestId, Role, SessionId};
+use veeksha_model::{NodeId, Prepared, PreparedMessage, Request, RequestId, Role, SessionId};
 use veeksha_ports::{Job, PendingOutcome, Sinks, Transport};
 use veeksha_transport::{HttpTransport, Server, Target, TransportConfig};
 
@@ -45,7 +45,7 @@ fn measure(writes: Writes) -> Result<(), Box<dyn Error>> {
             // The receiver may already be gone after the end of a measurement.
             let _ = sender.lock().map(|sender| sender.send(returned));
         }),
-        first_chunk: None,
+        first_chunk: Arc::new(|_, _| {}),
     };
     let thread = Arc::new(Mutex::new(String::new()));
     let reported = Arc::clone(&thread);
@@ -142,14 +142,7 @@ fn serve(listener: &TcpListener, writes: Writes) -> std::io::Result<()> {
 fn job(session: u64) -> Job {
     let request = Request {
         node: NodeId(0),
-        parents: Vec::new(),
-        history_parent: None,
-        wait_after_ready: 0,
-        messages: Vec::new(),
-        output: OutputSpec::default(),
-        body: None,
-        labels: Vec::new(),
-        replay: None,
+        ..Request::default()
     };
     let message = PreparedMessage {
         role: Role::User,
@@ -176,5 +169,6 @@ fn job(session: u64) -> Job {
         history: None,
         session_requests: 1,
         measured: true,
+        reports_first_chunk: true,
     }
 }

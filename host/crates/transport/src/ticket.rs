@@ -47,10 +47,10 @@ impl Ticket {
         self.server
     }
 
-    /// Notifies the sink that the first generated chunk arrived.
+    /// Notifies the sink that the first generated chunk arrived, if the job reports it.
     pub(crate) fn notify_first_chunk(&self, at: Nanos) {
-        if let (Some(job), Some(sink)) = (&self.job, &self.delivery.sinks.first_chunk) {
-            sink(job.id, at);
+        if let Some(job) = self.job.as_ref().filter(|job| job.reports_first_chunk) {
+            (self.delivery.sinks.first_chunk)(job.id, at);
         }
     }
 
@@ -124,21 +124,14 @@ impl Drop for Settled<'_> {
 mod tests {
     use std::sync::Mutex;
 
-    use veeksha_model::{NodeId, OutputSpec, Prepared, Request, RequestId, SessionId};
+    use veeksha_model::{NodeId, Prepared, Request, RequestId, SessionId};
 
     use super::*;
 
     fn job() -> Job {
         let request = Request {
             node: NodeId(0),
-            parents: Vec::new(),
-            history_parent: None,
-            wait_after_ready: 0,
-            messages: Vec::new(),
-            output: OutputSpec::default(),
-            body: None,
-            labels: Vec::new(),
-            replay: None,
+            ..Request::default()
         };
         Job {
             id: RequestId {
@@ -159,6 +152,7 @@ mod tests {
             history: None,
             session_requests: 1,
             measured: true,
+            reports_first_chunk: true,
         }
     }
 

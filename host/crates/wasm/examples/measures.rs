@@ -62,7 +62,7 @@ fn record(index: u64, chunks: u64) -> RequestRecord {
     events.push(chunk(chunks + 1, ChunkKind::Finish));
     RequestRecord {
         session_requests: 2,
-        parents: vec![NodeId(0)],
+        parents: vec![NodeId(0).into()],
         history_parent: Some(NodeId(0)),
         intended: 100,
         dispatched_at: 200,

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use veeksha_model::{Message, NodeId, OutputSpec, Request, Role, Seed, Segment, Session};
+use veeksha_model::{Edge, Message, NodeId, OutputSpec, Request, Role, Seed, Segment, Session};
 use veeksha_ports::Workload;
 use veeksha_stats::RandomStream;
 use veeksha_wasm::{EngineOptions, Grants, NoLog, PluginEngine};
@@ -113,7 +113,7 @@ fn session(index: u64, turns: u32) -> Session {
         let before = node.checked_sub(1).map(NodeId);
         Request {
             node: NodeId(node),
-            parents: before.into_iter().collect(),
+            parents: before.into_iter().map(Edge::from).collect(),
             history_parent: before,
             wait_after_ready: before.map_or(0, |_| u64::from(length % 1000) * 1_000_000),
             messages: vec![Message {
@@ -131,15 +131,14 @@ fn session(index: u64, turns: u32) -> Session {
                 target_tokens: Some(1 + low % 200),
                 exact: true,
             },
-            body: None,
             labels: vec![("turn".into(), node.to_string())],
-            replay: None,
+            ..Request::default()
         }
     };
     Session {
         requests: (0..turns).map(turn).collect(),
-        arrives_at: None,
         labels: vec![("fixture".into(), "planned".into())],
+        ..Session::default()
     }
 }
 

@@ -1,9 +1,9 @@
-//! Bindings of the contract, generated from `wit/0.1.0`.
+//! Bindings of the contract, generated from `wit/0.2.0`.
 //!
 //! A later major version of the contract gets a separate module.
 
 wasmtime::component::bindgen!({
-    path: "../../../wit/0.1.0",
+    path: "../../../wit/0.2.0",
     world: "everything",
     imports: { default: trappable },
     with: {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use veeksha_model::{ChunkKind, ErrorClass, Nanos, RequestRecord, Status};
+use veeksha_model::{ChunkKind, ErrorClass, Nanos, RequestRecord, Status, Trigger};
 
 use crate::bindings::records as wit;
 
@@ -75,7 +75,7 @@ pub(crate) fn batch(requests: &[&RequestRecord]) -> wit::Batch {
     };
     let chunks = ChunkColumns::of(requests);
     let labels = LabelColumns::of(requests);
-    let (parents_end, parents) = parents(requests);
+    let edges = EdgeColumns::of(requests);
     wit::Batch {
         session: requests.iter().map(|request| request.id.session.0).collect(),
         node: counts(|request| Some(request.id.node.0)),
@@ -108,8 +108,10 @@ pub(crate) fn batch(requests: &[&RequestRecord]) -> wit::Batch {
         usage_cached: counts(|request| request.usage?.cached),
         usage_reasoning: counts(|request| request.usage?.reasoning),
         ideal_cached_tokens: counts(|request| request.ideal_cached_tokens),
-        parents_end,
-        parents,
+        parents_end: edges.ends,
+        parents: edges.parents,
+        parent_triggers: edges.triggers,
+        parent_delays: edges.delays,
         chunk_tokens_known: chunks.known,
         chunks_end: chunks.ends,
         chunk_at: chunks.at,
@@ -179,13 +181,38 @@ fn status(request: &RequestRecord) -> wit::Status {
     }
 }
 
-fn parents(requests: &[&RequestRecord]) -> (Vec<u32>, Vec<u32>) {
-    let mut parents = Vec::new();
-    let ends = requests.iter().map(|request| {
-        parents.extend(request.parents.iter().map(|node| node.0));
-        end(&parents)
-    });
-    (ends.collect(), parents)
+/// The edges of all requests.
+struct EdgeColumns {
+    ends: Vec<u32>,
+    parents: Vec<u32>,
+    triggers: Vec<u8>,
+    delays: Vec<Nanos>,
+}
+
+impl EdgeColumns {
+    fn of(requests: &[&RequestRecord]) -> Self {
+        let edges = || requests.iter().flat_map(|request| &request.parents);
+        let mut count = 0;
+        let ends = requests.iter().map(|request| {
+            count += request.parents.len();
+            u32::try_from(count).unwrap_or(NONE)
+        });
+        EdgeColumns {
+            ends: ends.collect(),
+            parents: edges().map(|edge| edge.parent.0).collect(),
+            triggers: edges().map(|edge| trigger(edge.trigger)).collect(),
+            delays: edges().map(|edge| edge.delay).collect(),
+        }
+    }
+}
+
+/// The number of an event in the contract.
+fn trigger(trigger: Trigger) -> u8 {
+    match trigger {
+        Trigger::Dispatched => 0,
+        Trigger::FirstChunk => 1,
+        Trigger::Completed => 2,
+    }
 }
 
 /// The generated chunks of all requests.
@@ -328,7 +355,7 @@ fn end<T>(list: &[T]) -> u32 {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use veeksha_model::{Chunk, NodeId, Recorded, RequestId, SessionId, Usage};
+    use veeksha_model::{Chunk, Edge, NodeId, Recorded, RequestId, SessionId, Usage};
 
     use super::*;
 
@@ -385,11 +412,17 @@ mod tests {
     }
 
     prop_compose! {
+        fn edge()(parent in 0..9u32, trigger in prop::sample::select(&Trigger::ALL[..]), delay in 0..9u64) -> Edge {
+            Edge { parent: NodeId(parent), trigger, delay }
+        }
+    }
+
+    prop_compose! {
         fn request()(
             kinds in prop::collection::vec(kind(), 0..9),
             chunk_tokens in prop::collection::vec(0..4u32, 0..4),
             output_tokens in 0..9u32,
-            parents in prop::collection::vec(0..9u32, 0..3),
+            parents in prop::collection::vec(edge(), 0..3),
             labels in prop::collection::vec(("[ab]{0,2}", "[ab]{0,2}"), 0..4),
             status in status(),
             usage in prop::option::of((0..9u32, prop::option::of(0..9u32))),
@@ -399,7 +432,7 @@ mod tests {
             RequestRecord {
                 chunk_tokens,
                 output_tokens,
-                parents: parents.into_iter().map(NodeId).collect(),
+                parents,
                 labels,
                 status,
                 usage: usage.map(|(prompt, cached)| Usage { prompt, completion: 1, cached, reasoning: None }),
@@ -435,8 +468,14 @@ mod tests {
                     of(&mut chunks, &batch.chunks_end),
                     of(&mut labels, &batch.labels_end),
                 );
-                let expected: Vec<u32> = request.parents.iter().map(|node| node.0).collect();
-                prop_assert_eq!(&batch.parents[parents], &expected[..]);
+                let edges: Vec<Edge> = parents
+                    .map(|place| Edge {
+                        parent: NodeId(batch.parents[place]),
+                        trigger: Trigger::ALL[usize::from(batch.parent_triggers[place])],
+                        delay: batch.parent_delays[place],
+                    })
+                    .collect();
+                prop_assert_eq!(&edges, &request.parents);
                 let expected: Vec<(&str, &str)> =
                     request.labels.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
                 let found: Vec<(&str, &str)> =
@@ -488,7 +527,7 @@ mod tests {
                     request.recorded.is_some()
                 );
             }
-            prop_assert_eq!(batch.parents.len(), parents);
+            prop_assert_eq!([batch.parents.len(), batch.parent_triggers.len(), batch.parent_delays.len()], [parents; 3]);
             prop_assert_eq!(batch.chunk_at.len(), chunks);
             prop_assert_eq!(batch.label_names.len(), labels);
         }

@@ -1,8 +1,8 @@
 //! Conversions between the contract's records and the model's.
 
 use veeksha_model::{
-    FailureReason, HistoryMode, MediaKind, Message, NodeId, OutputSpec, Recorded, RecordedAnswer, Replay,
-    Request, Response, Role, Seed, Segment, Session, ToolCall,
+    Edge, FailureReason, HistoryMode, MediaKind, Message, NodeId, OutputSpec, Recorded, RecordedAnswer,
+    Replay, Request, Response, Role, Seed, Segment, Session, ToolCall, Trigger,
 };
 use veeksha_ports::{Guarantees, PluginFailure, PluginFailureKind};
 
@@ -18,6 +18,7 @@ pub(crate) fn session(session: wit::Session) -> Session {
     Session {
         requests: requests(session.requests),
         arrives_at: session.arrives_at,
+        headers: session.headers,
         labels: session.labels,
     }
 }
@@ -29,7 +30,7 @@ pub(crate) fn requests(requests: Vec<wit::Request>) -> Vec<Request> {
 fn request(request: wit::Request) -> Request {
     Request {
         node: NodeId(request.node),
-        parents: request.parents.into_iter().map(NodeId).collect(),
+        parents: request.parents.into_iter().map(edge).collect(),
         history_parent: request.history_parent.map(NodeId),
         wait_after_ready: request.wait_after_ready,
         messages: request.messages.into_iter().map(message).collect(),
@@ -38,8 +39,21 @@ fn request(request: wit::Request) -> Request {
             exact: request.output.exact,
         },
         body: request.body,
+        headers: request.headers,
         labels: request.labels,
         replay: request.recording.map(|recorded| Box::new(recording(recorded))),
+    }
+}
+
+fn edge(edge: wit::Edge) -> Edge {
+    Edge {
+        parent: NodeId(edge.parent),
+        trigger: match edge.trigger {
+            wit::Trigger::Dispatched => Trigger::Dispatched,
+            wit::Trigger::FirstChunk => Trigger::FirstChunk,
+            wit::Trigger::Completed => Trigger::Completed,
+        },
+        delay: edge.delay,
     }
 }
 

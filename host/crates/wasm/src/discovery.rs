@@ -7,8 +7,8 @@ use wasmparser::{Chunk, Encoding, Parser, Payload};
 
 /// The package name of the contract.
 const PACKAGE: &str = "veeksha:plugin";
-/// The version of the contract in `wit/0.1.0`.
-pub(crate) const VERSION: &str = "0.1.0";
+/// The version of the contract in `wit/0.2.0`.
+pub(crate) const VERSION: &str = "0.2.0";
 /// The interfaces of the package that a plugin may import.
 const CAPABILITIES: [&str; 4] = ["blobs", "log", "random", "tokens"];
 /// The interfaces of the package that hold types or come with a kind; they are not capabilities.
@@ -185,7 +185,7 @@ fn read_outermost(bytes: &[u8]) -> Result<(Vec<String>, Vec<String>), String> {
     }
 }
 
-/// Splits `veeksha:plugin/log@0.1.0` into interface and version; `None` for other packages.
+/// Splits `veeksha:plugin/log@0.2.0` into interface and version; `None` for other packages.
 fn ours(name: &str) -> Option<(&str, &str)> {
     let rest = name.strip_prefix(PACKAGE)?.strip_prefix('/')?;
     Some(rest.split_once('@').unwrap_or((rest, "")))

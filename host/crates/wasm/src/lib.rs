@@ -1,4 +1,4 @@
-//! The plugin engine: WebAssembly components of the contract `veeksha:plugin@0.1.0`.
+//! The plugin engine: WebAssembly components of the contract `veeksha:plugin@0.2.0`.
 //!
 //! [`PluginEngine::load`] validates the bytes of a component, compiles it (once: the compiled form
 //! is cached on disk, sealed with a key of the user) and returns a [`PluginComponent`].

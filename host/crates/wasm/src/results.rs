@@ -31,7 +31,7 @@ impl wit::HostResults for HostState {
         self.ask(&handle, |results| results.metrics())
     }
 
-    fn figure(&mut self, handle: Resource<OpenResults>, name: String) -> wasmtime::Result<Option<f64>> {
+    fn aggregate(&mut self, handle: Resource<OpenResults>, name: String) -> wasmtime::Result<Option<f64>> {
         self.ask(&handle, |results| results.run_metric(&name))
     }
 

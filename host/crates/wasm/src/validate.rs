@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
-use veeksha_model::{Label, NodeId, Replay, Request, Segment, Session, check_session};
+use veeksha_model::{Label, NodeId, Replay, Request, Segment, Session, check_headers, check_session};
 use veeksha_ports::MAX_LABEL_BYTES;
 
 use crate::text::{cut, grouped};
@@ -22,6 +22,7 @@ pub(crate) fn session(session: &Session) -> Result<(), String> {
     if let Some(at) = session.arrives_at {
         time("arrives-at", at)?;
     }
+    check_headers(&session.headers).map_err(|error| error.to_string())?;
     labels(&session.labels)
 }
 
@@ -35,6 +36,9 @@ pub(crate) fn requests(requests: &[Request], known: &HashSet<NodeId>) -> Result<
 
 fn request(request: &Request) -> Result<(), String> {
     time("wait-after-ready", request.wait_after_ready)?;
+    for edge in &request.parents {
+        time("delay", edge.delay)?;
+    }
     labels(&request.labels)?;
     let segments = || request.messages.iter().flat_map(|message| &message.content);
     if segments().any(|segment| matches!(segment, Segment::Synthetic { tokens: 0, .. })) {
@@ -111,25 +115,19 @@ fn object(body: &str) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use veeksha_model::{Message, OutputSpec, Role, Seed};
+    use veeksha_model::{Message, Role, Seed};
 
     use super::*;
 
     fn plain() -> Request {
         Request {
             node: NodeId(3),
-            parents: Vec::new(),
-            history_parent: None,
-            wait_after_ready: 0,
             messages: vec![Message {
                 role: Role::User,
                 content: vec![Segment::Text("hello".into())],
                 tool_call_id: None,
             }],
-            output: OutputSpec::default(),
-            body: None,
-            labels: Vec::new(),
-            replay: None,
+            ..Request::default()
         }
     }
 
@@ -154,7 +152,7 @@ mod tests {
         let late = Session {
             requests: vec![plain()],
             arrives_at: Some(u64::MAX),
-            labels: Vec::new(),
+            ..Session::default()
         };
         assert!(
             session(&late)
@@ -219,8 +217,8 @@ mod tests {
         assert!(
             session(&Session {
                 requests: vec![plain()],
-                arrives_at: None,
-                labels
+                labels,
+                ..Session::default()
             })
             .is_err()
         );

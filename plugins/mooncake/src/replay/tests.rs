@@ -335,7 +335,7 @@ fn the_example_has_the_sessions_of_its_scenario() {
         let replay = replay(r#"{"block_size": 64}"#, 0, &rows).unwrap();
         let requests = replay.session.requests.into_iter();
         requests
-            .map(|request| (request.parents, request.wait_after_ready / 1_000_000))
+            .map(|request| (request.parent_nodes(), request.wait_after_ready / 1_000_000))
             .collect::<Vec<_>>()
     });
     let alone = vec![(vec![], 0)];
@@ -422,12 +422,12 @@ fn any_rows_make_a_session_or_an_error() {
                         request
                             .parents
                             .iter()
-                            .all(|parent| (*parent as usize) < rows.len())
+                            .all(|edge| (edge.parent as usize) < rows.len())
                     );
                     assert!(
                         request
                             .history_parent
-                            .is_none_or(|parent| request.parents.contains(&parent))
+                            .is_none_or(|parent| request.parent_nodes().contains(&parent))
                     );
                 }
             }

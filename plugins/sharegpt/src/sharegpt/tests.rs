@@ -102,7 +102,8 @@ fn every_key_has_its_effect() {
         (Some(0), HistoryMode::Recorded)
     );
     let (request, history) = second(r#"{"history": "fresh"}"#);
-    assert_eq!((request.parents, request.history_parent), (vec![0], None));
+    assert_eq!(request.parents, [0]);
+    assert_eq!(request.history_parent, None);
     let alone = replay(r#"{"history": "fresh"}"#, ROW, 0).unwrap().turns[1].prompt_tokens;
     assert_eq!(alone, Some(3));
     assert_eq!(history, HistoryMode::Fresh);

@@ -313,7 +313,7 @@ fn the_example_has_the_sessions_of_its_scenario() {
                 .session
                 .requests
                 .into_iter()
-                .map(|request| request.parents)
+                .map(|request| request.parent_nodes())
                 .collect()
         })
         .collect();
@@ -371,7 +371,7 @@ fn any_conversation_makes_a_session_or_an_error() {
                     let request = &replay.session.requests[node as usize];
                     assert_eq!((request.node, turn.node), (node, node));
                     assert!(
-                        request.parents.iter().all(|parent| *parent < node),
+                        request.parents.iter().all(|edge| edge.parent < node),
                         "{conversation}"
                     );
                     let length: u32 = content(&replay, node as usize).iter().map(tokens).sum();

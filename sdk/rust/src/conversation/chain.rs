@@ -42,7 +42,7 @@ mod tests {
             assert_eq!(request.node, turn.node);
             (
                 request.node,
-                request.parents,
+                request.parent_nodes(),
                 request.history_parent,
                 turn.history,
             )

@@ -5,10 +5,10 @@ wit_bindgen::generate!({
     inline: "
         package fixtures:agent;
         world agent {
-            export veeksha:plugin/agent-generator@0.1.0;
+            export veeksha:plugin/agent-generator@0.2.0;
         }
     ",
-    path: "../../../wit/0.1.0",
+    path: "../../../wit/0.2.0",
     generate_all,
 });
 
@@ -17,7 +17,7 @@ use std::cell::Cell;
 use exports::veeksha::plugin::agent_generator::{
     Agent, Descriptor, Error, Guarantees, Failure, Guest, GuestAgent, Request, Response, Step,
 };
-use veeksha::plugin::types::{Message, Output, Role, Segment};
+use veeksha::plugin::types::{Edge, Message, Output, Role, Segment, Trigger};
 
 struct Plugin;
 
@@ -106,7 +106,7 @@ impl Asker {
         self.next.set(node + 1);
         Request {
             node,
-            parents: parent.into_iter().collect(),
+            parents: parent.into_iter().map(ended).collect(),
             history_parent: parent,
             wait_after_ready: 0,
             messages,
@@ -115,6 +115,7 @@ impl Asker {
                 exact: false,
             },
             body: Some(r#"{"tool_choice": "auto"}"#.into()),
+            headers: Vec::new(),
             labels: Vec::new(),
             recording: None,
         }
@@ -130,3 +131,12 @@ fn message(role: Role, text: String, tool_call_id: Option<String>) -> Message {
 }
 
 export!(Plugin);
+
+/// Waits for the end of a node.
+fn ended(parent: u32) -> Edge {
+    Edge {
+        parent,
+        trigger: Trigger::Completed,
+        delay: 0,
+    }
+}

@@ -8,10 +8,10 @@ wit_bindgen::generate!({
     inline: "
         package fixtures:codec;
         world codec {
-            export veeksha:plugin/endpoint-codec@0.1.0;
+            export veeksha:plugin/endpoint-codec@0.2.0;
         }
     ",
-    path: "../../../wit/0.1.0",
+    path: "../../../wit/0.2.0",
     generate_all,
 });
 

@@ -8,10 +8,10 @@ wit_bindgen::generate!({
     inline: "
         package fixtures:flavor;
         world flavor {
-            export veeksha:plugin/trace-flavor@0.1.0;
+            export veeksha:plugin/trace-flavor@0.2.0;
         }
     ",
-    path: "../../../wit/0.1.0",
+    path: "../../../wit/0.2.0",
     generate_all,
 });
 
@@ -20,7 +20,7 @@ use exports::veeksha::plugin::trace_flavor::{
     Layout, MostFrequent, Row, Session, TimeUnit, Tree,
 };
 use veeksha::plugin::types::{
-    Answer, HistoryMode, Message, Output, Recording, Request, Role, Seed, Segment, SyntheticText, ToolCall,
+    Edge, Answer, HistoryMode, Message, Output, Recording, Request, Role, Seed, Segment, SyntheticText, ToolCall, Trigger,
 };
 
 struct Plugin;
@@ -114,6 +114,7 @@ impl GuestFlavor for Rows {
         let session = |group: &Group| Session {
             requests: vec![request(0, &format!("warm {} of {}", group.key, trace.groups), 0)],
             arrives_at: None,
+            headers: Vec::new(),
             labels: Vec::new(),
         };
         Ok(groups.iter().map(session).collect())
@@ -135,6 +136,7 @@ fn replay(trace: &Facts, epoch: u64, group: &Group) -> Session {
             })
             .collect(),
         arrives_at: group.rows[0].at,
+        headers: Vec::new(),
         labels: vec![
             ("group".into(), format!("{} {}", group.index, group.key)),
             ("trace".into(), format!("{rows} {groups} {first_row}")),
@@ -165,7 +167,7 @@ fn request(node: u32, text: &str, epoch: u64) -> Request {
     let before = node.checked_sub(1);
     Request {
         node,
-        parents: before.into_iter().collect(),
+        parents: before.into_iter().map(ended).collect(),
         history_parent: before,
         wait_after_ready: 0,
         messages: vec![Message {
@@ -187,9 +189,19 @@ fn request(node: u32, text: &str, epoch: u64) -> Request {
             exact: false,
         },
         body: None,
+        headers: Vec::new(),
         labels: Vec::new(),
         recording: None,
     }
 }
 
 export!(Plugin);
+
+/// Waits for the end of a node.
+fn ended(parent: u32) -> Edge {
+    Edge {
+        parent,
+        trigger: Trigger::Completed,
+        delay: 0,
+    }
+}

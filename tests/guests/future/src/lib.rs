@@ -1,11 +1,11 @@
 //! A planned generator for the contract's next version, which does not exist yet: `wit/` here is a
-//! copy of 0.1.0 under another number.
+//! copy of an earlier state under another number.
 
 wit_bindgen::generate!({
     inline: "
         package fixtures:next-version;
         world next-version {
-            export veeksha:plugin/session-generator@0.2.0;
+            export veeksha:plugin/session-generator@0.3.0;
         }
     ",
     path: "wit",

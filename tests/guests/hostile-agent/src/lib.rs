@@ -10,11 +10,11 @@ wit_bindgen::generate!({
     inline: "
         package fixtures:hostile-agent;
         world hostile-agent {
-            import veeksha:plugin/log@0.1.0;
-            export veeksha:plugin/agent-generator@0.1.0;
+            import veeksha:plugin/log@0.2.0;
+            export veeksha:plugin/agent-generator@0.2.0;
         }
     ",
-    path: "../../../wit/0.1.0",
+    path: "../../../wit/0.2.0",
     generate_all,
 });
 
@@ -25,7 +25,7 @@ use exports::veeksha::plugin::agent_generator::{
     Agent, Descriptor, Error, Guarantees, Failure, Guest, GuestAgent, Request, Response, Step,
 };
 use veeksha::plugin::log;
-use veeksha::plugin::types::{Message, Output, Role, Segment};
+use veeksha::plugin::types::{Edge, Message, Output, Role, Segment, Trigger};
 
 struct Plugin;
 
@@ -130,7 +130,7 @@ impl Hostile {
         self.next.set(node + 1);
         let request = Request {
             node,
-            parents: parents.to_vec(),
+            parents: parents.iter().copied().map(ended).collect(),
             history_parent: None,
             wait_after_ready: 0,
             messages: vec![Message {
@@ -143,6 +143,7 @@ impl Hostile {
                 exact: false,
             },
             body: None,
+            headers: Vec::new(),
             labels: vec![
                 ("sum".into(), self.sum.get().to_string()),
                 ("begun".into(), begun.to_string()),
@@ -167,3 +168,12 @@ fn error(code: &str, message: String) -> Error {
 }
 
 export!(Plugin);
+
+/// Waits for the end of a node.
+fn ended(parent: u32) -> Edge {
+    Edge {
+        parent,
+        trigger: Trigger::Completed,
+        delay: 0,
+    }
+}

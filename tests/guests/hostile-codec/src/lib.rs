@@ -7,11 +7,11 @@ wit_bindgen::generate!({
     inline: "
         package fixtures:hostile-codec;
         world hostile-codec {
-            import veeksha:plugin/log@0.1.0;
-            export veeksha:plugin/endpoint-codec@0.1.0;
+            import veeksha:plugin/log@0.2.0;
+            export veeksha:plugin/endpoint-codec@0.2.0;
         }
     ",
-    path: "../../../wit/0.1.0",
+    path: "../../../wit/0.2.0",
     generate_all,
 });
 

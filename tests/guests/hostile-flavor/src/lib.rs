@@ -6,11 +6,11 @@ wit_bindgen::generate!({
     inline: "
         package fixtures:hostile-flavor;
         world hostile-flavor {
-            import veeksha:plugin/log@0.1.0;
-            export veeksha:plugin/trace-flavor@0.1.0;
+            import veeksha:plugin/log@0.2.0;
+            export veeksha:plugin/trace-flavor@0.2.0;
         }
     ",
-    path: "../../../wit/0.1.0",
+    path: "../../../wit/0.2.0",
     generate_all,
 });
 
@@ -22,7 +22,7 @@ use exports::veeksha::plugin::trace_flavor::{
 };
 use veeksha::plugin::log;
 use veeksha::plugin::types::{
-    Answer, HistoryMode, Message, Output, Recording, Request, Role, Seed, Segment, SyntheticText,
+    Edge, Answer, HistoryMode, Message, Output, Recording, Request, Role, Seed, Segment, SyntheticText, Trigger,
 };
 
 struct Plugin;
@@ -239,6 +239,7 @@ fn session(requests: Vec<Request>) -> Session {
     Session {
         requests,
         arrives_at: None,
+        headers: Vec::new(),
         labels: Vec::new(),
     }
 }
@@ -246,7 +247,7 @@ fn session(requests: Vec<Request>) -> Session {
 fn request(node: u32, parents: &[u32], label: u64) -> Request {
     Request {
         node,
-        parents: parents.to_vec(),
+        parents: parents.iter().copied().map(ended).collect(),
         history_parent: None,
         wait_after_ready: 0,
         messages: vec![Message {
@@ -259,9 +260,19 @@ fn request(node: u32, parents: &[u32], label: u64) -> Request {
             exact: false,
         },
         body: None,
+        headers: Vec::new(),
         labels: vec![("label".into(), label.to_string())],
         recording: None,
     }
 }
 
 export!(Plugin);
+
+/// Waits for the end of a node.
+fn ended(parent: u32) -> Edge {
+    Edge {
+        parent,
+        trigger: Trigger::Completed,
+        delay: 0,
+    }
+}

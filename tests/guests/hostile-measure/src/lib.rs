@@ -7,14 +7,14 @@ wit_bindgen::generate!({
     inline: "
         package fixtures:hostile-measure;
         world hostile-measure {
-            import veeksha:plugin/log@0.1.0;
-            import veeksha:plugin/results@0.1.0;
-            export veeksha:plugin/metric@0.1.0;
-            export veeksha:plugin/request-check@0.1.0;
-            export veeksha:plugin/slo-check@0.1.0;
+            import veeksha:plugin/log@0.2.0;
+            import veeksha:plugin/results@0.2.0;
+            export veeksha:plugin/metric@0.2.0;
+            export veeksha:plugin/request-check@0.2.0;
+            export veeksha:plugin/slo-check@0.2.0;
         }
     ",
-    path: "../../../wit/0.1.0",
+    path: "../../../wit/0.2.0",
     generate_all,
 });
 

@@ -6,11 +6,11 @@ wit_bindgen::generate!({
     inline: "
         package fixtures:hostile-sessions;
         world hostile-sessions {
-            include veeksha:plugin/capabilities@0.1.0;
-            export veeksha:plugin/session-generator@0.1.0;
+            include veeksha:plugin/capabilities@0.2.0;
+            export veeksha:plugin/session-generator@0.2.0;
         }
     ",
-    path: "../../../wit/0.1.0",
+    path: "../../../wit/0.2.0",
     generate_all,
 });
 
@@ -21,7 +21,7 @@ use exports::veeksha::plugin::session_generator::{
     Descriptor, Error, Guarantees, Guest, GuestWorkload, Session, Workload,
 };
 use veeksha::plugin::blobs::Blob;
-use veeksha::plugin::types::{Message, Output, Request, Role, Segment};
+use veeksha::plugin::types::{Edge, Message, Output, Request, Role, Segment, Trigger};
 use veeksha::plugin::{log, random, tokens};
 
 struct Plugin;
@@ -233,6 +233,7 @@ fn session(requests: Vec<Request>) -> Session {
     Session {
         requests,
         arrives_at: None,
+        headers: Vec::new(),
         labels: Vec::new(),
     }
 }
@@ -240,7 +241,7 @@ fn session(requests: Vec<Request>) -> Session {
 fn request(node: u32, parents: &[u32], history_parent: Option<u32>, label: u64) -> Request {
     Request {
         node,
-        parents: parents.to_vec(),
+        parents: parents.iter().copied().map(ended).collect(),
         history_parent,
         wait_after_ready: 0,
         messages: vec![Message {
@@ -253,9 +254,19 @@ fn request(node: u32, parents: &[u32], history_parent: Option<u32>, label: u64) 
             exact: false,
         },
         body: None,
+        headers: Vec::new(),
         labels: vec![("label".into(), label.to_string())],
         recording: None,
     }
 }
 
 export!(Plugin);
+
+/// Waits for the end of a node.
+fn ended(parent: u32) -> Edge {
+    Edge {
+        parent,
+        trigger: Trigger::Completed,
+        delay: 0,
+    }
+}

@@ -12,14 +12,14 @@ wit_bindgen::generate!({
     inline: "
         package fixtures:measure;
         world measure {
-            import veeksha:plugin/log@0.1.0;
-            import veeksha:plugin/results@0.1.0;
-            export veeksha:plugin/metric@0.1.0;
-            export veeksha:plugin/request-check@0.1.0;
-            export veeksha:plugin/slo-check@0.1.0;
+            import veeksha:plugin/log@0.2.0;
+            import veeksha:plugin/results@0.2.0;
+            export veeksha:plugin/metric@0.2.0;
+            export veeksha:plugin/request-check@0.2.0;
+            export veeksha:plugin/slo-check@0.2.0;
         }
     ",
-    path: "../../../wit/0.1.0",
+    path: "../../../wit/0.2.0",
     generate_all,
 });
 
@@ -237,8 +237,8 @@ impl slo_check::GuestChecker for Everything {
                 observed,
                 threshold: 1.0,
                 detail: format!(
-                    "figure {:?}; all {}; gold {}; windows {}",
-                    results.figure(&name),
+                    "aggregate {:?}; all {}; gold {}; windows {}",
+                    results.aggregate(&name),
                     few(results.stats(&name, &[])),
                     few(results.stats(&name, &gold)),
                     windows.join(", ")

@@ -7,19 +7,19 @@ wit_bindgen::generate!({
     inline: "
         package fixtures:planned;
         world planned {
-            import veeksha:plugin/random@0.1.0;
-            import veeksha:plugin/log@0.1.0;
-            export veeksha:plugin/session-generator@0.1.0;
+            import veeksha:plugin/random@0.2.0;
+            import veeksha:plugin/log@0.2.0;
+            export veeksha:plugin/session-generator@0.2.0;
         }
     ",
-    path: "../../../wit/0.1.0",
+    path: "../../../wit/0.2.0",
     generate_all,
 });
 
 use exports::veeksha::plugin::session_generator::{
     Descriptor, Error, Guarantees, Guest, GuestWorkload, Session, Workload,
 };
-use veeksha::plugin::types::{Message, Output, Request, Role, Seed, Segment, SyntheticText};
+use veeksha::plugin::types::{Edge, Message, Output, Request, Role, Seed, Segment, SyntheticText, Trigger};
 use veeksha::plugin::{log, random};
 
 struct Plugin;
@@ -89,7 +89,7 @@ impl Chains {
             let before = node.checked_sub(1);
             Request {
                 node,
-                parents: before.into_iter().collect(),
+                parents: before.into_iter().map(ended).collect(),
                 history_parent: before,
                 wait_after_ready: before.map_or(0, |_| u64::from(length % 1000) * 1_000_000),
                 messages: vec![Message {
@@ -108,6 +108,7 @@ impl Chains {
                     exact: true,
                 },
                 body: None,
+                headers: Vec::new(),
                 labels: vec![("turn".into(), node.to_string())],
                 recording: None,
             }
@@ -115,6 +116,7 @@ impl Chains {
         Session {
             requests: (0..self.turns).map(turn).collect(),
             arrives_at: None,
+            headers: Vec::new(),
             labels: vec![("fixture".into(), "planned".into())],
         }
     }
@@ -133,3 +135,12 @@ fn member(config: &str, name: &str) -> Option<u64> {
 }
 
 export!(Plugin);
+
+/// Waits for the end of a node.
+fn ended(parent: u32) -> Edge {
+    Edge {
+        parent,
+        trigger: Trigger::Completed,
+        delay: 0,
+    }
+}

@@ -126,7 +126,7 @@ impl SloCheck for Half {
             Verdict::at_most("half of gold", gold, f64::from(self.brief.limit))
                 .detail("no more than the limit"),
             Verdict::at_least("ttfc", Some(results.stats("ttfc", &[]).p99), 0.5),
-            Verdict::at_least("figure", results.figure("goodput"), 0.5),
+            Verdict::at_least("aggregate", results.aggregate("goodput"), 0.5),
             Verdict::at_least("busy seconds", Some(busy as f64), 3.0),
         ])
     }

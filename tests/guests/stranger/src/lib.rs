@@ -5,7 +5,7 @@ wit_bindgen::generate!({
         package fixtures:stranger;
         world stranger {
             import acme:cloud/upload@1.0.0;
-            export veeksha:plugin/session-generator@0.1.0;
+            export veeksha:plugin/session-generator@0.2.0;
         }
         package acme:cloud@1.0.0 {
             interface upload {
@@ -13,7 +13,7 @@ wit_bindgen::generate!({
             }
         }
     ",
-    path: "../../../wit/0.1.0",
+    path: "../../../wit/0.2.0",
     generate_all,
 });
 

@@ -5,7 +5,7 @@
 
 wit_bindgen::generate!({
     world: "fixtures:wasi/wasi",
-    path: ["../../../wit/0.1.0", "wit"],
+    path: ["../../../wit/0.2.0", "wit"],
     generate_all,
 });
 
@@ -101,6 +101,7 @@ impl GuestWorkload for Machine {
                 exact: false,
             },
             body: None,
+            headers: Vec::new(),
             labels: Vec::new(),
             recording: None,
         }];
@@ -108,6 +109,7 @@ impl GuestWorkload for Machine {
             Session {
                 requests,
                 arrives_at: None,
+                headers: Vec::new(),
                 labels: seen
             };
             count as usize

@@ -21,9 +21,6 @@ pub(crate) fn prompt(tokens: u32) -> Arc<Prepared> {
     Arc::new(Prepared {
         request: Request {
             node: NodeId(0),
-            parents: Vec::new(),
-            history_parent: None,
-            wait_after_ready: 0,
             messages: vec![Message {
                 role: Role::User,
                 content: vec![Segment::Text(PROMPT.to_owned())],
@@ -33,9 +30,7 @@ pub(crate) fn prompt(tokens: u32) -> Arc<Prepared> {
                 target_tokens: Some(tokens),
                 exact: false,
             },
-            body: None,
-            labels: Vec::new(),
-            replay: None,
+            ..Request::default()
         },
         messages: vec![PreparedMessage {
             role: Role::User,
@@ -64,5 +59,6 @@ pub(crate) fn job(prompt: &Arc<Prepared>, number: u64, intended: Nanos, now: Nan
         history: None,
         session_requests: 1,
         measured: true,
+        reports_first_chunk: false,
     }
 }

@@ -40,7 +40,7 @@ impl TransportClient {
         let sinks = Sinks {
             // The receiver is gone only when the client has been dropped.
             returned: Arc::new(move |outcome| drop(sender.send(outcome))),
-            first_chunk: None,
+            first_chunk: Arc::new(|_, _| {}),
         };
         let clock = RunClock::starting_now();
         let transport = HttpTransport::start(TransportConfig::new(target), clock, sinks)

@@ -54,17 +54,11 @@ pub(crate) fn job_of(messages: Vec<PreparedMessage>, change: impl FnOnce(&mut Pr
     let mut request = Prepared {
         request: Request {
             node: NodeId(0),
-            parents: Vec::new(),
-            history_parent: None,
-            wait_after_ready: 0,
-            messages: Vec::new(),
             output: OutputSpec {
                 target_tokens: Some(2),
                 exact: false,
             },
-            body: None,
-            labels: Vec::new(),
-            replay: None,
+            ..Request::default()
         },
         messages,
         target_tokens: 0,

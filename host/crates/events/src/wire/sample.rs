@@ -16,7 +16,7 @@ pub(crate) fn record() -> RequestRecord {
         server: 0,
         resolve: None,
         session_requests: 3,
-        parents: vec![NodeId(0), NodeId(1)],
+        parents: vec![NodeId(0).into(), NodeId(1).into()],
         history_parent: Some(NodeId(1)),
         wait_after_ready: 250_000_000,
         intended: 1_000_000_001,

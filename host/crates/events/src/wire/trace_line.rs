@@ -278,7 +278,7 @@ impl<'a> TraceLine<'a> {
             node_id: record.id.node.0,
             at: seconds(record.completed_at),
             success: record.is_ok(),
-            parents: record.parents.iter().map(|parent| parent.0).collect(),
+            parents: record.parents.iter().map(|edge| edge.parent.0).collect(),
             history_parent: record.history_parent.map(|parent| parent.0),
             wait_after_ready: seconds(record.wait_after_ready),
             session_total_requests: record.session_requests,

@@ -45,7 +45,7 @@ fn record() -> impl Strategy<Value = RequestRecord> {
                     id,
                     session_requests: 1,
                     history_parent: parents.first().map(|parent| NodeId(*parent)),
-                    parents: parents.into_iter().map(NodeId).collect(),
+                    parents: parents.into_iter().map(|parent| NodeId(parent).into()).collect(),
                     wait_after_ready: times[0],
                     intended: times[1],
                     held: Held {

@@ -2,6 +2,7 @@
 
 use veeksha_events::RequestRecord;
 use veeksha_health::{Expected, ExpectedTraffic};
+use veeksha_model::Trigger;
 
 use crate::support::{
     ARRIVAL, MS, RATE, S, check, failed, health, near, passed, rate, sessions_at, skipped, turn, value_of,
@@ -86,4 +87,25 @@ fn drained_requests_are_not_judged() {
     let report = health(rate(1.0), &turn(late_and_drained));
     skipped(check(&report, ARRIVAL), "no measured request");
     near(value_of(check(&report, "Client Saturation"), "requests"), 1.0);
+}
+
+/// The first request is due at 0 and dispatched at 1 ms. The instant at which the scheduler decided
+/// that is between the two.
+#[test]
+fn turn_that_waits_for_a_dispatch_is_judged_from_the_earliest_instant() {
+    let at = |instant: u64| {
+        turn(move |second| {
+            second.parents[0].trigger = Trigger::Dispatched;
+            second.parents[0].delay = 300 * MS;
+            second.dispatched_at = instant * MS;
+        })
+    };
+    for sound in [500, 501, 600] {
+        passed(check(&health(rate(1.0), &at(sound)), ARRIVAL));
+    }
+    failed(check(&health(rate(1.0), &at(499)), ARRIVAL), "0/1 by 1 ms");
+    failed(check(&health(rate(1.0), &at(651)), ARRIVAL), "0/1 by 150 ms");
+    // An answer without a generated chunk triggers at its end.
+    let chunk = |second: &mut RequestRecord| second.parents[0].trigger = Trigger::FirstChunk;
+    passed(check(&health(rate(1.0), &turn(chunk)), ARRIVAL));
 }

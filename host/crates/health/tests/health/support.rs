@@ -147,7 +147,7 @@ pub(crate) fn sessions_at(instants: &[Nanos]) -> Vec<Event> {
 pub(crate) fn turn(change: impl Fn(&mut RequestRecord)) -> Vec<Event> {
     let first = request(0, 0, 0, S);
     let mut second = request(0, 1, 1200 * MS, 2 * S);
-    second.parents = vec![NodeId(0)];
+    second.parents = vec![NodeId(0).into()];
     second.wait_after_ready = 200 * MS;
     change(&mut second);
     let end = second.completed_at;

@@ -134,7 +134,7 @@ pub(crate) fn first_failure(body: &str) -> PluginFailure {
 }
 
 pub(crate) fn parents(request: &Request) -> Vec<u32> {
-    request.parents.iter().map(|node| node.0).collect()
+    request.parents.iter().map(|edge| edge.parent.0).collect()
 }
 
 pub(crate) fn answer(text: &str) -> Response {

@@ -36,7 +36,7 @@ fn request(node: u32) -> RequestRecord {
     };
     RequestRecord {
         session_requests: 3,
-        parents: vec![NodeId(1), NodeId(4)],
+        parents: vec![NodeId(1).into(), NodeId(4).into()],
         history_parent: Some(NodeId(1)),
         wait_after_ready: 250 * MS,
         intended: 90 * MS,

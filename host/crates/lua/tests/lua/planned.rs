@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::common::{Folder, first, first_failure, parents, sessions};
 use veeksha_lua::LuaGrants;
-use veeksha_model::{MediaKind, Message, OutputSpec, Role, Seed, Segment, Session};
+use veeksha_model::{Edge, MediaKind, Message, NodeId, OutputSpec, Role, Seed, Segment, Session, Trigger};
 use veeksha_ports::{PluginFailureKind, SessionSource, Workload};
 use veeksha_scenario::LuaKind;
 
@@ -265,6 +265,34 @@ fn each_wrong_value_is_named_with_its_path() {
             "return { requests = { { user = 'x', node = 2 }, { user = 'y' } } }",
             "node 2 is defined twice",
         ),
+        (
+            "return { requests = { { user = 'x' }, { user = 'y', after = { trigger = 'completed' } } } }",
+            "requests[2].after: the entry has no `node`",
+        ),
+        (
+            "return { requests = { { user = 'x' }, { user = 'y', after = { { node = 1, trigger = 'begun' } } } } }",
+            "requests[2].after[1].trigger: expected \"dispatched\", \"first_chunk\" or \"completed\", found the string \"begun\"",
+        ),
+        (
+            "return { requests = { { user = 'x' }, { user = 'y', after = { node = 1, triger = 'completed', delay = 1 } } } }",
+            "requests[2].after: unknown field `triger`; did you mean `trigger`?",
+        ),
+        (
+            "return { requests = { { user = 'x' }, { user = 'y', history = 1, after = { node = 1, trigger = 'dispatched' } } } }",
+            "node 2 continues the history of 1, whose answer is not complete at `dispatched`",
+        ),
+        (
+            "return { requests = { { user = 'x', headers = { Host = 'a' } } } }",
+            "the header `Host` cannot be set by a workload; the client sets it itself",
+        ),
+        (
+            "return { headers = { authorization = 'Bearer k' }, requests = { { user = 'x' } } }",
+            "the header `authorization` cannot be set by a workload; keys of servers are set by `client.api_key`",
+        ),
+        (
+            "return { requests = { { user = 'x', headers = { a = '1\\r\\nb: 2' } } } }",
+            "the value of the header `a` contains a line break or another control character",
+        ),
     ];
     for (body, expected) in cases {
         let failure = first_failure(body);
@@ -274,6 +302,50 @@ fn each_wrong_value_is_named_with_its_path() {
         assert_eq!(failure.function, "sessions");
         assert_eq!(failure.input.as_deref(), Some("index = 0"));
     }
+}
+
+/// Events are tables in `after`; the history keeps the details that `after` has of the same node.
+#[test]
+fn requests_wait_for_events_of_other_requests() {
+    let session = first(
+        r#"return {
+  headers = { ["x-session"] = "s" },
+  requests = {
+    { user = "a", headers = { ["x-turn"] = 1 } },
+    { user = "b", after = { node = 1, trigger = "first_chunk", delay = "200ms" } },
+    { user = "c", after = { { node = 1, trigger = "dispatched" }, 2 } },
+    { user = "d", history = 1, after = { 2, { node = 1, delay = 3 } } },
+  },
+}"#,
+    )
+    .unwrap();
+    let edge = |parent, trigger, delay| Edge {
+        parent: NodeId(parent),
+        trigger,
+        delay,
+    };
+    let edges: Vec<&[Edge]> = session
+        .requests
+        .iter()
+        .map(|request| request.parents.as_slice())
+        .collect();
+    assert_eq!(
+        edges,
+        [
+            &[][..],
+            &[edge(1, Trigger::FirstChunk, 200_000_000)],
+            &[edge(1, Trigger::Dispatched, 0), edge(2, Trigger::Completed, 0)],
+            &[
+                edge(1, Trigger::Completed, 3_000_000_000),
+                edge(2, Trigger::Completed, 0)
+            ],
+        ]
+    );
+    assert_eq!(session.headers, [("x-session".to_owned(), "s".to_owned())]);
+    assert_eq!(
+        session.requests[0].headers,
+        [("x-turn".to_owned(), "1".to_owned())]
+    );
 }
 
 #[test]

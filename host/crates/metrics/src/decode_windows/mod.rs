@@ -183,11 +183,16 @@ impl DecodeWindows {
 
     /// Returns the changes in the number of decoding requests; at equal instants, begins before
     /// ends.
-    fn edges(&self) -> Vec<(Nanos, Edge)> {
+    fn edges(&self) -> Vec<(Nanos, PhaseBoundary)> {
         let mut edges: Vec<_> = self
             .phases
             .iter()
-            .flat_map(|phase| [(phase.first, Edge::Begin), (phase.last, Edge::End)])
+            .flat_map(|phase| {
+                [
+                    (phase.first, PhaseBoundary::Begin),
+                    (phase.last, PhaseBoundary::End),
+                ]
+            })
             .collect();
         edges.sort_unstable();
         edges
@@ -222,18 +227,18 @@ impl DecodeWindows {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Edge {
+enum PhaseBoundary {
     Begin,
     End,
 }
 
 /// Returns the peak number of concurrently decoding requests.
-fn peak(edges: &[(Nanos, Edge)]) -> u64 {
+fn peak(edges: &[(Nanos, PhaseBoundary)]) -> u64 {
     let (mut active, mut peak) = (0u64, 0);
     for (_, edge) in edges {
         match edge {
-            Edge::Begin => active += 1,
-            Edge::End => active -= 1,
+            PhaseBoundary::Begin => active += 1,
+            PhaseBoundary::End => active -= 1,
         }
         peak = peak.max(active);
     }
@@ -242,18 +247,18 @@ fn peak(edges: &[(Nanos, Edge)]) -> u64 {
 
 /// Returns the intervals in which at least `wanted` (not 0) requests decode, in order, without
 /// empty ones.
-fn windows(edges: &[(Nanos, Edge)], wanted: u64) -> Vec<DecodeWindow> {
+fn windows(edges: &[(Nanos, PhaseBoundary)], wanted: u64) -> Vec<DecodeWindow> {
     let mut windows = Vec::new();
     let (mut active, mut start) = (0u64, 0);
     for (at, edge) in edges {
         match edge {
-            Edge::Begin => {
+            PhaseBoundary::Begin => {
                 active += 1;
                 if active == wanted {
                     start = *at;
                 }
             }
-            Edge::End => {
+            PhaseBoundary::End => {
                 if active == wanted && *at > start {
                     windows.push(DecodeWindow { start, end: *at });
                 }

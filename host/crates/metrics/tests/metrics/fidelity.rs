@@ -19,7 +19,11 @@ fn replayed(session: u64, node: u32, at: u64, dispatched: u64, completed: u64) -
 }
 
 fn after(mut record: RequestRecord, parents: &[u32], wait: u64) -> RequestRecord {
-    record.parents = parents.iter().copied().map(NodeId).collect();
+    record.parents = parents
+        .iter()
+        .copied()
+        .map(|parent| NodeId(parent).into())
+        .collect();
     record.wait_after_ready = ms(wait);
     record
 }

@@ -27,7 +27,7 @@ fn record() -> impl Strategy<Value = RequestRecord> {
         |(chunks, times, tokens, place, fate, wait)| {
             let (session, node, parents) = place;
             let mut record = answered(session, node, 0, 0);
-            record.parents = parents.into_iter().map(NodeId).collect();
+            record.parents = parents.into_iter().map(|parent| NodeId(parent).into()).collect();
             record.wait_after_ready = wait;
             (
                 record.intended,

@@ -254,9 +254,9 @@ fn goodput_takes_a_requests_own_percentile_and_leaves_out_what_it_does_not_have(
 /// A session of three: node 1 follows node 0 after 40 ms, node 2 waits for both.
 fn diamond(session: u64) -> Vec<Event> {
     let mut second = answered(session, 1, 140, 200);
-    second.parents = vec![id(session, 0).node];
+    second.parents = vec![id(session, 0).node.into()];
     let mut third = answered(session, 2, 205, 300);
-    third.parents = vec![id(session, 0).node, id(session, 1).node];
+    third.parents = vec![id(session, 0).node.into(), id(session, 1).node.into()];
     let mut events = vec![session_started(session, 0)];
     for record in [answered(session, 0, 0, 100), second, third] {
         events.extend(both(record));

@@ -151,7 +151,11 @@ pub(crate) fn labelled(mut record: RequestRecord, labels: &[(&str, &str)]) -> Re
 
 /// A request that waits for others.
 pub(crate) fn after(mut record: RequestRecord, parents: &[u32], wait: u64) -> RequestRecord {
-    record.parents = parents.iter().copied().map(NodeId).collect();
+    record.parents = parents
+        .iter()
+        .copied()
+        .map(|parent| NodeId(parent).into())
+        .collect();
     record.wait_after_ready = ms(wait);
     record
 }

@@ -59,10 +59,10 @@ fn strange_runs_are_drawn() {
             record.parents = node
                 .checked_sub(1)
                 .filter(|_| node >= 200)
-                .map(NodeId)
+                .map(|parent| NodeId(parent).into())
                 .into_iter()
                 .collect();
-            record.history_parent = record.parents.first().copied();
+            record.history_parent = record.parents.first().map(|edge| edge.parent);
             record.wait_after_ready = SECOND / 100;
             record
         })

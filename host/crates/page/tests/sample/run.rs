@@ -211,7 +211,7 @@ pub(crate) fn events(requests: usize, seconds: f64, seed: u64) -> Vec<Event> {
             let mut record = record(session, node.node, nanos(dispatched), &chunks);
             record.intended = nanos(intended);
             record.session_requests = nodes.len() as u32;
-            record.parents = node.parents.iter().map(|&parent| NodeId(parent)).collect();
+            record.parents = node.parents.iter().map(|&parent| NodeId(parent).into()).collect();
             record.history_parent = node.parents.first().map(|&parent| NodeId(parent));
             record.wait_after_ready = nanos(node.wait);
             record.total_prompt_tokens = prompt as u32;

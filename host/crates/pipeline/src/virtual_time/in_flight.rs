@@ -13,6 +13,7 @@ pub(super) struct InFlight {
     pub(super) held: Held,
     pub(super) dispatched_at: Nanos,
     pub(super) measured: bool,
+    pub(super) reports_first_chunk: bool,
     pub(super) session_requests: u32,
     pub(super) prompt_tokens: u32,
     pub(super) total_prompt_tokens: u32,

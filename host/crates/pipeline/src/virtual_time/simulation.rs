@@ -231,6 +231,7 @@ impl Simulation<'_> {
                     payload,
                     history,
                     measured,
+                    reports_first_chunk,
                     session_requests,
                 } => {
                     let flight = InFlight {
@@ -239,6 +240,7 @@ impl Simulation<'_> {
                         held,
                         dispatched_at: self.now,
                         measured,
+                        reports_first_chunk,
                         session_requests,
                         prompt_tokens: 0,
                         total_prompt_tokens: 0,
@@ -342,7 +344,7 @@ impl Simulation<'_> {
             }
             EngineEvent::Token { id, at, .. } => {
                 if let Some(flight) = self.flights.get_mut(&id) {
-                    if flight.chunks.is_empty() && self.plan.scheduler.limits.in_prefill.is_some() {
+                    if flight.chunks.is_empty() && flight.reports_first_chunk {
                         inputs.push_back(SchedulerInput::FirstChunk {
                             request: flight.id,
                             at,

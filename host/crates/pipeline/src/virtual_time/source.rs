@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use veeksha_model::{Label, Request, SessionId};
+use veeksha_model::{Request, Session, SessionId};
 use veeksha_ports::{PluginFailure, Workload};
 use veeksha_scheduler::{NodePlan, SessionKind, SessionPlan};
 
@@ -54,23 +54,20 @@ impl SimulatedSource<'_> {
     }
 
     fn batch(&mut self, first: u64, count: u32) -> Result<Vec<SessionPlan<Request>>, PluginFailure> {
-        let nodes_of =
-            |requests, labels: &[Label]| nodes_of(requests, labels, self.timing, self.writer, self.sentence);
+        let nodes_of = |requests| nodes_of(requests, self.timing, self.writer, self.sentence);
         match &mut self.workload {
             Workload::Planned(source) => {
                 let sessions = self.part.sessions(&mut **source, first, count)?.into_iter();
                 let planned = &mut self.planned;
                 let before = planned.len();
                 let plans = sessions.map(|(id, mut session)| {
-                    planned.push((
-                        id,
-                        session_digest(&session.requests, &session.labels, session.arrives_at),
-                    ));
+                    planned.push((id, session_digest(&session)));
+                    session.distribute();
                     drop_unsent_answers(&mut session.requests);
                     Ok(SessionPlan {
                         arrives_at: self.timing.arrival(&self.plugin, id, &session)?,
                         id,
-                        nodes: nodes_of(session.requests, &session.labels),
+                        nodes: nodes_of(session.requests),
                         kind: SessionKind::Planned,
                     })
                 });
@@ -86,14 +83,15 @@ impl SimulatedSource<'_> {
                     let id = self.part.session(position);
                     self.timing.allows_agent(&self.plugin, id)?;
                     let step = agents.start(id)?;
-                    self.planned.push((id, session_digest(&step.requests, &[], None)));
+                    let begun = Session::from(step.requests);
+                    self.planned.push((id, session_digest(&begun)));
                     if step.done {
                         self.done.push(id);
                     }
                     plans.push(SessionPlan {
                         arrives_at: None,
                         id,
-                        nodes: nodes_of(step.requests, &[]),
+                        nodes: nodes_of(begun.requests),
                         kind: SessionKind::Reactive,
                     });
                 }
@@ -104,13 +102,12 @@ impl SimulatedSource<'_> {
 
     /// The nodes of an agent's step.
     pub(super) fn step(&self, requests: Vec<Request>) -> Vec<NodePlan<Request>> {
-        nodes_of(requests, &[], self.timing, self.writer, self.sentence)
+        nodes_of(requests, self.timing, self.writer, self.sentence)
     }
 }
 
 pub(super) fn nodes_of(
     requests: Vec<Request>,
-    labels: &[Label],
     timing: Timing,
     writer: &PromptWriter<'_>,
     sentence: Option<&MinTokensPrompt>,
@@ -119,7 +116,6 @@ pub(super) fn nodes_of(
         if let Some(sentence) = sentence {
             sentence.apply(&mut request, writer.tokenizer);
         }
-        request.labels.extend_from_slice(labels);
         let recorded = writer.recorded(&request);
         let request = Arc::new(request);
         timing.node(&request, recorded, request.clone())

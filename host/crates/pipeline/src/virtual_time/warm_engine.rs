@@ -27,13 +27,9 @@ impl EngineWarmup<'_> {
     pub(super) fn run(&self, sessions: &[Session], server: &mut SimulatedServer) -> WarmupReport {
         let (mut report, mut now, mut sent) = (WarmupReport::default(), 0, 0);
         for (index, session) in sessions.iter().enumerate() {
-            let nodes = nodes_of(
-                session.requests.clone(),
-                &session.labels,
-                self.timing,
-                self.writer,
-                self.sentence,
-            );
+            let mut session = session.clone();
+            session.distribute();
+            let nodes = nodes_of(session.requests, self.timing, self.writer, self.sentence);
             WarmupWalk::new(session_id(index), nodes).go(|turn| {
                 sent += 1;
                 let node = turn.id.node;

@@ -20,9 +20,12 @@ pub(crate) fn request(node: u32, parents: &[u32]) -> Request {
     let seed = u64::from(node).into();
     Request {
         node: NodeId(node),
-        parents: parents.iter().copied().map(NodeId).collect(),
+        parents: parents
+            .iter()
+            .copied()
+            .map(|parent| NodeId(parent).into())
+            .collect(),
         history_parent: parents.first().copied().map(NodeId),
-        wait_after_ready: 0,
         messages: vec![Message {
             role: Role::User,
             content: vec![Segment::Synthetic { seed, tokens: 10 }],
@@ -32,9 +35,7 @@ pub(crate) fn request(node: u32, parents: &[u32]) -> Request {
             target_tokens: Some(4),
             exact: true,
         },
-        body: None,
-        labels: Vec::new(),
-        replay: None,
+        ..Request::default()
     }
 }
 

@@ -56,15 +56,14 @@ fn watch_is_called_at_the_end() {
     assert_eq!(steps.count(), samples.len());
 }
 
-/// Returns whether first chunks are requested, and when a slow start of the transport lets the
-/// first request be sent.
+/// Returns whether the first chunk of each job is requested, and when a slow start of the transport
+/// lets the first request be sent.
 fn first_dispatch(plan: &Plan) -> (bool, u64) {
-    let asked = Arc::new(Mutex::new(None));
-    let seen = asked.clone();
+    let jobs = Arc::new(Mutex::new(Vec::new()));
+    let sent = jobs.clone();
     let start = move |clock: RunClock, sinks: Sinks| {
-        *seen.lock().unwrap() = Some(sinks.first_chunk.is_some());
         std::thread::sleep(Duration::from_millis(60));
-        echo(Server::Up, &Arc::default())(clock, sinks)
+        echo(Server::Up, &sent)(clock, sinks)
     };
     let (tokenizer, materializer) = words();
     let (events, entries) = crossbeam_channel::unbounded();
@@ -84,7 +83,8 @@ fn first_dispatch(plan: &Plan) -> (bool, u64) {
         Event::Dispatched { at, .. } => Some(at),
         _ => None,
     });
-    (asked.lock().unwrap().unwrap(), dispatched.min().unwrap())
+    let asked = jobs.lock().unwrap().iter().all(|job| job.reports_first_chunk);
+    (asked, dispatched.min().unwrap())
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn arriving(requests: u32, id: u64) -> Session {
     Session {
         requests: (0..requests).map(chain).collect(),
         arrives_at: Some(id * 5 * MS),
-        labels: Vec::new(),
+        ..Session::default()
     }
 }
 

@@ -44,7 +44,7 @@ fn recorded_session(_: u64, id: u64) -> Session {
             replayed(HistoryMode::Live, Some(at + 8 * MS), request(1, &[0])),
         ],
         arrives_at: Some(at),
-        labels: Vec::new(),
+        ..Session::default()
     }
 }
 

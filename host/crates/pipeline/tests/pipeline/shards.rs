@@ -29,6 +29,7 @@ fn drawn(seed: u64, id: u64) -> Session {
         requests,
         arrives_at: Some(arrives_at),
         labels: vec![("session".into(), id.to_string())],
+        ..Session::default()
     }
 }
 

@@ -133,10 +133,8 @@ fn client(clock: RunClock, sinks: &Sinks, inputs: &Receiver<ClientInput>, in_fli
             let Some(job) = job else { continue };
             in_flight.fetch_sub(1, Ordering::Relaxed);
             let id = job.id;
-            if let Some(first_chunk) = &sinks.first_chunk
-                && id.session.0 % 3 > 0
-            {
-                first_chunk(id, clock.now());
+            if job.reports_first_chunk && id.session.0 % 3 > 0 {
+                (sinks.first_chunk)(id, clock.now());
             }
             (sinks.returned)(end(
                 clock,

@@ -116,7 +116,7 @@ fn unsorted(_: u64, id: u64) -> Session {
     Session {
         requests: vec![turn(0, request(0, &[])), turn(40, request(1, &[0])), third],
         arrives_at: Some(at),
-        labels: Vec::new(),
+        ..Session::default()
     }
 }
 
@@ -210,7 +210,7 @@ fn a_session_without_an_arrival_ends_the_source_and_names_itself() {
         Session {
             requests: vec![request(0, &[])],
             arrives_at: (id != 2).then_some(0),
-            labels: Vec::new(),
+            ..Session::default()
         }
     }
     let simulated = simulate(

@@ -58,7 +58,7 @@ pub(super) fn machine(evaluation: &Evaluation, cores: usize) -> Vec<Fact> {
 pub(super) fn versions() -> Vec<Fact> {
     vec![
         fact("veeksha-host", env!("CARGO_PKG_VERSION")),
-        fact("plugin contract", "veeksha:plugin@0.1.0"),
+        fact("plugin contract", "veeksha:plugin@0.2.0"),
     ]
 }
 

@@ -1,7 +1,7 @@
 //! Recorded answers and salted text.
 
 use veeksha_model::{
-    MediaKind, Message, NodeId, OutputSpec, RecordedAnswer, Replay, Request, Role, Seed, Segment, ToolCall,
+    MediaKind, Message, NodeId, RecordedAnswer, Replay, Request, Role, Seed, Segment, ToolCall,
 };
 use veeksha_prompt::{MAX_TOKENS, Materializer, PromptError};
 
@@ -63,18 +63,13 @@ fn request_contains_its_recorded_answer_as_text() {
     let materializer = materializer(&kinds()[0]);
     let request = |replay| Request {
         node: NodeId(0),
-        parents: Vec::new(),
-        history_parent: None,
-        wait_after_ready: 0,
         messages: vec![Message {
             role: Role::User,
             content: vec![synthetic(1, 5)],
             tool_call_id: None,
         }],
-        output: OutputSpec::default(),
-        body: None,
-        labels: Vec::new(),
         replay,
+        ..Request::default()
     };
     let recorded = answer(vec![synthetic(2, 9)]);
     let replay = Replay {

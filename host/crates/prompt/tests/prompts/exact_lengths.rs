@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use veeksha_model::{MediaKind, Message, NodeId, OutputSpec, Request, Role, Seed, Segment};
+use veeksha_model::{MediaKind, Message, NodeId, Request, Role, Seed, Segment};
 use veeksha_prompt::{MAX_TOKENS, Materializer, PromptError, Tokenizer};
 use veeksha_stats::RandomStream;
 
@@ -28,14 +28,8 @@ fn request(messages: Vec<Vec<Segment>>) -> Request {
     };
     Request {
         node: NodeId(3),
-        parents: Vec::new(),
-        history_parent: None,
-        wait_after_ready: 0,
         messages: messages.into_iter().map(message).collect(),
-        output: OutputSpec::default(),
-        body: None,
-        labels: Vec::new(),
-        replay: None,
+        ..Request::default()
     }
 }
 

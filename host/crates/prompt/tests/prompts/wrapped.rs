@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 
 use veeksha_model::Role::{self, Assistant, System, Tool, User};
-use veeksha_model::{HistoryMode, Message, NodeId, OutputSpec, Prepared, Replay, Request, Seed, Segment};
+use veeksha_model::{HistoryMode, Message, NodeId, Prepared, Replay, Request, Seed, Segment};
 use veeksha_prompt::{ChatTemplate, Materializer, PromptTarget};
 use veeksha_stats::RandomStream;
 
@@ -84,14 +84,10 @@ fn request(messages: Vec<(Role, Vec<Segment>)>, later: bool) -> Request {
     };
     Request {
         node: NodeId(3),
-        parents: if later { vec![NodeId(2)] } else { Vec::new() },
+        parents: if later { vec![NodeId(2).into()] } else { Vec::new() },
         history_parent: later.then_some(NodeId(2)),
-        wait_after_ready: 0,
         messages: messages.into_iter().map(message).collect(),
-        output: OutputSpec::default(),
-        body: None,
-        labels: Vec::new(),
-        replay: None,
+        ..Request::default()
     }
 }
 

@@ -46,7 +46,7 @@ fn answered() -> RequestRecord {
     RequestRecord {
         id: id(7, 2),
         session_requests: 4,
-        parents: vec![NodeId(0), NodeId(1)],
+        parents: vec![NodeId(0).into(), NodeId(1).into()],
         history_parent: Some(NodeId(1)),
         wait_after_ready: 250_000_000,
         intended: 1_000_000_001,

@@ -87,7 +87,7 @@ fn other_readers_return_equal_values() {
                 3 => vec![("tier".into(), "gold".into()), ("sprache".into(), "süß".into())],
                 _ => Vec::new(),
             };
-            record.parents = vec![NodeId(1); (session - 3) as usize];
+            record.parents = vec![NodeId(1).into(); (session - 3) as usize];
             record.history_parent = (session == 4).then_some(NodeId(1));
             record.status = veeksha_events::Status::Ok {
                 finish_reason: "stop".into(),

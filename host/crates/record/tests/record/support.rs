@@ -147,7 +147,7 @@ pub(crate) fn request() -> impl Strategy<Value = RequestRecord> {
         |(place, times, maybe_times, answer, tokens, flags, modes)| RequestRecord {
             id: place.0,
             session_requests: place.1,
-            parents: place.2.into_iter().map(NodeId).collect(),
+            parents: place.2.into_iter().map(|parent| NodeId(parent).into()).collect(),
             history_parent: place.3.map(NodeId),
             wait_after_ready: times.0,
             intended: times.1,

@@ -26,14 +26,13 @@ pub(crate) fn config(traffic: TrafficRule) -> SchedulerConfig {
 pub(crate) const EVERY_SECOND: TrafficRule = TrafficRule::Rate(Interval::Fixed { interval: 1.0 });
 
 pub(crate) fn node(node: u32, parents: &[u32], wait_after_ready: Nanos) -> NodePlan<u32> {
-    let parents: Vec<NodeId> = parents.iter().copied().map(NodeId).collect();
     NodePlan {
         not_before: None,
         history_mode: HistoryMode::Live,
         recorded_answer: None,
         node: NodeId(node),
-        history_parent: parents.first().copied(),
-        parents,
+        parents: parents.iter().map(|parent| NodeId(*parent).into()).collect(),
+        history_parent: parents.first().copied().map(NodeId),
         wait_after_ready,
         payload: Arc::new(node),
     }

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use veeksha_events::{NeverSentReason, SessionEnd};
 use veeksha_model::{
-    ErrorClass, FailureReason, Held, History, HistoryMode, Nanos, NodeId, RequestId, Response, SessionId,
+    Edge, ErrorClass, FailureReason, Held, History, HistoryMode, Nanos, NodeId, RequestId, Response,
+    SessionId, Trigger,
 };
 use veeksha_scheduler::{
     Action, ConcurrencyLimits, NodePlan, Scheduler, SchedulerConfig, SchedulerInput, SessionKind,
@@ -53,7 +54,7 @@ type Payload = (u64, u32);
 
 #[derive(Debug)]
 struct Known {
-    parents: Vec<u32>,
+    parents: Vec<Edge>,
     history_parent: Option<u32>,
     wait: Nanos,
     not_before: Option<Nanos>,
@@ -83,6 +84,8 @@ struct World {
     draws: Draws,
     known: HashMap<(u64, u32), Known>,
     /// Completion instant and success of each request that has its result.
+    dispatches: HashMap<(u64, u32), Nanos>,
+    first_chunks: HashMap<(u64, u32), Nanos>,
     results: HashMap<(u64, u32), (Nanos, bool)>,
     /// Of running sessions and of others: what was neither sent nor given up.
     unsent: BTreeSet<(u64, u32)>,
@@ -109,6 +112,8 @@ pub(crate) fn run(config: &SchedulerConfig, weather: &Weather) -> Log {
         count: 0,
         draws: RandomStream::new(weather.seed, 0, "world").draws(),
         known: HashMap::new(),
+        dispatches: HashMap::new(),
+        first_chunks: HashMap::new(),
         results: HashMap::new(),
         unsent: BTreeSet::new(),
         in_flight: BTreeSet::new(),
@@ -276,6 +281,9 @@ impl World {
             }
             Happening::FirstChunk { session, node } => {
                 self.in_prefill.remove(&(session, node));
+                if self.in_flight.contains(&(session, node)) {
+                    self.first_chunks.entry((session, node)).or_insert(at);
+                }
                 let request = RequestId {
                     session: SessionId(session),
                     node: NodeId(node),
@@ -372,7 +380,7 @@ impl World {
 
     fn learn(&mut self, session: u64, plan: &NodePlan<Payload>, known: Nanos) {
         let known = Known {
-            parents: plan.parents.iter().map(|parent| parent.0).collect(),
+            parents: plan.parents.clone(),
             history_parent: plan.history_parent.map(|parent| parent.0),
             wait: plan.wait_after_ready,
             not_before: plan.not_before,
@@ -460,9 +468,11 @@ impl World {
                 measured,
                 session_requests,
                 held,
+                reports_first_chunk,
             } => {
                 assert!(!self.stopped, "dispatched after the end");
-                assert!(*last < Some((*intended, *id)), "order");
+                // What a dispatch releases is due now, after what was due before.
+                assert!(*last < Some((*intended, *id)) || *intended == now, "order");
                 *last = Some((*intended, *id));
                 let key = (id.session.0, id.node.0);
                 assert_eq!(**payload, key);
@@ -482,8 +492,9 @@ impl World {
                 }
                 self.unsent.remove(&key);
                 self.log.dispatched.insert(key, (*intended, *measured));
+                self.dispatches.insert(key, now);
                 self.in_prefill.insert(key);
-                if self.below(100) < self.weather.first_chunks {
+                if *reports_first_chunk && self.below(100) < self.weather.first_chunks {
                     let (session, node) = key;
                     let at = now + u64::from(self.below(self.weather.latency + 1));
                     self.later(at, Happening::FirstChunk { session, node });
@@ -629,8 +640,8 @@ impl World {
             } else {
                 0
             };
-            for parent in &known.parents {
-                at = at.max(self.results.get(&(key.0, *parent))?.0);
+            for edge in &known.parents {
+                at = at.max(self.met_at(key.0, edge)?);
             }
             let mut at = at + known.wait;
             if self.config.traffic == TrafficRule::Scheduled {
@@ -697,11 +708,13 @@ impl World {
     fn check_instant(&self, key: (u64, u32), intended: Nanos, now: Nanos) {
         let known = &self.known[&key];
         assert!(intended <= now);
-        let parents: Vec<Nanos> = known
+        let met: Option<Vec<Nanos>> = known
             .parents
             .iter()
-            .map(|parent| self.results[&(key.0, *parent)].0)
+            .map(|edge| self.met_at(key.0, edge))
             .collect();
+        assert!(met.is_some(), "dispatched before an edge was met");
+        let parents = met.unwrap_or_default();
         let start = self.starts[&key.0];
         let earliest = match self.config.traffic {
             TrafficRule::Scheduled => known.not_before.unwrap_or(0),
@@ -713,6 +726,18 @@ impl World {
             None if planned => assert_eq!(intended, (start + known.wait).max(earliest)),
             None => assert!(intended >= (start + known.wait).max(earliest)),
         }
+    }
+
+    /// The instant at which an edge of a session's node was met, if it was.
+    fn met_at(&self, session: u64, edge: &Edge) -> Option<Nanos> {
+        let key = (session, edge.parent.0);
+        let ended = self.results.get(&key).map(|(at, _)| *at);
+        let event = match edge.trigger {
+            Trigger::Dispatched => self.dispatches.get(&key).copied(),
+            Trigger::FirstChunk => self.first_chunks.get(&key).copied().or(ended),
+            Trigger::Completed => ended,
+        };
+        Some(event? + edge.delay)
     }
 
     fn check_history(&self, key: (u64, u32), history: &Option<Arc<History<Payload>>>) {
@@ -741,14 +766,37 @@ impl World {
     }
 }
 
+/// An edge to a parent; the end of the parent if its history is continued.
+fn random_edge(draws: &mut Draws, parent: NodeId, history: Option<NodeId>) -> Edge {
+    let trigger = match draws.below(5) {
+        0 if history != Some(parent) => Trigger::Dispatched,
+        1 if history != Some(parent) => Trigger::FirstChunk,
+        _ => Trigger::Completed,
+    };
+    let delay = if draws.below(3) == 0 {
+        u64::from(draws.below(40))
+    } else {
+        0
+    };
+    Edge {
+        parent,
+        trigger,
+        delay,
+    }
+}
+
 /// A node with parents among the first `others`, at most one of them continued.
 fn random_node(draws: &mut Draws, session: u64, node: u32, others: u32) -> NodePlan<Payload> {
-    let mut parents: Vec<NodeId> = (0..others).filter(|_| draws.below(3) == 0).map(NodeId).collect();
+    let mut parents: Vec<u32> = (0..others).filter(|_| draws.below(3) == 0).collect();
     if others > 0 && parents.is_empty() && draws.below(4) > 0 {
-        parents.push(NodeId(draws.below(others)));
+        parents.push(draws.below(others));
     }
     let history = (!parents.is_empty() && draws.below(2) == 0)
-        .then(|| parents[draws.below(parents.len() as u32) as usize]);
+        .then(|| NodeId(parents[draws.below(parents.len() as u32) as usize]));
+    let parents = parents
+        .into_iter()
+        .map(|parent| random_edge(draws, NodeId(parent), history));
+    let parents = parents.collect();
     let not_before = (draws.below(3) == 0).then(|| u64::from(draws.below(900)));
     let history_mode = match draws.below(4) {
         0 => HistoryMode::Recorded,

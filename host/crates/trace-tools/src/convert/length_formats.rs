@@ -116,7 +116,7 @@ impl Converter {
                 output_length: source.output(request)?,
                 session_context: Context {
                     node_id: request.node.0,
-                    parent_nodes: request.parents.iter().map(|parent| parent.0).collect(),
+                    parent_nodes: request.parents.iter().map(|edge| edge.parent.0).collect(),
                     history_parent: history.map(|parent| parent.0),
                     wait_after_ready: seconds(request.wait_after_ready),
                 },

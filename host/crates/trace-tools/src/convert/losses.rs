@@ -43,6 +43,9 @@ pub(crate) const ANSWERS: &str = "recorded answers in later prompts (replaced by
 pub(crate) const ANSWER_WORDS: &str = "text of recorded answers";
 pub(crate) const INSTANTS: &str = "recorded instants";
 pub(crate) const EDGES: &str = "requests that wait for others (they become separate sessions)";
+pub(crate) const EVENTS: &str =
+    "requests that wait for another event than an answer's end, or longer (they wait for its end)";
+pub(crate) const HEADERS: &str = "headers";
 pub(crate) const THINK_TIMES: &str = "think times";
 pub(crate) const FIRST_WAIT: &str = "waits before the first request of a session";
 pub(crate) const EMPTY_ANSWERS: &str = "answers without tokens (written with one)";

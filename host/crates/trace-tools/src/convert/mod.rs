@@ -9,7 +9,7 @@ mod text_formats;
 
 use std::collections::HashMap;
 
-use veeksha_model::{HistoryMode, Nanos, Request, Segment, Session};
+use veeksha_model::{Edge, HistoryMode, Nanos, Request, Segment, Session};
 use veeksha_prefix::{PrefixLedger, PrefixPiece};
 
 pub use error::ConvertError;
@@ -85,8 +85,13 @@ impl Converter {
             TargetFormat::UntimedContentMultiTurn => self.untimed(&source),
         }?;
         self.losses.add(losses::LABELS, !session.labels.is_empty());
+        self.losses.add(losses::HEADERS, !session.headers.is_empty());
         for request in &session.requests {
             self.losses.add(losses::LABELS, !request.labels.is_empty());
+            self.losses.add(losses::HEADERS, !request.headers.is_empty());
+            let ended = |edge: &Edge| *edge == Edge::from(edge.parent);
+            self.losses
+                .add(losses::EVENTS, !request.parents.iter().all(ended));
             let latency = request.replay.as_ref().and_then(|replay| replay.recorded.latency);
             self.losses.add(losses::LATENCY, latency.is_some());
         }
@@ -191,7 +196,7 @@ impl SourceSession<'_> {
             let Some(before) = place.checked_sub(1).map(|place| requests[place].node) else {
                 return request.parents.is_empty();
             };
-            request.parents == [before]
+            request.parents == [before.into()]
                 && (history == Chain::OfRequests
                     || (request.history_parent == Some(before)
                         && request.history_mode() != HistoryMode::Fresh))

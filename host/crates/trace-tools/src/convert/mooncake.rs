@@ -75,7 +75,8 @@ fn wait_for(request: &Request) -> Vec<String> {
     let others = request
         .parents
         .iter()
-        .filter(|parent| Some(**parent) != request.history_parent);
-    let parents = request.history_parent.iter().chain(others);
+        .map(|edge| edge.parent)
+        .filter(|parent| Some(*parent) != request.history_parent);
+    let parents = request.history_parent.into_iter().chain(others);
     parents.map(|parent| parent.to_string()).collect()
 }

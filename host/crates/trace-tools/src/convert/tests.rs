@@ -51,7 +51,7 @@ fn tree() -> Session {
         node.output.target_tokens = Some(tokens);
     }
     nodes[1].wait_after_ready = 2_000_000_000;
-    nodes[2].parents.push(NodeId(1));
+    nodes[2].parents.push(NodeId(1).into());
     nodes[2].replay.get_or_insert_default().history = HistoryMode::Fresh;
     Session {
         arrives_at: Some(1_500_000_000),

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use veeksha_model::{
-    HistoryMode, Message, NodeId, OutputSpec, Recorded, Replay, Request, Role, Segment, Session,
-};
+use veeksha_model::{HistoryMode, Message, NodeId, Recorded, Replay, Request, Role, Segment, Session};
 use veeksha_ports::{
     ArrivalColumn, CellType, FlavorFactory, FlavorInstance, Grouping, Layout, PluginFailure,
     PluginFailureKind, SessionSource, TimestampUnit, TraceColumn, TraceFacts, TraceGroup, Workload,
@@ -80,16 +78,11 @@ impl Instance {
         }
         let requests = group.rows.iter().enumerate().map(|(node, row)| Request {
             node: NodeId(node as u32),
-            parents: Vec::new(),
-            history_parent: None,
-            wait_after_ready: 0,
             messages: vec![Message {
                 role: Role::User,
                 content: vec![Segment::Text(row.fields.clone())],
                 tool_call_id: None,
             }],
-            output: OutputSpec::default(),
-            body: None,
             labels: vec![("row".into(), row.number.to_string())],
             replay: Some(Box::new(Replay {
                 history: HistoryMode::Live,
@@ -99,16 +92,17 @@ impl Instance {
                     ..Recorded::default()
                 },
             })),
+            ..Request::default()
         });
         Ok(Session {
             requests: requests.collect(),
-            arrives_at: None,
             labels: vec![
                 ("index".into(), group.index.to_string()),
                 ("key".into(), group.key.clone()),
                 ("epoch".into(), epoch.to_string()),
                 ("facts".into(), format!("{} {}", facts.rows, facts.groups)),
             ],
+            ..Session::default()
         })
     }
 }

@@ -143,7 +143,7 @@ fn plugin_is_not_called_on_a_client_thread_and_first_event_is_notified() {
     let notified = Arc::clone(&first);
     let sinks = Sinks {
         returned: Arc::new(move |returned| sender.lock().unwrap().send(returned).unwrap()),
-        first_chunk: Some(Arc::new(move |_, at| notified.lock().unwrap().push(at))),
+        first_chunk: Arc::new(move |_, at| notified.lock().unwrap().push(at)),
     };
     let config = TransportConfig::new(with(&server, &codec, Framing::EventStream));
     let transport = HttpTransport::start(config, veeksha_clock::RunClock::starting_now(), sinks).unwrap();

@@ -39,7 +39,7 @@ fn an_arrival_is_timed_while_the_client_is_busy() {
     let sinks = Sinks {
         returned: Arc::new(move |returned| sender.lock().unwrap().send(returned.outcome()).unwrap()),
         // Called on the client thread: the second text arrives while it sleeps.
-        first_chunk: Some(Arc::new(|_, _| std::thread::sleep(BUSY))),
+        first_chunk: Arc::new(|_, _| std::thread::sleep(BUSY)),
     };
     let transport = HttpTransport::start(TransportConfig::new(target(&server.base())), clock, sinks).unwrap();
     transport.submit(job(0, "hi"));
@@ -122,10 +122,10 @@ fn notifies_first_generated_chunk_once_and_before_the_outcome() {
                 .send((returned.id(), None, Some(returned.outcome())))
                 .unwrap();
         }),
-        first_chunk: Some(Arc::new(move |id, at| {
+        first_chunk: Arc::new(move |id, at| {
             counted.fetch_add(1, Ordering::SeqCst);
             first.lock().unwrap().send((id, Some(at), None)).unwrap();
-        })),
+        }),
     };
     let transport = HttpTransport::start(TransportConfig::new(target(&server.base())), clock, sinks).unwrap();
     for session in 0..3 {

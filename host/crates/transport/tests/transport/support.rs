@@ -175,9 +175,6 @@ pub(crate) fn prepared(text: &str) -> Prepared {
     Prepared {
         request: Request {
             node: NodeId(0),
-            parents: Vec::new(),
-            history_parent: None,
-            wait_after_ready: 0,
             messages: vec![Message {
                 role: Role::User,
                 content: vec![Segment::Text(text.to_owned())],
@@ -187,9 +184,7 @@ pub(crate) fn prepared(text: &str) -> Prepared {
                 target_tokens: Some(2),
                 exact: false,
             },
-            body: None,
-            labels: Vec::new(),
-            replay: None,
+            ..Request::default()
         },
         messages: vec![PreparedMessage {
             role: Role::User,
@@ -217,6 +212,7 @@ pub(crate) fn job(session: u64, text: &str) -> Job {
         history: None,
         measured: true,
         session_requests: 1,
+        reports_first_chunk: true,
     }
 }
 

@@ -95,7 +95,7 @@ fn a_conversation_with_a_tool_call() {
     let request = &second.requests[0];
     assert_eq!(
         (request.node, &request.parents[..], request.history_parent),
-        (NodeId(1), &[NodeId(0)][..], Some(NodeId(0)))
+        (NodeId(1), &[NodeId(0).into()][..], Some(NodeId(0)))
     );
     assert_eq!(request.body.as_deref(), Some(r#"{"tool_choice": "auto"}"#));
     let results: Vec<_> = request

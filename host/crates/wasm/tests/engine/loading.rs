@@ -54,7 +54,7 @@ fn names_missing_exports_of_a_component() {
     assert_eq!(
         refusal(&fixture("kindless")),
         "exports none of `session-generator`, `agent-generator`, `trace-flavor`, `endpoint-codec`, `metric`, `request-check`, \
-         `slo-check` of veeksha:plugin@0.1.0; it exports `fixtures:kindless/greeting@1.0.0`"
+         `slo-check` of veeksha:plugin@0.2.0; it exports `fixtures:kindless/greeting@1.0.0`"
     );
     let empty = wat::parse_str("(component)").unwrap();
     assert!(refusal(&empty).ends_with("it exports nothing"));
@@ -64,7 +64,7 @@ fn names_missing_exports_of_a_component() {
 fn another_version_of_the_contract_is_named() {
     assert_eq!(
         refusal(&fixture("future")),
-        "was built for veeksha:plugin@0.2.0, this host supports 0.1.0"
+        "was built for veeksha:plugin@0.3.0, this host supports 0.2.0"
     );
 }
 
@@ -73,7 +73,7 @@ fn an_unknown_import_is_named() {
     assert_eq!(
         refusal(&fixture("stranger")),
         "imports `acme:cloud/upload@1.0.0`, which this host does not offer; it offers log, random, tokens and blobs of \
-         veeksha:plugin@0.1.0 and a stand-in for WASI 0.2"
+         veeksha:plugin@0.2.0 and a stand-in for WASI 0.2"
     );
 }
 
@@ -84,7 +84,7 @@ fn an_export_of_the_wrong_shape_is_refused() {
         r#"(component
             (component $inner)
             (instance $i (instantiate $inner))
-            (export "veeksha:plugin/session-generator@0.1.0" (instance $i)))"#,
+            (export "veeksha:plugin/session-generator@0.2.0" (instance $i)))"#,
     )
     .unwrap();
     let message = refusal(&wrong);
@@ -118,7 +118,7 @@ fn a_component_that_is_cut_short_is_refused_wherever_it_was_cut() {
 #[test]
 fn a_patch_release_of_the_contract_is_taken() {
     let bytes = fixture("planned");
-    let (old, new) = (b"@0.1.0", b"@0.1.7");
+    let (old, new) = (b"@0.2.0", b"@0.2.7");
     let mut newer = bytes.clone();
     let places: Vec<usize> = (0..bytes.len() - old.len())
         .filter(|&at| bytes[at..].starts_with(old))

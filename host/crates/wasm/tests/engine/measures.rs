@@ -204,7 +204,7 @@ fn everything_known_of_a_request_arrives() {
         },
         // More tokens than chunks, and no count per chunk.
         output_tokens: 9,
-        parents: vec![NodeId(7)],
+        parents: vec![NodeId(7).into()],
         ..plain(2, 0)
     };
     let all = [full(), failed, cancelled, plain(3, 0)];
@@ -370,21 +370,21 @@ fn results_are_read_through_calls() {
         } = stats(count);
         format!("{count} {mean} {std} {min} {max} {p50} {p90} {p95} {p99}")
     };
-    let detail = |figure: &str| {
+    let detail = |aggregate: &str| {
         format!(
-            "figure {figure}; all {}; gold {}; windows 7-1000000007: {}, 1000000007-2000000007: {}",
+            "aggregate {aggregate}; all {}; gold {}; windows 7-1000000007: {}, 1000000007-2000000007: {}",
             numbers(0),
             numbers(1),
             numbers(7),
             numbers(1_000_000_007)
         )
     };
-    let verdict = |name: &str, met, observed, figure| SloVerdict {
+    let verdict = |name: &str, met, observed, aggregate| SloVerdict {
         name: name.into(),
         met,
         observed,
         threshold: 1.0,
-        detail: detail(figure),
+        detail: detail(aggregate),
     };
     assert_eq!(
         verdicts,

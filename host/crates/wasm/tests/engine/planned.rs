@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread;
 
 use proptest::prelude::*;
-use veeksha_model::{NodeId, Role, Seed, Segment, Session};
+use veeksha_model::{Edge, NodeId, Role, Seed, Segment, Session};
 use veeksha_ports::{PluginFailureKind, Workload};
 use veeksha_stats::RandomStream;
 use veeksha_wasm::{EngineLimits, Kinds, LogLevel};
@@ -74,7 +74,8 @@ fn a_session_arrives_as_the_guest_made_it() {
             .map(|before| NodeId(before as u32))
             .into_iter()
             .collect();
-        assert_eq!(request.parents, before);
+        let edges: Vec<Edge> = before.iter().copied().map(Edge::from).collect();
+        assert_eq!(request.parents, edges);
         assert_eq!(request.history_parent, before.first().copied());
         assert_eq!(
             request.wait_after_ready,

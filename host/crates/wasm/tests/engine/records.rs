@@ -50,7 +50,7 @@ pub(crate) fn plain(session: u64, node: u32) -> RequestRecord {
 pub(crate) fn full() -> RequestRecord {
     RequestRecord {
         session_requests: 101,
-        parents: vec![NodeId(102), NodeId(103)],
+        parents: vec![NodeId(102).into(), NodeId(103).into()],
         history_parent: Some(NodeId(104)),
         wait_after_ready: 105,
         intended: 106,

@@ -116,7 +116,7 @@ fn an_agent_hears_of_failures() {
             again.requests[0].parents.as_slice(),
             again.requests[0].history_parent
         ),
-        (&[NodeId(0)][..], None)
+        (&[NodeId(0).into()][..], None)
     );
     source.start(SessionId(10)).unwrap();
     let reason = FailureReason {

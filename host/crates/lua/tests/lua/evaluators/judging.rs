@@ -125,7 +125,7 @@ fn judged(expression: &str) -> bool {
 fn results_return_metrics_and_statistics() {
     for expression in [
         "table.concat(results:metrics(), ' ') == 'tbc ttfc'",
-        "results:figure('goodput') == 0.75 and results:figure('other') == nil and results:figure('broken') == nil",
+        "results:aggregate('goodput') == 0.75 and results:aggregate('other') == nil and results:aggregate('broken') == nil",
         "results:stats('ttfc').count == 10 and results:stats('ttfc', { a = 1, b = true }).count == 12",
         "results:stats('ttfc').mean == 1 and results:stats('ttfc').std == 2 and results:stats('ttfc').min == 3",
         "results:stats('ttfc').max == 4 and results:stats('ttfc').p50 == 5 and results:stats('ttfc').p90 == 6",
@@ -171,8 +171,8 @@ fn refuses_unknown_queries_of_results() {
             "seconds: expected a number of seconds from 0.1 to 1000000000, found nothing (nil)",
         ),
         (
-            "results:figure(1)",
-            "results:figure(name): expected a string, found the number 1",
+            "results:aggregate(1)",
+            "results:aggregate(name): expected a string, found the number 1",
         ),
     ] {
         let failure = verdicts(&format!("local x = {call}\nreturn {{}}")).unwrap_err();

@@ -63,7 +63,7 @@ fn the_sdk_measures_and_judges() {
         [
             ("half of gold", false, None),
             ("ttfc", true, Some(1.0)),
-            ("figure", true, Some(0.5)),
+            ("aggregate", true, Some(0.5)),
             ("busy seconds", false, Some(2.0)),
         ]
     );

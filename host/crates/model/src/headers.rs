@@ -1,0 +1,133 @@
+//! Validation of HTTP headers that a workload sets.
+
+use crate::redact::is_reserved_header;
+
+/// The name and the value of an HTTP header.
+pub type HeaderField = (String, String);
+
+/// Maximum total size of the headers of one request or one session, in bytes.
+const MAX_HEADER_BYTES: usize = 16 << 10;
+
+/// The reason for which headers of a workload were refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HeaderError {
+    /// The name is not a token of RFC 9110.
+    #[error("the header name {0:?} is not valid: use letters, digits and `-`")]
+    Name(String),
+    /// The client sets the header itself, or it carries the key of the server.
+    #[error("the header `{name}` cannot be set by a workload; {}", reason(.name))]
+    Reserved {
+        /// Its name.
+        name: String,
+    },
+    /// The value contains a line break or another control character.
+    #[error("the value of the header `{0}` contains a line break or another control character")]
+    Value(String),
+    /// The headers are too long.
+    #[error("{0} bytes of headers, at most {MAX_HEADER_BYTES} are sent")]
+    TooLong(usize),
+}
+
+fn reason(name: &str) -> &'static str {
+    if is_reserved_header(name) {
+        "the client sets it itself"
+    } else {
+        "keys of servers are set by `client.api_key`"
+    }
+}
+
+/// Checks the headers of a request or a session.
+pub fn check_headers(headers: &[HeaderField]) -> Result<(), HeaderError> {
+    let mut bytes = 0;
+    for (name, value) in headers {
+        bytes += name.len() + value.len();
+        if name.is_empty() || !name.bytes().all(is_token) {
+            return Err(HeaderError::Name(name.chars().take(80).collect()));
+        }
+        let is_key = ["authorization", "proxy-authorization"]
+            .iter()
+            .any(|key| name.eq_ignore_ascii_case(key));
+        if is_key || is_reserved_header(name) {
+            return Err(HeaderError::Reserved { name: name.clone() });
+        }
+        // Leading and trailing blanks are not a part of a value on the wire.
+        if value.trim() != value || value.chars().any(|letter| letter.is_control() && letter != '\t') {
+            return Err(HeaderError::Value(name.clone()));
+        }
+    }
+    if bytes > MAX_HEADER_BYTES {
+        return Err(HeaderError::TooLong(bytes));
+    }
+    Ok(())
+}
+
+/// Returns true for the characters of a header's name (RFC 9110, section 5.6.2).
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+/// Returns the headers of a session, except those that the request replaces, and then those of the
+/// request.
+pub(crate) fn merged(session: &[HeaderField], request: Vec<HeaderField>) -> Vec<HeaderField> {
+    if session.is_empty() {
+        return request;
+    }
+    let replaced = |name: &str| request.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
+    let kept = session.iter().filter(|(name, _)| !replaced(name));
+    let mut merged: Vec<HeaderField> = kept.cloned().collect();
+    merged.extend(request);
+    merged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(name: &str, value: &str) -> HeaderField {
+        (name.to_owned(), value.to_owned())
+    }
+
+    #[test]
+    fn refuses_headers_that_cannot_be_sent() {
+        let cases = [
+            (header("", "x"), HeaderError::Name(String::new())),
+            (header("a b", "x"), HeaderError::Name("a b".into())),
+            (header("a\r\nb", "x"), HeaderError::Name("a\r\nb".into())),
+            (
+                header("Transfer-Encoding", "chunked"),
+                HeaderError::Reserved {
+                    name: "Transfer-Encoding".into(),
+                },
+            ),
+            (
+                header("AUTHORIZATION", "Bearer k"),
+                HeaderError::Reserved {
+                    name: "AUTHORIZATION".into(),
+                },
+            ),
+            (header("x-a", "1\r\nx-b: 2"), HeaderError::Value("x-a".into())),
+            (header("x-a", "1 "), HeaderError::Value("x-a".into())),
+            (
+                header("x-a", &"v".repeat(MAX_HEADER_BYTES)),
+                HeaderError::TooLong(MAX_HEADER_BYTES + 3),
+            ),
+        ];
+        for (case, expected) in cases {
+            assert_eq!(check_headers(&[case]), Err(expected));
+        }
+        assert_eq!(
+            check_headers(&[header("x-session-id", "s 1"), header("x-empty", "")]),
+            Ok(())
+        );
+    }
+
+    #[test]
+    fn header_of_request_replaces_that_of_session() {
+        let session = [header("X-Tenant", "a"), header("x-trace", "t")];
+        let request = vec![header("x-tenant", "b")];
+        assert_eq!(
+            merged(&session, request),
+            [header("x-trace", "t"), header("x-tenant", "b")]
+        );
+    }
+}
