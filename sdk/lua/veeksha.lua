@@ -247,6 +247,8 @@ function AgentSession:sleep(time) end
 ---@field output_tokens_from_usage boolean True if `output_tokens` is the server's own count.
 ---@field usage? veeksha.Usage The server's counts.
 ---@field ideal_cached_tokens? integer Tokens of its prompt that an unbounded prefix cache would contain.
+---@field response_id? string The id that the server gave the response.
+---@field trace_id? string The trace id of its `traceparent`, 32 hexadecimal digits.
 ---@field connection_reused boolean True if the connection had carried an earlier request.
 ---@field retried boolean True if it was sent again on a fresh connection.
 ---@field server integer Index of its server among the target's servers, from 0.
@@ -887,7 +889,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field codec veeksha.CodecFile|nil For `type: wasm`: the component that implements the API.
 ---@field connect_timeout? number|nil Maximum time in seconds to open a connection, including the TLS handshake. Null: limited only by the request timeout. The default allows for four lost SYN packets, which Linux sends again after 1, 3, 7 and 15 seconds. Default: `30.0`.
 ---@field connections? "pooled"|"per_session"|"never" Reuse of a connection after its request is complete. Default: `"pooled"`.
----@field headers? table<string, string> Additional headers of every request.
+---@field headers? table<string, string> Additional headers of every request. A value may contain `{{run.id}}`, `{{session.id}}`, `{{request.id}}`, `{{session.label.NAME}}` and `{{request.label.NAME}}`; a request without the label is sent without the header.
 ---@field http_version? "http1"|"http2" The HTTP version. With `http2`, requests share connections; a plain `http` server must support it without negotiation. Default: `"http1"`.
 ---@field ignore_eos? boolean|nil The value sent as `ignore_eos`: true makes a server that supports it generate to the full length; null sends none. Default: `true`.
 ---@field max_tokens_param? string|nil The request member that limits the answer's length; null sends none.
@@ -897,10 +899,12 @@ function Results:windows(metric, filter, seconds) end
 ---@field prompt_length? "content"|"wrapped" The text whose length a workload specifies. Default: `"content"`.
 ---@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). Proxy settings of the environment are ignored.
 ---@field request_timeout? number Maximum duration of a request in seconds, from the connection to the last chunk. Default: `300.0`.
+---@field session_headers? "dynamo"|"llm-d"|"smg"|"claude-code"|"opencode"|"codex"|("dynamo"|"llm-d"|"smg"|"claude-code"|"opencode"|"codex")[] The headers by which a router or a server recognizes a session, with a session id that is unique across runs: one entry, or a list. `headers` override them. Default: `[]`.
 ---@field source_addresses? string[]|nil Local addresses that connections start from, in turn. Each allows about 28,000 concurrent connections to one server; null leaves the choice to the system.
 ---@field targets? veeksha.TargetServer[] Several servers of one model, in place of `api_base`. Keys missing in an item default to those of the client. Default: `[]`.
 ---@field tls? veeksha.Tls Trust settings for an `https` server.
 ---@field tokenizer? string|nil The tokenizer for prompts: a `tokenizer.json`, a model's folder, a name on the Hugging Face hub, or `embedded` for the small one inside the program. Null takes the model's tokenizer if it is found, else the embedded one.
+---@field traceparent? boolean True to send a `traceparent` (W3C Trace Context) with each request, and to record its trace id. Default: `false`.
 ---@field type "wasm"
 ---@field use_min_tokens_prompt_fallback? boolean True to ask for the answer's length in the prompt, for servers that support neither `ignore_eos` nor a minimum. Default: `false`.
 
@@ -922,7 +926,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field chat_template? string|nil The file of the chat template. Null: the one next to the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
 ---@field connect_timeout? number|nil Maximum time in seconds to open a connection, including the TLS handshake. Null: limited only by the request timeout. The default allows for four lost SYN packets, which Linux sends again after 1, 3, 7 and 15 seconds. Default: `30.0`.
 ---@field connections? "pooled"|"per_session"|"never" Reuse of a connection after its request is complete. Default: `"pooled"`.
----@field headers? table<string, string> Additional headers of every request.
+---@field headers? table<string, string> Additional headers of every request. A value may contain `{{run.id}}`, `{{session.id}}`, `{{request.id}}`, `{{session.label.NAME}}` and `{{request.label.NAME}}`; a request without the label is sent without the header.
 ---@field http_version? "http1"|"http2" The HTTP version. With `http2`, requests share connections; a plain `http` server must support it without negotiation. Default: `"http1"`.
 ---@field ignore_eos? boolean|nil The value sent as `ignore_eos`: true makes a server that supports it generate to the full length; null sends none. Default: `true`.
 ---@field max_tokens_param? string|nil The request member that limits the answer's length; null sends none.
@@ -932,11 +936,13 @@ function Results:windows(metric, filter, seconds) end
 ---@field prompt_length? "content"|"wrapped" The text whose length a workload specifies. Default: `"content"`.
 ---@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). Proxy settings of the environment are ignored.
 ---@field request_timeout? number Maximum duration of a request in seconds, from the connection to the last chunk. Default: `300.0`.
+---@field session_headers? "dynamo"|"llm-d"|"smg"|"claude-code"|"opencode"|"codex"|("dynamo"|"llm-d"|"smg"|"claude-code"|"opencode"|"codex")[] The headers by which a router or a server recognizes a session, with a session id that is unique across runs: one entry, or a list. `headers` override them. Default: `[]`.
 ---@field source_addresses? string[]|nil Local addresses that connections start from, in turn. Each allows about 28,000 concurrent connections to one server; null leaves the choice to the system.
 ---@field targets? veeksha.TargetServer[] Several servers of one model, in place of `api_base`. Keys missing in an item default to those of the client. Default: `[]`.
 ---@field template veeksha.Template|nil For `type: template`: the API description.
 ---@field tls? veeksha.Tls Trust settings for an `https` server.
 ---@field tokenizer? string|nil The tokenizer for prompts: a `tokenizer.json`, a model's folder, a name on the Hugging Face hub, or `embedded` for the small one inside the program. Null takes the model's tokenizer if it is found, else the embedded one.
+---@field traceparent? boolean True to send a `traceparent` (W3C Trace Context) with each request, and to record its trace id. Default: `false`.
 ---@field type "template"
 ---@field use_min_tokens_prompt_fallback? boolean True to ask for the answer's length in the prompt, for servers that support neither `ignore_eos` nor a minimum. Default: `false`.
 
@@ -970,7 +976,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field chat_template? string|nil The file of the chat template. Null: the one next to the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
 ---@field connect_timeout? number|nil Maximum time in seconds to open a connection, including the TLS handshake. Null: limited only by the request timeout. The default allows for four lost SYN packets, which Linux sends again after 1, 3, 7 and 15 seconds. Default: `30.0`.
 ---@field connections? "pooled"|"per_session"|"never" Reuse of a connection after its request is complete. Default: `"pooled"`.
----@field headers? table<string, string> Additional headers of every request.
+---@field headers? table<string, string> Additional headers of every request. A value may contain `{{run.id}}`, `{{session.id}}`, `{{request.id}}`, `{{session.label.NAME}}` and `{{request.label.NAME}}`; a request without the label is sent without the header.
 ---@field http_version? "http1"|"http2" The HTTP version. With `http2`, requests share connections; a plain `http` server must support it without negotiation. Default: `"http1"`.
 ---@field ignore_eos? boolean|nil The value sent as `ignore_eos`: true makes a server that supports it generate to the full length; null sends none.
 ---@field max_tokens_param? string|nil The request member that limits the answer's length; null sends none. Default: `"max_new_tokens"`.
@@ -980,10 +986,12 @@ function Results:windows(metric, filter, seconds) end
 ---@field prompt_length? "content"|"wrapped" The text whose length a workload specifies. Default: `"content"`.
 ---@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). Proxy settings of the environment are ignored.
 ---@field request_timeout? number Maximum duration of a request in seconds, from the connection to the last chunk. Default: `300.0`.
+---@field session_headers? "dynamo"|"llm-d"|"smg"|"claude-code"|"opencode"|"codex"|("dynamo"|"llm-d"|"smg"|"claude-code"|"opencode"|"codex")[] The headers by which a router or a server recognizes a session, with a session id that is unique across runs: one entry, or a list. `headers` override them. Default: `[]`.
 ---@field source_addresses? string[]|nil Local addresses that connections start from, in turn. Each allows about 28,000 concurrent connections to one server; null leaves the choice to the system.
 ---@field targets? veeksha.TargetServer[] Several servers of one model, in place of `api_base`. Keys missing in an item default to those of the client. Default: `[]`.
 ---@field tls? veeksha.Tls Trust settings for an `https` server.
 ---@field tokenizer? string|nil The tokenizer for prompts: a `tokenizer.json`, a model's folder, a name on the Hugging Face hub, or `embedded` for the small one inside the program. Null takes the model's tokenizer if it is found, else the embedded one.
+---@field traceparent? boolean True to send a `traceparent` (W3C Trace Context) with each request, and to record its trace id. Default: `false`.
 ---@field type "tgi_generate_stream"
 ---@field use_min_tokens_prompt_fallback? boolean True to ask for the answer's length in the prompt, for servers that support neither `ignore_eos` nor a minimum. Default: `false`.
 
@@ -998,7 +1006,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field chat_template? string|nil The file of the chat template. Null: the one next to the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
 ---@field connect_timeout? number|nil Maximum time in seconds to open a connection, including the TLS handshake. Null: limited only by the request timeout. The default allows for four lost SYN packets, which Linux sends again after 1, 3, 7 and 15 seconds. Default: `30.0`.
 ---@field connections? "pooled"|"per_session"|"never" Reuse of a connection after its request is complete. Default: `"pooled"`.
----@field headers? table<string, string> Additional headers of every request.
+---@field headers? table<string, string> Additional headers of every request. A value may contain `{{run.id}}`, `{{session.id}}`, `{{request.id}}`, `{{session.label.NAME}}` and `{{request.label.NAME}}`; a request without the label is sent without the header.
 ---@field http_version? "http1"|"http2" The HTTP version. With `http2`, requests share connections; a plain `http` server must support it without negotiation. Default: `"http1"`.
 ---@field ignore_eos? boolean|nil The value sent as `ignore_eos`: true makes a server that supports it generate to the full length; null sends none.
 ---@field max_tokens_param? string|nil The request member that limits the answer's length; null sends none. Default: `"max_tokens"`.
@@ -1008,10 +1016,12 @@ function Results:windows(metric, filter, seconds) end
 ---@field prompt_length? "content"|"wrapped" The text whose length a workload specifies. Default: `"content"`.
 ---@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). Proxy settings of the environment are ignored.
 ---@field request_timeout? number Maximum duration of a request in seconds, from the connection to the last chunk. Default: `300.0`.
+---@field session_headers? "dynamo"|"llm-d"|"smg"|"claude-code"|"opencode"|"codex"|("dynamo"|"llm-d"|"smg"|"claude-code"|"opencode"|"codex")[] The headers by which a router or a server recognizes a session, with a session id that is unique across runs: one entry, or a list. `headers` override them. Default: `[]`.
 ---@field source_addresses? string[]|nil Local addresses that connections start from, in turn. Each allows about 28,000 concurrent connections to one server; null leaves the choice to the system.
 ---@field targets? veeksha.TargetServer[] Several servers of one model, in place of `api_base`. Keys missing in an item default to those of the client. Default: `[]`.
 ---@field tls? veeksha.Tls Trust settings for an `https` server.
 ---@field tokenizer? string|nil The tokenizer for prompts: a `tokenizer.json`, a model's folder, a name on the Hugging Face hub, or `embedded` for the small one inside the program. Null takes the model's tokenizer if it is found, else the embedded one.
+---@field traceparent? boolean True to send a `traceparent` (W3C Trace Context) with each request, and to record its trace id. Default: `false`.
 ---@field type "anthropic_messages"
 ---@field use_min_tokens_prompt_fallback? boolean True to ask for the answer's length in the prompt, for servers that support neither `ignore_eos` nor a minimum. Default: `false`.
 
@@ -1026,7 +1036,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field chat_template? string|nil The file of the chat template. Null: the one next to the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
 ---@field connect_timeout? number|nil Maximum time in seconds to open a connection, including the TLS handshake. Null: limited only by the request timeout. The default allows for four lost SYN packets, which Linux sends again after 1, 3, 7 and 15 seconds. Default: `30.0`.
 ---@field connections? "pooled"|"per_session"|"never" Reuse of a connection after its request is complete. Default: `"pooled"`.
----@field headers? table<string, string> Additional headers of every request.
+---@field headers? table<string, string> Additional headers of every request. A value may contain `{{run.id}}`, `{{session.id}}`, `{{request.id}}`, `{{session.label.NAME}}` and `{{request.label.NAME}}`; a request without the label is sent without the header.
 ---@field http_version? "http1"|"http2" The HTTP version. With `http2`, requests share connections; a plain `http` server must support it without negotiation. Default: `"http1"`.
 ---@field ignore_eos? boolean|nil The value sent as `ignore_eos`: true makes a server that supports it generate to the full length; null sends none. Default: `true`.
 ---@field max_tokens_param? string|nil The request member that limits the answer's length; null sends none. Default: `"max_output_tokens"`.
@@ -1036,10 +1046,12 @@ function Results:windows(metric, filter, seconds) end
 ---@field prompt_length? "content"|"wrapped" The text whose length a workload specifies. Default: `"content"`.
 ---@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). Proxy settings of the environment are ignored.
 ---@field request_timeout? number Maximum duration of a request in seconds, from the connection to the last chunk. Default: `300.0`.
+---@field session_headers? "dynamo"|"llm-d"|"smg"|"claude-code"|"opencode"|"codex"|("dynamo"|"llm-d"|"smg"|"claude-code"|"opencode"|"codex")[] The headers by which a router or a server recognizes a session, with a session id that is unique across runs: one entry, or a list. `headers` override them. Default: `[]`.
 ---@field source_addresses? string[]|nil Local addresses that connections start from, in turn. Each allows about 28,000 concurrent connections to one server; null leaves the choice to the system.
 ---@field targets? veeksha.TargetServer[] Several servers of one model, in place of `api_base`. Keys missing in an item default to those of the client. Default: `[]`.
 ---@field tls? veeksha.Tls Trust settings for an `https` server.
 ---@field tokenizer? string|nil The tokenizer for prompts: a `tokenizer.json`, a model's folder, a name on the Hugging Face hub, or `embedded` for the small one inside the program. Null takes the model's tokenizer if it is found, else the embedded one.
+---@field traceparent? boolean True to send a `traceparent` (W3C Trace Context) with each request, and to record its trace id. Default: `false`.
 ---@field type "openai_responses"
 ---@field use_min_tokens_prompt_fallback? boolean True to ask for the answer's length in the prompt, for servers that support neither `ignore_eos` nor a minimum. Default: `false`.
 
@@ -1054,7 +1066,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field chat_template? string|nil The file of the chat template. Null: the one next to the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
 ---@field connect_timeout? number|nil Maximum time in seconds to open a connection, including the TLS handshake. Null: limited only by the request timeout. The default allows for four lost SYN packets, which Linux sends again after 1, 3, 7 and 15 seconds. Default: `30.0`.
 ---@field connections? "pooled"|"per_session"|"never" Reuse of a connection after its request is complete. Default: `"pooled"`.
----@field headers? table<string, string> Additional headers of every request.
+---@field headers? table<string, string> Additional headers of every request. A value may contain `{{run.id}}`, `{{session.id}}`, `{{request.id}}`, `{{session.label.NAME}}` and `{{request.label.NAME}}`; a request without the label is sent without the header.
 ---@field http_version? "http1"|"http2" The HTTP version. With `http2`, requests share connections; a plain `http` server must support it without negotiation. Default: `"http1"`.
 ---@field ignore_eos? boolean|nil The value sent as `ignore_eos`: true makes a server that supports it generate to the full length; null sends none. Default: `true`.
 ---@field max_tokens_param? string|nil The request member that limits the answer's length; null sends none. Default: `"max_tokens"`.
@@ -1064,10 +1076,12 @@ function Results:windows(metric, filter, seconds) end
 ---@field prompt_length? "content"|"wrapped" The text whose length a workload specifies. Default: `"content"`.
 ---@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). Proxy settings of the environment are ignored.
 ---@field request_timeout? number Maximum duration of a request in seconds, from the connection to the last chunk. Default: `300.0`.
+---@field session_headers? "dynamo"|"llm-d"|"smg"|"claude-code"|"opencode"|"codex"|("dynamo"|"llm-d"|"smg"|"claude-code"|"opencode"|"codex")[] The headers by which a router or a server recognizes a session, with a session id that is unique across runs: one entry, or a list. `headers` override them. Default: `[]`.
 ---@field source_addresses? string[]|nil Local addresses that connections start from, in turn. Each allows about 28,000 concurrent connections to one server; null leaves the choice to the system.
 ---@field targets? veeksha.TargetServer[] Several servers of one model, in place of `api_base`. Keys missing in an item default to those of the client. Default: `[]`.
 ---@field tls? veeksha.Tls Trust settings for an `https` server.
 ---@field tokenizer? string|nil The tokenizer for prompts: a `tokenizer.json`, a model's folder, a name on the Hugging Face hub, or `embedded` for the small one inside the program. Null takes the model's tokenizer if it is found, else the embedded one.
+---@field traceparent? boolean True to send a `traceparent` (W3C Trace Context) with each request, and to record its trace id. Default: `false`.
 ---@field type "openai_completions"
 ---@field use_min_tokens_prompt_fallback? boolean True to ask for the answer's length in the prompt, for servers that support neither `ignore_eos` nor a minimum. Default: `false`.
 
@@ -1082,7 +1096,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field chat_template? string|nil The file of the chat template. Null: the one next to the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
 ---@field connect_timeout? number|nil Maximum time in seconds to open a connection, including the TLS handshake. Null: limited only by the request timeout. The default allows for four lost SYN packets, which Linux sends again after 1, 3, 7 and 15 seconds. Default: `30.0`.
 ---@field connections? "pooled"|"per_session"|"never" Reuse of a connection after its request is complete. Default: `"pooled"`.
----@field headers? table<string, string> Additional headers of every request.
+---@field headers? table<string, string> Additional headers of every request. A value may contain `{{run.id}}`, `{{session.id}}`, `{{request.id}}`, `{{session.label.NAME}}` and `{{request.label.NAME}}`; a request without the label is sent without the header.
 ---@field http_version? "http1"|"http2" The HTTP version. With `http2`, requests share connections; a plain `http` server must support it without negotiation. Default: `"http1"`.
 ---@field ignore_eos? boolean|nil The value sent as `ignore_eos`: true makes a server that supports it generate to the full length; null sends none. Default: `true`.
 ---@field max_tokens_param? string|nil The request member that limits the answer's length; null sends none. Default: `"max_completion_tokens"`.
@@ -1092,10 +1106,12 @@ function Results:windows(metric, filter, seconds) end
 ---@field prompt_length? "content"|"wrapped" The text whose length a workload specifies. Default: `"content"`.
 ---@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). Proxy settings of the environment are ignored.
 ---@field request_timeout? number Maximum duration of a request in seconds, from the connection to the last chunk. Default: `300.0`.
+---@field session_headers? "dynamo"|"llm-d"|"smg"|"claude-code"|"opencode"|"codex"|("dynamo"|"llm-d"|"smg"|"claude-code"|"opencode"|"codex")[] The headers by which a router or a server recognizes a session, with a session id that is unique across runs: one entry, or a list. `headers` override them. Default: `[]`.
 ---@field source_addresses? string[]|nil Local addresses that connections start from, in turn. Each allows about 28,000 concurrent connections to one server; null leaves the choice to the system.
 ---@field targets? veeksha.TargetServer[] Several servers of one model, in place of `api_base`. Keys missing in an item default to those of the client. Default: `[]`.
 ---@field tls? veeksha.Tls Trust settings for an `https` server.
 ---@field tokenizer? string|nil The tokenizer for prompts: a `tokenizer.json`, a model's folder, a name on the Hugging Face hub, or `embedded` for the small one inside the program. Null takes the model's tokenizer if it is found, else the embedded one.
+---@field traceparent? boolean True to send a `traceparent` (W3C Trace Context) with each request, and to record its trace id. Default: `false`.
 ---@field type? "openai_chat_completions"
 ---@field use_min_tokens_prompt_fallback? boolean True to ask for the answer's length in the prompt, for servers that support neither `ignore_eos` nor a minimum. Default: `false`.
 
@@ -1103,7 +1119,7 @@ function Results:windows(metric, filter, seconds) end
 ---@class veeksha.TargetServer
 ---@field api_base string The server's address up to the version.
 ---@field api_key? string|nil The key sent to this server.
----@field headers? table<string, string> Additional headers of requests to this server.
+---@field headers? table<string, string> Additional headers of requests to this server, as those of `client`.
 ---@field proxy? string|nil The proxy for this server.
 ---@field tls? veeksha.Tls|nil Trust settings for this server.
 

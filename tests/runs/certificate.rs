@@ -8,7 +8,7 @@ use serde_json::{Value, json as value};
 use crate::results::{json, latest, lines};
 use crate::server::Sim;
 use crate::support::{assert_code, scenario, stderr, stdout, veeksha};
-use crate::truth::contents;
+use crate::truth::{contents, request_of};
 
 const STEADY: &str = r#"
 session_generator:
@@ -206,7 +206,7 @@ fn true_errors(run: &Path, log: &[Value]) -> [(&'static str, Vec<f64>); 2] {
     let epoch = number(&lines(run, "traces/trace.jsonl")[0]["epoch_monotonic"]);
     let log: HashMap<&str, &Value> = log
         .iter()
-        .filter_map(|line| Some((line["request_id"].as_str()?, line)))
+        .filter_map(|line| Some((request_of(line)?, line)))
         .collect();
     let (mut first, mut gaps) = (Vec::new(), Vec::new());
     for row in lines(run, "metrics/request_level_metrics.jsonl") {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::results::{latest, lines};
 use crate::server::Sim;
 use crate::support::{assert_code, scenario, stderr, veeksha};
-use crate::truth::{contents, seconds};
+use crate::truth::{contents, request_of, seconds};
 
 const PLAIN: &str = r#"
 session_generator:
@@ -61,7 +61,7 @@ fn measure(folder: &Path, flags: &[&str], path: &str) -> Measured {
             .expect("the run's zero"),
         truth: truth
             .into_iter()
-            .filter_map(|line| Some((line["request_id"].as_str()?.to_owned(), line)))
+            .filter_map(|line| Some((request_of(&line)?.to_owned(), line)))
             .collect(),
     }
 }

@@ -23,6 +23,7 @@ mod evaluate;
 mod faults;
 mod groups;
 mod guests;
+mod headers;
 mod health;
 mod interrupts;
 mod limits;

@@ -19,6 +19,11 @@ pub(crate) fn contents(truth: &Value) -> Vec<f64> {
         .collect()
 }
 
+/// Returns `session/node` of a line of a truth log: its `x-request-id` without the id of the run.
+pub(crate) fn request_of(line: &Value) -> Option<&str> {
+    Some(line["request_id"].as_str()?.split_once('/')?.1)
+}
+
 /// Converts a time of a truth log to seconds.
 pub(crate) fn seconds(nanos: &Value) -> f64 {
     nanos.as_f64().expect("a time") / 1e9
@@ -50,7 +55,7 @@ fn requests_and_chunks_agree_with_the_truth_log() {
     let truth = lines(folder.path(), "truth.jsonl");
     let truth: HashMap<&str, &Value> = truth
         .iter()
-        .filter_map(|line| Some((line["request_id"].as_str()?, line)))
+        .filter_map(|line| Some((request_of(line)?, line)))
         .collect();
     assert_eq!(truth.len(), rows.len(), "as many requests arrived as were sent");
 

@@ -113,6 +113,7 @@ pub(crate) fn transport(scenario: &Scenario, target: Target, threads: usize) -> 
             HttpVersion::Http2 => veeksha_transport::HttpProtocol::Http2,
         },
         source_addresses: client.sources(),
+        traceparent: client.traceparent,
         ..TransportConfig::new(target)
     }
 }
@@ -235,10 +236,18 @@ fn target(loaded: &Loaded, servers: Vec<Server>) -> Result<Target, CommandFailur
         },
         path: Some(client.address_append_value.clone()),
         api,
-        headers: client.headers.clone().into_iter().collect(),
+        headers: headers(client),
         codec: None,
         body_secrets: secret_texts(&client.additional_sampling_params.clone().into()),
     })
+}
+
+/// Returns the headers of the scenario; later ones replace earlier ones.
+fn headers(client: &Client) -> Vec<(String, String)> {
+    let sets = client.session_headers.iter().map(|headers| headers.set());
+    let of_sets = sets.flat_map(|set| set.headers);
+    let of_sets = of_sets.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    of_sets.chain(client.headers.clone()).collect()
 }
 
 /// Returns the endpoint that the scenario describes by a template.

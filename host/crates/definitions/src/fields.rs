@@ -169,7 +169,9 @@ macro_rules! request_fields {
 }
 
 request_fields! {
-    request_id, _, _: "`session/node`; also the `x-request-id` header of the request",
+    request_id, _, _:
+        "`session/node`. The `x-request-id` header of the request is `run/session/node`, with the `run_id` of \
+         the event `run_started`",
         |r| FieldValue::Name(r.record.id.to_string());
     session_id, session_id, session: "index of the session in its workload",
         |r| FieldValue::Count(r.record.id.session.0);
@@ -344,6 +346,12 @@ request_fields! {
         "tokens of its prompt that began an earlier prompt of the run: the hits of an unbounded prefix \
          cache; null where prefixes were not tracked",
         |r| r.record.ideal_cached_tokens.into();
+    response_id, response_id, response_id:
+        "id of the response, by the server: from the body (`chatcmpl-...`), else from the header `x-request-id` \
+         or `request-id`",
+        |r| r.record.response_id.as_deref().into();
+    trace_id, trace_id, trace_id: "trace id of the request's `traceparent`; null without `client.traceparent`",
+        |r| r.record.trace_id.map_or(FieldValue::Absent, |id| FieldValue::Name(format!("{id:032x}")));
     labels, _, labels:
         "labels of the workload, as a list of pairs: `[[\"tier\", \"gold\"]]`; the key is absent without labels",
         |r| FieldValue::Labels(&r.record.labels);

@@ -1,6 +1,7 @@
 //! Accumulated state of the events of one answer.
 
 use serde_json::Value;
+use serde_json::value::RawValue;
 use veeksha_model::{AnswerPart, Chunk, ChunkKind, ErrorClass, Nanos, Response, ToolCall, Usage};
 
 use crate::answer_outcome::{AnswerOutcome, BodyEnd, QUOTED_CHARS, ReadStamp};
@@ -20,6 +21,8 @@ pub(crate) struct Answer {
     text_before: usize,
     /// The response without its texts.
     response: Response,
+    /// The id that the server gave the response.
+    response_id: Option<String>,
     /// Visible text. Valid UTF-8, because each piece is checked when it is appended.
     text: Vec<u8>,
     /// Reasoning text. Valid UTF-8, like `text`.
@@ -59,6 +62,9 @@ struct EventContents {
 /// Maximum number of recorded comments per response. Bounds the memory if a server sends nothing
 /// but comments.
 pub(crate) const MAX_COMMENTS: usize = 10_000;
+
+/// Maximum length of the id of a response in bytes.
+const MAX_ID_BYTES: usize = 1_024;
 
 /// Finish reasons with which a server reports that generation failed: `abort` (vLLM, SGLang),
 /// `error` (vLLM, Mistral, OpenRouter).
@@ -110,6 +116,23 @@ impl Answer {
     /// Records a role. Nothing was generated.
     pub(crate) fn role(&mut self) {
         self.add_kind(ChunkKind::Role);
+    }
+
+    /// Records the id of the response: a string or a number. The first one counts; an empty one, or
+    /// a value of another type, is ignored.
+    pub(crate) fn id(&mut self, json: Option<&RawValue>) {
+        let Some(json) = json.filter(|_| self.response_id.is_none()) else {
+            return;
+        };
+        let mut id = match serde_json::from_str(json.get()) {
+            Ok(Value::String(id)) => id,
+            Ok(Value::Number(id)) => id.to_string(),
+            _ => return,
+        };
+        if !id.is_empty() {
+            id.truncate(id.floor_char_boundary(MAX_ID_BYTES));
+            self.response_id = Some(id);
+        }
     }
 
     /// Appends visible text. Empty text does not count as generated.
@@ -417,6 +440,7 @@ impl Answer {
             chunks: self.chunks,
             chunk_texts: self.texts,
             chunk_tokens,
+            response_id: self.response_id,
             result,
             completed_at,
         }

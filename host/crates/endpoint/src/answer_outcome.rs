@@ -35,6 +35,8 @@ pub struct AnswerOutcome {
     /// Tokens that each *generated* chunk added, in order, from the server's running counts (vLLM's
     /// `stream_options.continuous_usage_stats`). Empty unless every generated chunk had a count.
     pub chunk_tokens: Vec<u32>,
+    /// The id that the server gave the response, as far as its events contain one.
+    pub response_id: Option<String>,
     /// The answer, or the reason why there is none.
     pub result: Result<Response, Failure>,
     /// Time at which the last event was read or the failure was detected; `None` if the end of the
@@ -49,6 +51,7 @@ impl AnswerOutcome {
             chunks: Vec::new(),
             chunk_texts: Vec::new(),
             chunk_tokens: Vec::new(),
+            response_id: None,
             result: Err(failure),
             completed_at: None,
         }

@@ -5,7 +5,7 @@
 //! splits the bytes of a response into events and converts them into chunks and a response: its
 //! inputs are bytes and their read times, its result is an [`AnswerOutcome`]. [`RawStream`] does
 //! the same for a plugin that interprets the events. An [`EndpointTemplate`] describes an API
-//! without code.
+//! without code. A [`HeaderTemplate`] is the value of a header that differs between requests.
 #![forbid(unsafe_code)]
 
 mod answer;
@@ -19,6 +19,7 @@ mod error_body;
 mod events;
 mod failure;
 mod header;
+mod header_template;
 mod json_writer;
 mod raw_stream;
 mod skeleton;
@@ -34,5 +35,6 @@ pub use endpoint_kind::EndpointKind;
 pub use error_body::{ServerError, error_in};
 pub use failure::{Failure, one_line, shorten};
 pub use header::{Header, KeyHeader};
+pub use header_template::{HeaderTemplate, HeaderTemplateError, HeaderValues, InvalidLabel};
 pub use raw_stream::RawStream;
 pub use template::{EndpointTemplate, Pointers, TemplateError, TemplateSpec};

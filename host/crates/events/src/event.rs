@@ -166,6 +166,9 @@ pub struct RunInfo {
     /// `CLOCK_MONOTONIC` at the run's zero, in nanoseconds: relates the run to logs of the same
     /// machine.
     pub epoch_monotonic_nanos: u64,
+    /// Id of the run, which no other run has; `None` in virtual time, whose results are identical
+    /// every time, and in older records. It is part of each `x-request-id`.
+    pub run_id: Option<String>,
 }
 
 /// A plugin that failed while it measured or judged.

@@ -1,12 +1,15 @@
 //! Serialization of requests.
 
 use std::io::Write as _;
+use std::ops::Range;
 
 /// A request line and the header fields that are the same for every request. It is built once; each
 /// request appends its variable fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestTemplate {
     start: Vec<u8>,
+    /// Name and position in `start` of each header field.
+    fields: Vec<(String, Range<usize>)>,
     empty: EmptyBody,
 }
 
@@ -101,19 +104,22 @@ impl RequestTemplate {
             return Err(RequestError::Host { count });
         }
         let mut start = format!("{method} {target} HTTP/1.1\r\n").into_bytes();
+        let mut fields = Vec::with_capacity(headers.len());
         for (name, value) in headers {
+            let begin = start.len();
             push_field(&mut start, name, value)?;
+            fields.push(((*name).to_owned(), begin..start.len()));
         }
         let empty = if matches!(method, "POST" | "PUT" | "PATCH") {
             EmptyBody::Announced
         } else {
             EmptyBody::Unmentioned
         };
-        Ok(Self { start, empty })
+        Ok(Self { start, fields, empty })
     }
 
-    /// Appends a request's head to `out`: the template, the `extra` fields in the given order, and
-    /// the length of the body that the caller appends after it. A length of 0 is omitted if the
+    /// Appends a request's head to `out`: the template, the `extra` fields in the given order, which
+    /// replace fields of the template with the same name, and the length of the body that the caller appends after it. A length of 0 is omitted if the
     /// method expects no body.
     ///
     /// # Errors
@@ -131,7 +137,7 @@ impl RequestTemplate {
             .map(|(name, value)| name.len() + value.len() + 4)
             .sum();
         out.reserve(self.start.len() + size + "content-length: 18446744073709551615\r\n\r\n".len());
-        out.extend_from_slice(&self.start);
+        self.write_start(out, extra);
         for (name, value) in extra {
             let pushed = if name.eq_ignore_ascii_case("host") {
                 Err(RequestError::Host { count: 2 })
@@ -149,6 +155,20 @@ impl RequestTemplate {
         }
         out.extend_from_slice(b"\r\n");
         Ok(())
+    }
+}
+
+impl RequestTemplate {
+    /// Appends the template without the fields that `replaced` has.
+    fn write_start(&self, out: &mut Vec<u8>, replaced: &[(&str, &str)]) {
+        let mut copied = 0;
+        for (name, range) in &self.fields {
+            if replaced.iter().any(|(other, _)| other.eq_ignore_ascii_case(name)) {
+                out.extend_from_slice(&self.start[copied..range.start]);
+                copied = range.end;
+            }
+        }
+        out.extend_from_slice(&self.start[copied..]);
     }
 }
 
@@ -188,6 +208,20 @@ mod tests {
     use super::*;
 
     const HOST: (&str, &[u8]) = ("host", b"h:1");
+
+    #[test]
+    fn extra_field_replaces_that_of_the_template() {
+        let headers = [HOST, ("Accept", b"*/*".as_slice()), ("x-a", b"1"), ("x-b", b"2")];
+        let template = RequestTemplate::new("POST", "/", &headers).unwrap();
+        let mut out = Vec::new();
+        template
+            .write(&mut out, &[("accept", "a"), ("X-B", "b")], 0)
+            .unwrap();
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "POST / HTTP/1.1\r\nhost: h:1\r\nx-a: 1\r\naccept: a\r\nX-B: b\r\ncontent-length: 0\r\n\r\n"
+        );
+    }
 
     fn written(method: &str, extra: &[(&str, &str)], length: usize) -> Result<String, RequestError> {
         let mut out = b"kept".to_vec();

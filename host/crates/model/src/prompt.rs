@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::content::MediaKind;
 use crate::response::Response;
-use crate::session::{Request, Role};
+use crate::session::{Label, Request, Role};
 
 /// A message with its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,8 +22,11 @@ pub struct PreparedMessage {
 /// A request that can be sent: made ahead of time, off the timed path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prepared {
-    /// The request as the plugin described it.
+    /// The request as the plugin described it, with the labels of its session at the end of its
+    /// labels.
     pub request: Request,
+    /// Number of labels that belong to the session.
+    pub session_labels: usize,
     /// The new messages of this turn, as text.
     pub messages: Vec<PreparedMessage>,
     /// Tokens of the new messages that were asked for.
@@ -34,6 +37,14 @@ pub struct Prepared {
     pub template_tokens: u32,
     /// The recorded answer as text, where the request has one.
     pub recorded_answer: Option<Arc<Response>>,
+}
+
+impl Prepared {
+    /// Returns the labels of the request itself, and those of its session.
+    pub fn split_labels(&self) -> (&[Label], &[Label]) {
+        let labels = &self.request.labels;
+        labels.split_at(labels.len().saturating_sub(self.session_labels))
+    }
 }
 
 /// A finished turn that a later request continues; a shared list that grows at the end.

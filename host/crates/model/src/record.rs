@@ -108,6 +108,10 @@ pub struct RequestRecord {
     pub ideal_cached_tokens: Option<u32>,
     /// XXH3 (64 bits) of the request's body; `None` if none was built, as in virtual time.
     pub body_digest: Option<u64>,
+    /// The id that the server gave the response.
+    pub response_id: Option<String>,
+    /// The trace id that it was sent with.
+    pub trace_id: Option<u128>,
     /// Labels of session and request.
     pub labels: Vec<Label>,
 }
@@ -163,6 +167,8 @@ impl RequestRecord {
             recorded: None,
             ideal_cached_tokens: None,
             body_digest: None,
+            response_id: None,
+            trace_id: None,
             labels: Vec::new(),
         }
     }

@@ -223,6 +223,8 @@ fn record(
         status: http_status,
         chunks,
         body_digest,
+        response_id,
+        trace_id,
         ..
     } = outcome;
     let (status, usage, output_tokens) = match &result {
@@ -285,6 +287,8 @@ fn record(
         recorded: request.replay.as_ref().map(|replay| replay.recorded),
         ideal_cached_tokens: None,
         body_digest,
+        response_id,
+        trace_id,
     }
 }
 
@@ -348,6 +352,7 @@ mod tests {
                 node: NodeId(0),
                 ..Request::default()
             },
+            session_labels: 0,
             messages: Vec::new(),
             target_tokens: prompt_tokens,
             prompt_tokens,
@@ -469,6 +474,8 @@ mod tests {
             chunk_texts: Vec::new(),
             chunk_tokens: Vec::new(),
             body_digest: Some(5),
+            response_id: None,
+            trace_id: None,
             chunks: [1_008, 1_009]
                 .map(|at| Chunk {
                     lag: 0,

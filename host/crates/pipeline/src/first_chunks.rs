@@ -73,6 +73,7 @@ mod tests {
             spin: 0,
             on_dispatcher_start: None,
             thread_watch: None,
+            run_id: None,
             shard: Shard { index: 1, count: 2 },
             schedule: ReplaySchedule::default(),
             warmup: Vec::new(),

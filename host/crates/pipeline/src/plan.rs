@@ -42,6 +42,8 @@ pub struct Plan {
     pub schedule: ReplaySchedule,
     /// Sent before the clock starts, one request after the other, and not recorded.
     pub warmup: Vec<Session>,
+    /// Id of the run, if it has one; part of the events and of each `x-request-id`.
+    pub run_id: Option<String>,
     /// Dispatcher threads: sessions are dealt out over them by index. At least 1.
     pub dispatchers: u32,
     /// Threads that turn outcomes into records. At least 1.

@@ -32,10 +32,11 @@ impl Preparer {
         name: &str,
         mut session: Session,
     ) -> Result<Vec<NodePlan<Prepared>>, PluginFailure> {
+        let labels = session.labels.len();
         session.distribute();
         drop_unsent_answers(&mut session.requests);
         let requests = session.requests.into_iter();
-        let nodes = requests.map(|request| self.node(name, request));
+        let nodes = requests.map(|request| self.node(name, request, labels));
         nodes.collect()
     }
 
@@ -46,11 +47,20 @@ impl Preparer {
         step: AgentStep,
     ) -> Result<(Vec<NodePlan<Prepared>>, bool), PluginFailure> {
         let name = format!("session {session}");
-        let nodes = step.requests.into_iter().map(|request| self.node(&name, request));
+        let nodes = step
+            .requests
+            .into_iter()
+            .map(|request| self.node(&name, request, 0));
         Ok((nodes.collect::<Result<_, _>>()?, step.done))
     }
 
-    fn node(&self, session: &str, mut request: Request) -> Result<NodePlan<Prepared>, PluginFailure> {
+    /// The node of a request whose last `session_labels` labels belong to its session.
+    fn node(
+        &self,
+        session: &str,
+        mut request: Request,
+        session_labels: usize,
+    ) -> Result<NodePlan<Prepared>, PluginFailure> {
         if let Some(sentence) = &self.min_tokens_prompt {
             sentence.apply(&mut request, &self.tokenizer);
         }
@@ -68,6 +78,7 @@ impl Preparer {
                 "the prompt of {session}, node {node} cannot be made: {error}"
             ))
         })?;
+        prepared.session_labels = session_labels;
         self.count_calls(&mut prepared);
         let prepared = Arc::new(prepared);
         let recorded = prepared.recorded_answer.clone();

@@ -68,7 +68,7 @@ pub fn run(
     let mut lookahead = Lookahead::new(plan, part);
     if let Err((first, failure)) = lookahead.fill(&workers, &made, control) {
         let session = part.session(first);
-        record_failed_start(&lookahead, Some(session), &failure, events);
+        record_failed_start(plan, &lookahead, Some(session), &failure, events);
         return Err(failure.into());
     }
 
@@ -89,7 +89,7 @@ pub fn run(
     let report = match warm_up.run(&plan.warmup) {
         Ok(report) => report,
         Err(failure) => {
-            record_failed_start(&lookahead, None, &failure, events);
+            record_failed_start(plan, &lookahead, None, &failure, events);
             return Err(failure.into());
         }
     };
@@ -104,7 +104,7 @@ pub fn run(
         });
     }
     let clock = run_clock(plan, transport_clock);
-    let _ = events.send(run_started(clock).into());
+    let _ = events.send(run_started(plan, clock).into());
 
     let shared = Shared {
         plan,
@@ -311,22 +311,24 @@ fn run_clock(plan: &Plan, transport_clock: RunClock) -> RunClock {
 /// `session`, or on a prompt of the warm-up. Failures on later sessions that the look-ahead has
 /// received come first.
 fn record_failed_start(
+    plan: &Plan,
     lookahead: &Lookahead,
     session: Option<SessionId>,
     failure: &PluginFailure,
     events: &Sender<EventEntry>,
 ) {
-    let started = run_started(RunClock::starting_now());
+    let started = run_started(plan, RunClock::starting_now());
     let failures = lookahead.early_failures().chain([(session, failure)]);
     for event in failed_start_events(started, failures) {
         let _ = events.send(event.into());
     }
 }
 
-fn run_started(clock: RunClock) -> Event {
+fn run_started(plan: &Plan, clock: RunClock) -> Event {
     Event::RunStarted(RunInfo {
         epoch_wall_nanos: veeksha_clock::wall_nanos() - clock.now() + until_zero(clock),
         epoch_monotonic_nanos: clock.origin(),
+        run_id: plan.run_id.clone(),
     })
 }
 

@@ -86,6 +86,10 @@ pub struct RequestOutcome {
     pub chunk_tokens: Vec<u32>,
     /// XXH3 (64 bits) of the request's body; `None` if none was built.
     pub body_digest: Option<u64>,
+    /// The id that the server gave the response: printable and short.
+    pub response_id: Option<String>,
+    /// The trace id that the request was sent with.
+    pub trace_id: Option<u128>,
     /// The answer, or why there is none.
     pub result: Result<Response, FailureReason>,
     /// If the plugin that reads the answers failed on this one: how. `result` is then a failure of

@@ -121,6 +121,7 @@ impl Materializer {
         }
         Ok(Prepared {
             request,
+            session_labels: 0,
             messages,
             target_tokens,
             prompt_tokens,

@@ -43,6 +43,7 @@ struct EventRow<'a> {
     weight: Option<f64>,
     good: Option<bool>,
     threshold: Option<f64>,
+    run_id: Option<&'a str>,
 }
 
 impl EventRow<'_> {
@@ -75,6 +76,7 @@ fn row(event: &Event) -> EventRow<'_> {
         Event::RunStarted(info) => EventRow {
             epoch_wall: Some(info.epoch_wall_nanos),
             epoch_monotonic: Some(info.epoch_monotonic_nanos),
+            run_id: info.run_id.as_deref(),
             ..EventRow::new("run_started")
         },
         Event::SessionPlanned { session, digest } => EventRow {
@@ -258,6 +260,7 @@ impl EventColumns {
         self.weight.push(row.weight);
         self.good.push(row.good);
         self.threshold.push(row.threshold);
+        self.run_id.push(row.run_id.map(ByteArray::from));
     }
 }
 
@@ -272,6 +275,10 @@ fn number(column: &str, cell: Option<&i64>) -> Result<u64> {
 
 fn words(column: &str, cell: Option<&ByteArray>) -> Result<String> {
     Ok(text(column, required_cell(column, cell)?)?.to_owned())
+}
+
+fn optional_words(column: &str, cell: Option<&ByteArray>) -> Result<Option<String>> {
+    cell.map(|cell| Ok(text(column, cell)?.to_owned())).transpose()
 }
 
 fn known<T>(column: &str, cell: Option<&ByteArray>, find: fn(&str) -> Option<T>) -> Result<T> {
@@ -429,6 +436,7 @@ impl EventRows {
             "run_started" => Event::RunStarted(RunInfo {
                 epoch_wall_nanos: number("epoch_unix_ns", self.epoch_unix_ns.get(row))?,
                 epoch_monotonic_nanos: number("epoch_monotonic_ns", self.epoch_monotonic_ns.get(row))?,
+                run_id: optional_words("run_id", self.run_id.get(row))?,
             }),
             "clock_stepped" => Event::ClockStepped {
                 at: self.at(row)?,

@@ -12,10 +12,9 @@
 //!
 //! Parquet keeps its index at the end of a file, so an unfinished file is useless after a crash.
 //! During the run, small complete files (*parts*) are written instead; at the end they are joined
-//! into one file per table without being decoded. Each file contains the run's name, drawn when the
-//! record is created, so that files of two runs in one folder are distinguished. [`RunRecorder`]
-//! writes, [`RunRecord`] reads. An incomplete record is read as far as it goes, and [`RecordInfo`]
-//! reports it.
+//! into one file per table without being decoded. Each file contains the run's id, so that
+//! files of two runs in one folder are distinguished. [`RunRecorder`] writes, [`RunRecord`] reads.
+//! An incomplete record is read as far as it goes, and [`RecordInfo`] reports it.
 #![forbid(unsafe_code)]
 
 mod checked_pages;
@@ -42,4 +41,4 @@ pub use error::RecordError;
 pub use folder::open_plain;
 pub use info::RecordInfo;
 pub use record::RunRecord;
-pub use recorder::RunRecorder;
+pub use recorder::{RunRecorder, new_run_id};

@@ -112,7 +112,7 @@ impl RunRecorder {
             requests: Table::new(&folder)?,
             events: Table::new(&folder)?,
             folder,
-            run: name_of_a_run(),
+            run: new_run_id(),
             program: program.to_owned(),
             config: None,
             levels: Levels::default(),
@@ -126,6 +126,12 @@ impl RunRecorder {
             since_file: None,
             now: 0,
         })
+    }
+
+    /// Sets the id of the run that each file contains, in place of a new one.
+    pub fn of_run(mut self, run_id: impl Into<String>) -> RunRecorder {
+        self.run = run_id.into();
+        self
     }
 
     /// Writes the digest of the run's configuration into each file, so that a reader can check
@@ -423,9 +429,9 @@ fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), RecordError> {
     })
 }
 
-/// 128 bits that no other run has: SipHash of nothing under two keys from the system's random
-/// source.
-fn name_of_a_run() -> String {
+/// Returns an id that no other run has: 128 bits as hexadecimal digits, SipHash of nothing under
+/// two keys from the system's random source.
+pub fn new_run_id() -> String {
     let draw = || RandomState::new().build_hasher().finish();
     format!("{:016x}{:016x}", draw(), draw())
 }
@@ -478,8 +484,8 @@ mod tests {
     }
 
     #[test]
-    fn run_names_are_unique() {
-        let names: std::collections::BTreeSet<String> = (0..100).map(|_| name_of_a_run()).collect();
+    fn run_ids_are_unique() {
+        let names: std::collections::BTreeSet<String> = (0..100).map(|_| new_run_id()).collect();
         assert_eq!(names.len(), 100);
         assert!(names.iter().all(|name| name.len() == 32));
     }

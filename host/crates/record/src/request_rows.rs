@@ -81,6 +81,11 @@ impl RequestColumns {
             .push(labels.iter().map(|(_, value)| ByteArray::from(value.as_str())));
         self.push_chunks(record);
         self.body_digest.push(record.body_digest.map(time));
+        self.response_id
+            .push(record.response_id.as_deref().map(ByteArray::from));
+        let trace_id = record.trace_id.map(|id| format!("{id:032x}"));
+        self.trace_id
+            .push(trace_id.map(|id| ByteArray::from(id.as_str())));
     }
 
     /// Appends the details of edges, which most requests do not have.
@@ -199,6 +204,7 @@ impl RequestRows {
         record.history_mode = history_mode(mode).ok_or_else(|| invalid_cell("history_mode", mode))?;
         record.recorded = self.recorded(row)?;
         record.body_digest = moment(self.body_digest.get(row));
+        self.read_ids(row, record)?;
         self.read_labels(row, &mut record.labels)?;
         self.read_chunks(row, record)
     }
@@ -225,6 +231,17 @@ impl RequestRows {
             edge.delay = delays.get(index).map_or(0, |&delay| delay as u64);
             edges.push(edge);
         }
+        Ok(())
+    }
+
+    fn read_ids(&self, row: usize, record: &mut RequestRecord) -> Result<()> {
+        let cell = self.response_id.get(row);
+        let response_id = cell.map(|cell| text("response_id", cell)).transpose()?;
+        record.response_id = response_id.map(str::to_owned);
+        let cell = self.trace_id.get(row);
+        let trace_id = cell.map(|cell| text("trace_id", cell)).transpose()?;
+        let parsed = |id| u128::from_str_radix(id, 16).map_err(|_| invalid_cell("trace_id", id));
+        record.trace_id = trace_id.map(parsed).transpose()?;
         Ok(())
     }
 

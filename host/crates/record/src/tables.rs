@@ -8,7 +8,7 @@ use crate::table::table;
 table! {
     /// `requests.parquet`: all data of each request that was sent. Names are those of
     /// `request_level_metrics.jsonl`; times are in nanoseconds and have the suffix `_ns`.
-    RequestColumns, RequestRows of RequestRecord, "requests", 4 later:
+    RequestColumns, RequestRows of RequestRecord, "requests", 6 later:
     position: Required<Int>, Delta;
     session_id: Required<Int>, Delta;
     node_id: Required<Int>, Delta;
@@ -83,12 +83,16 @@ table! {
     parent_triggers: List<Utf8>, Dictionary;
     /// The delay after the event of each parent, or empty: none.
     parent_delays_ns: List<Int>, Dictionary;
+    /// The first files of version 1 do not have this column.
+    response_id: Optional<Utf8>, Plain;
+    /// 32 hexadecimal digits. The first files of version 1 do not have this column.
+    trace_id: Optional<Utf8>, Plain;
 }
 
 table! {
     /// `events.parquet`: all other events. The column `event` holds the kind, named as in
     /// `traces/trace.jsonl`; columns that a kind does not have are null.
-    EventColumns, EventRows of Event, "events", 1 later:
+    EventColumns, EventRows of Event, "events", 2 later:
     position: Required<Int>, Delta;
     event: Required<Utf8>, Dictionary;
     /// Instant of the event; for `dispatched`, when the request was handed over.
@@ -140,6 +144,8 @@ table! {
     good: Optional<Flag>, Plain;
     /// Of `run_judged`. The first files of version 1 do not have this column.
     threshold: Optional<Float>, Plain;
+    /// Of `run_started`. The first files of version 1 do not have this column.
+    run_id: Optional<Utf8>, Dictionary;
 }
 
 #[cfg(test)]

@@ -247,6 +247,8 @@ function AgentSession:sleep(time) end
 ---@field output_tokens_from_usage boolean True if `output_tokens` is the server's own count.
 ---@field usage? veeksha.Usage The server's counts.
 ---@field ideal_cached_tokens? integer Tokens of its prompt that an unbounded prefix cache would contain.
+---@field response_id? string The id that the server gave the response.
+---@field trace_id? string The trace id of its `traceparent`, 32 hexadecimal digits.
 ---@field connection_reused boolean True if the connection had carried an earlier request.
 ---@field retried boolean True if it was sent again on a fresh connection.
 ---@field server integer Index of its server among the target's servers, from 0.

@@ -45,9 +45,9 @@ pub use plan::{
     DecodeWindowConfig, Evaluator, FixedSchedule, Flavor, FluidityDeadlines, Generator, Grace, HttpVersion,
     IntervalGenerator, Limits, LuaArrival, LuaColumn, LuaGuarantees, LuaKeep, LuaKind, LuaLayout, LuaTree,
     MaxObserved, MinActiveRequests, OnBadRow, Performance, PluginLimits, PromptLength, Rate, RowCheck,
-    Runtime, Salt, SaltName, Scenario, Secret, Shuffle, SimulatorThresholds, Slo, SloMap, SloMetric,
-    TargetServer, Template, TemplateAnswer, TemplateFraming, TextChannel, TimeUnit, Tls, Trace, TraceKeys,
-    TraceRecorder, Traffic, WindowSelection,
+    Runtime, Salt, SaltName, Scenario, Secret, SessionHeaderSet, SessionHeaders, Shuffle,
+    SimulatorThresholds, Slo, SloMap, SloMetric, TargetServer, Template, TemplateAnswer, TemplateFraming,
+    TextChannel, TimeUnit, Tls, Trace, TraceKeys, TraceRecorder, Traffic, WindowSelection,
 };
 pub use problem::{Problem, Problems};
 pub use schema::{Shipped, file_schema, json_schema};

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use saphyr::{Mapping, Scalar, Yaml, YamlEmitter};
 use serde_json::{Map, Value as Json, json};
+use veeksha_endpoint::HeaderTemplate;
 use veeksha_model::{REDACTED, is_safe_header, redact_address};
 
 use crate::plan::{Client, Evaluator, Flavor, Generator, Scenario};
@@ -95,7 +96,7 @@ fn client(client: &Client) -> Json {
 
 fn headers(headers: &BTreeMap<String, String>) -> Json {
     let shown = headers.iter().map(|(name, value)| {
-        let shown = if is_safe_header(name) {
+        let shown = if is_safe_header(name) || has_only_placeholders(value) {
             value.as_str()
         } else {
             REDACTED
@@ -103,6 +104,13 @@ fn headers(headers: &BTreeMap<String, String>) -> Json {
         (name.clone(), Json::from(shown))
     });
     Json::Object(shown.collect::<Map<String, Json>>())
+}
+
+/// Returns true if a header's value consists of placeholders and punctuation, so that it contains
+/// no secret.
+fn has_only_placeholders(value: &str) -> bool {
+    let mut literals = HeaderTemplate::literals(value);
+    value.contains("{{") && !literals.any(|text| text.contains(|c: char| c.is_alphanumeric()))
 }
 
 fn generator(generator: &Generator) -> Json {

@@ -275,6 +275,36 @@ fn names_missing_keys() {
 }
 
 #[test]
+fn rules_of_headers() {
+    for (yaml, line) in [
+        (
+            "client: {headers: {x-a: 'b {{session.lable.tenant}}'}}",
+            "s.yml:1: client.headers.x-a: unknown placeholder `{{session.lable.tenant}}`; did you mean \
+             `{{session.label.tenant}}`?",
+        ),
+        (
+            "client: {targets: [{api_base: 'http://h', headers: {x-a: '{{session_id}}'}}]}",
+            "s.yml:1: client.targets[0].headers.x-a: unknown placeholder `{{session_id}}`; did you mean `{{session.id}}`?",
+        ),
+        (
+            "client: {headers: {x-a: '{{run.id'}}",
+            "s.yml:1: client.headers.x-a: `{{` has no `}}` after it",
+        ),
+        (
+            "client: {headers: {Traceparent: a}, traceparent: true}",
+            "s.yml:1: client.traceparent: `headers` has a `traceparent`; remove one of the two",
+        ),
+        (
+            "client: {session_headers: dinamo}",
+            "s.yml:1: client.session_headers: expected `dynamo`, `llm-d`, `smg`, `claude-code`, `opencode` or `codex`, \
+             got the text `dinamo`; did you mean `dynamo`?",
+        ),
+    ] {
+        assert_eq!(bad(yaml), line);
+    }
+}
+
+#[test]
 fn rules_over_several_keys() {
     for (yaml, line) in [
         (

@@ -9,7 +9,8 @@ mod common;
 
 use common::{bad, generators, good};
 use veeksha_scenario::{
-    Balance, Certificate, ClientKind, Connections, Document, HttpVersion, Limits, Scenario, TemplateFraming,
+    Balance, Certificate, ClientKind, Connections, Document, HttpVersion, Limits, Scenario, SessionHeaders,
+    TemplateFraming,
 };
 
 fn again(scenario: &Scenario) -> Scenario {
@@ -21,6 +22,33 @@ fn again(scenario: &Scenario) -> Scenario {
         Ok(scenario) => scenario,
         Err(problems) => panic!("{problems}\n{yaml}"),
     }
+}
+
+#[test]
+fn session_headers_are_one_entry_or_a_list() {
+    for (text, expected) in [
+        ("llm-d", vec![SessionHeaders::LlmD]),
+        (
+            "[claude-code, smg]",
+            vec![SessionHeaders::ClaudeCode, SessionHeaders::Smg],
+        ),
+    ] {
+        let scenario = good(&format!("client: {{session_headers: {text}, traceparent: true}}"));
+        assert_eq!(scenario.client.session_headers, expected);
+        let read = again(&scenario).client;
+        assert_eq!((read.session_headers, read.traceparent), (expected, true));
+    }
+}
+
+/// A value of placeholders is needed to repeat a run and cannot contain a secret.
+#[test]
+fn header_of_placeholders_is_kept_in_the_configuration() {
+    let scenario = good(
+        "client: {headers: {x-a: '{{run.id}}-{{session.id}}', x-b: 'key7 {{session.id}}', x-c: '{{run.id}}'}}",
+    );
+    let headers = again(&scenario).client.headers;
+    assert_eq!(headers.keys().collect::<Vec<_>>(), ["x-a", "x-c"]);
+    assert!(!scenario.to_yaml().contains("key7"));
 }
 
 #[test]

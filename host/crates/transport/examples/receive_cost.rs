@@ -160,6 +160,7 @@ fn job(session: u64) -> Job {
         dispatched_at: 0,
         request: Arc::new(Prepared {
             request,
+            session_labels: 0,
             messages: vec![message],
             target_tokens: 1,
             prompt_tokens: 1,

@@ -34,6 +34,11 @@ pub struct TransportConfig {
     /// Callback that runs on each client thread when it starts, with the thread's number. It sets
     /// priorities and the CPU affinity.
     pub on_thread_start: Option<ThreadStart>,
+    /// Id of the run, at the beginning of the `x-request-id` of each request. Empty: the run has
+    /// none.
+    pub run_id: String,
+    /// True to send a `traceparent` (W3C Trace Context) with each request.
+    pub traceparent: bool,
     /// Reads `CLOCK_REALTIME`, the clock with which the kernel stamps received data. Tests replace
     /// it to simulate a step of the wall clock.
     pub realtime: fn() -> u64,
@@ -67,7 +72,7 @@ pub enum HttpProtocol {
 
 impl TransportConfig {
     /// Returns a configuration with one client thread, HTTP/1.1, pooled connections, a request
-    /// timeout of 300 s and a linger time of 1 s.
+    /// timeout of 300 s, a linger time of 1 s and no id of the run.
     pub fn new(target: Target) -> Self {
         TransportConfig {
             target,
@@ -79,6 +84,8 @@ impl TransportConfig {
             source_addresses: Vec::new(),
             linger: Duration::from_secs(1),
             on_thread_start: None,
+            run_id: String::new(),
+            traceparent: false,
             realtime: veeksha_clock::wall_nanos,
         }
     }
@@ -96,6 +103,8 @@ impl fmt::Debug for TransportConfig {
             .field("source_addresses", &self.source_addresses)
             .field("linger", &self.linger)
             .field("on_thread_start", &self.on_thread_start.is_some())
+            .field("run_id", &self.run_id)
+            .field("traceparent", &self.traceparent)
             .finish()
     }
 }

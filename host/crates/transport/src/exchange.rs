@@ -18,7 +18,7 @@ use crate::connecting;
 use crate::connection::{Connection, Exchange, Lost, SendResult};
 use crate::flight::Flight;
 use crate::pool::{ConnectionPool, Owner};
-use crate::prepared_server::{PreparedServer, REQUEST_ID};
+use crate::prepared_server::PreparedServer;
 
 /// Sends a flight's request over HTTP/1.1 and reads its answer to the end.
 pub(crate) async fn exchange(
@@ -97,12 +97,14 @@ fn written(server: &PreparedServer, flight: &RefCell<Flight>) -> Result<[Vec<u8>
         return Ok(Default::default());
     };
     let mut head = Vec::new();
-    let id = job.id.to_string();
-    let own = [(REQUEST_ID.as_str(), id.as_str())];
-    let extra = if server.names_requests { &[] } else { &own[..] };
+    let headers = server.headers.of(job)?;
+    let headers: Vec<(&str, &str)> = headers
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect();
     server
         .template
-        .write(&mut head, extra, body.len())
+        .write(&mut head, &headers, body.len())
         .map_err(|error| Failure::new(ErrorClass::Protocol, error.to_string()))?;
     Ok([head, body])
 }

@@ -53,8 +53,14 @@ pub(crate) struct Flight {
     newest: ReadStamp,
     status: Option<u16>,
     content_type: Option<String>,
+    /// The id of the response, from its head.
+    response_id: Option<String>,
     received: Received,
 }
+
+/// Headers with the id of a response, for answers without one in the body: the usual one, and
+/// Anthropic's.
+const ID_HEADERS: [&str; 2] = ["x-request-id", "request-id"];
 
 impl Flight {
     pub(crate) fn new(
@@ -90,6 +96,7 @@ impl Flight {
             },
             status: None,
             content_type: None,
+            response_id: None,
             received: Received::Nothing,
         }
     }
@@ -211,6 +218,7 @@ impl Flight {
         header: impl Fn(&str) -> Option<String>,
     ) -> Result<(), Failure> {
         self.status = Some(status);
+        self.response_id = ID_HEADERS.into_iter().find_map(&header);
         if !(200..300).contains(&status) {
             self.received = Received::Refusal {
                 location: header("location"),
@@ -302,7 +310,7 @@ impl Flight {
         let phase = self.phase();
         let connection = self.opening.used.get();
         let received = std::mem::take(&mut self.received);
-        let content_type = self.content_type.take();
+        let (content_type, response_id) = (self.content_type.take(), self.response_id.take());
         let (status, newest, body_digest) = (self.status, self.newest, self.body_digest);
         ticket.deliver(|job| {
             Box::new(Landed {
@@ -315,6 +323,7 @@ impl Flight {
                 body_digest,
                 status,
                 content_type,
+                response_id,
                 received,
                 newest,
                 end,

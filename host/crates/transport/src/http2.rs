@@ -26,7 +26,7 @@ use crate::exchange::Requested;
 use crate::flight::Flight;
 use crate::h2_io::{H2Io, Outbox, Sending};
 use crate::pool::Owner;
-use crate::prepared_server::{PreparedServer, REQUEST_ID};
+use crate::prepared_server::PreparedServer;
 use crate::receiver::Newest;
 use crate::wire::Wire;
 
@@ -279,11 +279,8 @@ fn request(server: &PreparedServer, flight: &RefCell<Flight>) -> Result<Request<
     *request.method_mut() = Method::POST;
     *request.version_mut() = Version::HTTP_2;
     *request.uri_mut() = server.uri.clone();
-    *request.headers_mut() = server.headers.clone();
-    if let (false, Some(job)) = (server.names_requests, flight.job())
-        && let Ok(id) = job.id.to_string().parse()
-    {
-        request.headers_mut().insert(&REQUEST_ID, id);
+    if let Some(job) = flight.job() {
+        *request.headers_mut() = server.headers.map_of(job)?;
     }
     Ok(request)
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use veeksha_endpoint::{AnswerOutcome, ReadStamp};
 use veeksha_endpoint::{Failure, one_line, shorten};
-use veeksha_model::{ErrorClass, FailureReason, Nanos, RequestId, Response};
+use veeksha_model::{ErrorClass, FailureReason, Nanos, RequestId, Response, printable};
 use veeksha_ports::{ConnectionUse, Job, PendingOutcome, RequestOutcome, Timings};
 
 use crate::flight_phase::FlightPhase;
@@ -16,6 +16,9 @@ use crate::status::status_failure;
 
 /// Maximum number of characters of the finish reason.
 const REASON_CHARS: usize = 100;
+
+/// Maximum number of characters of the id of a response.
+const ID_CHARS: usize = 128;
 
 /// The complete result of a request, with the rest of its answer as raw bytes.
 pub(crate) struct Landed {
@@ -29,6 +32,8 @@ pub(crate) struct Landed {
     pub(crate) body_digest: Option<u64>,
     pub(crate) status: Option<u16>,
     pub(crate) content_type: Option<String>,
+    /// The id of the response, from its head.
+    pub(crate) response_id: Option<String>,
     pub(crate) received: Received,
     pub(crate) newest: ReadStamp,
     pub(crate) end: Result<(), Failure>,
@@ -68,6 +73,8 @@ impl PendingOutcome for Landed {
                 }
             }
         };
+        let response_id = verdict.response_id.or(landed.response_id);
+        let server = &route.servers[usize::from(landed.connection.server)];
         let merged = merged_reads(&verdict.chunks);
         landed.counters.merged_reads.fetch_add(merged, Ordering::Relaxed);
         let completed_at = verdict.completed_at.unwrap_or(ended_at);
@@ -83,6 +90,8 @@ impl PendingOutcome for Landed {
             chunks: verdict.chunks,
             chunk_texts: verdict.chunk_texts,
             chunk_tokens: verdict.chunk_tokens,
+            response_id: response_id.map(|id| safe_id(&route, &id)),
+            trace_id: server.headers.trace_id(&landed.job),
             result: verdict
                 .result
                 .map(|response| with_safe_finish_reason(&route, response))
@@ -105,6 +114,11 @@ fn is_ours(failure: &Failure) -> bool {
 fn with_safe_finish_reason(route: &Route, mut response: Response) -> Response {
     response.finish_reason = shorten(&route.target.redact(&response.finish_reason), REASON_CHARS);
     response
+}
+
+/// Redacts and truncates the id of a response, for the same reason, and removes control characters.
+fn safe_id(route: &Route, id: &str) -> String {
+    shorten(&printable(&route.target.redact(id)), ID_CHARS)
 }
 
 fn reason(

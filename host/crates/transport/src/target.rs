@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use veeksha_endpoint::{Api, KeyHeader};
+use veeksha_endpoint::{Api, HeaderTemplate, KeyHeader};
 use veeksha_model::{Framing, is_safe_header, redact_address};
 use veeksha_ports::Codec;
 
@@ -23,8 +23,9 @@ pub struct Target {
     pub path: Option<String>,
     /// Format of requests and answers.
     pub api: Api,
-    /// Headers added to every request. They replace headers of the same name that the host sends
-    /// (except `Host`).
+    /// Headers added to every request, whose values may have the placeholders of a
+    /// [`HeaderTemplate`]. They replace headers of the same name that the host sends (except
+    /// `Host`).
     pub headers: Vec<(String, String)>,
     /// A plugin that decodes the answers, and the framing of its input. `None`: the built-in
     /// decoder of the API is used.
@@ -41,7 +42,8 @@ pub struct Server {
     /// Sent in the header that the API defines for it (mostly `Authorization: Bearer ...`). `None`:
     /// the header is omitted.
     pub api_key: Option<ApiKey>,
-    /// Headers of requests to this server. They take precedence over those of the target.
+    /// Headers of requests to this server, with placeholders as in those of the target. They take
+    /// precedence over those of the target.
     pub headers: Vec<(String, String)>,
     /// Settings of certificate checks, for `https`.
     pub tls: TlsOptions,
@@ -151,10 +153,12 @@ impl Target {
 
 fn redact_headers(mut text: String, headers: &[(String, String)]) -> String {
     for (_, value) in headers.iter().filter(|(name, _)| !is_safe_header(name)) {
-        text = redact(&text, value);
-        // `Bearer KEY`: the key alone is also a secret.
-        if let Some((_, key)) = value.trim().rsplit_once(' ') {
-            text = redact(&text, key);
+        for secret in HeaderTemplate::literals(value) {
+            text = redact(&text, secret);
+            // `Bearer KEY`: the key alone is also a secret.
+            if let Some((_, key)) = secret.trim().rsplit_once(' ') {
+                text = redact(&text, key);
+            }
         }
     }
     text

@@ -105,6 +105,8 @@ impl Drop for Ticket {
             chunk_texts: Vec::new(),
             chunk_tokens: Vec::new(),
             body_digest: None,
+            response_id: None,
+            trace_id: None,
             result: Err(reason),
             codec_failure: None,
         }));
@@ -143,6 +145,7 @@ mod tests {
             dispatched_at: 0,
             request: Arc::new(Prepared {
                 request,
+                session_labels: 0,
                 messages: Vec::new(),
                 target_tokens: 0,
                 prompt_tokens: 0,
@@ -185,6 +188,8 @@ mod tests {
                 chunk_texts: Vec::new(),
                 chunk_tokens: Vec::new(),
                 body_digest: None,
+                response_id: None,
+                trace_id: None,
                 result: Ok(Default::default()),
                 codec_failure: None,
             })

@@ -18,7 +18,7 @@ use crate::proxy::Proxy;
 use crate::target::{Server, Target, TlsOptions};
 use crate::tls::client_config;
 use crate::url::ServerAddress;
-use veeksha_endpoint::error_in;
+use veeksha_endpoint::{HeaderTemplate, error_in};
 use veeksha_endpoint::{one_line, shorten};
 use veeksha_model::redact_address;
 
@@ -73,7 +73,10 @@ pub fn list_models(
         request = request.header(name, text);
     }
     for (name, value) in target.headers.iter().chain(&server.headers) {
-        request = request.header(name, value);
+        // The request belongs to no session.
+        if HeaderTemplate::parse(value, "").is_ok_and(|template| template.constant() == Some(value)) {
+            request = request.header(name, value);
+        }
     }
     let answer: Result<Value, TransportError> = block_on(&url, async {
         let response = answered(request, &url, proxy.as_deref(), |text| target.redact(text)).await?;

@@ -195,7 +195,7 @@ impl<P: RequestPlugins> Collector<P> {
         } else {
             TraceFile::Off
         };
-        let recording = Recording::start(folder.path(), &config)?;
+        let recording = Recording::start(folder.path(), &config, wired.plan.run_id.as_deref())?;
         let setup = AnalysisSetup::of_run(scenario, wired, folder, compat, config)?;
         let writer = folder.writer(trace);
         let mut collector = Collector {

@@ -34,6 +34,7 @@ pub(crate) fn drive(
     let priority = realtime_priority(scenario).level();
     let threads = runtime.client_threads(&scenario.traffic_scheduler, cores());
     let mut config = target::transport(scenario, target, threads);
+    config.run_id = wired.plan.run_id.clone().unwrap_or_default();
     if let Some(prepare) = prepare(priority, CoreSetting::Client, &runtime.client_cores, refused) {
         config.on_thread_start = Some(Arc::new(prepare));
     }

@@ -61,6 +61,7 @@ pub(crate) fn plan(scenario: &Scenario, guarantees: &Guarantees) -> Plan {
         spin: 0,
         on_dispatcher_start: None,
         thread_watch: None,
+        run_id: None,
         shard: Shard::WHOLE,
         schedule: scenario.traffic_scheduler.recorded_arrivals().map_or_else(
             ReplaySchedule::default,

@@ -55,6 +55,7 @@ pub fn run(plan: RunPlan, options: &RunOptions, control: &Control) -> Result<Con
     // A run whose evaluation plugins cannot be opened leaves no folder.
     let opened = OpenedPlugins::<PluginThread>::open(&wired.evaluators)?;
     let folder = run_folder(&scenario, &config, &copy)?;
+    wired.plan.run_id = Some(veeksha_record::new_run_id());
     let collector = Collector::start(&scenario, &wired, &folder, &options.compat, config, opened)?;
     let output = ProgressOutput {
         interim: interim_lines(&scenario, options.quiet, options.stream_metrics),

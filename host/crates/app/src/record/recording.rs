@@ -21,11 +21,15 @@ pub(crate) struct Recording {
 }
 
 impl Recording {
-    /// Starts the record in the folder of a run with this `config.yml`.
-    pub(crate) fn start(run: &Path, config: &str) -> Result<Recording, CommandFailure> {
-        let recorder = RunRecorder::create(run, PROGRAM)
+    /// Starts the record in the folder of a run with this `config.yml`. Without an id of the run,
+    /// the record gets a new one.
+    pub(crate) fn start(run: &Path, config: &str, run_id: Option<&str>) -> Result<Recording, CommandFailure> {
+        let mut recorder = RunRecorder::create(run, PROGRAM)
             .map_err(CommandFailure::internal)?
             .of_config(digest_of_config(config));
+        if let Some(run_id) = run_id {
+            recorder = recorder.of_run(run_id);
+        }
         let (events, inbox) = unbounded();
         let failure = Arc::new(OnceLock::new());
         let first_failure = Arc::clone(&failure);

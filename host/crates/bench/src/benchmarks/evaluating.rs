@@ -62,6 +62,7 @@ fn write_record(run: &Path) -> Result<(), BenchError> {
     let started = Event::RunStarted(RunInfo {
         epoch_wall_nanos: 1,
         epoch_monotonic_nanos: 1,
+        run_id: None,
     });
     recorder.push(&started, 0).map_err(failed)?;
     let mut end = 0;

@@ -32,6 +32,7 @@ pub(crate) fn prompt(tokens: u32) -> Arc<Prepared> {
             },
             ..Request::default()
         },
+        session_labels: 0,
         messages: vec![PreparedMessage {
             role: Role::User,
             text: PROMPT.into(),

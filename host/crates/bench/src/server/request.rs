@@ -55,7 +55,7 @@ pub(crate) fn parse_request(received: &[u8]) -> ParsedRequest {
         } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
             return ParsedRequest::Invalid;
         } else if header.name.eq_ignore_ascii_case("x-request-id") {
-            id = value.map(str::to_owned);
+            id = value.map(|id| without_run(id).to_owned());
         }
     }
     let bytes = head + length;
@@ -63,6 +63,12 @@ pub(crate) fn parse_request(received: &[u8]) -> ParsedRequest {
         return ParsedRequest::Part;
     }
     ParsedRequest::Whole { bytes, kind, id }
+}
+
+/// Returns `session/node` of an `x-request-id`, which may begin with the id of a run.
+fn without_run(id: &str) -> &str {
+    let run = id.rmatch_indices('/').nth(1);
+    run.map_or(id, |(end, _)| &id[end + 1..])
 }
 
 #[cfg(test)]
@@ -88,6 +94,7 @@ mod tests {
             id: Some("17/2".into()),
         };
         assert_eq!(parse_request(POST.as_bytes()), whole);
+        assert_eq!(without_run("r1/17/2"), "17/2");
         assert_eq!(parse_request(format!("{POST}{POST}").as_bytes()), whole);
     }
 

@@ -62,9 +62,12 @@ impl AiperfExport {
     /// written immediately.
     pub fn jsonl_line(&self, event: &Event) -> Option<Vec<u8>> {
         match event {
-            Event::Finished(record) if record.measured => {
-                Some(row::line(record, self.state.epoch, &self.info.goodput))
-            }
+            Event::Finished(record) if record.measured => Some(row::line(
+                record,
+                self.state.run_id.as_deref(),
+                self.state.epoch,
+                &self.info.goodput,
+            )),
             _ => None,
         }
     }

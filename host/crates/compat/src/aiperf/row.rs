@@ -13,8 +13,14 @@ use crate::sample::GapPool;
 /// Worker name: AIPerf writes the name of its worker process here.
 const WORKER: &str = "veeksha-host";
 
-/// Returns the line with its line end. `epoch` is the wall clock at the run's zero.
-pub(super) fn line(record: &RequestRecord, epoch: u64, goodput: &[Threshold]) -> Vec<u8> {
+/// Returns the line with its line end. `run_id` is the id of the run, if it has one; `epoch` is the
+/// wall clock at the run's zero.
+pub(super) fn line(
+    record: &RequestRecord,
+    run_id: Option<&str>,
+    epoch: u64,
+    goodput: &[Threshold],
+) -> Vec<u8> {
     let mut pool = GapPool::default();
     let facts = RequestFacts::of(record, &mut pool);
     let mut metrics = Map::new();
@@ -42,7 +48,7 @@ pub(super) fn line(record: &RequestRecord, epoch: u64, goodput: &[Threshold]) ->
         metrics.insert("good_request_count".into(), value);
     }
     let mut row = json!({
-        "metadata": metadata(record, &facts, epoch),
+        "metadata": metadata(record, &facts, run_id, epoch),
         "metrics": metrics,
     });
     if let (true, Some(row)) = (facts.error, row.as_object_mut()) {
@@ -53,7 +59,7 @@ pub(super) fn line(record: &RequestRecord, epoch: u64, goodput: &[Threshold]) ->
     line
 }
 
-fn metadata(record: &RequestRecord, facts: &RequestFacts, epoch: u64) -> Value {
+fn metadata(record: &RequestRecord, facts: &RequestFacts, run_id: Option<&str>, epoch: u64) -> Value {
     let wall = |at: Nanos| epoch.saturating_add(at);
     let session = record.id.session.to_string();
     let cancelled = matches!(
@@ -65,7 +71,7 @@ fn metadata(record: &RequestRecord, facts: &RequestFacts, epoch: u64) -> Value {
     );
     let mut metadata = json!({
         "session_num": record.id.session.0,
-        "x_request_id": record.id.to_string(),
+        "x_request_id": run_id.map_or_else(|| record.id.to_string(), |run| format!("{run}/{}", record.id)),
         "x_correlation_id": session,
         "conversation_id": session,
         "root_correlation_id": session,

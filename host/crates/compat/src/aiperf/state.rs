@@ -17,6 +17,7 @@ use crate::sample::GapPool;
 #[derive(Debug, Default)]
 pub(super) struct AiperfState {
     pub(super) epoch: u64,
+    pub(super) run_id: Option<String>,
     facts: Vec<RequestFacts>,
     gaps: GapPool,
     /// Failures by HTTP status, class and message.
@@ -32,7 +33,10 @@ pub(super) const NO_CONTENT: &str = "no response with content: only a role, usag
 impl AiperfState {
     pub(super) fn on(&mut self, event: &Event) {
         match event {
-            Event::RunStarted(info) => self.epoch = info.epoch_wall_nanos,
+            Event::RunStarted(info) => {
+                self.epoch = info.epoch_wall_nanos;
+                self.run_id = info.run_id.clone();
+            }
             Event::Finished(record) if record.measured => self.take(record),
             Event::Interrupted { .. } => self.interrupted = true,
             Event::RunEnded { .. } => self.ended = true,

@@ -38,6 +38,8 @@ struct AnthropicEvent<'a> {
 
 #[derive(Debug, Deserialize)]
 struct AnthropicMessage<'a> {
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
     #[serde(default)]
     usage: Option<AnthropicUsage>,
     #[serde(borrow, default)]
@@ -123,9 +125,13 @@ pub(super) fn read(data: &str, counts: &mut AnthropicUsage, answer: &mut Answer)
     match event.kind.as_deref() {
         Some("message_start") => {
             answer.role();
-            // `output_tokens` is a placeholder here: the counts are set on the answer at its end.
-            if let Some(usage) = event.message.and_then(|message| message.usage) {
-                counts.update(usage);
+            if let Some(message) = event.message {
+                answer.id(message.id);
+                // `output_tokens` is a placeholder here: the counts are set on the answer at its
+                // end.
+                if let Some(usage) = message.usage {
+                    counts.update(usage);
+                }
             }
         }
         Some("content_block_start") => {
@@ -211,6 +217,7 @@ pub(super) fn read_whole(body: &str, counts: &mut AnthropicUsage, answer: &mut A
             None => answer.role(),
         };
     };
+    answer.id(message.id);
     answer.role();
     for (index, block) in (0..).zip(content) {
         block.begin(Some(index), answer);

@@ -13,6 +13,9 @@ use crate::answer::{Answer, unreadable};
 /// A stream event, or a whole non-streamed answer.
 #[derive(Debug, Deserialize)]
 struct ChatEvent<'a> {
+    /// The same in every event of a response.
+    #[serde(borrow, default)]
+    id: Option<&'a serde_json::value::RawValue>,
     /// Absent, `null`, empty, or one entry per choice in the event.
     #[serde(borrow, default)]
     choices: Option<Vec<ChoiceDelta<'a>>>,
@@ -163,6 +166,7 @@ pub(super) fn read(data: &str, answer: &mut Answer) {
         Ok(event) => event,
         Err(error) => return answer.refuse(unreadable(data, &error)),
     };
+    answer.id(event.id);
     let may_be_error =
         event.has_error() || (event.choices.is_none() && event.usage.is_none() && event.x_groq.is_none());
     if may_be_error && let Some(error) = error_of(data) {

@@ -79,6 +79,8 @@ struct OutputPart<'a> {
 /// A response object.
 #[derive(Debug, Default, Deserialize)]
 struct Whole<'a> {
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "text")]
     status: OptionalText<'a>,
     #[serde(borrow, default)]
@@ -147,6 +149,7 @@ pub(super) fn read(data: &str, answer: &mut Answer) {
     for number in [event.sequence_number, event.obfuscation].into_iter().flatten() {
         answer.ignored(number.get());
     }
+    answer.id(event.response.as_ref().and_then(|response| response.id));
     let kind = event.kind.as_deref().unwrap_or_default();
     let kind = kind.strip_prefix("response.").unwrap_or(kind);
     match kind {
@@ -218,6 +221,7 @@ pub(super) fn read_whole(body: &str, answer: &mut Answer) {
         Ok(response) => response,
         Err(error) => return answer.refuse(unreadable(body, &error)),
     };
+    answer.id(response.id);
     let failed = response.error.is_some_and(|error| error.get() != "null");
     if failed || (response.output.is_none() && response.status.is_none()) {
         return match error_of(body) {

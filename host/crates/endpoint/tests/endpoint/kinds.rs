@@ -490,3 +490,41 @@ fn a_template_finds_errors_by_its_pointer_and_in_the_usual_shapes() {
     let event = "{\"t\":\"a\",\"message\":\"m\",\"error\":\"usual\"}\n";
     assert_eq!(parse_as(&endpoint, [event.as_bytes()]).result.unwrap().text, "a");
 }
+
+#[test]
+fn response_id_is_that_of_the_body() {
+    for (endpoint, name, id) in [
+        (
+            EndpointKind::AnthropicMessages,
+            "written/anthropic-thinking-tools.sse",
+            "msg_01",
+        ),
+        (
+            EndpointKind::Responses,
+            "written/responses-reasoning-tools.sse",
+            "resp_1",
+        ),
+    ] {
+        assert_eq!(parse(&endpoint, name).response_id.as_deref(), Some(id), "{name}");
+    }
+    let chat = |events: &str| parse_as(&EndpointKind::ChatCompletions, [events.as_bytes()]).response_id;
+    let event = |id: &str| format!("data: {{\"id\":{id},\"choices\":[]}}\n\n");
+    // An unusable id does not make an event invalid.
+    let events = [event("\"\""), event("{}"), event("\"a\""), event("\"b\"")].concat();
+    assert_eq!(chat(&events).as_deref(), Some("a"));
+    assert_eq!(chat(&event("7")).as_deref(), Some("7"));
+    let long = chat(&event(&format!("\"{}\"", "ä".repeat(2_000))));
+    assert_eq!(long.unwrap().len(), 1_024);
+    let whole = |endpoint, body: &str| whole_answer(&endpoint, stamp(1), body.as_bytes()).response_id;
+    let message =
+        r#"{"id":"msg_2","type":"message","content":[{"type":"text","text":"a"}],"stop_reason":"end_turn"}"#;
+    assert_eq!(
+        whole(EndpointKind::AnthropicMessages, message).as_deref(),
+        Some("msg_2")
+    );
+    let response = r#"{"id":"resp_2","status":"completed","output":[]}"#;
+    assert_eq!(
+        whole(EndpointKind::Responses, response).as_deref(),
+        Some("resp_2")
+    );
+}

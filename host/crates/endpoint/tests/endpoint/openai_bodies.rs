@@ -60,6 +60,7 @@ pub(crate) fn job_of(messages: Vec<PreparedMessage>, change: impl FnOnce(&mut Pr
             },
             ..Request::default()
         },
+        session_labels: 0,
         messages,
         target_tokens: 0,
         prompt_tokens: 0,

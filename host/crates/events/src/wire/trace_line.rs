@@ -12,6 +12,8 @@ enum TraceLine<'a> {
     RunStarted {
         epoch_unix: f64,
         epoch_monotonic: f64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        run_id: Option<&'a str>,
     },
     SessionPlanned {
         session_id: u64,
@@ -141,6 +143,7 @@ impl<'a> TraceLine<'a> {
             Event::RunStarted(info) => TraceLine::RunStarted {
                 epoch_unix: seconds(info.epoch_wall_nanos),
                 epoch_monotonic: seconds(info.epoch_monotonic_nanos),
+                run_id: info.run_id.as_deref(),
             },
             Event::SessionPlanned { session, digest } => TraceLine::SessionPlanned {
                 session_id: session.0,

@@ -98,6 +98,8 @@ fn record() -> impl Strategy<Value = RequestRecord> {
                     recorded: None,
                     ideal_cached_tokens: None,
                     body_digest: None,
+                    response_id: None,
+                    trace_id: None,
                     labels: Vec::new(),
                 }
             },

@@ -81,6 +81,8 @@ fn request(node: u32) -> RequestRecord {
         }),
         ideal_cached_tokens: Some(20),
         body_digest: None,
+        response_id: Some("chatcmpl-1".into()),
+        trace_id: Some(255),
         labels: vec![
             ("tier".to_owned(), "gold".to_owned()),
             ("turn".to_owned(), "2".to_owned()),

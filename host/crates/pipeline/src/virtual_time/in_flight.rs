@@ -74,5 +74,7 @@ pub(super) fn record_of(
         retried: false,
         ideal_cached_tokens: None,
         body_digest: None,
+        response_id: None,
+        trace_id: None,
     }
 }

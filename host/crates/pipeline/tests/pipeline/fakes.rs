@@ -285,6 +285,8 @@ impl Echo {
             chunk_texts: Vec::new(),
             chunk_tokens: Vec::new(),
             body_digest: None,
+            response_id: None,
+            trace_id: None,
             chunks: vec![Chunk {
                 lag: 0,
                 at,
@@ -371,6 +373,7 @@ pub(crate) fn plan() -> Plan {
         spin: 0,
         on_dispatcher_start: None,
         thread_watch: None,
+        run_id: None,
         shard: Shard::WHOLE,
         schedule: ReplaySchedule::default(),
         warmup: Vec::new(),

@@ -95,6 +95,8 @@ fn end(clock: RunClock, job: Job, fails: Option<ErrorClass>) -> Box<dyn PendingO
         chunk_texts: Vec::new(),
         chunk_tokens: Vec::new(),
         body_digest: None,
+        response_id: None,
+        trace_id: None,
         chunks: Vec::new(),
         result,
         codec_failure: None,

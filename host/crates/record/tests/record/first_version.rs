@@ -97,6 +97,8 @@ fn answered() -> RequestRecord {
         }),
         ideal_cached_tokens: Some(1_000),
         body_digest: None,
+        response_id: None,
+        trace_id: None,
         // The fixture lacks the column.
         output_exact: false,
         labels: vec![("tier".into(), "gold".into()), ("leer".into(), String::new())],
@@ -128,6 +130,8 @@ fn failed() -> RequestRecord {
         recorded: None,
         ideal_cached_tokens: None,
         body_digest: None,
+        response_id: None,
+        trace_id: None,
         labels: Vec::new(),
         ..answered()
     }
@@ -139,6 +143,7 @@ fn events() -> Vec<Event> {
         Event::RunStarted(RunInfo {
             epoch_wall_nanos: 1_790_000_000_000_000_001,
             epoch_monotonic_nanos: 86_400_000_000_002,
+            run_id: None,
         }),
         Event::MetricDefined(MetricDefinition {
             name: "fluidity".into(),

@@ -178,6 +178,8 @@ pub(crate) fn request() -> impl Strategy<Value = RequestRecord> {
             target_output_tokens: tokens.1,
             ideal_cached_tokens: tokens.2,
             body_digest: maybe_times[4].map(u64::reverse_bits),
+            response_id: maybe_times[5].map(|at| format!("chatcmpl-{at}")),
+            trace_id: maybe_times[5].map(|at| u128::from(at) << 50),
             usage: tokens.3,
             output_tokens_from_usage: flags[0],
             output_exact: flags[1],
@@ -222,9 +224,9 @@ pub(crate) fn event() -> impl Strategy<Value = Event> {
     let session = || wide().prop_map(SessionId);
     prop_oneof![
         8 => request().prop_map(|record| Event::Finished(Box::new(record))),
-        1 => (wide(), wide()).prop_map(|(epoch_wall_nanos, epoch_monotonic_nanos)| Event::RunStarted(RunInfo {
-            epoch_wall_nanos, epoch_monotonic_nanos
-        })),
+        1 => (wide(), wide(), prop::option::of(words())).prop_map(|(epoch_wall_nanos, epoch_monotonic_nanos, run_id)| {
+            Event::RunStarted(RunInfo { epoch_wall_nanos, epoch_monotonic_nanos, run_id })
+        }),
         1 => (session(), wide()).prop_map(|(session, digest)| Event::SessionPlanned { session, digest }),
         1 => (words(), words(), wide(), wide()).prop_map(|(thread, what, begin, end)| Event::PluginCalled(PluginCall {
             thread, what, begin, end

@@ -11,6 +11,7 @@ use serde_json::{Map, Value as Json};
 use veeksha_endpoint::EndpointKind;
 
 use crate::plan::secret::Secret;
+use crate::plan::session_headers::{SessionHeaders, one_or_several, one_or_several_schema};
 
 /// The server API.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -135,8 +136,18 @@ pub struct Client {
     pub use_min_tokens_prompt_fallback: bool,
     /// The text appended in that case; `{tokens}` is replaced by the number.
     pub min_tokens_prompt: String,
-    /// Additional headers of every request.
+    /// Additional headers of every request. A value may contain `{{run.id}}`, `{{session.id}}`,
+    /// `{{request.id}}`, `{{session.label.NAME}}` and `{{request.label.NAME}}`; a request without
+    /// the label is sent without the header.
     pub headers: BTreeMap<String, String>,
+    /// The headers by which a router or a server recognizes a session, with a session id that is
+    /// unique across runs: one entry, or a list. `headers` override them.
+    #[serde(deserialize_with = "one_or_several")]
+    #[schemars(schema_with = "one_or_several_schema")]
+    pub session_headers: Vec<SessionHeaders>,
+    /// True to send a `traceparent` (W3C Trace Context) with each request, and to record its trace
+    /// id.
+    pub traceparent: bool,
     /// Trust settings for an `https` server.
     pub tls: Tls,
     /// Several servers of one model, in place of `api_base`. Keys missing in an item default to
@@ -238,6 +249,8 @@ impl Default for Client {
             use_min_tokens_prompt_fallback: false,
             min_tokens_prompt: "\n\nGenerate at least {tokens} tokens.".to_owned(),
             headers: BTreeMap::new(),
+            session_headers: Vec::new(),
+            traceparent: false,
             tls: Tls::default(),
             targets: Vec::new(),
             balance: Balance::default(),
@@ -290,7 +303,7 @@ pub struct TargetServer {
     /// The key sent to this server.
     #[serde(default)]
     pub api_key: Option<Secret>,
-    /// Additional headers of requests to this server.
+    /// Additional headers of requests to this server, as those of `client`.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
     /// Trust settings for this server.

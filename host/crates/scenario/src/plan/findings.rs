@@ -14,11 +14,16 @@ pub(super) struct Findings<'a> {
 impl Findings<'_> {
     /// Adds a violated rule of the key at a path.
     pub(super) fn add(&mut self, path: &str, message: impl Into<String>) {
+        self.add_near(path, message, None);
+    }
+
+    /// Adds a violated rule of the key at a path, with the valid name closest to the typed one.
+    pub(super) fn add_near(&mut self, path: &str, message: impl Into<String>, nearest: Option<String>) {
         self.problems.push(Problem {
             path: path.to_owned(),
             place: self.root.nearest_to(path).place.clone(),
             message: message.into(),
-            nearest: None,
+            nearest,
         });
     }
 }

@@ -14,6 +14,7 @@ mod runtime;
 mod scenario;
 mod secret;
 mod server_rules;
+mod session_headers;
 mod trace;
 mod traffic;
 
@@ -31,6 +32,7 @@ pub use generator::{Generator, LuaGuarantees, LuaKind};
 pub use runtime::{Grace, PluginLimits, Runtime, TraceRecorder};
 pub use scenario::Scenario;
 pub use secret::Secret;
+pub use session_headers::{SessionHeaderSet, SessionHeaders};
 pub use trace::{
     Cell, Flavor, LuaArrival, LuaColumn, LuaKeep, LuaLayout, LuaTree, OnBadRow, RowCheck, Salt, SaltName,
     Shuffle, TimeUnit, Trace, TraceKeys,

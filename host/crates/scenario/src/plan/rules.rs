@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
+use veeksha_endpoint::{HeaderTemplate, HeaderTemplateError};
 use veeksha_model::{REDACTED, is_reserved_header};
 use veeksha_slo::Objective;
 
@@ -126,6 +127,14 @@ fn parameters(findings: &mut Findings<'_>) {
 }
 
 fn credentials(findings: &mut Findings<'_>, client: &Client) {
+    let all = client.targets.iter().flat_map(|target| target.headers.keys());
+    let is_traceparent = |name: &String| name.eq_ignore_ascii_case("traceparent");
+    if client.traceparent && all.chain(client.headers.keys()).any(is_traceparent) {
+        findings.add(
+            "client.traceparent",
+            "`headers` has a `traceparent`; remove one of the two",
+        );
+    }
     headers(findings, "client.headers", &client.headers);
     key(findings, "client.api_key", client.api_key.as_ref());
     for (index, target) in client.targets.iter().enumerate() {
@@ -149,8 +158,20 @@ fn headers(findings: &mut Findings<'_>, at: &str, headers: &BTreeMap<String, Str
             findings.add(&path, "a header's value must be one line of ASCII");
         } else if is_reserved_header(name) {
             findings.add(&path, "this header is set by the client itself");
+        } else if let Err(error) = HeaderTemplate::parse(value, "") {
+            placeholder(findings, &path, &error);
         }
     }
+}
+
+fn placeholder(findings: &mut Findings<'_>, path: &str, error: &HeaderTemplateError) {
+    let HeaderTemplateError::Unknown { name } = error else {
+        return findings.add(path, error.to_string());
+    };
+    let candidates = HeaderTemplate::candidates(name);
+    let nearest = veeksha_slo::nearest(name, candidates.iter().map(String::as_str));
+    let message = format!("unknown placeholder `{{{{{name}}}}}`");
+    findings.add_near(path, message, nearest.map(|name| format!("{{{{{name}}}}}")));
 }
 
 fn key(findings: &mut Findings<'_>, at: &str, key: Option<&Secret>) {

@@ -186,6 +186,7 @@ pub(crate) fn prepared(text: &str) -> Prepared {
             },
             ..Request::default()
         },
+        session_labels: 0,
         messages: vec![PreparedMessage {
             role: Role::User,
             text: text.into(),

@@ -103,6 +103,80 @@ fn each_server_has_its_own_key_and_headers_and_no_message_shows_them() {
 }
 
 #[test]
+fn server_overrides_templates_and_literals_are_redacted() {
+    let body = r#"{"error":{"message":"bad secret-part-7 of session 7"}}"#;
+    let server = Server::answering(plain_answer("401 No", "application/json", body));
+    let mut target = target(&server.base());
+    target.headers = vec![
+        ("x-a".into(), "{{session.id}}".into()),
+        ("x-b".into(), "constant".into()),
+        ("x-key".into(), "Key secret-part-{{session.id}}".into()),
+    ];
+    target.servers[0].headers = vec![
+        ("X-A".into(), "of the server".into()),
+        ("x-b".into(), "{{request.id}}".into()),
+        ("X-Request-Id".into(), "own {{request.id}}".into()),
+    ];
+    let client = Client::of(TransportConfig {
+        run_id: "r1".into(),
+        ..TransportConfig::new(target)
+    });
+    let words = message(&client.ask(7)).to_owned();
+    assert!(words.contains("bad ***7 of session 7"), "{words}");
+    let seen = &server.requests()[0];
+    for (name, value) in [
+        ("x-a", "of the server"),
+        ("x-b", "7/0"),
+        ("x-key", "Key secret-part-7"),
+        ("x-request-id", "own 7/0"),
+    ] {
+        assert_eq!(seen.header(name).as_deref(), Some(value));
+        let lines = seen.head.to_ascii_lowercase();
+        assert_eq!(lines.matches(&format!("\r\n{name}: ")).count(), 1, "{lines}");
+    }
+}
+
+#[test]
+fn headers_of_a_request_replace_those_of_the_configuration() {
+    let server = Server::answering(good_answer());
+    let mut target = target(&server.base());
+    target.headers = vec![
+        ("x-a".into(), "constant".into()),
+        ("x-b".into(), "{{session.id}}".into()),
+        ("x-c".into(), "{{session.id}}".into()),
+    ];
+    let client = Client::of(TransportConfig {
+        traceparent: true,
+        ..TransportConfig::new(target)
+    });
+    let mut job = job(7, "hi");
+    let own = |name: &str| (name.to_owned(), "of the request".to_owned());
+    let request = Arc::get_mut(&mut job.request).unwrap();
+    request.request.headers = ["X-A", "x-b", "Traceparent", "x-request-id"].map(own).to_vec();
+    client.transport.submit(job);
+    assert_eq!(client.outcome().trace_id, None);
+    let seen = &server.requests()[0];
+    for name in ["x-a", "x-b", "traceparent", "x-request-id"] {
+        assert_eq!(seen.header(name).as_deref(), Some("of the request"), "{name}");
+        let head = seen.head.to_ascii_lowercase();
+        assert_eq!(head.matches(&format!("\r\n{name}: ")).count(), 1, "{head}");
+    }
+    assert_eq!(seen.header("x-c").as_deref(), Some("7"));
+}
+
+#[test]
+fn response_id_is_short_printable_and_redacted() {
+    let event = r#"data: {"id":"a\u001b[2Jkey-of-one LONG","choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}"#;
+    let body = format!("{}\n\n", event.replace("LONG", &"x".repeat(5_000)));
+    let server = Server::answering(plain_answer("200 OK", "text/event-stream", &body));
+    let mut target = target(&server.base());
+    target.servers[0].api_key = Some(ApiKey::new("key-of-one"));
+    let id = Client::new(target).ask(0).response_id.unwrap();
+    assert!(id.starts_with("a\u{fffd}[2J*** xxx"), "{id}");
+    assert!(id.chars().count() <= 129, "{id}");
+}
+
+#[test]
 fn the_endpoint_determines_the_header_of_the_key() {
     let server = Server::answering(plain_answer("500 Oops", "text/plain", ""));
     let mut target = target(&server.base());

@@ -1,0 +1,184 @@
+//! The headers that a server receives, and the ids by which its logs are searched.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+
+use crate::results::{latest, lines};
+use crate::support::{assert_code, scenario, stderr, veeksha};
+
+type Heads = Arc<Mutex<Vec<BTreeMap<String, String>>>>;
+
+const CHAT: &str = "data: {\"id\":\"chatcmpl-ID\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}}]}\n\n\
+    data: {\"id\":\"chatcmpl-ID\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+
+const ANTHROPIC: &str = "data: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_ID\"}}\n\n\
+    data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"a\"}}\n\n\
+    data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}\n\n\
+    data: {\"type\":\"message_stop\"}\n\n";
+
+/// Starts a server that records the head of each request and answers with `stream`, in which `ID`
+/// is the number of the answer. Returns its address.
+fn recording_server(stream: &'static str, heads: &Heads) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let heads = Arc::clone(heads);
+    std::thread::spawn(move || {
+        for connection in listener.incoming().flatten() {
+            let heads = Arc::clone(&heads);
+            std::thread::spawn(move || while answer(&connection, stream, &heads).is_some() {});
+        }
+    });
+    format!("http://{address}/v1")
+}
+
+/// Reads one request and answers it; `None` when the client has closed the connection.
+fn answer(mut connection: &TcpStream, stream: &str, heads: &Heads) -> Option<()> {
+    let mut reader = BufReader::new(connection);
+    let mut head = BTreeMap::new();
+    let mut line = String::new();
+    while reader.read_line(&mut line).ok()? > 2 {
+        if let Some((name, value)) = line.split_once(": ") {
+            let before = head.insert(name.to_ascii_lowercase(), value.trim_end().to_owned());
+            assert_eq!(before, None, "{name} is sent once");
+        }
+        line.clear();
+    }
+    let length = head.get("content-length")?.parse().ok()?;
+    reader.read_exact(&mut vec![0; length]).ok()?;
+    let mut heads = heads.lock().expect("no test has failed");
+    heads.push(head);
+    let body = stream.replace("ID", &heads.len().to_string());
+    let length = body.len();
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nx-request-id: of-the-head";
+    write!(connection, "{head}\r\ncontent-length: {length}\r\n\r\n{body}").ok()
+}
+
+/// Sessions 0 and 2 have the label `tenant`; the second request of each session has `step`.
+fn labelled(client: &str) -> String {
+    format!(
+        r#"
+return {{
+  session_generator = {{ type = "lua", sessions = function(index)
+    return {{
+      labels = if index % 2 == 0 then {{ tenant = "acme-" .. index }} else {{}},
+      requests = {{
+        {{ user = "hello", output = 1 }},
+        {{ user = "again", history = 1, output = 1, labels = {{ step = "two" }} }},
+      }},
+    }}
+  end }},
+  traffic_scheduler = {{ type = "concurrent", target_concurrent_sessions = 2, rampup_seconds = 0 }},
+  client = {{ model = "m", {client} }},
+  runtime = {{ max_sessions = 3, benchmark_timeout = 60 }},
+}}
+"#
+    )
+}
+
+/// Runs a scenario, and returns the record's lines by request id, and the run's id.
+fn run(folder: &Path, text: &str) -> (BTreeMap<String, Value>, String) {
+    let file = scenario(folder, "s.lua", text);
+    let output_dir = folder.to_str().expect("UTF-8");
+    assert_code(&veeksha(["run", &file, "--output_dir", output_dir]), 0);
+    let run = latest(folder);
+    let started = &lines(&run, "traces/trace.jsonl")[0];
+    let rows = lines(&run, "metrics/request_level_metrics.jsonl").into_iter();
+    let rows = rows.map(|row| (row["request_id"].as_str().expect("an id").to_owned(), row));
+    let run_id = started["run_id"].as_str().expect("the run's id");
+    (rows.collect(), run_id.to_owned())
+}
+
+#[test]
+fn headers_identify_run_session_and_request() {
+    for (kind, stream, id) in [
+        ("openai_chat_completions", CHAT, "chatcmpl-"),
+        ("anthropic_messages", ANTHROPIC, "msg_"),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let heads = Heads::default();
+        let api_base = recording_server(stream, &heads);
+        let client = format!(
+            r#"type = "{kind}", api_base = "{api_base}", session_headers = {{ "dynamo", "codex" }}, traceparent = true,
+            headers = {{
+              ["x-tenant"] = "t:{{{{session.label.tenant}}}}", ["x-step"] = "{{{{request.label.step}}}}",
+              ["x-plain"] = "{{{{run.id}}}}", ["thread-id"] = "fixed",
+            }}"#
+        );
+        let (rows, run_id) = run(folder.path(), &labelled(&client));
+        let heads = heads.lock().expect("the server is running");
+        assert_eq!((rows.len(), heads.len()), (6, 6), "{kind}");
+        for (number, head) in heads.iter().enumerate() {
+            let request = head["x-request-id"].strip_prefix(&format!("{run_id}/"));
+            let request = request.expect("run/session/node");
+            let (session, node) = request.split_once('/').expect("session/node");
+            let own = format!("{run_id}-{session}");
+            assert_eq!(head["x-dynamo-session-id"], own, "{kind} {request}");
+            assert_eq!(head["session-id"], own);
+            assert_eq!(head["thread-id"], "fixed", "headers override the session headers");
+            assert_eq!(head["x-plain"], run_id);
+            let tenant = (session != "1").then(|| format!("t:acme-{session}"));
+            assert_eq!(head.get("x-tenant"), tenant.as_ref(), "{kind} {request}");
+            let step = (node == "2").then_some("two");
+            assert_eq!(head.get("x-step").map(String::as_str), step);
+            let row = &rows[request];
+            let trace = format!("00-{}-", row["trace_id"].as_str().expect("a trace id"));
+            assert!(head["traceparent"].starts_with(&trace), "{row}");
+            // The number of the answer is that of the request on this server.
+            assert_eq!(row["response_id"], format!("{id}{}", number + 1), "{row}");
+        }
+        let traces: std::collections::BTreeSet<_> = heads.iter().map(|head| &head["traceparent"]).collect();
+        assert_eq!(traces.len(), 6, "each request is a trace");
+    }
+}
+
+#[test]
+fn header_of_the_response_identifies_a_failed_request() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let heads = Heads::default();
+    let api_base = recording_server("data: {\"error\":{\"message\":\"no\"}}\n\n", &heads);
+    let file = scenario(
+        folder.path(),
+        "s.lua",
+        &labelled(&format!(r#"api_base = "{api_base}""#)),
+    );
+    let output_dir = folder.path().to_str().expect("UTF-8");
+    assert_code(&veeksha(["run", &file, "--output_dir", output_dir]), 5);
+    for row in lines(&latest(folder.path()), "metrics/request_level_metrics.jsonl") {
+        assert_eq!(row["response_id"], "of-the-head", "{row}");
+        assert_eq!(row["trace_id"], Value::Null);
+    }
+    assert!(heads.lock().expect("the server is running").iter().all(|head| {
+        let has = |name: &str| head.contains_key(name);
+        has("x-request-id") && !has("traceparent") && !has("x-dynamo-session-id")
+    }));
+}
+
+#[test]
+fn label_with_a_line_break_fails_its_requests_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let heads = Heads::default();
+    let api_base = recording_server(CHAT, &heads);
+    let client =
+        format!(r#"api_base = "{api_base}", headers = {{ ["x-tenant"] = "{{{{session.label.tenant}}}}" }}"#);
+    let text = labelled(&client).replace("\"acme-\" .. index", "\"a\\r\\nx-admin: \" .. index");
+    let file = scenario(folder.path(), "s.lua", &text);
+    let output_dir = folder.path().to_str().expect("UTF-8");
+    let output = veeksha(["run", &file, "--output_dir", output_dir]);
+    let rows = lines(&latest(folder.path()), "metrics/request_level_metrics.jsonl");
+    let (good, bad): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row["session_id"] == 1);
+    assert_eq!((good.len(), bad.len()), (2, 2), "{}", stderr(&output));
+    assert!(good.iter().all(|row| row["success"] == true), "{good:?}");
+    for row in bad {
+        assert_eq!(
+            row["error_message"],
+            "the header `x-tenant` cannot be sent: the label `tenant` has a line break or another character that a \
+             header cannot carry"
+        );
+    }
+    assert_eq!(heads.lock().expect("the server is running").len(), 2);
+}
