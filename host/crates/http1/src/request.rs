@@ -118,9 +118,9 @@ impl RequestTemplate {
         Ok(Self { start, fields, empty })
     }
 
-    /// Appends a request's head to `out`: the template, the `extra` fields in the given order, which
-    /// replace fields of the template with the same name, and the length of the body that the caller appends after it. A length of 0 is omitted if the
-    /// method expects no body.
+    /// Appends a request's head to `out`: the template, the `extra` fields in the given order,
+    /// which replace fields of the template with the same name, and the length of the body that the
+    /// caller appends after it. A length of 0 is omitted if the method expects no body.
     ///
     /// # Errors
     /// If an extra field cannot be sent unchanged, is a second `host`, or would change where the

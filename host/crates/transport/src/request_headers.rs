@@ -96,9 +96,9 @@ impl RequestHeaders {
         Ok(())
     }
 
-    /// Returns the headers that are made for a request, in addition to the constant ones or in place
-    /// of them. A header with a label that the request or its session does not have is omitted.
-    /// Headers of the session and of the request replace those of the configuration.
+    /// Returns the headers that are made for a request, in addition to the constant ones or in
+    /// place of them. A header with a label that the request or its session does not have is
+    /// omitted. Headers of the session and of the request replace those of the configuration.
     ///
     /// # Errors
     /// If a value cannot be sent.
