@@ -182,3 +182,47 @@ fn label_with_a_line_break_fails_its_requests_alone() {
     }
     assert_eq!(heads.lock().expect("the server is running").len(), 2);
 }
+
+/// Headers of the session, of a request, and of the configuration: the most specific one is sent.
+#[test]
+fn headers_of_the_workload_reach_the_server() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let heads = Heads::default();
+    let base = recording_server(CHAT, &heads);
+    let text = format!(
+        r#"
+return {{
+  session_generator = {{ type = "lua", sessions = function(index)
+    return {{
+      headers = {{ ["x-session"] = "s" .. index, ["X-Tier"] = "session" }},
+      requests = {{
+        {{ user = "hello", output = 1 }},
+        {{ user = "again", history = 1, output = 1, headers = {{ ["x-tier"] = "request", ["x-turn"] = 2 }} }},
+      }},
+    }}
+  end }},
+  traffic_scheduler = {{ type = "concurrent", target_concurrent_sessions = 1, rampup_seconds = 0 }},
+  client = {{ model = "m", api_base = "{base}", headers = {{ ["x-TIER"] = "client", ["x-client"] = "c" }} }},
+  runtime = {{ max_sessions = 1, benchmark_timeout = 60 }},
+}}
+"#
+    );
+    let file = scenario(folder.path(), "workload.lua", &text);
+    let out = folder.path().join("out");
+    let output = veeksha(["run", &file, "--output_dir", out.to_str().expect("UTF-8")]);
+    assert_code(&output, 0);
+    let heads = heads.lock().expect("no test has failed");
+    let names = ["x-session", "x-tier", "x-turn", "x-client"];
+    let sent: Vec<[Option<&str>; 4]> = heads
+        .iter()
+        .map(|head| names.map(|name| head.get(name).map(String::as_str)))
+        .filter(|[session, ..]| session.is_some())
+        .collect();
+    assert_eq!(
+        sent,
+        [
+            [Some("s0"), Some("session"), None, Some("c")],
+            [Some("s0"), Some("request"), Some("2"), Some("c")],
+        ]
+    );
+}

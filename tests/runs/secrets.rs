@@ -140,10 +140,16 @@ runtime: {{ max_sessions: 2, benchmark_timeout: 10 }}
 "#
     );
     let file = scenario(folder.path(), "cut.yml", &text);
-    let out = folder.path().join("out");
+    assert_hidden(&file, folder.path());
+}
+
+/// Runs a scenario whose server refuses every request, and checks that the secret is in no file and
+/// not on the terminal.
+fn assert_hidden(file: &str, folder: &Path) {
+    let out = folder.join("out");
     let mut command = program();
     command
-        .args(["run", &file, "--output_dir", path(&out)])
+        .args(["run", file, "--output_dir", path(&out)])
         .args(UNJUDGED);
     let output = command.output().expect("the program runs");
     assert_eq!(output.status.code(), Some(5));
@@ -179,6 +185,33 @@ fn a_secret_of_the_body_that_a_server_repeats_is_in_no_file_and_on_no_terminal()
     assert_hidden_from_refusals(&format!(
         "api_base: \"http://{address}/v1\", additional_sampling_params: {{ access_token: {CANARY}d }}"
     ));
+}
+
+/// A server that repeats a header of the session.
+#[test]
+fn a_header_of_the_workload_that_a_server_repeats_is_in_no_file_and_on_no_terminal() {
+    let address = refusing_server(|request| {
+        let line = request.lines().find(|line| line.starts_with("x-tenant-secret"));
+        format!("bad header: {}", line.unwrap_or("none"))
+    });
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = format!(
+        r#"
+return {{
+  session_generator = {{ type = "lua", sessions = function(index)
+    return {{
+      headers = {{ ["x-tenant-secret"] = "canary" .. "8d1f6b2e" .. index }},
+      requests = {{ {{ user = "hello", output = 1 }} }},
+    }}
+  end }},
+  traffic_scheduler = {{ type = "concurrent", target_concurrent_sessions = 1, rampup_seconds = 0 }},
+  client = {{ model = "m", api_base = "http://{address}/v1" }},
+  runtime = {{ max_sessions = 2, benchmark_timeout = 10 }},
+}}
+"#
+    );
+    let file = scenario(folder.path(), "tenant.lua", &text);
+    assert_hidden(&file, folder.path());
 }
 
 /// A script composes a header, a flag replaces a key, and another run of the script has its own.

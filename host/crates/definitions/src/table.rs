@@ -526,8 +526,8 @@ metrics! {
         title: "Think time within sessions",
         short: "think time",
         better: Better::Neither,
-        definition: "the instant the schedule asked for - the last completion among the request's \
-            parents, of each request that has parents: a session has a value for each of them",
+        definition: "the instant the schedule asked for - the last event of a parent that the request \
+            waits for, of each request that has parents: a session has a value for each of them",
         source: "Veeksha, which takes the request finished last for the parent",
         samples: Samples::ThinkTimes,
         needs: Needs::TwoRequests,

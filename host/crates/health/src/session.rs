@@ -29,9 +29,10 @@ pub(crate) struct RequestState {
     pub(crate) never_sent: bool,
     /// Its events, once it is finished.
     pub(crate) events: EventInstants,
-    /// The earliest instant at which the scheduler can have dispatched it: before
-    /// `events.dispatched`, which a thread stamps afterwards.
-    pub(crate) dispatched_from: Nanos,
+    /// The earliest instants at which the scheduler can have known of these events: a thread stamps
+    /// the dispatch after the scheduler decided it, and where a plugin decodes the answer afterwards,
+    /// its first event counts as its first chunk.
+    pub(crate) events_from: EventInstants,
 }
 
 /// A request with parents.
@@ -93,13 +94,7 @@ impl SessionProgress {
     pub(crate) fn met(&self, parents: &[Edge]) -> Option<EdgesMet> {
         let finished = |parent: NodeId| self.nodes.get(&parent).filter(|node| node.finished);
         Some(EdgesMet {
-            from: edges_met_at(parents, |parent| {
-                let parent = finished(parent)?;
-                Some(EventInstants {
-                    dispatched: parent.dispatched_from,
-                    ..parent.events
-                })
-            })?,
+            from: edges_met_at(parents, |parent| Some(finished(parent)?.events_from))?,
             until: edges_met_at(parents, |parent| Some(finished(parent)?.events))?,
         })
     }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use veeksha_events::Event;
-use veeksha_model::{Nanos, RequestId, RequestRecord, SessionId};
+use veeksha_model::{EventInstants, Nanos, RequestId, RequestRecord, SessionId};
 
 use crate::arrival::ArrivalCheck;
 use crate::concurrency::Concurrency;
@@ -145,7 +145,14 @@ impl SessionChecks {
         }
         node.finished = true;
         node.events = record.events();
-        node.dispatched_from = record.intended.saturating_add(record.held.total());
+        node.events_from = EventInstants {
+            dispatched: record.intended.saturating_add(record.held.total()),
+            first_chunk: record
+                .chunks
+                .first()
+                .map_or(record.completed_at, |chunk| chunk.at),
+            completed: record.completed_at,
+        };
         let never_sent = node.never_sent;
         if record.measured && !record.parents.is_empty() {
             session.waiting.push(WaitingRequest {

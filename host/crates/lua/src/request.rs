@@ -209,7 +209,7 @@ fn edges(at: &At<'_>, value: &Value) -> Result<Vec<Edge>, ShapeError> {
 /// Reads a node that is waited for: alone, or in a table with the awaited event and a delay.
 fn edge(at: &At<'_>, value: &Value) -> Result<Edge, ShapeError> {
     let table = match value {
-        Value::Table(table) if is_edge(table) => table,
+        Value::Table(table) if !is_response(table) => table,
         _ => return Ok(node(at, value)?.into()),
     };
     let (mut parent, mut trigger, mut delay) = (None, Trigger::default(), 0);
@@ -222,7 +222,7 @@ fn edge(at: &At<'_>, value: &Value) -> Result<Edge, ShapeError> {
         Ok(())
     })?;
     let Some(parent) = parent else {
-        return Err(at.shape("the entry has no `node`"));
+        return Err(at.shape("expected a response, the number of a node, or a table with `node`"));
     };
     Ok(Edge {
         parent,
@@ -231,11 +231,9 @@ fn edge(at: &At<'_>, value: &Value) -> Result<Edge, ShapeError> {
     })
 }
 
-/// A response is a table with a node, too, but has none of these keys.
-fn is_edge(table: &Table) -> bool {
-    ["trigger", "delay"]
-        .iter()
-        .any(|key| table.raw_get::<Value>(*key).is_ok_and(|value| !value.is_nil()))
+/// A response is a table with a node, too, but it has `ok`.
+fn is_response(table: &Table) -> bool {
+    table.raw_get::<Value>("ok").is_ok_and(|value| !value.is_nil())
 }
 
 fn read_trigger(at: &At<'_>, value: &Value) -> Result<Trigger, ShapeError> {
@@ -271,12 +269,12 @@ fn output(at: &At<'_>, value: &Value) -> Result<OutputSpec, ShapeError> {
     Ok(output)
 }
 
-/// Reads labels, sorted by name.
 /// Reads HTTP headers, a table of names and values.
 pub(crate) fn headers(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Vec<HeaderField>, ShapeError> {
     names_and_values(at, value, budget, "header")
 }
 
+/// Reads labels, a table of names and values.
 pub(crate) fn labels(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Vec<Label>, ShapeError> {
     let labels = names_and_values(at, value, budget, "label")?;
     let bytes: usize = labels.iter().map(|(name, value)| name.len() + value.len()).sum();
@@ -306,7 +304,7 @@ fn names_and_values(
         budget.take(at, name.as_bytes().len())?;
         let name = name
             .to_str()
-            .map_err(|_| at.shape("the name of a label is not UTF-8"))?
+            .map_err(|_| at.shape(format!("the name of a {what} is not UTF-8")))?
             .to_owned();
         if name.is_empty() {
             return Err(at.shape(format!("a {what} has an empty name")).into());

@@ -121,7 +121,7 @@ impl WaitingChild {
         let met = edges_met_at(&self.parents, |parent| Some(ended.get(&parent)?.events));
         let Some(met) = met else { return false };
         sent.push(ReleasedRequest {
-            ready: met + self.wait_after_ready,
+            ready: met.saturating_add(self.wait_after_ready),
             dispatched: self.dispatched_at,
             recorded: self.recorded_at,
         });

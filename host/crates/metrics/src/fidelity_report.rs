@@ -57,8 +57,8 @@ pub struct Lengths {
 /// Requests that wait for others, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct EdgeFidelity {
-    /// Dispatched − due. A request is due when its last parent has completed and its think time is
-    /// over (if arrivals are replayed, not before its recorded instant).
+    /// Dispatched − due. A request is due when its last edge is met and its think time is over (if
+    /// arrivals are replayed, not before its recorded instant).
     pub slack: Option<Summary>,
     /// (Dispatched − last parent's completion) − the same gap in the recording, for requests whose
     /// recording contains it.

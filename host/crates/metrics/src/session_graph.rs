@@ -111,12 +111,39 @@ impl<'a> Graph<'a> {
     fn tool_time(&self) -> Option<f64> {
         let follows_a_call = |place: &usize| {
             let mut parents = self.parents[*place].iter().flatten();
-            parents.any(|(parent, _)| self.rows[*parent].called_tool)
+            parents.any(|(parent, edge)| edge.trigger == Trigger::Completed && self.rows[*parent].called_tool)
         };
         (0..self.rows.len())
             .filter(follows_a_call)
             .filter_map(|place| self.think_time(place))
             .reduce(|all, time| all + time)
+    }
+
+    /// Returns the requests in an order in which each comes after its parents. Instants of dispatch
+    /// do not give it: in virtual time, a request can be dispatched together with a parent. `None`
+    /// if a parent is unknown or the edges of the record form a cycle.
+    fn parents_first(&self) -> Option<Vec<usize>> {
+        let mut children = vec![Vec::new(); self.rows.len()];
+        let mut left = Vec::with_capacity(self.rows.len());
+        for (place, parents) in self.parents.iter().enumerate() {
+            let parents = parents.as_ref()?;
+            left.push(parents.len());
+            parents
+                .iter()
+                .for_each(|(parent, _)| children[*parent].push(place));
+        }
+        let mut order: Vec<usize> = (0..left.len()).filter(|place| left[*place] == 0).collect();
+        let mut next = 0;
+        while let Some(&place) = order.get(next) {
+            next += 1;
+            for &child in &children[place] {
+                left[child] -= 1;
+                if left[child] == 0 {
+                    order.push(child);
+                }
+            }
+        }
+        (order.len() == left.len()).then_some(order)
     }
 
     /// Returns the longest path through the graph: a request begins `wait` after the last of its
@@ -128,12 +155,9 @@ impl<'a> Graph<'a> {
         wait: impl Fn(Nanos) -> f64,
         takes: impl Fn(&RequestRow, Trigger) -> Option<f64>,
     ) -> Option<f64> {
-        // Dispatch order is topological: a child is dispatched after its parents.
-        let mut order: Vec<usize> = (0..self.rows.len()).collect();
-        order.sort_by_key(|place| (self.rows[*place].observed.dispatched, *place));
         let mut beginnings: Vec<Option<f64>> = vec![None; self.rows.len()];
         let mut last: Option<f64> = None;
-        for place in order {
+        for place in self.parents_first()? {
             let row = &self.rows[place];
             let parents = self.parents[place].as_ref()?;
             let begins = if parents.is_empty() {

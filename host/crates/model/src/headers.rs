@@ -20,8 +20,14 @@ pub enum HeaderError {
         /// Its name.
         name: String,
     },
+    /// A name is used twice.
+    #[error("the header `{0}` is set twice")]
+    Twice(String),
     /// The value contains a line break or another control character.
-    #[error("the value of the header `{0}` contains a line break or another control character")]
+    #[error(
+        "the value of the header `{0}` contains a line break or another control character, or begins or \
+         ends with a blank"
+    )]
     Value(String),
     /// The headers are too long.
     #[error("{0} bytes of headers, at most {MAX_HEADER_BYTES} are sent")]
@@ -39,16 +45,20 @@ fn reason(name: &str) -> &'static str {
 /// Checks the headers of a request or a session.
 pub fn check_headers(headers: &[HeaderField]) -> Result<(), HeaderError> {
     let mut bytes = 0;
-    for (name, value) in headers {
+    for (index, (name, value)) in headers.iter().enumerate() {
         bytes += name.len() + value.len();
         if name.is_empty() || !name.bytes().all(is_token) {
             return Err(HeaderError::Name(name.chars().take(80).collect()));
         }
-        let is_key = ["authorization", "proxy-authorization"]
+        let is_key = ["authorization", "proxy-authorization", "x-api-key", "api-key"]
             .iter()
             .any(|key| name.eq_ignore_ascii_case(key));
         if is_key || is_reserved_header(name) {
             return Err(HeaderError::Reserved { name: name.clone() });
+        }
+        let is_same = |(other, _): &HeaderField| other.eq_ignore_ascii_case(name);
+        if headers[..index].iter().any(is_same) {
+            return Err(HeaderError::Twice(name.clone()));
         }
         // Leading and trailing blanks are not a part of a value on the wire.
         if value.trim() != value || value.chars().any(|letter| letter.is_control() && letter != '\t') {
@@ -105,6 +115,12 @@ mod tests {
                     name: "AUTHORIZATION".into(),
                 },
             ),
+            (
+                header("X-Api-Key", "k"),
+                HeaderError::Reserved {
+                    name: "X-Api-Key".into(),
+                },
+            ),
             (header("x-a", "1\r\nx-b: 2"), HeaderError::Value("x-a".into())),
             (header("x-a", "1 "), HeaderError::Value("x-a".into())),
             (
@@ -112,6 +128,8 @@ mod tests {
                 HeaderError::TooLong(MAX_HEADER_BYTES + 3),
             ),
         ];
+        let twice = [header("x-a", "1"), header("X-A", "2")];
+        assert_eq!(check_headers(&twice), Err(HeaderError::Twice("X-A".into())));
         for (case, expected) in cases {
             assert_eq!(check_headers(&[case]), Err(expected));
         }

@@ -1,5 +1,5 @@
 //! First chunks on their way from client threads to the dispatchers, where requests in prefill are
-//! limited.
+//! limited or another request waits for the chunk.
 
 use std::sync::{Arc, OnceLock};
 

@@ -237,14 +237,25 @@ impl<P> SessionState<P> {
     }
 
     /// Enters a node with its edges and notes those that are not met yet.
+    ///
+    /// An agent learns of a dispatch or a first chunk only with a completion. Such an edge of a node
+    /// that it adds is met at the last completion at the earliest, when it can have thought of it.
     fn link(&mut self, node: NodeId, parents: &[Edge]) {
         let (mut waiting, mut base) = (0, None);
+        let reacted = self.start.map_or(0, |_| self.latest);
         for edge in parents {
             let Some(parent) = self.nodes.get_mut(&edge.parent) else {
                 continue;
             };
             match parent.state.happened_at(edge.trigger) {
-                Some(at) => base = base.max(Some(at.saturating_add(edge.delay))),
+                Some(at) => {
+                    let met = at.saturating_add(edge.delay);
+                    let earliest = match edge.trigger {
+                        Trigger::Completed => 0,
+                        Trigger::Dispatched | Trigger::FirstChunk => reacted,
+                    };
+                    base = base.max(Some(met.max(earliest)));
+                }
                 None => {
                     parent.children.push(ChildEdge {
                         child: node,

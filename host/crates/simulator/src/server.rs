@@ -31,7 +31,6 @@ mod options;
 mod pacing;
 mod recorder;
 mod request;
-mod reserve_file;
 mod routes;
 mod script;
 mod served_api;

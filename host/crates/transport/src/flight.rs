@@ -218,7 +218,8 @@ impl Flight {
         header: impl Fn(&str) -> Option<String>,
     ) -> Result<(), Failure> {
         self.status = Some(status);
-        self.response_id = ID_HEADERS.into_iter().find_map(&header);
+        let given = |name: &str| header(name).filter(|id| !id.is_empty());
+        self.response_id = ID_HEADERS.into_iter().find_map(given);
         if !(200..300).contains(&status) {
             self.received = Received::Refusal {
                 location: header("location"),

@@ -90,14 +90,16 @@ impl PendingOutcome for Landed {
             chunks: verdict.chunks,
             chunk_texts: verdict.chunk_texts,
             chunk_tokens: verdict.chunk_tokens,
-            response_id: response_id.map(|id| safe_id(&route, &id)),
-            trace_id: server.headers.trace_id(&landed.job),
+            response_id: response_id.map(|id| safe_id(&route, &landed.job, &id)),
+            // A request of which nothing was sent has no trace.
+            trace_id: landed
+                .timings
+                .sent_at
+                .and_then(|_| server.headers.trace_id(&landed.job)),
             result: verdict
                 .result
-                .map(|response| with_safe_finish_reason(&route, response))
-                .map_err(|failure| {
-                    reason(&route, landed.job.id, failure, landed.phase, events, completed_at)
-                }),
+                .map(|response| with_safe_finish_reason(&route, &landed.job, response))
+                .map_err(|failure| reason(&route, &landed.job, failure, landed.phase, events, completed_at)),
             codec_failure,
             job: landed.job,
         }
@@ -111,19 +113,23 @@ fn is_ours(failure: &Failure) -> bool {
 
 /// Redacts and truncates the finish reason. It is written to every file, and a server may return
 /// anything in it: the API key, or a very long text.
-fn with_safe_finish_reason(route: &Route, mut response: Response) -> Response {
-    response.finish_reason = shorten(&route.target.redact(&response.finish_reason), REASON_CHARS);
+fn with_safe_finish_reason(route: &Route, job: &Job, mut response: Response) -> Response {
+    let reason = route
+        .target
+        .redact_for(&job.request.request, &response.finish_reason);
+    response.finish_reason = shorten(&reason, REASON_CHARS);
     response
 }
 
 /// Redacts and truncates the id of a response, for the same reason, and removes control characters.
-fn safe_id(route: &Route, id: &str) -> String {
-    shorten(&printable(&route.target.redact(id)), ID_CHARS)
+fn safe_id(route: &Route, job: &Job, id: &str) -> String {
+    let id = route.target.redact_for(&job.request.request, id);
+    shorten(&printable(&id), ID_CHARS)
 }
 
 fn reason(
     route: &Route,
-    request: RequestId,
+    job: &Job,
     failure: Failure,
     phase: FlightPhase,
     events: usize,
@@ -135,10 +141,10 @@ fn reason(
         failure.message
     };
     FailureReason {
-        request,
+        request: job.id,
         class: failure.class,
         status: failure.status,
-        message: route.target.redact(&message),
+        message: route.target.redact_for(&job.request.request, &message),
         at,
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use veeksha_endpoint::{Api, HeaderTemplate, KeyHeader};
-use veeksha_model::{Framing, is_safe_header, redact_address};
+use veeksha_model::{Framing, Request, is_safe_header, redact_address};
 use veeksha_ports::Codec;
 
 use crate::api_key::ApiKey;
@@ -148,6 +148,11 @@ impl Target {
             text = redact(&text, secret);
         }
         self.servers.iter().fold(text, |text, server| server.redact(text))
+    }
+
+    /// Removes these secrets and the values of headers that the workload set for a request.
+    pub(crate) fn redact_for(&self, request: &Request, text: &str) -> String {
+        redact_headers(self.redact(text), &request.headers)
     }
 }
 

@@ -267,14 +267,14 @@ fn each_wrong_value_is_named_with_its_path() {
         ),
         (
             "return { requests = { { user = 'x' }, { user = 'y', after = { trigger = 'completed' } } } }",
-            "requests[2].after: the entry has no `node`",
+            "requests[2].after: expected a response, the number of a node, or a table with `node`",
         ),
         (
             "return { requests = { { user = 'x' }, { user = 'y', after = { { node = 1, trigger = 'begun' } } } } }",
             "requests[2].after[1].trigger: expected \"dispatched\", \"first_chunk\" or \"completed\", found the string \"begun\"",
         ),
         (
-            "return { requests = { { user = 'x' }, { user = 'y', after = { node = 1, triger = 'completed', delay = 1 } } } }",
+            "return { requests = { { user = 'x' }, { user = 'y', after = { node = 1, triger = 'completed' } } } }",
             "requests[2].after: unknown field `triger`; did you mean `trigger`?",
         ),
         (

@@ -55,6 +55,8 @@ type Payload = (u64, u32);
 #[derive(Debug)]
 struct Known {
     parents: Vec<Edge>,
+    /// Parents of which an awaited event other than the end had happened before.
+    reacted: Vec<NodeId>,
     history_parent: Option<u32>,
     wait: Nanos,
     not_before: Option<Nanos>,
@@ -381,6 +383,7 @@ impl World {
     fn learn(&mut self, session: u64, plan: &NodePlan<Payload>, known: Nanos) {
         let known = Known {
             parents: plan.parents.clone(),
+            reacted: self.happened(session, &plan.parents),
             history_parent: plan.history_parent.map(|parent| parent.0),
             wait: plan.wait_after_ready,
             not_before: plan.not_before,
@@ -472,7 +475,12 @@ impl World {
             } => {
                 assert!(!self.stopped, "dispatched after the end");
                 // What a dispatch releases is due now, after what was due before.
-                assert!(*last < Some((*intended, *id)) || *intended == now, "order");
+                let waits = |edge: &Edge| edge.trigger == Trigger::Dispatched;
+                let released = self.known[&(id.session.0, id.node.0)].parents.iter().any(waits);
+                assert!(
+                    *last < Some((*intended, *id)) || (released && *intended == now),
+                    "order"
+                );
                 *last = Some((*intended, *id));
                 let key = (id.session.0, id.node.0);
                 assert_eq!(**payload, key);
@@ -641,7 +649,7 @@ impl World {
                 0
             };
             for edge in &known.parents {
-                at = at.max(self.met_at(key.0, edge)?);
+                at = at.max(self.met_at(key.0, known, edge)?);
             }
             let mut at = at + known.wait;
             if self.config.traffic == TrafficRule::Scheduled {
@@ -711,7 +719,7 @@ impl World {
         let met: Option<Vec<Nanos>> = known
             .parents
             .iter()
-            .map(|edge| self.met_at(key.0, edge))
+            .map(|edge| self.met_at(key.0, known, edge))
             .collect();
         assert!(met.is_some(), "dispatched before an edge was met");
         let parents = met.unwrap_or_default();
@@ -728,16 +736,30 @@ impl World {
         }
     }
 
-    /// The instant at which an edge of a session's node was met, if it was.
-    fn met_at(&self, session: u64, edge: &Edge) -> Option<Nanos> {
+    /// The parents of which an awaited event other than the end has happened.
+    fn happened(&self, session: u64, edges: &[Edge]) -> Vec<NodeId> {
+        let happened =
+            |edge: &&Edge| edge.trigger != Trigger::Completed && self.event_at(session, edge).is_some();
+        edges.iter().filter(happened).map(|edge| edge.parent).collect()
+    }
+
+    /// The instant of the event that an edge waits for, if it has happened.
+    fn event_at(&self, session: u64, edge: &Edge) -> Option<Nanos> {
         let key = (session, edge.parent.0);
         let ended = self.results.get(&key).map(|(at, _)| *at);
-        let event = match edge.trigger {
+        match edge.trigger {
             Trigger::Dispatched => self.dispatches.get(&key).copied(),
             Trigger::FirstChunk => self.first_chunks.get(&key).copied().or(ended),
             Trigger::Completed => ended,
-        };
-        Some(event? + edge.delay)
+        }
+    }
+
+    /// The instant at which an edge of a node was met, if it was. An agent that adds the node after
+    /// the event has known of it since the last completion.
+    fn met_at(&self, session: u64, known: &Known, edge: &Edge) -> Option<Nanos> {
+        let met = self.event_at(session, edge)? + edge.delay;
+        let reacted = known.reacted.contains(&edge.parent);
+        Some(met.max(known.base.filter(|_| reacted).unwrap_or(0)))
     }
 
     fn check_history(&self, key: (u64, u32), history: &Option<Arc<History<Payload>>>) {

@@ -13,7 +13,6 @@ use tokio::time::sleep;
 use super::answer::Sink;
 use super::answer_writer::{After, Flushed};
 use super::incoming::{ParseState, RequestReader};
-use super::reserve_file::{ReserveFile, is_out_of_files};
 use super::routes::{RouteReply, respond, too_long, unreadable};
 use super::service::Service;
 use super::socket::{drain, read, write_all};
@@ -42,7 +41,6 @@ pub(super) async fn serve(listener: TcpListener, service: Arc<Service>, stopped:
 async fn accept(listener: TcpListener, service: Arc<Service>) {
     let delay = Duration::from_secs_f64(service.profile.faults.accept_delay_ms / 1e3);
     let mut connection = 0;
-    let mut reserve = ReserveFile::open();
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
@@ -57,12 +55,7 @@ async fn accept(listener: TcpListener, service: Arc<Service>) {
                 ));
                 connection += 1;
             }
-            Err(error) => {
-                if is_out_of_files(&error) {
-                    reserve.refuse_one(&listener).await;
-                }
-                sleep(ACCEPT_PAUSE).await;
-            }
+            Err(_) => sleep(ACCEPT_PAUSE).await,
         }
     }
 }
