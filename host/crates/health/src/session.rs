@@ -30,8 +30,8 @@ pub(crate) struct RequestState {
     /// Its events, once it is finished.
     pub(crate) events: EventInstants,
     /// The earliest instants at which the scheduler can have known of these events: a thread stamps
-    /// the dispatch after the scheduler decided it, and where a plugin decodes the answer afterwards,
-    /// its first event counts as its first chunk.
+    /// the dispatch after the scheduler decided it, and where a plugin decodes the answer
+    /// afterwards, its first event counts as its first chunk.
     pub(crate) events_from: EventInstants,
 }
 

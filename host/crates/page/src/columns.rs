@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use veeksha_definitions::Metric;
-use veeksha_model::{Label, Nanos};
+use veeksha_model::{Edge, Label, Nanos, Trigger};
 
 use crate::request::{Outcome, PageRequest, RequestList};
 
@@ -153,7 +153,7 @@ impl Serialize for RequestList {
         })?;
         columns.always("completed", |row| micros_between(row.dispatched, row.completed))?;
         columns.unless_default("wait", |row| row.wait_after_ready / 1000)?;
-        columns.unless_default("parents", |row| row.parents.clone())?;
+        columns.edges()?;
         columns.unless_none("history_parent", |row| row.history_parent)?;
         columns.always("prompt_tokens", |row| row.prompt_tokens)?;
         columns.always("output_tokens", |row| row.output_tokens)?;
@@ -277,6 +277,31 @@ impl<'a, M: SerializeMap> RequestColumns<'a, M> {
             return Ok(());
         }
         self.always(name, of)
+    }
+
+    /// The parents with the events that were awaited.
+    fn edges(&mut self) -> Result<(), M::Error> {
+        let edges =
+            |row: &PageRequest, of: fn(&Edge) -> u64| -> Vec<u64> { row.parents.iter().map(of).collect() };
+        self.unless_default("parents", |row| edges(row, |edge| edge.parent.0.into()))?;
+        // Numbers of events in the order of `Trigger::ALL`; a list is empty if each parent had to
+        // be complete.
+        self.unless_default("parent_triggers", |row| {
+            let ended = row.parents.iter().all(|edge| edge.trigger == Trigger::Completed);
+            if ended {
+                Vec::new()
+            } else {
+                edges(row, |edge| edge.trigger as u64)
+            }
+        })?;
+        self.unless_default("parent_delays", |row| {
+            let at_once = row.parents.iter().all(|edge| edge.delay == 0);
+            if at_once {
+                Vec::new()
+            } else {
+                edges(row, |edge| edge.delay / 1000)
+            }
+        })
     }
 
     fn unless_default<T: Serialize + Default + PartialEq>(

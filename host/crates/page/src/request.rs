@@ -2,7 +2,7 @@
 
 use veeksha_definitions::{Metric, Observation};
 use veeksha_events::{NeverSentReason, RequestRecord, SessionEnd, Status};
-use veeksha_model::{ErrorClass, Label, Nanos, RequestId};
+use veeksha_model::{Edge, ErrorClass, Label, Nanos, RequestId};
 
 use crate::chunk_times::ChunkTimes;
 
@@ -29,8 +29,8 @@ pub enum Outcome {
 pub struct PageRequest {
     /// The id of the request.
     pub id: RequestId,
-    /// The nodes for which it waited.
-    pub parents: Vec<u32>,
+    /// The events of other nodes for which it waited.
+    pub parents: Vec<Edge>,
     /// The node whose conversation it continued.
     pub history_parent: Option<u32>,
     /// Its think time.
@@ -98,7 +98,7 @@ impl PageRequest {
         let observation = Observation::of(record);
         PageRequest {
             id: record.id,
-            parents: record.parents.iter().map(|edge| edge.parent.0).collect(),
+            parents: record.parents.clone(),
             history_parent: record.history_parent.map(|node| node.0),
             wait_after_ready: record.wait_after_ready,
             intended: record.intended,

@@ -278,8 +278,8 @@ fn names_missing_keys() {
 fn rules_of_headers() {
     for (yaml, line) in [
         (
-            "client: {headers: {x-a: 'b {{session.lable.tenant}}'}}",
-            "s.yml:1: client.headers.x-a: unknown placeholder `{{session.lable.tenant}}`; did you mean \
+            "client: {headers: {x-a: 'b {{session.labels.tenant}}'}}",
+            "s.yml:1: client.headers.x-a: unknown placeholder `{{session.labels.tenant}}`; did you mean \
              `{{session.label.tenant}}`?",
         ),
         (

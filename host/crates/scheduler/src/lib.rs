@@ -13,9 +13,9 @@
 //!
 //! Every instant is taken from the schedule or from an event, never from the time at which the
 //! scheduler is called: `intended` is the arrival defined by the traffic, or the last event of a
-//! parent that the node waits for plus the think time; in replayed traffic it is no earlier than the
-//! node's recorded instant. (The event of a dispatch is the call that decides it.) Lateness is the
-//! difference between `intended` and the dispatch.
+//! parent that the node waits for plus the think time; in replayed traffic it is no earlier than
+//! the node's recorded instant. (The event of a dispatch is the call that decides it.) Lateness is
+//! the difference between `intended` and the dispatch.
 //!
 //! The earlier turns that a node sends are a [`ConversationHistory`], selected by the node's
 //! history mode.

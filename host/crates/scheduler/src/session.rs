@@ -238,8 +238,9 @@ impl<P> SessionState<P> {
 
     /// Enters a node with its edges and notes those that are not met yet.
     ///
-    /// An agent learns of a dispatch or a first chunk only with a completion. Such an edge of a node
-    /// that it adds is met at the last completion at the earliest, when it can have thought of it.
+    /// An agent learns of a dispatch or a first chunk only with a completion. Such an edge of a
+    /// node that it adds is met at the last completion at the earliest, when it can have thought of
+    /// it.
     fn link(&mut self, node: NodeId, parents: &[Edge]) {
         let (mut waiting, mut base) = (0, None);
         let reacted = self.start.map_or(0, |_| self.latest);

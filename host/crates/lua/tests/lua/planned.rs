@@ -274,8 +274,8 @@ fn each_wrong_value_is_named_with_its_path() {
             "requests[2].after[1].trigger: expected \"dispatched\", \"first_chunk\" or \"completed\", found the string \"begun\"",
         ),
         (
-            "return { requests = { { user = 'x' }, { user = 'y', after = { node = 1, triger = 'completed' } } } }",
-            "requests[2].after: unknown field `triger`; did you mean `trigger`?",
+            "return { requests = { { user = 'x' }, { user = 'y', after = { node = 1, triggers = 'completed' } } } }",
+            "requests[2].after: unknown field `triggers`; did you mean `trigger`?",
         ),
         (
             "return { requests = { { user = 'x' }, { user = 'y', history = 1, after = { node = 1, trigger = 'dispatched' } } } }",

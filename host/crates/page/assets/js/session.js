@@ -24,7 +24,9 @@ function graphLanes(nodes) {
   for (const node of nodes) {
     const parents = node.parents.map((parent) => nodes.byNode.get(parent)).filter(Boolean);
     const main = parents.find((parent) => parent.node === node.history) || parents[0];
-    let lane = main && until[main.lane] <= main.end ? main.lane : -1;
+    // A node can begin while its parent streams; the tolerance is the rounding of times.
+    const follows = main && until[main.lane] <= main.end && main.end <= node.begin + 1e-5;
+    let lane = follows ? main.lane : -1;
     if (lane < 0) lane = until.findIndex((busy, place) => busy <= node.begin && (!main || place > main.lane));
     if (lane < 0) lane = until.length;
     node.lane = lane;
@@ -33,10 +35,33 @@ function graphLanes(nodes) {
   return Math.max(1, until.length);
 }
 
+// The events that an edge waits for, by their number.
+const EVENTS = ['dispatch', 'first chunk', 'end'];
+
+// The instant of the awaited event of a parent.
+function eventOf(parent, edge) {
+  if (edge.event === 0) return parent.begin;
+  return edge.event === 1 && parent.first === parent.first ? parent.first : parent.end;
+}
+
+function edgesOf(model, row) {
+  const { parents, parent_triggers: triggers, parent_delays: delays } = model.columns;
+  return (parents ? parents[row] : []).map((node, place) => ({
+    node,
+    event: triggers && triggers[row].length ? triggers[row][place] : 2,
+    delay: delays && delays[row].length ? delays[row][place] / 1e6 : 0,
+  }));
+}
+
+function edgeText({ node, event, delay }) {
+  const after = delay > 0 ? ` + ${withUnit(delay, 's')}` : '';
+  return event === 2 && !after ? `${node}` : `${node} (${EVENTS[event]}${after})`;
+}
+
 function sessionNodes(model, session) {
   const nodes = (model.bySession.get(session) || []).map((row) => ({
     row, node: model.columns.node[row], begin: model.dispatched[row], end: model.completed[row], first: model.first[row],
-    parents: model.columns.parents ? model.columns.parents[row] : [], history: model.optional('history_parent', row),
+    parents: model.columns.parents ? model.columns.parents[row] : [], edges: edgesOf(model, row), history: model.optional('history_parent', row),
     wait: model.columns.wait ? model.columns.wait[row] / 1e6 : 0, ok: model.ok[row], drained: model.drained(row), never: null,
   }));
   nodes.sort((a, b) => a.begin - b.begin || a.node - b.node);
@@ -159,14 +184,14 @@ class SessionView {
     picture.append(grid);
     const edges = svg('g', { class: 'graph-edges' });
     for (const child of nodes) {
-      for (const parentNode of child.parents) {
-        const parent = nodes.byNode.get(parentNode);
+      for (const edge of child.edges) {
+        const parent = nodes.byNode.get(edge.node);
         if (!parent) continue;
-        const [x0, y0, x1, y1] = [x(parent.end), y(parent.lane), x(child.begin), y(child.lane)];
+        const [x0, y0, x1, y1] = [x(eventOf(parent, edge)), y(parent.lane), x(child.begin), y(child.lane)];
         const bend = Math.max(8, (x1 - x0) / 2);
         edges.append(svg('path', {
           d: parent.lane === child.lane ? `M${x0} ${y0}H${x1}` : `M${x0} ${y0}C${x0 + bend} ${y0} ${x1 - bend} ${y1} ${x1} ${y1}`,
-          class: child.history === parentNode ? 'edge history' : 'edge',
+          class: child.history === edge.node ? 'edge history' : 'edge',
         }));
       }
     }
@@ -185,7 +210,9 @@ class SessionView {
       if (wideEnough > 18 && bar >= 12) group.append(svg('text', { x: x0 + 4, y: top + 11, class: 'node-name' }, entry.node));
       const thought = entry.parents.length && entry.wait > 0;
       if (thought) {
-        const room = x0 - Math.max(...entry.parents.map((parent) => (nodes.byNode.get(parent) ? x(nodes.byNode.get(parent).end) : -Infinity)));
+        const met = entry.edges.filter((edge) => nodes.byNode.has(edge.node))
+          .map((edge) => x(eventOf(nodes.byNode.get(edge.node), edge) + edge.delay));
+        const room = x0 - Math.max(-Infinity, ...met);
         const text = `think ${withUnit(entry.wait, 's')}`;
         if (bar >= 12 && room > text.length * 6 + 8) marks.append(svg('text', { x: x0 - room / 2, y: top - 2, class: 'think', 'text-anchor': 'middle' }, text));
       }
@@ -217,7 +244,7 @@ class SessionView {
     const entry = nodes[this.current];
     const { model } = this.page;
     const pair = (name, value) => (value === null ? null : el('div', {}, el('dt', {}, name), el('dd', {}, value)));
-    const parents = entry.parents.length ? entry.parents.join(', ') : 'none';
+    const parents = entry.edges.length ? entry.edges.map(edgeText).join(', ') : 'none';
     this.detail.replaceChildren(...[
       pair('Request', model.name(entry.row)),
       pair('Status', entry.ok ? `answered (${words(model.message(entry.row)) || 'no reason given'})` : `failed: ${words(model.failure(entry.row))}. ${model.message(entry.row)}`),

@@ -36,7 +36,7 @@ fn a_page_of_nothing_is_a_page() {
 #[expect(clippy::too_many_lines, reason = "one list of edge cases")]
 fn strange_runs_are_drawn() {
     use veeksha_events::Event;
-    use veeksha_model::{ErrorClass, MetricSample, NodeId};
+    use veeksha_model::{Edge, ErrorClass, MetricSample, NodeId, Trigger};
     const SECOND: u64 = 1_000_000_000;
     let finished = |record: veeksha_events::RequestRecord| Event::Finished(Box::new(record));
     let failed = |session: u64| {
@@ -85,6 +85,25 @@ fn strange_runs_are_drawn() {
             &[at + SECOND, at + 2 * SECOND],
         ))
     };
+    let stream_with_children = || {
+        let parent = sample::run::record(9, 0, 0, &[SECOND, 4 * SECOND]);
+        let child = |node: u32, trigger, at: u64| {
+            let mut record = sample::run::record(9, node, at, &[at + SECOND / 2]);
+            record.parents = vec![Edge {
+                parent: NodeId(0),
+                trigger,
+                delay: SECOND / 5,
+            }];
+            record
+        };
+        [
+            parent,
+            child(1, Trigger::Dispatched, SECOND / 5),
+            child(2, Trigger::FirstChunk, 6 * SECOND / 5),
+            child(3, Trigger::Completed, 21 * SECOND / 5),
+        ]
+        .into_iter()
+    };
     let shapes: Vec<(&str, Vec<Event>)> = vec![
         (
             "one chunk",
@@ -99,6 +118,10 @@ fn strange_runs_are_drawn() {
                 .collect(),
         ),
         ("a large session", wide(3).map(finished).collect()),
+        (
+            "children of a stream",
+            stream_with_children().map(finished).collect(),
+        ),
         (
             "fifteen hundred at once",
             (0..1500).map(|session| one(session, session)).collect(),
