@@ -15,7 +15,7 @@ wit_bindgen::generate!({
 use std::cell::Cell;
 
 use exports::veeksha::plugin::agent_generator::{
-    Agent, Descriptor, Error, Guarantees, Failure, Guest, GuestAgent, Request, Response, Step,
+    Agent, Descriptor, Error, Failure, Guarantees, Guest, GuestAgent, Request, Response, Step,
 };
 use veeksha::plugin::types::{Edge, Message, Output, Role, Segment, Trigger};
 

@@ -20,7 +20,8 @@ use exports::veeksha::plugin::trace_flavor::{
     Layout, MostFrequent, Row, Session, TimeUnit, Tree,
 };
 use veeksha::plugin::types::{
-    Edge, Answer, HistoryMode, Message, Output, Recording, Request, Role, Seed, Segment, SyntheticText, ToolCall, Trigger,
+    Answer, Edge, HistoryMode, Message, Output, Recording, Request, Role, Seed, Segment, SyntheticText,
+    ToolCall, Trigger,
 };
 
 struct Plugin;

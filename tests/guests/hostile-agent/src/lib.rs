@@ -22,7 +22,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use exports::veeksha::plugin::agent_generator::{
-    Agent, Descriptor, Error, Guarantees, Failure, Guest, GuestAgent, Request, Response, Step,
+    Agent, Descriptor, Error, Failure, Guarantees, Guest, GuestAgent, Request, Response, Step,
 };
 use veeksha::plugin::log;
 use veeksha::plugin::types::{Edge, Message, Output, Role, Segment, Trigger};

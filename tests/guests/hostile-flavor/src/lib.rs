@@ -22,7 +22,8 @@ use exports::veeksha::plugin::trace_flavor::{
 };
 use veeksha::plugin::log;
 use veeksha::plugin::types::{
-    Edge, Answer, HistoryMode, Message, Output, Recording, Request, Role, Seed, Segment, SyntheticText, Trigger,
+    Answer, Edge, HistoryMode, Message, Output, Recording, Request, Role, Seed, Segment, SyntheticText,
+    Trigger,
 };
 
 struct Plugin;
@@ -124,7 +125,7 @@ impl GuestFlavor for Hostile {
                 std::mem::forget(std::hint::black_box(vec![1u8; 8 << 20]));
                 each(vec![request(0, &[], self.calls.get())])
             }
-            "calls" => each(vec![request(0, &[], self.calls.get())] ),
+            "calls" => each(vec![request(0, &[], self.calls.get())]),
             "huge" => one(Recording {
                 answer: Some(answer(Segment::Text("x".repeat(64 << 20)))),
                 ..recording()

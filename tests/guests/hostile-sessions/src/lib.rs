@@ -130,6 +130,44 @@ impl GuestWorkload for Hostile {
                 body: Some("[1, 2]".into()),
                 ..request(0, &[], None, 0)
             }]),
+            // Well-behaved: each event of an edge, with a delay, and headers.
+            "events" => {
+                let triggers = [Trigger::Dispatched, Trigger::FirstChunk, Trigger::Completed];
+                let edges = (0..3).map(|parent| Edge {
+                    parent,
+                    trigger: triggers[parent as usize],
+                    delay: u64::from(parent) + 5,
+                });
+                let last = Request {
+                    parents: edges.collect(),
+                    headers: vec![("x-turn".into(), "last".into())],
+                    ..request(3, &[], Some(2), 0)
+                };
+                let mut requests: Vec<Request> = (0..3).map(|node| request(node, &[], None, 0)).collect();
+                requests.push(last);
+                let headers = vec![("x-session".into(), "s".into())];
+                Ok(vec![
+                    Session {
+                        headers,
+                        ..session(requests)
+                    };
+                    count as usize
+                ])
+            }
+            "negative-delay" => one(vec![
+                request(0, &[], None, 0),
+                Request {
+                    parents: vec![Edge {
+                        delay: u64::MAX,
+                        ..ended(0)
+                    }],
+                    ..request(1, &[], None, 0)
+                },
+            ]),
+            "header" => one(vec![Request {
+                headers: vec![("Authorization".into(), "Bearer k".into())],
+                ..request(0, &[], None, 0)
+            }]),
             "labels" => one(vec![Request {
                 labels: vec![("k".into(), "v".repeat(100_000))],
                 ..request(0, &[], None, 0)

@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use veeksha_model::{Edge, NodeId, Trigger};
 use veeksha_ports::{PluginFailure, PluginFailureKind};
 use veeksha_wasm::{EngineLimits, Grants};
 
@@ -202,6 +203,15 @@ fn sessions_that_cannot_run_are_refused_by_name() {
              negative?)",
         ),
         (
+            "negative-delay",
+            "session 0: node 1: `delay` is 18,446,744,073,709,551,615 ns, it must be below 2^53 (was it negative?)",
+        ),
+        (
+            "header",
+            "session 0: node 0: the header `Authorization` cannot be set by a workload; keys of servers are set by \
+             `client.api_key`",
+        ),
+        (
             "labels",
             "session 0: node 0: 100,001 bytes of labels, at most 16,384 are allowed",
         ),
@@ -230,6 +240,28 @@ fn sessions_that_cannot_run_are_refused_by_name() {
             .starts_with("session 0: node 0: `body` must be a JSON object: "),
         "{failure}"
     );
+}
+
+/// A component gives each event of an edge, delays and headers as the contract names them.
+#[test]
+fn edges_and_headers_arrive() {
+    let session = behaving(tight(), "events").sessions(0, 1).unwrap().remove(0);
+    let edge = |parent, trigger, delay| Edge {
+        parent: NodeId(parent),
+        trigger,
+        delay,
+    };
+    assert_eq!(
+        session.requests[3].parents,
+        [
+            edge(0, Trigger::Dispatched, 5),
+            edge(1, Trigger::FirstChunk, 6),
+            edge(2, Trigger::Completed, 7)
+        ]
+    );
+    let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    assert_eq!(session.requests[3].headers, [header("x-turn", "last")]);
+    assert_eq!(session.headers, [header("x-session", "s")]);
 }
 
 /// The message contains the session's number, not its index in the batch.
