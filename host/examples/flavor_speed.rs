@@ -32,6 +32,10 @@ impl PluginTokenizer for Counter {
         self.0.count(text)
     }
 
+    fn encode(&self, text: &str) -> Vec<u32> {
+        self.0.encode(text).unwrap_or_default()
+    }
+
     fn vocabulary(&self) -> u32 {
         self.0.vocabulary()
     }

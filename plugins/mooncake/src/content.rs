@@ -110,6 +110,8 @@ fn read(message: &Map<String, Value>) -> (Message, bool) {
     let known = 2 + usize::from(call.is_some());
     let complete = role.is_some() && content.is_some() && message.len() == known;
     let read = Message {
+        reasoning: None,
+        tool_calls: Vec::new(),
         role: role.unwrap_or(Role::User),
         content: vec![text(content.map_or_else(|| parts(message), str::to_owned))],
         tool_call_id: call.map(str::to_owned),

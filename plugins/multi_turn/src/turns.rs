@@ -70,6 +70,7 @@ impl Written {
         Ok(match role {
             Role::System => Part::Preface(Message::new(role, content)),
             Role::Assistant => Part::Answer(Answer {
+                reasoning: None,
                 content,
                 tool_calls: Vec::new(),
             }),
@@ -97,6 +98,7 @@ impl Written {
         let answer = read
             .pop_if(|last| last.role == Role::Assistant)
             .map(|last| Answer {
+                reasoning: None,
                 content: last.content,
                 tool_calls: last.tool_calls,
             });

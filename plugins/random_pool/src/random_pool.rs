@@ -78,7 +78,7 @@ fn merged(group: &Group<Cells>) -> Result<Vec<Segment>, Error> {
     }
     media.sort_by_key(|segment| match segment {
         Segment::Media(media) => media.kind as u8,
-        Segment::Text(_) | Segment::Synthetic(_) => 0,
+        _ => 0,
     });
     let texts = (!texts.is_empty()).then(|| text(texts.join("\n")));
     Ok(texts.into_iter().chain(media).collect())

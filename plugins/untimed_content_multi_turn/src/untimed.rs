@@ -159,6 +159,7 @@ mod tests {
 
     fn answer(content: &str) -> Option<Answer> {
         Some(Answer {
+            reasoning: None,
             content: vec![text(content)],
             tool_calls: Vec::new(),
         })

@@ -13,9 +13,9 @@ use crate::frame;
 use crate::log;
 use crate::plugin::Plugin;
 use crate::random::Random;
-use crate::types::{Error, Failure, Guarantees, Request, Response};
+use crate::types::{Error, Failure, Guarantees, Request, Response, ToolResult};
 
-pub use contract::Step;
+pub use contract::{Opening, Step};
 
 /// One live session that answers what the model said.
 ///
@@ -36,7 +36,7 @@ pub trait Agent: Plugin {
     ///
     /// # Errors
     /// A configuration that cannot be; say where with [`Error::config`].
-    fn start(config: &Self::Config, index: u64, random: Random) -> Result<(Self, Step), Error>;
+    fn start(config: &Self::Config, index: u64, random: Random) -> Result<(Self, Opening), Error>;
 
     /// A node was answered.
     ///
@@ -52,6 +52,24 @@ pub trait Agent: Plugin {
         let _ = failure;
         Ok(Step::done())
     }
+
+    /// A node was cancelled by the client. By default the session ends.
+    ///
+    /// # Errors
+    /// An end that the agent cannot go on from; it ends the session.
+    fn cancelled(&mut self, response: Response) -> Result<Step, Error> {
+        let _ = response;
+        Ok(Step::done())
+    }
+
+    /// A tool run ended. By default nothing follows from it.
+    ///
+    /// # Errors
+    /// A result that the agent cannot go on from; it ends the session.
+    fn tool_ended(&mut self, ended: ToolResult) -> Result<Step, Error> {
+        let _ = ended;
+        Ok(Step::wait())
+    }
 }
 
 impl Step {
@@ -59,6 +77,8 @@ impl Step {
     pub fn wait() -> Self {
         Step {
             requests: Vec::new(),
+            tool_runs: Vec::new(),
+            cancel: Vec::new(),
             done: false,
         }
     }
@@ -72,15 +92,15 @@ impl Step {
     pub fn requests(requests: impl Into<Vec<Request>>) -> Self {
         Step {
             requests: requests.into(),
-            done: false,
+            ..Step::wait()
         }
     }
 
     /// Sends nothing and ends the session once every node is complete.
     pub fn done() -> Self {
         Step {
-            requests: Vec::new(),
             done: true,
+            ..Step::wait()
         }
     }
 
@@ -88,6 +108,31 @@ impl Step {
     pub fn last(mut self) -> Self {
         self.done = true;
         self
+    }
+}
+
+impl Opening {
+    /// Adds an HTTP header to each request of the session.
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// Adds a label to the record of each request of the session.
+    pub fn label(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.labels.push((name.into(), value.into()));
+        self
+    }
+}
+
+/// A session without headers and labels.
+impl From<Step> for Opening {
+    fn from(step: Step) -> Self {
+        Opening {
+            step,
+            headers: Vec::new(),
+            labels: Vec::new(),
+        }
     }
 }
 
@@ -109,10 +154,10 @@ impl<T: Agent> contract::GuestAgent for Live<T> {
         Ok(T::guarantees(&*parsed::<T::Config>(config)?))
     }
 
-    fn start(config: String, index: u64) -> Result<(contract::Agent, Step), Error> {
+    fn start(config: String, index: u64) -> Result<(contract::Agent, Opening), Error> {
         log::report_panics();
-        let (agent, step) = T::start(&*parsed::<T::Config>(config)?, index, Random::of_session(index))?;
-        Ok((contract::Agent::new(Live(RefCell::new(agent))), step))
+        let (agent, opening) = T::start(&*parsed::<T::Config>(config)?, index, Random::of_session(index))?;
+        Ok((contract::Agent::new(Live(RefCell::new(agent))), opening))
     }
 
     fn answered(&self, response: Response) -> Result<Step, Error> {
@@ -121,6 +166,14 @@ impl<T: Agent> contract::GuestAgent for Live<T> {
 
     fn failed(&self, failure: Failure) -> Result<Step, Error> {
         self.0.borrow_mut().failed(failure)
+    }
+
+    fn cancelled(&self, response: Response) -> Result<Step, Error> {
+        self.0.borrow_mut().cancelled(response)
+    }
+
+    fn tool_ended(&self, ended: ToolResult) -> Result<Step, Error> {
+        self.0.borrow_mut().tool_ended(ended)
     }
 }
 

@@ -12,7 +12,7 @@ pub mod capabilities {
         path: "../../wit/0.2.0",
         generate_all,
         generate_unused_types: true,
-        additional_derives: [PartialEq, Eq],
+        additional_derives: [PartialEq],
         pub_export_macro: true,
     });
 }
@@ -41,10 +41,11 @@ macro_rules! world {
     };
 }
 
-world!(session_generator: "session-generator-plugin", derives [PartialEq, Eq]);
-world!(agent_generator: "agent-generator-plugin", derives [PartialEq, Eq]);
-world!(trace_flavor: "trace-flavor-plugin", derives [PartialEq, Eq]);
-world!(endpoint_codec: "endpoint-codec-plugin", derives [PartialEq, Eq]);
+world!(session_generator: "session-generator-plugin", derives [PartialEq]);
+world!(agent_generator: "agent-generator-plugin", derives [PartialEq]);
+world!(arrival_process: "arrival-process-plugin", derives [PartialEq]);
+world!(trace_flavor: "trace-flavor-plugin", derives [PartialEq]);
+world!(endpoint_codec: "endpoint-codec-plugin", derives [PartialEq]);
 world!(metric: "metric-plugin", derives [PartialEq]);
 world!(request_check: "request-check-plugin", derives [PartialEq], sharing {
     "veeksha:plugin/records@0.2.0": crate::bindings::metric::veeksha::plugin::records,

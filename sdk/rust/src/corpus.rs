@@ -228,7 +228,7 @@ mod tests {
         let tokens = segments.iter().map(|segment| match segment {
             Segment::Text(text) => count(text),
             Segment::Synthetic(SyntheticText { tokens, .. }) => *tokens,
-            Segment::Media(_) => panic!("no media"),
+            _ => panic!("only text"),
         });
         tokens.sum()
     }

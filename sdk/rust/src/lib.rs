@@ -87,7 +87,7 @@ pub mod slo;
 pub mod tokens;
 mod types;
 
-pub use agent::{Agent, Step};
+pub use agent::{Agent, Opening, Step};
 pub use blocks::{LastBlock, blocks, seed_of};
 pub use completion::{ChunkKind, Completion, Recorded, Status};
 pub use corpus::Corpus;
@@ -96,9 +96,10 @@ pub use plugin::Plugin;
 pub use random::{Draws, Random};
 pub use session::{synthetic, text};
 pub use types::{
-    Answer, Descriptor, Edge, Error, Failure, Guarantees, HistoryMode, Media, MediaKind, Message, Nanos,
-    Output, Recording, Request, Response, Role, Seed, Segment, Session, SyntheticText, ToolCall, Trigger,
-    Usage,
+    Answer, AnswerForm, Cancellation, Descriptor, Edge, Error, Failure, Guarantees, HistoryMode,
+    LogProbabilities, Media, MediaKind, Message, Nanos, Output, Reasoning, Recording, Request, Response,
+    Role, Seed, Segment, Session, SyntheticText, SyntheticTools, TokenProbabilities, ToolCall, ToolChoice,
+    ToolResult, ToolRun, Tools, Trigger, Usage,
 };
 
 /// The items that the export macros need.

@@ -49,6 +49,8 @@ impl Message {
             role,
             content,
             tool_call_id: None,
+            tool_calls: Vec::new(),
+            reasoning: None,
         }
     }
 }
@@ -106,12 +108,17 @@ impl Request {
             node,
             parents: Vec::new(),
             history_parent: None,
+            keep_reasoning: false,
             wait_after_ready: 0,
             messages: Vec::new(),
+            tools: None,
             output: Output {
                 target_tokens: None,
                 exact: false,
+                form: None,
             },
+            cancellation: None,
+            client: None,
             body: None,
             headers: Vec::new(),
             labels: Vec::new(),
@@ -190,19 +197,15 @@ impl Request {
 
     /// Asks for exactly this many tokens (the end-of-sequence token is ignored).
     pub fn output_exactly(mut self, tokens: u32) -> Self {
-        self.output = Output {
-            target_tokens: Some(tokens),
-            exact: true,
-        };
+        self.output.target_tokens = Some(tokens);
+        self.output.exact = true;
         self
     }
 
     /// Asks for at most this many tokens.
     pub fn output_at_most(mut self, tokens: u32) -> Self {
-        self.output = Output {
-            target_tokens: Some(tokens),
-            exact: false,
-        };
+        self.output.target_tokens = Some(tokens);
+        self.output.exact = false;
         self
     }
 
@@ -249,6 +252,7 @@ impl Session {
     pub fn new(requests: impl Into<Vec<Request>>) -> Self {
         Session {
             requests: requests.into(),
+            tool_runs: Vec::new(),
             arrives_at: None,
             headers: Vec::new(),
             labels: Vec::new(),

@@ -99,5 +99,5 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn nodes(step: &AgentStep) -> Vec<NodeId> {
-    step.requests.iter().map(|request| request.node).collect()
+    step.added.requests.iter().map(|request| request.node).collect()
 }

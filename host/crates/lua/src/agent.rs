@@ -1,10 +1,10 @@
 //! `agent = function(session)`: sequential code, one coroutine per live session.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use mlua::thread::ThreadStatus;
 use mlua::{Function, MultiValue, Table, Thread};
-use veeksha_model::{FailureReason, Nanos, NodeId, Request, Response, SessionId, check_session};
+use veeksha_model::{FailureReason, KnownNodes, Nanos, NodeId, Response, Session, SessionId, check_session};
 use veeksha_ports::{AgentSource, AgentStep, PluginFailure};
 
 use crate::agent_turn::AgentTurn;
@@ -24,7 +24,7 @@ struct WaitingAgent {
 struct LiveAgent {
     thread: Thread,
     turn: AgentTurn,
-    known: HashSet<NodeId>,
+    known: KnownNodes,
     waiting: WaitingAgent,
     /// Synthetic segments created so far.
     made: u64,
@@ -79,7 +79,7 @@ impl Agents {
         let live = LiveAgent {
             thread,
             turn,
-            known: HashSet::new(),
+            known: KnownNodes::new(),
             waiting,
             made: 0,
         };
@@ -110,22 +110,22 @@ impl Agents {
         let Some(mut turn) = turn else {
             return Err(LuaFault::shape("the session lost its turn"));
         };
-        let requests = std::mem::take(&mut turn.issued);
+        let added = Session::from(std::mem::take(&mut turn.issued));
         let ended = thread.status() != ThreadStatus::Resumable;
-        self.check(ended, &requests, &known)?;
+        self.check(ended, &added, &known)?;
         if ended {
             // Requests of a call whose error was caught are not sent: their answers would have no
             // receiver.
             return Ok((
                 None,
                 AgentStep {
-                    requests: Vec::new(),
                     done: true,
+                    ..AgentStep::default()
                 },
             ));
         }
-        waiting.nodes = requests.iter().map(|request| request.node).collect();
-        known.extend(waiting.nodes.iter().copied());
+        waiting.nodes = added.nodes().collect();
+        known.extend(added.kinds());
         let live = LiveAgent {
             thread,
             turn,
@@ -136,23 +136,23 @@ impl Agents {
         Ok((
             Some(live),
             AgentStep {
-                requests,
-                done: false,
+                added,
+                ..AgentStep::default()
             },
         ))
     }
 
-    fn check(&self, ended: bool, requests: &[Request], known: &HashSet<NodeId>) -> Result<(), LuaFault> {
+    fn check(&self, ended: bool, added: &Session, known: &KnownNodes) -> Result<(), LuaFault> {
         let wrong = |message: String| Err(LuaFault::at(&self.function, message));
         if ended && known.is_empty() {
             return wrong("the agent ended without a request; a session has at least one".to_owned());
         }
-        if !ended && requests.is_empty() {
+        if !ended && added.requests.is_empty() {
             return wrong(
                 "the agent called coroutine.yield itself; session:request and session:parallel wait for answers".to_owned(),
             );
         }
-        match check_session(requests, known) {
+        match check_session(added, known) {
             Err(error) => wrong(format!("the session cannot run: {error}")),
             Ok(()) => Ok(()),
         }

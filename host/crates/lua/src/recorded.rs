@@ -58,7 +58,7 @@ fn answer(at: &At<'_>, value: &Value, budget: &Budget) -> Result<RecordedAnswer,
         said => {
             return Ok(RecordedAnswer {
                 content: content(at, said, budget)?,
-                tool_calls: Vec::new(),
+                ..RecordedAnswer::default()
             });
         }
     };

@@ -108,16 +108,13 @@ impl RequestDraft {
             headers: self.headers,
             labels: self.labels,
             replay: self.replay,
+            ..Request::default()
         }
     }
 }
 
 fn message(role: Role, at: &At<'_>, value: &Value, budget: &Budget) -> Result<Message, ShapeError> {
-    Ok(Message {
-        role,
-        content: content(at, value, budget)?,
-        tool_call_id: None,
-    })
+    Ok(Message::new(role, content(at, value, budget)?))
 }
 
 fn messages(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Vec<Message>, ShapeError> {
@@ -143,9 +140,8 @@ fn messages(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Vec<Message>,
         })?;
         match (role, said) {
             (Some(role), Some(content)) => messages.push(Message {
-                role,
-                content,
                 tool_call_id,
+                ..Message::new(role, content)
             }),
             (None, _) => return Err(at.shape("the message has no `role`")),
             (_, None) => return Err(at.shape("the message has no `content`")),
@@ -251,7 +247,7 @@ fn output(at: &At<'_>, value: &Value) -> Result<OutputSpec, ShapeError> {
     let Value::Table(table) = value else {
         return Ok(OutputSpec {
             target_tokens: tokens(at, value)?,
-            exact: false,
+            ..OutputSpec::default()
         });
     };
     let mut output = OutputSpec::default();

@@ -1,9 +1,7 @@
 //! A session as written in a script: a table with its requests, or a plain list of them.
 
-use std::collections::HashSet;
-
 use mlua::{Table, Value};
-use veeksha_model::{NodeId, Request, Session, check_headers, check_session};
+use veeksha_model::{KnownNodes, NodeId, Request, Session, check_session};
 
 use crate::budget::Budget;
 use crate::duration;
@@ -17,9 +15,8 @@ const FIELDS: [&str; 4] = ["requests", "headers", "labels", "arrives_at"];
 /// that the function may return.
 pub(crate) fn read(value: &Value, or: &str) -> Result<Session, String> {
     let session = table(value, or).map_err(|shape| shape.to_string())?;
-    check_session(&session.requests, &HashSet::new())
+    check_session(&session, &KnownNodes::new())
         .map_err(|error| format!("the session cannot run: {error}"))?;
-    check_headers(&session.headers).map_err(|error| format!("the session cannot run: {error}"))?;
     Ok(session)
 }
 

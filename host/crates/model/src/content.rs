@@ -1,6 +1,6 @@
 //! The content of messages: segments of text and media.
 
-use crate::ids::Seed;
+use crate::ids::{NodeId, Seed};
 
 /// A piece of a message. The host turns it into text with the target's tokenizer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -21,6 +21,11 @@ pub enum Segment {
         /// Location: a granted file name or a URL.
         source: String,
     },
+    /// Token ids of the target's vocabulary, sent as they are.
+    TokenIds(Vec<u32>),
+    /// The result of a tool run of the session: generated text of as many tokens as the run
+    /// returns. Replaced by such text before the request is prepared.
+    ToolResult(NodeId),
 }
 
 impl Segment {
@@ -29,7 +34,8 @@ impl Segment {
         match self {
             Segment::Text(text) => text.is_empty(),
             Segment::Synthetic { tokens, .. } => *tokens == 0,
-            Segment::Media { .. } => false,
+            Segment::TokenIds(ids) => ids.is_empty(),
+            Segment::Media { .. } | Segment::ToolResult(_) => false,
         }
     }
 }

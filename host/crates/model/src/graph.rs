@@ -1,12 +1,24 @@
 //! Validation of a session's request graph.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::content::Segment;
 use crate::edge::{Edge, Trigger};
 use crate::headers::{HeaderError, check_headers};
 use crate::ids::NodeId;
-use crate::session::{Message, Request, Role};
+use crate::session::{Message, Request, Role, Session, ToolRun};
+
+/// The kinds of nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeKind {
+    /// A request to the model.
+    Request,
+    /// A tool call.
+    ToolRun,
+}
+
+/// The nodes that earlier steps of a session brought.
+pub type KnownNodes = HashMap<NodeId, NodeKind>;
 
 /// The reason for which a session's graph was refused. The message names the nodes, so that the
 /// plugin's author finds the place.
@@ -56,6 +68,51 @@ pub enum GraphError {
         /// The awaited event of that node.
         trigger: Trigger,
     },
+    /// The history parent is a tool run.
+    #[error(
+        "node {node} continues the history of {parent}, which is a tool run; continue the request before it"
+    )]
+    HistoryOfToolRun {
+        /// The child.
+        node: NodeId,
+        /// The tool run.
+        parent: NodeId,
+    },
+    /// A message holds the result of something that is not a tool run.
+    #[error("node {node} sends the result of {run}, which is not a tool run of the session")]
+    NoToolRun {
+        /// The request.
+        node: NodeId,
+        /// The named node.
+        run: NodeId,
+    },
+    /// A message holds the result of a tool run that may not have ended.
+    #[error("node {node} sends the result of the tool run {run}, but does not wait for it")]
+    ResultNotAwaited {
+        /// The request.
+        node: NodeId,
+        /// The tool run.
+        run: NodeId,
+    },
+    /// A cancellation that can never take place.
+    #[error("node {node}: its cancellation {why}")]
+    Cancellation {
+        /// The request.
+        node: NodeId,
+        /// The reason.
+        why: &'static str,
+    },
+    /// A cancellation names a node that does not exist.
+    #[error("node {node} is cancelled by an event of {parent}, which the session does not have")]
+    DanglingCancellation {
+        /// The request.
+        node: NodeId,
+        /// The missing node.
+        parent: NodeId,
+    },
+    /// A header of the session cannot be sent.
+    #[error("{0}")]
+    SessionHeader(HeaderError),
     /// Some nodes wait for one another.
     #[error("the nodes {} wait for one another", list(.0))]
     Cycle(Vec<NodeId>),
@@ -86,54 +143,227 @@ fn list(nodes: &[NodeId]) -> String {
     nodes.iter().map(NodeId::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// Checks a step of a session: `requests` are new, `known` are the nodes that earlier steps brought
-/// (empty for a planned session).
-pub fn check_session(requests: &[Request], known: &HashSet<NodeId>) -> Result<(), GraphError> {
-    if requests.is_empty() && known.is_empty() {
+/// Checks a session, or a step of one: `session` has the new nodes, `known` are those that earlier
+/// steps brought (empty for a planned session).
+pub fn check_session(session: &Session, known: &KnownNodes) -> Result<(), GraphError> {
+    if session.requests.is_empty() && session.tool_runs.is_empty() && known.is_empty() {
         return Err(GraphError::Empty);
     }
-    let index = Index::of(requests, known)?;
-    for request in requests {
-        check_edges(request, |parent| {
-            known.contains(&parent) || index.position(parent).is_some()
-        })?;
+    check_headers(&session.headers).map_err(GraphError::SessionHeader)?;
+    let index = Index::of(session, known)?;
+    for request in &session.requests {
+        check_content(request)?;
+        index.check_edges(request.node, &request.parents)?;
+        index.check_history(request)?;
+        index.check_results(request)?;
+        index.check_cancellation(request)?;
     }
-    check_acyclic(requests, &index)
+    for run in &session.tool_runs {
+        index.check_edges(run.node, &run.parents)?;
+    }
+    index.check_acyclic()
 }
 
-/// Positions of the new nodes. Generators number their nodes in order, so a sorted list is cheaper
-/// to build and to search than a hash map: this runs for every session before it is sent.
-struct Index(Vec<(NodeId, usize)>);
+/// The new nodes by position, requests first, and those of earlier steps. Generators number their
+/// nodes in order, so a sorted list is cheaper to build and to search than a hash map: this runs for
+/// every session before it is sent.
+struct Index<'a> {
+    requests: &'a [Request],
+    tool_runs: &'a [ToolRun],
+    known: &'a KnownNodes,
+    positions: Vec<(NodeId, usize)>,
+}
 
-impl Index {
-    fn of(requests: &[Request], known: &HashSet<NodeId>) -> Result<Self, GraphError> {
-        let mut nodes: Vec<_> = requests
-            .iter()
-            .enumerate()
-            .map(|(i, request)| (request.node, i))
-            .collect();
-        if !nodes.is_sorted() {
-            nodes.sort_unstable();
+impl<'a> Index<'a> {
+    fn of(session: &'a Session, known: &'a KnownNodes) -> Result<Self, GraphError> {
+        let mut positions: Vec<_> = session.nodes().zip(0..).collect();
+        if !positions.is_sorted() {
+            positions.sort_unstable();
         }
-        let twice = nodes
+        let twice = positions
             .windows(2)
             .find(|pair| pair[0].0 == pair[1].0)
             .map(|pair| pair[0].0);
         let again = || {
-            nodes
+            positions
                 .iter()
                 .map(|(node, _)| *node)
-                .find(|node| known.contains(node))
+                .find(|node| known.contains_key(node))
         };
         match twice.or_else(again) {
             Some(node) => Err(GraphError::DuplicateNode(node)),
-            None => Ok(Index(nodes)),
+            None => Ok(Index {
+                requests: &session.requests,
+                tool_runs: &session.tool_runs,
+                known,
+                positions,
+            }),
         }
     }
 
     fn position(&self, node: NodeId) -> Option<usize> {
-        let found = self.0.binary_search_by_key(&node, |(node, _)| *node).ok()?;
-        Some(self.0[found].1)
+        let found = self
+            .positions
+            .binary_search_by_key(&node, |(node, _)| *node)
+            .ok()?;
+        Some(self.positions[found].1)
+    }
+
+    fn kind(&self, node: NodeId) -> Option<NodeKind> {
+        match self.position(node) {
+            Some(position) if position < self.requests.len() => Some(NodeKind::Request),
+            Some(_) => Some(NodeKind::ToolRun),
+            None => self.known.get(&node).copied(),
+        }
+    }
+
+    /// The edges of the node at a position.
+    fn parents(&self, position: usize) -> &'a [Edge] {
+        match self.requests.get(position) {
+            Some(request) => &request.parents,
+            None => &self.tool_runs[position - self.requests.len()].parents,
+        }
+    }
+
+    fn check_edges(&self, node: NodeId, parents: &[Edge]) -> Result<(), GraphError> {
+        let mut seen = HashSet::new();
+        for (i, &Edge { parent, .. }) in parents.iter().enumerate() {
+            if self.kind(parent).is_none() {
+                return Err(GraphError::DanglingParent { node, parent });
+            }
+            let twice = if parents.len() <= FEW {
+                parents[..i].iter().any(|edge| edge.parent == parent)
+            } else {
+                !seen.insert(parent)
+            };
+            if twice {
+                return Err(GraphError::DuplicateParent { node, parent });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_history(&self, request: &Request) -> Result<(), GraphError> {
+        let node = request.node;
+        let Some(parent) = request.history_parent else {
+            return Ok(());
+        };
+        let edge = request.parents.iter().find(|edge| edge.parent == parent);
+        match edge.map(|edge| edge.trigger) {
+            None => Err(GraphError::HistoryNotParent { node, parent }),
+            Some(_) if self.kind(parent) == Some(NodeKind::ToolRun) => {
+                Err(GraphError::HistoryOfToolRun { node, parent })
+            }
+            Some(Trigger::Completed) => Ok(()),
+            Some(trigger) => Err(GraphError::HistoryNotComplete {
+                node,
+                parent,
+                trigger,
+            }),
+        }
+    }
+
+    /// Checks the results of tool runs that a request sends.
+    fn check_results(&self, request: &Request) -> Result<(), GraphError> {
+        let node = request.node;
+        for segment in request.messages.iter().flat_map(|message| &message.content) {
+            let Segment::ToolResult(run) = *segment else {
+                continue;
+            };
+            if self.kind(run) != Some(NodeKind::ToolRun) {
+                return Err(GraphError::NoToolRun { node, run });
+            }
+            // An agent learns of the end of a run before it adds the request.
+            if self.position(run).is_some() && !self.waits_for(&request.parents, run) {
+                return Err(GraphError::ResultNotAwaited { node, run });
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns true if these edges, or those of the nodes that they wait for, wait for the end of a
+    /// tool run.
+    fn waits_for(&self, parents: &'a [Edge], run: NodeId) -> bool {
+        let (mut open, mut seen) = (vec![parents], HashSet::new());
+        while let Some(parents) = open.pop() {
+            for edge in parents {
+                if edge.parent == run && edge.trigger == Trigger::Completed {
+                    return true;
+                }
+                if let Some(position) = self.position(edge.parent)
+                    && seen.insert(position)
+                {
+                    open.push(self.parents(position));
+                }
+            }
+        }
+        false
+    }
+
+    fn check_cancellation(&self, request: &Request) -> Result<(), GraphError> {
+        let node = request.node;
+        let Some(cancellation) = &request.cancellation else {
+            return Ok(());
+        };
+        let why = match (cancellation.when.as_slice(), cancellation.after_chunks) {
+            ([], None) => Some("has no event; leave it out, or name one"),
+            (_, Some(0)) => Some("is after 0 chunks; use its own dispatch to cancel it at once"),
+            (when, _) => when
+                .iter()
+                .any(|edge| edge.parent == node && edge.trigger == Trigger::Completed)
+                .then_some("waits for its own end; use its `dispatched` or `first-chunk`"),
+        };
+        if let Some(why) = why {
+            return Err(GraphError::Cancellation { node, why });
+        }
+        let missing = |edge: &&Edge| self.kind(edge.parent).is_none();
+        match cancellation.when.iter().find(missing) {
+            Some(edge) => Err(GraphError::DanglingCancellation {
+                node,
+                parent: edge.parent,
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// A graph whose parents all precede their children has no cycle. Otherwise Kahn's algorithm: a
+    /// node that is never released is on, or behind, a cycle.
+    fn check_acyclic(&self) -> Result<(), GraphError> {
+        let count = self.positions.len();
+        let parents = |position| {
+            let edges = self.parents(position).iter();
+            edges.filter_map(|edge| self.position(edge.parent))
+        };
+        if (0..count).all(|position| parents(position).all(|parent| parent < position)) {
+            return Ok(());
+        }
+        let mut waiting = vec![0usize; count];
+        let mut children = vec![Vec::new(); count];
+        for child in 0..count {
+            for parent in parents(child) {
+                waiting[child] += 1;
+                children[parent].push(child);
+            }
+        }
+        let mut free: Vec<usize> = (0..count).filter(|&i| waiting[i] == 0).collect();
+        let mut released = 0;
+        while let Some(node) = free.pop() {
+            released += 1;
+            for &child in &children[node] {
+                waiting[child] -= 1;
+                if waiting[child] == 0 {
+                    free.push(child);
+                }
+            }
+        }
+        if released == count {
+            return Ok(());
+        }
+        let stuck = self
+            .positions
+            .iter()
+            .filter(|(_, position)| waiting[*position] > 0);
+        Err(GraphError::Cycle(stuck.map(|(node, _)| *node).take(8).collect()))
     }
 }
 
@@ -162,93 +392,13 @@ fn check_messages(request: &Request) -> Result<(), GraphError> {
 /// Parents beyond which a set is quicker than looking through the list.
 const FEW: usize = 16;
 
-fn check_edges(request: &Request, exists: impl Fn(NodeId) -> bool) -> Result<(), GraphError> {
+fn check_content(request: &Request) -> Result<(), GraphError> {
     let node = request.node;
     if request.messages.is_empty() {
         return Err(GraphError::NoMessages(node));
     }
     check_messages(request)?;
-    check_headers(&request.headers).map_err(|error| GraphError::Header { node, error })?;
-    let parents = &request.parents;
-    let mut seen = HashSet::new();
-    for (i, &Edge { parent, .. }) in parents.iter().enumerate() {
-        if !exists(parent) {
-            return Err(GraphError::DanglingParent { node, parent });
-        }
-        let twice = if parents.len() <= FEW {
-            parents[..i].iter().any(|edge| edge.parent == parent)
-        } else {
-            !seen.insert(parent)
-        };
-        if twice {
-            return Err(GraphError::DuplicateParent { node, parent });
-        }
-    }
-    let Some(parent) = request.history_parent else {
-        return Ok(());
-    };
-    match parents
-        .iter()
-        .find(|edge| edge.parent == parent)
-        .map(|edge| edge.trigger)
-    {
-        None => Err(GraphError::HistoryNotParent { node, parent }),
-        Some(Trigger::Completed) => Ok(()),
-        Some(trigger) => Err(GraphError::HistoryNotComplete {
-            node,
-            parent,
-            trigger,
-        }),
-    }
-}
-
-/// A graph whose parents all precede their children has no cycle. Otherwise Kahn's algorithm: a
-/// node that is never released is on, or behind, a cycle.
-fn check_acyclic(requests: &[Request], index: &Index) -> Result<(), GraphError> {
-    let parents = |request: &Request| {
-        request
-            .parents
-            .iter()
-            .filter_map(|edge| index.position(edge.parent))
-            .max()
-    };
-    if requests
-        .iter()
-        .enumerate()
-        .all(|(i, request)| parents(request).is_none_or(|parent| parent < i))
-    {
-        return Ok(());
-    }
-    let mut waiting = vec![0usize; requests.len()];
-    let mut children = vec![Vec::new(); requests.len()];
-    for (child, request) in requests.iter().enumerate() {
-        for parent in request
-            .parents
-            .iter()
-            .filter_map(|edge| index.position(edge.parent))
-        {
-            waiting[child] += 1;
-            children[parent].push(child);
-        }
-    }
-    let mut free: Vec<usize> = (0..requests.len()).filter(|&i| waiting[i] == 0).collect();
-    let mut released = 0;
-    while let Some(node) = free.pop() {
-        released += 1;
-        for &child in &children[node] {
-            waiting[child] -= 1;
-            if waiting[child] == 0 {
-                free.push(child);
-            }
-        }
-    }
-    if released == requests.len() {
-        return Ok(());
-    }
-    let stuck = requests.iter().zip(&waiting).filter(|(_, left)| **left > 0);
-    Err(GraphError::Cycle(
-        stuck.map(|(request, _)| request.node).take(8).collect(),
-    ))
+    check_headers(&request.headers).map_err(|error| GraphError::Header { node, error })
 }
 
 #[cfg(test)]
@@ -260,17 +410,13 @@ mod tests {
             node: NodeId(node),
             parents: parents.iter().map(|parent| NodeId(*parent).into()).collect(),
             history_parent: history.map(NodeId),
-            messages: vec![Message {
-                role: Role::User,
-                content: vec![Segment::Text("hello".into())],
-                tool_call_id: None,
-            }],
+            messages: vec![Message::new(Role::User, vec![Segment::Text("hello".into())])],
             ..Request::default()
         }
     }
 
     fn check(requests: &[Request]) -> Result<(), GraphError> {
-        check_session(requests, &HashSet::new())
+        check_session(&Session::from(requests.to_vec()), &KnownNodes::new())
     }
 
     #[test]
@@ -354,11 +500,7 @@ mod tests {
 
     #[test]
     fn refuses_empty_messages_to_the_model() {
-        let message = |role, content: &[Segment]| Message {
-            role,
-            content: content.to_vec(),
-            tool_call_id: None,
-        };
+        let message = |role, content: &[Segment]| Message::new(role, content.to_vec());
         let check_message = |message: Message, body: Option<&str>| {
             check(&[Request {
                 messages: vec![message],
@@ -394,13 +536,16 @@ mod tests {
 
     #[test]
     fn later_step_may_reference_but_not_redefine_nodes() {
-        let known = HashSet::from([NodeId(0)]);
-        assert_eq!(check_session(&[request(1, &[0], Some(0))], &known), Ok(()));
+        let known = KnownNodes::from([(NodeId(0), NodeKind::Request)]);
         assert_eq!(
-            check_session(&[request(0, &[], None)], &known),
+            check_session(&Session::from(vec![request(1, &[0], Some(0))]), &known),
+            Ok(())
+        );
+        assert_eq!(
+            check_session(&Session::from(vec![request(0, &[], None)]), &known),
             Err(GraphError::DuplicateNode(NodeId(0)))
         );
-        assert_eq!(check_session(&[], &known), Ok(()));
+        assert_eq!(check_session(&Session::from(vec![]), &known), Ok(()));
     }
 
     #[test]

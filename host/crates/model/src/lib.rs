@@ -26,7 +26,7 @@ mod shortened;
 pub use content::{MediaKind, Segment};
 pub use csv_cell::csv_cell;
 pub use edge::{Edge, EventInstants, Trigger, edges_met_at};
-pub use graph::{GraphError, check_session};
+pub use graph::{GraphError, KnownNodes, NodeKind, check_session};
 pub use headers::{HeaderError, HeaderField, check_headers};
 pub use held::Held;
 pub use ids::{Nanos, NodeId, RequestId, Seed, SessionId, seconds};
@@ -39,5 +39,8 @@ pub use replay::{HistoryMode, Recorded, RecordedAnswer, Replay};
 pub use response::{
     AnswerPart, Chunk, ChunkKind, ErrorClass, FailureReason, Framing, Response, StampSource, ToolCall, Usage,
 };
-pub use session::{Label, Message, OutputSpec, Request, Role, Session};
+pub use session::{
+    AnswerForm, Cancellation, Label, Message, OutputSpec, ReasoningContent, Request, Role, Session,
+    ToolChoice, ToolDefinitions, ToolRun,
+};
 pub use shortened::shortened;

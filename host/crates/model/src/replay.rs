@@ -4,6 +4,7 @@
 use crate::content::Segment;
 use crate::ids::Nanos;
 use crate::response::ToolCall;
+use crate::session::ReasoningContent;
 
 /// The history that a request sends of its history parent's conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -36,6 +37,8 @@ pub struct RecordedAnswer {
     pub content: Vec<Segment>,
     /// The function calls that were asked for.
     pub tool_calls: Vec<ToolCall>,
+    /// The reasoning before it.
+    pub reasoning: Option<ReasoningContent>,
 }
 
 /// Measurements of the recorded request. Informational, except `at`: traffic that replays arrivals

@@ -33,6 +33,8 @@ pub struct Response {
     pub text: String,
     /// The reasoning text, where the server sends it apart.
     pub reasoning: String,
+    /// The server's proof that the reasoning is its own, if it sent one.
+    pub reasoning_signature: Option<String>,
     /// The tool calls asked for.
     pub tool_calls: Vec<ToolCall>,
     /// Finish reason as reported by the server (`stop`, `length`, `tool_calls`, ...).

@@ -2,9 +2,11 @@
 
 use crate::content::Segment;
 use crate::edge::Edge;
+use crate::graph::NodeKind;
 use crate::headers::{self, HeaderField};
-use crate::ids::{Nanos, NodeId};
+use crate::ids::{Nanos, NodeId, Seed};
 use crate::replay::{HistoryMode, Replay};
+use crate::response::ToolCall;
 
 /// A name and a value that a workload attaches to a session or a request; carried to every record.
 pub type Label = (String, String);
@@ -34,6 +36,15 @@ impl Role {
     }
 }
 
+/// The reasoning before an answer, as a message carries it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReasoningContent {
+    /// Content, concatenated in order without separators.
+    pub content: Vec<Segment>,
+    /// The server's proof that the reasoning is its own, if it sent one.
+    pub signature: Option<String>,
+}
+
 /// One message of a request, before its text exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
@@ -43,15 +54,88 @@ pub struct Message {
     pub content: Vec<Segment>,
     /// For [`Role::Tool`]: the call that this message answers.
     pub tool_call_id: Option<String>,
+    /// For [`Role::Assistant`]: the calls that it asks for.
+    pub tool_calls: Vec<ToolCall>,
+    /// For [`Role::Assistant`]: the reasoning before its content.
+    pub reasoning: Option<ReasoningContent>,
 }
 
-/// The requested length of an answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+impl Message {
+    /// A message without calls and reasoning.
+    pub fn new(role: Role, content: Vec<Segment>) -> Self {
+        Message {
+            role,
+            content,
+            tool_call_id: None,
+            tool_calls: Vec::new(),
+            reasoning: None,
+        }
+    }
+}
+
+/// Definitions of functions that the model may call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ToolDefinitions {
+    /// JSON text of an array with `name`, `description` and `parameters` of each function; written
+    /// in the form of the endpoint.
+    Definitions(String),
+    /// JSON text of an array, sent verbatim.
+    Verbatim(String),
+    /// Generated with an exact length.
+    Synthetic {
+        /// Equal seeds give equal definitions.
+        seed: Seed,
+        /// Number of functions.
+        count: u32,
+        /// Tokens of all definitions together, as JSON text.
+        tokens: u32,
+    },
+}
+
+/// The functions that the model may call in an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ToolChoice {
+    /// Any or none.
+    Automatic,
+    /// None.
+    None,
+    /// At least one.
+    Required,
+    /// This one.
+    Function(String),
+}
+
+/// The requested form of an answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AnswerForm {
+    /// The functions that the model may call; `None` leaves it to the server.
+    pub tool_choice: Option<ToolChoice>,
+    /// The JSON schema that the answer must fit, as text.
+    pub schema: Option<String>,
+    /// Log-probabilities of the answer's tokens, and of this many alternatives to each.
+    pub log_probabilities: Option<u32>,
+    /// True to ask for the log-probabilities of the prompt's tokens as well.
+    pub prompt_log_probabilities: bool,
+}
+
+/// The events that make the client cancel a request: whichever comes first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cancellation {
+    /// Events of other nodes, or of the request itself: its own dispatch or first chunk.
+    pub when: Vec<Edge>,
+    /// The number of generated chunks after which the rest of the answer is not wanted.
+    pub after_chunks: Option<u32>,
+}
+
+/// The requested length and form of an answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OutputSpec {
     /// Tokens to ask for; `None` leaves it to the server.
     pub target_tokens: Option<u32>,
     /// True if the server is asked to produce exactly that many (`ignore_eos`, minimum tokens).
     pub exact: bool,
+    /// The requested form; `None` leaves it to the server. Boxed, because most requests have none.
+    pub form: Option<Box<AnswerForm>>,
 }
 
 /// One node of a session.
@@ -63,13 +147,21 @@ pub struct Request {
     pub parents: Vec<Edge>,
     /// The parent whose conversation this request continues; one of `parents`, and complete.
     pub history_parent: Option<NodeId>,
+    /// True if the reasoning of the conversation's answers is sent as well.
+    pub keep_reasoning: bool,
     /// Think time: the node is ready this long after its last edge was met (a root: after the
     /// session started).
     pub wait_after_ready: Nanos,
     /// The new messages of this turn; history comes before them.
     pub messages: Vec<Message>,
+    /// The functions that the model may call; `None`: those of the history parent, if any.
+    pub tools: Option<Box<ToolDefinitions>>,
     /// The answer asked for.
     pub output: OutputSpec,
+    /// The events that cancel it; `None`: it is sent until its answer is complete.
+    pub cancellation: Option<Box<Cancellation>>,
+    /// The name of the scenario's client that sends it; `None`: the default one.
+    pub client: Option<String>,
     /// A JSON object merged into the request body, over everything the host puts there.
     pub body: Option<String>,
     /// HTTP headers, in addition to those of the session and of the configuration, which they
@@ -91,11 +183,31 @@ impl Request {
     }
 }
 
+/// A node that is a tool call: it waits for a free server of its class, and then takes its service
+/// time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolRun {
+    /// Node id, unique within the session, whose requests and tool runs share one set of names.
+    pub node: NodeId,
+    /// The events of other nodes that it waits for.
+    pub parents: Vec<Edge>,
+    /// The name of a tool class of the scenario.
+    pub class: String,
+    /// The service time; `None`: drawn from the distribution of the class.
+    pub service_time: Option<Nanos>,
+    /// The tokens of its result; `None`: drawn from the distribution of the class.
+    pub result_tokens: Option<u32>,
+    /// Carried to the record.
+    pub labels: Vec<Label>,
+}
+
 /// A session as a planned generator returns it: its whole graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Session {
     /// The nodes, in the order in which they were generated.
     pub requests: Vec<Request>,
+    /// The tool calls among its nodes.
+    pub tool_runs: Vec<ToolRun>,
     /// The recorded arrival instant, for traffic that replays one.
     pub arrives_at: Option<Nanos>,
     /// HTTP headers of every request.
@@ -115,6 +227,21 @@ impl From<Vec<Request>> for Session {
 }
 
 impl Session {
+    /// Returns the names of its nodes, requests first.
+    pub fn nodes(&self) -> impl Iterator<Item = NodeId> {
+        let requests = self.requests.iter().map(|request| request.node);
+        requests.chain(self.tool_runs.iter().map(|run| run.node))
+    }
+
+    /// Returns the names of its nodes with their kinds, requests first.
+    pub fn kinds(&self) -> impl Iterator<Item = (NodeId, NodeKind)> {
+        let kind = |position| match position < self.requests.len() {
+            true => NodeKind::Request,
+            false => NodeKind::ToolRun,
+        };
+        self.nodes().zip((0..).map(kind))
+    }
+
     /// Adds the headers and the labels of the session to each of its requests.
     pub fn distribute(&mut self) {
         for request in &mut self.requests {

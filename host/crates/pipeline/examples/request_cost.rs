@@ -46,14 +46,13 @@ impl SessionSource for Turns {
         let turn = |id: u64| Session {
             requests: vec![Request {
                 node: NodeId(0),
-                messages: vec![Message {
-                    role: Role::User,
-                    content: vec![Segment::Synthetic {
+                messages: vec![Message::new(
+                    Role::User,
+                    vec![Segment::Synthetic {
                         seed: id.into(),
                         tokens: 100,
                     }],
-                    tool_call_id: None,
-                }],
+                )],
                 ..Request::default()
             }],
             ..Session::default()

@@ -87,11 +87,7 @@ fn add_turn(
 }
 
 fn add_recorded(pieces: &mut Vec<PrefixPiece>, answer: &RecordedAnswer, count: &dyn Fn(&str) -> u32) {
-    let answer_message = Message {
-        role: Role::Assistant,
-        content: answer.content.clone(),
-        tool_call_id: None,
-    };
+    let answer_message = Message::new(Role::Assistant, answer.content.clone());
     pieces.extend(pieces_of([&answer_message], count));
     add_calls(pieces, &answer.tool_calls, count);
 }
@@ -114,11 +110,7 @@ fn add_calls(pieces: &mut Vec<PrefixPiece>, calls: &[ToolCall], count: &dyn Fn(&
 
 /// The role with which an answer begins in a later prompt.
 fn begin_answer(count: &dyn Fn(&str) -> u32) -> Vec<PrefixPiece> {
-    let nothing = Message {
-        role: Role::Assistant,
-        content: Vec::new(),
-        tool_call_id: None,
-    };
+    let nothing = Message::new(Role::Assistant, Vec::new());
     pieces_of([&nothing], count)
 }
 

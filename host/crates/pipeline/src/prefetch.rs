@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use veeksha_clock::RunClock;
 use veeksha_events::PluginCall;
-use veeksha_model::{FailureReason, Nanos, NodeId, Prepared, Response, Session, SessionId};
-use veeksha_ports::{AgentStep, PluginFailure, Workload, WorkloadFactory};
+use veeksha_model::{FailureReason, Nanos, NodeId, Prepared, Response, SessionId};
+use veeksha_ports::{PluginFailure, Workload, WorkloadFactory};
 use veeksha_scheduler::{NodePlan, SessionKind, SessionPlan};
 
 use crate::partition::Partition;
@@ -338,16 +338,9 @@ fn reactive(
         .map(|position| {
             let id = part.session(position);
             preparer.timing.allows_agent(&preparer.plugin, id)?;
-            let AgentStep { requests, done } = agents.start(id)?;
-            let begun = Session::from(requests);
-            let digest = session_digest(&begun);
-            let (nodes, done) = preparer.step(
-                id,
-                AgentStep {
-                    requests: begun.requests,
-                    done,
-                },
-            )?;
+            let step = agents.start(id)?;
+            let digest = session_digest(&step.added);
+            let (nodes, done) = preparer.step(id, step)?;
             Ok(MadeSession {
                 plan: SessionPlan {
                     arrives_at: None,

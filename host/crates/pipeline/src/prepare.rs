@@ -32,9 +32,13 @@ impl Preparer {
         name: &str,
         mut session: Session,
     ) -> Result<Vec<NodePlan<Prepared>>, PluginFailure> {
+        drop_unsent_answers(&mut session.requests);
+        self.nodes(name, session)
+    }
+
+    fn nodes(&self, name: &str, mut session: Session) -> Result<Vec<NodePlan<Prepared>>, PluginFailure> {
         let labels = session.labels.len();
         session.distribute();
-        drop_unsent_answers(&mut session.requests);
         let requests = session.requests.into_iter();
         let nodes = requests.map(|request| self.node(name, request, labels));
         nodes.collect()
@@ -46,12 +50,8 @@ impl Preparer {
         session: SessionId,
         step: AgentStep,
     ) -> Result<(Vec<NodePlan<Prepared>>, bool), PluginFailure> {
-        let name = format!("session {session}");
-        let nodes = step
-            .requests
-            .into_iter()
-            .map(|request| self.node(&name, request, 0));
-        Ok((nodes.collect::<Result<_, _>>()?, step.done))
+        let nodes = self.nodes(&format!("session {session}"), step.added)?;
+        Ok((nodes, step.done))
     }
 
     /// The node of a request whose last `session_labels` labels belong to its session.
@@ -111,7 +111,8 @@ fn text_bytes(request: &Request) -> usize {
     let answered = answer.into_iter().flat_map(|answer| &answer.content);
     let bytes = asked.chain(answered).map(|segment| match segment {
         Segment::Text(text) => text.len(),
-        Segment::Synthetic { .. } | Segment::Media { .. } => 0,
+        Segment::TokenIds(ids) => size_of_val(&ids[..]),
+        Segment::Synthetic { .. } | Segment::Media { .. } | Segment::ToolResult(_) => 0,
     });
     bytes.sum()
 }

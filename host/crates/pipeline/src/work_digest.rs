@@ -114,6 +114,15 @@ impl WorkHasher {
                     self.text(kind.name());
                     self.text(source);
                 }
+                Segment::TokenIds(ids) => {
+                    self.number(3);
+                    self.number(ids.len() as u64);
+                    ids.iter().for_each(|id| self.number(u64::from(*id)));
+                }
+                Segment::ToolResult(run) => {
+                    self.number(4);
+                    self.number(u64::from(run.0));
+                }
             }
         }
     }
@@ -127,11 +136,10 @@ mod tests {
     fn request(node: u32) -> Request {
         Request {
             node: NodeId(node),
-            messages: vec![Message {
-                role: Role::User,
-                content: vec![Segment::Text("ab".into()), Segment::Text("c".into())],
-                tool_call_id: None,
-            }],
+            messages: vec![Message::new(
+                Role::User,
+                vec![Segment::Text("ab".into()), Segment::Text("c".into())],
+            )],
             ..Request::default()
         }
     }

@@ -163,7 +163,8 @@ impl SampledAgent {
         };
         match step {
             Some(Ok(step)) => {
-                self.open.extend(step.requests.iter().map(|request| request.node));
+                self.open
+                    .extend(step.added.requests.iter().map(|request| request.node));
                 self.is_over = step.done && self.open.is_empty();
                 self.steps.push(step);
             }
@@ -348,13 +349,14 @@ mod tests {
     impl Agents {
         fn step(&self, node: u32, label: usize) -> AgentStep {
             AgentStep {
-                requests: vec![veeksha_model::Request {
+                added: vec![veeksha_model::Request {
                     node: NodeId(node),
                     output: veeksha_model::OutputSpec::default(),
                     labels: vec![Label::from(("answers".to_owned(), label.to_string()))],
                     ..veeksha_model::Request::default()
-                }],
-                done: false,
+                }]
+                .into(),
+                ..AgentStep::default()
             }
         }
     }

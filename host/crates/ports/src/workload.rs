@@ -1,6 +1,6 @@
 //! Sources of sessions.
 
-use veeksha_model::{FailureReason, Request, Response, Session, SessionId};
+use veeksha_model::{FailureReason, Nanos, NodeId, Response, Session, SessionId};
 
 use crate::guarantees::Guarantees;
 use crate::plugin_failure::PluginFailure;
@@ -76,8 +76,11 @@ pub trait SessionSource {
 /// The next step of an agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AgentStep {
-    /// New nodes; they may name earlier nodes of the session as parents.
-    pub requests: Vec<Request>,
+    /// New nodes; they may name earlier nodes of the session as parents. The headers and labels are
+    /// those of the session, the same in each step.
+    pub added: Session,
+    /// Nodes that the agent has lost interest in.
+    pub cancel: Vec<NodeId>,
     /// No further nodes will come. The session ends when all its nodes have completed.
     pub done: bool,
 }
@@ -95,9 +98,9 @@ pub trait AgentSource {
     fn answered(
         &mut self,
         session: SessionId,
-        node: veeksha_model::NodeId,
+        node: NodeId,
         response: &Response,
-        completed_at: veeksha_model::Nanos,
+        completed_at: Nanos,
     ) -> Result<AgentStep, PluginFailure>;
 
     /// A request of the session failed.

@@ -74,6 +74,11 @@ pub fn message_pieces(role: Role, content: &[Segment], count: &dyn Fn(&str) -> u
                 identity: identity(&("media", kind, source)),
                 tokens: 0,
             }),
+            Segment::TokenIds(ids) => pieces.extend(ids.iter().map(|id| PrefixPiece {
+                identity: identity(&("token", id)),
+                tokens: 1,
+            })),
+            Segment::ToolResult(_) => {}
         }
     }
     pieces
@@ -138,11 +143,7 @@ mod tests {
     }
 
     fn message(role: Role, content: Vec<Segment>) -> Message {
-        Message {
-            role,
-            content,
-            tool_call_id: None,
-        }
+        Message::new(role, content)
     }
 
     fn synthetic(seed: u64, tokens: u32) -> Segment {
@@ -212,6 +213,7 @@ mod tests {
     #[test]
     fn answer_pieces_equal_message_pieces() {
         let answer = RecordedAnswer {
+            reasoning: None,
             content: vec![Segment::Text("it is so".into())],
             tool_calls: vec![ToolCall {
                 id: "call_1".into(),

@@ -221,6 +221,8 @@ fn request(content: Vec<Segment>) -> Request {
     Request {
         node: NodeId(0),
         messages: vec![Message {
+            reasoning: None,
+            tool_calls: Vec::new(),
             role: Role::User,
             content,
             tool_call_id: None,

@@ -227,7 +227,7 @@ impl Materializer {
                 (Segment::Synthetic { seed, tokens }, _) => {
                     pieces.push(PromptPiece::synthetic(self.salt.apply(*seed), *tokens));
                 }
-                (Segment::Media { .. }, _) => {}
+                (Segment::Media { .. } | Segment::TokenIds(_) | Segment::ToolResult(_), _) => {}
             }
         }
         pieces

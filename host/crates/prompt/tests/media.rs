@@ -17,17 +17,16 @@ fn materializer(store: MediaStore) -> Materializer {
 fn request(kind: MediaKind, source: &str) -> Request {
     Request {
         node: NodeId(3),
-        messages: vec![Message {
-            role: Role::User,
-            content: vec![
+        messages: vec![Message::new(
+            Role::User,
+            vec![
                 Segment::Text("look".into()),
                 Segment::Media {
                     kind,
                     source: source.into(),
                 },
             ],
-            tool_call_id: None,
-        }],
+        )],
         ..Request::default()
     }
 }

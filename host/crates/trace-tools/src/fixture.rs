@@ -17,6 +17,8 @@ pub(crate) fn text(text: &str) -> Segment {
 
 pub(crate) fn user(content: Vec<Segment>) -> Message {
     Message {
+        reasoning: None,
+        tool_calls: Vec::new(),
         role: Role::User,
         content,
         tool_call_id: None,
@@ -42,6 +44,7 @@ pub(crate) fn recorded_answer(mut request: Request, text: &str, output_tokens: u
     replay.answer = Some(RecordedAnswer {
         content: vec![Segment::Text(text.into())],
         tool_calls: Vec::new(),
+        reasoning: None,
     });
     replay.recorded.output_tokens = Some(output_tokens);
     request

@@ -117,6 +117,8 @@ fn session(index: u64, turns: u32) -> Session {
             history_parent: before,
             wait_after_ready: before.map_or(0, |_| u64::from(length % 1000) * 1_000_000),
             messages: vec![Message {
+                reasoning: None,
+                tool_calls: Vec::new(),
                 role: Role::User,
                 content: vec![
                     Segment::Text(format!("turn {node} of session {index}: ")),
@@ -128,6 +130,7 @@ fn session(index: u64, turns: u32) -> Session {
                 tool_call_id: None,
             }],
             output: OutputSpec {
+                form: None,
                 target_tokens: Some(1 + low % 200),
                 exact: true,
             },

@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use veeksha_model::{FailureReason, Nanos, NodeId, Response, SessionId};
+use veeksha_model::{FailureReason, KnownNodes, Nanos, NodeId, Response, Session, SessionId};
 use veeksha_ports::{AgentSource, AgentStep, Guarantees, PluginFailure};
 use wasmtime::component::ResourceAny;
 
 use crate::agent_history::{AgentHistory, AgentInput};
 use crate::agent_store::{AgentStore, START};
-use crate::bindings::agent_generator::{Guest, Step};
+use crate::bindings::agent_generator::{Guest, Opening, Step};
 use crate::bindings::types::Error;
 use crate::bound::BoundPlugin;
 use crate::instance::PluginInstance;
@@ -32,8 +32,10 @@ struct GuestAgent {
     store: u64,
     /// `None` after a trap in its store, until it is rebuilt.
     handle: Option<ResourceAny>,
+    /// The headers and labels of its session, without nodes.
+    session: Session,
     /// Every node that it has requested.
-    known: HashSet<NodeId>,
+    known: KnownNodes,
     history: AgentHistory,
     /// The answers and failures that it received.
     inputs: u64,
@@ -173,7 +175,7 @@ impl WasmAgents {
         let started = store.start(bound, session.0, || Some(input()))?;
         let (handle, first) =
             started.map_err(|error| lost(&format!("started again, it refused: {}", error.message)))?;
-        let mut again: HashSet<NodeId> = nodes(&first).collect();
+        let mut again: HashSet<NodeId> = nodes(&first.step).collect();
         for (call, received) in (1..).zip(events) {
             // An error was an ordinary answer in the original call, and is one here.
             let call = (handle, session.0, call);
@@ -181,7 +183,7 @@ impl WasmAgents {
                 again.extend(nodes(&step));
             }
         }
-        if again != agent.known {
+        if again.len() != agent.known.len() || !again.iter().all(|node| agent.known.contains_key(node)) {
             return Err(lost(
                 "given the same answers again, it requested other nodes; agents must be deterministic",
             ));
@@ -194,20 +196,25 @@ impl WasmAgents {
         &mut self,
         session: SessionId,
         store: u64,
-        started: Result<(ResourceAny, Step), Error>,
+        started: Result<(ResourceAny, Opening), Error>,
         input: String,
     ) -> Result<AgentStep, PluginFailure> {
-        let (handle, step) = started
+        let (handle, opening) = started
             .map_err(|error| convert::refusal(&self.bound.loaded.name, START, Some(input.clone()), error))?;
         let mut agent = GuestAgent {
             store,
             handle: Some(handle),
-            known: HashSet::new(),
+            session: Session {
+                headers: opening.headers,
+                labels: opening.labels,
+                ..Session::default()
+            },
+            known: KnownNodes::new(),
             history: AgentHistory::new(),
             inputs: 0,
             ended: None,
         };
-        match agent.take(step) {
+        match agent.take(opening.step) {
             Ok(step) => {
                 self.live.insert(session, agent);
                 Ok(step)
@@ -225,11 +232,16 @@ impl WasmAgents {
 impl GuestAgent {
     /// Validates a step and remembers its nodes.
     fn take(&mut self, step: Step) -> Result<AgentStep, String> {
-        let requests = convert::requests(step.requests);
-        validate::requests(&requests, &self.known)?;
-        self.known.extend(requests.iter().map(|request| request.node));
+        let added = Session {
+            requests: convert::requests(step.requests),
+            tool_runs: convert::tool_runs(step.tool_runs),
+            ..self.session.clone()
+        };
+        validate::step(&added, &self.known)?;
+        self.known.extend(added.kinds());
         Ok(AgentStep {
-            requests,
+            added,
+            cancel: step.cancel.into_iter().map(NodeId).collect(),
             done: step.done,
         })
     }
@@ -241,7 +253,10 @@ impl GuestAgent {
 }
 
 fn nodes(step: &Step) -> impl Iterator<Item = NodeId> {
-    step.requests.iter().map(|request| NodeId(request.node))
+    let requests = step.requests.iter().map(|request| request.node);
+    requests
+        .chain(step.tool_runs.iter().map(|run| run.node))
+        .map(NodeId)
 }
 
 fn unknown(bound: &BoundPlugin, session: SessionId, function: &str, input: String) -> PluginFailure {

@@ -4,7 +4,7 @@ use veeksha_ports::PluginFailure;
 use wasmtime::component::ResourceAny;
 
 use crate::agent_history::AgentInput;
-use crate::bindings::agent_generator::{Guest, Step};
+use crate::bindings::agent_generator::{Guest, Opening, Step};
 use crate::bindings::types::Error;
 use crate::bound::BoundPlugin;
 use crate::instance::PluginInstance;
@@ -38,7 +38,7 @@ impl AgentStore {
         bound: &BoundPlugin,
         session: u64,
         input: impl FnOnce() -> Option<String>,
-    ) -> Result<Result<(ResourceAny, Step), Error>, PluginFailure> {
+    ) -> Result<Result<(ResourceAny, Opening), Error>, PluginFailure> {
         let instance = match &mut self.instance {
             Some(instance) => instance,
             none => none.insert(PluginInstance::new(&bound.loaded, &bound.grants)?),

@@ -52,6 +52,18 @@ impl random::Host for HostState {
 }
 
 impl HostState {
+    /// The tokenizer, for a text of a permitted size.
+    fn tokenizer_for(&self, text: &str, function: &str) -> wasmtime::Result<&dyn PluginTokenizer> {
+        if text.len() > self.count_bytes {
+            bail!(
+                "tokens: a text of {} bytes passed to `{function}`, at most {} are allowed; pass it in parts",
+                grouped(text.len() as u64),
+                grouped(self.count_bytes as u64)
+            );
+        }
+        self.tokenizer()
+    }
+
     fn tokenizer(&self) -> wasmtime::Result<&dyn PluginTokenizer> {
         self.tokens
             .as_deref()
@@ -61,15 +73,11 @@ impl HostState {
 
 impl tokens::Host for HostState {
     fn count(&mut self, text: String) -> wasmtime::Result<u32> {
-        let tokenizer = self.tokenizer()?;
-        if text.len() > self.count_bytes {
-            bail!(
-                "tokens: a text of {} bytes passed to `count`, at most {} are allowed; count it in parts",
-                grouped(text.len() as u64),
-                grouped(self.count_bytes as u64)
-            );
-        }
-        Ok(tokenizer.count(&text))
+        Ok(self.tokenizer_for(&text, "count")?.count(&text))
+    }
+
+    fn encode(&mut self, text: String) -> wasmtime::Result<Vec<u32>> {
+        Ok(self.tokenizer_for(&text, "encode")?.encode(&text))
     }
 
     fn vocabulary(&mut self) -> wasmtime::Result<u32> {

@@ -1,8 +1,9 @@
 //! Conversions between the contract's records and the model's.
 
 use veeksha_model::{
-    Edge, FailureReason, HistoryMode, MediaKind, Message, NodeId, OutputSpec, Recorded, RecordedAnswer,
-    Replay, Request, Response, Role, Seed, Segment, Session, ToolCall, Trigger,
+    AnswerForm, Cancellation, Edge, FailureReason, HistoryMode, MediaKind, Message, NodeId, OutputSpec,
+    ReasoningContent, Recorded, RecordedAnswer, Replay, Request, Response, Role, Seed, Segment, Session,
+    ToolCall, ToolChoice, ToolDefinitions, ToolRun, Trigger,
 };
 use veeksha_ports::{Guarantees, PluginFailure, PluginFailureKind};
 
@@ -17,6 +18,7 @@ const MAX_NAME_CHARS: usize = 200;
 pub(crate) fn session(session: wit::Session) -> Session {
     Session {
         requests: requests(session.requests),
+        tool_runs: tool_runs(session.tool_runs),
         arrives_at: session.arrives_at,
         headers: session.headers,
         labels: session.labels,
@@ -27,21 +29,87 @@ pub(crate) fn requests(requests: Vec<wit::Request>) -> Vec<Request> {
     requests.into_iter().map(request).collect()
 }
 
+pub(crate) fn tool_runs(runs: Vec<wit::ToolRun>) -> Vec<ToolRun> {
+    let tool_run = |run: wit::ToolRun| ToolRun {
+        node: NodeId(run.node),
+        parents: edges(run.parents),
+        class: run.class,
+        service_time: run.service_time,
+        result_tokens: run.result_tokens,
+        labels: run.labels,
+    };
+    runs.into_iter().map(tool_run).collect()
+}
+
+fn edges(edges: Vec<wit::Edge>) -> Vec<Edge> {
+    edges.into_iter().map(edge).collect()
+}
+
 fn request(request: wit::Request) -> Request {
     Request {
         node: NodeId(request.node),
-        parents: request.parents.into_iter().map(edge).collect(),
+        parents: edges(request.parents),
         history_parent: request.history_parent.map(NodeId),
+        keep_reasoning: request.keep_reasoning,
         wait_after_ready: request.wait_after_ready,
         messages: request.messages.into_iter().map(message).collect(),
+        tools: request.tools.map(|tools| Box::new(self::tools(tools))),
         output: OutputSpec {
             target_tokens: request.output.target_tokens,
             exact: request.output.exact,
+            form: request.output.form.map(|form| Box::new(answer_form(form))),
         },
+        cancellation: request.cancellation.map(|cancellation| {
+            Box::new(Cancellation {
+                when: edges(cancellation.when),
+                after_chunks: cancellation.after_chunks,
+            })
+        }),
+        client: request.client,
         body: request.body,
         headers: request.headers,
         labels: request.labels,
         replay: request.recording.map(|recorded| Box::new(recording(recorded))),
+    }
+}
+
+fn tools(tools: wit::Tools) -> ToolDefinitions {
+    match tools {
+        wit::Tools::Definitions(text) => ToolDefinitions::Definitions(text),
+        wit::Tools::Verbatim(text) => ToolDefinitions::Verbatim(text),
+        wit::Tools::Synthetic(tools) => ToolDefinitions::Synthetic {
+            seed: seed(tools.seed),
+            count: tools.count,
+            tokens: tools.tokens,
+        },
+    }
+}
+
+fn answer_form(form: wit::AnswerForm) -> AnswerForm {
+    AnswerForm {
+        tool_choice: form.tool_choice.map(|choice| match choice {
+            wit::ToolChoice::Automatic => ToolChoice::Automatic,
+            wit::ToolChoice::None => ToolChoice::None,
+            wit::ToolChoice::Required => ToolChoice::Required,
+            wit::ToolChoice::Function(name) => ToolChoice::Function(name),
+        }),
+        schema: form.schema,
+        log_probabilities: form.log_probabilities,
+        prompt_log_probabilities: form.prompt_log_probabilities,
+    }
+}
+
+fn seed(seed: wit::Seed) -> Seed {
+    Seed {
+        high: seed.high,
+        low: seed.low,
+    }
+}
+
+fn reasoning(reasoning: wit::Reasoning) -> ReasoningContent {
+    ReasoningContent {
+        content: segments(reasoning.content),
+        signature: reasoning.signature,
     }
 }
 
@@ -67,6 +135,7 @@ fn recording(recording: wit::Recording) -> Replay {
         answer: recording.answer.map(|answer| RecordedAnswer {
             content: segments(answer.content),
             tool_calls: answer.tool_calls.into_iter().map(tool_call).collect(),
+            reasoning: answer.reasoning.map(reasoning),
         }),
         recorded: Recorded {
             at: recording.at,
@@ -95,6 +164,8 @@ fn message(message: wit::Message) -> Message {
         },
         content: segments(message.content),
         tool_call_id: message.tool_call_id,
+        tool_calls: message.tool_calls.into_iter().map(tool_call).collect(),
+        reasoning: message.reasoning.map(reasoning),
     }
 }
 
@@ -113,13 +184,12 @@ fn tool_call(call: wit::ToolCall) -> ToolCall {
 fn segment(segment: wit::Segment) -> Segment {
     match segment {
         wit::Segment::Text(text) => Segment::Text(text),
-        wit::Segment::Synthetic(wit::SyntheticText { seed, tokens }) => Segment::Synthetic {
-            seed: Seed {
-                high: seed.high,
-                low: seed.low,
-            },
-            tokens,
+        wit::Segment::Synthetic(text) => Segment::Synthetic {
+            seed: seed(text.seed),
+            tokens: text.tokens,
         },
+        wit::Segment::TokenIds(ids) => Segment::TokenIds(ids),
+        wit::Segment::ToolResult(node) => Segment::ToolResult(NodeId(node)),
         wit::Segment::Media(wit::Media { kind, source }) => Segment::Media {
             kind: match kind {
                 wit::MediaKind::Image => MediaKind::Image,
@@ -136,6 +206,7 @@ pub(crate) fn response(node: NodeId, response: &Response, completed_at: u64) -> 
         node: node.0,
         text: response.text.clone(),
         reasoning: response.reasoning.clone(),
+        reasoning_signature: response.reasoning_signature.clone(),
         tool_calls: response
             .tool_calls
             .iter()
@@ -152,6 +223,7 @@ pub(crate) fn response(node: NodeId, response: &Response, completed_at: u64) -> 
             cached: usage.cached,
             reasoning: usage.reasoning,
         }),
+        log_probabilities: None,
         completed_at,
     }
 }

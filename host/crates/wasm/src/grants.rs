@@ -10,6 +10,10 @@ pub trait PluginTokenizer: Send + Sync {
     /// Returns the number of tokens in a text, without special tokens.
     fn count(&self, text: &str) -> u32;
 
+    /// Returns the token ids of a text, without special tokens; none of a text that cannot be
+    /// encoded.
+    fn encode(&self, text: &str) -> Vec<u32>;
+
     /// Returns the size of the vocabulary.
     fn vocabulary(&self) -> u32;
 }

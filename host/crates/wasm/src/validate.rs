@@ -3,10 +3,8 @@
 //! Languages without integers convert a wrong value silently into another one, so every field is
 //! checked.
 
-use std::collections::HashSet;
-
 use serde_json::{Map, Value};
-use veeksha_model::{Label, NodeId, Replay, Request, Segment, Session, check_headers, check_session};
+use veeksha_model::{Edge, KnownNodes, Label, Replay, Request, Segment, Session, ToolRun, check_session};
 use veeksha_ports::MAX_LABEL_BYTES;
 
 use crate::text::{cut, grouped};
@@ -18,26 +16,41 @@ const MAX_SYNTHETIC_TOKENS: u64 = 1 << 24;
 
 /// Checks a whole session.
 pub(crate) fn session(session: &Session) -> Result<(), String> {
-    requests(&session.requests, &HashSet::new())?;
+    step(session, &KnownNodes::new())
+}
+
+/// Checks the new nodes of a session's step; `known` are the nodes of its earlier steps.
+pub(crate) fn step(session: &Session, known: &KnownNodes) -> Result<(), String> {
+    check_session(session, known).map_err(|error| error.to_string())?;
+    session.requests.iter().try_for_each(|request| {
+        self::request(request).map_err(|why| format!("node {}: {why}", request.node))
+    })?;
+    session
+        .tool_runs
+        .iter()
+        .try_for_each(|run| tool_run(run).map_err(|why| format!("node {}: {why}", run.node)))?;
     if let Some(at) = session.arrives_at {
         time("arrives-at", at)?;
     }
-    check_headers(&session.headers).map_err(|error| error.to_string())?;
     labels(&session.labels)
 }
 
-/// Checks the requests of a session's step; `known` are the nodes of its earlier steps.
-pub(crate) fn requests(requests: &[Request], known: &HashSet<NodeId>) -> Result<(), String> {
-    check_session(requests, known).map_err(|error| error.to_string())?;
-    requests
-        .iter()
-        .try_for_each(|request| self::request(request).map_err(|why| format!("node {}: {why}", request.node)))
+fn tool_run(run: &ToolRun) -> Result<(), String> {
+    edges(&run.parents)?;
+    run.service_time
+        .map_or(Ok(()), |nanos| time("service-time", nanos))?;
+    labels(&run.labels)
+}
+
+fn edges(edges: &[Edge]) -> Result<(), String> {
+    edges.iter().try_for_each(|edge| time("delay", edge.delay))
 }
 
 fn request(request: &Request) -> Result<(), String> {
     time("wait-after-ready", request.wait_after_ready)?;
-    for edge in &request.parents {
-        time("delay", edge.delay)?;
+    edges(&request.parents)?;
+    if let Some(cancellation) = &request.cancellation {
+        edges(&cancellation.when)?;
     }
     labels(&request.labels)?;
     let segments = || request.messages.iter().flat_map(|message| &message.content);
@@ -115,18 +128,14 @@ fn object(body: &str) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use veeksha_model::{Message, Role, Seed};
+    use veeksha_model::{Message, NodeId, NodeKind, Role, Seed};
 
     use super::*;
 
     fn plain() -> Request {
         Request {
             node: NodeId(3),
-            messages: vec![Message {
-                role: Role::User,
-                content: vec![Segment::Text("hello".into())],
-                tool_call_id: None,
-            }],
+            messages: vec![Message::new(Role::User, vec![Segment::Text("hello".into())])],
             ..Request::default()
         }
     }
@@ -143,7 +152,7 @@ mod tests {
     fn times_stay_below_two_to_the_53() {
         let mut request = plain();
         request.wait_after_ready = (1 << 53) - 1;
-        assert_eq!(requests(std::slice::from_ref(&request), &HashSet::new()), Ok(()));
+        assert_eq!(session(&Session::from(vec![request.clone()])), Ok(()));
         request.wait_after_ready = 1 << 53;
         assert_eq!(
             refusal(request),
@@ -168,7 +177,7 @@ mod tests {
                 body: Some(good.into()),
                 ..plain()
             };
-            assert_eq!(requests(&[request], &HashSet::new()), Ok(()), "{good}");
+            assert_eq!(session(&Session::from(vec![request])), Ok(()), "{good}");
         }
         for bad in [
             "",
@@ -232,7 +241,7 @@ mod tests {
             tokens: 1 << 23,
         };
         request.messages[0].content = vec![half.clone(), half.clone()];
-        assert_eq!(requests(std::slice::from_ref(&request), &HashSet::new()), Ok(()));
+        assert_eq!(session(&Session::from(vec![request.clone()])), Ok(()));
         request.messages[0].content.push(half);
         assert!(refusal(request).starts_with("node 3: 25,165,824 tokens of synthetic text"));
     }
@@ -245,7 +254,7 @@ mod tests {
             tokens,
         };
         request.messages[0].content = vec![segment(1)];
-        assert_eq!(requests(std::slice::from_ref(&request), &HashSet::new()), Ok(()));
+        assert_eq!(session(&Session::from(vec![request.clone()])), Ok(()));
         request.messages[0].content.push(segment(0));
         assert_eq!(
             refusal(request),
@@ -287,6 +296,7 @@ mod tests {
         );
         let long = Replay {
             answer: Some(RecordedAnswer {
+                reasoning: None,
                 content: vec![Segment::Synthetic {
                     seed: Seed { high: 0, low: 1 },
                     tokens: (1 << 24) + 1,
@@ -304,9 +314,15 @@ mod tests {
 
     #[test]
     fn a_step_without_requests_is_fine_once_there_are_nodes() {
-        assert_eq!(requests(&[], &HashSet::from([NodeId(0)])), Ok(()));
         assert_eq!(
-            requests(&[], &HashSet::new()).unwrap_err(),
+            step(
+                &Session::default(),
+                &KnownNodes::from([(NodeId(0), NodeKind::Request)])
+            ),
+            Ok(())
+        );
+        assert_eq!(
+            session(&Session::default()).unwrap_err(),
             "the session has no requests"
         );
     }

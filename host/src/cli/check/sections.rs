@@ -58,7 +58,8 @@ impl WorkloadSample {
                 .map(|segment| match segment {
                     Segment::Text(text) => u64::from(tokenizer.count(text)),
                     Segment::Synthetic { tokens, .. } => u64::from(*tokens),
-                    Segment::Media { .. } => 0,
+                    Segment::TokenIds(ids) => ids.len() as u64,
+                    Segment::Media { .. } | Segment::ToolResult(_) => 0,
                 })
                 .sum::<u64>();
             match request.output.target_tokens {
@@ -97,7 +98,7 @@ fn workload(wired: &Wired, scenario: &Scenario) -> Result<(Section, Option<u64>)
             let length = agents.length()?;
             let first = SessionId(0);
             if limit != Some(0) && length != Some(0) {
-                sample.add(&agents.start(first)?.requests, &wired.tokenizer);
+                sample.add(&agents.start(first)?.added.requests, &wired.tokenizer);
                 agents.finish(first);
             }
             (

@@ -32,6 +32,7 @@ fn replay(config: &str, turns: &str) -> Result<Replay, Error> {
 
 fn answer(content: &str) -> Option<Answer> {
     Some(Answer {
+        reasoning: None,
         content: vec![text(content)],
         tool_calls: Vec::new(),
     })
@@ -117,10 +118,12 @@ fn recorded_answers_are_kept_and_measured() {
         ..Turn::new(node)
     };
     let called = Answer {
+        reasoning: None,
         content: Vec::new(),
         tool_calls: vec![call],
     };
     let four = Answer {
+        reasoning: None,
         content: vec![text("It is four."), text("\n\n"), text("Yes.")],
         tool_calls: Vec::new(),
     };

@@ -28,6 +28,7 @@ const ROW: &str = r#"{"id": "QWJhYvA_0", "conversations": [
 
 fn answered(content: &str) -> Option<Answer> {
     Some(Answer {
+        reasoning: None,
         content: vec![text(content)],
         tool_calls: Vec::new(),
     })

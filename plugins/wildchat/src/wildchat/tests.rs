@@ -58,6 +58,7 @@ fn think_times_are_the_recorded_ones() {
     );
     let turn = |node, at, latency, answer: &str, prompt, tokens| Turn {
         answer: Some(Answer {
+            reasoning: None,
             content: vec![text(answer)],
             tool_calls: Vec::new(),
         }),

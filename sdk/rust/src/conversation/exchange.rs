@@ -88,6 +88,7 @@ pub fn exchanges(messages: impl IntoIterator<Item = RecordedMessage>) -> Vec<Exc
         let answer = Answer {
             content: message.content,
             tool_calls: message.tool_calls,
+            reasoning: None,
         };
         match open.take_if(|exchange| {
             exchange

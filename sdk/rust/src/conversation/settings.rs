@@ -112,7 +112,9 @@ mod tests {
     #[test]
     fn a_length_is_asked_for_as_chosen_and_never_zero() {
         let asked = |control: OutputControl, tokens| {
-            let Output { target_tokens, exact } = control.ask(Request::new(0), tokens).output;
+            let Output {
+                target_tokens, exact, ..
+            } = control.ask(Request::new(0), tokens).output;
             (target_tokens, exact)
         };
         assert_eq!(asked(OutputControl::Exact, Some(7)), (Some(7), true));

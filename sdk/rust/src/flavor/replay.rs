@@ -3,7 +3,7 @@
 use crate::types::{Answer, Error, HistoryMode, Nanos, Recording, Session};
 
 /// The recording of a request in a [`Replay`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Turn {
     /// The node of the session that was recorded.
     pub node: u32,
@@ -37,7 +37,7 @@ impl Turn {
 }
 
 /// A session, and the recordings of its requests. A node without a turn is a new request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Replay {
     /// The session.
     pub session: Session,

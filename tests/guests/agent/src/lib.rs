@@ -15,7 +15,8 @@ wit_bindgen::generate!({
 use std::cell::Cell;
 
 use exports::veeksha::plugin::agent_generator::{
-    Agent, Descriptor, Error, Failure, Guarantees, Guest, GuestAgent, Request, Response, Step,
+    Agent, Descriptor, Error, Failure, Guarantees, Guest, GuestAgent, Opening, Request, Response, Step,
+    ToolResult,
 };
 use veeksha::plugin::types::{Edge, Message, Output, Role, Segment, Trigger};
 
@@ -48,13 +49,13 @@ impl GuestAgent for Asker {
         })
     }
 
-    fn start(_config: String, index: u64) -> Result<(Agent, Step), Error> {
+    fn start(_config: String, index: u64) -> Result<(Agent, Opening), Error> {
         let asker = Asker {
             session: index,
             next: Cell::new(0),
         };
         let step = asker.ask();
-        Ok((Agent::new(asker), step))
+        Ok((Agent::new(asker), opened(step)))
     }
 
     fn answered(&self, response: Response) -> Result<Step, Error> {
@@ -68,12 +69,29 @@ impl GuestAgent for Asker {
             .collect();
         if results.is_empty() {
             return Ok(Step {
+                tool_runs: Vec::new(),
+                cancel: Vec::new(),
                 requests: Vec::new(),
                 done: true,
             });
         }
         Ok(Step {
+            tool_runs: Vec::new(),
+            cancel: Vec::new(),
             requests: vec![self.request(Some(response.node), results)],
+            done: false,
+        })
+    }
+
+    fn cancelled(&self, response: Response) -> Result<Step, Error> {
+        self.answered(response)
+    }
+
+    fn tool_ended(&self, _ended: ToolResult) -> Result<Step, Error> {
+        Ok(Step {
+            tool_runs: Vec::new(),
+            cancel: Vec::new(),
+            requests: Vec::new(),
             done: false,
         })
     }
@@ -96,6 +114,8 @@ impl Asker {
     fn ask(&self) -> Step {
         let question = format!("session {}: what is the weather in Lausanne?", self.session);
         Step {
+            tool_runs: Vec::new(),
+            cancel: Vec::new(),
             requests: vec![self.request(None, vec![message(Role::User, question, None)])],
             done: false,
         }
@@ -108,12 +128,17 @@ impl Asker {
             node,
             parents: parent.into_iter().map(ended).collect(),
             history_parent: parent,
+            keep_reasoning: false,
             wait_after_ready: 0,
             messages,
             output: Output {
                 target_tokens: Some(64),
                 exact: false,
+                form: None,
             },
+            tools: None,
+            cancellation: None,
+            client: None,
             body: Some(r#"{"tool_choice": "auto"}"#.into()),
             headers: Vec::new(),
             labels: Vec::new(),
@@ -127,6 +152,8 @@ fn message(role: Role, text: String, tool_call_id: Option<String>) -> Message {
         role,
         content: vec![Segment::Text(text)],
         tool_call_id,
+        tool_calls: Vec::new(),
+        reasoning: None,
     }
 }
 
@@ -138,5 +165,14 @@ fn ended(parent: u32) -> Edge {
         parent,
         trigger: Trigger::Completed,
         delay: 0,
+    }
+}
+
+/// A session without headers and labels.
+fn opened(step: Step) -> Opening {
+    Opening {
+        step,
+        headers: Vec::new(),
+        labels: Vec::new(),
     }
 }

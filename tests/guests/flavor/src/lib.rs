@@ -113,6 +113,7 @@ impl GuestFlavor for Rows {
 
     fn warmup(&self, trace: Facts, groups: Vec<Group>) -> Result<Vec<Session>, Error> {
         let session = |group: &Group| Session {
+            tool_runs: Vec::new(),
             requests: vec![request(0, &format!("warm {} of {}", group.key, trace.groups), 0)],
             arrives_at: None,
             headers: Vec::new(),
@@ -130,6 +131,7 @@ fn replay(trace: &Facts, epoch: u64, group: &Group) -> Session {
     } = trace;
     let numbered = || (0..group.rows.len() as u32).zip(&group.rows);
     Session {
+        tool_runs: Vec::new(),
         requests: numbered()
             .map(|(node, row)| Request {
                 recording: Some(recording(node, row)),
@@ -150,6 +152,7 @@ fn recording(node: u32, row: &Row) -> Recording {
     Recording {
         history,
         answer: (node > 0).then(|| Answer {
+            reasoning: None,
             content: vec![Segment::Text(format!("answer {node}"))],
             tool_calls: vec![ToolCall {
                 id: format!("call-{node}"),
@@ -170,8 +173,11 @@ fn request(node: u32, text: &str, epoch: u64) -> Request {
         node,
         parents: before.into_iter().map(ended).collect(),
         history_parent: before,
+        keep_reasoning: false,
         wait_after_ready: 0,
         messages: vec![Message {
+            tool_calls: Vec::new(),
+            reasoning: None,
             role: Role::User,
             content: vec![
                 Segment::Text(text.into()),
@@ -188,7 +194,11 @@ fn request(node: u32, text: &str, epoch: u64) -> Request {
         output: Output {
             target_tokens: None,
             exact: false,
+            form: None,
         },
+        tools: None,
+        cancellation: None,
+        client: None,
         body: None,
         headers: Vec::new(),
         labels: Vec::new(),

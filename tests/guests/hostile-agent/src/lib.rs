@@ -22,7 +22,8 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use exports::veeksha::plugin::agent_generator::{
-    Agent, Descriptor, Error, Failure, Guarantees, Guest, GuestAgent, Request, Response, Step,
+    Agent, Descriptor, Error, Failure, Guarantees, Guest, GuestAgent, Opening, Request, Response, Step,
+    ToolResult,
 };
 use veeksha::plugin::log;
 use veeksha::plugin::types::{Edge, Message, Output, Role, Segment, Trigger};
@@ -60,7 +61,7 @@ impl GuestAgent for Hostile {
         })
     }
 
-    fn start(config: String, index: u64) -> Result<(Agent, Step), Error> {
+    fn start(config: String, index: u64) -> Result<(Agent, Opening), Error> {
         std::panic::set_hook(Box::new(|info| log::write(log::Level::Error, &info.to_string())));
         if config.contains("refuse") {
             return Err(error("no-start", format!("session {index} cannot begin")));
@@ -75,7 +76,7 @@ impl GuestAgent for Hostile {
             traps_when_dropped: config.contains("trap-drop"),
         };
         let step = agent.step(&[], begun);
-        Ok((Agent::new(agent), step))
+        Ok((Agent::new(agent), opened(step)))
     }
 
     fn answered(&self, response: Response) -> Result<Step, Error> {
@@ -107,6 +108,19 @@ impl GuestAgent for Hostile {
         }
     }
 
+    fn cancelled(&self, response: Response) -> Result<Step, Error> {
+        self.answered(response)
+    }
+
+    fn tool_ended(&self, _ended: ToolResult) -> Result<Step, Error> {
+        Ok(Step {
+            tool_runs: Vec::new(),
+            cancel: Vec::new(),
+            requests: Vec::new(),
+            done: false,
+        })
+    }
+
     fn failed(&self, failure: Failure) -> Result<Step, Error> {
         self.sum.set(self.sum.get() + failure.code.len() as u64);
         Ok(self.step(&[failure.node], 0))
@@ -132,16 +146,23 @@ impl Hostile {
             node,
             parents: parents.iter().copied().map(ended).collect(),
             history_parent: None,
+            keep_reasoning: false,
             wait_after_ready: 0,
             messages: vec![Message {
                 role: Role::User,
                 content: vec![Segment::Text("go".into())],
                 tool_call_id: None,
+                tool_calls: Vec::new(),
+                reasoning: None,
             }],
             output: Output {
                 target_tokens: None,
                 exact: false,
+                form: None,
             },
+            tools: None,
+            cancellation: None,
+            client: None,
             body: None,
             headers: Vec::new(),
             labels: vec![
@@ -151,6 +172,8 @@ impl Hostile {
             recording: None,
         };
         Step {
+            tool_runs: Vec::new(),
+            cancel: Vec::new(),
             requests: vec![request],
             done: false,
         }
@@ -175,5 +198,14 @@ fn ended(parent: u32) -> Edge {
         parent,
         trigger: Trigger::Completed,
         delay: 0,
+    }
+}
+
+/// A session without headers and labels.
+fn opened(step: Step) -> Opening {
+    Opening {
+        step,
+        headers: Vec::new(),
+        labels: Vec::new(),
     }
 }

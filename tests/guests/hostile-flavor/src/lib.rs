@@ -233,11 +233,13 @@ fn answer(segment: Segment) -> Answer {
     Answer {
         content: vec![segment],
         tool_calls: Vec::new(),
+        reasoning: None,
     }
 }
 
 fn session(requests: Vec<Request>) -> Session {
     Session {
+        tool_runs: Vec::new(),
         requests,
         arrives_at: None,
         headers: Vec::new(),
@@ -250,16 +252,23 @@ fn request(node: u32, parents: &[u32], label: u64) -> Request {
         node,
         parents: parents.iter().copied().map(ended).collect(),
         history_parent: None,
+        keep_reasoning: false,
         wait_after_ready: 0,
         messages: vec![Message {
             role: Role::User,
             content: vec![Segment::Text("go".into())],
             tool_call_id: None,
+            tool_calls: Vec::new(),
+            reasoning: None,
         }],
         output: Output {
             target_tokens: None,
             exact: false,
+            form: None,
         },
+        tools: None,
+        cancellation: None,
+        client: None,
         body: None,
         headers: Vec::new(),
         labels: vec![("label".into(), label.to_string())],

@@ -104,6 +104,9 @@ impl GuestWorkload for Hostile {
                     .collect())
             }
             "huge" => one(vec![Request {
+                tools: None,
+                cancellation: None,
+                client: None,
                 body: Some("x".repeat(64 << 20)),
                 ..request(0, &[], None, 0)
             }]),
@@ -123,10 +126,14 @@ impl GuestWorkload for Hostile {
             "twice" => one(vec![request(4, &[], None, 0), request(4, &[], None, 0)]),
             "empty" => one(Vec::new()),
             "negative-wait" => one(vec![Request {
+                keep_reasoning: false,
                 wait_after_ready: u64::MAX,
                 ..request(0, &[], None, 0)
             }]),
             "body" => one(vec![Request {
+                tools: None,
+                cancellation: None,
+                client: None,
                 body: Some("[1, 2]".into()),
                 ..request(0, &[], None, 0)
             }]),
@@ -205,6 +212,9 @@ impl GuestWorkload for Hostile {
             }
             "blob" => blob().map(|text| {
                 vec![session(vec![Request {
+                    tools: None,
+                    cancellation: None,
+                    client: None,
                     body: Some(text),
                     ..request(0, &[], None, 0)
                 }])]
@@ -269,6 +279,7 @@ fn swell() -> u32 {
 
 fn session(requests: Vec<Request>) -> Session {
     Session {
+        tool_runs: Vec::new(),
         requests,
         arrives_at: None,
         headers: Vec::new(),
@@ -281,16 +292,23 @@ fn request(node: u32, parents: &[u32], history_parent: Option<u32>, label: u64) 
         node,
         parents: parents.iter().copied().map(ended).collect(),
         history_parent,
+        keep_reasoning: false,
         wait_after_ready: 0,
         messages: vec![Message {
             role: Role::User,
             content: vec![Segment::Text("go".into())],
             tool_call_id: None,
+            tool_calls: Vec::new(),
+            reasoning: None,
         }],
         output: Output {
             target_tokens: None,
             exact: false,
+            form: None,
         },
+        tools: None,
+        cancellation: None,
+        client: None,
         body: None,
         headers: Vec::new(),
         labels: vec![("label".into(), label.to_string())],

@@ -91,8 +91,11 @@ impl Chains {
                 node,
                 parents: before.into_iter().map(ended).collect(),
                 history_parent: before,
+                keep_reasoning: false,
                 wait_after_ready: before.map_or(0, |_| u64::from(length % 1000) * 1_000_000),
                 messages: vec![Message {
+                    reasoning: None,
+                    tool_calls: Vec::new(),
                     role: Role::User,
                     content: vec![
                         Segment::Text(format!("turn {node} of session {index}: ")),
@@ -106,7 +109,11 @@ impl Chains {
                 output: Output {
                     target_tokens: Some(1 + low % 200),
                     exact: true,
+                    form: None,
                 },
+                tools: None,
+                cancellation: None,
+                client: None,
                 body: None,
                 headers: Vec::new(),
                 labels: vec![("turn".into(), node.to_string())],
@@ -114,6 +121,7 @@ impl Chains {
             }
         };
         Session {
+            tool_runs: Vec::new(),
             requests: (0..self.turns).map(turn).collect(),
             arrives_at: None,
             headers: Vec::new(),

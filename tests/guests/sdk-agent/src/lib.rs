@@ -1,7 +1,7 @@
 //! An agent made with the Rust SDK: it asks for a plan, does `steps` of it in one conversation, and
 //! is done; a failed request is asked once more. `{"steps": 2}`.
 
-use veeksha_plugin::{Agent, Error, Failure, Plugin, Random, Request, Response, Step, synthetic};
+use veeksha_plugin::{Agent, Error, Failure, Opening, Plugin, Random, Request, Response, Step, synthetic};
 
 struct Planner {
     /// Steps that are still to be done.
@@ -24,7 +24,7 @@ impl Plugin for Planner {
 }
 
 impl Agent for Planner {
-    fn start(config: &Config, index: u64, random: Random) -> Result<(Self, Step), Error> {
+    fn start(config: &Config, index: u64, random: Random) -> Result<(Self, Opening), Error> {
         if config.steps == 0 {
             return Err(
                 Error::config("/steps", "a plan has at least one step").hint("set `steps` to 1 or more")
@@ -37,10 +37,8 @@ impl Agent for Planner {
             next: 1,
             random,
         };
-        Ok((
-            planner,
-            Step::request(Request::new(0).user(synthetic(index, tokens)).output_exactly(8)),
-        ))
+        let first = Request::new(0).user(synthetic(index, tokens)).output_exactly(8);
+        Ok((planner, Step::request(first).into()))
     }
 
     fn answered(&mut self, response: Response) -> Result<Step, Error> {

@@ -90,16 +90,23 @@ impl GuestWorkload for Machine {
             node: 0,
             parents: Vec::new(),
             history_parent: None,
+            keep_reasoning: false,
             wait_after_ready: 0,
             messages: vec![Message {
                 role: Role::User,
                 content: vec![Segment::Text("go".into())],
                 tool_call_id: None,
+                tool_calls: Vec::new(),
+                reasoning: None,
             }],
             output: Output {
                 target_tokens: None,
                 exact: false,
+                form: None,
             },
+            tools: None,
+            cancellation: None,
+            client: None,
             body: None,
             headers: Vec::new(),
             labels: Vec::new(),
@@ -107,6 +114,7 @@ impl GuestWorkload for Machine {
         }];
         Ok(vec![
             Session {
+                tool_runs: Vec::new(),
                 requests,
                 arrives_at: None,
                 headers: Vec::new(),

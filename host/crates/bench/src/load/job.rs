@@ -21,14 +21,11 @@ pub(crate) fn prompt(tokens: u32) -> Arc<Prepared> {
     Arc::new(Prepared {
         request: Request {
             node: NodeId(0),
-            messages: vec![Message {
-                role: Role::User,
-                content: vec![Segment::Text(PROMPT.to_owned())],
-                tool_call_id: None,
-            }],
+            messages: vec![Message::new(Role::User, vec![Segment::Text(PROMPT.to_owned())])],
             output: OutputSpec {
                 target_tokens: Some(tokens),
                 exact: false,
+                form: None,
             },
             ..Request::default()
         },

@@ -170,7 +170,7 @@ fn write_output_fields(
     request: &Prepared,
     taken: impl Fn(&str) -> bool,
 ) {
-    let output = request.request.output;
+    let output = &request.request.output;
     let target = output.target_tokens.filter(|tokens| *tokens > 0);
     let at_most = api.max_tokens_param.as_deref();
     let always = matches!(api.endpoint, EndpointKind::AnthropicMessages).then_some(ANTHROPIC_MAX_TOKENS);

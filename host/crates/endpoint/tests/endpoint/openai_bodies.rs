@@ -57,6 +57,7 @@ pub(crate) fn job_of(messages: Vec<PreparedMessage>, change: impl FnOnce(&mut Pr
             output: OutputSpec {
                 target_tokens: Some(2),
                 exact: false,
+                form: None,
             },
             ..Request::default()
         },
@@ -286,6 +287,7 @@ fn output_fields_follow_the_configuration() {
     let ask = |target: &Api, tokens, exact| {
         let job = job_of(vec![message(Role::User, "x")], |request| {
             request.request.output = OutputSpec {
+                form: None,
                 target_tokens: tokens,
                 exact,
             };

@@ -19,8 +19,8 @@ fn failure(session: SessionId, node: NodeId) -> FailureReason {
 }
 
 fn one(step: &AgentStep) -> &Request {
-    assert_eq!((step.requests.len(), step.done), (1, false), "{step:?}");
-    &step.requests[0]
+    assert_eq!((step.added.requests.len(), step.done), (1, false), "{step:?}");
+    &step.added.requests[0]
 }
 
 fn go(agents: &mut dyn AgentSource, number: u32, text: &str) -> AgentStep {
@@ -49,7 +49,7 @@ fn an_agent_plans_calls_tools_in_parallel_and_combines() {
     );
     assert_eq!(plan.output.target_tokens, Some(120));
     let step = go(&mut *agents, 1, "p");
-    let [search, database] = &step.requests[..] else {
+    let [search, database] = &step.added.requests[..] else {
         panic!("{step:?}")
     };
     assert_eq!(
@@ -63,8 +63,8 @@ fn an_agent_plans_calls_tools_in_parallel_and_combines() {
     assert_eq!(
         step,
         AgentStep {
-            requests: vec![],
-            done: false
+            done: false,
+            ..AgentStep::default()
         }
     );
     let step = go(&mut *agents, 2, "A");
@@ -81,8 +81,8 @@ fn an_agent_plans_calls_tools_in_parallel_and_combines() {
     assert_eq!(
         go(&mut *agents, 4, "done"),
         AgentStep {
-            requests: vec![],
-            done: true
+            done: true,
+            ..AgentStep::default()
         }
     );
 }
@@ -100,8 +100,8 @@ fn agent_branches_on_the_response() {
     assert_eq!(
         go(&mut *agents, 3, "B"),
         AgentStep {
-            requests: vec![],
-            done: true
+            done: true,
+            ..AgentStep::default()
         }
     );
 }
@@ -118,8 +118,11 @@ fn a_request_follows_in_time_what_the_code_waited_for() {
     .agents(1);
     agents.start(S).unwrap();
     let step = go(&mut *agents, 1, "");
-    assert_eq!(parents(&step.requests[0]), [1], "named nothing: after a");
-    assert_eq!(step.requests[0].history_parent, None, "and begins a conversation");
+    assert_eq!(parents(&step.added.requests[0]), [1], "named nothing: after a");
+    assert_eq!(
+        step.added.requests[0].history_parent, None,
+        "and begins a conversation"
+    );
     go(&mut *agents, 2, "");
     let step = go(&mut *agents, 3, "");
     assert_eq!(parents(one(&step)), [2, 3], "after both");
@@ -153,6 +156,7 @@ assert(s.usage == nil and #s.tool_calls == 0)
     let mut agents = agent(body).agents(1);
     agents.start(S).unwrap();
     let response = Response {
+        reasoning_signature: None,
         text: "hi".into(),
         reasoning: "why".into(),
         tool_calls: vec![ToolCall {
@@ -219,6 +223,7 @@ fn one_session_fails_alone_with_its_place() {
             agents
                 .answered(SessionId(index), node(1), &answer("ok"), 1)
                 .unwrap()
+                .added
                 .requests
                 .len(),
             1
@@ -350,6 +355,7 @@ fn deadline_and_memory_end_one_session_only() {
         agents
             .answered(SessionId(2), node(1), &answer("ok"), 1)
             .unwrap()
+            .added
             .requests
             .len(),
         1
@@ -381,7 +387,7 @@ fn a_finished_session_is_forgotten() {
     agents.finish(S);
     assert!(agents.answered(S, node(1), &answer(""), 1).is_err());
     assert_eq!(
-        agents.start(S).unwrap().requests.len(),
+        agents.start(S).unwrap().added.requests.len(),
         1,
         "and can be begun again"
     );
@@ -399,16 +405,16 @@ fn run_all(
     for index in 0..sessions {
         let session = SessionId(index);
         let step = agents.start(session).unwrap();
-        open.extend(step.requests.iter().map(|request| (session, request.node)));
-        seen.entry(session).or_default().extend(step.requests);
+        open.extend(step.added.requests.iter().map(|request| (session, request.node)));
+        seen.entry(session).or_default().extend(step.added.requests);
     }
     while !open.is_empty() {
         let (session, node) = open.swap_remove(order(open.len()));
         let step = agents
             .answered(session, node, &answer(&format!("{session}/{node}")), 1)
             .unwrap();
-        open.extend(step.requests.iter().map(|request| (session, request.node)));
-        seen.entry(session).or_default().extend(step.requests);
+        open.extend(step.added.requests.iter().map(|request| (session, request.node)));
+        seen.entry(session).or_default().extend(step.added.requests);
     }
     seen
 }
@@ -480,12 +486,12 @@ fn the_agent_of_the_scenarios_folder_runs() {
             finish_reason: reason.into(),
             ..Response::default()
         };
-        let mut open: Vec<_> = agents.start(session).unwrap().requests;
+        let mut open: Vec<_> = agents.start(session).unwrap().added.requests;
         let mut steps = Vec::new();
         while let Some(request) = open.pop() {
             steps.push(request.labels[0].1.clone());
             let step = agents.answered(session, request.node, &response, 1).unwrap();
-            open.extend(step.requests);
+            open.extend(step.added.requests);
         }
         steps
     };

@@ -153,6 +153,7 @@ return { requests = requests, arrives_at = group.rows[2].at, labels = { key = gr
         Some(RecordedAnswer {
             content: vec![Segment::Text(text.into())],
             tool_calls: Vec::new(),
+            reasoning: None,
         })
     };
     let expected = |history, answered, at, prompt_tokens| Replay {
@@ -622,7 +623,7 @@ fn session_functions_may_script_a_past() {
 fn an_agent_chooses_what_it_sends_but_has_no_past() {
     let mut agents = agent("session:request { user = 'x', history_mode = 'fresh' }").agents(1);
     let step = agents.start(veeksha_model::SessionId(0)).unwrap();
-    assert_eq!(step.requests[0].history_mode(), HistoryMode::Fresh);
+    assert_eq!(step.added.requests[0].history_mode(), HistoryMode::Fresh);
     for field in [
         "answer = 'y'",
         "at = 1",

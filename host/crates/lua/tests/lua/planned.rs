@@ -15,11 +15,7 @@ fn text(s: &str) -> Segment {
 }
 
 fn message(role: Role, content: Vec<Segment>) -> Message {
-    Message {
-        role,
-        content,
-        tool_call_id: None,
-    }
+    Message::new(role, content)
 }
 
 #[test]
@@ -72,7 +68,8 @@ fn every_field_arrives() {
         a.output,
         OutputSpec {
             target_tokens: Some(120),
-            exact: false
+            exact: false,
+            form: None,
         }
     );
     assert_eq!(a.labels, pairs(&[("a", "x"), ("b", "1")]));
@@ -86,7 +83,8 @@ fn every_field_arrives() {
         b.output,
         OutputSpec {
             target_tokens: Some(9),
-            exact: true
+            exact: true,
+            form: None,
         }
     );
     assert_eq!(b.messages[0], message(Role::Assistant, vec![text("calling")]));

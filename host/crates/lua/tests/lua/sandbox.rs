@@ -270,6 +270,7 @@ fn one_sessions_object_is_of_no_use_in_another() {
         agents
             .answered(SessionId(1), node(1), &answer("x"), 1)
             .unwrap()
+            .added
             .requests
             .len(),
         1

@@ -100,7 +100,8 @@ impl PromptWriter<'_> {
             match segment {
                 Segment::Text(text) => self.verbatim(text, prompt),
                 Segment::Synthetic { seed, tokens } => prompt.piece(u64::from(*seed), *tokens),
-                Segment::Media { .. } => {}
+                Segment::TokenIds(ids) => ids.iter().for_each(|id| prompt.token(u64::from(*id))),
+                Segment::Media { .. } | Segment::ToolResult(_) => {}
             }
         }
     }

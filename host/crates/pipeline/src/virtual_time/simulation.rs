@@ -267,7 +267,7 @@ impl Simulation<'_> {
                     inputs.push_back(match step {
                         Ok(step) => SchedulerInput::Step {
                             session,
-                            nodes: self.source.step(step.requests),
+                            nodes: self.source.step(step.added),
                             done: step.done,
                         },
                         Err(failure) => {

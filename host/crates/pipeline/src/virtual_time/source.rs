@@ -82,16 +82,16 @@ impl SimulatedSource<'_> {
                 for position in first..first + u64::from(count) {
                     let id = self.part.session(position);
                     self.timing.allows_agent(&self.plugin, id)?;
-                    let step = agents.start(id)?;
-                    let begun = Session::from(step.requests);
-                    self.planned.push((id, session_digest(&begun)));
+                    let mut step = agents.start(id)?;
+                    self.planned.push((id, session_digest(&step.added)));
+                    step.added.distribute();
                     if step.done {
                         self.done.push(id);
                     }
                     plans.push(SessionPlan {
                         arrives_at: None,
                         id,
-                        nodes: nodes_of(begun.requests),
+                        nodes: nodes_of(step.added.requests),
                         kind: SessionKind::Reactive,
                     });
                 }
@@ -101,8 +101,9 @@ impl SimulatedSource<'_> {
     }
 
     /// The nodes of an agent's step.
-    pub(super) fn step(&self, requests: Vec<Request>) -> Vec<NodePlan<Request>> {
-        nodes_of(requests, self.timing, self.writer, self.sentence)
+    pub(super) fn step(&self, mut added: Session) -> Vec<NodePlan<Request>> {
+        added.distribute();
+        nodes_of(added.requests, self.timing, self.writer, self.sentence)
     }
 }
 

@@ -26,14 +26,14 @@ pub(crate) fn request(node: u32, parents: &[u32]) -> Request {
             .map(|parent| NodeId(parent).into())
             .collect(),
         history_parent: parents.first().copied().map(NodeId),
-        messages: vec![Message {
-            role: Role::User,
-            content: vec![Segment::Synthetic { seed, tokens: 10 }],
-            tool_call_id: None,
-        }],
+        messages: vec![Message::new(
+            Role::User,
+            vec![Segment::Synthetic { seed, tokens: 10 }],
+        )],
         output: OutputSpec {
             target_tokens: Some(4),
             exact: true,
+            form: None,
         },
         ..Request::default()
     }
@@ -49,6 +49,7 @@ pub(crate) fn replayed(history: HistoryMode, at: Option<u64>, request: Request) 
             answer: Some(RecordedAnswer {
                 content: vec![words],
                 tool_calls: Vec::new(),
+                reasoning: None,
             }),
             recorded: Recorded {
                 at,
@@ -196,8 +197,9 @@ impl AgentSource for Agents {
 
     fn start(&mut self, _: SessionId) -> Result<AgentStep, PluginFailure> {
         Ok(AgentStep {
-            requests: vec![request(0, &[])],
+            added: vec![request(0, &[])].into(),
             done: self.hasty,
+            ..AgentStep::default()
         })
     }
 
@@ -225,14 +227,15 @@ impl AgentSource for Agents {
         };
         Ok(AgentStep {
             done: next.is_empty(),
-            requests: next,
+            added: next.into(),
+            ..AgentStep::default()
         })
     }
 
     fn failed(&mut self, _: SessionId, _: &FailureReason) -> Result<AgentStep, PluginFailure> {
         Ok(AgentStep {
-            requests: Vec::new(),
             done: true,
+            ..AgentStep::default()
         })
     }
 

@@ -51,14 +51,7 @@ fn shared(mode: HistoryMode, id: u64) -> Session {
             tokens: 40,
         },
     ];
-    first.messages.insert(
-        0,
-        Message {
-            role: Role::System,
-            content: prompt,
-            tool_call_id: None,
-        },
-    );
+    first.messages.insert(0, Message::new(Role::System, prompt));
     if let Some(answer) = first.replay.as_mut().and_then(|replay| replay.answer.as_mut()) {
         answer.tool_calls.push(ToolCall {
             id: "1".into(),

@@ -24,6 +24,7 @@ fn ids(kind: &Kind, text: &str) -> Vec<u32> {
 
 fn answer(content: Vec<Segment>) -> RecordedAnswer {
     RecordedAnswer {
+        reasoning: None,
         content,
         tool_calls: vec![ToolCall {
             id: "call_1".into(),
@@ -63,11 +64,7 @@ fn request_contains_its_recorded_answer_as_text() {
     let materializer = materializer(&kinds()[0]);
     let request = |replay| Request {
         node: NodeId(0),
-        messages: vec![Message {
-            role: Role::User,
-            content: vec![synthetic(1, 5)],
-            tool_call_id: None,
-        }],
+        messages: vec![Message::new(Role::User, vec![synthetic(1, 5)])],
         replay,
         ..Request::default()
     };

@@ -22,6 +22,8 @@ fn ids(kind: &Kind, text: &str) -> Vec<u32> {
 
 fn request(messages: Vec<Vec<Segment>>) -> Request {
     let message = |content| Message {
+        reasoning: None,
+        tool_calls: Vec::new(),
         role: Role::User,
         content,
         tool_call_id: None,

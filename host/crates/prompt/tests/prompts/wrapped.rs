@@ -77,11 +77,7 @@ fn text(text: &str) -> Segment {
 }
 
 fn request(messages: Vec<(Role, Vec<Segment>)>, later: bool) -> Request {
-    let message = |(role, content)| Message {
-        role,
-        content,
-        tool_call_id: None,
-    };
+    let message = |(role, content)| Message::new(role, content);
     Request {
         node: NodeId(3),
         parents: if later { vec![NodeId(2).into()] } else { Vec::new() },

@@ -352,6 +352,8 @@ fn tool_calls_and_their_results_are_kept() {
         arguments: "{}".into(),
     }];
     chat.requests[1].messages = vec![Message {
+        reasoning: None,
+        tool_calls: Vec::new(),
         role: Role::Tool,
         content: vec![text("rings")],
         tool_call_id: Some("c1".into()),

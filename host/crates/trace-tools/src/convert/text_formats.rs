@@ -303,7 +303,7 @@ impl SourceSession<'_> {
             match segment {
                 Segment::Text(text) => text_formats.push_str(text),
                 Segment::Synthetic { tokens: 0, .. } | Segment::Media { .. } => {}
-                Segment::Synthetic { .. } => {
+                Segment::Synthetic { .. } | Segment::TokenIds(_) | Segment::ToolResult(_) => {
                     return Err(ConvertError::NoWords {
                         session: self.index,
                         node: request.node,

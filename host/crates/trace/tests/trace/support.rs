@@ -78,11 +78,7 @@ impl Instance {
         }
         let requests = group.rows.iter().enumerate().map(|(node, row)| Request {
             node: NodeId(node as u32),
-            messages: vec![Message {
-                role: Role::User,
-                content: vec![Segment::Text(row.fields.clone())],
-                tool_call_id: None,
-            }],
+            messages: vec![Message::new(Role::User, vec![Segment::Text(row.fields.clone())])],
             labels: vec![("row".into(), row.number.to_string())],
             replay: Some(Box::new(Replay {
                 history: HistoryMode::Live,

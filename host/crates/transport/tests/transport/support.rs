@@ -175,14 +175,11 @@ pub(crate) fn prepared(text: &str) -> Prepared {
     Prepared {
         request: Request {
             node: NodeId(0),
-            messages: vec![Message {
-                role: Role::User,
-                content: vec![Segment::Text(text.to_owned())],
-                tool_call_id: None,
-            }],
+            messages: vec![Message::new(Role::User, vec![Segment::Text(text.to_owned())])],
             output: OutputSpec {
                 target_tokens: Some(2),
                 exact: false,
+                form: None,
             },
             ..Request::default()
         },

@@ -46,11 +46,11 @@ fn say(
 }
 
 fn begun(step: &AgentStep) -> u32 {
-    label(&step.requests[0], "begun").parse().unwrap()
+    label(&step.added.requests[0], "begun").parse().unwrap()
 }
 
 fn sum(step: &AgentStep) -> u64 {
-    label(&step.requests[0], "sum").parse().unwrap()
+    label(&step.added.requests[0], "sum").parse().unwrap()
 }
 
 /// Computes the fixture's rule.
@@ -76,7 +76,7 @@ fn a_conversation_with_a_tool_call() {
     let first = source.start(SessionId(5)).unwrap();
     assert!(!first.done);
     assert_eq!(
-        first.requests[0].messages[0].content,
+        first.added.requests[0].messages[0].content,
         [Segment::Text(
             "session 5: what is the weather in Lausanne?".into()
         )]
@@ -92,7 +92,7 @@ fn a_conversation_with_a_tool_call() {
         ..Response::default()
     };
     let second = source.answered(SessionId(5), NodeId(0), &asks, 10).unwrap();
-    let request = &second.requests[0];
+    let request = &second.added.requests[0];
     assert_eq!(
         (request.node, &request.parents[..], request.history_parent),
         (NodeId(1), &[NodeId(0).into()][..], Some(NodeId(0)))
@@ -113,8 +113,8 @@ fn a_conversation_with_a_tool_call() {
     assert_eq!(
         last,
         AgentStep {
-            requests: Vec::new(),
-            done: true
+            done: true,
+            ..AgentStep::default()
         }
     );
     source.finish(SessionId(5));
@@ -126,7 +126,7 @@ fn a_failure_is_answered_too() {
     let mut source = reactive(&load(EngineLimits::default(), "agent"), "{}", grants());
     source.start(SessionId(0)).unwrap();
     let again = source.failed(SessionId(0), &failed(0, 0)).unwrap();
-    assert_eq!(again.requests[0].node, NodeId(1));
+    assert_eq!(again.added.requests[0].node, NodeId(1));
     let failure = source.failed(SessionId(0), &failed(0, 1)).unwrap_err();
     assert_eq!(failure.function, "agent.failed");
     assert_eq!(failure.message, "node 1 failed: timeout");
@@ -148,7 +148,7 @@ fn sessions_do_not_mix() {
             let step = say(&mut *source, session, node, word).unwrap();
             let told: &[&str] = if node == 0 { &["one"] } else { &["one", "two"] };
             assert_eq!(sum(&step), expected_sum(session, told));
-            assert_eq!(step.requests[0].node, NodeId(node + 1));
+            assert_eq!(step.added.requests[0].node, NodeId(node + 1));
         }
     }
 }
@@ -207,7 +207,7 @@ fn the_others_survive_a_trap() {
             expected_sum(session, &["before", "after"]),
             "session {session}"
         );
-        assert_eq!(step.requests[0].node, NodeId(2));
+        assert_eq!(step.added.requests[0].node, NodeId(2));
     }
     let step = say(&mut *source, 4, 2, "x").unwrap();
     let with_failure = expected_sum(4, &["before"]) + "timeout".len() as u64;

@@ -15,6 +15,10 @@ impl PluginTokenizer for Words {
         text.split(' ').count() as u32
     }
 
+    fn encode(&self, text: &str) -> Vec<u32> {
+        text.split(' ').map(|word| word.len() as u32).collect()
+    }
+
     fn vocabulary(&self) -> u32 {
         32_000
     }

@@ -164,6 +164,7 @@ fn a_group_becomes_a_session_with_what_is_known_of_it() {
         let row = 60 + u64::from(node);
         let before: Option<NodeId> = node.checked_sub(1).map(NodeId);
         let answer = RecordedAnswer {
+            reasoning: None,
             content: vec![Segment::Text(format!("answer {node}"))],
             tool_calls: vec![ToolCall {
                 id: format!("call-{node}"),

@@ -64,7 +64,7 @@ fn an_agent_plays_its_session() {
     // The SDK's draws equal the host's: seed 42, session 9, the stream's name.
     let tokens = 10 + RandomStream::new(42, 9, "plan").draws().below(11);
     assert_eq!(
-        first.requests[0].messages[0].content,
+        first.added.requests[0].messages[0].content,
         [Segment::Synthetic {
             seed: 9.into(),
             tokens
@@ -72,8 +72,8 @@ fn an_agent_plays_its_session() {
     );
     assert_eq!(
         (
-            first.requests[0].output.target_tokens,
-            first.requests[0].output.exact
+            first.added.requests[0].output.target_tokens,
+            first.added.requests[0].output.exact
         ),
         (Some(8), true)
     );
@@ -82,7 +82,7 @@ fn an_agent_plays_its_session() {
         let step = source
             .answered(session, before, &said("one two three"), 1)
             .unwrap();
-        let [request] = &step.requests[..] else {
+        let [request] = &step.added.requests[..] else {
             panic!("{step:?}")
         };
         assert_eq!(
@@ -99,8 +99,8 @@ fn an_agent_plays_its_session() {
     }
     let last = source.answered(session, NodeId(2), &said("done"), 1).unwrap();
     let done = AgentStep {
-        requests: Vec::new(),
         done: true,
+        ..AgentStep::default()
     };
     assert_eq!(last, done);
 }
@@ -113,8 +113,8 @@ fn an_agent_hears_of_failures() {
     let again = source.failed(SessionId(9), &failed(ErrorClass::Timeout)).unwrap();
     assert_eq!(
         (
-            again.requests[0].parents.as_slice(),
-            again.requests[0].history_parent
+            again.added.requests[0].parents.as_slice(),
+            again.added.requests[0].history_parent
         ),
         (&[NodeId(0).into()][..], None)
     );
