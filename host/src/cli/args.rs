@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use veeksha_app::{CommandFailure, CompatOptions, ShardSpec};
+use veeksha_metrics::WhatIf;
 
 /// Benchmarks LLM inference servers and reports how accurate each measurement is.
 #[derive(Debug, Parser)]
@@ -352,6 +353,10 @@ pub(crate) struct EvaluateArgs {
     /// Default: `group_by` of the scenario.
     #[arg(long = "by", value_name = "LABEL")]
     pub(crate) group_by: Vec<String>,
+    /// Estimate the makespans of sessions with other times, for example `ttfc=0.5,think=0`: factors
+    /// of client_queueing, prefill (or ttfc), decode and think. Can be given more than once.
+    #[arg(long, value_name = "PART=FACTOR,...")]
+    pub(crate) what_if: Vec<WhatIf>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     /// A new or empty folder for the results. Default: a dated folder in `evaluations` of the run.

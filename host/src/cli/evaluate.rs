@@ -24,6 +24,7 @@ pub(super) fn evaluate(args: &EvaluateArgs, interrupts: &Interrupts) -> Result<u
         goodput: args.goodput.clone(),
         slice: args.slice,
         group_by: args.group_by.clone(),
+        what_if: args.what_if.clone(),
         no_cache: args.no_cache,
     };
     let evaluation = Reevaluation::open(&args.run, &options)?;

@@ -5,9 +5,10 @@ use std::str::FromStr;
 
 use veeksha_model::{Better, RequestRecord};
 
+use crate::definition::{Certification, Definition};
 use crate::observation::Observation;
 use crate::scope::{Samples, Scope};
-use crate::table::{Certification, Definition, Metric};
+use crate::table::Metric;
 
 impl Metric {
     /// Returns all metrics, in the order of files and tables.
@@ -19,6 +20,14 @@ impl Metric {
     /// [`Metric::all`].
     pub fn certified() -> impl Iterator<Item = Metric> {
         Metric::all().filter(|metric| matches!(metric.definition_of().certification, Certification::Own))
+    }
+
+    /// Returns the metric whose error bound covers this one: for most, itself.
+    pub fn certified_as(self) -> Metric {
+        match self.definition_of().certification {
+            Certification::As(name) => name.parse().unwrap_or(self),
+            Certification::Own | Certification::Exempt => self,
+        }
     }
 
     /// Returns the metrics that match a condition, ranked ones first.
@@ -175,7 +184,6 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::table::Certification;
 
     #[test]
     fn every_name_belongs_to_one_metric() {
@@ -207,7 +215,9 @@ mod tests {
             ] {
                 assert!(!text.is_empty(), "{metric:?} lacks a text");
             }
-            if let Certification::As(other) = definition.certification {
+            if let Certification::As(name) = definition.certification {
+                let other = metric.certified_as();
+                assert_eq!(other.name(), name);
                 assert_eq!(
                     other.definition_of().certification,
                     Certification::Own,

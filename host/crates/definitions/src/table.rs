@@ -1,77 +1,10 @@
-//! The table of the built-in metrics, and the facts about each from which every view derives.
+//! The table of the built-in metrics.
 
 use veeksha_model::Better;
 
+use crate::definition::{Certification, Definition};
 use crate::observation::Observation;
 use crate::scope::{Needs, Samples, Scope};
-
-/// The method by which the client's error of a metric is certified.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Certification {
-    /// The metric has a separate error bound.
-    Own,
-    /// The metric is computed from the same instants as another one, whose bound covers it.
-    As(Metric),
-    /// The client's timing does not affect it.
-    Exempt,
-}
-
-/// The facts about a metric.
-#[derive(Clone, Copy, Debug)]
-pub struct Definition {
-    /// The name in configuration and files; Veeksha's name where Veeksha has the metric.
-    pub name: &'static str,
-    /// Further accepted names, mostly those of other tools.
-    pub aliases: &'static [&'static str],
-    /// The name in Veeksha's `slo_results.json`, where it differs.
-    pub slo_name: Option<&'static str>,
-    /// The name in the keys of `summary_stats.json`.
-    pub display: &'static str,
-    /// The name in terminal tables and plots, in industry terms.
-    pub title: &'static str,
-    /// The abbreviation in messages.
-    pub short: &'static str,
-    /// The unit of its values; `1` for a ratio.
-    pub unit: &'static str,
-    /// True if the values are shares, from 0 to 1.
-    pub is_share: bool,
-    /// The direction in which it improves.
-    pub better: Better,
-    /// The thing that one sample describes.
-    pub scope: Scope,
-    /// One line: the formula in prose.
-    pub definition: &'static str,
-    /// The author of the definition, or the origin of the formula.
-    pub source: &'static str,
-    /// The origin of the samples.
-    pub samples: Samples,
-    /// True if an answer that failed midway still has a sample.
-    pub of_failed: bool,
-    /// The method by which the client's error is certified.
-    pub certification: Certification,
-    /// True if the value depends on the number of an answer's output tokens. Where independent
-    /// counts disagree, such metrics are marked.
-    pub uses_token_counts: bool,
-    /// True if the value also depends on the number of tokens of each chunk, not only on the total.
-    pub uses_tokens_of_chunks: bool,
-    /// True if the value depends on the number of prompt tokens, which the host counts. Where the
-    /// server's count differs, such metrics are marked.
-    pub uses_prompt_tokens: bool,
-    /// True if the metric starts at the scheduled instant. Where traffic has no schedule, the
-    /// certificate does not rate such metrics.
-    pub from_schedule: bool,
-    /// The property that a workload must have for the metric to have samples.
-    pub needs: Needs,
-    /// The reason why two runs cannot be compared by this metric, if any.
-    pub not_comparable: Option<&'static str>,
-    /// The rank in the summary table on the terminal and at the top of the report page; `None` for
-    /// metrics that appear in files only.
-    pub rank: Option<u8>,
-    /// True if time slices summarize the metric.
-    pub in_slices: bool,
-    /// True if the report page has a value for each request, and charts of the values.
-    pub charted: bool,
-}
 
 /// The defaults of an entry: a latency of requests that appears in files only.
 const LATENCY: Definition = Definition {
@@ -114,6 +47,10 @@ const SESSION: Definition = Definition {
     samples: Samples::Session,
     ..LATENCY
 };
+
+/// The source of the metrics of critical paths.
+const PATH_SOURCE: &str = "the critical path method on the measured instants: from the last completion of a session \
+    back over the edge that was met last; the times add up to the makespan";
 
 /// Declares the metrics together with their definitions: a metric without a definition does not
 /// compile.
@@ -283,7 +220,7 @@ metrics! {
             where no text came",
         source: "guidellm's `time_to_first_output_token`, AIPerf's `time_to_first_output_token`",
         samples: Samples::Request(Observation::ttfc_content),
-        certification: Certification::As(Metric::Ttfc),
+        certification: Certification::As("ttfc"),
         ..LATENCY
     },
     /// `time_to_second_chunk`
@@ -296,7 +233,7 @@ metrics! {
         definition: "second generated chunk - first generated chunk",
         source: "genai-perf's and AIPerf's `time_to_second_token`",
         samples: Samples::Request(Observation::time_to_second_chunk),
-        certification: Certification::As(Metric::Tbc),
+        certification: Certification::As("tbc"),
         needs: Needs::TwoTokens,
         ..LATENCY
     },
@@ -334,7 +271,7 @@ metrics! {
         samples: Samples::TokenGaps,
         uses_token_counts: true,
         uses_tokens_of_chunks: true,
-        certification: Certification::As(Metric::Tbc),
+        certification: Certification::As("tbc"),
         needs: Needs::TwoTokens,
         ..LATENCY
     },
@@ -384,7 +321,7 @@ metrics! {
         source: "Veeksha; the normalised latency of the Orca paper (OSDI '22)",
         samples: Samples::Request(Observation::normalized_end_to_end),
         uses_token_counts: true,
-        certification: Certification::As(Metric::EndToEnd),
+        certification: Certification::As("end_to_end_latency"),
         ..LATENCY
     },
     /// `output_throughput`
@@ -399,7 +336,7 @@ metrics! {
         source: "Veeksha",
         samples: Samples::Request(Observation::output_throughput),
         uses_token_counts: true,
-        certification: Certification::As(Metric::EndToEnd),
+        certification: Certification::As("end_to_end_latency"),
         in_slices: true,
         charted: true,
         ..LATENCY
@@ -414,7 +351,7 @@ metrics! {
             server's queue and its prefill, without the client's part",
         source: "the prefill phase as a client can see it",
         samples: Samples::Request(Observation::prefill_time),
-        certification: Certification::As(Metric::Ttfc),
+        certification: Certification::As("ttfc"),
         ..LATENCY
     },
     /// `decode_time`
@@ -428,7 +365,7 @@ metrics! {
             all come in one read",
         source: "AIPerf's `decode_duration`",
         samples: Samples::Request(Observation::decode_time),
-        certification: Certification::As(Metric::Tpot),
+        certification: Certification::As("tpot"),
         needs: Needs::TwoTokens,
         ..LATENCY
     },
@@ -450,7 +387,7 @@ metrics! {
         samples: Samples::Request(Observation::fluidity),
         uses_token_counts: true,
         uses_tokens_of_chunks: true,
-        certification: Certification::As(Metric::Tbc),
+        certification: Certification::As("tbc"),
         ..LATENCY
     },
     /// `fluidity_tokens`
@@ -468,7 +405,7 @@ metrics! {
         samples: Samples::Request(Observation::fluidity_tokens),
         uses_token_counts: true,
         uses_tokens_of_chunks: true,
-        certification: Certification::As(Metric::Tbc),
+        certification: Certification::As("tbc"),
         ..LATENCY
     },
     /// `session_size`
@@ -491,7 +428,7 @@ metrics! {
         short: "session duration",
         definition: "first dispatch to last completion of a session of which every request was tried",
         source: "Veeksha's documentation; its code gives 0 for sessions of one request",
-        certification: Certification::As(Metric::EndToEnd),
+        certification: Certification::As("end_to_end_latency"),
         ..SESSION
     },
     /// `session_makespan`
@@ -504,7 +441,7 @@ metrics! {
             which every request was tried: what its user waited, with every delay of host and \
             server",
         source: "the makespan of scheduling theory, from the intended instant",
-        certification: Certification::As(Metric::EndToEndFromIntended),
+        certification: Certification::As("e2e_from_intended"),
         ..SESSION
     },
     /// `session_critical_path_llm_time`
@@ -516,7 +453,66 @@ metrics! {
         definition: "the longest path through the session's graph when a request takes from dispatch to \
             completion and waits take nothing, of a session of which every request was tried",
         source: "the critical path method; waits and tools count nothing",
-        certification: Certification::As(Metric::EndToEnd),
+        certification: Certification::As("end_to_end_latency"),
+        ..SESSION
+    },
+    /// `critical_path_client_queueing`
+    PathClientQueueing = Definition {
+        name: "critical_path_client_queueing",
+        display: "Critical Path Client Queueing",
+        title: "Client queueing",
+        short: "client queueing on the critical path",
+        definition: "time on the critical path of a session from the scheduled instant of a request until its \
+            last byte was sent, including the time for which limits held it back, added up",
+        source: PATH_SOURCE,
+        ..SESSION
+    },
+    /// `critical_path_prefill`
+    PathPrefill = Definition {
+        name: "critical_path_prefill",
+        display: "Critical Path Prefill",
+        title: "Prefill",
+        short: "prefill on the critical path",
+        definition: "time on the critical path of a session from the last byte of a request to its first \
+            generated chunk (to its end, if it had none), added up",
+        source: PATH_SOURCE,
+        certification: Certification::As("ttfc"),
+        ..SESSION
+    },
+    /// `critical_path_decode`
+    PathDecode = Definition {
+        name: "critical_path_decode",
+        display: "Critical Path Decode",
+        title: "Decode",
+        short: "decode on the critical path",
+        definition: "time on the critical path of a session from the first generated chunk of a request to \
+            its end, added up; 0 for a request whose first chunk the next one waited for",
+        source: PATH_SOURCE,
+        certification: Certification::As("end_to_end_latency"),
+        ..SESSION
+    },
+    /// `critical_path_think`
+    PathThink = Definition {
+        name: "critical_path_think",
+        display: "Critical Path Think Time",
+        title: "Think time",
+        short: "think time on the critical path",
+        better: Better::Neither,
+        definition: "time on the critical path of a session from an event of a request to the scheduled \
+            instant of the one that waited for it, including the delays of edges, added up",
+        source: PATH_SOURCE,
+        ..SESSION
+    },
+    /// `critical_path_requests`
+    PathRequests = Definition {
+        name: "critical_path_requests",
+        display: "Critical Path Requests",
+        title: "Requests on the critical path",
+        short: "requests on the critical path",
+        unit: "requests",
+        better: Better::Neither,
+        definition: "requests on the critical path of a session",
+        source: PATH_SOURCE,
         ..SESSION
     },
     /// `session_think_time`

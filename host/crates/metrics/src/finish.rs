@@ -60,7 +60,7 @@ impl RunEvaluator {
             },
         );
         let session_dispatch_rate = sessions.dispatch_rate();
-        let table = session_graph::table(&mut requests, &sessions);
+        let table = session_graph::table(&mut requests, &sessions, setup.what_if);
         drop(sessions);
         let schedule = schedule(&requests, &unfinished, evaluator.stopped_at);
         let custom = custom.resolve(&requests);

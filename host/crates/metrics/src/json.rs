@@ -15,9 +15,10 @@ use crate::refused::RefusedSamples;
 use crate::sent_requests::SentRequests;
 use crate::sessions::SessionMetrics;
 use crate::threads::ThreadUse;
+use crate::what_if::Counterfactual;
 use crate::workload::WorkloadDigest;
 use crate::workload_failures::WorkloadFailures;
-use veeksha_definitions::{Metric, Scope};
+use veeksha_definitions::{Metric, PathPart, Scope};
 
 impl Evaluation {
     /// Returns the content of `metrics/summary_stats.json`.
@@ -115,6 +116,11 @@ fn summary_stats(evaluation: &Evaluation) -> Value {
     if !evaluation.groups.is_empty() {
         let groups = evaluation.groups.iter().map(LabelGroups::json);
         file.insert("groups".into(), groups.collect());
+    }
+    let counterfactuals = evaluation.samples.counterfactuals();
+    if !counterfactuals.is_empty() {
+        let counterfactuals = counterfactuals.iter().map(Counterfactual::json);
+        file.insert("what_if".into(), counterfactuals.collect());
     }
     let end = &evaluation.end;
     file.insert("record_complete".into(), (end.complete && !end.unrecorded).into());
@@ -326,7 +332,7 @@ fn session_summaries(evaluation: &Evaluation) -> Map<String, Value> {
 }
 
 fn session((session, labels): (SessionMetrics, &[Label])) -> Value {
-    json!({
+    let mut entry = json!({
         "session_id": session.session.0,
         "intended": session.intended as f64 / 1e9,
         "session_size": session.requests,
@@ -336,5 +342,11 @@ fn session((session, labels): (SessionMetrics, &[Label])) -> Value {
         "session_tool_time": session.tool_time,
         "session_slowdown": session.slowdown,
         "labels": labels,
-    })
+    });
+    let path = session.critical_path;
+    entry[Metric::PathRequests.name()] = json!(path.map(|path| path.requests));
+    for part in PathPart::ALL {
+        entry[part.metric().name()] = json!(path.map(|path| path.seconds(part)));
+    }
+    entry
 }

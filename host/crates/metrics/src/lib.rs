@@ -72,6 +72,7 @@ mod timed;
 mod token_bins;
 mod token_counts;
 mod token_times;
+mod what_if;
 mod windows;
 mod workload;
 mod workload_failures;
@@ -104,14 +105,15 @@ pub use request_totals::RequestTotals;
 pub use run_metric::{RunMetric, RunMetricInfo};
 pub use run_samples::RunSamples;
 pub use sent_requests::{SentPrefix, SentRequests};
-pub use sessions::SessionMetrics;
+pub use sessions::{PathTimes, SessionMetrics};
 pub use setup::Setup;
 pub use slices::{TimeSlice, TimeSlices};
 pub use threads::ThreadUse;
 pub use throughput::Throughput;
 pub use token_counts::{AnswerTokens, CountComparison, PromptCounts};
 pub use veeksha_definitions::{
-    Certification, Metric, Needs, Observation, Samples, Scope, UnknownMetric, seconds_between,
+    Metric, Needs, Observation, PathPart, Samples, Scope, UnknownMetric, seconds_between,
 };
+pub use what_if::{Counterfactual, WhatIf, WhatIfError};
 pub use workload::WorkloadDigest;
 pub use workload_failures::WorkloadFailures;

@@ -19,6 +19,7 @@ use crate::schedule::{Schedule, TimeSpan};
 use crate::session_graph::SessionTable;
 use crate::sessions::SessionMetrics;
 use crate::token_counts::{AnswerTokens, PromptCounts};
+use crate::what_if::Counterfactual;
 use veeksha_definitions::{Metric, Samples};
 
 /// The number of windows above which [`RunResults::windows`] omits those without samples.
@@ -89,6 +90,11 @@ impl RunSamples {
             .chain(undefined)
             .filter_map(|name| Some((name.to_owned(), of(name)?)))
             .collect()
+    }
+
+    /// Returns the makespans with changed times, in the order of `Setup::what_if`.
+    pub fn counterfactuals(&self) -> &[Counterfactual] {
+        &self.sessions.counterfactuals
     }
 
     /// Returns the metrics that are available in this run.

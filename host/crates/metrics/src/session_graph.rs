@@ -1,14 +1,15 @@
 //! Sessions assembled from their requests: longest paths, waits, and estimated duration without
 //! queueing.
 
-use veeksha_definitions::{Metric, seconds_between};
+use veeksha_definitions::{GraphRequest, Metric, RequestPhases, SessionGraph, seconds_between};
 use veeksha_events::SessionEnd;
 use veeksha_model::{Edge, Nanos, Trigger, seconds};
 
 use crate::label_sets::LabelSet;
 use crate::requests::RequestTable;
 use crate::row::{End, RequestRow};
-use crate::sessions::{Known, SessionRow, Sessions};
+use crate::sessions::{Known, PathTimes, SessionRow, Sessions};
+use crate::what_if::{Counterfactual, WhatIf};
 
 /// The sessions derived from requests and session ends.
 #[derive(Debug, Default, PartialEq)]
@@ -20,6 +21,8 @@ pub(crate) struct SessionTable {
     pub(crate) withdrawn: Vec<(Nanos, LabelSet)>,
     /// Think times of the measured requests that have parents, all of them known.
     pub(crate) think_times: Vec<ThinkTime>,
+    /// The makespans that the sessions would have had.
+    pub(crate) counterfactuals: Vec<Counterfactual>,
 }
 
 /// The time that a session waited before a request.
@@ -31,12 +34,13 @@ pub(crate) struct ThinkTime {
 }
 
 /// Assembles the sessions; requests and sessions must be sorted.
-pub(crate) fn table(requests: &mut RequestTable, sessions: &Sessions) -> SessionTable {
+pub(crate) fn table(requests: &mut RequestTable, sessions: &Sessions, what_if: Vec<WhatIf>) -> SessionTable {
     let shortest = ShortestFirst::of(&requests.rows);
     let mut table = SessionTable {
         sessions: Vec::with_capacity(sessions.ends.len()),
         withdrawn: Vec::new(),
         think_times: Vec::new(),
+        counterfactuals: what_if.into_iter().map(Counterfactual::new).collect(),
     };
     let mut begin = 0;
     while begin < requests.rows.len() {
@@ -52,10 +56,16 @@ pub(crate) fn table(requests: &mut RequestTable, sessions: &Sessions) -> Session
         {
             let mut row = graph.row(&shortest);
             let sets: Vec<LabelSet> = graph.rows.iter().map(|row| row.labels).collect();
+            let timed = graph.timed;
             row.labels = requests.labels.common(sets);
             match ended {
                 SessionEnd::Cancelled => table.withdrawn.push((row.intended, row.labels)),
-                _ => table.sessions.push(row),
+                _ => {
+                    table.sessions.push(row);
+                    for counterfactual in &mut table.counterfactuals {
+                        timed.iter().for_each(|timed| counterfactual.add(timed));
+                    }
+                }
             }
         }
         begin = end;
@@ -72,6 +82,8 @@ struct Graph<'a> {
     rows: &'a [RequestRow],
     /// For each row, its edges with the indices of its parents; `None` if the record lacks one.
     parents: Vec<Option<Vec<(usize, Edge)>>>,
+    /// `None` if the record lacks a parent, or its edges form a cycle.
+    timed: Option<SessionGraph>,
 }
 
 impl<'a> Graph<'a> {
@@ -85,7 +97,19 @@ impl<'a> Graph<'a> {
             .iter()
             .map(|row| requests.parents(row).iter().map(place).collect())
             .collect();
-        Graph { begin, rows, parents }
+        let request = |row: &'a RequestRow| GraphRequest {
+            node: row.id.node,
+            phases: RequestPhases::of(&row.observed, row.completed),
+            wait: row.wait_after_ready,
+            edges: requests.parents(row),
+        };
+        let timed: Vec<GraphRequest> = rows.iter().map(request).collect();
+        Graph {
+            begin,
+            rows,
+            parents,
+            timed: SessionGraph::of(&timed),
+        }
     }
 
     /// Returns intended − last awaited event of a parent, for a row that has parents. The delay of
@@ -119,33 +143,6 @@ impl<'a> Graph<'a> {
             .reduce(|all, time| all + time)
     }
 
-    /// Returns the requests in an order in which each comes after its parents. Instants of dispatch
-    /// do not give it: in virtual time, a request can be dispatched together with a parent. `None`
-    /// if a parent is unknown or the edges of the record form a cycle.
-    fn parents_first(&self) -> Option<Vec<usize>> {
-        let mut children = vec![Vec::new(); self.rows.len()];
-        let mut left = Vec::with_capacity(self.rows.len());
-        for (place, parents) in self.parents.iter().enumerate() {
-            let parents = parents.as_ref()?;
-            left.push(parents.len());
-            parents
-                .iter()
-                .for_each(|(parent, _)| children[*parent].push(place));
-        }
-        let mut order: Vec<usize> = (0..left.len()).filter(|place| left[*place] == 0).collect();
-        let mut next = 0;
-        while let Some(&place) = order.get(next) {
-            next += 1;
-            for &child in &children[place] {
-                left[child] -= 1;
-                if left[child] == 0 {
-                    order.push(child);
-                }
-            }
-        }
-        (order.len() == left.len()).then_some(order)
-    }
-
     /// Returns the longest path through the graph: a request begins `wait` after the last of its
     /// edges is met, or, without parents, at `root`, and its events happen `takes` after that.
     /// `None` if an input is unknown.
@@ -157,7 +154,7 @@ impl<'a> Graph<'a> {
     ) -> Option<f64> {
         let mut beginnings: Vec<Option<f64>> = vec![None; self.rows.len()];
         let mut last: Option<f64> = None;
-        for place in self.parents_first()? {
+        for &place in self.timed.as_ref()?.parents_first() {
             let row = &self.rows[place];
             let parents = self.parents[place].as_ref()?;
             let begins = if parents.is_empty() {
@@ -210,7 +207,16 @@ impl<'a> Graph<'a> {
             )),
             tool_time: Known::of(self.tool_time()),
             slowdown: Known::of(ideal.filter(|ideal| *ideal > 0.0).map(|ideal| makespan / ideal)),
+            path: self.timed.as_ref().map(path_times),
         }
+    }
+}
+
+fn path_times(graph: &SessionGraph) -> PathTimes {
+    let path = graph.critical_path();
+    PathTimes {
+        requests: path.steps.len() as u32,
+        times: path.times,
     }
 }
 

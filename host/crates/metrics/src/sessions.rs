@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use veeksha_events::{RequestRecord, SessionEnd};
-use veeksha_model::{Nanos, SessionId};
+use veeksha_model::{Nanos, SessionId, seconds};
 
 use crate::label_sets::LabelSet;
-use veeksha_definitions::{Metric, seconds_between};
+use veeksha_definitions::{Metric, PathPart, PathParts, seconds_between};
 
 /// Start and end of sessions.
 #[derive(Debug, Default)]
@@ -113,6 +113,24 @@ pub struct SessionMetrics {
     pub tool_time: Option<f64>,
     /// `session_slowdown`; `None` if a request had no answer or an empty one.
     pub slowdown: Option<f64>,
+    /// The split of the makespan along the critical path; `None` where the record lacks a parent.
+    pub critical_path: Option<PathTimes>,
+}
+
+/// The split of a session's makespan along its critical path.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PathTimes {
+    /// `critical_path_requests`
+    pub requests: u32,
+    /// The time of each part, in nanoseconds.
+    pub times: PathParts<Nanos>,
+}
+
+impl PathTimes {
+    /// Returns the time of a part in seconds.
+    pub fn seconds(&self, part: PathPart) -> f64 {
+        seconds(self.times.of(part))
+    }
 }
 
 /// The compact form of [`SessionMetrics`].
@@ -128,6 +146,7 @@ pub(crate) struct SessionRow {
     pub(crate) critical_path: Known,
     pub(crate) tool_time: Known,
     pub(crate) slowdown: Known,
+    pub(crate) path: Option<PathTimes>,
 }
 
 /// An optional number in eight bytes.
@@ -159,7 +178,11 @@ impl SessionRow {
             Metric::SessionCriticalPath => self.critical_path.get(),
             Metric::SessionToolTime => self.tool_time.get(),
             Metric::SessionSlowdown => self.slowdown.get(),
-            _ => None,
+            Metric::PathRequests => Some(f64::from(self.path?.requests)),
+            metric => {
+                let part = PathPart::ALL.into_iter().find(|part| part.metric() == metric)?;
+                Some(self.path?.seconds(part))
+            }
         }
     }
 
@@ -173,6 +196,7 @@ impl SessionRow {
             critical_path_llm_time: self.critical_path.get(),
             tool_time: self.tool_time.get(),
             slowdown: self.slowdown.get(),
+            critical_path: self.path,
         }
     }
 }

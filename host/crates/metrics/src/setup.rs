@@ -7,6 +7,7 @@ use veeksha_model::Nanos;
 use crate::catalogue::Catalogue;
 use crate::fluidity::Deadlines;
 use crate::objectives::{ConstantSlo, Objectives};
+use crate::what_if::WhatIf;
 
 /// The objectives of a run and the parameters of its metrics.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -25,6 +26,8 @@ pub struct Setup {
     /// Metrics of plugins that measure every request of a record again: their samples are complete
     /// even if the record is not.
     pub repeated_metrics: BTreeSet<String>,
+    /// Changes whose effect on the makespans of sessions is computed.
+    pub what_if: Vec<WhatIf>,
 }
 
 /// Uses Veeksha's objectives and defaults for the rest.

@@ -21,6 +21,7 @@ mod plots;
 mod replay_section;
 mod rows;
 mod run_analysis;
+mod session_section;
 mod summary;
 mod table;
 pub mod terminal;

@@ -14,6 +14,7 @@ use crate::certificate_section;
 use crate::description::RunDescription;
 use crate::group_columns::{GroupColumn, group_columns};
 use crate::rows::row;
+use crate::session_section;
 use crate::units::{objective_unit, verdict_unit};
 
 /// Share of merged chunks above which the gaps describe the client's reads rather than the server.
@@ -29,6 +30,8 @@ pub(crate) fn sections(
         plugin_failures(evaluation),
         latencies(evaluation, certificate),
         custom(evaluation),
+        session_section::critical_path(evaluation),
+        session_section::what_if(evaluation),
         throughput(evaluation, certificate),
     ];
     sections.extend(evaluation.groups.iter().map(groups));

@@ -8,7 +8,7 @@ use veeksha_compare::{
     ClientError, GoodRequests, MetricData, RequestShare, RequestedLoad, RunData, RunValueData, ScenarioLabel,
     SentSoFar, TimedSamples, Trust, Validity, ValueParts,
 };
-use veeksha_metrics::{Certification, Evaluation, Metric, Objectives, RunEvaluator, RunMetric};
+use veeksha_metrics::{Evaluation, Metric, Objectives, RunEvaluator, RunMetric};
 use veeksha_model::printable;
 use veeksha_scenario::{Document, Traffic};
 
@@ -148,14 +148,6 @@ fn trust(certificate: &Certificate, of: Option<Metric>) -> Trust {
     }
 }
 
-/// Returns the metric whose error bound covers this one.
-fn certified_as(metric: Metric) -> Metric {
-    match metric.definition_of().certification {
-        Certification::As(other) => other,
-        Certification::Own | Certification::Exempt => metric,
-    }
-}
-
 /// Returns the reason why two runs cannot be compared by a metric, if there is one.
 fn not_judged(metric: Metric) -> Option<String> {
     metric.definition_of().not_comparable.map(str::to_owned)
@@ -178,6 +170,7 @@ fn contains_prefill(metric: Metric) -> bool {
             | Metric::SessionDuration
             | Metric::SessionMakespan
             | Metric::SessionCriticalPath
+            | Metric::PathPrefill
     )
 }
 
@@ -278,7 +271,7 @@ fn metrics(evaluation: &Evaluation, certificate: &Certificate, wanted: &Wanted) 
                 p99: bound.p99_error,
             }),
             trust: info.metric.map_or_else(Trust::default, |metric| {
-                trust(certificate, Some(certified_as(metric)))
+                trust(certificate, Some(metric.certified_as()))
             }),
             is_share: info.is_share(),
             not_judged: info.metric.and_then(not_judged),

@@ -32,6 +32,7 @@ pub fn setup(
         slice: performance.slice_seconds.map(nanos),
         group_by: performance.group_by.clone(),
         repeated_metrics: std::collections::BTreeSet::new(),
+        what_if: Vec::new(),
     })
 }
 

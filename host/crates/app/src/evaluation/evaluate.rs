@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use veeksha_events::{Event, FailedPlugin, PluginRole};
-use veeksha_metrics::{Evaluation, Objectives};
+use veeksha_metrics::{Evaluation, Objectives, WhatIf};
 use veeksha_model::MetricDefinition;
 use veeksha_ports::PluginFailure;
 use veeksha_present::{AccuracyContext, Clock, RunAnalysis, terminal};
@@ -46,6 +46,8 @@ pub struct EvaluateOptions {
     pub slice: Option<f64>,
     /// Labels by which results are grouped, in place of the scenario's; empty for the scenario's.
     pub group_by: Vec<String>,
+    /// Changes whose effect on the makespans of sessions is computed.
+    pub what_if: Vec<WhatIf>,
     /// Disables the cache of compiled components.
     pub no_cache: bool,
 }
@@ -63,6 +65,7 @@ pub struct Reevaluation {
     has_own_slos: bool,
     /// Labels by which results are grouped; empty for the scenario's.
     group_by: Vec<String>,
+    what_if: Vec<WhatIf>,
     /// True if the scenario's plugins could not be opened.
     plugins_lost: bool,
 }
@@ -129,6 +132,7 @@ impl Reevaluation {
             objectives,
             has_own_slos: !options.slos.is_empty(),
             group_by: options.group_by.clone(),
+            what_if: options.what_if.clone(),
             plugins_lost,
         })
     }
@@ -217,6 +221,7 @@ impl Reevaluation {
         Ok(AnalysisSetup {
             metrics: veeksha_metrics::Setup {
                 repeated_metrics: self.repeated.metrics.clone(),
+                what_if: self.what_if.clone(),
                 ..metrics
             },
             expected: health_expectation::of(scenario),

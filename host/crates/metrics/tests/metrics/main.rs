@@ -7,6 +7,7 @@
 )]
 
 mod course;
+mod critical_path;
 mod custom;
 mod fidelity;
 mod groups;

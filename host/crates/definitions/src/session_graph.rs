@@ -1,0 +1,194 @@
+//! The requests of a session as a graph, with the instants between their phases.
+
+use veeksha_model::{Edge, EventInstants, Nanos, NodeId};
+
+use crate::observation::Observation;
+
+/// The instants between the phases of a request. None is earlier than the one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestPhases {
+    /// The scheduled instant.
+    pub intended: Nanos,
+    /// The instant at which it was handed to a client.
+    pub dispatched: Nanos,
+    /// The instant at which its last byte was sent.
+    pub sent: Nanos,
+    /// The arrival of its first generated chunk.
+    pub first_chunk: Nanos,
+    /// Its end.
+    pub completed: Nanos,
+}
+
+impl RequestPhases {
+    /// Returns the phases of a request that ended at `completed`. The time to the end of a request
+    /// without a first chunk belongs to the last phase that it reached.
+    pub fn of(observation: &Observation, completed: Nanos) -> Self {
+        let Observation {
+            intended,
+            dispatched,
+            sent,
+            first,
+            ..
+        } = *observation;
+        RequestPhases::new(intended, dispatched, sent.get(), first.get(), completed)
+    }
+
+    /// Returns the phases between these instants; `sent` and `first_chunk` are `None` if they are
+    /// not known.
+    pub fn new(
+        intended: Nanos,
+        dispatched: Nanos,
+        sent: Option<Nanos>,
+        first_chunk: Option<Nanos>,
+        completed: Nanos,
+    ) -> Self {
+        let completed = completed.max(intended);
+        let dispatched = dispatched.clamp(intended, completed);
+        let sent = sent.or(first_chunk.map(|_| dispatched)).unwrap_or(completed);
+        let sent = sent.clamp(dispatched, completed);
+        RequestPhases {
+            intended,
+            dispatched,
+            sent,
+            first_chunk: first_chunk.unwrap_or(completed).clamp(sent, completed),
+            completed,
+        }
+    }
+
+    /// Returns the instants of the events that other requests can wait for.
+    pub fn events(&self) -> EventInstants {
+        EventInstants {
+            dispatched: self.dispatched,
+            first_chunk: self.first_chunk,
+            completed: self.completed,
+        }
+    }
+}
+
+/// A request of a session.
+#[derive(Clone, Copy, Debug)]
+pub struct GraphRequest<'a> {
+    /// Its node.
+    pub node: NodeId,
+    /// Its instants.
+    pub phases: RequestPhases,
+    /// The think time after its edges.
+    pub wait: Nanos,
+    /// The events that it waited for.
+    pub edges: &'a [Edge],
+}
+
+/// The requests of a session, with the indices of their parents.
+#[derive(Debug)]
+pub struct SessionGraph {
+    requests: Vec<RequestPhases>,
+    /// The edges of each request, each with the index of the parent.
+    edges: Vec<Vec<(usize, Edge)>>,
+    parents_first: Vec<usize>,
+    start: Nanos,
+}
+
+impl SessionGraph {
+    /// Builds the graph of the requests, which must be sorted by node. `None` without requests, if
+    /// a parent is missing, or if the edges form a cycle.
+    ///
+    /// A request without edges that was due exactly its think time after the end of another one was
+    /// added by an agent at that end (scheduler), so it gets an edge.
+    pub fn of(requests: &[GraphRequest]) -> Option<Self> {
+        let start = requests.iter().map(|request| request.phases.intended).min()?;
+        let place = |edge: &Edge| {
+            let place = requests.binary_search_by_key(&edge.parent, |request| request.node);
+            Some((place.ok()?, *edge))
+        };
+        let ends = ByEnd::of(requests);
+        let edges = requests.iter().map(|request| {
+            if request.edges.is_empty() {
+                Some(ends.implied_edge(request, start).into_iter().collect())
+            } else {
+                request.edges.iter().map(place).collect::<Option<Vec<_>>>()
+            }
+        });
+        let edges: Vec<Vec<(usize, Edge)>> = edges.collect::<Option<_>>()?;
+        Some(SessionGraph {
+            requests: requests.iter().map(|request| request.phases).collect(),
+            parents_first: parents_first(&edges)?,
+            edges,
+            start,
+        })
+    }
+
+    /// Returns the phases of the requests.
+    pub fn requests(&self) -> &[RequestPhases] {
+        &self.requests
+    }
+
+    /// Returns the edges of a request, each with the index of the parent.
+    pub fn edges(&self, place: usize) -> &[(usize, Edge)] {
+        &self.edges[place]
+    }
+
+    /// Returns the indices of the requests in an order in which each comes after its parents.
+    /// Instants of dispatch do not give it: in virtual time, a request can be dispatched together
+    /// with a parent.
+    pub fn parents_first(&self) -> &[usize] {
+        &self.parents_first
+    }
+
+    /// Returns the earliest scheduled instant.
+    pub fn start(&self) -> Nanos {
+        self.start
+    }
+}
+
+/// The requests in the order of their ends.
+struct ByEnd<'a> {
+    requests: &'a [GraphRequest<'a>],
+    places: Vec<usize>,
+}
+
+impl<'a> ByEnd<'a> {
+    fn of(requests: &'a [GraphRequest<'a>]) -> Self {
+        let mut places: Vec<usize> = (0..requests.len()).collect();
+        places.sort_by_key(|place| requests[*place].phases.completed);
+        ByEnd { requests, places }
+    }
+
+    /// Returns the edge of a request that an agent added, without naming a parent, when another one
+    /// ended.
+    fn implied_edge(&self, request: &GraphRequest, start: Nanos) -> Option<(usize, Edge)> {
+        let due = request.phases.intended.checked_sub(request.wait)?;
+        if due <= start {
+            return None;
+        }
+        let phases = |place: &usize| self.requests[*place].phases;
+        let first = self.places.partition_point(|place| phases(place).completed < due);
+        let ended_then = self.places[first..]
+            .iter()
+            .take_while(|place| phases(place).completed == due);
+        let parent = ended_then.copied().find(|place| phases(place).intended < due)?;
+        Some((parent, self.requests[parent].node.into()))
+    }
+}
+
+fn parents_first(edges: &[Vec<(usize, Edge)>]) -> Option<Vec<usize>> {
+    let mut children = vec![Vec::new(); edges.len()];
+    let mut left = Vec::with_capacity(edges.len());
+    for (place, parents) in edges.iter().enumerate() {
+        left.push(parents.len());
+        parents
+            .iter()
+            .for_each(|(parent, _)| children[*parent].push(place));
+    }
+    let mut order: Vec<usize> = (0..left.len()).filter(|place| left[*place] == 0).collect();
+    let mut next = 0;
+    while let Some(&place) = order.get(next) {
+        next += 1;
+        for &child in &children[place] {
+            left[child] -= 1;
+            if left[child] == 0 {
+                order.push(child);
+            }
+        }
+    }
+    (order.len() == left.len()).then_some(order)
+}

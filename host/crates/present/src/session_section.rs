@@ -1,0 +1,92 @@
+//! Sections of the closing table on the makespans of sessions.
+
+use veeksha_metrics::{Counterfactual, Evaluation, Metric, PathPart};
+use veeksha_report::{Section, SummaryRow, duration, number, share};
+
+use crate::rows::row;
+
+/// Returns the section on the critical paths; without rows if every session has one request, whose
+/// latencies are the same.
+pub(crate) fn critical_path(evaluation: &Evaluation) -> Section {
+    let has_edges = evaluation
+        .metric(Metric::SessionSize)
+        .is_some_and(|size| size.max > 1.0);
+    let total = evaluation
+        .metric(Metric::SessionMakespan)
+        .map(|makespan| makespan.mean);
+    let time = |metric: Metric, name: &str| {
+        let summary = evaluation.metric(metric)?;
+        let mut cells = [summary.mean, summary.p50, summary.p90, summary.p99, summary.max]
+            .map(duration)
+            .to_vec();
+        let whole = total.filter(|total| *total > 0.0);
+        cells.extend(whole.map(|whole| share(summary.mean / whole)));
+        let note = summary.p99_is_thin().then(|| format!("P99 of {}", summary.count));
+        Some(SummaryRow {
+            note,
+            ..row(name, cells)
+        })
+    };
+    let makespan = time(Metric::SessionMakespan, Metric::SessionMakespan.title());
+    let parts = PathPart::ALL.into_iter().filter_map(|part| {
+        let metric = part.metric();
+        let on_path = time(metric, &format!("  {}", metric.title()))?;
+        Some(SummaryRow {
+            note: None,
+            ..on_path
+        })
+    });
+    let requests = evaluation.metric(Metric::PathRequests).map(|summary| {
+        let cells = [summary.mean, summary.p50, summary.p90, summary.p99, summary.max].map(number);
+        row(Metric::PathRequests.title(), cells.to_vec())
+    });
+    let rows = makespan.into_iter().chain(parts).chain(requests);
+    Section {
+        title: "Sessions by critical path".into(),
+        columns: ["mean", "P50", "P90", "P99", "max", "share"]
+            .map(String::from)
+            .to_vec(),
+        rows: if has_edges { rows.collect() } else { Vec::new() },
+    }
+}
+
+/// Returns the section on makespans with changed times; without rows if none were requested.
+pub(crate) fn what_if(evaluation: &Evaluation) -> Section {
+    let counterfactuals = evaluation.samples.counterfactuals();
+    let of = |name: String, summary, note| {
+        let cells = |summary: veeksha_stats::Summary| {
+            [summary.mean, summary.p50, summary.p90, summary.p99, summary.max]
+                .map(duration)
+                .to_vec()
+        };
+        SummaryRow {
+            note,
+            ..row(
+                &name,
+                Option::map_or(summary, vec!["no samples".to_owned()], cells),
+            )
+        }
+    };
+    let measured = counterfactuals
+        .first()
+        .map(|first| of("Session makespan as measured".to_owned(), first.measured(), None));
+    let changed = counterfactuals.iter().map(|counterfactual| {
+        let name = format!("  with {}", counterfactual.what_if);
+        of(name, counterfactual.changed(), median_change(counterfactual))
+    });
+    Section {
+        title: "What if (the load on the server stays as measured)".into(),
+        columns: ["mean", "P50", "P90", "P99", "max"].map(String::from).to_vec(),
+        rows: measured.into_iter().chain(changed).collect(),
+    }
+}
+
+/// Returns the change of the median as text.
+fn median_change(counterfactual: &Counterfactual) -> Option<String> {
+    let change = counterfactual.median_change()?;
+    let direction = if change > 0.0 { "longer" } else { "shorter" };
+    Some(format!(
+        "the median session is {} {direction}",
+        share(change.abs())
+    ))
+}
