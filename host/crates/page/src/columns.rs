@@ -13,6 +13,7 @@ use serde::{Serialize, Serializer};
 use veeksha_definitions::Metric;
 use veeksha_model::{Edge, Label, Nanos, Trigger};
 
+use crate::critical_paths::critical_paths;
 use crate::request::{Outcome, PageRequest, RequestList};
 
 /// Serializes the items of an iterator as a list, without collecting them.
@@ -179,6 +180,7 @@ impl Serialize for RequestList {
         }
         map.serialize_entry("metrics", &self.built_in())?;
         map.serialize_entry("custom", &self.custom())?;
+        let paths = critical_paths(self);
         let sessions = || {
             self.sessions.iter().map(|session| {
                 (
@@ -187,6 +189,7 @@ impl Serialize for RequestList {
                     session.finished.map(|at| at / 1000),
                     session.end.map(veeksha_events::SessionEnd::name),
                     session.requests,
+                    paths.get(&session.session),
                 )
             })
         };

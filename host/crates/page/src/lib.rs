@@ -15,6 +15,7 @@
 
 mod chunk_times;
 mod columns;
+mod critical_paths;
 mod data;
 mod error;
 mod html;

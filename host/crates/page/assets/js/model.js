@@ -118,9 +118,10 @@ function buildModel(data) {
     if (!bySession.has(session)) bySession.set(session, []);
     bySession.get(session).push(row);
   }
-  const sessions = new Map(columns.sessions.map(([session, started, finished, end, requests]) =>
+  const sessions = new Map(columns.sessions.map(([session, started, finished, end, requests, path]) =>
     [session, {
       started: started === null ? NaN : started / 1e6, finished: finished === null ? NaN : finished / 1e6, end, requests,
+      path,
     }]));
   const neverSent = new Map();
   for (const [session, node, reason, at] of columns.never_sent) {

@@ -69,6 +69,31 @@ function sessionNodes(model, session) {
   return nodes;
 }
 
+// The parts of a critical path: the name for users, and the class of the color.
+const PATH_PARTS = {
+  client_queueing: ['client queueing', 'queueing'], prefill: ['prefill', 'prefill'], decode: ['decode', 'decode'], think: ['think time', 'thinking'],
+};
+
+// The split of a session's makespan along its critical path, as a bar and as text.
+function pathSplit(path) {
+  const total = path.parts.reduce((sum, [, micros]) => sum + micros, 0);
+  const parts = path.parts.filter(([, micros]) => micros > 0).map(([name, micros]) => {
+    const [label, color] = PATH_PARTS[name] || [words(name), 'idle'];
+    return { label, color, time: micros / 1e6, share: micros / total };
+  });
+  const bar = svg('svg', { class: 'path-bar', viewBox: '0 0 1000 10', preserveAspectRatio: 'none', 'aria-hidden': 'true' });
+  let at = 0;
+  for (const part of parts) {
+    bar.append(svg('rect', { x: at * 1000, y: 0, width: part.share * 1000, height: 10, class: part.color }));
+    at += part.share;
+  }
+  const text = parts.map((part) => el('span', { class: 'path-part' },
+    svg('svg', { class: 'path-key', viewBox: '0 0 10 10', 'aria-hidden': 'true' }, svg('rect', { width: 10, height: 10, class: part.color })),
+    `${part.label} ${withUnit(part.time, 's')} (${withUnit(part.share, 'share')})`));
+  const head = `Critical path (underlined): ${plural(path.steps.length, 'request', 'requests')}, ${withUnit(total / 1e6, 's')}`;
+  return [el('p', { class: 'path-text' }, el('span', { class: 'path-part' }, head), ...text), bar];
+}
+
 class SessionView {
   constructor(page) {
     this.page = page;
@@ -77,6 +102,7 @@ class SessionView {
     this.input = el('input', { type: 'number', id: 'session-number', min: '0', step: '1', inputmode: 'numeric', onchange: () => this.go(Number(this.input.value)) });
     this.facts = el('span', { class: 'session-facts' });
     this.drawing = el('div', { class: 'graph', tabindex: '0', role: 'group', 'aria-roledescription': 'session graph', onkeydown: (event) => this.key(event) });
+    this.split = el('div', { class: 'path-split' });
     this.detail = el('dl', { class: 'node-detail' });
     const button = (label, title, work) => el('button', { type: 'button', title, onclick: work }, label);
     show('session', el('div', { class: 'toolbar' },
@@ -85,7 +111,7 @@ class SessionView {
       button('Most requests', 'The session with the most requests', () => this.pick((rows) => rows.length)),
       button('Next failed', 'The next session with a failed request', () => this.nextFailed()),
       button('Select its requests', 'Show only this session everywhere', () => select({ session: this.session })),
-      this.facts), this.drawing, this.detail);
+      this.facts), this.split, this.drawing, this.detail);
     if (window.ResizeObserver) new ResizeObserver(eachFrame(() => this.draw())).observe(this.drawing);
   }
 
@@ -182,6 +208,10 @@ class SessionView {
         svg('text', { x: Math.max(10, at), y: high - 6, 'text-anchor': index ? 'middle' : 'start' }, ownTexts[index] + (last ? THIN + measure('s', tick).suffix : '')));
     });
     picture.append(grid);
+    const path = about && about.path;
+    const onPath = new Map(path ? path.steps.map(([step, event], place) => [step, { event, before: place ? path.steps[place - 1][0] : null }]) : []);
+    this.onPath = onPath;
+    this.split.replaceChildren(...(path ? pathSplit(path) : []));
     const edges = svg('g', { class: 'graph-edges' });
     for (const child of nodes) {
       for (const edge of child.edges) {
@@ -191,7 +221,7 @@ class SessionView {
         const bend = Math.max(8, (x1 - x0) / 2);
         edges.append(svg('path', {
           d: parent.lane === child.lane ? `M${x0} ${y0}H${x1}` : `M${x0} ${y0}C${x0 + bend} ${y0} ${x1 - bend} ${y1} ${x1} ${y1}`,
-          class: child.history === edge.node ? 'edge history' : 'edge',
+          class: `edge${child.history === edge.node ? ' history' : ''}${onPath.has(child.node) && onPath.get(child.node).before === edge.node ? ' critical' : ''}`,
         }));
       }
     }
@@ -207,6 +237,11 @@ class SessionView {
         group.append(svg('rect', { x: x0, y: top, width: Math.max(1, middle - x0), height: bar, class: 'prefill' }),
           svg('rect', { x: middle, y: top, width: Math.max(1.5, x1 - middle), height: bar, class: 'decode' }));
       } else group.append(svg('rect', { x: x0, y: top, width: wideEnough, height: bar, class: entry.drained ? 'idle' : entry.ok ? 'decode' : 'failure' }));
+      const step = onPath.get(entry.node);
+      if (step) {
+        const until = x(eventOf(entry, step));
+        group.append(svg('rect', { x: x0, y: top + bar, width: Math.max(3, until - x0), height: 3, class: 'critical' }));
+      }
       if (wideEnough > 18 && bar >= 12) group.append(svg('text', { x: x0 + 4, y: top + 11, class: 'node-name' }, entry.node));
       const thought = entry.parents.length && entry.wait > 0;
       if (thought) {
@@ -248,6 +283,7 @@ class SessionView {
     this.detail.replaceChildren(...[
       pair('Request', model.name(entry.row)),
       pair('Status', entry.ok ? `answered (${words(model.message(entry.row)) || 'no reason given'})` : `failed: ${words(model.failure(entry.row))}. ${model.message(entry.row)}`),
+      pair('Critical path', this.onPath.has(entry.node) ? `on it until its ${EVENTS[this.onPath.get(entry.node).event]}` : null),
       pair('Waits for', parents), pair('Think time', entry.parents.length ? withUnit(entry.wait, 's') : null),
       pair('Dispatched', instant(entry.begin, 20)), pair('Took', withUnit(entry.end - entry.begin, 's')),
       ...model.metrics.filter((metric) => metric.name === 'ttfc' || metric.custom).map((metric) => pair(metric.label, withUnit(metric.observed[entry.row], metric.unit))),

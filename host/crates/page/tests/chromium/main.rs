@@ -15,6 +15,7 @@ mod hostile;
 mod keyboard;
 mod live;
 mod look;
+mod paths;
 #[path = "../sample/mod.rs"]
 mod sample;
 #[path = "../../../../../tests/support/skip.rs"]
