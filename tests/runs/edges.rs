@@ -11,7 +11,7 @@ use crate::support::{assert_code, veeksha};
 
 /// Sessions of a long answer (1), a request 30 ms after its dispatch (2), one at its first chunk
 /// (3), one after both (4), and one that continues its conversation (5).
-fn scenario(sessions: u32) -> String {
+pub(crate) fn scenario(sessions: u32) -> String {
     format!(
         r#"
 local sessions = function(index, rng)

@@ -14,6 +14,7 @@ mod support;
 mod certificate;
 mod compare;
 mod connections;
+mod critical_path;
 mod doctor;
 mod documented;
 mod documents;
