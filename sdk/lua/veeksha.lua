@@ -345,6 +345,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field seed? integer The seed of all randomness: lengths, texts, arrivals. Two runs with the same seed send the same requests. Default: `42`.
 ---@field session_generator? veeksha.SessionGenerator The source of sessions. Default: `synthetic`.
 ---@field tags? string[] Tags for grouping and searching runs. Default: `[]`.
+---@field tools? table<string, veeksha.Tool> Classes of tools by name, which sessions run between their requests.
 ---@field trace_recorder? veeksha.TraceRecorder Contents of the trace.
 ---@field traffic_scheduler? veeksha.Traffic The start times of sessions. Default: `rate`.
 
@@ -408,6 +409,47 @@ function Results:windows(metric, filter, seconds) end
 ---@class veeksha.TraceRecorder
 ---@field enabled? boolean True to write the trace. Default: `true`.
 ---@field include_content? boolean True to include the texts of prompts and answers. Default: `false`.
+
+---A class of tools: servers that calls wait for, and the time that a call takes.
+---@class veeksha.Tool
+---@field cold_start? number Seconds added to a call that finds no warm server, such as the start of a sandbox. A server is cold until its first call. Default: `0.0`.
+---@field failure_rate? number The probability that a call fails. It takes its service time all the same. Default: `0.0`.
+---@field keep_warm? number|nil Seconds after which an idle server is cold again. Null: never.
+---@field rate_limit? string|nil The most calls that start per second, minute or hour, evenly spaced: `20/s`, `100/min`, `1000/h`. Null: no limit.
+---@field result_tokens? veeksha.Quantity Tokens of the result, of calls that do not state theirs; rounded. Default: `constant`.
+---@field servers? integer|nil Calls that are served at once; further ones wait, first come, first served. Null: any number.
+---@field time? veeksha.Quantity Service time in seconds, of calls that do not state theirs. Default: `constant`.
+
+---A distribution of a quantity that is not negative.
+---@alias veeksha.Quantity veeksha.Quantity.constant|veeksha.Quantity.uniform|veeksha.Quantity.exponential|veeksha.Quantity.gamma|veeksha.Quantity.lognormal
+
+---Log-normal: the mean is `median * exp(sigma^2 / 2)`.
+---@class veeksha.Quantity.lognormal
+---@field median number The median.
+---@field sigma number The standard deviation of the logarithm.
+---@field type "lognormal"
+
+---Gamma.
+---@class veeksha.Quantity.gamma
+---@field cv number Standard deviation divided by the mean.
+---@field mean number The mean.
+---@field type "gamma"
+
+---Exponential.
+---@class veeksha.Quantity.exponential
+---@field mean number The mean.
+---@field type "exponential"
+
+---Uniform between two values.
+---@class veeksha.Quantity.uniform
+---@field max number The largest value.
+---@field min number The smallest value.
+---@field type "uniform"
+
+---Always the same value.
+---@class veeksha.Quantity.constant
+---@field type? "constant"
+---@field value number The value.
 
 ---The source of sessions.
 ---@alias veeksha.SessionGenerator veeksha.SessionGenerator.synthetic|veeksha.SessionGenerator.trace|veeksha.SessionGenerator.wasm|veeksha.SessionGenerator.lua

@@ -1,6 +1,8 @@
 //! The closed set of things that happen in a run.
 
-use veeksha_model::{MetricDefinition, MetricSample, Nanos, RequestId, RequestRecord, SessionId};
+use veeksha_model::{
+    MetricDefinition, MetricSample, Nanos, RequestId, RequestRecord, SessionId, ToolRunRecord,
+};
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +40,8 @@ pub enum Event {
     },
     /// A request was answered or failed.
     Finished(Box<RequestRecord>),
+    /// A tool run ended.
+    ToolRan(Box<ToolRunRecord>),
     /// A request that was known and was never sent.
     NeverSent {
         /// The request's id.

@@ -175,6 +175,7 @@ impl RunEvaluator {
                 self.open.on_dispatched(*request, dispatch);
             }
             Event::Finished(record) => self.on_record(record),
+            Event::ToolRan(run) => self.saw(run.completed_at),
             Event::NeverSent { reason, at, .. } => {
                 self.saw(*at);
                 if let Some(live) = &mut self.live {

@@ -104,6 +104,7 @@ impl Fidelity {
             | Event::PluginFailed(_)
             | Event::SessionStarted { .. }
             | Event::Dispatched { .. }
+            | Event::ToolRan(_)
             | Event::Starved { .. }
             | Event::ArrivalsMissed { .. }
             | Event::ThreadSampled(_)

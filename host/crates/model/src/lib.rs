@@ -33,7 +33,7 @@ pub use ids::{Nanos, NodeId, RequestId, Seed, SessionId, seconds};
 pub use measure::{Better, MetricDefinition, MetricSample};
 pub use printable::{alters_display, printable, printable_lines};
 pub use prompt::{History, Prepared, PreparedMessage};
-pub use record::{RequestRecord, Status};
+pub use record::{RequestRecord, Status, ToolRunRecord};
 pub use redact::{REDACTED, is_reserved_header, is_safe_header, redact_address};
 pub use replay::{HistoryMode, Recorded, RecordedAnswer, Replay};
 pub use response::{

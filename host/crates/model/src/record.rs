@@ -1,5 +1,7 @@
 //! Everything known of one request that was sent.
 
+use std::sync::Arc;
+
 use crate::edge::{Edge, EventInstants};
 use crate::held::Held;
 use crate::ids::{Nanos, NodeId, RequestId};
@@ -22,6 +24,45 @@ pub enum Status {
         /// One readable line.
         message: String,
     },
+}
+
+/// The record of one tool run that ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolRunRecord {
+    /// The id of its node.
+    pub id: RequestId,
+    /// The name of its class.
+    pub class: Arc<str>,
+    /// The events of other nodes that it waited for.
+    pub parents: Vec<Edge>,
+    /// The instant at which the call was made.
+    pub ready_at: Nanos,
+    /// The instant at which a server took it.
+    pub started_at: Nanos,
+    /// Its end.
+    pub completed_at: Nanos,
+    /// True if it found no warm server.
+    pub is_cold: bool,
+    /// True if the tool failed.
+    pub failed: bool,
+    /// The tokens of its result.
+    pub result_tokens: u32,
+    /// True if it counts; false if it started after `benchmark_timeout`.
+    pub measured: bool,
+    /// Labels of session and run.
+    pub labels: Arc<[Label]>,
+}
+
+impl ToolRunRecord {
+    /// Returns the time for which it waited for a server.
+    pub fn waiting_time(&self) -> Nanos {
+        self.started_at.saturating_sub(self.ready_at)
+    }
+
+    /// Returns the time that its server took, a cold start included.
+    pub fn service_time(&self) -> Nanos {
+        self.completed_at.saturating_sub(self.started_at)
+    }
 }
 
 /// The record of one request that was sent: times, sizes, outcome. Nothing in it is derived.

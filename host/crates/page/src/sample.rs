@@ -163,6 +163,7 @@ impl RequestSample {
             | Event::SessionPlanned { .. }
             | Event::PluginCalled(_)
             | Event::Dispatched { .. }
+            | Event::ToolRan(_)
             | Event::MetricDefined(_)
             | Event::Starved { .. }
             | Event::ThreadSampled(_)

@@ -107,7 +107,9 @@ impl Transport for AtOnce {
 
 fn plan(spin: u64) -> Plan {
     Plan {
+        tools: Default::default(),
         scheduler: SchedulerConfig {
+            tools: Vec::new(),
             traffic: TrafficRule::Rate(Interval::Poisson { rate: 1_000.0 }),
             limits: ConcurrencyLimits::default(),
             cancel_session_on_failure: true,

@@ -137,7 +137,9 @@ fn on_a_processor() -> BTreeMap<String, u64> {
 
 fn plan(requests: u64) -> Plan {
     Plan {
+        tools: Default::default(),
         scheduler: SchedulerConfig {
+            tools: Vec::new(),
             traffic: TrafficRule::Concurrent { target: 64, ramp: 0 },
             limits: ConcurrencyLimits::default(),
             cancel_session_on_failure: true,

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use crossbeam_channel::{Receiver, Sender};
 use veeksha_clock::RunClock;
 use veeksha_events::Event;
-use veeksha_model::{FailureReason, Nanos, NodeId, Prepared, Response, SessionId};
+use veeksha_model::{Nanos, NodeId, Prepared, SessionId};
 use veeksha_ports::{Job, PluginFailure, Transport};
-use veeksha_scheduler::{Action, Scheduler, SchedulerInput};
+use veeksha_scheduler::{Action, NodeOutcome, Scheduler, SchedulerInput};
 
 use crate::entry::{EntryContent, EventEntry};
 use crate::inbox::{Inbox, WaitResult};
@@ -22,7 +22,7 @@ pub(crate) enum CoordinatorMessage {
     Ask {
         session: SessionId,
         node: NodeId,
-        answer: Result<Arc<Response>, Arc<FailureReason>>,
+        outcome: NodeOutcome,
         at: Nanos,
     },
     /// An agent's session is over.
@@ -132,12 +132,12 @@ impl PendingMessages {
                 Action::AskAgent {
                     session,
                     node,
-                    answer,
+                    outcome,
                     at,
                 } => notices.push(CoordinatorMessage::Ask {
                     session,
                     node,
-                    answer,
+                    outcome,
                     at,
                 }),
                 Action::ForgetAgent { session } => notices.push(CoordinatorMessage::Forget { session }),
@@ -228,6 +228,7 @@ pub(crate) fn recorded<P>(action: Action<P>) -> Option<Event> {
             end,
             requests,
         },
+        Action::ToolRan(run) => Event::ToolRan(run),
         Action::Starved { due, at } => Event::Starved { due, at },
         Action::ArrivalsMissed { sessions, at } => Event::ArrivalsMissed { sessions, at },
         Action::TimeoutReached { at } => Event::TimeoutReached { at },

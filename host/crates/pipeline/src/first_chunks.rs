@@ -60,7 +60,9 @@ mod tests {
 
     fn plan() -> Plan {
         Plan {
+            tools: Default::default(),
             scheduler: SchedulerConfig {
+                tools: Vec::new(),
                 traffic: TrafficRule::Rate(Interval::Fixed { interval: 1.0 }),
                 limits: ConcurrencyLimits::default(),
                 cancel_session_on_failure: true,

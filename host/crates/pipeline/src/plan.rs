@@ -9,6 +9,7 @@ use veeksha_scheduler::{SchedulerConfig, Shard};
 
 use crate::fallback::MinTokensPrompt;
 use crate::schedule::{ReplaySchedule, Timing};
+use crate::tool_runs::ToolSpecs;
 
 /// Prepares a dispatcher's thread.
 pub type OnDispatcherStart = Arc<dyn Fn(u32) + Send + Sync>;
@@ -38,6 +39,8 @@ pub struct Plan {
     /// together send exactly what one process alone would: `max_sessions` counts over all of them,
     /// arrivals are those of the session's id, and a concurrency target is split over them.
     pub shard: Shard,
+    /// The classes of tools, which `scheduler.tools` is taken from.
+    pub tools: ToolSpecs,
     /// Mapping of recorded instants to the run's clock.
     pub schedule: ReplaySchedule,
     /// Sent before the clock starts, one request after the other, and not recorded.

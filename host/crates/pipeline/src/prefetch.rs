@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use veeksha_clock::RunClock;
 use veeksha_events::PluginCall;
-use veeksha_model::{FailureReason, Nanos, NodeId, Prepared, Response, SessionId};
-use veeksha_ports::{PluginFailure, Workload, WorkloadFactory};
-use veeksha_scheduler::{NodePlan, SessionKind, SessionPlan};
+use veeksha_model::{Nanos, NodeId, Prepared, SessionId};
+use veeksha_ports::{AgentSource, AgentStep, PluginFailure, Workload, WorkloadFactory};
+use veeksha_scheduler::{NodeOutcome, NodePlan, SessionKind, SessionPlan};
 
 use crate::partition::Partition;
 use crate::plan::{PipelineError, spawn};
@@ -27,11 +27,11 @@ pub(crate) const MAX_BATCH: u32 = 64;
 pub(crate) enum WorkerCommand {
     /// Make the sessions at the positions `first .. first + count`.
     Make { first: u64, count: u32 },
-    /// An agent's request was answered or failed.
+    /// A node of an agent's session ended.
     Answer {
         session: SessionId,
         node: NodeId,
-        answer: Result<Arc<Response>, Arc<FailureReason>>,
+        outcome: NodeOutcome,
         at: Nanos,
     },
     /// A reactive session is over.
@@ -217,15 +217,12 @@ fn carry_out(
             WorkerCommand::Answer {
                 session,
                 node,
-                answer,
+                outcome,
                 at,
             },
             Workload::Reactive(agents),
         ) => {
-            let step = match &answer {
-                Ok(response) => agents.answered(session, node, response, at),
-                Err(reason) => agents.failed(session, reason),
-            };
+            let step = on_outcome(&mut **agents, session, node, &outcome, at);
             vec![match step.and_then(|step| maker.preparer.step(session, step)) {
                 Ok((nodes, done)) => WorkerMessage::Step { session, nodes, done },
                 Err(failure) => WorkerMessage::AgentFailed { session, failure },
@@ -237,6 +234,21 @@ fn carry_out(
         }
         // A planned session has no agent.
         (WorkerCommand::Answer { .. } | WorkerCommand::Forget { .. }, Workload::Planned(_)) => Vec::new(),
+    }
+}
+
+/// Passes the end of a node to its agent.
+pub(crate) fn on_outcome(
+    agents: &mut dyn AgentSource,
+    session: SessionId,
+    node: NodeId,
+    outcome: &NodeOutcome,
+    at: Nanos,
+) -> Result<AgentStep, PluginFailure> {
+    match outcome {
+        NodeOutcome::Answered(response) => agents.answered(session, node, response, at),
+        NodeOutcome::Failed(reason) => agents.failed(session, reason),
+        NodeOutcome::ToolRan(run) => agents.tool_ended(session, run),
     }
 }
 
@@ -311,7 +323,7 @@ fn planned(
     let plans = sessions.into_iter().map(|(id, session)| {
         let arrives_at = preparer.timing.arrival(&preparer.plugin, id, &session)?;
         let digest = session_digest(&session);
-        let nodes = preparer.planned(&format!("session {id}"), session)?;
+        let nodes = preparer.planned(id, &format!("session {id}"), session)?;
         let plan = SessionPlan {
             arrives_at,
             id,

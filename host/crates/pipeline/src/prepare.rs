@@ -9,6 +9,7 @@ use veeksha_scheduler::NodePlan;
 
 use crate::fallback::MinTokensPrompt;
 use crate::schedule::{Timing, drop_unsent_answers};
+use crate::tool_runs::ToolSpecs;
 
 /// Text of a plugin's own in one request, at most. No model's context holds as much, and counting
 /// its tokens takes seconds in which nothing else is made.
@@ -22,6 +23,7 @@ pub(crate) struct Preparer {
     pub(crate) tokenizer: Tokenizer,
     pub(crate) min_tokens_prompt: Option<MinTokensPrompt>,
     pub(crate) timing: Timing,
+    pub(crate) tools: ToolSpecs,
 }
 
 impl Preparer {
@@ -29,19 +31,29 @@ impl Preparer {
     /// only where some request sends them again.
     pub(crate) fn planned(
         &self,
+        id: SessionId,
         name: &str,
         mut session: Session,
     ) -> Result<Vec<NodePlan<Prepared>>, PluginFailure> {
         drop_unsent_answers(&mut session.requests);
-        self.nodes(name, session)
+        self.nodes(id, name, session)
     }
 
-    fn nodes(&self, name: &str, mut session: Session) -> Result<Vec<NodePlan<Prepared>>, PluginFailure> {
+    fn nodes(
+        &self,
+        id: SessionId,
+        name: &str,
+        mut session: Session,
+    ) -> Result<Vec<NodePlan<Prepared>>, PluginFailure> {
         let labels = session.labels.len();
         session.distribute();
-        let requests = session.requests.into_iter();
-        let nodes = requests.map(|request| self.node(name, request, labels));
-        nodes.collect()
+        let tool_runs = self.tools.take(id, &mut session);
+        let mut nodes = tool_runs.map_err(|why| self.refused(format!("{name}: {why}")))?;
+        nodes.reserve(session.requests.len());
+        for request in session.requests {
+            nodes.push(self.node(name, request, labels)?);
+        }
+        Ok(nodes)
     }
 
     /// The nodes of an agent's step: what later steps send again is not known yet.
@@ -50,7 +62,7 @@ impl Preparer {
         session: SessionId,
         step: AgentStep,
     ) -> Result<(Vec<NodePlan<Prepared>>, bool), PluginFailure> {
-        let nodes = self.nodes(&format!("session {session}"), step.added)?;
+        let nodes = self.nodes(session, &format!("session {session}"), step.added)?;
         Ok((nodes, step.done))
     }
 

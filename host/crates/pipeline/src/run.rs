@@ -61,6 +61,7 @@ pub fn run(
             tokenizer: tokenizer.clone(),
             min_tokens_prompt: plan.min_tokens_prompt.clone(),
             timing: plan.timing(),
+            tools: plan.tools.clone(),
         },
         part,
     };
@@ -408,9 +409,9 @@ impl Coordinator<'_> {
                 },
                 recv(notices) -> notice => match notice {
                     Ok(CoordinatorMessage::SessionsStarted(count)) => lookahead.started += count,
-                    Ok(CoordinatorMessage::Ask { session, node, answer, at }) => {
+                    Ok(CoordinatorMessage::Ask { session, node, outcome, at }) => {
                         let worker = self.part.position(session);
-                        self.workers.send(worker, WorkerCommand::Answer { session, node, answer, at });
+                        self.workers.send(worker, WorkerCommand::Answer { session, node, outcome, at });
                     }
                     Ok(CoordinatorMessage::Forget { session }) => {
                         self.workers.send(self.part.position(session), WorkerCommand::Forget { session });

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use veeksha_model::{HistoryMode, Nanos, NodeId, Request, Response, Session, SessionId};
 use veeksha_ports::{PluginFailure, PluginFailureKind};
-use veeksha_scheduler::NodePlan;
+use veeksha_scheduler::{NodePlan, NodeWork};
 
 /// Maps recorded instants to the run's clock: `offset + recorded / speedup`. Think times are not
 /// scaled.
@@ -94,7 +94,7 @@ impl Timing {
             not_before: recorded_at.map(|at| self.schedule.at(at)),
             history_mode: request.history_mode(),
             recorded_answer,
-            payload,
+            work: NodeWork::Request(payload),
         }
     }
 }

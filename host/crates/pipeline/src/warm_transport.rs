@@ -29,7 +29,7 @@ impl TransportWarmup<'_> {
         for (index, session) in sessions.iter().enumerate() {
             let id = session_id(index);
             let name = format!("warm-up session {index}");
-            let nodes = self.preparer.planned(&name, session.clone())?;
+            let nodes = self.preparer.planned(id, &name, session.clone())?;
             let count = nodes.len() as u32;
             WarmupWalk::new(id, nodes).go(|turn| {
                 if self.control.is_stopped() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use veeksha_model::{History, NodeId, RequestId, Response, SessionId};
-use veeksha_scheduler::{ConversationHistory, NodePlan};
+use veeksha_scheduler::{ConversationHistory, NodePlan, NodeWork};
 
 /// The first id of a warm-up session: none of the run's sessions has one as high, so that what the
 /// target learns of them cannot be taken for the run's.
@@ -39,21 +39,25 @@ pub(crate) struct WarmupTurn<P> {
 }
 
 /// One session, walked through in the order of its graph: of the requests whose parents are
-/// through, the first in the list. Nothing is waited for but the answer, and a request that failed
-/// counts as answered with nothing.
+/// through, the first in the list. Nothing is waited for but the answer: a request that failed
+/// counts as answered with nothing, and tools are not run.
 pub(crate) struct WarmupWalk<P> {
     id: SessionId,
     /// Not sent yet.
-    left: Vec<NodePlan<P>>,
+    left: Vec<(Arc<P>, NodePlan<P>)>,
     /// Sent, with the conversation up to and with it.
     through: Vec<(NodeId, ConversationHistory<P>)>,
 }
 
 impl<P> WarmupWalk<P> {
     pub(crate) fn new(id: SessionId, nodes: Vec<NodePlan<P>>) -> Self {
+        let request = |node: NodePlan<P>| match &node.work {
+            NodeWork::Request(payload) => Some((payload.clone(), node)),
+            NodeWork::ToolRun(_) => None,
+        };
         WarmupWalk {
             id,
-            left: nodes,
+            left: nodes.into_iter().filter_map(request).collect(),
             through: Vec::new(),
         }
     }
@@ -62,7 +66,7 @@ impl<P> WarmupWalk<P> {
     /// no further.
     pub(crate) fn go(&mut self, mut send: impl FnMut(WarmupTurn<P>) -> Option<Option<Arc<Response>>>) {
         while let Some(next) = self.next() {
-            let node = self.left.remove(next);
+            let (payload, node) = self.left.remove(next);
             let before = self
                 .through
                 .iter()
@@ -74,11 +78,11 @@ impl<P> WarmupWalk<P> {
                     session: self.id,
                     node: node.node,
                 },
-                payload: node.payload.clone(),
+                payload: payload.clone(),
                 history: before.history_for(node.history_mode),
             };
             let Some(response) = send(turn) else { return };
-            let talk = before.with(node.payload, response, node.recorded_answer);
+            let talk = before.with(payload, response, node.recorded_answer);
             self.through.push((node.node, talk));
         }
     }
@@ -86,10 +90,10 @@ impl<P> WarmupWalk<P> {
     /// A session without cycles, as all are that were checked, always has one until all are
     /// through.
     fn next(&self) -> Option<usize> {
-        let is_left = |id: &NodeId| self.left.iter().any(|node| node.node == *id);
+        let is_left = |id: &NodeId| self.left.iter().any(|(_, node)| node.node == *id);
         self.left
             .iter()
-            .position(|node| !node.parents.iter().any(|edge| is_left(&edge.parent)))
+            .position(|(_, node)| !node.parents.iter().any(|edge| is_left(&edge.parent)))
     }
 }
 
@@ -107,7 +111,7 @@ mod tests {
             not_before: Some(9),
             history_mode: HistoryMode::Live,
             recorded_answer: None,
-            payload: Arc::new(node),
+            work: NodeWork::Request(Arc::new(node)),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Sources of sessions.
 
-use veeksha_model::{FailureReason, Nanos, NodeId, Response, Session, SessionId};
+use veeksha_model::{FailureReason, Nanos, NodeId, Response, Session, SessionId, ToolRunRecord};
 
 use crate::guarantees::Guarantees;
 use crate::plugin_failure::PluginFailure;
@@ -105,6 +105,12 @@ pub trait AgentSource {
 
     /// A request of the session failed.
     fn failed(&mut self, session: SessionId, reason: &FailureReason) -> Result<AgentStep, PluginFailure>;
+
+    /// A tool run of the session ended. An agent that starts none is never called.
+    fn tool_ended(&mut self, session: SessionId, run: &ToolRunRecord) -> Result<AgentStep, PluginFailure> {
+        let _ = (session, run);
+        Ok(AgentStep::default())
+    }
 
     /// The session is over; its state can go. Unknown sessions are ignored.
     fn finish(&mut self, session: SessionId);

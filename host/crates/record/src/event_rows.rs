@@ -2,10 +2,11 @@
 
 use parquet::{data_type::ByteArray, errors::Result};
 use veeksha_events::{Event, FailedPlugin, PluginCall, RunInfo, ThreadSample};
-use veeksha_model::{MetricDefinition, MetricSample, Nanos, NodeId, RequestId, SessionId};
+use veeksha_model::{MetricDefinition, MetricSample, Nanos, NodeId, RequestId, SessionId, ToolRunRecord};
 
 use crate::{
     codes::{better, never_sent_reason, plugin_part, session_end},
+    nested_cells::{push_edges, push_labels, read_edges, read_labels},
     request_rows::{invalid_cell, name, small, text},
     tables::{EventColumns, EventRows},
 };
@@ -44,6 +45,7 @@ struct EventRow<'a> {
     good: Option<bool>,
     threshold: Option<f64>,
     run_id: Option<&'a str>,
+    tool_run: Option<&'a ToolRunRecord>,
 }
 
 impl EventRow<'_> {
@@ -104,6 +106,15 @@ fn row(event: &Event) -> EventRow<'_> {
         },
         // Finished requests have a separate table.
         Event::Finished(record) => EventRow::at("finished", record.completed_at).of_request(record.id),
+        Event::ToolRan(run) => EventRow {
+            what: Some(&run.class),
+            intended: Some(run.ready_at),
+            begin: Some(run.started_at),
+            until: Some(run.completed_at),
+            good: Some(!run.failed),
+            tool_run: Some(run),
+            ..EventRow::at("tool_ran", run.completed_at).of_request(run.id)
+        },
         Event::NeverSent { request, reason, at } => EventRow {
             reason: Some(reason.name()),
             ..EventRow::at("never_sent", *at).of_request(*request)
@@ -261,6 +272,26 @@ impl EventColumns {
         self.good.push(row.good);
         self.threshold.push(row.threshold);
         self.run_id.push(row.run_id.map(ByteArray::from));
+        self.push_tool_run(row.tool_run);
+    }
+}
+
+impl EventColumns {
+    fn push_tool_run(&mut self, run: Option<&ToolRunRecord>) {
+        self.result_tokens.push(run.map(|run| run.result_tokens.into()));
+        self.cold.push(run.map(|run| run.is_cold));
+        self.measured.push(run.map(|run| run.measured));
+        push_edges(
+            run.map_or(&[], |run| &run.parents),
+            &mut self.parents,
+            &mut self.parent_triggers,
+            &mut self.parent_delays_ns,
+        );
+        push_labels(
+            run.map_or(&[], |run| &run.labels),
+            &mut self.label_names,
+            &mut self.label_values,
+        );
     }
 }
 
@@ -352,8 +383,35 @@ impl EventRows {
         Ok(())
     }
 
+    fn tool_run(&self, row: usize) -> Result<ToolRunRecord> {
+        let (mut parents, mut labels) = (Vec::new(), Vec::new());
+        read_edges(
+            row,
+            &self.parents,
+            &self.parent_triggers,
+            &self.parent_delays_ns,
+            &mut parents,
+        )?;
+        read_labels(row, &self.label_names, &self.label_values, &mut labels)?;
+        let tokens = required_cell("result_tokens", self.result_tokens.get(row))?;
+        Ok(ToolRunRecord {
+            id: self.request(row)?,
+            class: words("what", self.what.get(row))?.into(),
+            parents,
+            ready_at: number("intended_ns", self.intended_ns.get(row))?,
+            started_at: number("begin_ns", self.begin_ns.get(row))?,
+            completed_at: number("end_ns", self.end_ns.get(row))?,
+            is_cold: *required_cell("cold", self.cold.get(row))?,
+            failed: !*required_cell("good", self.good.get(row))?,
+            result_tokens: small("result_tokens", *tokens)?,
+            measured: *required_cell("measured", self.measured.get(row))?,
+            labels: labels.into(),
+        })
+    }
+
     fn event(&self, row: usize, name: &str) -> Result<Event> {
         Ok(match name {
+            "tool_ran" => Event::ToolRan(Box::new(self.tool_run(row)?)),
             "dispatched" => Event::Dispatched {
                 request: self.request(row)?,
                 intended: number("intended_ns", self.intended_ns.get(row))?,

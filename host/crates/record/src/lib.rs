@@ -27,6 +27,7 @@ mod group;
 mod info;
 mod join;
 mod metadata;
+mod nested_cells;
 mod read;
 mod record;
 mod recorder;

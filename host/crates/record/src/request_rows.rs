@@ -5,12 +5,11 @@ use parquet::{
     data_type::ByteArray,
     errors::{ParquetError, Result},
 };
-use veeksha_model::{
-    Chunk, Edge, Held, NodeId, Recorded, RequestId, RequestRecord, SessionId, Status, Trigger, Usage,
-};
+use veeksha_model::{Chunk, Held, NodeId, Recorded, RequestId, RequestRecord, SessionId, Status, Usage};
 
 use crate::{
     codes::{chunk_code, chunk_kind, error_class, history_mode, stamp_source},
+    nested_cells::{push_edges, push_labels, read_edges, read_labels},
     tables::{RequestColumns, RequestRows},
 };
 
@@ -31,9 +30,12 @@ impl RequestColumns {
         self.session_id.push(record.id.session.0 as i64);
         self.node_id.push(record.id.node.0.into());
         self.session_total_requests.push(record.session_requests.into());
-        self.parents
-            .push(record.parents.iter().map(|edge| edge.parent.0.into()));
-        self.push_edges(&record.parents);
+        push_edges(
+            &record.parents,
+            &mut self.parents,
+            &mut self.parent_triggers,
+            &mut self.parent_delays_ns,
+        );
         self.history_parent
             .push(record.history_parent.map(|parent| parent.0.into()));
         self.wait_after_ready_ns.push(time(record.wait_after_ready));
@@ -74,11 +76,7 @@ impl RequestColumns {
             .push(recorded.output_tokens.map(i64::from));
         self.ideal_cached_tokens
             .push(record.ideal_cached_tokens.map(i64::from));
-        let labels = &record.labels;
-        self.label_names
-            .push(labels.iter().map(|(name, _)| ByteArray::from(name.as_str())));
-        self.label_values
-            .push(labels.iter().map(|(_, value)| ByteArray::from(value.as_str())));
+        push_labels(&record.labels, &mut self.label_names, &mut self.label_values);
         self.push_chunks(record);
         self.body_digest.push(record.body_digest.map(time));
         self.response_id
@@ -86,17 +84,6 @@ impl RequestColumns {
         let trace_id = record.trace_id.map(|id| format!("{id:032x}"));
         self.trace_id
             .push(trace_id.map(|id| ByteArray::from(id.as_str())));
-    }
-
-    /// Appends the details of edges, which most requests do not have.
-    fn push_edges(&mut self, edges: &[Edge]) {
-        let triggers = edges.iter().any(|edge| edge.trigger != Trigger::Completed);
-        let triggers = edges.iter().filter(|_| triggers);
-        self.parent_triggers
-            .push(triggers.map(|edge| name(edge.trigger.name())));
-        let delays = edges.iter().any(|edge| edge.delay > 0);
-        let delays = edges.iter().filter(|_| delays);
-        self.parent_delays_ns.push(delays.map(|edge| time(edge.delay)));
     }
 
     fn push_tokens(&mut self, record: &RequestRecord) {
@@ -175,7 +162,13 @@ impl RequestRows {
             node: NodeId(small("node_id", *self.node_id.get(row))?),
         };
         record.session_requests = small("session_total_requests", *self.session_total_requests.get(row))?;
-        self.read_edges(row, &mut record.parents)?;
+        read_edges(
+            row,
+            &self.parents,
+            &self.parent_triggers,
+            &self.parent_delays_ns,
+            &mut record.parents,
+        )?;
         record.history_parent = small_or_none("history_parent", self.history_parent.get(row))?.map(NodeId);
         record.wait_after_ready = *self.wait_after_ready_ns.get(row) as u64;
         record.intended = *self.scheduler_ready_at_ns.get(row) as u64;
@@ -205,33 +198,8 @@ impl RequestRows {
         record.recorded = self.recorded(row)?;
         record.body_digest = moment(self.body_digest.get(row));
         self.read_ids(row, record)?;
-        self.read_labels(row, &mut record.labels)?;
+        read_labels(row, &self.label_names, &self.label_values, &mut record.labels)?;
         self.read_chunks(row, record)
-    }
-
-    fn read_edges(&self, row: usize, edges: &mut Vec<Edge>) -> Result<()> {
-        edges.clear();
-        let (triggers, delays) = (self.parent_triggers.get(row), self.parent_delays_ns.get(row));
-        let parents = self.parents.get(row);
-        for (column, length) in [
-            ("parent_triggers", triggers.len()),
-            ("parent_delays_ns", delays.len()),
-        ] {
-            if length != 0 && length != parents.len() {
-                return Err(invalid_cell(column, format_args!("a list of {length} values")));
-            }
-        }
-        for (index, &parent) in parents.iter().enumerate() {
-            let mut edge = Edge::from(NodeId(small("parents", parent)?));
-            if let Some(cell) = triggers.get(index) {
-                let trigger = text("parent_triggers", cell)?;
-                edge.trigger =
-                    Trigger::named(trigger).ok_or_else(|| invalid_cell("parent_triggers", trigger))?;
-            }
-            edge.delay = delays.get(index).map_or(0, |&delay| delay as u64);
-            edges.push(edge);
-        }
-        Ok(())
     }
 
     fn read_ids(&self, row: usize, record: &mut RequestRecord) -> Result<()> {
@@ -327,22 +295,6 @@ impl RequestRows {
                 "false although there is recorded data",
             ))
         }
-    }
-
-    fn read_labels(&self, row: usize, labels: &mut Vec<veeksha_model::Label>) -> Result<()> {
-        let (names, values) = (self.label_names.get(row), self.label_values.get(row));
-        if names.len() != values.len() {
-            return Err(invalid_cell(
-                "label_values",
-                "another number of values than of names",
-            ));
-        }
-        labels.resize_with(names.len(), Default::default);
-        for ((name, value), label) in names.iter().zip(values).zip(labels) {
-            replace(&mut label.0, text("label_names", name)?);
-            replace(&mut label.1, text("label_values", value)?);
-        }
-        Ok(())
     }
 
     fn read_chunks(&self, row: usize, record: &mut RequestRecord) -> Result<()> {

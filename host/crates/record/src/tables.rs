@@ -92,7 +92,7 @@ table! {
 table! {
     /// `events.parquet`: all other events. The column `event` holds the kind, named as in
     /// `traces/trace.jsonl`; columns that a kind does not have are null.
-    EventColumns, EventRows of Event, "events", 2 later:
+    EventColumns, EventRows of Event, "events", 10 later:
     position: Required<Int>, Delta;
     event: Required<Utf8>, Dictionary;
     /// Instant of the event; for `dispatched`, when the request was handed over.
@@ -105,7 +105,7 @@ table! {
     sessions: Optional<Int>, Dictionary;
     /// Of `session_planned`.
     digest: Optional<Digest>, Plain;
-    /// Of `dispatched`: the instant that the schedule asked for.
+    /// Of `dispatched`: the instant that the schedule asked for; of `tool_ran`: of the call.
     intended_ns: Optional<Int>, Delta;
     /// Of `starved`: when the session was due.
     due_ns: Optional<Int>, Delta;
@@ -115,7 +115,7 @@ table! {
     end: Optional<Utf8>, Dictionary;
     thread: Optional<Utf8>, Dictionary;
     /// Of `plugin_called`, and the next two; of `plugin_failed`: what the plugin did (`metric`,
-    /// `request_check`, `slo_check`, `workload`).
+    /// `request_check`, `slo_check`, `workload`); of `tool_ran`, and the next two: the class.
     what: Optional<Utf8>, Dictionary;
     begin_ns: Optional<Int>, Delta;
     end_ns: Optional<Int>, Delta;
@@ -140,12 +140,22 @@ table! {
     /// Of `sampled`, and the next; of `run_judged`: what was observed.
     value: Optional<Float>, Plain;
     weight: Optional<Float>, Dictionary;
-    /// Of `judged`; of `run_judged`: whether the verdict is met.
+    /// Of `judged`; of `run_judged`: whether the verdict is met; of `tool_ran`: false if it failed.
     good: Optional<Flag>, Plain;
     /// Of `run_judged`. The first files of version 1 do not have this column.
     threshold: Optional<Float>, Plain;
     /// Of `run_started`. The first files of version 1 do not have this column.
     run_id: Optional<Utf8>, Dictionary;
+    /// Of `tool_ran`, and the rest. The first files of version 1 do not have these columns.
+    result_tokens: Optional<Int>, Dictionary;
+    cold: Optional<Flag>, Plain;
+    measured: Optional<Flag>, Plain;
+    parents: List<Int>, Dictionary;
+    /// As those of requests.
+    parent_triggers: List<Utf8>, Dictionary;
+    parent_delays_ns: List<Int>, Dictionary;
+    label_names: List<Utf8>, Dictionary;
+    label_values: List<Utf8>, Dictionary;
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use veeksha_model::Nanos;
 
+use crate::tools::ToolClass;
+
 /// Everything that decides when sessions start and when the run ends.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SchedulerConfig {
@@ -23,6 +25,8 @@ pub struct SchedulerConfig {
     pub seed: u64,
     /// The part of the sessions that this scheduler drives.
     pub shard: Shard,
+    /// The classes of tools. Their servers are not divided: a run with tools has one shard.
+    pub tools: Vec<ToolClass>,
 }
 
 impl SchedulerConfig {

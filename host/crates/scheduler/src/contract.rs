@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use veeksha_events::{NeverSentReason, SessionEnd};
 use veeksha_model::{
-    Edge, FailureReason, Held, History, HistoryMode, Nanos, NodeId, RequestId, Response, SessionId,
+    Edge, FailureReason, Held, History, HistoryMode, Label, Nanos, NodeId, RequestId, Response, SessionId,
+    ToolRunRecord,
 };
 
 /// A node as the scheduler sees it: edges, think time, and a payload that it only passes on.
@@ -28,8 +29,34 @@ pub struct NodePlan<P> {
     /// Its recorded answer: nodes that continue it in [`HistoryMode::Recorded`] send it instead of
     /// the real one.
     pub recorded_answer: Option<Arc<Response>>,
-    /// The data to send.
-    pub payload: Arc<P>,
+    /// What the node does.
+    pub work: NodeWork<P>,
+}
+
+/// What a node does once it is due.
+#[derive(Clone, Debug)]
+pub enum NodeWork<P> {
+    /// It is sent: the data to send.
+    Request(Arc<P>),
+    /// It is a tool call.
+    ToolRun(ToolRunPlan),
+}
+
+/// A tool call as the scheduler sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolRunPlan {
+    /// The index of its class in [`crate::SchedulerConfig::tools`].
+    pub class: usize,
+    /// The service time.
+    pub service_time: Nanos,
+    /// True if the tool fails.
+    pub fails: bool,
+    /// The tokens of its result.
+    pub result_tokens: u32,
+    /// The name of its class.
+    pub name: Arc<str>,
+    /// Carried to the record.
+    pub labels: Arc<[Label]>,
 }
 
 /// The origin of a session's nodes.
@@ -117,6 +144,17 @@ pub enum SchedulerInput<P> {
     Stop,
 }
 
+/// The end of a node, as its agent learns of it.
+#[derive(Clone, Debug)]
+pub enum NodeOutcome {
+    /// The request was answered.
+    Answered(Arc<Response>),
+    /// The request failed.
+    Failed(Arc<FailureReason>),
+    /// The tool run ended.
+    ToolRan(Box<ToolRunRecord>),
+}
+
 /// A decision of the scheduler.
 #[derive(Clone, Debug)]
 pub enum Action<P> {
@@ -155,13 +193,15 @@ pub enum Action<P> {
     AskAgent {
         /// The session's id.
         session: SessionId,
-        /// The node that completed.
+        /// The node that ended.
         node: NodeId,
         /// Its result.
-        answer: Result<Arc<Response>, Arc<FailureReason>>,
+        outcome: NodeOutcome,
         /// Instant of completion.
         at: Nanos,
     },
+    /// A tool run ended.
+    ToolRan(Box<ToolRunRecord>),
     /// A reactive session is over (or will never start); its agent's state can go.
     ForgetAgent {
         /// The session's id.

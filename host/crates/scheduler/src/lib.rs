@@ -33,9 +33,13 @@ mod request_limits;
 mod scheduler;
 mod session;
 mod slots;
+mod tools;
 
 pub use arrivals::ArrivalProcess;
 pub use config::{ConcurrencyLimits, GracePeriod, Interval, SchedulerConfig, Shard, TrafficRule};
-pub use contract::{Action, NodePlan, SchedulerInput, SessionKind, SessionPlan};
+pub use contract::{
+    Action, NodeOutcome, NodePlan, NodeWork, SchedulerInput, SessionKind, SessionPlan, ToolRunPlan,
+};
 pub use conversation::ConversationHistory;
 pub use scheduler::{LOOKAHEAD, Scheduler};
+pub use tools::ToolClass;

@@ -22,6 +22,8 @@ pub(crate) struct ReadyQueue {
     /// to the instant at which they could have been sent.
     held: BinaryHeap<Reverse<(ReadyKey, Passed)>>,
     withdrawn: usize,
+    /// Tool runs, which no limit on requests holds back. Withdrawn ones stay until their instant.
+    tool_runs: BinaryHeap<Reverse<ReadyKey>>,
 }
 
 /// An entry whose instant has come.
@@ -36,6 +38,22 @@ pub(crate) struct Due {
 impl ReadyQueue {
     pub(crate) fn push(&mut self, intended: Nanos, request: RequestId) {
         self.heap.push(Reverse((intended, request.session, request.node)));
+    }
+
+    pub(crate) fn push_tool_run(&mut self, intended: Nanos, request: RequestId) {
+        self.tool_runs
+            .push(Reverse((intended, request.session, request.node)));
+    }
+
+    /// The instant of the first tool run.
+    pub(crate) fn first_tool_run(&self) -> Option<Nanos> {
+        self.tool_runs.peek().map(|Reverse((intended, ..))| *intended)
+    }
+
+    /// Takes the first tool run.
+    pub(crate) fn pop_tool_run(&mut self) -> Option<(Nanos, RequestId)> {
+        let Reverse(key) = self.tool_runs.pop()?;
+        Some((key.0, request_of(key)))
     }
 
     /// The instant of the first entry that is not held.

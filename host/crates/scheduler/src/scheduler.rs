@@ -8,12 +8,13 @@ use veeksha_model::{FailureReason, Held, Nanos, RequestId, Response, SessionId, 
 
 use crate::admission::Admission;
 use crate::config::SchedulerConfig;
-use crate::contract::{Action, NodePlan, SchedulerInput, SessionKind, SessionPlan};
+use crate::contract::{Action, NodeOutcome, NodePlan, SchedulerInput, SessionKind, SessionPlan};
 use crate::deadline::{Deadline, RunPhase};
 use crate::intake::Intake;
 use crate::ready::ReadyQueue;
 use crate::request_limits::RequestLimits;
 use crate::session::{SessionState, Withdrawal};
+use crate::tools::{ToolEvent, Tools};
 
 /// Sessions that [`Scheduler::wanted`] requests beyond those that could start now. Only virtual
 /// time uses it, where waiting for a plugin costs no measured time: large batches need fewer plugin
@@ -34,6 +35,7 @@ pub struct Scheduler<P> {
     sessions: HashMap<SessionId, SessionState<P>>,
     ready: ReadyQueue,
     requests: RequestLimits,
+    tools: Tools,
     /// The limits that were reached when the present call began.
     reached: Reached,
     deadline: Deadline,
@@ -64,6 +66,7 @@ impl<P> Scheduler<P> {
             ready: ReadyQueue::default(),
             requests: RequestLimits::new(config.limits, config.shard),
             reached: Reached::default(),
+            tools: Tools::new(&config.tools),
             deadline: Deadline::new(config.benchmark_timeout, config.grace),
             phase: RunPhase::Measuring,
             in_flight: 0,
@@ -94,6 +97,7 @@ impl<P> Scheduler<P> {
         }
         if self.phase != RunPhase::Stopping {
             self.start_sessions(now, actions);
+            self.advance_tools(now, actions);
             self.dispatch_ready(now, actions);
         }
         if self.is_over() {
@@ -110,7 +114,7 @@ impl<P> Scheduler<P> {
         let ready = self.ready.first().filter(|_| !self.requests.is_full());
         match self.phase {
             RunPhase::Stopping | RunPhase::Done => None,
-            _ => [ready, self.admission.next(), deadline]
+            _ => [ready, self.next_tool_event(), self.admission.next(), deadline]
                 .into_iter()
                 .flatten()
                 .min(),
@@ -266,10 +270,14 @@ impl<P> Scheduler<P> {
             session.release_children(node, Trigger::Completed, at, &mut self.ready);
             if session.agent_open() {
                 session.asked();
+                let outcome = match answer {
+                    Ok(response) => NodeOutcome::Answered(response),
+                    Err(reason) => NodeOutcome::Failed(reason),
+                };
                 actions.push(Action::AskAgent {
                     session: id,
                     node,
-                    answer,
+                    outcome,
                     at,
                 });
             }
@@ -319,6 +327,67 @@ impl<P> Scheduler<P> {
         });
         if session.has_failed_agent() {
             self.withdraw(id, NeverSentReason::PluginFailed.into(), now, actions);
+        }
+    }
+
+    fn next_tool_event(&self) -> Option<Nanos> {
+        let ready = self.ready.first_tool_run();
+        ready.into_iter().chain(self.tools.next()).min()
+    }
+
+    /// Lets tools work up to now, event by event: the end of a call may start further calls, and
+    /// the end of a session another session.
+    fn advance_tools(&mut self, now: Nanos, actions: &mut Vec<Action<P>>) {
+        while let Some(at) = self.next_tool_event().filter(|at| *at <= now) {
+            if self.ready.first_tool_run() == Some(at) {
+                self.call_tool();
+            } else if let Some(event) = self.tools.step(at) {
+                self.on_tool(event, actions);
+                self.start_sessions(now, actions);
+            }
+        }
+    }
+
+    /// Makes the first call that is due.
+    fn call_tool(&mut self) {
+        let Some((ready_at, id)) = self.ready.pop_tool_run() else {
+            return;
+        };
+        let measured = self.phase == RunPhase::Measuring;
+        let session = self.sessions.get_mut(&id.session);
+        let entry = session.and_then(|session| session.enter_tool(id.node, measured, ready_at));
+        if let Some((class, call)) = entry {
+            self.tools.enter(class, call);
+        }
+    }
+
+    fn on_tool(&mut self, event: ToolEvent, actions: &mut Vec<Action<P>>) {
+        let (ToolEvent::Started { id, .. } | ToolEvent::Ended { id, .. }) = event;
+        let Some(session) = self.sessions.get_mut(&id.session) else {
+            return;
+        };
+        match event {
+            ToolEvent::Started { at, is_cold, .. } => {
+                session.start_tool(id.node, at, is_cold);
+                session.release_children(id.node, Trigger::Dispatched, at, &mut self.ready);
+            }
+            ToolEvent::Ended { at, .. } => {
+                let Some(record) = session.complete_tool(id.node, at).map(Box::new) else {
+                    return;
+                };
+                session.release_children(id.node, Trigger::Completed, at, &mut self.ready);
+                actions.push(Action::ToolRan(record.clone()));
+                if session.agent_open() {
+                    session.asked();
+                    actions.push(Action::AskAgent {
+                        session: id.session,
+                        node: id.node,
+                        outcome: NodeOutcome::ToolRan(record),
+                        at,
+                    });
+                }
+                self.settle_at_latest(id.session, actions);
+            }
         }
     }
 
@@ -374,6 +443,7 @@ impl<P> Scheduler<P> {
             return;
         };
         let queued = session.withdraw(why, now, actions);
+        self.tools.withdraw(id);
         let sessions = &self.sessions;
         self.ready.withdraw(queued, |id| is_queued(sessions, id));
     }
@@ -388,6 +458,7 @@ impl<P> Scheduler<P> {
             return;
         }
         self.phase = RunPhase::Stopping;
+        self.tools.clear();
         if self.in_flight > 0 {
             actions.push(Action::CancelInFlight);
         }
@@ -434,6 +505,7 @@ impl<P> Scheduler<P> {
             };
             self.withdraw(id, why, now, actions);
             if let Some(session) = self.sessions.get_mut(&id) {
+                session.drop_tool_runs();
                 session.cut();
             }
             self.settle(id, now, actions);

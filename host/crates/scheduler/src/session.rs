@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use veeksha_events::{NeverSentReason, SessionEnd};
 use veeksha_model::{
-    Edge, EventInstants, History, HistoryMode, Nanos, NodeId, RequestId, Response, SessionId, Trigger,
+    Edge, EventInstants, History, HistoryMode, Nanos, NodeId, RequestId, Response, SessionId, ToolRunRecord,
+    Trigger,
 };
 
-use crate::contract::{Action, NodePlan, SessionKind};
+use crate::contract::{Action, NodePlan, NodeWork, SessionKind};
 use crate::conversation::ConversationHistory;
 use crate::ready::ReadyQueue;
+use crate::tools::ToolCallEntry;
 
 /// A session that is held or live.
 #[derive(Debug)]
@@ -27,7 +29,9 @@ pub(crate) struct SessionState<P> {
     latest: Nanos,
     /// Nodes that are waiting or queued.
     unsent: usize,
+    /// Requests without a result, and tool runs that wait for a server or are served.
     in_flight: usize,
+    tool_runs: u32,
     /// Steps that the agent owes: one for each completion it was asked about.
     asks: usize,
     agent: Agent,
@@ -56,7 +60,9 @@ struct SessionNode<P> {
     not_before: Nanos,
     /// Instant at which the scheduler learned of it. A plugin's delay is not attributed to a limit.
     known: Nanos,
-    payload: Arc<P>,
+    /// Its edges, for the record of a tool run; empty for a request.
+    parents: Vec<Edge>,
+    work: NodeWork<P>,
     children: Vec<ChildEdge>,
     state: NodeState<P>,
 }
@@ -83,6 +89,13 @@ enum NodeState<P> {
         first_chunk: Option<Nanos>,
         before: ConversationHistory<P>,
     },
+    /// A tool run that waits for a server, or that is served.
+    InTool {
+        measured: bool,
+        ready_at: Nanos,
+        /// The instant at which a server took it, and whether that was cold.
+        started: Option<(Nanos, bool)>,
+    },
     /// Completed; the conversation up to and including it.
     Complete {
         events: EventInstants,
@@ -99,6 +112,7 @@ impl<P> NodeState<P> {
             (NodeState::Complete { events, .. }, _) => Some(events.of(trigger)),
             (NodeState::InFlight { dispatched, .. }, Trigger::Dispatched) => Some(*dispatched),
             (NodeState::InFlight { first_chunk, .. }, Trigger::FirstChunk) => *first_chunk,
+            (NodeState::InTool { started, .. }, Trigger::Dispatched) => started.map(|(at, _)| at),
             _ => None,
         }
     }
@@ -157,15 +171,16 @@ impl<P> SessionState<P> {
             latest: 0,
             unsent: 0,
             in_flight: 0,
+            tool_runs: 0,
             asks: 0,
             agent,
             outcome: SessionEnd::Completed,
         }
     }
 
-    /// Nodes it ever had.
+    /// Requests it ever had.
     pub(crate) fn requests(&self) -> u32 {
-        self.nodes.len() as u32
+        self.nodes.len() as u32 - self.tool_runs
     }
 
     /// Returns the instant of its last completion, or its start.
@@ -215,6 +230,13 @@ impl<P> SessionState<P> {
         let mut added = Vec::with_capacity(plans.len());
         for plan in plans {
             if let Entry::Vacant(slot) = self.nodes.entry(plan.node) {
+                let parents = match &plan.work {
+                    NodeWork::Request(_) => Vec::new(),
+                    NodeWork::ToolRun(_) => {
+                        self.tool_runs += 1;
+                        plan.parents.clone()
+                    }
+                };
                 slot.insert(SessionNode {
                     history_parent: plan.history_parent,
                     history_mode: plan.history_mode,
@@ -222,7 +244,8 @@ impl<P> SessionState<P> {
                     wait: plan.wait_after_ready,
                     not_before: plan.not_before.unwrap_or(0),
                     known,
-                    payload: plan.payload,
+                    parents,
+                    work: plan.work,
                     children: Vec::new(),
                     state: NodeState::Waiting { left: 0, base: None },
                 });
@@ -291,13 +314,14 @@ impl<P> SessionState<P> {
             let ready_at = base.unwrap_or(latest).saturating_add(node.wait);
             let intended = ready_at.max(node.not_before);
             node.state = NodeState::Queued { intended };
-            ready.push(
-                intended,
-                RequestId {
-                    session: self.id,
-                    node: id,
-                },
-            );
+            let request = RequestId {
+                session: self.id,
+                node: id,
+            };
+            match &node.work {
+                NodeWork::Request(_) => ready.push(intended, request),
+                NodeWork::ToolRun(_) => ready.push_tool_run(intended, request),
+            }
         }
     }
 
@@ -320,8 +344,13 @@ impl<P> SessionState<P> {
         let SessionNode {
             history_parent,
             history_mode,
+            work: NodeWork::Request(payload),
             ..
-        } = self.nodes.get(&node)?;
+        } = self.nodes.get(&node)?
+        else {
+            return None;
+        };
+        let payload = payload.clone();
         let (parent, mode) = (*history_parent, *history_mode);
         let before = match parent.and_then(|parent| self.nodes.get(&parent)) {
             Some(SessionNode {
@@ -343,7 +372,7 @@ impl<P> SessionState<P> {
         self.unsent -= 1;
         self.in_flight += 1;
         Some(DispatchData {
-            payload: node.payload.clone(),
+            payload,
             history,
             session_requests,
             first_chunk_matters: agent_open
@@ -376,12 +405,15 @@ impl<P> SessionState<P> {
         response: Option<Arc<Response>>,
     ) -> Option<EndedRequest> {
         let node = self.nodes.get_mut(&node)?;
-        let NodeState::InFlight {
-            measured,
-            dispatched,
-            first_chunk,
-            before,
-        } = &mut node.state
+        let (
+            NodeState::InFlight {
+                measured,
+                dispatched,
+                first_chunk,
+                before,
+            },
+            NodeWork::Request(payload),
+        ) = (&mut node.state, &node.work)
         else {
             return None;
         };
@@ -396,7 +428,7 @@ impl<P> SessionState<P> {
         };
         let failed = response.is_none();
         let conversation =
-            std::mem::take(before).with(node.payload.clone(), response, node.recorded_answer.take());
+            std::mem::take(before).with(payload.clone(), response, node.recorded_answer.take());
         node.state = NodeState::Complete { events, conversation };
         self.in_flight -= 1;
         self.latest = self.latest.max(at);
@@ -404,6 +436,91 @@ impl<P> SessionState<P> {
             self.worsen(SessionEnd::Errored);
         }
         Some(ended)
+    }
+
+    /// Makes the call of a queued tool run, which was due at `ready_at`.
+    pub(crate) fn enter_tool(
+        &mut self,
+        node: NodeId,
+        measured: bool,
+        ready_at: Nanos,
+    ) -> Option<(usize, ToolCallEntry)> {
+        if !self.is_queued(node) {
+            return None;
+        }
+        let id = RequestId {
+            session: self.id,
+            node,
+        };
+        let node = self.nodes.get_mut(&node)?;
+        let NodeWork::ToolRun(run) = &node.work else {
+            return None;
+        };
+        node.state = NodeState::InTool {
+            measured,
+            ready_at,
+            started: None,
+        };
+        self.unsent -= 1;
+        self.in_flight += 1;
+        let call = ToolCallEntry {
+            id,
+            ready: ready_at,
+            service: run.service_time,
+        };
+        Some((run.class, call))
+    }
+
+    /// Notes that a server took a tool run.
+    pub(crate) fn start_tool(&mut self, node: NodeId, at: Nanos, is_cold: bool) {
+        if let Some(NodeState::InTool { started, .. }) = self.nodes.get_mut(&node).map(|node| &mut node.state)
+        {
+            *started = Some((at, is_cold));
+        }
+    }
+
+    /// Notes the end of a tool run; `None` if it was not running.
+    pub(crate) fn complete_tool(&mut self, node: NodeId, at: Nanos) -> Option<ToolRunRecord> {
+        let id = RequestId {
+            session: self.id,
+            node,
+        };
+        let node = self.nodes.get_mut(&node)?;
+        let (
+            NodeState::InTool {
+                measured,
+                ready_at,
+                started: Some((started_at, is_cold)),
+            },
+            NodeWork::ToolRun(run),
+        ) = (&node.state, &node.work)
+        else {
+            return None;
+        };
+        let record = ToolRunRecord {
+            id,
+            class: run.name.clone(),
+            parents: std::mem::take(&mut node.parents),
+            ready_at: *ready_at,
+            started_at: *started_at,
+            completed_at: at,
+            is_cold: *is_cold,
+            failed: run.fails,
+            result_tokens: run.result_tokens,
+            measured: *measured,
+            labels: run.labels.clone(),
+        };
+        node.state = NodeState::Complete {
+            events: EventInstants {
+                dispatched: record.started_at,
+                first_chunk: at,
+                completed: at,
+            },
+            conversation: ConversationHistory::new(),
+        };
+        self.in_flight -= 1;
+        self.latest = self.latest.max(at);
+        Some(record)
     }
 
     /// Releases the nodes that wait for events of a node up to `trigger`, which happened at `at`. A
@@ -439,10 +556,19 @@ impl<P> SessionState<P> {
     /// ready queue.
     pub(crate) fn withdraw(&mut self, why: Withdrawal, at: Nanos, actions: &mut Vec<Action<P>>) -> usize {
         let mut queued = 0;
-        if self.unsent == 0 {
+        if self.unsent == 0 && self.tool_runs == 0 {
             return queued;
         }
         for (id, node) in &mut self.nodes {
+            if let NodeWork::ToolRun(_) = node.work {
+                match node.state {
+                    NodeState::InTool { started: None, .. } => self.in_flight -= 1,
+                    NodeState::Queued { .. } | NodeState::Waiting { .. } => {}
+                    _ => continue,
+                }
+                node.state = NodeState::Withdrawn;
+                continue;
+            }
             let reason = match (&node.state, why.due) {
                 (NodeState::Queued { intended }, Some((end, reason))) if *intended < end => {
                     queued += 1;
@@ -515,6 +641,20 @@ impl<P> SessionState<P> {
         }
     }
 
+    /// Drops the tool runs that a server has taken, because the run ended.
+    pub(crate) fn drop_tool_runs(&mut self) {
+        if self.tool_runs == 0 {
+            return;
+        }
+        for node in self.nodes.values_mut() {
+            if matches!(node.state, NodeState::InTool { .. }) {
+                node.state = NodeState::Withdrawn;
+                self.in_flight -= 1;
+                self.outcome = self.outcome.max(SessionEnd::Incomplete);
+            }
+        }
+    }
+
     /// A request was lost because the run ended.
     pub(crate) fn lost(&mut self) {
         self.worsen(SessionEnd::Incomplete);
@@ -552,7 +692,7 @@ mod tests {
             not_before: None,
             history_mode: HistoryMode::Live,
             recorded_answer: None,
-            payload: Arc::new(()),
+            work: NodeWork::Request(Arc::new(())),
         };
         session.add(vec![plan(0), plan(1)], 0, &mut ready);
         session.begin(0, 0, &mut ready);

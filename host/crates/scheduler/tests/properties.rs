@@ -68,7 +68,7 @@ prop_compose! {
     ) -> SchedulerConfig {
         let count = count.min(traffic.most_shards());
         let shard = Shard { index: index % count, count };
-        SchedulerConfig { traffic, limits, cancel_session_on_failure, max_sessions, benchmark_timeout, grace, seed, shard }
+        SchedulerConfig { tools: Vec::new(), traffic, limits, cancel_session_on_failure, max_sessions, benchmark_timeout, grace, seed, shard }
     }
 }
 
@@ -148,7 +148,7 @@ proptest! {
         let weather = Weather { stop: None, ..weather };
         let mut starts: BTreeMap<u64, Nanos> = BTreeMap::new();
         for index in 0..count {
-            let config = SchedulerConfig {
+            let config = SchedulerConfig { tools: Vec::new(),
                 traffic: TrafficRule::Rate(interval),
                 limits,
                 cancel_session_on_failure: true,
@@ -175,7 +175,7 @@ proptest! {
         let weather = Weather { stop: None, ..weather };
         let mut starts: BTreeMap<u64, Nanos> = BTreeMap::new();
         for index in 0..count {
-            let config = SchedulerConfig {
+            let config = SchedulerConfig { tools: Vec::new(),
                 traffic: TrafficRule::Scheduled,
                 limits,
                 cancel_session_on_failure: true,
@@ -200,7 +200,7 @@ proptest! {
     #[test]
     fn replayed_sessions_start_in_the_order_of_arrival(weather in weather()) {
         let weather = Weather { stop: None, delivery: 0, ..weather };
-        let config = SchedulerConfig {
+        let config = SchedulerConfig { tools: Vec::new(),
             traffic: TrafficRule::Scheduled,
             limits: ConcurrencyLimits::default(),
             cancel_session_on_failure: false,
@@ -226,6 +226,7 @@ proptest! {
 #[test]
 fn memory_follows_the_live_sessions() {
     let config = SchedulerConfig {
+        tools: Vec::new(),
         traffic: TrafficRule::Concurrent { target: 4, ramp: 0 },
         limits: ConcurrencyLimits::default(),
         cancel_session_on_failure: true,

@@ -2,6 +2,7 @@
 //! numbers.
 #![forbid(unsafe_code)]
 
+mod distribution;
 mod histogram;
 mod percentile;
 mod philox;
@@ -12,6 +13,7 @@ mod step_curve;
 mod summary;
 mod weighted;
 
+pub use distribution::Distribution;
 pub use histogram::LiveHistogram;
 pub use percentile::{interpolate, percentile};
 pub use quantity::{DurationUnit, counted, duration, number, share};

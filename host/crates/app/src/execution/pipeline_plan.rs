@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use veeksha_pipeline::{MinTokensPrompt, Plan, ReplaySchedule};
+use veeksha_pipeline::{MinTokensPrompt, Plan, ReplaySchedule, ToolSpec, ToolSpecs};
 use veeksha_ports::Guarantees;
-use veeksha_scenario::{Grace, IntervalGenerator, Scenario, Traffic};
-use veeksha_scheduler::{SchedulerConfig, Shard};
+use veeksha_scenario::{Grace, IntervalGenerator, Quantity, Scenario, Traffic};
+use veeksha_scheduler::{SchedulerConfig, Shard, ToolClass};
+use veeksha_stats::Distribution;
 
 use crate::cores::cores;
 
@@ -35,6 +36,7 @@ pub(crate) fn plan(scenario: &Scenario, guarantees: &Guarantees) -> Plan {
         },
     };
     let client = &scenario.client;
+    let tools = tool_specs(scenario);
     Plan {
         scheduler: SchedulerConfig {
             traffic,
@@ -48,7 +50,9 @@ pub(crate) fn plan(scenario: &Scenario, guarantees: &Guarantees) -> Plan {
             },
             seed: scenario.seed,
             shard: Shard::WHOLE,
+            tools: tools.classes(),
         },
+        tools,
         dispatchers: runtime.num_dispatcher_threads,
         completion_threads: runtime.num_completion_threads,
         plugin_threads: runtime.plugin_threads(cores) as u32,
@@ -72,6 +76,33 @@ pub(crate) fn plan(scenario: &Scenario, guarantees: &Guarantees) -> Plan {
         ),
         warmup: Vec::new(),
         track_prefixes: !guarantees.distinct_prompts,
+    }
+}
+
+fn tool_specs(scenario: &Scenario) -> ToolSpecs {
+    let nanos = |seconds: f64| nanos(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX));
+    let spec = |(name, tool): (&String, &veeksha_scenario::Tool)| ToolSpec {
+        name: name.as_str().into(),
+        class: ToolClass {
+            servers: tool.servers,
+            cold_start: nanos(tool.cold_start),
+            keep_warm: tool.keep_warm.map(nanos),
+            spacing: tool.spacing_seconds().map_or(0, nanos),
+        },
+        service_seconds: distribution(&tool.time),
+        result_tokens: distribution(&tool.result_tokens),
+        failure_rate: tool.failure_rate,
+    };
+    ToolSpecs::new(scenario.tools.iter().map(spec).collect(), scenario.seed)
+}
+
+fn distribution(quantity: &Quantity) -> Distribution {
+    match *quantity {
+        Quantity::Constant { value } => Distribution::Constant(value),
+        Quantity::Uniform { min, max } => Distribution::Uniform { min, max },
+        Quantity::Exponential { mean } => Distribution::Exponential { mean },
+        Quantity::Gamma { mean, cv } => Distribution::Gamma { mean, cv },
+        Quantity::LogNormal { median, sigma } => Distribution::LogNormal { median, sigma },
     }
 }
 

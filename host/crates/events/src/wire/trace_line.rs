@@ -87,6 +87,18 @@ enum TraceLine<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         content: Option<&'a str>,
     },
+    ToolRan {
+        session_id: u64,
+        node_id: u32,
+        tool: &'a str,
+        at: f64,
+        ready_at: f64,
+        started_at: f64,
+        cold: bool,
+        success: bool,
+        result_tokens: u32,
+        parents: Vec<u32>,
+    },
     NeverSent {
         request_id: String,
         session_id: u64,
@@ -199,6 +211,18 @@ impl<'a> TraceLine<'a> {
                 content,
             },
             Event::Finished(record) => TraceLine::finished(record, content),
+            Event::ToolRan(run) => TraceLine::ToolRan {
+                session_id: run.id.session.0,
+                node_id: run.id.node.0,
+                tool: &run.class,
+                at: seconds(run.completed_at),
+                ready_at: seconds(run.ready_at),
+                started_at: seconds(run.started_at),
+                cold: run.is_cold,
+                success: !run.failed,
+                result_tokens: run.result_tokens,
+                parents: run.parents.iter().map(|edge| edge.parent.0).collect(),
+            },
             Event::NeverSent { request, reason, at } => TraceLine::NeverSent {
                 request_id: request.to_string(),
                 session_id: request.session.0,

@@ -18,6 +18,7 @@ use crate::entry::EventEntry;
 use crate::partition::Partition;
 use crate::pieces::{PromptSource, answer_identity};
 use crate::plan::{PipelineError, Plan, RunEnd, failed_start_events, session_failed};
+use crate::prefetch::on_outcome;
 
 use super::in_flight::{InFlight, record_of};
 use super::prompt::PromptWriter;
@@ -99,6 +100,7 @@ pub fn simulate(
             timing,
             writer: &writer,
             sentence,
+            tools: plan.tools.clone(),
             next: 0,
             end,
             end_sent: false,
@@ -254,22 +256,22 @@ impl Simulation<'_> {
                 Action::AskAgent {
                     session,
                     node,
-                    answer,
+                    outcome,
                     at,
                 } => {
                     let Workload::Reactive(agents) = &mut self.source.workload else {
                         continue;
                     };
-                    let step = match &answer {
-                        Ok(response) => agents.answered(session, node, response, at),
-                        Err(reason) => agents.failed(session, reason),
-                    };
-                    inputs.push_back(match step {
-                        Ok(step) => SchedulerInput::Step {
+                    let step = on_outcome(&mut **agents, session, node, &outcome, at);
+                    let made = step.and_then(|step| {
+                        Ok(SchedulerInput::Step {
                             session,
-                            nodes: self.source.step(step.added),
+                            nodes: self.source.nodes(session, step.added)?,
                             done: step.done,
-                        },
+                        })
+                    });
+                    inputs.push_back(match made {
+                        Ok(step) => step,
                         Err(failure) => {
                             (self.record)(session_failed(&failure, Some(session), self.now).into());
                             self.end.keep_failure(failure);

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use veeksha_model::{Request, Session, SessionId};
-use veeksha_ports::{PluginFailure, Workload};
+use veeksha_ports::{PluginFailure, PluginFailureKind, Workload};
 use veeksha_scheduler::{NodePlan, SessionKind, SessionPlan};
 
 use crate::fallback::MinTokensPrompt;
 use crate::partition::Partition;
 use crate::prefetch::MAX_BATCH;
 use crate::schedule::{Timing, drop_unsent_answers};
+use crate::tool_runs::ToolSpecs;
 use crate::work_digest::session_digest;
 
 use super::prompt::PromptWriter;
@@ -22,6 +23,7 @@ pub(super) struct SimulatedSource<'a> {
     pub(super) timing: Timing,
     pub(super) writer: &'a PromptWriter<'a>,
     pub(super) sentence: Option<&'a MinTokensPrompt>,
+    pub(super) tools: ToolSpecs,
     pub(super) next: u64,
     pub(super) end: u64,
     pub(super) end_sent: bool,
@@ -54,56 +56,61 @@ impl SimulatedSource<'_> {
     }
 
     fn batch(&mut self, first: u64, count: u32) -> Result<Vec<SessionPlan<Request>>, PluginFailure> {
-        let nodes_of = |requests| nodes_of(requests, self.timing, self.writer, self.sentence);
-        match &mut self.workload {
-            Workload::Planned(source) => {
-                let sessions = self.part.sessions(&mut **source, first, count)?.into_iter();
-                let planned = &mut self.planned;
-                let before = planned.len();
-                let plans = sessions.map(|(id, mut session)| {
-                    planned.push((id, session_digest(&session)));
-                    session.distribute();
-                    drop_unsent_answers(&mut session.requests);
-                    Ok(SessionPlan {
-                        arrives_at: self.timing.arrival(&self.plugin, id, &session)?,
-                        id,
-                        nodes: nodes_of(session.requests),
-                        kind: SessionKind::Planned,
-                    })
-                });
-                let plans: Result<Vec<_>, _> = plans.collect();
-                if plans.is_err() {
-                    self.planned.truncate(before);
-                }
-                plans
-            }
+        let begun = match &mut self.workload {
+            Workload::Planned(source) => self.part.sessions(&mut **source, first, count)?,
             Workload::Reactive(agents) => {
-                let mut plans = Vec::new();
+                let mut begun = Vec::new();
                 for position in first..first + u64::from(count) {
                     let id = self.part.session(position);
                     self.timing.allows_agent(&self.plugin, id)?;
-                    let mut step = agents.start(id)?;
-                    self.planned.push((id, session_digest(&step.added)));
-                    step.added.distribute();
+                    let step = agents.start(id)?;
                     if step.done {
                         self.done.push(id);
                     }
-                    plans.push(SessionPlan {
-                        arrives_at: None,
-                        id,
-                        nodes: nodes_of(step.added.requests),
-                        kind: SessionKind::Reactive,
-                    });
+                    begun.push((id, step.added));
                 }
-                Ok(plans)
+                begun
             }
+        };
+        let kind = match self.workload {
+            Workload::Planned(_) => SessionKind::Planned,
+            Workload::Reactive(_) => SessionKind::Reactive,
+        };
+        let (mut plans, mut planned) = (Vec::new(), Vec::new());
+        for (id, mut session) in begun {
+            planned.push((id, session_digest(&session)));
+            let arrives_at = match kind {
+                SessionKind::Planned => {
+                    drop_unsent_answers(&mut session.requests);
+                    self.timing.arrival(&self.plugin, id, &session)?
+                }
+                SessionKind::Reactive => None,
+            };
+            plans.push(SessionPlan {
+                arrives_at,
+                id,
+                nodes: self.nodes(id, session)?,
+                kind,
+            });
         }
+        self.planned.append(&mut planned);
+        Ok(plans)
     }
 
-    /// The nodes of an agent's step.
-    pub(super) fn step(&self, mut added: Session) -> Vec<NodePlan<Request>> {
+    /// The nodes of a session, or of an agent's step.
+    pub(super) fn nodes(
+        &self,
+        id: SessionId,
+        mut added: Session,
+    ) -> Result<Vec<NodePlan<Request>>, PluginFailure> {
         added.distribute();
-        nodes_of(added.requests, self.timing, self.writer, self.sentence)
+        let tool_runs = self.tools.take(id, &mut added).map_err(|why| {
+            let why = format!("session {id}: {why}");
+            PluginFailure::new(&self.plugin, "prepare", PluginFailureKind::Result, why)
+        });
+        let mut nodes = tool_runs?;
+        nodes.extend(nodes_of(added.requests, self.timing, self.writer, self.sentence));
+        Ok(nodes)
     }
 }
 

@@ -363,7 +363,9 @@ pub(crate) fn echo(
 /// Four sessions at once, 20 in all.
 pub(crate) fn plan() -> Plan {
     Plan {
+        tools: Default::default(),
         scheduler: SchedulerConfig {
+            tools: Vec::new(),
             traffic: TrafficRule::Concurrent { target: 4, ramp: 0 },
             limits: ConcurrencyLimits::default(),
             cancel_session_on_failure: true,

@@ -141,6 +141,7 @@ impl ChromeTrace {
             | Event::RunJudged { .. }
             | Event::PluginFailed(_)
             | Event::ThreadSampled(_) => {}
+            Event::ToolRan(run) => self.see(run.completed_at),
             Event::Dispatched { request, at, .. } => {
                 self.see(*at);
                 if !self.early.remove(request) {

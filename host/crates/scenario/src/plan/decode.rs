@@ -70,6 +70,7 @@ pub(crate) fn check(root: &Node, shipped: &Shipped) -> Result<Scenario, Problems
         seed: keys.seed.unsigned_abs(),
         session_generator,
         traffic_scheduler: keys.traffic_scheduler,
+        tools: keys.tools,
         evaluators,
         client,
         runtime,
@@ -99,6 +100,7 @@ fn rule_input<'a>(keys: &'a ScenarioKeys, evaluators: &'a [Evaluator]) -> rules:
         evaluators,
         traffic: &keys.traffic_scheduler,
         certificate: &keys.certificate,
+        tools: &keys.tools,
     }
 }
 

@@ -1,5 +1,7 @@
 //! The keys of a scenario as written, from which its schema is derived.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -9,6 +11,7 @@ use crate::plan::client::Client;
 use crate::plan::evaluator::Performance;
 use crate::plan::runtime::{Runtime, TraceRecorder};
 use crate::plan::secret::Secret;
+use crate::plan::tool::Tool;
 use crate::plan::trace::{LuaLayout, TraceKeys};
 use crate::plan::traffic::Traffic;
 
@@ -38,6 +41,8 @@ pub(super) struct ScenarioKeys {
     pub(super) session_generator: Json,
     /// The start times of sessions.
     pub(super) traffic_scheduler: Traffic,
+    /// Classes of tools by name, which sessions run between their requests.
+    pub(super) tools: BTreeMap<String, Tool>,
     /// Metrics, checks and objectives: the built-in metrics, plugins, functions.
     pub(super) evaluators: Vec<Json>,
     /// The server and the client's connection to it.
@@ -62,6 +67,7 @@ impl Default for ScenarioKeys {
             seed: 42,
             session_generator: Json::Null,
             traffic_scheduler: Traffic::default(),
+            tools: BTreeMap::new(),
             evaluators: vec![serde_json::json!({"type": PERFORMANCE})],
             client: Client::default(),
             endpoint: None,

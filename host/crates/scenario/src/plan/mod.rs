@@ -15,6 +15,7 @@ mod scenario;
 mod secret;
 mod server_rules;
 mod session_headers;
+mod tool;
 mod trace;
 mod traffic;
 
@@ -33,6 +34,7 @@ pub use runtime::{Grace, PluginLimits, Runtime, TraceRecorder};
 pub use scenario::Scenario;
 pub use secret::Secret;
 pub use session_headers::{SessionHeaderSet, SessionHeaders};
+pub use tool::{Quantity, Tool};
 pub use trace::{
     Cell, Flavor, LuaArrival, LuaColumn, LuaKeep, LuaLayout, LuaTree, OnBadRow, RowCheck, Salt, SaltName,
     Shuffle, TimeUnit, Trace, TraceKeys,

@@ -15,6 +15,7 @@ use crate::plan::findings::{Findings, address_problem};
 use crate::plan::runtime::Runtime;
 use crate::plan::secret::Secret;
 use crate::plan::server_rules;
+use crate::plan::tool::{Quantity, Tool, spacing};
 use crate::plan::traffic::Traffic;
 use crate::problem::Problem;
 use crate::tree::{Node, Value};
@@ -28,6 +29,7 @@ pub(super) struct RuleInput<'a> {
     pub(super) evaluators: &'a [Evaluator],
     pub(super) traffic: &'a Traffic,
     pub(super) certificate: &'a Certificate,
+    pub(super) tools: &'a BTreeMap<String, Tool>,
 }
 
 /// Returns every violated rule.
@@ -77,6 +79,7 @@ pub(super) fn broken(root: &Node, generator: &Json, input: &RuleInput<'_>) -> Ve
         }
     }
     templates(&mut findings, input.client);
+    tools(&mut findings, input);
     thresholds(&mut findings, input.certificate);
     recorded_arrivals(&mut findings, generator, input.traffic);
     groupings(&mut findings, generator);
@@ -399,5 +402,34 @@ fn ranges(findings: &mut Findings<'_>, value: &Json, at: &str) {
             }
         }
         _ => {}
+    }
+}
+fn tools(findings: &mut Findings<'_>, input: &RuleInput<'_>) {
+    for (name, tool) in input.tools {
+        let at = |key: &str| format!("tools.{name}.{key}");
+        if let Some(rate) = tool.rate_limit.as_deref()
+            && spacing(rate).is_none()
+        {
+            findings.add(
+                &at("rate_limit"),
+                format!(
+                    "`{rate}` is no rate; write calls per second, minute or hour: `20/s`, `100/min`, `1000/h`"
+                ),
+            );
+        }
+        for (key, quantity) in [("time", &tool.time), ("result_tokens", &tool.result_tokens)] {
+            if let Quantity::Uniform { min, max } = quantity
+                && min > max
+            {
+                findings.add(&at(key), "`min` is above `max`");
+            }
+        }
+    }
+    // The servers of a tool are one queue, which threads cannot share.
+    if !input.tools.is_empty() && input.runtime.num_dispatcher_threads > 1 {
+        findings.add(
+            "runtime.num_dispatcher_threads",
+            "must be 1 in a scenario with `tools`: their servers are one queue",
+        );
     }
 }

@@ -1,5 +1,6 @@
 //! A checked and complete scenario.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::plan::certificate::Certificate;
@@ -7,6 +8,7 @@ use crate::plan::client::Client;
 use crate::plan::evaluator::Evaluator;
 use crate::plan::generator::Generator;
 use crate::plan::runtime::{Runtime, TraceRecorder};
+use crate::plan::tool::Tool;
 use crate::plan::traffic::Traffic;
 
 /// A checked and complete scenario.
@@ -26,6 +28,8 @@ pub struct Scenario {
     pub session_generator: Generator,
     /// The start times of sessions.
     pub traffic_scheduler: Traffic,
+    /// The classes of tools by name.
+    pub tools: BTreeMap<String, Tool>,
     /// Metrics, checks and objectives.
     pub evaluators: Vec<Evaluator>,
     /// The server and the client's connection to it. An `endpoint` of the scenario is merged into

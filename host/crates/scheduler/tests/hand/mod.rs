@@ -6,12 +6,13 @@ use veeksha_model::{
     ErrorClass, FailureReason, Held, History, HistoryMode, Nanos, NodeId, RequestId, Response, SessionId,
 };
 use veeksha_scheduler::{
-    Action, ConcurrencyLimits, GracePeriod, Interval, NodePlan, Scheduler, SchedulerConfig, SchedulerInput,
-    SessionKind, SessionPlan, Shard, TrafficRule,
+    Action, ConcurrencyLimits, GracePeriod, Interval, NodeOutcome, NodePlan, NodeWork, Scheduler,
+    SchedulerConfig, SchedulerInput, SessionKind, SessionPlan, Shard, TrafficRule,
 };
 
 pub(crate) fn config(traffic: TrafficRule) -> SchedulerConfig {
     SchedulerConfig {
+        tools: Vec::new(),
         traffic,
         limits: ConcurrencyLimits::default(),
         cancel_session_on_failure: true,
@@ -34,7 +35,7 @@ pub(crate) fn node(node: u32, parents: &[u32], wait_after_ready: Nanos) -> NodeP
         parents: parents.iter().map(|parent| NodeId(*parent).into()).collect(),
         history_parent: parents.first().copied().map(NodeId),
         wait_after_ready,
-        payload: Arc::new(node),
+        work: NodeWork::Request(Arc::new(node)),
     }
 }
 
@@ -133,9 +134,25 @@ pub(crate) fn line(action: &Action<u32>) -> String {
         Action::AskAgent {
             session,
             node,
-            answer,
+            outcome,
             at,
-        } => format!("ask {session}/{node} {} at {at}", answer.is_ok()),
+        } => {
+            let succeeded = match &outcome {
+                NodeOutcome::Answered(_) => true,
+                NodeOutcome::Failed(_) => false,
+                NodeOutcome::ToolRan(run) => !run.failed,
+            };
+            format!("ask {session}/{node} {succeeded} at {at}")
+        }
+        Action::ToolRan(run) => format!(
+            "tool {} {} at {} from {} to {}{}",
+            run.class,
+            run.id,
+            run.ready_at,
+            run.started_at,
+            run.completed_at,
+            if run.is_cold { " cold" } else { "" }
+        ),
         Action::ForgetAgent { session } => format!("forget {session}"),
         Action::NeverSent { request, reason, at } => format!("never {request} {} at {at}", reason.name()),
         Action::SessionFinished {

@@ -12,8 +12,8 @@ use veeksha_model::{
     SessionId, Trigger,
 };
 use veeksha_scheduler::{
-    Action, ConcurrencyLimits, NodePlan, Scheduler, SchedulerConfig, SchedulerInput, SessionKind,
-    SessionPlan, Shard, TrafficRule,
+    Action, ConcurrencyLimits, NodeOutcome, NodePlan, NodeWork, Scheduler, SchedulerConfig, SchedulerInput,
+    SessionKind, SessionPlan, Shard, TrafficRule,
 };
 use veeksha_stats::{Draws, RandomStream};
 
@@ -521,13 +521,15 @@ impl World {
             Action::AskAgent {
                 session,
                 node,
-                answer,
+                outcome,
                 at,
             } => {
-                assert_eq!(self.results[&(session.0, node.0)], (*at, answer.is_ok()));
+                let succeeded = matches!(outcome, NodeOutcome::Answered(_));
+                assert_eq!(self.results[&(session.0, node.0)], (*at, succeeded));
                 let latency = u64::from(self.below(self.weather.step_latency + 1));
                 self.later(now + latency, Happening::Step { session: session.0 });
             }
+            Action::ToolRan(run) => panic!("no session runs a tool: {run:?}"),
             Action::ForgetAgent { session } => assert!(self.forgotten.insert(session.0), "forgotten twice"),
             Action::NeverSent { request, reason, at } => {
                 assert_eq!(*at, now);
@@ -843,6 +845,6 @@ fn random_node(draws: &mut Draws, session: u64, node: u32, others: u32) -> NodeP
         } else {
             u64::from(draws.below(60))
         },
-        payload: Arc::new((session, node)),
+        work: NodeWork::Request(Arc::new((session, node))),
     }
 }

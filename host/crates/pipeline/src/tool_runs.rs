@@ -1,0 +1,137 @@
+//! Tool runs of a workload: their class, service time, outcome and result.
+//!
+//! What a class draws is a function of (seed, session, node), so that a run is the same in virtual
+//! and in real time, and the text of its result can be made before it starts.
+
+use std::sync::Arc;
+
+use veeksha_model::{HistoryMode, Label, NodeId, Session, SessionId, ToolRun};
+use veeksha_ports::resolve_tool_results;
+use veeksha_scheduler::{NodePlan, NodeWork, ToolClass, ToolRunPlan};
+use veeksha_stats::{Distribution, RandomStream};
+
+/// A class of tools as the scenario declares it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolSpec {
+    /// The name by which tool runs call it.
+    pub name: Arc<str>,
+    /// Its servers.
+    pub class: ToolClass,
+    /// Service time in seconds, of runs that do not state theirs.
+    pub service_seconds: Distribution,
+    /// Tokens of the result, of runs that do not state theirs; rounded.
+    pub result_tokens: Distribution,
+    /// The probability that a run fails.
+    pub failure_rate: f64,
+}
+
+/// The classes of tools of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ToolSpecs {
+    specs: Arc<[ToolSpec]>,
+    seed: u64,
+}
+
+/// The longest service time: one day beyond every run.
+const MAX_SERVICE_SECONDS: f64 = 1e8;
+/// The most tokens of a drawn result.
+const MAX_RESULT_TOKENS: f64 = (1 << 24) as f64;
+
+impl ToolSpecs {
+    /// The classes of a run with this seed.
+    pub fn new(specs: Vec<ToolSpec>, seed: u64) -> Self {
+        ToolSpecs {
+            specs: specs.into(),
+            seed,
+        }
+    }
+
+    /// Returns what the scheduler knows of them.
+    pub fn classes(&self) -> Vec<ToolClass> {
+        self.specs.iter().map(|spec| spec.class.clone()).collect()
+    }
+
+    /// Returns the scheduler's nodes for the tool runs of a session. A request's text is made of
+    /// the runs' results in the same call.
+    ///
+    /// # Errors
+    /// One line for the workload's author, if a class does not exist.
+    pub(crate) fn take<P>(&self, id: SessionId, session: &mut Session) -> Result<Vec<NodePlan<P>>, String> {
+        let runs = std::mem::take(&mut session.tool_runs);
+        let session_labels = &session.labels;
+        let plan = |run: ToolRun| {
+            let node = run.node;
+            let plan = self.plan(id, &run, session_labels)?;
+            Ok(NodePlan {
+                node,
+                parents: run.parents,
+                history_parent: None,
+                wait_after_ready: 0,
+                not_before: None,
+                history_mode: HistoryMode::Fresh,
+                recorded_answer: None,
+                work: NodeWork::ToolRun(plan),
+            })
+        };
+        let nodes: Vec<NodePlan<P>> = runs.into_iter().map(plan).collect::<Result<_, String>>()?;
+        let tokens = |run: NodeId| {
+            nodes.iter().find_map(|node| match &node.work {
+                NodeWork::ToolRun(plan) if node.node == run => Some(plan.result_tokens),
+                _ => None,
+            })
+        };
+        resolve_tool_results(id, session, tokens);
+        Ok(nodes)
+    }
+
+    fn plan(&self, session: SessionId, run: &ToolRun, labels: &[Label]) -> Result<ToolRunPlan, String> {
+        let Some((class, spec)) = self
+            .specs
+            .iter()
+            .enumerate()
+            .find(|(_, spec)| *spec.name == *run.class)
+        else {
+            return Err(self.unknown(run));
+        };
+        let stream = format!("tool {}", run.node);
+        let mut draws = RandomStream::new(self.seed, session.0, &stream).draws();
+        let fails = draws.unit() < spec.failure_rate;
+        let service_time = run.service_time.unwrap_or_else(|| {
+            let seconds = spec
+                .service_seconds
+                .draw(&mut draws)
+                .clamp(0.0, MAX_SERVICE_SECONDS);
+            (seconds * 1e9).round() as u64
+        });
+        // A separate stream: whether a run states its service time does not change its result.
+        let mut draws = RandomStream::new(self.seed, session.0, &format!("tool result {}", run.node)).draws();
+        let result_tokens = run.result_tokens.unwrap_or_else(|| {
+            let tokens = spec.result_tokens.draw(&mut draws);
+            tokens.round().clamp(0.0, MAX_RESULT_TOKENS) as u32
+        });
+        Ok(ToolRunPlan {
+            class,
+            service_time,
+            fails,
+            result_tokens,
+            name: spec.name.clone(),
+            labels: run.labels.iter().chain(labels).cloned().collect(),
+        })
+    }
+
+    fn unknown(&self, run: &ToolRun) -> String {
+        let names = self.specs.iter().map(|spec| &*spec.name);
+        let remedy = match veeksha_slo::nearest(&run.class, names) {
+            Some(name) => format!("; did you mean `{name}`?"),
+            None if self.specs.is_empty() => "; declare it in `tools` of the scenario".to_owned(),
+            None => {
+                let names: Vec<_> = self.specs.iter().map(|spec| format!("`{}`", spec.name)).collect();
+                format!("; the scenario's `tools` are {}", names.join(", "))
+            }
+        };
+        format!(
+            "node {} runs the tool `{}`, which does not exist{remedy}",
+            run.node, run.class
+        )
+    }
+}
