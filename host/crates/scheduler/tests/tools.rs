@@ -19,7 +19,7 @@ use veeksha_scheduler::{
 use veeksha_stats::{Draws, RandomStream};
 
 mod hand;
-use hand::{EVERY_SECOND, agent, answered, config, node, on, session};
+use hand::{EVERY_SECOND, agent, answered, config, failed, node, on, session};
 
 fn tool(node: u32, parents: &[u32], service_time: Nanos) -> NodePlan<u32> {
     let run = ToolRunPlan {
@@ -124,6 +124,30 @@ fn stop_drops_tool_runs() {
         ]
     );
     assert_eq!(s.next_wake(), None);
+}
+
+/// A failure withdraws the call that waits; the one that is served takes its time.
+#[test]
+fn failure_withdraws_waiting_tool_runs() {
+    let mut s = Scheduler::new(one_server());
+    let graph = vec![
+        node(0, &[], 0),
+        tool(1, &[], 10),
+        tool(2, &[], 10),
+        node(3, &[2], 0),
+    ];
+    on(&mut s, 0, session(0, graph));
+    assert_eq!(
+        on(&mut s, 5, failed(0, 0, 5)),
+        ["never 0/3 session_cancelled at 5"]
+    );
+    assert_eq!(
+        on(&mut s, 10, SchedulerInput::Tick),
+        [
+            "tool sandbox 0/1 at 0 from 0 to 10",
+            "finish 0 cancelled at 10 of 2"
+        ]
+    );
 }
 
 /// The mean wait for one of `k` servers, of calls that arrive at random and take an exponential
