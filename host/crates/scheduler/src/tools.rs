@@ -1,7 +1,7 @@
 //! Tool classes: calls that wait for a free server, and then take their service time.
 //!
-//! Instants are exact: a call starts when a server became free, however late the scheduler was
-//! told to look. Waiting times are therefore the same in virtual and in real time.
+//! Instants are exact: a call starts when a server became free, however late the scheduler is
+//! called. Waiting times are therefore the same in virtual and in real time.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -57,8 +57,9 @@ struct ToolPool {
     /// The instants since which servers have been idle, in order: the one that was used last is
     /// taken first, so that the others may cool down.
     idle: Vec<Nanos>,
-    /// The instant at which the last full pool got a free server.
-    freed_at: Nanos,
+    /// The instant of its last start or end. A call that is reported late does not start before it,
+    /// where its server might have been taken.
+    latest: Nanos,
     /// The earliest start of the next call, by the spacing.
     next_start: Nanos,
 }
@@ -70,7 +71,7 @@ impl Tools {
             waiting: VecDeque::new(),
             busy: 0,
             idle: Vec::new(),
-            freed_at: 0,
+            latest: 0,
             next_start: 0,
         };
         Tools {
@@ -141,7 +142,8 @@ impl ToolPool {
     /// The start of the next call, if one waits for nothing but time.
     fn next_start(&self) -> Option<Nanos> {
         let call = self.waiting.front().filter(|_| !self.is_full())?;
-        Some(call.ready.max(self.freed_at).max(self.next_start))
+        let free = self.class.servers.map_or(0, |_| self.latest);
+        Some(call.ready.max(free).max(self.next_start))
     }
 
     fn start(&mut self, at: Nanos) -> Option<(ToolCallEntry, bool, Nanos)> {
@@ -152,6 +154,7 @@ impl ToolPool {
                 .is_none_or(|keep| at.saturating_sub(since) <= keep)
         });
         self.busy += 1;
+        self.latest = at;
         self.next_start = at.saturating_add(self.class.spacing);
         let is_cold = !warm && self.class.cold_start > 0;
         let start_up = if warm { 0 } else { self.class.cold_start };
@@ -160,9 +163,7 @@ impl ToolPool {
     }
 
     fn release(&mut self, at: Nanos) {
-        if self.is_full() {
-            self.freed_at = at;
-        }
+        self.latest = at;
         self.busy -= 1;
         // Only the time of a start-up depends on which server takes a call.
         if self.class.cold_start > 0 {
