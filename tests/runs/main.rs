@@ -48,6 +48,7 @@ mod simulated;
 mod soak;
 mod sweeps;
 mod token_counts;
+mod tools;
 mod trace_content;
 mod traces;
 mod truth;

@@ -13,7 +13,7 @@ use crate::frame;
 use crate::log;
 use crate::plugin::Plugin;
 use crate::random::Random;
-use crate::types::{Error, Failure, Guarantees, Request, Response, ToolResult};
+use crate::types::{Error, Failure, Guarantees, Request, Response, ToolResult, ToolRun};
 
 pub use contract::{Opening, Step};
 
@@ -94,6 +94,12 @@ impl Step {
             requests: requests.into(),
             ..Step::wait()
         }
+    }
+
+    /// Starts a tool run as well.
+    pub fn tool_run(mut self, run: ToolRun) -> Self {
+        self.tool_runs.push(run);
+        self
     }
 
     /// Sends nothing and ends the session once every node is complete.

@@ -85,6 +85,7 @@ pub mod schema;
 mod session;
 pub mod slo;
 pub mod tokens;
+mod tool;
 mod types;
 
 pub use agent::{Agent, Opening, Step};
@@ -95,6 +96,7 @@ pub use generator::SessionGenerator;
 pub use plugin::Plugin;
 pub use random::{Draws, Random};
 pub use session::{synthetic, text};
+pub use tool::result_of;
 pub use types::{
     Answer, AnswerForm, Cancellation, Descriptor, Edge, Error, Failure, Guarantees, HistoryMode,
     LogProbabilities, Media, MediaKind, Message, Nanos, Output, Reasoning, Recording, Request, Response,

@@ -55,7 +55,7 @@ impl Message {
     }
 }
 
-fn nanos(time: Duration) -> u64 {
+pub(crate) fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
@@ -73,6 +73,14 @@ impl Edge {
         Edge {
             trigger: Trigger::FirstChunk,
             ..Edge::from(parent)
+        }
+    }
+
+    /// Joins the edges of a node, in the place of one to the same parent.
+    pub(crate) fn join(self, edges: &mut Vec<Edge>) {
+        match edges.iter_mut().find(|known| known.parent == self.parent) {
+            Some(known) => *known = self,
+            None => edges.push(self),
         }
     }
 
@@ -135,11 +143,7 @@ impl Request {
     /// Waits for a node of the session: for its end, given its number, or for the event of an
     /// [`Edge`]. A later edge to the same node replaces the earlier one.
     pub fn after(mut self, edge: impl Into<Edge>) -> Self {
-        let edge = edge.into();
-        match self.parents.iter_mut().find(|known| known.parent == edge.parent) {
-            Some(known) => *known = edge,
-            None => self.parents.push(edge),
-        }
+        edge.into().join(&mut self.parents);
         self
     }
 

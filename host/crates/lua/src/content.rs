@@ -1,7 +1,7 @@
 //! The content of a message: strings, and the objects that the segment functions return.
 
 use mlua::{AnyUserData, Lua, UserData, Value};
-use veeksha_model::{MediaKind, Seed, Segment};
+use veeksha_model::{MediaKind, NodeId, Seed, Segment};
 
 use crate::budget::Budget;
 use crate::shape::{At, ShapeError};
@@ -13,6 +13,8 @@ pub(crate) enum LuaSegment {
     Synthetic(Synthetic),
     /// A line with the name of a tool, and synthetic text.
     ToolResult(Synthetic),
+    /// The result of a tool run.
+    ResultOf(NodeId),
     /// A reference to media.
     Media(MediaKind),
 }
@@ -91,6 +93,7 @@ fn append(
                     segments.push(Segment::Text(format!("Result of the tool `{}`:\n", string()?)));
                     segments.push((*made).into());
                 }
+                LuaSegment::ResultOf(run) => segments.push(Segment::ToolResult(*run)),
                 LuaSegment::Media(kind) => segments.push(Segment::Media {
                     kind: *kind,
                     source: string()?,

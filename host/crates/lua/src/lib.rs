@@ -71,6 +71,7 @@ mod shape;
 mod slo_check;
 mod sources;
 mod tokens;
+mod tool_run;
 mod value;
 mod vm;
 mod watch;

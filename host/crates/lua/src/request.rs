@@ -159,7 +159,7 @@ fn read_role(at: &At<'_>, value: &Value) -> Result<Role, ShapeError> {
 }
 
 /// Reads a node, given by its number or by its response.
-fn node(at: &At<'_>, value: &Value) -> Result<NodeId, ShapeError> {
+pub(crate) fn node(at: &At<'_>, value: &Value) -> Result<NodeId, ShapeError> {
     match value {
         Value::Table(response) => match response.raw_get("node") {
             Ok(number @ (Value::Integer(_) | Value::Number(_))) => Ok(NodeId(whole(at, &number)?)),
@@ -190,7 +190,7 @@ fn history(at: &At<'_>, value: &Value) -> Result<NodeId, ShapeError> {
     }
 }
 
-fn edges(at: &At<'_>, value: &Value) -> Result<Vec<Edge>, ShapeError> {
+pub(crate) fn edges(at: &At<'_>, value: &Value) -> Result<Vec<Edge>, ShapeError> {
     match is_list(value) {
         Some(list) => {
             let item = |index: usize| list.raw_get::<Value>(index).unwrap_or(Value::Nil);

@@ -8,6 +8,7 @@ use veeksha_stats::RandomStream;
 
 use crate::content::{LuaSegment, Synthetic, utf8};
 use crate::host::{LuaHost, stream_seed};
+use crate::request::node;
 use crate::shape::{At, ShapeError, number_of};
 
 /// Maximum number of tokens of one synthetic segment.
@@ -37,6 +38,12 @@ pub(crate) fn install(lua: &Lua, globals: &Table, host: &Rc<LuaHost>) -> mlua::R
         with_string(lua, LuaSegment::ToolResult(made), name)
     })?;
     globals.raw_set("tool_result", function)?;
+
+    let function = lua.create_function(|lua, run: Value| {
+        let run = node(&At::Root("result_of(run)"), &run)?;
+        lua.create_userdata(LuaSegment::ResultOf(run))
+    })?;
+    globals.raw_set("result_of", function)?;
 
     for kind in [MediaKind::Image, MediaKind::Audio, MediaKind::Video] {
         let function = lua.create_function(move |lua, source: Value| {

@@ -1,13 +1,14 @@
 //! A session as written in a script: a table with its requests, or a plain list of them.
 
 use mlua::{Table, Value};
-use veeksha_model::{KnownNodes, NodeId, Request, Session, check_session};
+use veeksha_model::{KnownNodes, NodeId, Session, check_session};
 
 use crate::budget::Budget;
 use crate::duration;
 use crate::fields::each_field;
 use crate::request::{MAX_REQUESTS, RequestDraft, headers, labels};
 use crate::shape::{At, ShapeError};
+use crate::tool_run::ToolRunDraft;
 
 const FIELDS: [&str; 4] = ["requests", "headers", "labels", "arrives_at"];
 
@@ -39,7 +40,7 @@ fn table(value: &Value, or: &str) -> Result<Session, ShapeError> {
                 "the table is both a list of requests and a set of named fields; put the requests into `requests`",
             ));
         }
-        session.requests = requests(&At::Root("requests"), table, &budget)?;
+        nodes(&At::Root("requests"), table, &budget, &mut session)?;
         return Ok(session);
     }
     each_field(&at, table, &FIELDS, |key, at, value| {
@@ -51,7 +52,7 @@ fn table(value: &Value, or: &str) -> Result<Session, ShapeError> {
                 let Value::Table(list) = value else {
                     return Err(at.expected("a list of requests", value));
                 };
-                session.requests = requests(at, list, &budget)?;
+                nodes(at, list, &budget, &mut session)?;
             }
         }
         Ok(())
@@ -65,17 +66,27 @@ fn table(value: &Value, or: &str) -> Result<Session, ShapeError> {
     Ok(session)
 }
 
-fn requests(at: &At<'_>, list: &Table, budget: &Budget) -> Result<Vec<Request>, ShapeError> {
+/// Reads the list of requests and tool runs.
+fn nodes(at: &At<'_>, list: &Table, budget: &Budget, session: &mut Session) -> Result<(), ShapeError> {
     let length = list.raw_len();
     if length > MAX_REQUESTS {
         return Err(at.shape(format!("{length} requests; a session may have {MAX_REQUESTS}")));
     }
-    (1..=length)
-        .map(|index| {
-            let item: Value = list.raw_get(index).unwrap_or(Value::Nil);
-            let draft = RequestDraft::read(&At::Index(at, index), &item, budget)?;
-            let node = draft.node.unwrap_or(NodeId(index as u32));
-            Ok(draft.finish(node, &[]))
-        })
-        .collect()
+    for index in 1..=length {
+        let item: Value = list.raw_get(index).unwrap_or(Value::Nil);
+        let (at, number) = (At::Index(at, index), NodeId(index as u32));
+        match &item {
+            Value::Table(table) if ToolRunDraft::is_meant(table) => {
+                let draft = ToolRunDraft::read(&at, table, budget)?;
+                let node = draft.node.unwrap_or(number);
+                session.tool_runs.push(draft.finish(node, &[]));
+            }
+            item => {
+                let draft = RequestDraft::read(&at, item, budget)?;
+                let node = draft.node.unwrap_or(number);
+                session.requests.push(draft.finish(node, &[]));
+            }
+        }
+    }
+    Ok(())
 }

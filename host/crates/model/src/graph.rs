@@ -15,6 +15,21 @@ pub enum NodeKind {
     Request,
     /// A tool call.
     ToolRun,
+    /// A tool call of an earlier step that has ended.
+    EndedToolRun {
+        /// The tokens of its result.
+        tokens: u32,
+    },
+}
+
+impl NodeKind {
+    /// Returns the tokens of the result of a tool run that has ended.
+    pub fn result_tokens(self) -> Option<u32> {
+        match self {
+            NodeKind::EndedToolRun { tokens } => Some(tokens),
+            NodeKind::Request | NodeKind::ToolRun => None,
+        }
+    }
 }
 
 /// The nodes that earlier steps of a session brought.
@@ -87,7 +102,7 @@ pub enum GraphError {
         run: NodeId,
     },
     /// A message holds the result of a tool run that may not have ended.
-    #[error("node {node} sends the result of the tool run {run}, but does not wait for it")]
+    #[error("node {node} sends the result of the tool run {run}, which may not have ended; wait for its end")]
     ResultNotAwaited {
         /// The request.
         node: NodeId,
@@ -251,7 +266,7 @@ impl<'a> Index<'a> {
         let edge = request.parents.iter().find(|edge| edge.parent == parent);
         match edge.map(|edge| edge.trigger) {
             None => Err(GraphError::HistoryNotParent { node, parent }),
-            Some(_) if self.kind(parent) == Some(NodeKind::ToolRun) => {
+            Some(_) if self.kind(parent) != Some(NodeKind::Request) => {
                 Err(GraphError::HistoryOfToolRun { node, parent })
             }
             Some(Trigger::Completed) => Ok(()),
@@ -270,12 +285,13 @@ impl<'a> Index<'a> {
             let Segment::ToolResult(run) = *segment else {
                 continue;
             };
-            if self.kind(run) != Some(NodeKind::ToolRun) {
-                return Err(GraphError::NoToolRun { node, run });
-            }
-            // An agent learns of the end of a run before it adds the request.
-            if self.position(run).is_some() && !self.waits_for(&request.parents, run) {
-                return Err(GraphError::ResultNotAwaited { node, run });
+            match self.kind(run) {
+                None | Some(NodeKind::Request) => return Err(GraphError::NoToolRun { node, run }),
+                Some(NodeKind::EndedToolRun { .. }) => {}
+                // The tokens of a run of an earlier step are not known before its end.
+                Some(NodeKind::ToolRun)
+                    if self.position(run).is_some() && self.waits_for(&request.parents, run) => {}
+                Some(NodeKind::ToolRun) => return Err(GraphError::ResultNotAwaited { node, run }),
             }
         }
         Ok(())

@@ -51,6 +51,18 @@ impl ToolSpecs {
         self.specs.iter().map(|spec| spec.class.clone()).collect()
     }
 
+    /// Checks that the classes of a session's tool runs exist.
+    ///
+    /// # Errors
+    /// One line for the workload's author.
+    pub fn check(&self, session: &Session) -> Result<(), String> {
+        let known = |class: &str| self.specs.iter().any(|spec| *spec.name == *class);
+        match session.tool_runs.iter().find(|run| !known(&run.class)) {
+            Some(run) => Err(self.unknown(run)),
+            None => Ok(()),
+        }
+    }
+
     /// Returns the scheduler's nodes for the tool runs of a session. A request's text is made of
     /// the runs' results in the same call.
     ///

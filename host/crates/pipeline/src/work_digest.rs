@@ -1,7 +1,7 @@
 //! A digest of what a session asks for: equal in two runs exactly if the workload gave them the
 //! same session.
 
-use veeksha_model::{Edge, HeaderField, Label, Request, Segment, Session};
+use veeksha_model::{Edge, HeaderField, Label, Request, Segment, Session, ToolRun};
 
 /// Returns the first 64 bits of BLAKE3 over everything that the workload defines for the session:
 /// its graph, messages (as segments, so that a tokenizer or a salt changes nothing), lengths, think
@@ -14,6 +14,7 @@ pub(crate) fn session_digest(session: &Session) -> u64 {
     work.number(session.requests.len() as u64);
     session.requests.iter().for_each(|request| work.request(request));
     work.headers(&session.headers);
+    session.tool_runs.iter().for_each(|run| work.tool_run(run));
     let digest = work.0.finalize();
     let mut first = [0; 8];
     first.copy_from_slice(&digest.as_bytes()[..8]);
@@ -48,10 +49,9 @@ impl WorkHasher {
         }
     }
 
-    fn request(&mut self, request: &Request) {
-        self.number(request.node.0.into());
-        self.number(request.parents.len() as u64);
-        for edge in &request.parents {
+    fn edges(&mut self, edges: &[Edge]) {
+        self.number(edges.len() as u64);
+        for edge in edges {
             // Other edges than these have a marker, so that the digests of earlier runs are the
             // same.
             if *edge != Edge::from(edge.parent) {
@@ -61,6 +61,22 @@ impl WorkHasher {
             }
             self.number(edge.parent.0.into());
         }
+    }
+
+    /// Like headers, a run has a marker, so that sessions without any keep their digest.
+    fn tool_run(&mut self, run: &ToolRun) {
+        self.number(u64::MAX - 1);
+        self.number(run.node.0.into());
+        self.edges(&run.parents);
+        self.text(&run.class);
+        self.number(run.service_time.map_or(0, |time| time + 1));
+        self.number(run.result_tokens.map_or(0, |tokens| u64::from(tokens) + 1));
+        self.labels(&run.labels);
+    }
+
+    fn request(&mut self, request: &Request) {
+        self.number(request.node.0.into());
+        self.edges(&request.parents);
         self.number(request.history_parent.map_or(0, |parent| u64::from(parent.0) + 1));
         self.number(request.wait_after_ready);
         self.number(request.messages.len() as u64);

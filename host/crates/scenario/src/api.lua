@@ -2,7 +2,7 @@
 -- Annotations for the Lua language server. Generated from the scenario's JSON schema; do not edit
 -- by hand. A scenario begins its table with `---@type veeksha.Scenario`.
 
----A piece of a message: made by `text`, `synthetic`, `tool_result`, `image`, `audio` or `video`.
+---A piece of a message: made by `text`, `synthetic`, `tool_result`, `result_of`, `image`, `audio` or `video`.
 ---@class veeksha.Piece
 
 ---The content of a message: verbatim text, one piece, or several pieces.
@@ -26,6 +26,12 @@ function synthetic(tokens, seed) end
 ---@param seed? string|integer
 ---@return veeksha.Piece
 function tool_result(name, tokens, seed) end
+
+---The result of a tool run of the session: as many tokens as the run returns. The request waits for
+---the run, directly or through others.
+---@param run integer|ToolRunResult The run's node.
+---@return Segment
+function result_of(run) end
 
 ---An image: the name of a granted file, or a URL.
 ---@param source string

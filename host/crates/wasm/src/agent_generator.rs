@@ -4,8 +4,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use veeksha_model::{FailureReason, KnownNodes, Nanos, NodeId, Response, Session, SessionId};
-use veeksha_ports::{AgentSource, AgentStep, Guarantees, PluginFailure};
+use veeksha_model::{
+    FailureReason, KnownNodes, Nanos, NodeId, NodeKind, Response, Session, SessionId, ToolRunRecord,
+};
+use veeksha_ports::{AgentSource, AgentStep, Guarantees, PluginFailure, resolve_tool_results};
 use wasmtime::component::ResourceAny;
 
 use crate::agent_history::{AgentHistory, AgentInput};
@@ -32,6 +34,7 @@ struct GuestAgent {
     store: u64,
     /// `None` after a trap in its store, until it is rebuilt.
     handle: Option<ResourceAny>,
+    id: SessionId,
     /// The headers and labels of its session, without nodes.
     session: Session,
     /// Every node that it has requested.
@@ -204,6 +207,7 @@ impl WasmAgents {
         let mut agent = GuestAgent {
             store,
             handle: Some(handle),
+            id: session,
             session: Session {
                 headers: opening.headers,
                 labels: opening.labels,
@@ -232,12 +236,13 @@ impl WasmAgents {
 impl GuestAgent {
     /// Validates a step and remembers its nodes.
     fn take(&mut self, step: Step) -> Result<AgentStep, String> {
-        let added = Session {
+        let mut added = Session {
             requests: convert::requests(step.requests),
             tool_runs: convert::tool_runs(step.tool_runs),
             ..self.session.clone()
         };
         validate::step(&added, &self.known)?;
+        resolve_tool_results(self.id, &mut added, |run| self.known.get(&run)?.result_tokens());
         self.known.extend(added.kinds());
         Ok(AgentStep {
             added,
@@ -311,6 +316,14 @@ impl AgentSource for WasmAgents {
 
     fn failed(&mut self, session: SessionId, reason: &FailureReason) -> Result<AgentStep, PluginFailure> {
         self.step(session, AgentInput::Failed(convert::failure(reason)))
+    }
+
+    fn tool_ended(&mut self, session: SessionId, run: &ToolRunRecord) -> Result<AgentStep, PluginFailure> {
+        if let Some(agent) = self.live.get_mut(&session) {
+            let tokens = run.result_tokens;
+            agent.known.insert(run.id.node, NodeKind::EndedToolRun { tokens });
+        }
+        self.step(session, AgentInput::ToolEnded(convert::tool_result(run)))
     }
 
     fn finish(&mut self, session: SessionId) {

@@ -3,13 +3,14 @@
 //! An agent is a pure function of its configuration, its session and the answers it received: the
 //! same answers bring it to the same state.
 
-use crate::bindings::types::{Failure, Response};
+use crate::bindings::types::{Failure, Response, ToolResult};
 
 /// An answer or a failure that an agent received.
 #[derive(Clone, Debug)]
 pub(crate) enum AgentInput {
     Answered(Response),
     Failed(Failure),
+    ToolEnded(ToolResult),
 }
 
 impl AgentInput {
@@ -25,6 +26,7 @@ impl AgentInput {
                     + calls.sum::<usize>()
             }
             AgentInput::Failed(failure) => failure.code.len() + failure.message.len(),
+            AgentInput::ToolEnded(_) => 0,
         };
         texts + size_of::<AgentInput>()
     }
@@ -34,6 +36,7 @@ impl AgentInput {
         match self {
             AgentInput::Answered(_) => "agent.answered",
             AgentInput::Failed(_) => "agent.failed",
+            AgentInput::ToolEnded(_) => "agent.tool-ended",
         }
     }
 
@@ -42,6 +45,7 @@ impl AgentInput {
         match self {
             AgentInput::Answered(response) => response.node,
             AgentInput::Failed(failure) => failure.node,
+            AgentInput::ToolEnded(ended) => ended.node,
         }
     }
 
@@ -59,6 +63,7 @@ impl AgentInput {
                     crate::text::one_line(&failure.message, TEXT)
                 )
             }
+            AgentInput::ToolEnded(ended) => format!("failed = {}, tokens = {}", ended.failed, ended.tokens),
         }
     }
 }

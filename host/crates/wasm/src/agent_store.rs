@@ -66,6 +66,7 @@ impl AgentStore {
             match event {
                 AgentInput::Answered(response) => guest.agent().call_answered(store, agent, response),
                 AgentInput::Failed(failure) => guest.agent().call_failed(store, agent, failure),
+                AgentInput::ToolEnded(ended) => guest.agent().call_tool_ended(store, agent, *ended),
             }
         })
     }

@@ -3,7 +3,7 @@
 use veeksha_model::{
     AnswerForm, Cancellation, Edge, FailureReason, HistoryMode, MediaKind, Message, NodeId, OutputSpec,
     ReasoningContent, Recorded, RecordedAnswer, Replay, Request, Response, Role, Seed, Segment, Session,
-    ToolCall, ToolChoice, ToolDefinitions, ToolRun, Trigger,
+    ToolCall, ToolChoice, ToolDefinitions, ToolRun, ToolRunRecord, Trigger,
 };
 use veeksha_ports::{Guarantees, PluginFailure, PluginFailureKind};
 
@@ -225,6 +225,17 @@ pub(crate) fn response(node: NodeId, response: &Response, completed_at: u64) -> 
         }),
         log_probabilities: None,
         completed_at,
+    }
+}
+
+pub(crate) fn tool_result(run: &ToolRunRecord) -> wit::ToolResult {
+    wit::ToolResult {
+        node: run.id.node.0,
+        failed: run.failed,
+        tokens: run.result_tokens,
+        waiting_time: run.waiting_time(),
+        service_time: run.service_time(),
+        completed_at: run.completed_at,
     }
 }
 

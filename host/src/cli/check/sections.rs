@@ -1,6 +1,6 @@
 //! Sections about one scenario: workload, traffic, servers and plugins.
 
-use veeksha_model::{Request, Segment, SessionId, redact_address};
+use veeksha_model::{Segment, Session, SessionId, redact_address};
 use veeksha_ports::Workload;
 use veeksha_prompt::Tokenizer;
 use veeksha_report::{Section, SummaryRow, number};
@@ -43,15 +43,17 @@ pub(super) fn row(name: &str, value: impl Into<String>) -> SummaryRow {
 struct WorkloadSample {
     sessions: u64,
     requests: u64,
+    tool_runs: u64,
     prompt_tokens: u64,
     output_tokens: u64,
     open_outputs: u64,
 }
 
 impl WorkloadSample {
-    fn add(&mut self, requests: &[Request], tokenizer: &Tokenizer) {
+    fn add(&mut self, session: &Session, tokenizer: &Tokenizer) {
         self.sessions += 1;
-        for request in requests {
+        self.tool_runs += session.tool_runs.len() as u64;
+        for request in &session.requests {
             self.requests += 1;
             let segments = request.messages.iter().flat_map(|message| &message.content);
             self.prompt_tokens += segments
@@ -89,8 +91,9 @@ fn workload(wired: &Wired, scenario: &Scenario) -> Result<(Section, Option<u64>)
                 .unwrap_or(u64::MAX)
                 .min(length.unwrap_or(u64::MAX))
                 .min(u64::from(SAMPLE));
-            for session in source.sessions(0, wanted as u32)? {
-                sample.add(&session.requests, &wired.tokenizer);
+            for (index, session) in (0..).zip(source.sessions(0, wanted as u32)?) {
+                wired.check_tools(SessionId(index), &session)?;
+                sample.add(&session, &wired.tokenizer);
             }
             (length, "whole sessions in advance")
         }
@@ -98,7 +101,9 @@ fn workload(wired: &Wired, scenario: &Scenario) -> Result<(Section, Option<u64>)
             let length = agents.length()?;
             let first = SessionId(0);
             if limit != Some(0) && length != Some(0) {
-                sample.add(&agents.start(first)?.added.requests, &wired.tokenizer);
+                let begun = agents.start(first)?.added;
+                wired.check_tools(first, &begun)?;
+                sample.add(&begun, &wired.tokenizer);
                 agents.finish(first);
             }
             (
@@ -119,6 +124,10 @@ fn workload(wired: &Wired, scenario: &Scenario) -> Result<(Section, Option<u64>)
         row("New prompt tokens per request", sample.mean(sample.prompt_tokens)),
         row("Output tokens per request", sample.mean(sample.output_tokens)),
     ];
+    if sample.tool_runs > 0 {
+        let per_session = sample.tool_runs as f64 / sample.sessions.max(1) as f64;
+        rows.push(row("Tool runs per session", number(per_session)));
+    }
     if sample.open_outputs > 0 {
         rows.push(row(
             "Requests without an output length",

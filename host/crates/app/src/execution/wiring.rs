@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use veeksha_metrics::Objectives;
-use veeksha_model::MetricDefinition;
+use veeksha_model::{MetricDefinition, Session, SessionId};
 use veeksha_pipeline::Plan;
-use veeksha_ports::{Guarantees, WorkloadFactory, WorkloadInfo};
+use veeksha_ports::{Guarantees, PluginFailure, PluginFailureKind, WorkloadFactory, WorkloadInfo};
 use veeksha_prompt::{Materializer, Tokenizer};
 use veeksha_scenario::Generator;
 
@@ -45,6 +45,18 @@ pub struct Wired {
 }
 
 impl Wired {
+    /// Checks that the tools that a session runs exist.
+    ///
+    /// # Errors
+    /// If one does not.
+    pub fn check_tools(&self, id: SessionId, session: &Session) -> Result<(), PluginFailure> {
+        self.plan.tools.check(session).map_err(|why| {
+            let plugin = &*self.factory.info().name;
+            let message = format!("session {id}: {why}");
+            PluginFailure::new(plugin, "check", PluginFailureKind::Result, message)
+        })
+    }
+
     /// Returns the role and the description of each plugin.
     pub(crate) fn plugins(&self) -> Vec<(String, WorkloadInfo)> {
         let workload = ("workload".to_owned(), self.factory.info().clone());

@@ -46,6 +46,7 @@ pub(crate) const EDGES: &str = "requests that wait for others (they become separ
 pub(crate) const EVENTS: &str =
     "requests that wait for another event than an answer's end, or longer (they wait for its end)";
 pub(crate) const HEADERS: &str = "headers";
+pub(crate) const TOOL_RUNS: &str = "tool runs";
 pub(crate) const THINK_TIMES: &str = "think times";
 pub(crate) const FIRST_WAIT: &str = "waits before the first request of a session";
 pub(crate) const EMPTY_ANSWERS: &str = "answers without tokens (written with one)";

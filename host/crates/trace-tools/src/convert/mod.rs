@@ -86,6 +86,7 @@ impl Converter {
         }?;
         self.losses.add(losses::LABELS, !session.labels.is_empty());
         self.losses.add(losses::HEADERS, !session.headers.is_empty());
+        self.losses.add(losses::TOOL_RUNS, !session.tool_runs.is_empty());
         for request in &session.requests {
             self.losses.add(losses::LABELS, !request.labels.is_empty());
             self.losses.add(losses::HEADERS, !request.headers.is_empty());

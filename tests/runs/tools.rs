@@ -1,0 +1,177 @@
+//! Tool runs: they queue for the servers of their class, in virtual and in real time, and are part
+//! of the record.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::results::lines;
+use crate::simulated::{path, real, simulated};
+use crate::support::{assert_code, scenario as write_scenario, stderr, veeksha};
+
+/// Sessions that call the one sandbox twice after a plan, and combine both results. `tools` are the
+/// classes.
+fn scenario(tools: &str, sessions: u32) -> String {
+    format!(
+        r#"
+local sessions = function(index, rng)
+  return {{
+    labels = {{ tier = "gold" }},
+    requests = {{
+      {{ user = synthetic(40), output = {{ tokens = 4, exact = true }} }},
+      {{ tool = "sandbox", after = 1, labels = {{ call = "first" }} }},
+      {{ tool = "sandbox", after = {{ {{ node = 1, delay = "2ms" }} }}, time = "30ms", result_tokens = 17 }},
+      {{ history = 1, after = {{ 2, 3 }}, output = {{ tokens = 4, exact = true }},
+        user = {{ "Results:", result_of(2), result_of(3) }} }},
+    }},
+  }}
+end
+return {{
+  seed = 7,
+  session_generator = {{ type = "lua", sessions = sessions }},
+  tools = {tools},
+  traffic_scheduler = {{ type = "concurrent", target_concurrent_sessions = 3, rampup_seconds = 0 }},
+  client = {{ api_base = "sim://default" }},
+  runtime = {{ max_sessions = {sessions} }},
+}}
+"#
+    )
+}
+
+const ONE_SERVER: &str = r#"{ sandbox = {
+  servers = 1, time = { type = "uniform", min = 0.01, max = 0.04 }, cold_start = 0.05,
+  result_tokens = { type = "constant", value = 9 },
+} }"#;
+
+fn number(line: &Value, key: &str) -> f64 {
+    line[key].as_f64().unwrap_or_else(|| panic!("{key} of {line}"))
+}
+
+/// Rounding of the times in result files, in seconds.
+const ROUNDING: f64 = 1e-6;
+
+fn tool_runs(run: &Path) -> Vec<Value> {
+    let mut runs = lines(run, "traces/trace.jsonl");
+    runs.retain(|line| line["event"] == "tool_ran");
+    runs
+}
+
+/// Checks the tool runs of [`scenario`] with [`ONE_SERVER`], and the requests that wait for them.
+fn check(run: &Path, sessions: usize) {
+    let mut runs = tool_runs(run);
+    assert_eq!(runs.len(), 2 * sessions);
+    runs.sort_by(|a, b| number(a, "started_at").total_cmp(&number(b, "started_at")));
+    assert_eq!(runs[0]["cold"], true);
+    assert!(runs[1..].iter().all(|run| run["cold"] == false));
+    for pair in runs.windows(2) {
+        let (before, after) = (&pair[0], &pair[1]);
+        let expected = number(after, "ready_at").max(number(before, "at"));
+        assert!(
+            (number(after, "started_at") - expected).abs() < ROUNDING,
+            "{before} {after}"
+        );
+    }
+    let mut requests: BTreeMap<(u64, u64), Value> = BTreeMap::new();
+    for line in lines(run, "metrics/request_level_metrics.jsonl") {
+        let id = |key: &str| line[key].as_u64().expect("an id");
+        requests.insert((id("session_id"), id("node_id")), line.clone());
+    }
+    let mut ends: BTreeMap<u64, f64> = BTreeMap::new();
+    for run in &runs {
+        let session = run["session_id"].as_u64().expect("an id");
+        let plan = &requests[&(session, 1)];
+        let after = if run["node_id"] == 3 { 0.002 } else { 0.0 };
+        let ready = number(plan, "client_completed_at") + after;
+        assert!((number(run, "ready_at") - ready).abs() < ROUNDING, "{run} {plan}");
+        assert_eq!(run["result_tokens"], if run["node_id"] == 3 { 17 } else { 9 });
+        let served = number(run, "at") - number(run, "started_at");
+        let cold = if run["cold"] == true { 0.05 } else { 0.0 };
+        let expected = if run["node_id"] == 3 {
+            0.03..=0.03
+        } else {
+            0.01..=0.04
+        };
+        let served = served - cold;
+        assert!(
+            served > expected.start() - ROUNDING && served < expected.end() + ROUNDING,
+            "{run}"
+        );
+        let end = ends.entry(session).or_default();
+        *end = end.max(number(run, "at"));
+    }
+    for (session, end) in ends {
+        let combine = &requests[&(session, 4)];
+        assert!(
+            (number(combine, "scheduler_ready_at") - end).abs() < ROUNDING,
+            "{combine}"
+        );
+        // The words and both results.
+        let tokens = number(combine, "target_num_delta_prompt_tokens");
+        assert!(tokens >= 26.0, "{combine}");
+    }
+}
+
+#[test]
+fn tool_runs_queue_in_virtual_time() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = simulated(folder.path(), "tools.lua", &scenario(ONE_SERVER, 6), &[]);
+    check(&run, 6);
+    let before = tool_runs(&run);
+    assert_code(&veeksha(["evaluate", path(&run)]), 0);
+    assert_eq!(tool_runs(&run), before, "the record has the tool runs");
+}
+
+#[test]
+fn tool_runs_queue_in_real_time() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = real(folder.path(), "tools.lua", &scenario(ONE_SERVER, 6), 0);
+    check(&run, 6);
+}
+
+#[test]
+fn unknown_tools_are_named_before_the_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = write_scenario(folder.path(), "tools.lua", &scenario("{ sandbxo = {} }", 2));
+    for command in ["check", "simulate"] {
+        let output = veeksha([command, &file]);
+        assert_code(&output, 4);
+        let message = stderr(&output);
+        let expected = "runs the tool `sandbox`, which does not exist; did you mean `sandbxo`?";
+        assert!(message.contains(expected), "{message}");
+    }
+}
+
+#[test]
+fn tool_classes_are_checked() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let cases = [
+        (r#"{ sandbox = { servers = 0 } }"#, "tools.sandbox.servers"),
+        (r#"{ sandbox = { rate_limit = "20" } }"#, "`20` is no rate"),
+        (r#"{ sandbox = { server = 3 } }"#, "did you mean `servers`?"),
+        (
+            r#"{ sandbox = { time = { type = "uniform", min = 2, max = 1 } } }"#,
+            "`min` is above `max`",
+        ),
+        (r#"{ sandbox = { time = { type = "normal" } } }"#, "lognormal"),
+        (
+            r#"{ sandbox = { failure_rate = 2 } }"#,
+            "tools.sandbox.failure_rate",
+        ),
+    ];
+    for (tools, expected) in cases {
+        let file = write_scenario(folder.path(), "tools.lua", &scenario(tools, 2));
+        let output = veeksha(["check", &file]);
+        assert_code(&output, 2);
+        let message = stderr(&output);
+        assert!(message.contains(expected), "{tools}: {message}");
+    }
+    let text = scenario(ONE_SERVER, 2).replace("runtime = {", "runtime = { num_dispatcher_threads = 2,");
+    let output = veeksha(["check", &write_scenario(folder.path(), "threads.lua", &text)]);
+    assert_code(&output, 2);
+    assert!(
+        stderr(&output).contains("must be 1 in a scenario with `tools`"),
+        "{}",
+        stderr(&output)
+    );
+}
