@@ -22,7 +22,7 @@ fn main() {
 
     let objectives = [
         "p99(ttfc) <= 2s",
-        "p99(tbc, window = 60s) <= 0.1",
+        "p99(tbc, window = 60s) <= 100ms",
         "error_rate < 1%",
         "goodput > 0.5",
     ]
