@@ -78,6 +78,15 @@ pub struct GraphRequest<'a> {
     pub edges: &'a [Edge],
 }
 
+impl GraphRequest<'_> {
+    /// Returns the instant at which a request without edges was added to its session, if that was
+    /// after the start.
+    fn added_at(&self, start: Nanos) -> Option<Nanos> {
+        let at = self.phases.intended.checked_sub(self.wait)?;
+        (self.edges.is_empty() && at > start).then_some(at)
+    }
+}
+
 /// The requests of a session, with the indices of their parents.
 #[derive(Debug)]
 pub struct SessionGraph {
@@ -100,13 +109,13 @@ impl SessionGraph {
             let place = requests.binary_search_by_key(&edge.parent, |request| request.node);
             Some((place.ok()?, *edge))
         };
-        let ends = ByEnd::of(requests);
-        let edges = requests.iter().map(|request| {
-            if request.edges.is_empty() {
-                Some(ends.implied_edge(request, start).into_iter().collect())
-            } else {
-                request.edges.iter().map(place).collect::<Option<Vec<_>>>()
+        let mut by_end = None;
+        let edges = requests.iter().map(|request| match request.added_at(start) {
+            Some(at) => {
+                let by_end = by_end.get_or_insert_with(|| ByEnd::of(requests));
+                Some(by_end.implied_edge(at).into_iter().collect())
             }
+            None => request.edges.iter().map(place).collect::<Option<Vec<_>>>(),
         });
         let edges: Vec<Vec<(usize, Edge)>> = edges.collect::<Option<_>>()?;
         Some(SessionGraph {
@@ -153,13 +162,9 @@ impl<'a> ByEnd<'a> {
         ByEnd { requests, places }
     }
 
-    /// Returns the edge of a request that an agent added, without naming a parent, when another one
-    /// ended.
-    fn implied_edge(&self, request: &GraphRequest, start: Nanos) -> Option<(usize, Edge)> {
-        let due = request.phases.intended.checked_sub(request.wait)?;
-        if due <= start {
-            return None;
-        }
+    /// Returns the edge of a request that an agent added, without naming a parent, at the end of
+    /// another one.
+    fn implied_edge(&self, due: Nanos) -> Option<(usize, Edge)> {
         let phases = |place: &usize| self.requests[*place].phases;
         let first = self.places.partition_point(|place| phases(place).completed < due);
         let ended_then = self.places[first..]
@@ -171,6 +176,9 @@ impl<'a> ByEnd<'a> {
 }
 
 fn parents_first(edges: &[Vec<(usize, Edge)>]) -> Option<Vec<usize>> {
+    if edges.iter().all(Vec::is_empty) {
+        return Some((0..edges.len()).collect());
+    }
     let mut children = vec![Vec::new(); edges.len()];
     let mut left = Vec::with_capacity(edges.len());
     for (place, parents) in edges.iter().enumerate() {
