@@ -29,8 +29,8 @@ function tool_result(name, tokens, seed) end
 
 ---The result of a tool run of the session: as many tokens as the run returns. The request waits for
 ---the run, directly or through others.
----@param run integer|ToolRunResult The run's node.
----@return Segment
+---@param run integer The number of the run's node.
+---@return veeksha.Piece
 function result_of(run) end
 
 ---An image: the name of a granted file, or a URL.
@@ -134,6 +134,16 @@ function Rng:choice(list) end
 ---@field prompt_tokens? integer The recorded number of prompt tokens.
 ---@field output_tokens? integer The recorded number of answer tokens.
 
+---A tool call, among the requests of a session: it waits for a server of its class, one of the
+---scenario's `tools`, and then takes its service time.
+---@class veeksha.ToolRun
+---@field tool string The name of the class.
+---@field node? integer The run's number, in a session that is made as a whole.
+---@field after? integer|veeksha.Response|veeksha.Edge|(integer|veeksha.Response|veeksha.Edge)[] Nodes that must be complete first, or other events of requests.
+---@field time? veeksha.Duration The service time; the distribution of the class if absent.
+---@field result_tokens? integer The tokens of its result; the distribution of the class if absent.
+---@field labels? table<string, string|number|boolean> Carried to the run's record.
+
 ---A recorded answer.
 ---@class veeksha.Answer
 ---@field content? veeksha.Content
@@ -141,7 +151,7 @@ function Rng:choice(list) end
 
 ---A whole session, made ahead of time.
 ---@class veeksha.Session
----@field requests veeksha.Request[] Ordered by `history` and `after`.
+---@field requests (veeksha.Request|veeksha.ToolRun)[] Ordered by `history` and `after`.
 ---@field headers? table<string, string|number|boolean> HTTP headers of each request.
 ---@field labels? table<string, string|number|boolean> Carried to the record of each request.
 ---@field arrives_at? veeksha.Duration The recorded arrival, for traffic that replays arrivals.
