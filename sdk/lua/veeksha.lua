@@ -2,7 +2,8 @@
 -- Annotations for the Lua language server. Generated from the scenario's JSON schema; do not edit
 -- by hand. A scenario begins its table with `---@type veeksha.Scenario`.
 
----A piece of a message: made by `text`, `synthetic`, `tool_result`, `result_of`, `image`, `audio` or `video`.
+---A piece of a message: made by `text`, `synthetic`, `tool_result`, `result_of`, `image`, `audio`
+---or `video`.
 ---@class veeksha.Piece
 
 ---The content of a message: verbatim text, one piece, or several pieces.
@@ -361,7 +362,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field seed? integer The seed of all randomness: lengths, texts, arrivals. Two runs with the same seed send the same requests. Default: `42`.
 ---@field session_generator? veeksha.SessionGenerator The source of sessions. Default: `synthetic`.
 ---@field tags? string[] Tags for grouping and searching runs. Default: `[]`.
----@field tools? table<string, veeksha.Tool> Classes of tools by name, which sessions run between their requests.
+---@field tools? table<string, veeksha.ToolConfig> Classes of tools by name, which sessions run between their requests.
 ---@field trace_recorder? veeksha.TraceRecorder Contents of the trace.
 ---@field traffic_scheduler? veeksha.Traffic The start times of sessions. Default: `rate`.
 
@@ -427,43 +428,43 @@ function Results:windows(metric, filter, seconds) end
 ---@field include_content? boolean True to include the texts of prompts and answers. Default: `false`.
 
 ---A class of tools: servers that calls wait for, and the time that a call takes.
----@class veeksha.Tool
+---@class veeksha.ToolConfig
 ---@field cold_start? number Seconds added to a call that finds no warm server, such as the start of a sandbox. A server is cold until its first call. Default: `0.0`.
 ---@field failure_rate? number The probability that a call fails. It takes its service time all the same. Default: `0.0`.
 ---@field keep_warm? number|nil Seconds after which an idle server is cold again. Null: never.
 ---@field rate_limit? string|nil The most calls that start per second, minute or hour, evenly spaced: `20/s`, `100/min`, `1000/h`. Null: no limit.
----@field result_tokens? veeksha.Quantity Tokens of the result, of calls that do not state theirs; rounded. Default: `constant`.
+---@field result_tokens? veeksha.QuantityConfig Tokens of the result, of calls that do not state theirs; rounded. Default: `constant`.
 ---@field servers? integer|nil Calls that are served at once; further ones wait, first come, first served. Null: any number.
----@field time? veeksha.Quantity Service time in seconds, of calls that do not state theirs. Default: `constant`.
+---@field time? veeksha.QuantityConfig Service time in seconds, of calls that do not state theirs. Default: `constant`.
 
 ---A distribution of a quantity that is not negative.
----@alias veeksha.Quantity veeksha.Quantity.constant|veeksha.Quantity.uniform|veeksha.Quantity.exponential|veeksha.Quantity.gamma|veeksha.Quantity.lognormal
+---@alias veeksha.QuantityConfig veeksha.QuantityConfig.constant|veeksha.QuantityConfig.uniform|veeksha.QuantityConfig.exponential|veeksha.QuantityConfig.gamma|veeksha.QuantityConfig.lognormal
 
 ---Log-normal: the mean is `median * exp(sigma^2 / 2)`.
----@class veeksha.Quantity.lognormal
+---@class veeksha.QuantityConfig.lognormal
 ---@field median number The median.
 ---@field sigma number The standard deviation of the logarithm.
 ---@field type "lognormal"
 
 ---Gamma.
----@class veeksha.Quantity.gamma
+---@class veeksha.QuantityConfig.gamma
 ---@field cv number Standard deviation divided by the mean.
 ---@field mean number The mean.
 ---@field type "gamma"
 
 ---Exponential.
----@class veeksha.Quantity.exponential
+---@class veeksha.QuantityConfig.exponential
 ---@field mean number The mean.
 ---@field type "exponential"
 
 ---Uniform between two values.
----@class veeksha.Quantity.uniform
+---@class veeksha.QuantityConfig.uniform
 ---@field max number The largest value.
 ---@field min number The smallest value.
 ---@field type "uniform"
 
 ---Always the same value.
----@class veeksha.Quantity.constant
+---@class veeksha.QuantityConfig.constant
 ---@field type? "constant"
 ---@field value number The value.
 

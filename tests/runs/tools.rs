@@ -147,7 +147,7 @@ fn tool_classes_are_checked() {
     let folder = tempfile::tempdir().expect("a folder");
     let cases = [
         (r#"{ sandbox = { servers = 0 } }"#, "tools.sandbox.servers"),
-        (r#"{ sandbox = { rate_limit = "20" } }"#, "`20` is no rate"),
+        (r#"{ sandbox = { rate_limit = "20" } }"#, "`20` is not a rate"),
         (r#"{ sandbox = { server = 3 } }"#, "did you mean `servers`?"),
         (
             r#"{ sandbox = { time = { type = "uniform", min = 2, max = 1 } } }"#,

@@ -40,6 +40,15 @@ impl Segment {
     }
 }
 
+/// The reasoning before an answer, as a message carries it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReasoningContent {
+    /// Content, concatenated in order without separators.
+    pub content: Vec<Segment>,
+    /// The server's proof that the reasoning is its own, if it sent one.
+    pub signature: Option<String>,
+}
+
 /// The kinds of media a message may refer to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MediaKind {

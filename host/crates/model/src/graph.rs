@@ -1,39 +1,13 @@
 //! Validation of a session's request graph.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use crate::content::Segment;
 use crate::edge::{Edge, Trigger};
 use crate::headers::{HeaderError, check_headers};
 use crate::ids::NodeId;
+use crate::node_kind::{KnownNodes, NodeKind};
 use crate::session::{Message, Request, Role, Session, ToolRun};
-
-/// The kinds of nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NodeKind {
-    /// A request to the model.
-    Request,
-    /// A tool call.
-    ToolRun,
-    /// A tool call of an earlier step that has ended.
-    EndedToolRun {
-        /// The tokens of its result.
-        tokens: u32,
-    },
-}
-
-impl NodeKind {
-    /// Returns the tokens of the result of a tool run that has ended.
-    pub fn result_tokens(self) -> Option<u32> {
-        match self {
-            NodeKind::EndedToolRun { tokens } => Some(tokens),
-            NodeKind::Request | NodeKind::ToolRun => None,
-        }
-    }
-}
-
-/// The nodes that earlier steps of a session brought.
-pub type KnownNodes = HashMap<NodeId, NodeKind>;
 
 /// The reason for which a session's graph was refused. The message names the nodes, so that the
 /// plugin's author finds the place.
@@ -180,8 +154,8 @@ pub fn check_session(session: &Session, known: &KnownNodes) -> Result<(), GraphE
 }
 
 /// The new nodes by position, requests first, and those of earlier steps. Generators number their
-/// nodes in order, so a sorted list is cheaper to build and to search than a hash map: this runs for
-/// every session before it is sent.
+/// nodes in order, so a sorted list is cheaper to build and to search than a hash map: this runs
+/// for every session before it is sent.
 struct Index<'a> {
     requests: &'a [Request],
     tool_runs: &'a [ToolRun],

@@ -14,6 +14,7 @@ mod headers;
 mod held;
 mod ids;
 mod measure;
+mod node_kind;
 mod printable;
 mod prompt;
 mod record;
@@ -23,14 +24,15 @@ mod response;
 mod session;
 mod shortened;
 
-pub use content::{MediaKind, Segment};
+pub use content::{MediaKind, ReasoningContent, Segment};
 pub use csv_cell::csv_cell;
 pub use edge::{Edge, EventInstants, Trigger, edges_met_at};
-pub use graph::{GraphError, KnownNodes, NodeKind, check_session};
+pub use graph::{GraphError, check_session};
 pub use headers::{HeaderError, HeaderField, check_headers};
 pub use held::Held;
 pub use ids::{Nanos, NodeId, RequestId, Seed, SessionId, seconds};
 pub use measure::{Better, MetricDefinition, MetricSample};
+pub use node_kind::{KnownNodes, NodeKind};
 pub use printable::{alters_display, printable, printable_lines};
 pub use prompt::{History, Prepared, PreparedMessage};
 pub use record::{RequestRecord, Status, ToolRunRecord};
@@ -40,7 +42,7 @@ pub use response::{
     AnswerPart, Chunk, ChunkKind, ErrorClass, FailureReason, Framing, Response, StampSource, ToolCall, Usage,
 };
 pub use session::{
-    AnswerForm, Cancellation, Label, Message, OutputSpec, ReasoningContent, Request, Role, Session,
-    ToolChoice, ToolDefinitions, ToolRun,
+    AnswerForm, Cancellation, Label, Message, OutputSpec, Request, Role, Session, ToolChoice,
+    ToolDefinitions, ToolRun,
 };
 pub use shortened::shortened;

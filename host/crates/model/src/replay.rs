@@ -1,10 +1,9 @@
 //! Data that a trace holds about a request: its answer, its arrival, its lengths, and the choice of
 //! what is replayed.
 
-use crate::content::Segment;
+use crate::content::{ReasoningContent, Segment};
 use crate::ids::Nanos;
 use crate::response::ToolCall;
-use crate::session::ReasoningContent;
 
 /// The history that a request sends of its history parent's conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -1,10 +1,10 @@
 //! A session as a plugin describes it: a graph of requests whose content is segments, not text.
 
-use crate::content::Segment;
+use crate::content::{ReasoningContent, Segment};
 use crate::edge::Edge;
-use crate::graph::NodeKind;
 use crate::headers::{self, HeaderField};
 use crate::ids::{Nanos, NodeId, Seed};
+use crate::node_kind::NodeKind;
 use crate::replay::{HistoryMode, Replay};
 use crate::response::ToolCall;
 
@@ -34,15 +34,6 @@ impl Role {
             Role::Tool => "tool",
         }
     }
-}
-
-/// The reasoning before an answer, as a message carries it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ReasoningContent {
-    /// Content, concatenated in order without separators.
-    pub content: Vec<Segment>,
-    /// The server's proof that the reasoning is its own, if it sent one.
-    pub signature: Option<String>,
 }
 
 /// One message of a request, before its text exists.
@@ -235,11 +226,11 @@ impl Session {
 
     /// Returns the names of its nodes with their kinds, requests first.
     pub fn kinds(&self) -> impl Iterator<Item = (NodeId, NodeKind)> {
-        let kind = |position| match position < self.requests.len() {
-            true => NodeKind::Request,
-            false => NodeKind::ToolRun,
-        };
-        self.nodes().zip((0..).map(kind))
+        let requests = self
+            .requests
+            .iter()
+            .map(|request| (request.node, NodeKind::Request));
+        requests.chain(self.tool_runs.iter().map(|run| (run.node, NodeKind::ToolRun)))
     }
 
     /// Adds the headers and the labels of the session to each of its requests.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use veeksha_model::{HistoryMode, Label, NodeId, Session, SessionId, ToolRun};
 use veeksha_ports::resolve_tool_results;
 use veeksha_scheduler::{NodePlan, NodeWork, ToolClass, ToolRunPlan};
-use veeksha_stats::{Distribution, RandomStream};
+use veeksha_stats::{DrawnQuantity, RandomStream};
 
 /// A class of tools as the scenario declares it.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,9 +18,9 @@ pub struct ToolSpec {
     /// Its servers.
     pub class: ToolClass,
     /// Service time in seconds, of runs that do not state theirs.
-    pub service_seconds: Distribution,
+    pub service_seconds: DrawnQuantity,
     /// Tokens of the result, of runs that do not state theirs; rounded.
-    pub result_tokens: Distribution,
+    pub result_tokens: DrawnQuantity,
     /// The probability that a run fails.
     pub failure_rate: f64,
 }

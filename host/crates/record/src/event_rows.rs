@@ -5,9 +5,9 @@ use veeksha_events::{Event, FailedPlugin, PluginCall, RunInfo, ThreadSample};
 use veeksha_model::{MetricDefinition, MetricSample, Nanos, NodeId, RequestId, SessionId, ToolRunRecord};
 
 use crate::{
+    cells::{invalid_cell, name, small, text},
     codes::{better, never_sent_reason, plugin_part, session_end},
     nested_cells::{push_edges, push_labels, read_edges, read_labels},
-    request_rows::{invalid_cell, name, small, text},
     tables::{EventColumns, EventRows},
 };
 

@@ -17,6 +17,7 @@
 //! An incomplete record is read as far as it goes, and [`RecordInfo`] reports it.
 #![forbid(unsafe_code)]
 
+mod cells;
 mod checked_pages;
 mod codes;
 mod element;

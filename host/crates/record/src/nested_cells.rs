@@ -4,9 +4,9 @@ use parquet::{data_type::ByteArray, errors::Result};
 use veeksha_model::{Edge, Label, NodeId, Trigger};
 
 use crate::{
+    cells::{invalid_cell, name, small, text},
     element::{Int, Utf8},
     read::shapes as read,
-    request_rows::{invalid_cell, name, small, text},
     write::shapes as write,
 };
 

@@ -1,22 +1,14 @@
 //! A request as a row, and back.
 
-use bytes::Bytes;
-use parquet::{
-    data_type::ByteArray,
-    errors::{ParquetError, Result},
-};
+use parquet::{data_type::ByteArray, errors::Result};
 use veeksha_model::{Chunk, Held, NodeId, Recorded, RequestId, RequestRecord, SessionId, Status, Usage};
 
 use crate::{
+    cells::{invalid_cell, name, small, text},
     codes::{chunk_code, chunk_kind, error_class, history_mode, stamp_source},
     nested_cells::{push_edges, push_labels, read_edges, read_labels},
     tables::{RequestColumns, RequestRows},
 };
-
-/// A name that lives as long as the program, without a copy.
-pub(crate) fn name(name: &'static str) -> ByteArray {
-    Bytes::from_static(name.as_bytes()).into()
-}
 
 /// Bits of an unsigned number, as the column keeps them.
 fn time(nanos: u64) -> i64 {
@@ -123,21 +115,6 @@ impl RequestColumns {
         self.chunk_tokens
             .push(record.chunk_tokens.iter().map(|&tokens| tokens.into()));
     }
-}
-
-/// A cell that no recorder writes.
-pub(crate) fn invalid_cell(column: &str, cell: impl std::fmt::Display) -> ParquetError {
-    ParquetError::General(format!("column {column}: {cell} is not possible there"))
-}
-
-/// The text of a cell.
-pub(crate) fn text<'a>(column: &str, cell: &'a ByteArray) -> Result<&'a str> {
-    std::str::from_utf8(cell.data()).map_err(|_| invalid_cell(column, "text that is not UTF-8"))
-}
-
-/// A number of at most 32 (or 16) bits.
-pub(crate) fn small<T: TryFrom<i64>>(column: &str, cell: i64) -> Result<T> {
-    T::try_from(cell).map_err(|_| invalid_cell(column, cell))
 }
 
 /// The same of a cell that can be missing.

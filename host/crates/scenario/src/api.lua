@@ -2,7 +2,8 @@
 -- Annotations for the Lua language server. Generated from the scenario's JSON schema; do not edit
 -- by hand. A scenario begins its table with `---@type veeksha.Scenario`.
 
----A piece of a message: made by `text`, `synthetic`, `tool_result`, `result_of`, `image`, `audio` or `video`.
+---A piece of a message: made by `text`, `synthetic`, `tool_result`, `result_of`, `image`, `audio`
+---or `video`.
 ---@class veeksha.Piece
 
 ---The content of a message: verbatim text, one piece, or several pieces.

@@ -44,10 +44,10 @@ pub use plan::{
     Balance, Cell, Certificate, Channel, Client, ClientKind, CodecFile, Concurrent, Connections,
     DecodeWindowConfig, Evaluator, FixedSchedule, Flavor, FluidityDeadlines, Generator, Grace, HttpVersion,
     IntervalGenerator, Limits, LuaArrival, LuaColumn, LuaGuarantees, LuaKeep, LuaKind, LuaLayout, LuaTree,
-    MaxObserved, MinActiveRequests, OnBadRow, Performance, PluginLimits, PromptLength, Quantity, Rate,
+    MaxObserved, MinActiveRequests, OnBadRow, Performance, PluginLimits, PromptLength, QuantityConfig, Rate,
     RowCheck, Runtime, Salt, SaltName, Scenario, Secret, SessionHeaderSet, SessionHeaders, Shuffle,
     SimulatorThresholds, Slo, SloMap, SloMetric, TargetServer, Template, TemplateAnswer, TemplateFraming,
-    TextChannel, TimeUnit, Tls, Tool, Trace, TraceKeys, TraceRecorder, Traffic, WindowSelection,
+    TextChannel, TimeUnit, Tls, ToolConfig, Trace, TraceKeys, TraceRecorder, Traffic, WindowSelection,
 };
 pub use problem::{Problem, Problems};
 pub use schema::{Shipped, file_schema, json_schema};

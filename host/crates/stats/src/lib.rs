@@ -2,7 +2,7 @@
 //! numbers.
 #![forbid(unsafe_code)]
 
-mod distribution;
+mod drawn_quantity;
 mod histogram;
 mod percentile;
 mod philox;
@@ -13,7 +13,7 @@ mod step_curve;
 mod summary;
 mod weighted;
 
-pub use distribution::Distribution;
+pub use drawn_quantity::DrawnQuantity;
 pub use histogram::LiveHistogram;
 pub use percentile::{interpolate, percentile};
 pub use quantity::{DurationUnit, counted, duration, number, share};

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use veeksha_pipeline::{MinTokensPrompt, Plan, ReplaySchedule, ToolSpec, ToolSpecs};
 use veeksha_ports::Guarantees;
-use veeksha_scenario::{Grace, IntervalGenerator, Quantity, Scenario, Traffic};
+use veeksha_scenario::{Grace, IntervalGenerator, QuantityConfig, Scenario, Traffic};
 use veeksha_scheduler::{SchedulerConfig, Shard, ToolClass};
-use veeksha_stats::Distribution;
+use veeksha_stats::DrawnQuantity;
 
 use crate::cores::cores;
 
@@ -81,7 +81,7 @@ pub(crate) fn plan(scenario: &Scenario, guarantees: &Guarantees) -> Plan {
 
 fn tool_specs(scenario: &Scenario) -> ToolSpecs {
     let nanos = |seconds: f64| nanos(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX));
-    let spec = |(name, tool): (&String, &veeksha_scenario::Tool)| ToolSpec {
+    let spec = |(name, tool): (&String, &veeksha_scenario::ToolConfig)| ToolSpec {
         name: name.as_str().into(),
         class: ToolClass {
             servers: tool.servers,
@@ -96,13 +96,13 @@ fn tool_specs(scenario: &Scenario) -> ToolSpecs {
     ToolSpecs::new(scenario.tools.iter().map(spec).collect(), scenario.seed)
 }
 
-fn distribution(quantity: &Quantity) -> Distribution {
+fn distribution(quantity: &QuantityConfig) -> DrawnQuantity {
     match *quantity {
-        Quantity::Constant { value } => Distribution::Constant(value),
-        Quantity::Uniform { min, max } => Distribution::Uniform { min, max },
-        Quantity::Exponential { mean } => Distribution::Exponential { mean },
-        Quantity::Gamma { mean, cv } => Distribution::Gamma { mean, cv },
-        Quantity::LogNormal { median, sigma } => Distribution::LogNormal { median, sigma },
+        QuantityConfig::Constant { value } => DrawnQuantity::Constant(value),
+        QuantityConfig::Uniform { min, max } => DrawnQuantity::Uniform { min, max },
+        QuantityConfig::Exponential { mean } => DrawnQuantity::Exponential { mean },
+        QuantityConfig::Gamma { mean, cv } => DrawnQuantity::Gamma { mean, cv },
+        QuantityConfig::LogNormal { median, sigma } => DrawnQuantity::LogNormal { median, sigma },
     }
 }
 

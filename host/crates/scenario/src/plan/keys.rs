@@ -11,7 +11,7 @@ use crate::plan::client::Client;
 use crate::plan::evaluator::Performance;
 use crate::plan::runtime::{Runtime, TraceRecorder};
 use crate::plan::secret::Secret;
-use crate::plan::tool::Tool;
+use crate::plan::tool::ToolConfig;
 use crate::plan::trace::{LuaLayout, TraceKeys};
 use crate::plan::traffic::Traffic;
 
@@ -42,7 +42,7 @@ pub(super) struct ScenarioKeys {
     /// The start times of sessions.
     pub(super) traffic_scheduler: Traffic,
     /// Classes of tools by name, which sessions run between their requests.
-    pub(super) tools: BTreeMap<String, Tool>,
+    pub(super) tools: BTreeMap<String, ToolConfig>,
     /// Metrics, checks and objectives: the built-in metrics, plugins, functions.
     pub(super) evaluators: Vec<Json>,
     /// The server and the client's connection to it.

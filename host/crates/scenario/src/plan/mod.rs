@@ -34,7 +34,7 @@ pub use runtime::{Grace, PluginLimits, Runtime, TraceRecorder};
 pub use scenario::Scenario;
 pub use secret::Secret;
 pub use session_headers::{SessionHeaderSet, SessionHeaders};
-pub use tool::{Quantity, Tool};
+pub use tool::{QuantityConfig, ToolConfig};
 pub use trace::{
     Cell, Flavor, LuaArrival, LuaColumn, LuaKeep, LuaLayout, LuaTree, OnBadRow, RowCheck, Salt, SaltName,
     Shuffle, TimeUnit, Trace, TraceKeys,

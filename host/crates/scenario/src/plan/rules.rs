@@ -15,7 +15,7 @@ use crate::plan::findings::{Findings, address_problem};
 use crate::plan::runtime::Runtime;
 use crate::plan::secret::Secret;
 use crate::plan::server_rules;
-use crate::plan::tool::{Quantity, Tool, spacing};
+use crate::plan::tool::{QuantityConfig, ToolConfig, spacing};
 use crate::plan::traffic::Traffic;
 use crate::problem::Problem;
 use crate::tree::{Node, Value};
@@ -29,7 +29,7 @@ pub(super) struct RuleInput<'a> {
     pub(super) evaluators: &'a [Evaluator],
     pub(super) traffic: &'a Traffic,
     pub(super) certificate: &'a Certificate,
-    pub(super) tools: &'a BTreeMap<String, Tool>,
+    pub(super) tools: &'a BTreeMap<String, ToolConfig>,
 }
 
 /// Returns every violated rule.
@@ -413,12 +413,12 @@ fn tools(findings: &mut Findings<'_>, input: &RuleInput<'_>) {
             findings.add(
                 &at("rate_limit"),
                 format!(
-                    "`{rate}` is no rate; write calls per second, minute or hour: `20/s`, `100/min`, `1000/h`"
+                    "`{rate}` is not a rate; write calls per second, minute or hour: `20/s`, `100/min`, `1000/h`"
                 ),
             );
         }
         for (key, quantity) in [("time", &tool.time), ("result_tokens", &tool.result_tokens)] {
-            if let Quantity::Uniform { min, max } = quantity
+            if let QuantityConfig::Uniform { min, max } = quantity
                 && min > max
             {
                 findings.add(&at(key), "`min` is above `max`");

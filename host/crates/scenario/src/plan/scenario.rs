@@ -8,7 +8,7 @@ use crate::plan::client::Client;
 use crate::plan::evaluator::Evaluator;
 use crate::plan::generator::Generator;
 use crate::plan::runtime::{Runtime, TraceRecorder};
-use crate::plan::tool::Tool;
+use crate::plan::tool::ToolConfig;
 use crate::plan::traffic::Traffic;
 
 /// A checked and complete scenario.
@@ -29,7 +29,7 @@ pub struct Scenario {
     /// The start times of sessions.
     pub traffic_scheduler: Traffic,
     /// The classes of tools by name.
-    pub tools: BTreeMap<String, Tool>,
+    pub tools: BTreeMap<String, ToolConfig>,
     /// Metrics, checks and objectives.
     pub evaluators: Vec<Evaluator>,
     /// The server and the client's connection to it. An `endpoint` of the scenario is merged into

@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 /// A class of tools: servers that calls wait for, and the time that a call takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Tool {
+pub struct ToolConfig {
     /// Calls that are served at once; further ones wait, first come, first served. Null: any
     /// number.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub servers: Option<u32>,
     /// Service time in seconds, of calls that do not state theirs.
-    pub time: Quantity,
+    pub time: QuantityConfig,
     /// Seconds added to a call that finds no warm server, such as the start of a sandbox. A server
     /// is cold until its first call.
     #[schemars(range(min = 0.0, max = 1e6))]
@@ -27,24 +27,24 @@ pub struct Tool {
     #[schemars(range(min = 0.0, max = 1.0))]
     pub failure_rate: f64,
     /// Tokens of the result, of calls that do not state theirs; rounded.
-    pub result_tokens: Quantity,
+    pub result_tokens: QuantityConfig,
 }
 
-impl Default for Tool {
+impl Default for ToolConfig {
     fn default() -> Self {
-        Tool {
+        ToolConfig {
             servers: None,
-            time: Quantity::Constant { value: 1.0 },
+            time: QuantityConfig::Constant { value: 1.0 },
             cold_start: 0.0,
             keep_warm: None,
             rate_limit: None,
             failure_rate: 0.0,
-            result_tokens: Quantity::Constant { value: 100.0 },
+            result_tokens: QuantityConfig::Constant { value: 100.0 },
         }
     }
 }
 
-impl Tool {
+impl ToolConfig {
     /// Returns the seconds between the starts of two calls; `None` without a limit, or if the limit
     /// is not valid.
     pub fn spacing_seconds(&self) -> Option<f64> {
@@ -68,7 +68,7 @@ pub(super) fn spacing(rate: &str) -> Option<f64> {
 /// A distribution of a quantity that is not negative.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Quantity {
+pub enum QuantityConfig {
     /// Always the same value.
     #[schemars(extend("x-default-variant" = true))]
     Constant {

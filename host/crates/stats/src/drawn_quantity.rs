@@ -4,7 +4,7 @@ use crate::random::Draws;
 
 /// A distribution of a quantity that is not negative.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Distribution {
+pub enum DrawnQuantity {
     /// Always the same value.
     Constant(f64),
     /// Uniform between two values.
@@ -36,28 +36,28 @@ pub enum Distribution {
     },
 }
 
-impl Distribution {
+impl DrawnQuantity {
     /// Draws a value.
     pub fn draw(&self, draws: &mut Draws) -> f64 {
         match *self {
-            Distribution::Constant(value) => value,
-            Distribution::Uniform { min, max } => min + (max - min) * draws.unit(),
-            Distribution::Exponential { mean } => mean * draws.exponential(),
-            Distribution::Gamma { mean, cv } => {
+            DrawnQuantity::Constant(value) => value,
+            DrawnQuantity::Uniform { min, max } => min + (max - min) * draws.unit(),
+            DrawnQuantity::Exponential { mean } => mean * draws.exponential(),
+            DrawnQuantity::Gamma { mean, cv } => {
                 let shape = 1.0 / (cv * cv);
                 draws.gamma(shape) * mean / shape
             }
-            Distribution::LogNormal { median, sigma } => median * (sigma * draws.normal()).exp(),
+            DrawnQuantity::LogNormal { median, sigma } => median * (sigma * draws.normal()).exp(),
         }
     }
 
     /// Returns the mean.
     pub fn mean(&self) -> f64 {
         match *self {
-            Distribution::Constant(value) => value,
-            Distribution::Uniform { min, max } => f64::midpoint(min, max),
-            Distribution::Exponential { mean } | Distribution::Gamma { mean, .. } => mean,
-            Distribution::LogNormal { median, sigma } => median * (sigma * sigma / 2.0).exp(),
+            DrawnQuantity::Constant(value) => value,
+            DrawnQuantity::Uniform { min, max } => f64::midpoint(min, max),
+            DrawnQuantity::Exponential { mean } | DrawnQuantity::Gamma { mean, .. } => mean,
+            DrawnQuantity::LogNormal { median, sigma } => median * (sigma * sigma / 2.0).exp(),
         }
     }
 }
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
     use crate::RandomStream;
 
-    fn sample(distribution: Distribution, count: usize) -> Vec<f64> {
+    fn sample(distribution: DrawnQuantity, count: usize) -> Vec<f64> {
         let mut draws = RandomStream::new(42, 0, "distribution").draws();
         (0..count).map(|_| distribution.draw(&mut draws)).collect()
     }
@@ -77,15 +77,15 @@ mod tests {
     fn samples_have_their_mean() {
         let n = 100_000;
         let (mean, cv, sigma) = (2.0, 0.5, 0.7_f64);
-        let log_normal = Distribution::LogNormal { median: 3.0, sigma };
+        let log_normal = DrawnQuantity::LogNormal { median: 3.0, sigma };
         let cases = [
-            (Distribution::Constant(1.5), 0.0),
+            (DrawnQuantity::Constant(1.5), 0.0),
             (
-                Distribution::Uniform { min: 1.0, max: 4.0 },
+                DrawnQuantity::Uniform { min: 1.0, max: 4.0 },
                 3.0 / 12.0_f64.sqrt(),
             ),
-            (Distribution::Exponential { mean }, mean),
-            (Distribution::Gamma { mean, cv }, mean * cv),
+            (DrawnQuantity::Exponential { mean }, mean),
+            (DrawnQuantity::Gamma { mean, cv }, mean * cv),
             (
                 log_normal,
                 log_normal.mean() * ((sigma * sigma).exp() - 1.0).sqrt(),
@@ -105,10 +105,10 @@ mod tests {
 
     #[test]
     fn bounds_and_median_hold() {
-        let uniform = sample(Distribution::Uniform { min: 1.0, max: 4.0 }, 1_000);
+        let uniform = sample(DrawnQuantity::Uniform { min: 1.0, max: 4.0 }, 1_000);
         assert!(uniform.iter().all(|value| (1.0..4.0).contains(value)));
         let mut values = sample(
-            Distribution::LogNormal {
+            DrawnQuantity::LogNormal {
                 median: 3.0,
                 sigma: 1.0,
             },
