@@ -27,8 +27,8 @@ pub enum GraphError {
         /// The missing parent.
         parent: NodeId,
     },
-    /// A parent is listed twice.
-    #[error("node {node} lists the parent {parent} twice")]
+    /// An event of a parent is listed twice.
+    #[error("node {node} lists the parent {parent} twice with the same trigger")]
     DuplicateParent {
         /// The child.
         node: NodeId,
@@ -216,14 +216,16 @@ impl<'a> Index<'a> {
 
     fn check_edges(&self, node: NodeId, parents: &[Edge]) -> Result<(), GraphError> {
         let mut seen = HashSet::new();
-        for (i, &Edge { parent, .. }) in parents.iter().enumerate() {
+        for (i, edge) in parents.iter().enumerate() {
+            let Edge { parent, trigger, .. } = *edge;
             if self.kind(parent).is_none() {
                 return Err(GraphError::DanglingParent { node, parent });
             }
             let twice = if parents.len() <= FEW {
-                parents[..i].iter().any(|edge| edge.parent == parent)
+                let is_same = |edge: &Edge| (edge.parent, edge.trigger) == (parent, trigger);
+                parents[..i].iter().any(is_same)
             } else {
-                !seen.insert(parent)
+                !seen.insert((parent, trigger))
             };
             if twice {
                 return Err(GraphError::DuplicateParent { node, parent });
@@ -237,8 +239,9 @@ impl<'a> Index<'a> {
         let Some(parent) = request.history_parent else {
             return Ok(());
         };
-        let edge = request.parents.iter().find(|edge| edge.parent == parent);
-        match edge.map(|edge| edge.trigger) {
+        let edges = request.parents.iter().filter(|edge| edge.parent == parent);
+        // One edge to the end of the node is enough; it is the last trigger.
+        match edges.map(|edge| edge.trigger).max() {
             None => Err(GraphError::HistoryNotParent { node, parent }),
             Some(_) if self.kind(parent) != Some(NodeKind::Request) => {
                 Err(GraphError::HistoryOfToolRun { node, parent })
@@ -407,6 +410,20 @@ mod tests {
 
     fn check(requests: &[Request]) -> Result<(), GraphError> {
         check_session(&Session::from(requests.to_vec()), &KnownNodes::new())
+    }
+
+    #[test]
+    fn a_node_may_wait_for_several_events_of_a_parent() {
+        let mut child = request(1, &[0], Some(0));
+        child.parents.insert(
+            0,
+            Edge {
+                parent: NodeId(0),
+                trigger: Trigger::Dispatched,
+                delay: 5,
+            },
+        );
+        assert_eq!(check(&[request(0, &[], None), child]), Ok(()));
     }
 
     #[test]
