@@ -211,20 +211,35 @@ function blocks(ids, size, tokens, options) end
 ---@field usage? veeksha.Usage
 ---@field error? veeksha.Error
 
----A live session, played by an agent.
+---A live session, played by an agent or by one of its subagents.
 ---@class veeksha.AgentSession
 ---@field index integer
----@field rng veeksha.Rng
+---@field rng veeksha.Rng A subagent has a separate stream.
+---@field subagent? string The place of the subagent, such as `1.2`; nil for the agent itself.
 local AgentSession = {}
 ---Sends a request and waits for its answer.
 ---@param request veeksha.Request
 ---@return veeksha.Response
 function AgentSession:request(request) end
----Sends several requests at once and waits for all of their answers.
----@param ... veeksha.Request
----@return veeksha.Response ...
+---Sends several requests and waits for subagents, all at once. Returns the response to each
+---request and the first value of each subagent.
+---@param ... veeksha.Request|veeksha.AgentSession
+---@return any ...
 function AgentSession:parallel(...) end
----Adds think time before the next request.
+---Sends several requests and waits for subagents, until the first of them has ended. Returns its
+---response or first value, and its position. The others are cancelled.
+---@param ... veeksha.Request|veeksha.AgentSession
+---@return any result
+---@return integer index
+function AgentSession:race(...) end
+---Starts a subagent, which runs concurrently.
+---@param run fun(sub: veeksha.AgentSession): any ...
+---@return veeksha.AgentSession subagent
+function AgentSession:spawn(run) end
+---Waits for the end of a subagent and returns its values. Raises its error.
+---@return any ...
+function AgentSession:join() end
+---Adds think time before everything that follows in this function, and in the code that joins it.
 ---@param time veeksha.Duration
 function AgentSession:sleep(time) end
 

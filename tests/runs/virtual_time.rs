@@ -18,6 +18,7 @@ fn simulations_are_reproducible_bit_by_bit() {
     for file in [
         "scenarios/quickstart.lua",
         "scenarios/agent.lua",
+        "scenarios/subagents.lua",
         "scenarios/veeksha-example.yml",
     ] {
         let folders = [

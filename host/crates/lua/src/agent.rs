@@ -1,33 +1,21 @@
-//! `agent = function(session)`: sequential code, one coroutine per live session.
+//! `agent = function(session)`: sequential code, one coroutine per live session and subagent.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
-use mlua::thread::ThreadStatus;
-use mlua::{Function, MultiValue, Table, Thread};
+use mlua::{Function, IntoLuaMulti, Lua, MultiValue, Table};
 use veeksha_model::{FailureReason, KnownNodes, Nanos, NodeId, Response, Session, SessionId, check_session};
 use veeksha_ports::{AgentSource, AgentStep, PluginFailure};
 
-use crate::agent_turn::AgentTurn;
+use crate::agent_turn::{AgentTurn, Ended};
 use crate::fault::LuaFault;
 use crate::response;
-use crate::rng::Rng;
 use crate::vm::Vm;
-
-/// The wait state of a coroutine.
-struct WaitingAgent {
-    /// Awaited nodes, in request order.
-    nodes: Vec<NodeId>,
-    results: HashMap<NodeId, Table>,
-}
 
 /// State of a live session.
 struct LiveAgent {
-    thread: Thread,
     turn: AgentTurn,
     known: KnownNodes,
-    waiting: WaitingAgent,
-    /// Synthetic segments created so far.
-    made: u64,
 }
 
 /// An agent function in a separate virtual machine, with all its live sessions.
@@ -55,107 +43,93 @@ impl Agents {
     /// Begins a session and runs its first step. The session is kept only if it waits for
     /// something.
     fn begin(&self, session: SessionId) -> Result<(Option<LiveAgent>, AgentStep), LuaFault> {
-        let seed = self.vm.host.seed;
-        let (thread, object) = self.vm.call(|lua| {
-            let object = lua.create_table_with_capacity(0, 2)?;
-            object.raw_set("index", session.0 as f64)?;
-            object.raw_set("rng", lua.create_userdata(Rng::new(seed, session.0))?)?;
-            object.set_metatable(Some(self.vm.session_methods.clone()))?;
-            object.set_readonly(true);
-            Ok((lua.create_thread(self.function.clone())?, object))
-        })?;
-        let turn = AgentTurn {
-            thread: thread.clone(),
-            object: object.clone(),
-            next_node: 1,
-            awaited: Vec::new(),
-            pause: 0,
-            issued: Vec::new(),
-        };
-        let waiting = WaitingAgent {
-            nodes: Vec::new(),
-            results: HashMap::new(),
-        };
+        let host = &self.vm.host;
+        let turn = self
+            .vm
+            .call(|lua| AgentTurn::new(lua, host, session, &self.function))?;
         let live = LiveAgent {
-            thread,
             turn,
             known: KnownNodes::new(),
-            waiting,
-            made: 0,
         };
-        self.resume(session, live, (object,))
+        self.step(live)
     }
 
-    /// Runs the coroutine until it waits or ends.
-    fn resume(
-        &self,
-        session: SessionId,
-        live: LiveAgent,
-        arguments: impl mlua::IntoLuaMulti,
-    ) -> Result<(Option<LiveAgent>, AgentStep), LuaFault> {
-        let LiveAgent {
-            thread,
-            turn,
-            mut known,
-            mut waiting,
-            made,
-        } = live;
-        let host = &self.vm.host;
-        host.enter(session.0, made);
-        *host.turn.borrow_mut() = Some(turn);
-        let result = self.vm.call(|_| thread.resume::<MultiValue>(arguments));
-        let turn = host.turn.borrow_mut().take();
-        let made = host.made.get();
-        result?;
+    /// Runs the coroutines until all of them wait or have ended.
+    fn step(&self, live: LiveAgent) -> Result<(Option<LiveAgent>, AgentStep), LuaFault> {
+        let LiveAgent { turn, mut known } = live;
+        *self.vm.turn.borrow_mut() = Some(turn);
+        let ran = self.vm.call(|lua| self.run_ready(lua));
+        let turn = self.vm.turn.borrow_mut().take();
+        let yielded_itself = !ran?;
         let Some(mut turn) = turn else {
             return Err(LuaFault::shape("the session lost its turn"));
         };
-        let added = Session::from(std::mem::take(&mut turn.issued));
-        let ended = thread.status() != ThreadStatus::Resumable;
-        self.check(ended, &added, &known)?;
-        if ended {
-            // Requests of a call whose error was caught are not sent: their answers would have no
-            // receiver.
-            return Ok((
-                None,
-                AgentStep {
-                    done: true,
-                    ..AgentStep::default()
-                },
+        if yielded_itself {
+            return Err(self.wrong(
+                "the agent called coroutine.yield itself; session:request, session:parallel, session:race and \
+                 join wait for answers",
             ));
         }
-        waiting.nodes = added.nodes().collect();
-        known.extend(added.kinds());
-        let live = LiveAgent {
-            thread,
-            turn,
-            known,
-            waiting,
-            made,
-        };
-        Ok((
-            Some(live),
-            AgentStep {
-                added,
-                ..AgentStep::default()
-            },
-        ))
-    }
-
-    fn check(&self, ended: bool, added: &Session, known: &KnownNodes) -> Result<(), LuaFault> {
-        let wrong = |message: String| Err(LuaFault::at(&self.function, message));
-        if ended && known.is_empty() {
-            return wrong("the agent ended without a request; a session has at least one".to_owned());
-        }
-        if !ended && added.requests.is_empty() {
-            return wrong(
-                "the agent called coroutine.yield itself; session:request and session:parallel wait for answers".to_owned(),
+        if turn.coroutines.is_stuck() {
+            return Err(
+                self.wrong("subagents of the session wait for one another, so that none of them can end")
             );
         }
-        match check_session(added, known) {
-            Err(error) => wrong(format!("the session cannot run: {error}")),
-            Ok(()) => Ok(()),
+        let added = Session::from(turn.take_requests());
+        let done = turn.coroutines.is_over();
+        if done && added.requests.is_empty() && known.is_empty() {
+            return Err(self.wrong("the agent ended without a request; a session has at least one"));
         }
+        check_session(&added, &known)
+            .map_err(|error| self.wrong(format!("the session cannot run: {error}")))?;
+        known.extend(added.kinds());
+        let abandoned = turn.coroutines.take_abandoned().into_iter();
+        let step = AgentStep {
+            added,
+            cancel: abandoned.map(NodeId).collect(),
+            done,
+        };
+        Ok(((!done).then_some(LiveAgent { turn, known }), step))
+    }
+
+    /// Runs the coroutines that are ready. Returns false if one of them yielded without a wait.
+    ///
+    /// The error of a subagent is raised where it is joined. One that no coroutine has received is
+    /// the session's when all have ended.
+    fn run_ready(&self, lua: &Lua) -> mlua::Result<bool> {
+        let running = &self.vm.turn;
+        let lost = || mlua::Error::runtime("the session lost its turn");
+        loop {
+            // The functions that a coroutine calls borrow the turn.
+            let next = running.borrow_mut().as_mut().ok_or_else(lost)?.next(lua)?;
+            let Some((thread, arguments)) = next else {
+                break;
+            };
+            let result = thread.resume::<MultiValue>(arguments);
+            if let Err(error) = &result
+                && self.vm.is_out_of_memory(error)
+            {
+                result?;
+                break;
+            }
+            if !running.borrow_mut().as_mut().ok_or_else(lost)?.ran(result)? {
+                return Ok(false);
+            }
+        }
+        let turn = running.borrow();
+        let coroutines = &turn.as_ref().ok_or_else(lost)?.coroutines;
+        if coroutines.is_over() {
+            for ended in coroutines.unreceived() {
+                if let Ended::Raised(error) = &**ended {
+                    return Err(error.clone());
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn wrong(&self, message: impl Into<String>) -> LuaFault {
+        LuaFault::at(&self.function, message)
     }
 
     /// Begins the session a second time and drops it. Detects agents that keep state across
@@ -182,38 +156,30 @@ impl Agents {
         )
     }
 
-    /// Records a result; resumes the coroutine once it has all results that it waits for.
+    /// Passes an answer to the coroutine that waits for it, and runs those that it makes ready.
     fn receive(
         &mut self,
         session: SessionId,
         node: NodeId,
-        table: impl FnOnce(&mlua::Lua) -> mlua::Result<Table>,
+        table: impl FnOnce(&Lua) -> mlua::Result<Table>,
     ) -> Result<AgentStep, PluginFailure> {
         let Some(mut live) = self.live.remove(&session) else {
             let fault = LuaFault::shape("no such session is live");
             return Err(self.failure(fault, session, &format!("node = {node}")));
         };
-        let waited = live.waiting.nodes.contains(&node) && !live.waiting.results.contains_key(&node);
-        if !waited {
+        let answer = self
+            .vm
+            .call(|lua| Ok(Ended::Values(table(lua)?.into_lua_multi(lua)?)));
+        let answer = match answer {
+            Ok(answer) => Rc::new(answer),
+            Err(fault) => return Err(self.failure(fault, session, &format!("after node = {node}"))),
+        };
+        if live.turn.coroutines.answer(node.0, answer).is_err() {
             self.live.insert(session, live);
             let fault = LuaFault::shape("the session does not wait for this node");
             return Err(self.failure(fault, session, &format!("node = {node}")));
         }
-        let stepped = self.vm.call(table).and_then(|table| {
-            live.waiting.results.insert(node, table);
-            if live.waiting.results.len() < live.waiting.nodes.len() {
-                return Ok((Some(live), AgentStep::default()));
-            }
-            live.turn.awaited = std::mem::take(&mut live.waiting.nodes);
-            let mut results = std::mem::take(&mut live.waiting.results);
-            let results: Vec<_> = live
-                .turn
-                .awaited
-                .iter()
-                .filter_map(|node| results.remove(node))
-                .collect();
-            self.resume(session, live, mlua::Variadic::from_iter(results))
-        });
+        let stepped = self.step(live);
         match stepped {
             Ok((Some(live), step)) => {
                 self.live.insert(session, live);

@@ -1,83 +1,140 @@
-//! The functions of a session object: `request`, `parallel`, `sleep`.
-
-use std::rc::Rc;
+//! The functions of a session object: `request`, `parallel`, `race`, `join`, `spawn`, `sleep`.
 
 use mlua::{Function, Lua, Thread, Value, Variadic};
+use veeksha_coroutines::Mode;
 
-use crate::agent_turn::AgentTurn;
-use crate::budget::Budget;
+use crate::agent_turn::{AgentTurn, PendingWait, Returned, RunningTurn};
 use crate::duration;
-use crate::host::LuaHost;
 use crate::shape::{At, ShapeError};
 
-/// Returns `issue`, `issue_all` and `sleep`, in the order that the prelude expects.
-pub(crate) fn functions(lua: &Lua, host: &Rc<LuaHost>) -> mlua::Result<(Function, Function, Function)> {
-    let shared = host.clone();
-    let issue = lua.create_function(move |_, (thread, this, request): (Thread, Value, Value)| {
-        with_turn(&shared, "session:request", &thread, &this, |turn| {
-            turn.add(&At::Root("session:request"), &request, &Budget::new())?;
-            turn.pause = 0;
-            Ok(())
-        })
-    })?;
-    let shared = host.clone();
-    let issue_all = lua.create_function(
-        move |_, (thread, this, requests): (Thread, Value, Variadic<Value>)| {
-            let at = At::Root("session:parallel");
-            with_turn(&shared, "session:parallel", &thread, &this, |turn| {
-                if requests.is_empty() {
-                    return Err(at.shape("expected at least one request"));
-                }
-                let budget = Budget::new();
-                for (index, request) in requests.iter().enumerate() {
-                    turn.add(&At::Index(&at, index + 1), request, &budget)?;
-                }
-                turn.pause = 0;
-                Ok(())
-            })
-        },
-    )?;
-    let shared = host.clone();
-    let sleep = lua.create_function(move |_, (thread, this, time): (Thread, Value, Value)| {
-        with_turn(&shared, "session:sleep", &thread, &this, |turn| {
-            turn.pause = turn
-                .pause
-                .saturating_add(duration::nanos(&At::Root("session:sleep"), &time)?);
-            Ok(())
-        })
-    })?;
-    Ok((issue, issue_all, sleep))
+/// A call that waits.
+#[derive(Clone, Copy)]
+struct WaitCall {
+    name: &'static str,
+    mode: Mode,
+    returned: Returned,
 }
 
-fn with_turn(
-    host: &LuaHost,
+const REQUEST: WaitCall = WaitCall {
+    name: "session:request",
+    mode: Mode::All,
+    returned: Returned::AllValues,
+};
+const PARALLEL: WaitCall = WaitCall {
+    name: "session:parallel",
+    returned: Returned::FirstValues,
+    ..REQUEST
+};
+const RACE: WaitCall = WaitCall {
+    name: "session:race",
+    mode: Mode::First,
+    ..PARALLEL
+};
+const JOIN: WaitCall = WaitCall {
+    name: "join",
+    ..REQUEST
+};
+
+/// `request`, `parallel`, `race`, `join`, `spawn` and `sleep`, in the order that the prelude
+/// expects.
+type SessionFunctions = (Function, Function, Function, Function, Function, Function);
+
+pub(crate) fn functions(lua: &Lua, running: &RunningTurn) -> mlua::Result<SessionFunctions> {
+    let waits = |call: WaitCall| {
+        let running = running.clone();
+        lua.create_function(
+            move |_, (thread, this, targets): (Thread, Value, Variadic<Value>)| {
+                with_turn(&running, call.name, &thread, |turn| {
+                    wait(turn, call, &this, &targets)
+                })
+            },
+        )
+    };
+    let shared = running.clone();
+    let spawn = lua.create_function(move |lua, (thread, this, run): (Thread, Value, Value)| {
+        with_turn(&shared, "session:spawn", &thread, |turn| {
+            let at = At::Root("session:spawn");
+            turn.check_object(&at, &this)?;
+            let Value::Function(run) = &run else {
+                return Err(at.expected("a function", &run).into());
+            };
+            turn.spawn(lua, &at, run)
+        })
+    })?;
+    let shared = running.clone();
+    let sleep = lua.create_function(move |_, (thread, this, time): (Thread, Value, Value)| {
+        with_turn(&shared, "session:sleep", &thread, |turn| {
+            let at = At::Root("session:sleep");
+            turn.check_object(&at, &this)?;
+            let time = duration::nanos(&at, &time)?;
+            turn.sleep(time);
+            Ok(())
+        })
+    })?;
+    Ok((
+        waits(REQUEST)?,
+        waits(PARALLEL)?,
+        waits(RACE)?,
+        waits(JOIN)?,
+        spawn,
+        sleep,
+    ))
+}
+
+/// Reads what a coroutine waits for. The wait begins when the coroutine yields: a refused call has
+/// no effect, so that the agent may catch the error and continue.
+fn wait(turn: &mut AgentTurn, call: WaitCall, this: &Value, targets: &[Value]) -> mlua::Result<()> {
+    let at = At::Root(call.name);
+    let is_join = call.name == JOIN.name;
+    if !is_join {
+        turn.check_object(&at, this)?;
+    }
+    let is_list = call.returned == Returned::FirstValues;
+    if is_list && targets.is_empty() {
+        return Err(at.shape("expected at least one request or subagent").into());
+    }
+    let read = |(index, target): (usize, &Value)| -> Result<_, ShapeError> {
+        if is_list {
+            let at = At::Index(&at, index + 1);
+            return turn.target(&at, target);
+        }
+        if is_join {
+            return turn.subagent(&at, target);
+        }
+        turn.request(&at, target)
+    };
+    // A request without an argument reports the missing table.
+    let targets = if targets.is_empty() {
+        &[Value::Nil]
+    } else {
+        targets
+    };
+    let few = if is_list { targets } else { &targets[..1] };
+    let targets: Vec<_> = few.iter().enumerate().map(read).collect::<Result<_, _>>()?;
+    turn.check_number(&at, &targets)?;
+    turn.pending = Some(PendingWait {
+        mode: call.mode,
+        returned: call.returned,
+        targets,
+    });
+    Ok(())
+}
+
+fn with_turn<R>(
+    running: &RunningTurn,
     call: &str,
     thread: &Thread,
-    this: &Value,
-    act: impl FnOnce(&mut AgentTurn) -> Result<(), ShapeError>,
-) -> mlua::Result<()> {
+    act: impl FnOnce(&mut AgentTurn) -> mlua::Result<R>,
+) -> mlua::Result<R> {
     let at = At::Root(call);
-    let mut turn = host.turn.borrow_mut();
+    let mut turn = running.borrow_mut();
     let Some(turn) = turn.as_mut() else {
         return Err(at.shape("there is no agent running").into());
     };
-    match this {
-        Value::Table(table) if *table == turn.object => {}
-        Value::Table(table) if table.metatable().is_some() => {
-            return Err(at.shape("this is the object of another session").into());
-        }
-        _ => return Err(at.shape(format!("call it with a colon: {call}(...)")).into()),
-    }
-    if *thread != turn.thread {
+    if !turn.is_running(thread) {
         return Err(at
             .shape("call it from the agent's function itself, not from a coroutine made in it")
             .into());
     }
-    let before = (turn.next_node, turn.issued.len());
-    act(turn).map_err(|shape| {
-        // A refused call has no effect: the agent may catch the error and continue.
-        turn.next_node = before.0;
-        turn.issued.truncate(before.1);
-        shape.into()
-    })
+    act(turn)
 }

@@ -1,34 +1,183 @@
-//! An agent's turn: the requests of its coroutine between two resumptions.
+//! A live session: its coroutines, and the requests that they make between two answers.
 
-use mlua::{Table, Thread, Value};
-use veeksha_model::{Nanos, NodeId, Recorded, Request};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use mlua::thread::ThreadStatus;
+use mlua::{Function, IntoLua, IntoLuaMulti, Lua, MultiValue, Table, Thread, Value};
+use veeksha_coroutines::{CoroutineId, Coroutines, Mode, Outcome, Resumption, Target};
+use veeksha_model::{Nanos, NodeId, Recorded, Request, SessionId};
 
 use crate::budget::Budget;
+use crate::host::LuaHost;
 use crate::recorded;
 use crate::request::{MAX_REQUESTS, RequestDraft};
+use crate::rng::Rng;
 use crate::shape::{At, ShapeError};
 
-/// State of the running session that its functions change. It is stored with the session between
-/// turns.
+/// The label with the place of a request's subagent.
+const SUBAGENT: &str = "subagent";
+/// The field of a session object with the number of its coroutine.
+const NUMBER: &str = "coroutine";
+
+/// The end of a request or of a coroutine.
+pub(crate) enum Ended {
+    Values(MultiValue),
+    Raised(mlua::Error),
+}
+
+/// The values that a wait returns of each thing that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Returned {
+    /// All of the only one.
+    AllValues,
+    /// The first of each; of a race, also the position of its winner.
+    FirstValues,
+}
+
+/// What the running coroutine will wait for once it yields.
+pub(crate) struct PendingWait {
+    pub(crate) mode: Mode,
+    pub(crate) returned: Returned,
+    pub(crate) targets: Vec<Target<RequestDraft>>,
+}
+
+/// The Lua side of a coroutine that has not ended.
+struct LiveCoroutine {
+    thread: Thread,
+    /// Its session object, until it starts.
+    object: Option<Table>,
+    /// Its place in the session; empty for the main function.
+    path: Rc<str>,
+    /// Synthetic segments created so far.
+    made: u64,
+    returned: Returned,
+}
+
+/// The session whose coroutines are running.
+pub(crate) type RunningTurn = Rc<RefCell<Option<AgentTurn>>>;
+
+/// State of a live session that its functions change.
 pub(crate) struct AgentTurn {
-    /// The coroutine. Requests are valid only inside it.
-    pub(crate) thread: Thread,
-    /// The object that the agent received.
-    pub(crate) object: Table,
-    /// The number of the next node.
-    pub(crate) next_node: u32,
-    /// The nodes whose answers the agent awaited last: later requests depend on them.
-    pub(crate) awaited: Vec<NodeId>,
-    /// Think time that `sleep` has added to the next request.
-    pub(crate) pause: Nanos,
-    /// The requests of this turn.
+    host: Rc<LuaHost>,
+    session: SessionId,
+    pub(crate) coroutines: Coroutines<Rc<Ended>>,
+    /// By number.
+    live: Vec<Option<LiveCoroutine>>,
+    /// The coroutine that is running.
+    current: CoroutineId,
+    pub(crate) pending: Option<PendingWait>,
+    budget: Budget,
+    /// The requests since the last answer.
     pub(crate) issued: Vec<Request>,
 }
 
 impl AgentTurn {
-    /// Adds a request to the turn.
-    pub(crate) fn add(&mut self, at: &At<'_>, request: &Value, budget: &Budget) -> Result<(), ShapeError> {
-        let mut draft = RequestDraft::read(at, request, budget)?;
+    /// Creates a session whose main function is ready.
+    pub(crate) fn new(
+        lua: &Lua,
+        host: &Rc<LuaHost>,
+        session: SessionId,
+        function: &Function,
+    ) -> mlua::Result<Self> {
+        let mut turn = AgentTurn {
+            host: host.clone(),
+            session,
+            coroutines: Coroutines::new(),
+            live: Vec::new(),
+            current: CoroutineId::MAIN,
+            pending: None,
+            budget: Budget::new(),
+            issued: Vec::new(),
+        };
+        turn.add(lua, CoroutineId::MAIN, function)?;
+        Ok(turn)
+    }
+
+    /// Adds the Lua side of a new coroutine and returns its session object.
+    fn add(&mut self, lua: &Lua, id: CoroutineId, function: &Function) -> mlua::Result<Table> {
+        let path = self.coroutines.path(id);
+        let object = lua.create_table_with_capacity(0, 4)?;
+        object.raw_set("index", self.session.0 as f64)?;
+        object.raw_set(NUMBER, id.number())?;
+        let rng = Rng::new(self.host.seed, self.session.0, &path);
+        object.raw_set("rng", lua.create_userdata(rng)?)?;
+        if !path.is_empty() {
+            object.raw_set(SUBAGENT, path.as_str())?;
+        }
+        object.set_metatable(self.host.session_methods.get().cloned())?;
+        object.set_readonly(true);
+        self.live.push(Some(LiveCoroutine {
+            thread: lua.create_thread(function.clone())?,
+            object: Some(object.clone()),
+            path: path.into(),
+            made: 0,
+            returned: Returned::AllValues,
+        }));
+        Ok(object)
+    }
+
+    fn current(&mut self) -> Option<&mut LiveCoroutine> {
+        self.live.get_mut(self.current.index())?.as_mut()
+    }
+
+    /// Returns true if `thread` is the coroutine that the host runs.
+    pub(crate) fn is_running(&mut self, thread: &Thread) -> bool {
+        self.current().is_some_and(|live| live.thread == *thread)
+    }
+
+    /// Returns the coroutine of a session object; `None` for other values.
+    fn coroutine_of(&self, at: &At<'_>, value: &Value) -> Option<Result<CoroutineId, ShapeError>> {
+        let Value::Table(table) = value else { return None };
+        if table.metatable().as_ref() != self.host.session_methods.get() {
+            return None;
+        }
+        // Scripts cannot make such tables and cannot change them.
+        let index: mlua::Result<f64> = table.raw_get("index");
+        let number: mlua::Result<u32> = table.raw_get(NUMBER);
+        Some(match (index, number) {
+            (Ok(index), Ok(number))
+                if index == self.session.0 as f64 && (number as usize) < self.live.len() =>
+            {
+                Ok(CoroutineId::new(number))
+            }
+            _ => Err(at.shape("this is the object of another session")),
+        })
+    }
+
+    /// Refuses a call with another object than that of the running coroutine.
+    pub(crate) fn check_object(&self, at: &At<'_>, this: &Value) -> Result<(), ShapeError> {
+        match self.coroutine_of(at, this).transpose()? {
+            Some(id) if id == self.current => Ok(()),
+            Some(_) => Err(at.shape(
+                "this is the object of another subagent; call it with the object that the function received",
+            )),
+            None => Err(at.shape(format!("call it with a colon: {at}(...)"))),
+        }
+    }
+
+    /// Reads a subagent that the running coroutine may wait for.
+    pub(crate) fn subagent(&self, at: &At<'_>, value: &Value) -> Result<Target<RequestDraft>, ShapeError> {
+        let Some(id) = self.coroutine_of(at, value) else {
+            return Err(at.expected("a subagent; call it with a colon: subagent:join()", value));
+        };
+        let id = id?;
+        let checked = self.coroutines.check_wait(self.current, id);
+        checked.map_err(|error| at.shape(error.to_string()))?;
+        Ok(Target::Coroutine(id))
+    }
+
+    /// Reads a subagent or a request.
+    pub(crate) fn target(&self, at: &At<'_>, value: &Value) -> Result<Target<RequestDraft>, ShapeError> {
+        match self.coroutine_of(at, value) {
+            Some(_) => self.subagent(at, value),
+            None => self.request(at, value),
+        }
+    }
+
+    /// Reads a request.
+    pub(crate) fn request(&self, at: &At<'_>, request: &Value) -> Result<Target<RequestDraft>, ShapeError> {
+        let mut draft = RequestDraft::read(at, request, &self.budget)?;
         if draft.node.is_some() {
             return Err(At::Key(at, "node").shape("the host numbers the requests of an agent; leave it out"));
         }
@@ -40,13 +189,149 @@ impl AgentTurn {
                 fields.join(", ")
             )));
         }
-        if self.next_node as usize > MAX_REQUESTS {
+        if self.current != CoroutineId::MAIN {
+            draft.default_label(at, SUBAGENT, || self.coroutines.path(self.current))?;
+        }
+        Ok(Target::Request(draft))
+    }
+
+    /// Refuses more requests than a session may have.
+    pub(crate) fn check_number(
+        &self,
+        at: &At<'_>,
+        targets: &[Target<RequestDraft>],
+    ) -> Result<(), ShapeError> {
+        let is_request = |target: &&Target<RequestDraft>| matches!(target, Target::Request(_));
+        let requests = targets.iter().filter(is_request).count();
+        if requests + self.coroutines.requests() as usize > MAX_REQUESTS {
             return Err(at.shape(format!("a session may have {MAX_REQUESTS} requests")));
         }
-        draft.wait = draft.wait.saturating_add(self.pause);
-        let node = NodeId(self.next_node);
-        self.next_node += 1;
-        self.issued.push(draft.finish(node, &self.awaited));
         Ok(())
+    }
+
+    /// Creates a subagent of the running coroutine and returns its session object.
+    pub(crate) fn spawn(&mut self, lua: &Lua, at: &At<'_>, run: &Function) -> mlua::Result<Table> {
+        let spawned = self.coroutines.spawn(self.current);
+        let id = spawned.map_err(|error| at.shape(error.to_string()))?;
+        self.add(lua, id, run)
+    }
+
+    /// Delays what follows in the running coroutine.
+    pub(crate) fn sleep(&mut self, time: Nanos) {
+        self.coroutines.sleep(self.current, time);
+    }
+
+    /// Takes the coroutine that runs next, with the arguments of its resumption.
+    pub(crate) fn next(&mut self, lua: &Lua) -> mlua::Result<Option<(Thread, MultiValue)>> {
+        for stopped in self.coroutines.take_stopped() {
+            self.live[stopped.index()] = None;
+        }
+        let Some((id, resumption)) = self.coroutines.take_ready() else {
+            return Ok(None);
+        };
+        self.current = id;
+        let session = self.session.0;
+        let host = self.host.clone();
+        let Some(live) = self.current() else {
+            return Ok(None);
+        };
+        host.enter_subagent(session, live.path.clone(), live.made);
+        let arguments = match resumption {
+            Resumption::Started => live.object.take().into_lua_multi(lua)?,
+            Resumption::All(outcomes) => arguments(lua, outcomes, live.returned)?,
+            Resumption::First(index, outcome) => {
+                let mut values = arguments(lua, vec![outcome], live.returned)?;
+                values.push_back((index + 1).into_lua(lua)?);
+                values
+            }
+        };
+        Ok(Some((live.thread.clone(), arguments)))
+    }
+
+    /// Notes the end or the wait of the coroutine that has run. Returns false if it yielded without
+    /// a wait.
+    ///
+    /// # Errors
+    /// The error of the main function.
+    pub(crate) fn ran(&mut self, result: mlua::Result<MultiValue>) -> mlua::Result<bool> {
+        let made = self.host.made.get();
+        let pending = self.pending.take();
+        let Some(live) = self.current() else {
+            return Ok(false);
+        };
+        live.made = made;
+        let ended = match result {
+            Ok(_) if live.thread.status() == ThreadStatus::Resumable => {
+                let Some(pending) = pending else {
+                    return Ok(false);
+                };
+                live.returned = pending.returned;
+                self.wait(pending);
+                return Ok(true);
+            }
+            Ok(values) => Ended::Values(values),
+            Err(error) if self.current == CoroutineId::MAIN => return Err(error),
+            Err(error) => Ended::Raised(error),
+        };
+        self.live[self.current.index()] = None;
+        self.coroutines.end(self.current, Rc::new(ended));
+        Ok(true)
+    }
+
+    fn wait(&mut self, pending: PendingWait) {
+        let issued = &mut self.issued;
+        self.coroutines.wait(
+            self.current,
+            pending.mode,
+            pending.targets,
+            |draft, node, start| {
+                let request = draft.finish(NodeId(node), start);
+                let wait = request.parents.is_empty().then_some(request.wait_after_ready);
+                issued.push(request);
+                wait
+            },
+        );
+    }
+
+    /// Takes the requests since the last answer.
+    pub(crate) fn take_requests(&mut self) -> Vec<Request> {
+        self.budget = Budget::new();
+        std::mem::take(&mut self.issued)
+    }
+}
+
+/// The arguments with which the prelude resumes: true and the values, or false and an error.
+fn arguments(lua: &Lua, outcomes: Vec<Outcome<Rc<Ended>>>, returned: Returned) -> mlua::Result<MultiValue> {
+    let mut arguments = MultiValue::new();
+    arguments.push_back(Value::Boolean(true));
+    for outcome in outcomes {
+        let raised = match outcome {
+            Outcome::Value(ended) => match &*ended {
+                Ended::Values(values) => {
+                    match returned {
+                        Returned::AllValues => arguments.extend(values.iter().cloned()),
+                        Returned::FirstValues => {
+                            arguments.push_back(values.front().cloned().unwrap_or(Value::Nil));
+                        }
+                    }
+                    continue;
+                }
+                Ended::Raised(error) => raised(lua, error)?,
+            },
+            Outcome::Stopped => "the subagent was stopped, because it lost a race".into_lua(lua)?,
+        };
+        return Ok(MultiValue::from_iter([Value::Boolean(false), raised]));
+    }
+    Ok(arguments)
+}
+
+/// The value that raises the error of a subagent again: its message, or the host's error.
+fn raised(lua: &Lua, error: &mlua::Error) -> mlua::Result<Value> {
+    match error {
+        mlua::Error::RuntimeError(text) => {
+            let message = text.split("\nstack traceback:").next().unwrap_or_default();
+            message.into_lua(lua)
+        }
+        other => Ok(Value::Error(Box::new(other.clone()))),
     }
 }

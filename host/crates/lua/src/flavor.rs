@@ -101,13 +101,13 @@ impl LuaFlavor {
         trace: &Table,
         epoch: Option<u64>,
     ) -> Result<Value, LuaFault> {
-        self.vm.host.enter(number, 0);
+        self.vm.host.enter(number);
         let seed = self.vm.host.seed;
         let (value, reason) = self.vm.call(|lua| {
             let group = self.rows.group(lua, group)?;
             match epoch {
                 Some(epoch) => {
-                    let rng = lua.create_userdata(Rng::new(seed, number))?;
+                    let rng = lua.create_userdata(Rng::new(seed, number, ""))?;
                     function.call::<(Value, Value)>((group, trace, epoch as f64, rng))
                 }
                 None => function.call((group, trace)),

@@ -1,12 +1,14 @@
 //! State shared by the host functions of one virtual machine: the seed, the log, the current turn.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
+use std::rc::Rc;
 
+use mlua::Table;
 use veeksha_model::Seed;
 use veeksha_stats::RandomStream;
 
-use crate::agent_turn::AgentTurn;
 use crate::limits::{CountTokens, LogFunction};
+use crate::rng::stream_of;
 
 /// The random stream of seeds for synthetic text.
 const SESSION_TEXT: &str = "lua.synthetic";
@@ -28,10 +30,12 @@ pub(crate) struct LuaHost {
     pub(crate) quiet: Cell<bool>,
     /// The session that text is generated for; none while the scenario loads.
     pub(crate) session: Cell<Option<u64>>,
-    /// Synthetic segments created so far, in this session or while loading.
+    /// The subagent that text is generated for; empty outside subagents.
+    subagent: RefCell<Rc<str>>,
+    /// The metatable of the objects that agents receive.
+    pub(crate) session_methods: OnceCell<Table>,
+    /// Synthetic segments created so far, in this session or subagent or while loading.
     pub(crate) made: Cell<u64>,
-    /// The agent whose coroutine is running.
-    pub(crate) turn: RefCell<Option<AgentTurn>>,
 }
 
 impl LuaHost {
@@ -43,23 +47,34 @@ impl LuaHost {
             log,
             quiet: Cell::new(false),
             session: Cell::new(None),
+            subagent: RefCell::new(Rc::from("")),
+            session_methods: OnceCell::new(),
             made: Cell::new(0),
-            turn: RefCell::new(None),
         }
     }
 
-    /// Switches to `session`, which already has `made` synthetic segments.
-    pub(crate) fn enter(&self, session: u64, made: u64) {
+    /// Switches to `session`.
+    pub(crate) fn enter(&self, session: u64) {
+        self.enter_subagent(session, Rc::from(""), 0);
+    }
+
+    /// Switches to a subagent of `session`, which already has `made` synthetic segments.
+    pub(crate) fn enter_subagent(&self, session: u64, subagent: Rc<str>, made: u64) {
         self.session.set(Some(session));
+        *self.subagent.borrow_mut() = subagent;
         self.made.set(made);
     }
 
     /// Returns the seed of the next synthetic segment without an explicit one. Text created while
-    /// the scenario loads is shared by all sessions; text created in a session is unique to it.
+    /// the scenario loads is shared by all sessions; text created in a session or subagent is
+    /// unique to it, and does not depend on the other subagents.
     pub(crate) fn next_seed(&self) -> Seed {
         let index = self.made.replace(self.made.get() + 1);
         let stream = match self.session.get() {
-            Some(session) => RandomStream::new(self.seed, session, SESSION_TEXT),
+            Some(session) => {
+                let name = stream_of(SESSION_TEXT, &self.subagent.borrow());
+                RandomStream::new(self.seed, session, &name)
+            }
             None => RandomStream::new(self.seed, 0, SHARED_TEXT),
         };
         stream_seed(&stream, index)

@@ -25,10 +25,10 @@ pub(crate) struct Planned {
 impl Planned {
     /// Returns session `index`; `None` after the end of the workload.
     fn session(&self, index: u64) -> Result<Option<Session>, LuaFault> {
-        self.vm.host.enter(index, 0);
+        self.vm.host.enter(index);
         let seed = self.vm.host.seed;
         let value = self.vm.call(|lua| {
-            let rng = lua.create_userdata(Rng::new(seed, index))?;
+            let rng = lua.create_userdata(Rng::new(seed, index, ""))?;
             self.function.call::<Value>((index as f64, rng))
         })?;
         if value.is_nil() {

@@ -1,6 +1,7 @@
 //! A request as written in a script, read from its table.
 
 use mlua::{Table, Value};
+use veeksha_coroutines::{Event, Start, StartEdge};
 use veeksha_model::{
     Edge, HeaderField, Label, Message, Nanos, NodeId, OutputSpec, Replay, Request, Role, Trigger,
 };
@@ -76,32 +77,49 @@ impl RequestDraft {
         Ok(draft)
     }
 
-    /// Builds the request with the number `node`. Its dependencies are its history, the nodes in
-    /// its table, and `earlier`.
-    pub(crate) fn finish(self, node: NodeId, earlier: &[NodeId]) -> Request {
-        let known = |parents: &[Edge], node: NodeId| parents.iter().any(|edge| edge.parent == node);
+    /// Adds a label, unless the author has set it.
+    pub(crate) fn default_label(
+        &mut self,
+        at: &At<'_>,
+        name: &str,
+        value: impl FnOnce() -> String,
+    ) -> Result<(), ShapeError> {
+        if self.labels.iter().any(|(known, _)| known == name) {
+            return Ok(());
+        }
+        self.labels.push((name.to_owned(), value()));
+        self.labels.sort();
+        check_size(at, &self.labels)
+    }
+
+    /// Builds the request with the number `node`. It starts when its history, the nodes in its
+    /// table and the edges of `start` are met, after both waits.
+    pub(crate) fn finish(self, node: NodeId, start: &Start) -> Request {
         // The history comes first; the details of its edge are in `after`.
         let history = self.history.map(|parent| {
             let written = self.after.iter().find(|edge| edge.parent == parent);
             written.copied().unwrap_or_else(|| parent.into())
         });
-        let mut parents: Vec<Edge> = Vec::with_capacity(1 + self.after.len() + earlier.len());
+        let mut parents: Vec<Edge> = Vec::with_capacity(1 + self.after.len() + start.edges.len());
         parents.extend(history);
         for edge in self.after {
             if !parents.contains(&edge) {
                 parents.push(edge);
             }
         }
-        for &node in earlier {
-            if !known(&parents, node) {
-                parents.push(node.into());
+        let written = parents.len();
+        for edge in start.edges.iter().map(edge_of) {
+            let is_same = |known: &&mut Edge| (known.parent, known.trigger) == (edge.parent, edge.trigger);
+            match parents[..written].iter_mut().find(is_same) {
+                Some(known) => known.delay = known.delay.max(edge.delay),
+                None => parents.push(edge),
             }
         }
         Request {
             node,
             parents,
             history_parent: self.history,
-            wait_after_ready: self.wait,
+            wait_after_ready: self.wait.saturating_add(start.wait),
             messages: self.messages,
             output: self.output,
             body: self.body,
@@ -110,6 +128,17 @@ impl RequestDraft {
             replay: self.replay,
             ..Request::default()
         }
+    }
+}
+
+fn edge_of(edge: &StartEdge) -> Edge {
+    Edge {
+        parent: NodeId(edge.node),
+        trigger: match edge.event {
+            Event::Dispatched => Trigger::Dispatched,
+            Event::Completed => Trigger::Completed,
+        },
+        delay: edge.delay,
     }
 }
 
@@ -273,13 +302,18 @@ pub(crate) fn headers(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Vec
 /// Reads labels, a table of names and values.
 pub(crate) fn labels(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Vec<Label>, ShapeError> {
     let labels = names_and_values(at, value, budget, "label")?;
+    check_size(at, &labels)?;
+    Ok(labels)
+}
+
+fn check_size(at: &At<'_>, labels: &[Label]) -> Result<(), ShapeError> {
     let bytes: usize = labels.iter().map(|(name, value)| name.len() + value.len()).sum();
     if bytes > MAX_LABEL_BYTES {
         return Err(at.shape(format!(
             "{bytes} bytes of labels, at most {MAX_LABEL_BYTES} are carried"
         )));
     }
-    Ok(labels)
+    Ok(())
 }
 
 /// Reads a table of names and values, in the order of the names. `what` is one of its entries.

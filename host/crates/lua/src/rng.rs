@@ -1,20 +1,23 @@
 //! `rng`: draws from the host's counter-based random stream of a session.
 
+use std::borrow::Cow;
+
 use mlua::{MultiValue, Table, UserData, UserDataMethods, Value};
 use veeksha_stats::{Draws, RandomStream};
 
 use crate::shape::{At, ShapeError, number_of};
 
-/// Name of the stream of `rng`, in addition to the run's seed and the session's index.
+/// Name of the stream of `rng` outside subagents, in addition to the run's seed and the session's
+/// index.
 const STREAM: &str = "lua";
 
 /// The random generator object of scripts.
 pub(crate) struct Rng(Draws);
 
 impl Rng {
-    /// Creates the stream of session `index`.
-    pub(crate) fn new(seed: u64, index: u64) -> Self {
-        Rng(RandomStream::new(seed, index, STREAM).draws())
+    /// Creates the stream of session `index`, or of one of its subagents (`1.2`).
+    pub(crate) fn new(seed: u64, index: u64, subagent: &str) -> Self {
+        Rng(RandomStream::new(seed, index, &stream_of(STREAM, subagent)).draws())
     }
 
     fn integer(&mut self, low: f64, high: f64) -> Result<f64, ShapeError> {
@@ -54,6 +57,15 @@ fn not_negative(call: &str, value: f64) -> Result<f64, ShapeError> {
         Ok(value)
     } else {
         Err(At::Root(call).shape(format!("{value} is negative")))
+    }
+}
+
+/// Returns the name of a random stream of a subagent (`1.2/lua`), or of a whole session.
+pub(crate) fn stream_of(name: &'static str, subagent: &str) -> Cow<'static, str> {
+    if subagent.is_empty() {
+        Cow::Borrowed(name)
+    } else {
+        Cow::Owned(format!("{subagent}/{name}"))
     }
 }
 

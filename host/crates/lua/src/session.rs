@@ -1,6 +1,7 @@
 //! A session as written in a script: a table with its requests, or a plain list of them.
 
 use mlua::{Table, Value};
+use veeksha_coroutines::Start;
 use veeksha_model::{KnownNodes, NodeId, Session, check_session};
 
 use crate::budget::Budget;
@@ -84,7 +85,7 @@ fn nodes(at: &At<'_>, list: &Table, budget: &Budget, session: &mut Session) -> R
             item => {
                 let draft = RequestDraft::read(&at, item, budget)?;
                 let node = draft.node.unwrap_or(number);
-                session.requests.push(draft.finish(node, &[]));
+                session.requests.push(draft.finish(node, &Start::default()));
             }
         }
     }

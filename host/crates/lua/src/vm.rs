@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use mlua::{Lua, LuaOptions, MultiValue, StdLib, Table, Value};
 
+use crate::agent_functions;
+use crate::agent_turn::RunningTurn;
 use crate::chunk::{compile, freeze};
 use crate::fault::{LuaFault, PRELUDE};
 use crate::globals;
@@ -19,8 +21,7 @@ use crate::watch::CallWatch;
 pub(crate) struct Vm {
     pub(crate) lua: Lua,
     pub(crate) host: Rc<LuaHost>,
-    /// The metatable of the objects that agents receive.
-    pub(crate) session_methods: Table,
+    pub(crate) turn: RunningTurn,
     watch: Rc<CallWatch>,
     limits: LuaLimits,
     /// The files of the scenario, once it is executed.
@@ -54,11 +55,13 @@ impl Vm {
         let prelude = lua
             .load(include_str!("prelude.luau"))
             .set_name(format!("={PRELUDE}"));
-        let session_methods = prelude.call(crate::agent_functions::functions(&lua, &host)?)?;
+        let turn = RunningTurn::default();
+        let session_methods: Table = prelude.call(agent_functions::functions(&lua, &turn)?)?;
+        let _ = host.session_methods.set(session_methods);
         Ok(Vm {
             lua,
             host,
-            session_methods,
+            turn,
             watch,
             limits,
             sources: RefCell::default(),
@@ -97,6 +100,14 @@ impl Vm {
     /// Runs `call` under the limits of one call.
     pub(crate) fn call<R>(&self, call: impl FnOnce(&Lua) -> mlua::Result<R>) -> Result<R, LuaFault> {
         self.guard(self.limits.call_deadline, call)
+    }
+
+    /// Returns true for the error of an exceeded memory limit.
+    pub(crate) fn is_out_of_memory(&self, error: &mlua::Error) -> bool {
+        matches!(
+            LuaFault::from_error(error, self.limits.memory_bytes).kind,
+            crate::fault::LuaFaultKind::Memory(_)
+        )
     }
 
     /// Adds the text of the line to a fault, if it is known.

@@ -13,3 +13,4 @@ mod flavor;
 mod load;
 mod planned;
 mod sandbox;
+mod subagents;
