@@ -46,6 +46,7 @@ mod secrets;
 mod server;
 mod simulated;
 mod soak;
+mod subagents;
 mod sweeps;
 mod token_counts;
 mod tools;

@@ -63,6 +63,8 @@
 #![forbid(unsafe_code)]
 
 mod agent;
+mod agent_session;
+mod async_agent;
 mod bindings;
 pub mod blobs;
 mod blocks;
@@ -89,6 +91,8 @@ mod tool;
 mod types;
 
 pub use agent::{Agent, Opening, Step};
+pub use agent_session::{AgentSession, Branch, Subagent};
+pub use async_agent::{AsyncAgent, AsyncSession};
 pub use blocks::{LastBlock, blocks, seed_of};
 pub use completion::{ChunkKind, Completion, Recorded, Status};
 pub use corpus::Corpus;

@@ -1,6 +1,7 @@
 //! Randomness without state: every number is a function of (the run's seed, session, stream,
 //! position).
 
+use std::borrow::Cow;
 use std::fmt;
 use std::rc::Rc;
 
@@ -32,6 +33,8 @@ type WordFunction = dyn Fn(u64, &str, u32, u32) -> Vec<u32>;
 #[derive(Clone)]
 pub struct Random {
     session: u64,
+    /// The subagent that the streams belong to (`1.2`).
+    subagent: Option<Rc<str>>,
     source: Source,
 }
 
@@ -45,6 +48,7 @@ impl Random {
     pub fn of_session(session: u64) -> Self {
         Random {
             session,
+            subagent: None,
             source: Source::Host,
         }
     }
@@ -54,6 +58,7 @@ impl Random {
     pub fn from_words(session: u64, words: impl Fn(u64, &str, u32, u32) -> Vec<u32> + 'static) -> Self {
         Random {
             session,
+            subagent: None,
             source: Source::Function(Rc::new(words)),
         }
     }
@@ -72,6 +77,14 @@ impl Random {
         })
     }
 
+    /// The streams of a subagent of the session.
+    pub(crate) fn of_subagent(&self, path: &str) -> Self {
+        Random {
+            subagent: Some(path.into()),
+            ..self.clone()
+        }
+    }
+
     /// The session that the streams belong to.
     pub fn session(&self) -> u64 {
         self.session
@@ -79,8 +92,16 @@ impl Random {
 
     /// A stream of this session, from its beginning.
     pub fn stream(&self, name: &'static str) -> Draws {
+        let name = match &self.subagent {
+            Some(subagent) => Cow::Owned(format!("{subagent}/{name}")),
+            None => Cow::Borrowed(name),
+        };
+        self.draws(self.session, name)
+    }
+
+    fn draws(&self, session: u64, name: Cow<'static, str>) -> Draws {
         Draws {
-            session: self.session,
+            session,
             name,
             source: self.source.clone(),
             block: Vec::new(),
@@ -92,10 +113,7 @@ impl Random {
 
     /// A stream of the whole run, the same in every session, from its beginning.
     pub fn shared_stream(&self, name: &'static str) -> Draws {
-        Draws {
-            session: RUN,
-            ..self.stream(name)
-        }
+        self.draws(RUN, Cow::Borrowed(name))
     }
 }
 
@@ -115,7 +133,7 @@ const LARGEST_BLOCK: u32 = 256;
 /// Draws numbers from one stream, in order. The stream repeats after 2^32 words.
 pub struct Draws {
     session: u64,
-    name: &'static str,
+    name: Cow<'static, str>,
     source: Source,
     block: Vec<u32>,
     used: usize,
@@ -137,8 +155,8 @@ impl Draws {
     #[cold]
     fn fetch(&mut self) {
         self.block = match &self.source {
-            Source::Host => host_words(self.session, self.name, self.next, self.size),
-            Source::Function(words) => words(self.session, self.name, self.next, self.size),
+            Source::Host => host_words(self.session, &self.name, self.next, self.size),
+            Source::Function(words) => words(self.session, &self.name, self.next, self.size),
         };
         assert_eq!(
             self.block.len(),

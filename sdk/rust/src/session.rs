@@ -226,6 +226,13 @@ impl Request {
     }
 }
 
+impl Default for Request {
+    /// A request of an [`AgentSession`](crate::AgentSession), which numbers it.
+    fn default() -> Self {
+        Request::new(0)
+    }
+}
+
 impl Default for Recording {
     /// A recording of which nothing is known; the request sends the model's real answers.
     fn default() -> Self {

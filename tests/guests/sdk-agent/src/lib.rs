@@ -1,7 +1,13 @@
 //! An agent made with the Rust SDK: it asks for a plan, does `steps` of it in one conversation, and
-//! is done; a failed request is asked once more. `{"steps": 2}`.
+//! is done; a failed request is asked once more. `{"steps": 2}`. With `"team": true` it plays
+//! another session, asynchronously: two subagents work on a plan for `steps` and `steps + 1` turns.
 
-use veeksha_plugin::{Agent, Error, Failure, Opening, Plugin, Random, Request, Response, Step, synthetic};
+use std::time::Duration;
+
+use veeksha_plugin::{
+    Agent, AgentSession, AsyncAgent, AsyncSession, Error, Failure, Opening, Plugin, Random, Request,
+    Response, Step, synthetic,
+};
 
 struct Planner {
     /// Steps that are still to be done.
@@ -10,20 +16,60 @@ struct Planner {
     random: Random,
 }
 
-#[derive(serde::Deserialize)]
+#[derive(Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Config {
     steps: u32,
+    #[serde(default)]
+    team: bool,
 }
 
-impl Plugin for Planner {
+/// The session that the configuration asks for.
+enum Fixture {
+    Planner(Planner),
+    Team(AsyncSession<Team>),
+}
+
+impl Plugin for Fixture {
     type Config = Config;
     const NAME: &'static str = "sdk-agent";
     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
     const SUMMARY: &'static str = "does a plan step by step";
 }
 
-impl Agent for Planner {
+impl Agent for Fixture {
+    fn start(config: &Config, index: u64, random: Random) -> Result<(Self, Opening), Error> {
+        if config.team {
+            let (team, opening) = AsyncSession::start(config, index, random)?;
+            return Ok((Fixture::Team(team), opening));
+        }
+        let (planner, opening) = Planner::start(config, index, random)?;
+        Ok((Fixture::Planner(planner), opening))
+    }
+
+    fn answered(&mut self, response: Response) -> Result<Step, Error> {
+        match self {
+            Fixture::Planner(planner) => planner.answered(response),
+            Fixture::Team(team) => team.answered(response),
+        }
+    }
+
+    fn failed(&mut self, failure: Failure) -> Result<Step, Error> {
+        match self {
+            Fixture::Planner(planner) => planner.failed(failure),
+            Fixture::Team(team) => team.failed(failure),
+        }
+    }
+
+    fn cancelled(&mut self, response: Response) -> Result<Step, Error> {
+        match self {
+            Fixture::Planner(_) => Ok(Step::done()),
+            Fixture::Team(team) => team.cancelled(response),
+        }
+    }
+}
+
+impl Planner {
     fn start(config: &Config, index: u64, random: Random) -> Result<(Self, Opening), Error> {
         if config.steps == 0 {
             return Err(
@@ -70,4 +116,59 @@ impl Agent for Planner {
     }
 }
 
-veeksha_plugin::export_agent!(Planner);
+/// The same session as in `tests/runs/subagents.rs`.
+struct Team;
+
+impl Plugin for Team {
+    type Config = Config;
+    const NAME: &'static str = Fixture::NAME;
+    const VERSION: &'static str = Fixture::VERSION;
+    const SUMMARY: &'static str = Fixture::SUMMARY;
+}
+
+impl AsyncAgent for Team {
+    async fn run(config: Config, session: AgentSession) -> Result<(), Error> {
+        let tokens = session.random().stream("lua").between(20, 60);
+        let first = Request::default().user(synthetic(1, tokens)).output_exactly(12);
+        let Ok(plan) = session.request(first).await else {
+            return Ok(());
+        };
+        let workers = [config.steps, config.steps + 1].map(|turns| {
+            let plan = plan.node;
+            session.spawn(async move |sub| work(&sub, plan, turns).await)
+        });
+        session.sleep(Duration::from_millis(100));
+        let ended = session.parallel(workers).await;
+        let hedge = |tokens: u32| {
+            let request = Request::default().history(ended[0]).after(ended[1]);
+            request.user(synthetic(2, 30)).output_exactly(tokens)
+        };
+        let (index, answer) = session.race([hedge(40), hedge(5)]).await;
+        if let Ok(answer) = answer {
+            let last = Request::default()
+                .history(answer.node)
+                .user(format!("number {index}"));
+            let _ = session.request(last.output_exactly(3)).await;
+        }
+        Ok(())
+    }
+}
+
+/// Continues the conversation of `last`; a tool runs after each answer. Returns the last node.
+async fn work(sub: &AgentSession, mut last: u32, turns: u32) -> u32 {
+    let mut draws = sub.random().stream("lua");
+    for turn in 1..=turns {
+        let prompt = synthetic(u64::from(turn) + 10, draws.between(10, 40));
+        let request = Request::default().history(last).user(prompt);
+        let request = request
+            .output_exactly(draws.between(4, 16))
+            .label("turn", turn.to_string());
+        if let Ok(answer) = sub.request(request).await {
+            last = answer.node;
+        }
+        sub.sleep(Duration::from_millis(u64::from(draws.between(1, 30))));
+    }
+    last
+}
+
+veeksha_plugin::export_agent!(Fixture);

@@ -146,7 +146,7 @@ fn its_configuration_is_refused_with_the_place() {
         (Some("/steps"), Some("set `steps` to 1 or more"))
     );
     let failure = refused(r#"{"stps": 1}"#);
-    assert_eq!(failure.message, "unknown key `stps`; known here: `steps`");
+    assert_eq!(failure.message, "unknown key `stps`; known here: `steps`, `team`");
     assert!(
         open(&plugin, "not json", grants()).is_ok(),
         "an agent reads its configuration when a session starts"

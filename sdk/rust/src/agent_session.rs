@@ -1,0 +1,401 @@
+//! The session of an asynchronous agent: requests, subagents and waits.
+
+use std::cell::RefCell;
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use veeksha_coroutines::{CoroutineId, Coroutines, Event, Mode, Outcome, Resumption, Start, Target};
+
+use crate::random::Random;
+use crate::types::{Edge, Error, Failure, Request, Response, Trigger};
+
+/// The label with the place of a request's subagent.
+const SUBAGENT: &str = "subagent";
+
+/// The code of a coroutine.
+pub(crate) type Body = Pin<Box<dyn Future<Output = ()>>>;
+
+/// The end of a request or of a coroutine.
+#[derive(Clone)]
+pub(crate) enum Ended {
+    Request(Rc<Result<Response, Failure>>),
+    /// The value of a subagent is in its handle.
+    Coroutine,
+}
+
+/// The state that the objects of a session share.
+pub(crate) struct State {
+    pub(crate) coroutines: Coroutines<Ended>,
+    /// The coroutine that is running.
+    pub(crate) current: CoroutineId,
+    /// Its reason for running, until it takes it.
+    pub(crate) resumption: Option<Resumption<Ended>>,
+    /// True once the running coroutine waits.
+    pub(crate) waits: bool,
+    pub(crate) spawned: Vec<Body>,
+    /// The requests since the last answer.
+    pub(crate) issued: Vec<Request>,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) labels: Vec<(String, String)>,
+    /// True until the first step is complete.
+    pub(crate) opens: bool,
+    /// The error that ends the session.
+    pub(crate) fault: Option<Error>,
+}
+
+impl State {
+    pub(crate) fn fail(&mut self, message: impl Into<String>) {
+        self.fault.get_or_insert_with(|| Error::new("agent", message));
+    }
+
+    /// Lets the running coroutine wait.
+    fn wait(&mut self, mode: Mode, targets: Vec<Target<Request>>) {
+        if self.waits {
+            self.fail(
+                "a subagent waits for two things at once; use `parallel` or `race`, or spawn another subagent",
+            );
+            return;
+        }
+        for target in &targets {
+            if let Target::Coroutine(id) = target
+                && let Err(error) = self.coroutines.check_wait(self.current, *id)
+            {
+                self.fail(error.to_string());
+                return;
+            }
+        }
+        self.waits = true;
+        let path = self.coroutines.path(self.current);
+        let issued = &mut self.issued;
+        self.coroutines
+            .wait(self.current, mode, targets, |request, node, start| {
+                let request = started(request, node, start, &path);
+                let wait = request.parents.is_empty().then_some(request.wait_after_ready);
+                issued.push(request);
+                wait
+            });
+    }
+}
+
+/// Returns a request that is sent at a moment of a coroutine.
+fn started(mut request: Request, node: u32, start: &Start, path: &str) -> Request {
+    request.node = node;
+    request.wait_after_ready = request.wait_after_ready.saturating_add(start.wait);
+    let written = request.parents.len();
+    for edge in &start.edges {
+        let edge = Edge {
+            parent: edge.node,
+            trigger: match edge.event {
+                Event::Dispatched => Trigger::Dispatched,
+                Event::Completed => Trigger::Completed,
+            },
+            delay: edge.delay,
+        };
+        let is_same = |known: &&mut Edge| (known.parent, known.trigger) == (edge.parent, edge.trigger);
+        match request.parents[..written].iter_mut().find(is_same) {
+            Some(known) => known.delay = known.delay.max(edge.delay),
+            None => request.parents.push(edge),
+        }
+    }
+    if !path.is_empty() && !request.labels.iter().any(|(name, _)| name == SUBAGENT) {
+        request = request.label(SUBAGENT, path);
+    }
+    request
+}
+
+/// The session of an agent, or of one of its subagents.
+///
+/// Requests are numbered from 1 in the order in which they are sent; the number in a [`Request`] is
+/// ignored, so begin with [`Request::default`]. A request waits for what the code has awaited
+/// before it, in addition to its own edges.
+pub struct AgentSession {
+    state: Rc<RefCell<State>>,
+    id: CoroutineId,
+    index: u64,
+    random: Random,
+}
+
+impl AgentSession {
+    /// Creates a session with its main function, which is ready.
+    pub(crate) fn open(index: u64, random: Random) -> (Self, Rc<RefCell<State>>) {
+        let state = Rc::new(RefCell::new(State {
+            coroutines: Coroutines::new(),
+            current: CoroutineId::MAIN,
+            resumption: None,
+            waits: false,
+            spawned: Vec::new(),
+            issued: Vec::new(),
+            headers: Vec::new(),
+            labels: Vec::new(),
+            opens: true,
+            fault: None,
+        }));
+        let session = AgentSession {
+            state: Rc::clone(&state),
+            id: CoroutineId::MAIN,
+            index,
+            random,
+        };
+        (session, state)
+    }
+
+    /// The index of the session.
+    pub fn index(&self) -> u64 {
+        self.index
+    }
+
+    /// The random streams of the session. Those of a subagent are others, and depend on its place
+    /// alone.
+    pub fn random(&self) -> &Random {
+        &self.random
+    }
+
+    /// The place of the subagent: its number within its parent, counted from 1, after the place of
+    /// its parent (`1.2`). It is the label `subagent` of its requests. Empty for the agent itself.
+    pub fn subagent(&self) -> String {
+        self.state.borrow().coroutines.path(self.id)
+    }
+
+    /// Adds an HTTP header to each request of the session. To be called before the first `await`.
+    pub fn header(&self, name: impl Into<String>, value: impl Into<String>) {
+        let mut state = self.state.borrow_mut();
+        if !state.opens {
+            state.fail("the headers of a session are set before the first await");
+        }
+        state.headers.push((name.into(), value.into()));
+    }
+
+    /// Adds a label to the record of each request of the session. To be called before the first
+    /// `await`.
+    pub fn label(&self, name: impl Into<String>, value: impl Into<String>) {
+        let mut state = self.state.borrow_mut();
+        if !state.opens {
+            state.fail("the labels of a session are set before the first await");
+        }
+        state.labels.push((name.into(), value.into()));
+    }
+
+    /// Sends a request and waits for its answer. One that the client cancels has the part of its
+    /// answer that had arrived.
+    ///
+    /// # Errors
+    /// If the request fails.
+    pub async fn request(&self, request: Request) -> Result<Response, Failure> {
+        let mut answers = self.parallel([request]).await;
+        match answers.pop() {
+            Some(answer) => answer,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Sends requests and waits for subagents, all at once. Returns their results in order.
+    pub async fn parallel<T>(&self, branches: impl IntoIterator<Item = impl Into<Branch<T>>>) -> Vec<T> {
+        let (targets, takes): (Vec<_>, Vec<_>) = parts(branches);
+        if targets.is_empty() {
+            return Vec::new();
+        }
+        let outcomes = match self.wait(Mode::All, targets).await {
+            Resumption::All(outcomes) => outcomes,
+            Resumption::Started | Resumption::First(..) => Vec::new(),
+        };
+        let mut results = Vec::with_capacity(outcomes.len());
+        for (take, outcome) in takes.into_iter().zip(outcomes) {
+            results.push(self.taken(take, outcome).await);
+        }
+        results
+    }
+
+    /// Sends requests and waits for subagents, until the first of them has ended. Returns its
+    /// position and result. The others are stopped: requests in flight are cancelled, and subagents
+    /// do not run on.
+    pub async fn race<T>(&self, branches: impl IntoIterator<Item = impl Into<Branch<T>>>) -> (usize, T) {
+        let (targets, mut takes): (Vec<_>, Vec<_>) = parts(branches);
+        if targets.is_empty() {
+            self.state
+                .borrow_mut()
+                .fail("a race has at least one request or subagent");
+        }
+        match self.wait(Mode::First, targets).await {
+            Resumption::First(index, outcome) if index < takes.len() => {
+                (index, self.taken(takes.swap_remove(index), outcome).await)
+            }
+            _ => std::future::pending().await,
+        }
+    }
+
+    /// Starts a subagent, with a separate session object. It runs concurrently with the code after
+    /// this call; the session ends when all of them have ended. Await the handle for its value.
+    pub fn spawn<T, F>(&self, run: F) -> Subagent<T>
+    where
+        T: 'static,
+        F: AsyncFnOnce(AgentSession) -> T + 'static,
+    {
+        let value = Rc::new(RefCell::new(None));
+        let handle = Subagent {
+            state: Rc::clone(&self.state),
+            id: self.id,
+            value: Rc::clone(&value),
+        };
+        let mut state = self.state.borrow_mut();
+        if !self.is_running(&mut state) {
+            return handle;
+        }
+        let id = match state.coroutines.spawn(self.id) {
+            Ok(id) => id,
+            Err(error) => {
+                state.fail(error.to_string());
+                return handle;
+            }
+        };
+        let session = AgentSession {
+            state: Rc::clone(&self.state),
+            id,
+            index: self.index,
+            random: self.random.of_subagent(&state.coroutines.path(id)),
+        };
+        state.spawned.push(Box::pin(async move {
+            let ended = run(session).await;
+            *value.borrow_mut() = Some(ended);
+        }));
+        Subagent { id, ..handle }
+    }
+
+    /// Think time: what follows in this code, and in the code that awaits it, starts this much
+    /// later.
+    pub fn sleep(&self, time: Duration) {
+        let mut state = self.state.borrow_mut();
+        if self.is_running(&mut state) {
+            let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+            state.coroutines.sleep(self.id, nanos);
+        }
+    }
+
+    /// Notes an error if the code of another subagent uses this object.
+    fn is_running(&self, state: &mut State) -> bool {
+        let is_running = state.current == self.id;
+        if !is_running {
+            state.fail("a subagent uses the session object of another one");
+        }
+        is_running
+    }
+
+    fn wait(&self, mode: Mode, targets: Vec<Target<Request>>) -> Wait {
+        self.is_running(&mut self.state.borrow_mut());
+        Wait {
+            state: Rc::clone(&self.state),
+            mode,
+            targets: Some(targets),
+        }
+    }
+
+    async fn taken<T>(&self, take: Take<T>, outcome: Outcome<Ended>) -> T {
+        match take(outcome) {
+            Some(value) => value,
+            None => stopped(&self.state).await,
+        }
+    }
+}
+
+/// Ends the session, because a subagent has no value.
+async fn stopped<T>(state: &RefCell<State>) -> T {
+    state
+        .borrow_mut()
+        .fail("a subagent was awaited that was stopped, because it lost a race");
+    std::future::pending().await
+}
+
+type Take<T> = Box<dyn FnOnce(Outcome<Ended>) -> Option<T>>;
+
+/// A request or a subagent, in [`AgentSession::parallel`] and [`AgentSession::race`].
+pub struct Branch<T> {
+    target: Target<Request>,
+    take: Take<T>,
+}
+
+fn parts<T>(
+    branches: impl IntoIterator<Item = impl Into<Branch<T>>>,
+) -> (Vec<Target<Request>>, Vec<Take<T>>) {
+    let branches = branches.into_iter().map(Into::into);
+    branches.map(|Branch { target, take }| (target, take)).unzip()
+}
+
+impl From<Request> for Branch<Result<Response, Failure>> {
+    fn from(request: Request) -> Self {
+        Branch {
+            target: Target::Request(request),
+            take: Box::new(|outcome| match outcome {
+                Outcome::Value(Ended::Request(answer)) => {
+                    Some(Rc::try_unwrap(answer).unwrap_or_else(|answer| (*answer).clone()))
+                }
+                Outcome::Value(Ended::Coroutine) | Outcome::Stopped => None,
+            }),
+        }
+    }
+}
+
+impl<T: 'static> From<Subagent<T>> for Branch<T> {
+    fn from(subagent: Subagent<T>) -> Self {
+        Branch {
+            target: Target::Coroutine(subagent.id),
+            take: Box::new(move |_| subagent.value.borrow_mut().take()),
+        }
+    }
+}
+
+/// A subagent. Awaiting it waits for its end and gives its value. One that is not awaited runs to
+/// its end nevertheless.
+#[must_use = "await the subagent, or state with `drop` that its value is not needed"]
+pub struct Subagent<T> {
+    state: Rc<RefCell<State>>,
+    id: CoroutineId,
+    value: Rc<RefCell<Option<T>>>,
+}
+
+impl<T: 'static> IntoFuture for Subagent<T> {
+    type Output = T;
+    type IntoFuture = Pin<Box<dyn Future<Output = T>>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let wait = Wait {
+            state: Rc::clone(&self.state),
+            mode: Mode::All,
+            targets: Some(vec![Target::Coroutine(self.id)]),
+        };
+        Box::pin(async move {
+            wait.await;
+            let value = self.value.borrow_mut().take();
+            match value {
+                Some(value) => value,
+                None => stopped(&self.state).await,
+            }
+        })
+    }
+}
+
+/// The wait of the coroutine that polls it.
+struct Wait {
+    state: Rc<RefCell<State>>,
+    mode: Mode,
+    targets: Option<Vec<Target<Request>>>,
+}
+
+impl Future for Wait {
+    type Output = Resumption<Ended>;
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
+        let targets = self.targets.take();
+        let mode = self.mode;
+        let state = &mut *self.state.borrow_mut();
+        if let Some(targets) = targets {
+            state.wait(mode, targets);
+            return Poll::Pending;
+        }
+        match state.resumption.take() {
+            Some(resumption) => Poll::Ready(resumption),
+            None => Poll::Pending,
+        }
+    }
+}
