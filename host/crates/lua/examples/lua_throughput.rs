@@ -9,12 +9,12 @@ use std::sync::Arc;
 use veeksha_clock::RunClock;
 use veeksha_lua::{LuaGrants, LuaLimits, LuaScenario};
 use veeksha_model::{NodeId, Response, SessionId};
-use veeksha_ports::{AgentStep, Workload};
+use veeksha_ports::{AgentSource, AgentStep, Workload};
 use veeksha_scenario::LuaKind;
 
 const SESSIONS: u32 = 20_000;
 
-/// A conversation of three turns, and an agent of four requests.
+/// A conversation of three turns, an agent of four requests, and one with two subagents.
 const SCENARIO: &str = r#"
 local prefix = synthetic(500)
 local function sessions(index, rng)
@@ -34,7 +34,20 @@ local function agent(session)
     { user = tool_result("database", 300), history = plan, output = 60, wait = "350ms" })
   session:request { user = "Combine.", history = a, after = { b }, output = 300 }
 end
-return { plan = sessions, act = agent }
+local function team(session)
+  local plan = session:request { user = synthetic(400), output = 120 }
+  local function work(sub)
+    local last = plan
+    for turn = 1, 3 do
+      last = sub:request { user = tool_result("search", 900), history = last, output = 60 }
+      sub:sleep("20ms")
+    end
+    return last
+  end
+  local a, b = session:parallel(session:spawn(work), session:spawn(work))
+  session:request { user = "Combine.", history = a, after = b, output = 300 }
+end
+return { plan = sessions, act = agent, team = team }
 "#;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -71,31 +84,41 @@ fn main() -> Result<(), Box<dyn Error>> {
         );
     }
 
-    if let Workload::Reactive(mut agents) = scenario.workload("act", LuaKind::Agent, None, grants)?.open()? {
-        let response = Response {
-            text: "an answer".into(),
-            finish_reason: "stop".into(),
-            ..Response::default()
-        };
-        let began = clock.now();
-        let mut steps = 0u32;
-        for index in 0..SESSIONS {
-            let session = SessionId(u64::from(index));
-            let mut open: Vec<NodeId> = nodes(&agents.start(session)?);
-            while let Some(node) = open.pop() {
-                steps += 1;
-                open.extend(nodes(&agents.answered(session, node, &response, 0)?));
-            }
-            agents.finish(session);
+    for name in ["act", "team"] {
+        let factory = scenario.workload(name, LuaKind::Agent, None, grants.clone())?;
+        if let Workload::Reactive(mut agents) = factory.open()? {
+            let began = clock.now();
+            let steps = play(&mut *agents)?;
+            let took = seconds(began);
+            println!(
+                "agent `{name}`: {:8.0} sessions/s, {:.1} us per step",
+                f64::from(SESSIONS) / took,
+                took / f64::from(steps) * 1e6
+            );
         }
-        let took = seconds(began);
-        println!(
-            "agents:         {:8.0} sessions/s, {:.1} us for an answer",
-            f64::from(SESSIONS) / took,
-            took / f64::from(steps) * 1e6
-        );
     }
     Ok(())
+}
+
+/// Plays sessions to their end and returns the number of steps, their starts included.
+fn play(agents: &mut dyn AgentSource) -> Result<u32, Box<dyn Error>> {
+    let response = Response {
+        text: "an answer".into(),
+        finish_reason: "stop".into(),
+        ..Response::default()
+    };
+    let mut steps = 0;
+    for index in 0..SESSIONS {
+        let session = SessionId(u64::from(index));
+        let mut open: Vec<NodeId> = nodes(&agents.start(session)?);
+        steps += 1;
+        while let Some(node) = open.pop() {
+            steps += 1;
+            open.extend(nodes(&agents.answered(session, node, &response, 0)?));
+        }
+        agents.finish(session);
+    }
+    Ok(steps)
 }
 
 fn nodes(step: &AgentStep) -> Vec<NodeId> {
