@@ -2,9 +2,12 @@
 -- Annotations for the Lua language server. Generated from the scenario's JSON schema; do not edit
 -- by hand. A scenario begins its table with `---@type veeksha.Scenario`.
 
----A piece of a message: made by `text`, `synthetic`, `tool_result`, `result_of`, `image`, `audio`
----or `video`.
+---A piece of a message: made by `text`, `synthetic`, `tool_result`, `result_of`, `token_ids`,
+---`image`, `audio` or `video`.
 ---@class veeksha.Piece
+
+---Definitions of functions, made by `synthetic_tools`.
+---@class veeksha.SyntheticTools
 
 ---The content of a message: verbatim text, one piece, or several pieces.
 ---@alias veeksha.Content string|veeksha.Piece|(string|veeksha.Piece)[]
@@ -33,6 +36,19 @@ function tool_result(name, tokens, seed) end
 ---@param run integer The number of the run's node.
 ---@return veeksha.Piece
 function result_of(run) end
+
+---Token ids of the target's vocabulary, sent as they are. Only for endpoints that take prompts as
+---token ids (`openai_completions`); such a request has no other content.
+---@param ids integer[]
+---@return veeksha.Piece
+function token_ids(ids) end
+
+---Definitions of `count` functions whose JSON text has exactly `tokens` tokens.
+---@param count integer
+---@param tokens integer
+---@param seed? string|integer
+---@return veeksha.SyntheticTools
+function synthetic_tools(count, tokens, seed) end
 
 ---An image: the name of a granted file, or a URL.
 ---@param source string
@@ -100,8 +116,21 @@ function Rng:choice(list) end
 
 ---@class veeksha.Message
 ---@field role "system"|"user"|"assistant"|"tool"
----@field content veeksha.Content
+---@field content? veeksha.Content Required, except in a message of the assistant with calls.
 ---@field tool_call_id? string For the role `tool`: the id of the answered call.
+---@field tool_calls? veeksha.ToolCall[] For the role `assistant`: the calls that it asks for.
+---@field reasoning? veeksha.Content|veeksha.Reasoning For the role `assistant`: the reasoning before its content.
+
+---The reasoning before an answer.
+---@class veeksha.Reasoning
+---@field content? veeksha.Content
+---@field signature? string The server's proof that the reasoning is its own.
+
+---A function that the model may call.
+---@class veeksha.Tool
+---@field name string
+---@field description? string
+---@field parameters? table<string, any> JSON schema of the arguments.
 
 ---@class veeksha.Output
 ---@field tokens? integer Number of requested tokens: an upper limit unless `exact`.
@@ -122,6 +151,11 @@ function Rng:choice(list) end
 ---@field messages? veeksha.Message[]
 ---@field user? veeksha.Content
 ---@field history? integer|veeksha.Response The request whose conversation it continues.
+---@field keep_reasoning? boolean True to send the reasoning of the conversation's answers as well.
+---@field tools? veeksha.Tool[]|string|veeksha.SyntheticTools The functions that the model may call, written in the form of the endpoint; JSON text is sent verbatim. Absent: those of the conversation; an empty list: none.
+---@field tool_choice? "auto"|"none"|"required"|{ name: string } The functions that the answer may call.
+---@field response_schema? table<string, any>|string The JSON schema that the answer must fit.
+---@field log_probabilities? integer Log-probabilities of the answer's tokens, and of this many alternatives to each.
 ---@field after? integer|veeksha.Response|veeksha.Edge|(integer|veeksha.Response|veeksha.Edge)[] Requests that must be complete first, or other events of requests.
 ---@field wait? veeksha.Duration Think time before the request is sent.
 ---@field output? integer|veeksha.Output A number is an upper limit: the answer may be shorter.
@@ -149,6 +183,7 @@ function Rng:choice(list) end
 ---@class veeksha.Answer
 ---@field content? veeksha.Content
 ---@field tool_calls? veeksha.ToolCall[]
+---@field reasoning? veeksha.Content|veeksha.Reasoning
 
 ---A whole session, made ahead of time.
 ---@class veeksha.Session
@@ -186,7 +221,7 @@ function blocks(ids, size, tokens, options) end
 ---@class veeksha.ToolCall
 ---@field id string
 ---@field name string
----@field arguments string JSON text, as the server sent it.
+---@field arguments string|table<string, any> JSON text, as the server sent it; in a message, a table as well.
 
 ---@class veeksha.Usage
 ---@field prompt integer
@@ -205,6 +240,7 @@ function blocks(ids, size, tokens, options) end
 ---@field node integer
 ---@field text string
 ---@field reasoning string
+---@field reasoning_signature? string The server's proof that the reasoning is its own.
 ---@field tool_calls veeksha.ToolCall[]
 ---@field finish_reason string
 ---@field output_tokens integer
@@ -972,6 +1008,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field model? string|nil The model's name. Null asks the server (`/models`) and takes the model that it serves.
 ---@field prompt_length? "content"|"wrapped" The text whose length a workload specifies. Default: `"content"`.
 ---@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). Proxy settings of the environment are ignored.
+---@field reasoning_param? string|nil The member of an assistant's message for its reasoning, in chat completions: `reasoning_content` (DeepSeek, SGLang, llama.cpp), `reasoning` (vLLM, OpenRouter); null sends none. Default: `"reasoning_content"`.
 ---@field request_timeout? number Maximum duration of a request in seconds, from the connection to the last chunk. Default: `300.0`.
 ---@field session_headers? "dynamo"|"llm-d"|"smg"|"claude-code"|"opencode"|"codex"|("dynamo"|"llm-d"|"smg"|"claude-code"|"opencode"|"codex")[] The headers by which a router or a server recognizes a session, with a session id that is unique across runs: one entry, or a list. `headers` override them. Default: `[]`.
 ---@field source_addresses? string[]|nil Local addresses that connections start from, in turn. Each allows about 28,000 concurrent connections to one server; null leaves the choice to the system.
@@ -1009,6 +1046,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field model? string|nil The model's name. Null asks the server (`/models`) and takes the model that it serves.
 ---@field prompt_length? "content"|"wrapped" The text whose length a workload specifies. Default: `"content"`.
 ---@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). Proxy settings of the environment are ignored.
+---@field reasoning_param? string|nil The member of an assistant's message for its reasoning, in chat completions: `reasoning_content` (DeepSeek, SGLang, llama.cpp), `reasoning` (vLLM, OpenRouter); null sends none. Default: `"reasoning_content"`.
 ---@field request_timeout? number Maximum duration of a request in seconds, from the connection to the last chunk. Default: `300.0`.
 ---@field session_headers? "dynamo"|"llm-d"|"smg"|"claude-code"|"opencode"|"codex"|("dynamo"|"llm-d"|"smg"|"claude-code"|"opencode"|"codex")[] The headers by which a router or a server recognizes a session, with a session id that is unique across runs: one entry, or a list. `headers` override them. Default: `[]`.
 ---@field source_addresses? string[]|nil Local addresses that connections start from, in turn. Each allows about 28,000 concurrent connections to one server; null leaves the choice to the system.
@@ -1024,7 +1062,7 @@ function Results:windows(metric, filter, seconds) end
 ---@class veeksha.Template
 ---@field answer veeksha.TemplateAnswer Locations of values in an event.
 ---@field framing? "event_stream"|"lines"|"whole" Framing of an answer's events. Default: `"event_stream"`.
----@field request table<string, any> The request's body. A text `{{prompt}}`, `{{messages}}`, `{{model}}` or `{{max_tokens}}` is replaced by the request's value; a member whose text has no value is omitted.
+---@field request table<string, any> The request's body. A text `{{prompt}}`, `{{messages}}`, `{{model}}`, `{{max_tokens}}`, `{{tools}}` and others is replaced by the request's value; a member whose text has no value is omitted.
 
 ---Locations of values in an answer's events: JSON pointers, in which `*` is every element of a
 ---list.
@@ -1059,6 +1097,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field model? string|nil The model's name. Null asks the server (`/models`) and takes the model that it serves.
 ---@field prompt_length? "content"|"wrapped" The text whose length a workload specifies. Default: `"content"`.
 ---@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). Proxy settings of the environment are ignored.
+---@field reasoning_param? string|nil The member of an assistant's message for its reasoning, in chat completions: `reasoning_content` (DeepSeek, SGLang, llama.cpp), `reasoning` (vLLM, OpenRouter); null sends none. Default: `"reasoning_content"`.
 ---@field request_timeout? number Maximum duration of a request in seconds, from the connection to the last chunk. Default: `300.0`.
 ---@field session_headers? "dynamo"|"llm-d"|"smg"|"claude-code"|"opencode"|"codex"|("dynamo"|"llm-d"|"smg"|"claude-code"|"opencode"|"codex")[] The headers by which a router or a server recognizes a session, with a session id that is unique across runs: one entry, or a list. `headers` override them. Default: `[]`.
 ---@field source_addresses? string[]|nil Local addresses that connections start from, in turn. Each allows about 28,000 concurrent connections to one server; null leaves the choice to the system.
@@ -1089,6 +1128,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field model? string|nil The model's name. Null asks the server (`/models`) and takes the model that it serves.
 ---@field prompt_length? "content"|"wrapped" The text whose length a workload specifies. Default: `"content"`.
 ---@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). Proxy settings of the environment are ignored.
+---@field reasoning_param? string|nil The member of an assistant's message for its reasoning, in chat completions: `reasoning_content` (DeepSeek, SGLang, llama.cpp), `reasoning` (vLLM, OpenRouter); null sends none. Default: `"reasoning_content"`.
 ---@field request_timeout? number Maximum duration of a request in seconds, from the connection to the last chunk. Default: `300.0`.
 ---@field session_headers? "dynamo"|"llm-d"|"smg"|"claude-code"|"opencode"|"codex"|("dynamo"|"llm-d"|"smg"|"claude-code"|"opencode"|"codex")[] The headers by which a router or a server recognizes a session, with a session id that is unique across runs: one entry, or a list. `headers` override them. Default: `[]`.
 ---@field source_addresses? string[]|nil Local addresses that connections start from, in turn. Each allows about 28,000 concurrent connections to one server; null leaves the choice to the system.
@@ -1119,6 +1159,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field model? string|nil The model's name. Null asks the server (`/models`) and takes the model that it serves.
 ---@field prompt_length? "content"|"wrapped" The text whose length a workload specifies. Default: `"content"`.
 ---@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). Proxy settings of the environment are ignored.
+---@field reasoning_param? string|nil The member of an assistant's message for its reasoning, in chat completions: `reasoning_content` (DeepSeek, SGLang, llama.cpp), `reasoning` (vLLM, OpenRouter); null sends none. Default: `"reasoning_content"`.
 ---@field request_timeout? number Maximum duration of a request in seconds, from the connection to the last chunk. Default: `300.0`.
 ---@field session_headers? "dynamo"|"llm-d"|"smg"|"claude-code"|"opencode"|"codex"|("dynamo"|"llm-d"|"smg"|"claude-code"|"opencode"|"codex")[] The headers by which a router or a server recognizes a session, with a session id that is unique across runs: one entry, or a list. `headers` override them. Default: `[]`.
 ---@field source_addresses? string[]|nil Local addresses that connections start from, in turn. Each allows about 28,000 concurrent connections to one server; null leaves the choice to the system.
@@ -1149,6 +1190,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field model? string|nil The model's name. Null asks the server (`/models`) and takes the model that it serves.
 ---@field prompt_length? "content"|"wrapped" The text whose length a workload specifies. Default: `"content"`.
 ---@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). Proxy settings of the environment are ignored.
+---@field reasoning_param? string|nil The member of an assistant's message for its reasoning, in chat completions: `reasoning_content` (DeepSeek, SGLang, llama.cpp), `reasoning` (vLLM, OpenRouter); null sends none. Default: `"reasoning_content"`.
 ---@field request_timeout? number Maximum duration of a request in seconds, from the connection to the last chunk. Default: `300.0`.
 ---@field session_headers? "dynamo"|"llm-d"|"smg"|"claude-code"|"opencode"|"codex"|("dynamo"|"llm-d"|"smg"|"claude-code"|"opencode"|"codex")[] The headers by which a router or a server recognizes a session, with a session id that is unique across runs: one entry, or a list. `headers` override them. Default: `[]`.
 ---@field source_addresses? string[]|nil Local addresses that connections start from, in turn. Each allows about 28,000 concurrent connections to one server; null leaves the choice to the system.
@@ -1179,6 +1221,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field model? string|nil The model's name. Null asks the server (`/models`) and takes the model that it serves.
 ---@field prompt_length? "content"|"wrapped" The text whose length a workload specifies. Default: `"content"`.
 ---@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). Proxy settings of the environment are ignored.
+---@field reasoning_param? string|nil The member of an assistant's message for its reasoning, in chat completions: `reasoning_content` (DeepSeek, SGLang, llama.cpp), `reasoning` (vLLM, OpenRouter); null sends none. Default: `"reasoning_content"`.
 ---@field request_timeout? number Maximum duration of a request in seconds, from the connection to the last chunk. Default: `300.0`.
 ---@field session_headers? "dynamo"|"llm-d"|"smg"|"claude-code"|"opencode"|"codex"|("dynamo"|"llm-d"|"smg"|"claude-code"|"opencode"|"codex")[] The headers by which a router or a server recognizes a session, with a session id that is unique across runs: one entry, or a list. `headers` override them. Default: `[]`.
 ---@field source_addresses? string[]|nil Local addresses that connections start from, in turn. Each allows about 28,000 concurrent connections to one server; null leaves the choice to the system.

@@ -1,17 +1,13 @@
 //! The headers that a server receives, and the ids by which its logs are searched.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
+use crate::recording_server::RecordingServer;
 use crate::results::{latest, lines};
 use crate::support::{assert_code, scenario, stderr, veeksha};
-
-type Heads = Arc<Mutex<Vec<BTreeMap<String, String>>>>;
 
 const CHAT: &str = "data: {\"id\":\"chatcmpl-ID\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}}]}\n\n\
     data: {\"id\":\"chatcmpl-ID\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
@@ -20,43 +16,6 @@ const ANTHROPIC: &str = "data: {\"type\":\"message_start\",\"message\":{\"id\":\
     data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"a\"}}\n\n\
     data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}\n\n\
     data: {\"type\":\"message_stop\"}\n\n";
-
-/// Starts a server that records the head of each request and answers with `stream`, in which `ID`
-/// is the number of the answer. Returns its address.
-fn recording_server(stream: &'static str, heads: &Heads) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = listener.local_addr().expect("an address");
-    let heads = Arc::clone(heads);
-    std::thread::spawn(move || {
-        for connection in listener.incoming().flatten() {
-            let heads = Arc::clone(&heads);
-            std::thread::spawn(move || while answer(&connection, stream, &heads).is_some() {});
-        }
-    });
-    format!("http://{address}/v1")
-}
-
-/// Reads one request and answers it; `None` when the client has closed the connection.
-fn answer(mut connection: &TcpStream, stream: &str, heads: &Heads) -> Option<()> {
-    let mut reader = BufReader::new(connection);
-    let mut head = BTreeMap::new();
-    let mut line = String::new();
-    while reader.read_line(&mut line).ok()? > 2 {
-        if let Some((name, value)) = line.split_once(": ") {
-            let before = head.insert(name.to_ascii_lowercase(), value.trim_end().to_owned());
-            assert_eq!(before, None, "{name} is sent once");
-        }
-        line.clear();
-    }
-    let length = head.get("content-length")?.parse().ok()?;
-    reader.read_exact(&mut vec![0; length]).ok()?;
-    let mut heads = heads.lock().expect("no test has failed");
-    heads.push(head);
-    let body = stream.replace("ID", &heads.len().to_string());
-    let length = body.len();
-    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nx-request-id: of-the-head";
-    write!(connection, "{head}\r\ncontent-length: {length}\r\n\r\n{body}").ok()
-}
 
 /// Sessions 0 and 2 have the label `tenant`; the second request of each session has `step`.
 fn labelled(client: &str) -> String {
@@ -100,8 +59,8 @@ fn headers_identify_run_session_and_request() {
         ("anthropic_messages", ANTHROPIC, "msg_"),
     ] {
         let folder = tempfile::tempdir().expect("a folder");
-        let heads = Heads::default();
-        let api_base = recording_server(stream, &heads);
+        let server = RecordingServer::repeating(stream);
+        let api_base = &server.api_base;
         let client = format!(
             r#"type = "{kind}", api_base = "{api_base}", session_headers = {{ "dynamo", "codex" }}, traceparent = true,
             headers = {{
@@ -110,7 +69,7 @@ fn headers_identify_run_session_and_request() {
             }}"#
         );
         let (rows, run_id) = run(folder.path(), &labelled(&client));
-        let heads = heads.lock().expect("the server is running");
+        let heads = server.heads();
         assert_eq!((rows.len(), heads.len()), (6, 6), "{kind}");
         for (number, head) in heads.iter().enumerate() {
             let request = head["x-request-id"].strip_prefix(&format!("{run_id}/"));
@@ -139,8 +98,8 @@ fn headers_identify_run_session_and_request() {
 #[test]
 fn header_of_the_response_identifies_a_failed_request() {
     let folder = tempfile::tempdir().expect("a folder");
-    let heads = Heads::default();
-    let api_base = recording_server("data: {\"error\":{\"message\":\"no\"}}\n\n", &heads);
+    let server = RecordingServer::repeating("data: {\"error\":{\"message\":\"no\"}}\n\n");
+    let api_base = &server.api_base;
     let file = scenario(
         folder.path(),
         "s.lua",
@@ -152,7 +111,7 @@ fn header_of_the_response_identifies_a_failed_request() {
         assert_eq!(row["response_id"], "of-the-head", "{row}");
         assert_eq!(row["trace_id"], Value::Null);
     }
-    assert!(heads.lock().expect("the server is running").iter().all(|head| {
+    assert!(server.heads().iter().all(|head| {
         let has = |name: &str| head.contains_key(name);
         has("x-request-id") && !has("traceparent") && !has("x-dynamo-session-id")
     }));
@@ -161,8 +120,8 @@ fn header_of_the_response_identifies_a_failed_request() {
 #[test]
 fn label_with_a_line_break_fails_its_requests_alone() {
     let folder = tempfile::tempdir().expect("a folder");
-    let heads = Heads::default();
-    let api_base = recording_server(CHAT, &heads);
+    let server = RecordingServer::repeating(CHAT);
+    let api_base = &server.api_base;
     let client =
         format!(r#"api_base = "{api_base}", headers = {{ ["x-tenant"] = "{{{{session.label.tenant}}}}" }}"#);
     let text = labelled(&client).replace("\"acme-\" .. index", "\"a\\r\\nx-admin: \" .. index");
@@ -180,15 +139,15 @@ fn label_with_a_line_break_fails_its_requests_alone() {
              header cannot carry"
         );
     }
-    assert_eq!(heads.lock().expect("the server is running").len(), 2);
+    assert_eq!(server.heads().len(), 2);
 }
 
 /// Headers of the session, of a request, and of the configuration: the most specific one is sent.
 #[test]
 fn headers_of_the_workload_reach_the_server() {
     let folder = tempfile::tempdir().expect("a folder");
-    let heads = Heads::default();
-    let base = recording_server(CHAT, &heads);
+    let server = RecordingServer::repeating(CHAT);
+    let base = &server.api_base;
     let text = format!(
         r#"
 return {{
@@ -211,7 +170,7 @@ return {{
     let out = folder.path().join("out");
     let output = veeksha(["run", &file, "--output_dir", out.to_str().expect("UTF-8")]);
     assert_code(&output, 0);
-    let heads = heads.lock().expect("no test has failed");
+    let heads = server.heads();
     let names = ["x-session", "x-tier", "x-turn", "x-client"];
     let sent: Vec<[Option<&str>; 4]> = heads
         .iter()

@@ -13,6 +13,7 @@ mod support;
 
 mod certificate;
 mod compare;
+mod complete_messages;
 mod connections;
 mod critical_path;
 mod doctor;
@@ -37,6 +38,7 @@ mod page;
 mod profiles;
 mod published;
 mod quickstart;
+mod recording_server;
 mod records;
 mod repeated;
 mod replay;

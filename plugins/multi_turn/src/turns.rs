@@ -97,11 +97,7 @@ impl Written {
             .collect::<Result<Vec<_>, String>>()?;
         let answer = read
             .pop_if(|last| last.role == Role::Assistant)
-            .map(|last| Answer {
-                reasoning: None,
-                content: last.content,
-                tool_calls: last.tool_calls,
-            });
+            .map(RecordedMessage::into_answer);
         let messages_before_answer: Vec<Message> = (1..)
             .zip(read)
             .map(|(number, message)| {
@@ -195,7 +191,7 @@ mod tests {
             refused(r#"{"messages": [{"role": "user", "content": "a"}, {"role": "owl"}]}"#)
                 .starts_with("message 2")
         );
-        let calls = r#"{"messages": [{"role": "assistant", "tool_calls": [{"name": "f"}]}, {"role": "user", "content": "a"}]}"#;
+        let calls = r#"{"messages": [{"role": "user", "content": "a", "tool_calls": [{"name": "f"}]}, {"role": "user", "content": "a"}]}"#;
         assert!(refused(calls).contains("`tool_calls`"));
         for key in [
             r#""timestamp": 1"#,

@@ -71,7 +71,7 @@ impl Dialect {
         let mut plain = serde_json::Map::new();
         plain.insert("role".into(), (*role).into());
         plain.insert("content".into(), content.clone());
-        for key in ["tool_calls", "tool_call_id"] {
+        for key in ["tool_calls", "tool_call_id", "reasoning_content", "reasoning"] {
             if let Some(value) = members.get(key) {
                 plain.insert(key.into(), value.clone());
             }

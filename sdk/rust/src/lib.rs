@@ -99,7 +99,7 @@ pub use corpus::Corpus;
 pub use generator::SessionGenerator;
 pub use plugin::Plugin;
 pub use random::{Draws, Random};
-pub use session::{synthetic, text};
+pub use session::{synthetic, synthetic_tools, text};
 pub use tool::result_of;
 pub use types::{
     Answer, AnswerForm, Cancellation, Descriptor, Edge, Error, Failure, Guarantees, HistoryMode,

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::types::{
-    Edge, Guarantees, HistoryMode, Message, Output, Recording, Request, Role, Seed, Segment, Session,
-    SyntheticText, Trigger,
+    AnswerForm, Edge, Guarantees, HistoryMode, Message, Output, Reasoning, Recording, Request, Role, Seed,
+    Segment, Session, SyntheticText, SyntheticTools, ToolCall, ToolChoice, Tools, Trigger,
 };
 
 impl From<u64> for Seed {
@@ -53,6 +53,46 @@ impl Message {
             reasoning: None,
         }
     }
+}
+
+impl Message {
+    /// A message of the assistant; its calls and its reasoning can be added.
+    pub fn assistant(content: impl Into<Segment>) -> Self {
+        Message::new(Role::Assistant, vec![content.into()])
+    }
+
+    /// Adds a call that the assistant asks for. `arguments` is JSON text.
+    pub fn call(
+        mut self,
+        id: impl Into<String>,
+        name: impl Into<String>,
+        arguments: impl Into<String>,
+    ) -> Self {
+        self.tool_calls.push(ToolCall {
+            id: id.into(),
+            name: name.into(),
+            arguments: arguments.into(),
+        });
+        self
+    }
+
+    /// Sets the reasoning of the assistant before its content.
+    pub fn reasoning(mut self, content: impl Into<Segment>) -> Self {
+        self.reasoning = Some(Reasoning {
+            content: vec![content.into()],
+            signature: None,
+        });
+        self
+    }
+}
+
+/// Definitions of `count` functions that the host makes: their JSON text has exactly `tokens` tokens.
+pub fn synthetic_tools(seed: impl Into<Seed>, count: u32, tokens: u32) -> Tools {
+    Tools::Synthetic(SyntheticTools {
+        seed: seed.into(),
+        count,
+        tokens,
+    })
 }
 
 pub(crate) fn nanos(time: Duration) -> u64 {
@@ -211,6 +251,50 @@ impl Request {
         self.output.target_tokens = Some(tokens);
         self.output.exact = false;
         self
+    }
+
+    /// States the functions that the model may call.
+    pub fn tools(mut self, tools: Tools) -> Self {
+        self.tools = Some(tools);
+        self
+    }
+
+    /// Restricts the functions that the answer may call.
+    pub fn tool_choice(mut self, choice: ToolChoice) -> Self {
+        self.form().tool_choice = Some(choice);
+        self
+    }
+
+    /// Asks for an answer that fits a JSON schema, given as text.
+    pub fn response_schema(mut self, schema: impl Into<String>) -> Self {
+        self.form().schema = Some(schema.into());
+        self
+    }
+
+    /// Asks for the log-probabilities of the answer's tokens, and of this many alternatives to each.
+    pub fn log_probabilities(mut self, alternatives: u32) -> Self {
+        self.form().log_probabilities = Some(alternatives);
+        self
+    }
+
+    fn form(&mut self) -> &mut AnswerForm {
+        self.output.form.get_or_insert(AnswerForm {
+            tool_choice: None,
+            schema: None,
+            log_probabilities: None,
+            prompt_log_probabilities: false,
+        })
+    }
+
+    /// Sends the reasoning of the conversation's answers as well.
+    pub fn keep_reasoning(mut self) -> Self {
+        self.keep_reasoning = true;
+        self
+    }
+
+    /// Sends a prompt of token ids, in place of messages of text.
+    pub fn token_ids(self, ids: impl Into<Vec<u32>>) -> Self {
+        self.user(Segment::TokenIds(ids.into()))
     }
 
     /// Merges a JSON object into the request's body, over everything the host puts there.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use veeksha_endpoint::{Api, EndpointKind, EndpointTemplate, Pointers, TemplateSpec};
 use veeksha_model::{Framing, Role, printable, redact_address};
+use veeksha_prompt::{RequestFilter, Tokenizer};
 use veeksha_scenario::{
     Balance, Client, ClientKind, Connections, HttpVersion, Scenario, TargetServer, TemplateFraming, Tls,
     secret_texts,
@@ -208,19 +209,37 @@ fn simulated(profile: &str, loaded: &Loaded) -> Result<SimServer, CommandFailure
     SimServer::start(address, options, clock).map_err(CommandFailure::internal)
 }
 
+/// Returns the filter of the requests that the endpoint cannot express.
+pub(crate) fn filter(loaded: &Loaded, tokenizer: &Tokenizer) -> Result<RequestFilter, CommandFailure> {
+    let client = &loaded.scenario.client;
+    let endpoint = match &client.codec {
+        Some(file) => codec::open(loaded, file, tokenizer)?.endpoint,
+        None => endpoint(client)?,
+    };
+    Ok(Arc::new(move |request| {
+        veeksha_endpoint::check_request(&endpoint, request)
+    }))
+}
+
+/// Returns the endpoint, except that of a component.
+fn endpoint(client: &Client) -> Result<EndpointKind, CommandFailure> {
+    match client.kind {
+        ClientKind::Template => template_endpoint(client),
+        // `complete` sets the endpoint of a component.
+        kind => Ok(kind.endpoint().unwrap_or_default()),
+    }
+}
+
 fn target(loaded: &Loaded, servers: Vec<Server>) -> Result<Target, CommandFailure> {
     let client = &loaded.scenario.client;
-    let endpoint = match client.kind {
-        ClientKind::Template => template_endpoint(client)?,
-        // `complete` sets the endpoint of a component.
-        kind => kind.endpoint().unwrap_or_default(),
-    };
+    let endpoint = endpoint(client)?;
     let api = Api {
         endpoint,
         model: client.model.clone().unwrap_or_default(),
         max_tokens_param: client.max_tokens_param.clone(),
         min_tokens_param: client.min_tokens_param.clone(),
         ignore_eos: client.ignore_eos,
+        reasoning_param: client.reasoning_param.clone(),
         sampling: client.additional_sampling_params.clone(),
         stream_options: true,
         // Set after the tokenizer is known.

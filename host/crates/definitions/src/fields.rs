@@ -244,8 +244,8 @@ request_fields! {
         "tokens of the new messages, by the host's tokenizer",
         |r| FieldValue::Count(r.record.prompt_tokens.into());
     num_total_prompt_tokens, num_total_prompt_tokens, total_prompt_tokens:
-        "the same with the history, and with the chat template where the host applies it. Otherwise the \
-         server's template comes on top: see `usage_prompt_tokens`",
+        "the same with the history and the tool definitions, and with the chat template where the host \
+         applies it. Otherwise the server's template comes on top: see `usage_prompt_tokens`",
         |r| FieldValue::Count(r.record.total_prompt_tokens.into());
     target_num_delta_prompt_tokens, target_num_delta_prompt_tokens, target_prompt_tokens:
         "tokens of the new messages that the workload asked for",

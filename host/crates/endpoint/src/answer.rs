@@ -27,6 +27,10 @@ pub(crate) struct Answer {
     text: Vec<u8>,
     /// Reasoning text. Valid UTF-8, like `text`.
     reasoning: Vec<u8>,
+    /// The block of reasoning to which the signature in `response` belongs.
+    signed_block: Option<u32>,
+    /// True if the signature cannot be sent back: it is of a part of the reasoning, or too long.
+    is_signature_partial: bool,
     /// Server indices of `response.tool_calls`.
     tool_indices: Vec<u32>,
     pub(crate) finished: bool,
@@ -65,6 +69,9 @@ pub(crate) const MAX_COMMENTS: usize = 10_000;
 
 /// Maximum length of the id of a response in bytes.
 const MAX_ID_BYTES: usize = 1_024;
+
+/// Maximum length of the signature of reasoning in bytes. Real ones have some kilobytes.
+const MAX_SIGNATURE_BYTES: usize = 4 << 20;
 
 /// Finish reasons with which a server reports that generation failed: `abort` (vLLM, SGLang),
 /// `error` (vLLM, Mistral, OpenRouter).
@@ -143,6 +150,30 @@ impl Answer {
     /// Appends reasoning text. Empty text does not count as generated.
     pub(crate) fn reasoning(&mut self, text: &str) {
         self.add_text(ChunkKind::Reasoning, text);
+    }
+
+    /// Appends a piece of the signature of the reasoning in block `index`. An answer has one
+    /// signature for all its reasoning, so those of several blocks are dropped.
+    pub(crate) fn signature(&mut self, index: Option<u32>, piece: &str) {
+        if piece.is_empty() {
+            return;
+        }
+        self.event.more = true;
+        self.add_kind(ChunkKind::Role);
+        let index = index.unwrap_or_default();
+        let signature = self.response.reasoning_signature.get_or_insert_default();
+        let fits = signature.len() + piece.len() <= MAX_SIGNATURE_BYTES;
+        if *self.signed_block.get_or_insert(index) == index && fits {
+            signature.push_str(piece);
+        } else {
+            self.is_signature_partial = true;
+        }
+    }
+
+    /// Records reasoning that cannot be sent back as text.
+    pub(crate) fn hidden_reasoning(&mut self) {
+        self.generated(ChunkKind::Reasoning);
+        self.is_signature_partial = true;
     }
 
     /// Records generated output without text.
@@ -396,6 +427,9 @@ impl Answer {
             // instead.
             if has_output && response.usage.is_some_and(|usage| usage.completion == 0) {
                 response.usage = None;
+            }
+            if self.is_signature_partial {
+                response.reasoning_signature = None;
             }
             Response {
                 text: into_text(self.text),

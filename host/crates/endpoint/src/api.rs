@@ -12,6 +12,9 @@ use crate::endpoint_kind::EndpointKind;
 /// texts in order. The error is a one-line message.
 pub type RenderConversation = Arc<dyn Fn(&[(Role, &str)]) -> Result<String, String> + Send + Sync>;
 
+/// The usual value of [`Api::reasoning_param`]: the name that most servers read.
+pub const DEFAULT_REASONING_PARAM: &str = "reasoning_content";
+
 /// Inputs of a request's body other than the request.
 #[derive(Clone)]
 pub struct Api {
@@ -28,6 +31,9 @@ pub struct Api {
     /// Value of `ignore_eos`; `None`: the field is omitted. Only sent with requests of an exact
     /// output length.
     pub ignore_eos: Option<bool>,
+    /// The member for the reasoning of an assistant's message, in chat completions and in templates;
+    /// `None`: never sent.
+    pub reasoning_param: Option<String>,
     /// Fields added to every request body (Veeksha's `additional_sampling_params`). They override
     /// the host's fields.
     pub sampling: Map<String, Value>,
@@ -90,6 +96,7 @@ impl Default for Api {
                 .map(str::to_owned),
             min_tokens_param: None,
             ignore_eos: None,
+            reasoning_param: Some(DEFAULT_REASONING_PARAM.to_owned()),
             sampling: Map::new(),
             stream_options: true,
             render: None,
@@ -105,6 +112,7 @@ impl fmt::Debug for Api {
             .field("max_tokens_param", &self.max_tokens_param)
             .field("min_tokens_param", &self.min_tokens_param)
             .field("ignore_eos", &self.ignore_eos)
+            .field("reasoning_param", &self.reasoning_param)
             .field("sampling", &self.sampling)
             .field("stream_options", &self.stream_options)
             .field("render", &self.render.is_some())

@@ -5,7 +5,7 @@
 //! splits the bytes of a response into events and converts them into chunks and a response: its
 //! inputs are bytes and their read times, its result is an [`AnswerOutcome`]. [`RawStream`] does
 //! the same for a plugin that interprets the events. An [`EndpointTemplate`] describes an API
-//! without code. A [`HeaderTemplate`] is the value of a header that differs between requests.
+//! without code; [`check_request`] names what an API cannot express. A [`HeaderTemplate`] is the value of a header that differs between requests.
 #![forbid(unsafe_code)]
 
 mod answer;
@@ -17,6 +17,7 @@ mod cut;
 mod endpoint_kind;
 mod error_body;
 mod events;
+mod expressible;
 mod failure;
 mod header;
 mod header_template;
@@ -28,11 +29,12 @@ mod template;
 
 pub use answer_outcome::{AnswerOutcome, BodyEnd, ReadStamp};
 pub use answer_stream::{AnswerStream, MAX_EVENTS, MAX_TEXT_BYTES, whole_answer};
-pub use api::{Api, RenderConversation};
+pub use api::{Api, DEFAULT_REASONING_PARAM, RenderConversation};
 pub use body::request_body;
 pub use cut::{EventTooLarge, Item, MAX_EVENT_BYTES, SseDecoder};
 pub use endpoint_kind::EndpointKind;
 pub use error_body::{ServerError, error_in};
+pub use expressible::check_request;
 pub use failure::{Failure, one_line, shorten};
 pub use header::{Header, KeyHeader};
 pub use header_template::{HeaderTemplate, HeaderTemplateError, HeaderValues, InvalidLabel};

@@ -4,6 +4,7 @@ use mlua::{AnyUserData, Lua, UserData, Value};
 use veeksha_model::{MediaKind, NodeId, Seed, Segment};
 
 use crate::budget::Budget;
+use crate::fields::whole;
 use crate::shape::{At, ShapeError};
 
 /// Result of the segment functions. Strings remain in the virtual machine (as the object's user
@@ -17,6 +18,8 @@ pub(crate) enum LuaSegment {
     ResultOf(NodeId),
     /// A reference to media.
     Media(MediaKind),
+    /// Token ids; the list is the object's user value.
+    TokenIds,
 }
 
 #[derive(Clone, Copy)]
@@ -94,6 +97,10 @@ fn append(
                     segments.push((*made).into());
                 }
                 LuaSegment::ResultOf(run) => segments.push(Segment::ToolResult(*run)),
+                LuaSegment::TokenIds => {
+                    let list = object.user_value::<Value>().unwrap_or(Value::Nil);
+                    segments.push(Segment::TokenIds(token_ids(at, &list, budget)?));
+                }
                 LuaSegment::Media(kind) => segments.push(Segment::Media {
                     kind: *kind,
                     source: string()?,
@@ -103,6 +110,24 @@ fn append(
         _ => return Err(no_segment()),
     }
     Ok(())
+}
+
+/// Reads a list of token ids.
+pub(crate) fn token_ids(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Vec<u32>, ShapeError> {
+    let Value::Table(list) = value else {
+        return Err(at.expected("a list of token ids", value));
+    };
+    let length = list.raw_len();
+    if length == 0 {
+        return Err(at.shape("the list of token ids is empty"));
+    }
+    budget.take(at, 4 * length)?;
+    (1..=length)
+        .map(|index| {
+            let id: Value = list.raw_get(index).unwrap_or(Value::Nil);
+            whole(&At::Index(at, index), &id)
+        })
+        .collect()
 }
 
 /// Reads a string as text, counted before it is copied.

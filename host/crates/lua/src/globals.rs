@@ -13,6 +13,7 @@ use crate::content::string;
 use crate::host::LuaHost;
 use crate::segments;
 use crate::shape::{At, number_of};
+use crate::tools;
 use crate::watch::CallWatch;
 
 /// Globals of Luau and mlua that are removed.
@@ -40,6 +41,7 @@ pub(crate) fn install(lua: &Lua, host: &Rc<LuaHost>, watch: &Rc<CallWatch>) -> m
         globals.raw_set(name, Value::Nil)?;
     }
     segments::install(lua, &globals, host)?;
+    tools::install(lua, &globals, host)?;
     blocks::install(lua, &globals, host)?;
     install_log(lua, &globals, host)?;
     install_tokens(lua, &globals, host, watch)?;

@@ -19,6 +19,25 @@ pub(crate) fn object(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Stri
     }
 }
 
+/// Converts a list to the text of a JSON array, like [`object`]. A table without elements is an empty
+/// array.
+pub(crate) fn list(at: &At<'_>, value: &Value, budget: &Budget) -> Result<String, ShapeError> {
+    match convert(at, value, budget, 0)? {
+        json @ Json::Array(_) => Ok(json.to_string()),
+        Json::Object(members) if members.is_empty() => Ok("[]".to_owned()),
+        _ => Err(at.expected("a list", value)),
+    }
+}
+
+/// Reads JSON text as it is, or converts a table with named fields to it.
+pub(crate) fn text(at: &At<'_>, value: &Value, budget: &Budget) -> Result<String, ShapeError> {
+    match value {
+        Value::String(_) => counted(at, value, budget),
+        Value::Table(_) => object(at, value, budget),
+        other => Err(at.expected("JSON text or a table", other)),
+    }
+}
+
 fn convert(at: &At<'_>, value: &Value, budget: &Budget, depth: usize) -> Result<Json, ShapeError> {
     if depth > MAX_DEPTH {
         return Err(at.shape(format!(

@@ -3,30 +3,53 @@
 use mlua::{Table, Value};
 use veeksha_coroutines::{Event, Start, StartEdge};
 use veeksha_model::{
-    Edge, HeaderField, Label, Message, Nanos, NodeId, OutputSpec, Replay, Request, Role, Trigger,
+    AnswerForm, Edge, HeaderField, Label, Message, Nanos, NodeId, OutputSpec, Replay, Request, Role,
+    ToolDefinitions, Trigger,
 };
 use veeksha_ports::MAX_LABEL_BYTES;
 
 use crate::budget::Budget;
-use crate::content::{content, counted};
+use crate::content::counted;
 use crate::duration;
 use crate::fields::{each_field, whole};
 use crate::json;
+use crate::messages::{message, messages};
 use crate::recorded;
 use crate::shape::{At, ShapeError};
+use crate::tools;
 
 /// Maximum number of requests of one session.
 pub(crate) const MAX_REQUESTS: usize = 65_536;
 
-const FIELDS: [&str; 17] = {
+const FIELDS: [&str; 22] = {
     let [mode, answer, at, latency, prompt, output] = recorded::FIELDS;
+    let [tools, choice, schema, log_probabilities] = tools::FIELDS;
     [
-        "node", "system", "messages", "user", "history", "after", "wait", "output", "body", "headers",
-        "labels", mode, answer, at, latency, prompt, output,
+        "node",
+        "system",
+        "messages",
+        "user",
+        "history",
+        "keep_reasoning",
+        "after",
+        "wait",
+        "output",
+        "body",
+        "headers",
+        "labels",
+        mode,
+        answer,
+        at,
+        latency,
+        prompt,
+        output,
+        tools,
+        choice,
+        schema,
+        log_probabilities,
     ]
 };
 const EDGE_FIELDS: [&str; 3] = ["node", "trigger", "delay"];
-const MESSAGE_FIELDS: [&str; 3] = ["role", "content", "tool_call_id"];
 
 /// Contents of a request's table.
 #[derive(Default)]
@@ -36,6 +59,9 @@ pub(crate) struct RequestDraft {
     pub(crate) after: Vec<Edge>,
     pub(crate) wait: Nanos,
     messages: Vec<Message>,
+    keep_reasoning: bool,
+    tools: Option<Box<ToolDefinitions>>,
+    form: Option<Box<AnswerForm>>,
     output: OutputSpec,
     body: Option<String>,
     headers: Vec<HeaderField>,
@@ -59,6 +85,11 @@ impl RequestDraft {
                 "user" => user = Some(message(Role::User, at, value, budget)?),
                 "messages" => draft.messages = messages(at, value, budget)?,
                 "history" => draft.history = Some(history(at, value)?),
+                "keep_reasoning" => draft.keep_reasoning = flag(at, value)?,
+                "tools" => draft.tools = Some(Box::new(tools::tools(at, value, budget)?)),
+                _ if tools::FIELDS.contains(&key) => {
+                    tools::read_form(key, at, value, budget, draft.form.get_or_insert_default())?;
+                }
                 "after" => draft.after = edges(at, value)?,
                 "wait" => draft.wait = duration::nanos(at, value)?,
                 "output" => draft.output = output(at, value)?,
@@ -121,7 +152,12 @@ impl RequestDraft {
             history_parent: self.history,
             wait_after_ready: self.wait.saturating_add(start.wait),
             messages: self.messages,
-            output: self.output,
+            keep_reasoning: self.keep_reasoning,
+            tools: self.tools,
+            output: OutputSpec {
+                form: self.form,
+                ..self.output
+            },
             body: self.body,
             headers: self.headers,
             labels: self.labels,
@@ -140,51 +176,6 @@ fn edge_of(edge: &StartEdge) -> Edge {
         },
         delay: edge.delay,
     }
-}
-
-fn message(role: Role, at: &At<'_>, value: &Value, budget: &Budget) -> Result<Message, ShapeError> {
-    Ok(Message::new(role, content(at, value, budget)?))
-}
-
-fn messages(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Vec<Message>, ShapeError> {
-    let Value::Table(list) = value else {
-        return Err(at.expected("a list of messages", value));
-    };
-    let mut messages = Vec::new();
-    for index in 1..=list.raw_len() {
-        let item: Value = list.raw_get(index).unwrap_or(Value::Nil);
-        let at = At::Index(at, index);
-        budget.take(&at, 0)?;
-        let Value::Table(table) = &item else {
-            return Err(at.expected("a message: { role = ..., content = ... }", &item));
-        };
-        let (mut role, mut said, mut tool_call_id) = (None, None, None);
-        each_field(&at, table, &MESSAGE_FIELDS, |key, at, value| {
-            match key {
-                "role" => role = Some(read_role(at, value)?),
-                "content" => said = Some(content(at, value, budget)?),
-                _ => tool_call_id = Some(counted(at, value, budget)?),
-            }
-            Ok(())
-        })?;
-        match (role, said) {
-            (Some(role), Some(content)) => messages.push(Message {
-                tool_call_id,
-                ..Message::new(role, content)
-            }),
-            (None, _) => return Err(at.shape("the message has no `role`")),
-            (_, None) => return Err(at.shape("the message has no `content`")),
-        }
-    }
-    Ok(messages)
-}
-
-fn read_role(at: &At<'_>, value: &Value) -> Result<Role, ShapeError> {
-    let roles = [Role::System, Role::User, Role::Assistant, Role::Tool];
-    let found = value
-        .as_string()
-        .and_then(|name| roles.into_iter().find(|role| *name == role.name()));
-    found.ok_or_else(|| at.expected("\"system\", \"user\", \"assistant\" or \"tool\"", value))
 }
 
 /// Reads a node, given by its number or by its response.
@@ -268,6 +259,13 @@ fn read_trigger(at: &At<'_>, value: &Value) -> Result<Trigger, ShapeError> {
     found.ok_or_else(|| at.expected("\"dispatched\", \"first_chunk\" or \"completed\"", value))
 }
 
+fn flag(at: &At<'_>, value: &Value) -> Result<bool, ShapeError> {
+    match value {
+        Value::Boolean(flag) => Ok(*flag),
+        other => Err(at.expected("true or false", other)),
+    }
+}
+
 fn output(at: &At<'_>, value: &Value) -> Result<OutputSpec, ShapeError> {
     let tokens = |at: &At<'_>, value: &Value| match whole(at, value) {
         Ok(tokens) if tokens > 0 => Ok(Some(tokens)),
@@ -281,10 +279,9 @@ fn output(at: &At<'_>, value: &Value) -> Result<OutputSpec, ShapeError> {
     };
     let mut output = OutputSpec::default();
     each_field(at, table, &["tokens", "exact"], |key, at, value| {
-        match (key, value) {
-            ("tokens", value) => output.target_tokens = tokens(at, value)?,
-            (_, Value::Boolean(exact)) => output.exact = *exact,
-            (_, other) => return Err(at.expected("true or false", other)),
+        match key {
+            "tokens" => output.target_tokens = tokens(at, value)?,
+            _ => output.exact = flag(at, value)?,
         }
         Ok(())
     })?;

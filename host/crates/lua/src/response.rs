@@ -14,11 +14,12 @@ pub(crate) fn answered(lua: &Lua, node: NodeId, response: &Response) -> mlua::Re
         entry.raw_set("arguments", call.arguments.as_str())?;
         calls.raw_push(entry)?;
     }
-    let table = lua.create_table_with_capacity(0, 9)?;
+    let table = lua.create_table_with_capacity(0, 10)?;
     table.raw_set("ok", true)?;
     table.raw_set("node", node.0)?;
     table.raw_set("text", response.text.as_str())?;
     table.raw_set("reasoning", response.reasoning.as_str())?;
+    table.raw_set("reasoning_signature", response.reasoning_signature.as_deref())?;
     table.raw_set("tool_calls", calls)?;
     table.raw_set("finish_reason", response.finish_reason.as_str())?;
     table.raw_set("output_tokens", response.output_tokens)?;

@@ -1,4 +1,4 @@
-//! `text`, `synthetic`, `tool_result`, `image`, `audio`, `video`: pieces of messages.
+//! `text`, `synthetic`, `tool_result`, `token_ids`, `image`, `audio`, `video`: pieces of messages.
 
 use std::rc::Rc;
 
@@ -6,7 +6,8 @@ use mlua::{AnyUserData, Lua, Table, Value};
 use veeksha_model::{MediaKind, Seed};
 use veeksha_stats::RandomStream;
 
-use crate::content::{LuaSegment, Synthetic, utf8};
+use crate::budget::Budget;
+use crate::content::{LuaSegment, Synthetic, token_ids, utf8};
 use crate::host::{LuaHost, stream_seed};
 use crate::request::node;
 use crate::shape::{At, ShapeError, number_of};
@@ -44,6 +45,13 @@ pub(crate) fn install(lua: &Lua, globals: &Table, host: &Rc<LuaHost>) -> mlua::R
         lua.create_userdata(LuaSegment::ResultOf(run))
     })?;
     globals.raw_set("result_of", function)?;
+    let function = lua.create_function(|lua, ids: Value| {
+        token_ids(&At::Root("token_ids(ids)"), &ids, &Budget::new())?;
+        let object = lua.create_userdata(LuaSegment::TokenIds)?;
+        object.set_user_value(ids)?;
+        Ok(object)
+    })?;
+    globals.raw_set("token_ids", function)?;
 
     for kind in [MediaKind::Image, MediaKind::Audio, MediaKind::Video] {
         let function = lua.create_function(move |lua, source: Value| {

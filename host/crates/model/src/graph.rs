@@ -7,6 +7,7 @@ use crate::edge::{Edge, Trigger};
 use crate::headers::{HeaderError, check_headers};
 use crate::ids::NodeId;
 use crate::node_kind::{KnownNodes, NodeKind};
+use crate::replay::HistoryMode;
 use crate::session::{Message, Request, Role, Session, ToolRun};
 
 /// The reason for which a session's graph was refused. The message names the nodes, so that the
@@ -115,6 +116,26 @@ pub enum GraphError {
         node: NodeId,
         /// The reason.
         error: HeaderError,
+    },
+    /// Calls or reasoning in a message that is not the assistant's.
+    #[error("node {node}: message {number} (`{}`) has {what}, which only `assistant` may have", .role.name())]
+    NotOfTheAssistant {
+        /// The request.
+        node: NodeId,
+        /// The message's number in the request, from 1.
+        number: usize,
+        /// The message's role.
+        role: Role,
+        /// The misplaced part.
+        what: &'static str,
+    },
+    /// Token ids together with something that cannot be sent with them.
+    #[error("node {node} has token ids {why}")]
+    TokenIds {
+        /// The request.
+        node: NodeId,
+        /// The reason, and the remedy.
+        why: &'static str,
     },
     /// A message to the model without content.
     #[error("node {node}: message {number} (`{}`) is empty; give it text, or leave it out", .role.name())]
@@ -239,6 +260,17 @@ impl<'a> Index<'a> {
         let Some(parent) = request.history_parent else {
             return Ok(());
         };
+        let of_ids = |request: &Request| {
+            let mut segments = request.messages.iter().flat_map(|message| &message.content);
+            segments.any(|segment| matches!(segment, Segment::TokenIds(_)))
+        };
+        let continued = self
+            .position(parent)
+            .and_then(|position| self.requests.get(position));
+        if request.history_mode() != HistoryMode::Fresh && continued.is_some_and(of_ids) {
+            let why = "in the conversation that it continues; send the whole prompt as token ids, without `history`";
+            return Err(GraphError::TokenIds { node, why });
+        }
         let edges = request.parents.iter().filter(|edge| edge.parent == parent);
         // One edge to the end of the node is enough; it is the last trigger.
         match edges.map(|edge| edge.trigger).max() {
@@ -360,26 +392,62 @@ impl<'a> Index<'a> {
     }
 }
 
-/// Refuses a system or user message without text and media. The result of a tool and a repeated
-/// answer may be empty, and a request with a body may have its messages there.
+/// Refuses messages that no API takes: a system or user message without text and media, calls and
+/// reasoning of another role than the assistant, reasoning alone, a prompt that mixes token ids with
+/// something else. The result of a tool and a repeated answer may be empty, and a request with a
+/// body may have its messages there.
 fn check_messages(request: &Request) -> Result<(), GraphError> {
-    if request.body.is_some() {
+    let node = request.node;
+    for (number, message) in (1..).zip(&request.messages) {
+        let empty = message.content.iter().all(Segment::is_empty);
+        let role = message.role;
+        if role != Role::Assistant {
+            for (found, what) in [
+                (!message.tool_calls.is_empty(), "tool calls"),
+                (message.reasoning.is_some(), "reasoning"),
+            ] {
+                if found {
+                    return Err(GraphError::NotOfTheAssistant {
+                        node,
+                        number,
+                        role,
+                        what,
+                    });
+                }
+            }
+        }
+        let alone = empty && message.tool_calls.is_empty() && message.reasoning.is_some();
+        let refused = empty && matches!(role, Role::System | Role::User);
+        if alone || (refused && request.body.is_none()) {
+            return Err(GraphError::EmptyMessage { node, number, role });
+        }
+    }
+    check_token_ids(request)
+}
+
+/// A prompt of token ids is sent as it is, so nothing can come before, between or after them.
+fn check_token_ids(request: &Request) -> Result<(), GraphError> {
+    let is_ids = |segment: &Segment| matches!(segment, Segment::TokenIds(_));
+    let segments = || request.messages.iter().flat_map(|message| &message.content);
+    if !segments().any(is_ids) {
         return Ok(());
     }
-    let is_empty = |message: &Message| {
-        matches!(message.role, Role::System | Role::User) && message.content.iter().all(Segment::is_empty)
+    let plain = |message: &Message| {
+        message.role == Role::User && message.reasoning.is_none() && message.tool_calls.is_empty()
     };
-    match (1..)
-        .zip(&request.messages)
-        .find(|(_, message)| is_empty(message))
-    {
-        Some((number, message)) => Err(GraphError::EmptyMessage {
-            node: request.node,
-            number,
-            role: message.role,
-        }),
-        None => Ok(()),
-    }
+    let why = if !segments().all(is_ids) {
+        "with other content; send the whole prompt as token ids, or as text"
+    } else if !request.messages.iter().all(plain) {
+        "in a message of another role than `user`"
+    } else if request.history_parent.is_some() && request.history_mode() != HistoryMode::Fresh {
+        "after a history; send the whole prompt as token ids, without `history`"
+    } else {
+        return Ok(());
+    };
+    Err(GraphError::TokenIds {
+        node: request.node,
+        why,
+    })
 }
 
 /// Parents beyond which a set is quicker than looking through the list.

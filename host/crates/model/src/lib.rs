@@ -34,7 +34,10 @@ pub use ids::{Nanos, NodeId, RequestId, Seed, SessionId, seconds};
 pub use measure::{Better, MetricDefinition, MetricSample};
 pub use node_kind::{KnownNodes, NodeKind};
 pub use printable::{alters_display, printable, printable_lines};
-pub use prompt::{History, Prepared, PreparedMessage};
+pub use prompt::{
+    FunctionDefinition, History, Prepared, PreparedMessage, PreparedReasoning, PreparedToolForm,
+    PreparedTools,
+};
 pub use record::{RequestRecord, Status, ToolRunRecord};
 pub use redact::{REDACTED, is_reserved_header, is_safe_header, redact_address};
 pub use replay::{HistoryMode, Recorded, RecordedAnswer, Replay};

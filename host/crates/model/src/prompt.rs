@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::content::MediaKind;
-use crate::response::Response;
+use crate::response::{Response, ToolCall};
 use crate::session::{Label, Request, Role};
 
 /// A message with its text.
@@ -17,10 +17,84 @@ pub struct PreparedMessage {
     pub media: Vec<(MediaKind, Arc<str>)>,
     /// For [`Role::Tool`]: the call that this message answers.
     pub tool_call_id: Option<String>,
+    /// For [`Role::Assistant`]: the calls that it asks for.
+    pub tool_calls: Vec<ToolCall>,
+    /// For [`Role::Assistant`]: the reasoning before its content.
+    pub reasoning: Option<PreparedReasoning>,
+}
+
+impl PreparedMessage {
+    /// A message of text only.
+    pub fn new(role: Role, text: impl Into<Arc<str>>) -> Self {
+        PreparedMessage {
+            role,
+            text: text.into(),
+            media: Vec::new(),
+            tool_call_id: None,
+            tool_calls: Vec::new(),
+            reasoning: None,
+        }
+    }
+}
+
+/// The reasoning before an answer, as text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PreparedReasoning {
+    /// The text.
+    pub text: Arc<str>,
+    /// The server's proof that the reasoning is its own, if it sent one.
+    pub signature: Option<String>,
+}
+
+/// A function that the model may call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FunctionDefinition {
+    /// The name.
+    pub name: String,
+    /// The purpose, for the model.
+    pub description: Option<String>,
+    /// JSON schema of the arguments, as JSON text.
+    pub parameters: Option<String>,
+}
+
+/// Definitions of functions that can be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PreparedTools {
+    /// The definitions.
+    pub form: PreparedToolForm,
+    /// Their tokens as JSON text, as the workload wrote or requested it. A server's chat template
+    /// may write them differently.
+    pub tokens: u32,
+}
+
+impl PreparedTools {
+    /// Returns true if there is no function in it.
+    pub fn is_empty(&self) -> bool {
+        matches!(&self.form, PreparedToolForm::Functions(functions) if functions.is_empty())
+    }
+
+    /// Returns true if a function of this name is defined; `None` if that is not known.
+    pub fn defines(&self, name: &str) -> Option<bool> {
+        match &self.form {
+            PreparedToolForm::Functions(functions) => {
+                Some(functions.iter().any(|function| function.name == name))
+            }
+            PreparedToolForm::Verbatim(_) => None,
+        }
+    }
+}
+
+/// The form of definitions of functions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PreparedToolForm {
+    /// Written in the form of the endpoint.
+    Functions(Vec<FunctionDefinition>),
+    /// JSON text of an array, sent as it is.
+    Verbatim(String),
 }
 
 /// A request that can be sent: made ahead of time, off the timed path.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prepared {
     /// The request as the plugin described it, with the labels of its session at the end of its
     /// labels.
@@ -37,6 +111,11 @@ pub struct Prepared {
     pub template_tokens: u32,
     /// The recorded answer as text, where the request has one.
     pub recorded_answer: Option<Arc<Response>>,
+    /// The functions that the model may call, where the request states them; else those of the turn
+    /// before it.
+    pub tools: Option<Arc<PreparedTools>>,
+    /// The whole prompt as token ids; empty if it is text.
+    pub token_ids: Vec<u32>,
 }
 
 impl Prepared {

@@ -65,7 +65,7 @@ impl Message {
 }
 
 /// Definitions of functions that the model may call.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ToolDefinitions {
     /// JSON text of an array with `name`, `description` and `parameters` of each function; written
     /// in the form of the endpoint.

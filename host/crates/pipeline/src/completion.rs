@@ -292,8 +292,8 @@ fn record(
     }
 }
 
-/// Tokens of a prompt as it was sent: every turn's messages and the answer that was given for it,
-/// real or recorded.
+/// Tokens of a prompt as it was sent: the functions that the model may call, every turn's messages
+/// and the answer that was given for it, real or recorded.
 struct PromptTokens {
     /// Of the chat template.
     template: u32,
@@ -304,15 +304,19 @@ struct PromptTokens {
 impl PromptTokens {
     fn of(tokenizer: &Tokenizer, request: &Prepared, history: &Option<Arc<History<Prepared>>>) -> Self {
         let (mut template, mut words) = (request.template_tokens, request.prompt_tokens);
+        let keeps_reasoning = request.request.keep_reasoning;
+        let mut tools = request.tools.as_ref();
         let mut next = history.as_ref();
         while let Some(turn) = next {
+            tools = tools.or(turn.request.tools.as_ref());
             template = template.saturating_add(turn.request.template_tokens);
             words = words.saturating_add(turn.request.prompt_tokens);
             if let Some(response) = &turn.response {
-                words = words.saturating_add(tokens_in_history(tokenizer, response));
+                words = words.saturating_add(tokens_in_history(tokenizer, response, keeps_reasoning));
             }
             next = turn.before.as_ref();
         }
+        words = words.saturating_add(tools.map_or(0, |tools| tools.tokens));
         PromptTokens {
             template,
             total: words.saturating_add(template),
@@ -320,9 +324,12 @@ impl PromptTokens {
     }
 }
 
-/// Returns the tokens of an answer that later turns send again: its text and its calls. Its
-/// reasoning is not sent, although the server counts it as output.
-fn tokens_in_history(tokenizer: &Tokenizer, response: &Response) -> u32 {
+/// Returns the tokens of an answer that later turns send again: its text, its calls, and its
+/// reasoning if they keep it; the server counts all of them as output.
+fn tokens_in_history(tokenizer: &Tokenizer, response: &Response, keeps_reasoning: bool) -> u32 {
+    if keeps_reasoning {
+        return response.output_tokens;
+    }
     match response.usage.and_then(|usage| usage.reasoning) {
         Some(reasoning) => response.output_tokens.saturating_sub(reasoning),
         None if response.reasoning.is_empty() => response.output_tokens,
@@ -352,12 +359,10 @@ mod tests {
                 node: NodeId(0),
                 ..Request::default()
             },
-            session_labels: 0,
-            messages: Vec::new(),
             target_tokens: prompt_tokens,
             prompt_tokens,
             template_tokens,
-            recorded_answer: None,
+            ..Prepared::default()
         })
     }
 
@@ -395,7 +400,7 @@ mod tests {
             output_tokens: counted + 300,
             ..Response::default()
         };
-        assert_eq!(tokens_in_history(&tokenizer, &response), counted);
+        assert_eq!(tokens_in_history(&tokenizer, &response, false), counted);
         let usage = |reasoning| Usage {
             prompt: 1,
             completion: counted + 300,
@@ -403,12 +408,12 @@ mod tests {
             reasoning,
         };
         response.usage = Some(usage(None));
-        assert_eq!(tokens_in_history(&tokenizer, &response), counted);
+        assert_eq!(tokens_in_history(&tokenizer, &response, false), counted);
         response.usage = Some(usage(Some(299)));
-        assert_eq!(tokens_in_history(&tokenizer, &response), counted + 1);
+        assert_eq!(tokens_in_history(&tokenizer, &response, false), counted + 1);
         response.usage = Some(usage(Some(0)));
         response.reasoning.clear();
-        assert_eq!(tokens_in_history(&tokenizer, &response), counted + 300);
+        assert_eq!(tokens_in_history(&tokenizer, &response, false), counted + 300);
     }
 
     /// A server without usage that answers with a call: its name and arguments were generated.

@@ -6,10 +6,9 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use veeksha_model::{
-    History, HistoryMode, Message, NodeId, Prepared, RecordedAnswer, Request, Response, Role, SessionId,
-    ToolCall,
+    History, Message, NodeId, Prepared, Request, Response, Role, SessionId, ToolDefinitions,
 };
-use veeksha_prefix::{PrefixPiece, pieces_of, text_piece};
+use veeksha_prefix::{PrefixPiece, answer_pieces, pieces_of, text_piece, tool_pieces};
 
 use crate::schedule::sends_recorded_answer;
 
@@ -33,17 +32,18 @@ impl PromptSource {
     pub(crate) fn pieces(&self, count: &dyn Fn(&str) -> u32) -> Vec<PrefixPiece> {
         match self {
             PromptSource::Sent { request, history } => {
-                let mode = request.request.history_mode();
-                let mut pieces = Vec::new();
-                for turn in History::turns(history) {
+                let sending = &request.request;
+                let turns = History::turns(history);
+                let mut pieces = begin(sending, turns.iter().map(|turn| &turn.request.request), count);
+                for turn in &turns {
                     let asked = &turn.request.request;
-                    add_turn(&mut pieces, mode, asked, count, |pieces| {
+                    add_turn(&mut pieces, sending, asked, count, |pieces| {
                         if let Some(response) = &turn.response {
-                            add_answer(pieces, response, count);
+                            add_answer(pieces, response, sending.keep_reasoning, count);
                         }
                     });
                 }
-                pieces.extend(pieces_of(&request.request.messages, count));
+                pieces.extend(pieces_of(&sending.messages, count));
                 pieces
             }
             PromptSource::Simulated {
@@ -51,10 +51,10 @@ impl PromptSource {
                 request,
                 history,
             } => {
-                let mode = request.history_mode();
-                let mut pieces = Vec::new();
-                for turn in History::turns(history) {
-                    add_turn(&mut pieces, mode, &turn.request, count, |pieces| {
+                let turns = History::turns(history);
+                let mut pieces = begin(request, turns.iter().map(|turn| &*turn.request), count);
+                for turn in &turns {
+                    add_turn(&mut pieces, request, &turn.request, count, |pieces| {
                         if let Some(response) = &turn.response {
                             pieces.extend(begin_answer(count));
                             pieces.push(PrefixPiece {
@@ -71,40 +71,59 @@ impl PromptSource {
     }
 }
 
-/// Adds a turn's messages, and its recorded answer if the mode selects it; otherwise its real one.
+/// Returns the functions that the model may call in the answer to a request: its own, or those of
+/// the newest turn before it that states some.
+pub(crate) fn tools_of<'a>(
+    request: &'a Request,
+    before: impl DoubleEndedIterator<Item = &'a Request>,
+) -> Option<&'a ToolDefinitions> {
+    let requests = std::iter::once(request).chain(before.rev());
+    requests.filter_map(|request| request.tools.as_deref()).next()
+}
+
+/// Returns the pieces before the first message.
+fn begin<'a>(
+    request: &'a Request,
+    before: impl DoubleEndedIterator<Item = &'a Request>,
+    count: &dyn Fn(&str) -> u32,
+) -> Vec<PrefixPiece> {
+    let tools = tools_of(request, before);
+    tools.map_or(Vec::new(), |tools| tool_pieces(tools, count))
+}
+
+/// Adds a turn's messages, and its recorded answer if `sending` continues that; otherwise its real
+/// one.
 fn add_turn(
     pieces: &mut Vec<PrefixPiece>,
-    mode: HistoryMode,
+    sending: &Request,
     asked: &Request,
     count: &dyn Fn(&str) -> u32,
     add_real_answer: impl FnOnce(&mut Vec<PrefixPiece>),
 ) {
     pieces.extend(pieces_of(&asked.messages, count));
     match asked.replay.as_ref().and_then(|replay| replay.answer.as_ref()) {
-        Some(answer) if sends_recorded_answer(mode, asked) => add_recorded(pieces, answer, count),
+        Some(answer) if sends_recorded_answer(sending.history_mode(), asked) => {
+            pieces.extend(answer_pieces(answer, sending.keep_reasoning, count));
+        }
         _ => add_real_answer(pieces),
     }
 }
 
-fn add_recorded(pieces: &mut Vec<PrefixPiece>, answer: &RecordedAnswer, count: &dyn Fn(&str) -> u32) {
-    let answer_message = Message::new(Role::Assistant, answer.content.clone());
-    pieces.extend(pieces_of([&answer_message], count));
-    add_calls(pieces, &answer.tool_calls, count);
-}
-
-/// Adds the parts of a real answer that later turns send again: its text and its calls, not its
-/// reasoning.
-fn add_answer(pieces: &mut Vec<PrefixPiece>, response: &Response, count: &dyn Fn(&str) -> u32) {
+/// Adds the parts of a real answer that later turns send again: its text, its calls, and its
+/// reasoning if they keep it.
+fn add_answer(
+    pieces: &mut Vec<PrefixPiece>,
+    response: &Response,
+    keeps_reasoning: bool,
+    count: &dyn Fn(&str) -> u32,
+) {
     pieces.extend(begin_answer(count));
-    if !response.text.is_empty() {
-        pieces.push(text_piece(&response.text, count(&response.text)));
-    }
-    add_calls(pieces, &response.tool_calls, count);
-}
-
-fn add_calls(pieces: &mut Vec<PrefixPiece>, calls: &[ToolCall], count: &dyn Fn(&str) -> u32) {
-    for words in calls.iter().flat_map(|call| [&call.name, &call.arguments]) {
-        pieces.push(text_piece(words, count(words)));
+    let reasoning = Some(&response.reasoning).filter(|_| keeps_reasoning);
+    let calls = response.tool_calls.iter();
+    let calls = calls.flat_map(|call| [&call.name, &call.arguments]);
+    let texts = reasoning.into_iter().chain([&response.text]).chain(calls);
+    for text in texts.filter(|text| !text.is_empty()) {
+        pieces.push(text_piece(text, count(text)));
     }
 }
 

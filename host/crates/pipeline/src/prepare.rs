@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use veeksha_model::{Prepared, Request, Segment, Session, SessionId};
+use veeksha_model::{Prepared, Request, Segment, Session, SessionId, ToolDefinitions};
 use veeksha_ports::{AgentStep, PluginFailure, PluginFailureKind};
 use veeksha_prompt::{Materializer, Tokenizer};
 use veeksha_scheduler::NodePlan;
 
 use crate::fallback::MinTokensPrompt;
-use crate::schedule::{Timing, drop_unsent_answers};
+use crate::schedule::{Timing, drop_unsent};
 use crate::tool_runs::ToolSpecs;
 
 /// Text of a plugin's own in one request, at most. No model's context holds as much, and counting
@@ -35,7 +35,7 @@ impl Preparer {
         name: &str,
         mut session: Session,
     ) -> Result<Vec<NodePlan<Prepared>>, PluginFailure> {
-        drop_unsent_answers(&mut session.requests);
+        drop_unsent(&mut session.requests);
         self.nodes(id, name, session)
     }
 
@@ -91,25 +91,9 @@ impl Preparer {
             ))
         })?;
         prepared.session_labels = session_labels;
-        self.count_calls(&mut prepared);
         let prepared = Arc::new(prepared);
         let recorded = prepared.recorded_answer.clone();
         Ok(self.timing.node(&prepared.request, recorded, prepared.clone()))
-    }
-
-    /// The calls of a recorded answer are sent again as well, so they are part of its length.
-    fn count_calls(&self, prepared: &mut Prepared) {
-        let Some(answer) = &mut prepared.recorded_answer else {
-            return;
-        };
-        let words = answer
-            .tool_calls
-            .iter()
-            .flat_map(|call| [&call.name, &call.arguments]);
-        let tokens: u32 = words.map(|words| self.tokenizer.count(words)).sum();
-        if tokens > 0 {
-            Arc::make_mut(answer).output_tokens += tokens;
-        }
     }
 
     fn refused(&self, message: String) -> PluginFailure {
@@ -119,12 +103,30 @@ impl Preparer {
 
 fn text_bytes(request: &Request) -> usize {
     let answer = request.replay.as_ref().and_then(|replay| replay.answer.as_ref());
-    let asked = request.messages.iter().flat_map(|message| &message.content);
-    let answered = answer.into_iter().flat_map(|answer| &answer.content);
-    let bytes = asked.chain(answered).map(|segment| match segment {
+    let messages = || request.messages.iter();
+    let reasoning = messages().map(|message| &message.reasoning);
+    let reasoning = reasoning.chain(answer.map(|answer| &answer.reasoning)).flatten();
+    let contents = messages().map(|message| &message.content);
+    let contents = contents.chain(answer.map(|answer| &answer.content));
+    let contents = contents.chain(reasoning.clone().map(|reasoning| &reasoning.content));
+    let segments = contents.flatten().map(|segment| match segment {
         Segment::Text(text) => text.len(),
         Segment::TokenIds(ids) => size_of_val(&ids[..]),
         Segment::Synthetic { .. } | Segment::Media { .. } | Segment::ToolResult(_) => 0,
     });
-    bytes.sum()
+    let calls = messages().map(|message| &message.tool_calls);
+    let calls = calls.chain(answer.map(|answer| &answer.tool_calls)).flatten();
+    let calls = calls.map(|call| call.id.len() + call.name.len() + call.arguments.len());
+    let signatures = reasoning.map(|reasoning| reasoning.signature.as_ref().map_or(0, String::len));
+    let tools = match request.tools.as_deref() {
+        Some(ToolDefinitions::Definitions(text) | ToolDefinitions::Verbatim(text)) => text.len(),
+        Some(ToolDefinitions::Synthetic { .. }) | None => 0,
+    };
+    let form = request.output.form.as_deref();
+    let schema = form.and_then(|form| form.schema.as_ref()).map_or(0, String::len);
+    segments
+        .chain(calls)
+        .chain(signatures)
+        .chain([tools, schema])
+        .sum()
 }

@@ -131,18 +131,23 @@ fn sent_as_recorded(requests: &[Request]) -> HashSet<NodeId> {
 }
 
 /// Drops the recorded answers of a planned session that no request sends: a long recording may be
-/// replayed with live answers, and its answers are then neither made nor kept.
-pub(crate) fn drop_unsent_answers(requests: &mut [Request]) {
+/// replayed with live answers, and its answers are then neither made nor kept. The same applies to
+/// their reasoning if no request keeps it.
+pub(crate) fn drop_unsent(requests: &mut [Request]) {
     if requests.iter().all(|request| request.replay.is_none()) {
         return;
     }
     let answers = sent_as_recorded(requests);
-    for request in requests
-        .iter_mut()
-        .filter(|request| !answers.contains(&request.node))
-    {
-        if let Some(replay) = &mut request.replay {
+    let keeps_reasoning = requests.iter().any(|request| request.keep_reasoning);
+    for request in requests {
+        let Some(replay) = &mut request.replay else {
+            continue;
+        };
+        if !answers.contains(&request.node) {
             replay.answer = None;
+        }
+        if let Some(answer) = replay.answer.as_mut().filter(|_| !keeps_reasoning) {
+            answer.reasoning = None;
         }
     }
 }

@@ -1,7 +1,10 @@
 //! A digest of what a session asks for: equal in two runs exactly if the workload gave them the
 //! same session.
 
-use veeksha_model::{Edge, HeaderField, Label, Request, Segment, Session, ToolRun};
+use veeksha_model::{
+    Edge, HeaderField, Label, ReasoningContent, Request, Segment, Session, ToolCall, ToolChoice,
+    ToolDefinitions, ToolRun,
+};
 
 /// Returns the first 64 bits of BLAKE3 over everything that the workload defines for the session:
 /// its graph, messages (as segments, so that a tokenizer or a salt changes nothing), lengths, think
@@ -84,7 +87,9 @@ impl WorkHasher {
             self.text(message.role.name());
             self.text(message.tool_call_id.as_deref().unwrap_or_default());
             self.segments(&message.content);
+            self.calls_and_reasoning(&message.tool_calls, message.reasoning.as_ref());
         }
+        self.additions(request);
         self.number(
             request
                 .output
@@ -106,10 +111,82 @@ impl WorkHasher {
                 self.text(&call.name);
                 self.text(&call.arguments);
             }
+            self.calls_and_reasoning(&[], answer.reasoning.as_ref());
         }
         // The recorded instant decides when it is sent; the recorded duration changes nothing.
         let at = request.replay.as_ref().and_then(|replay| replay.recorded.at);
         self.number(at.map_or(0, |at| at + 1));
+    }
+
+    /// Nothing without calls and reasoning, so that the digests of earlier runs are the same.
+    fn calls_and_reasoning(&mut self, calls: &[ToolCall], reasoning: Option<&ReasoningContent>) {
+        if !calls.is_empty() {
+            self.mark("calls");
+            self.number(calls.len() as u64);
+            for call in calls {
+                self.text(&call.id);
+                self.text(&call.name);
+                self.text(&call.arguments);
+            }
+        }
+        if let Some(reasoning) = reasoning {
+            self.mark("reasoning");
+            self.segments(&reasoning.content);
+            self.option(reasoning.signature.as_deref());
+        }
+    }
+
+    /// The parts of a request that earlier versions did not have; nothing of those that it does not
+    /// use.
+    fn additions(&mut self, request: &Request) {
+        if request.keep_reasoning {
+            self.mark("keep reasoning");
+        }
+        if let Some(tools) = &request.tools {
+            self.mark("tools");
+            match &**tools {
+                ToolDefinitions::Definitions(text) => {
+                    self.number(0);
+                    self.text(text);
+                }
+                ToolDefinitions::Verbatim(text) => {
+                    self.number(1);
+                    self.text(text);
+                }
+                ToolDefinitions::Synthetic { seed, count, tokens } => {
+                    self.number(2);
+                    self.number(u64::from(*seed));
+                    self.number(u64::from(*count));
+                    self.number(u64::from(*tokens));
+                }
+            }
+        }
+        if let Some(form) = &request.output.form {
+            self.mark("form");
+            let (kind, name) = match &form.tool_choice {
+                None => (0, None),
+                Some(ToolChoice::Automatic) => (1, None),
+                Some(ToolChoice::None) => (2, None),
+                Some(ToolChoice::Required) => (3, None),
+                Some(ToolChoice::Function(name)) => (4, Some(&**name)),
+            };
+            self.number(kind);
+            self.option(name);
+            self.option(form.schema.as_deref());
+            self.number(form.log_probabilities.map_or(0, |count| u64::from(count) + 1));
+            self.number(form.prompt_log_probabilities.into());
+        }
+    }
+
+    /// Begins a part that most requests do not have. No text is so long.
+    fn mark(&mut self, part: &str) {
+        self.number(u64::MAX);
+        self.text(part);
+    }
+
+    fn option(&mut self, text: Option<&str>) {
+        self.number(text.is_some().into());
+        self.text(text.unwrap_or_default());
     }
 
     fn segments(&mut self, segments: &[Segment]) {
@@ -147,7 +224,7 @@ impl WorkHasher {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use veeksha_model::{Message, NodeId, Role, Seed, Trigger};
+    use veeksha_model::{AnswerForm, Message, NodeId, Role, Seed, Trigger};
 
     fn request(node: u32) -> Request {
         Request {
@@ -166,6 +243,24 @@ mod tests {
             trigger,
             delay,
         }
+    }
+
+    fn tools(tools: ToolDefinitions) -> Option<Box<ToolDefinitions>> {
+        Some(Box::new(tools))
+    }
+
+    fn synthetic_tools(count: u32) -> ToolDefinitions {
+        ToolDefinitions::Synthetic {
+            seed: Seed { high: 0, low: 1 },
+            count,
+            tokens: 100,
+        }
+    }
+
+    fn form(change: impl FnOnce(&mut AnswerForm)) -> Option<Box<AnswerForm>> {
+        let mut form = AnswerForm::default();
+        change(&mut form);
+        Some(Box::new(form))
     }
 
     /// Every single change gives another digest; the same session gives the same.
@@ -218,6 +313,24 @@ mod tests {
             changed(&|request| request.parents = vec![edge(Trigger::FirstChunk, 0)]),
             changed(&|request| request.parents = vec![edge(Trigger::Completed, 5)]),
             changed(&|request| request.history_parent = Some(NodeId(0))),
+            changed(&|request| request.keep_reasoning = true),
+            changed(&|request| request.messages[0].tool_calls = vec![ToolCall::default()]),
+            changed(&|request| request.messages[0].reasoning = Some(ReasoningContent::default())),
+            changed(&|request| {
+                request.messages[0].reasoning = Some(ReasoningContent {
+                    signature: Some(String::new()),
+                    ..ReasoningContent::default()
+                });
+            }),
+            changed(&|request| request.tools = tools(ToolDefinitions::Definitions("[]".into()))),
+            changed(&|request| request.tools = tools(ToolDefinitions::Verbatim("[]".into()))),
+            changed(&|request| request.tools = tools(synthetic_tools(1))),
+            changed(&|request| request.tools = tools(synthetic_tools(2))),
+            changed(&|request| request.output.form = form(|_| ())),
+            changed(&|request| request.output.form = form(|form| form.tool_choice = Some(ToolChoice::None))),
+            changed(&|request| request.output.form = form(|form| form.schema = Some("{}".into()))),
+            changed(&|request| request.output.form = form(|form| form.log_probabilities = Some(0))),
+            changed(&|request| request.output.form = form(|form| form.prompt_log_probabilities = true)),
         ];
         let distinct: std::collections::HashSet<u64> = all.into_iter().collect();
         assert_eq!(distinct.len(), all.len());

@@ -18,4 +18,4 @@ mod piece;
 pub use census::PrefixCensus;
 pub use ledger::PrefixLedger;
 pub use path::PromptPath;
-pub use piece::{PrefixPiece, answer_pieces, message_pieces, pieces_of, role_piece, text_piece};
+pub use piece::{PrefixPiece, answer_pieces, pieces_of, role_piece, text_piece, tool_pieces};

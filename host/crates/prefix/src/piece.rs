@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use veeksha_model::{Message, RecordedAnswer, Role, Segment};
+use veeksha_model::{Message, ReasoningContent, RecordedAnswer, Role, Segment, ToolCall, ToolDefinitions};
 
 /// Text of some tokens. Of two pieces of one identity, the shorter is the beginning of the longer.
 /// A piece without tokens is a mark: nothing is counted for it, but what follows different marks is
@@ -43,27 +43,80 @@ pub fn pieces_of<'a>(
 ) -> Vec<PrefixPiece> {
     messages
         .into_iter()
-        .flat_map(|message| message_pieces(message.role, &message.content, count))
+        .flat_map(|message| {
+            let reasoning = message.reasoning.as_ref();
+            message_pieces(
+                message.role,
+                reasoning,
+                &message.content,
+                &message.tool_calls,
+                count,
+            )
+        })
         .collect()
 }
 
 /// The pieces of a recorded answer, as the assistant's message that it becomes in a conversation; a
-/// tool call counts as its name and arguments.
-pub fn answer_pieces(answer: &RecordedAnswer, count: &dyn Fn(&str) -> u32) -> Vec<PrefixPiece> {
-    let mut pieces = message_pieces(Role::Assistant, &answer.content, count);
-    for call in &answer.tool_calls {
-        push_text(&mut pieces, &call.name, count);
-        push_text(&mut pieces, &call.arguments, count);
+/// tool call counts as its name and arguments. The reasoning is among them if it is kept.
+pub fn answer_pieces(
+    answer: &RecordedAnswer,
+    keeps_reasoning: bool,
+    count: &dyn Fn(&str) -> u32,
+) -> Vec<PrefixPiece> {
+    let reasoning = answer.reasoning.as_ref().filter(|_| keeps_reasoning);
+    message_pieces(
+        Role::Assistant,
+        reasoning,
+        &answer.content,
+        &answer.tool_calls,
+        count,
+    )
+}
+
+/// The pieces of definitions of functions, which chat templates put before the conversation: their
+/// JSON text. The tokens of generated ones are known only as a whole.
+pub fn tool_pieces(tools: &ToolDefinitions, count: &dyn Fn(&str) -> u32) -> Vec<PrefixPiece> {
+    let mut pieces = Vec::new();
+    match tools {
+        ToolDefinitions::Definitions(text) if text.trim_matches(['[', ']', ' ']).is_empty() => {}
+        ToolDefinitions::Definitions(text) | ToolDefinitions::Verbatim(text) => {
+            push_text(&mut pieces, text, count);
+        }
+        ToolDefinitions::Synthetic { tokens, .. } => pieces.push(PrefixPiece {
+            identity: identity(&("tools", tools)),
+            tokens: *tokens,
+        }),
     }
     pieces
 }
 
-/// The pieces of one message: its role's mark, then its segments. See [`pieces_of`].
-pub fn message_pieces(role: Role, content: &[Segment], count: &dyn Fn(&str) -> u32) -> Vec<PrefixPiece> {
+/// The pieces of one message: its role's mark, then its reasoning, its segments and its calls. See
+/// [`pieces_of`].
+fn message_pieces(
+    role: Role,
+    reasoning: Option<&ReasoningContent>,
+    content: &[Segment],
+    calls: &[ToolCall],
+    count: &dyn Fn(&str) -> u32,
+) -> Vec<PrefixPiece> {
     let mut pieces = vec![role_piece(role)];
+    let reasoning = reasoning.iter().flat_map(|reasoning| &reasoning.content);
+    push_segments(&mut pieces, reasoning, count);
+    push_segments(&mut pieces, content, count);
+    for words in calls.iter().flat_map(|call| [&call.name, &call.arguments]) {
+        push_text(&mut pieces, words, count);
+    }
+    pieces
+}
+
+fn push_segments<'a>(
+    pieces: &mut Vec<PrefixPiece>,
+    content: impl IntoIterator<Item = &'a Segment>,
+    count: &dyn Fn(&str) -> u32,
+) {
     for segment in content {
         match segment {
-            Segment::Text(text) => push_text(&mut pieces, text, count),
+            Segment::Text(text) => push_text(pieces, text, count),
             // An empty segment is skipped: a mark here would separate what follows.
             Segment::Synthetic { tokens: 0, .. } => {}
             Segment::Synthetic { seed, tokens } => pieces.push(PrefixPiece {
@@ -81,7 +134,6 @@ pub fn message_pieces(role: Role, content: &[Segment], count: &dyn Fn(&str) -> u
             Segment::ToolResult(_) => {}
         }
     }
-    pieces
 }
 
 fn push_text(pieces: &mut Vec<PrefixPiece>, text: &str, count: &dyn Fn(&str) -> u32) {
@@ -133,7 +185,7 @@ fn identity(value: &impl Hash) -> u64 {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use veeksha_model::{MediaKind, Seed, ToolCall};
+    use veeksha_model::{MediaKind, Seed};
 
     use super::*;
     use crate::PrefixLedger;
@@ -221,7 +273,7 @@ mod tests {
                 arguments: "{\"word\": \"so\"}".into(),
             }],
         };
-        let pieces = answer_pieces(&answer, &words);
+        let pieces = answer_pieces(&answer, false, &words);
         let expected = pieces_of(
             &[message(Role::Assistant, vec![Segment::Text("it is so".into())])],
             &words,

@@ -62,6 +62,14 @@ pub enum PromptError {
         /// Maximum number per request.
         limit: u32,
     },
+    /// A part of a request is invalid, or the endpoint cannot express it.
+    #[error("node {node}: {reason}")]
+    Request {
+        /// The node.
+        node: NodeId,
+        /// The problem, and the remedy.
+        reason: String,
+    },
     /// A recorded answer asks for too many tokens.
     #[error("a recorded answer asks for {tokens} tokens; the limit is {limit}")]
     AnswerTooLong {

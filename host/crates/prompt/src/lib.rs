@@ -26,6 +26,7 @@ mod cache;
 mod compose;
 mod count;
 mod crossing;
+mod definitions;
 mod embedded;
 mod error;
 mod file;
@@ -43,7 +44,7 @@ mod wrapping;
 mod writer;
 
 pub use error::PromptError;
-pub use materializer::{MAX_TOKENS, Materializer};
+pub use materializer::{MAX_TOKENS, Materializer, RequestFilter};
 pub use media::{MAX_MEDIA_BYTES, MediaError, MediaStore};
 pub use template::{ChatTemplate, SpecialTokens};
 pub use tokenizer::Tokenizer;

@@ -1,13 +1,16 @@
 //! Turns requests into prepared requests.
 
+use std::fmt;
 use std::sync::Arc;
 
 use veeksha_model::{
-    HistoryMode, MediaKind, Message, NodeId, Prepared, PreparedMessage, RecordedAnswer, Request, Response,
-    Role, Seed, Segment,
+    HistoryMode, MediaKind, Message, NodeId, Prepared, PreparedMessage, PreparedReasoning, PreparedTools,
+    ReasoningContent, RecordedAnswer, Request, Response, Role, Seed, Segment, ToolCall, ToolChoice,
+    ToolDefinitions,
 };
 
 use crate::compose::PromptPiece;
+use crate::definitions::DefinitionCache;
 use crate::error::PromptError;
 use crate::media::MediaStore;
 use crate::meter::Position;
@@ -21,13 +24,30 @@ use crate::writer::MessageWriter;
 /// machine's memory.
 pub const MAX_TOKENS: u32 = 1 << 24;
 
+/// Decides whether the target can be sent a request; the error is a message for the author of the
+/// workload.
+pub type RequestFilter = Arc<dyn Fn(&Request) -> Result<(), String> + Send + Sync>;
+
 /// Makes text from segments. Can be shared between threads.
-#[derive(Debug)]
 pub struct Materializer {
     writer: MessageWriter,
     salt: TextSalt,
     wrapping: Option<TemplateWrapper>,
     media: MediaStore,
+    definitions: DefinitionCache,
+    filter: Option<RequestFilter>,
+}
+
+impl fmt::Debug for Materializer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Materializer")
+            .field("writer", &self.writer)
+            .field("salt", &self.salt)
+            .field("wrapping", &self.wrapping)
+            .field("media", &self.media)
+            .field("filter", &self.filter.is_some())
+            .finish()
+    }
 }
 
 impl Materializer {
@@ -38,6 +58,8 @@ impl Materializer {
             salt: TextSalt::default(),
             wrapping: None,
             media: MediaStore::default(),
+            definitions: DefinitionCache::default(),
+            filter: None,
         })
     }
 
@@ -70,12 +92,63 @@ impl Materializer {
         Materializer { media, ..self }
     }
 
+    /// Refuses the requests that `filter` refuses.
+    #[must_use]
+    pub fn with_filter(self, filter: RequestFilter) -> Self {
+        Materializer {
+            filter: Some(filter),
+            ..self
+        }
+    }
+
+    /// Checks the parts of a request that are not text: the target can be sent them, and the JSON of
+    /// its functions and its schema is valid.
+    pub fn check_form(&self, request: &Request) -> Result<(), PromptError> {
+        self.form(request).map_err(|reason| PromptError::Request {
+            node: request.node,
+            reason,
+        })?;
+        Ok(())
+    }
+
+    /// Returns the functions of a request after [`Materializer::check_form`]'s checks.
+    fn form(&self, request: &Request) -> Result<Option<Arc<PreparedTools>>, String> {
+        if let Some(filter) = &self.filter {
+            filter(request)?;
+        }
+        let form = request.output.form.as_deref();
+        if let Some(schema) = form.and_then(|form| form.schema.as_deref()) {
+            serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(schema)
+                .map_err(|error| format!("the response schema must be a JSON object: {error}"))?;
+        }
+        let tools = request.tools.as_deref();
+        let tools = tools.map(|tools| self.tools(tools)).transpose()?;
+        let choice = form.and_then(|form| form.tool_choice.as_ref());
+        if let (Some(ToolChoice::Function(name)), Some(tools)) = (choice, &tools)
+            && tools.defines(name) == Some(false)
+        {
+            return Err(format!(
+                "the tool choice is `{name}`, which `tools` does not define"
+            ));
+        }
+        Ok(tools)
+    }
+
+    /// Returns definitions of functions that can be sent. Equal definitions are made once.
+    ///
+    /// # Errors
+    /// If they are invalid; a message for the author of the workload.
+    pub fn tools(&self, definitions: &ToolDefinitions) -> Result<Arc<PreparedTools>, String> {
+        self.definitions.prepared(&self.writer, self.salt, definitions)
+    }
+
     /// Checks that [`Materializer::prepare`] can succeed, and otherwise returns its error: lengths
     /// are in bounds and media are available. It is cheap enough to check every request before a
     /// run: no text is written, nothing is generated or encoded, and only the first bytes of media
     /// files are read.
     pub fn check(&self, request: &Request) -> Result<(), PromptError> {
         check_length(request)?;
+        self.check_form(request)?;
         if let Some(answer) = request.replay.as_ref().and_then(|replay| replay.answer.as_ref()) {
             check_answer(answer)?;
         }
@@ -91,7 +164,7 @@ impl Materializer {
     }
 
     /// Makes the text of every message, and URLs of its media. The tokens of media are not known
-    /// here and not counted.
+    /// here and not counted; those of tool calls and reasoning are part of the messages.
     ///
     /// `target_tokens` is the requested length: the tokens of synthetic segments, and those of each
     /// verbatim text on its own. `prompt_tokens` is the length of the finished messages,
@@ -99,6 +172,10 @@ impl Materializer {
     /// `prompt_tokens` is the target; with [`PromptTarget::Wrapped`] the sum of both is.
     pub fn prepare(&self, request: Request) -> Result<Prepared, PromptError> {
         check_length(&request)?;
+        let tools = self.form(&request).map_err(|reason| PromptError::Request {
+            node: request.node,
+            reason,
+        })?;
         let answer = request.replay.as_ref().and_then(|replay| replay.answer.as_ref());
         let recorded_answer = answer
             .map(|answer| self.answer(answer))
@@ -106,17 +183,35 @@ impl Materializer {
             .map(Arc::new);
         let PromptTexts {
             texts,
-            target_tokens,
-            prompt_tokens,
+            mut target_tokens,
+            mut prompt_tokens,
             template_tokens,
         } = self.texts(&request)?;
         let mut messages = Vec::with_capacity(texts.len());
+        let mut token_ids = Vec::new();
         for (message, text) in request.messages.iter().zip(texts) {
+            let mut tokens = self.call_tokens(&message.tool_calls);
+            let reasoning = message.reasoning.as_ref();
+            let reasoning = reasoning.map(|reasoning| self.reasoning(reasoning)).transpose()?;
+            let reasoning = reasoning.map(|(reasoning, length)| {
+                tokens = tokens.saturating_add(length);
+                reasoning
+            });
+            for segment in &message.content {
+                if let Segment::TokenIds(ids) = segment {
+                    tokens = tokens.saturating_add(ids.len() as u32);
+                    token_ids.extend_from_slice(ids);
+                }
+            }
+            target_tokens = target_tokens.saturating_add(tokens);
+            prompt_tokens = prompt_tokens.saturating_add(tokens);
             messages.push(PreparedMessage {
                 role: message.role,
                 text,
                 media: self.media(request.node, message)?,
                 tool_call_id: message.tool_call_id.clone(),
+                tool_calls: message.tool_calls.clone(),
+                reasoning,
             });
         }
         Ok(Prepared {
@@ -127,22 +222,50 @@ impl Materializer {
             prompt_tokens,
             template_tokens,
             recorded_answer,
+            tools,
+            token_ids,
         })
     }
 
-    /// Returns a recorded answer as if the model had just given it: its text, its tool calls, and
-    /// its length counted by the tokenizer. Media are refused: no API accepts them from an
+    /// Returns the reasoning of a message as text, and its tokens.
+    fn reasoning(&self, reasoning: &ReasoningContent) -> Result<(PreparedReasoning, u32), PromptError> {
+        let composed = self.writer.compose(self.pieces(&reasoning.content))?;
+        let prepared = PreparedReasoning {
+            text: composed.built.text,
+            signature: reasoning.signature.clone(),
+        };
+        Ok((prepared, composed.tokens))
+    }
+
+    /// Returns the tokens of calls: their names and arguments.
+    fn call_tokens(&self, calls: &[ToolCall]) -> u32 {
+        let texts = calls.iter().flat_map(|call| [&call.name, &call.arguments]);
+        let counts = texts.map(|text| self.writer.tokenizer.count(text));
+        counts.fold(0, u32::saturating_add)
+    }
+
+    /// Returns a recorded answer as if the model had just given it: its text, its tool calls, its
+    /// reasoning, and the length of all of them, counted by the tokenizer. Media are refused: no API accepts them from an
     /// assistant.
     pub fn answer(&self, answer: &RecordedAnswer) -> Result<Response, PromptError> {
         check_answer(answer)?;
         let composed = self.writer.compose(self.pieces(&answer.content))?;
-        Ok(Response {
+        let mut response = Response {
             text: composed.built.text.to_string(),
             tool_calls: answer.tool_calls.clone(),
             finish_reason: "stop".to_string(),
-            output_tokens: composed.tokens,
+            output_tokens: composed
+                .tokens
+                .saturating_add(self.call_tokens(&answer.tool_calls)),
             ..Response::default()
-        })
+        };
+        if let Some(reasoning) = &answer.reasoning {
+            let (reasoning, tokens) = self.reasoning(reasoning)?;
+            response.reasoning = reasoning.text.to_string();
+            response.reasoning_signature = reasoning.signature;
+            response.output_tokens = response.output_tokens.saturating_add(tokens);
+        }
+        Ok(response)
     }
 
     /// Returns synthetic text as at the beginning of a message: exactly `tokens` tokens. Shorter
@@ -245,7 +368,11 @@ fn media_of(message: &Message) -> impl Iterator<Item = (MediaKind, &str)> {
 /// Refuses a request that asks for too many tokens.
 fn check_length(request: &Request) -> Result<(), PromptError> {
     let content = request.messages.iter().flat_map(|message| &message.content);
-    match too_long(content) {
+    let reasoning = request
+        .messages
+        .iter()
+        .filter_map(|message| message.reasoning.as_ref());
+    match too_long(content.chain(reasoning.flat_map(|reasoning| &reasoning.content))) {
         None => Ok(()),
         Some(tokens) => Err(PromptError::TooLong {
             node: request.node,
@@ -257,13 +384,15 @@ fn check_length(request: &Request) -> Result<(), PromptError> {
 
 /// Refuses a recorded answer that no model can have given.
 fn check_answer(answer: &RecordedAnswer) -> Result<(), PromptError> {
-    if let Some(tokens) = too_long(&answer.content) {
+    let reasoning = answer.reasoning.iter().flat_map(|reasoning| &reasoning.content);
+    let content = || answer.content.iter().chain(reasoning.clone());
+    if let Some(tokens) = too_long(content()) {
         return Err(PromptError::AnswerTooLong {
             tokens,
             limit: MAX_TOKENS,
         });
     }
-    let media = answer.content.iter().find_map(|segment| match segment {
+    let media = content().find_map(|segment| match segment {
         Segment::Media { kind, .. } => Some(kind.name()),
         _ => None,
     });

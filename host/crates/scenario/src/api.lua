@@ -2,9 +2,12 @@
 -- Annotations for the Lua language server. Generated from the scenario's JSON schema; do not edit
 -- by hand. A scenario begins its table with `---@type veeksha.Scenario`.
 
----A piece of a message: made by `text`, `synthetic`, `tool_result`, `result_of`, `image`, `audio`
----or `video`.
+---A piece of a message: made by `text`, `synthetic`, `tool_result`, `result_of`, `token_ids`,
+---`image`, `audio` or `video`.
 ---@class veeksha.Piece
+
+---Definitions of functions, made by `synthetic_tools`.
+---@class veeksha.SyntheticTools
 
 ---The content of a message: verbatim text, one piece, or several pieces.
 ---@alias veeksha.Content string|veeksha.Piece|(string|veeksha.Piece)[]
@@ -33,6 +36,19 @@ function tool_result(name, tokens, seed) end
 ---@param run integer The number of the run's node.
 ---@return veeksha.Piece
 function result_of(run) end
+
+---Token ids of the target's vocabulary, sent as they are. Only for endpoints that take prompts as
+---token ids (`openai_completions`); such a request has no other content.
+---@param ids integer[]
+---@return veeksha.Piece
+function token_ids(ids) end
+
+---Definitions of `count` functions whose JSON text has exactly `tokens` tokens.
+---@param count integer
+---@param tokens integer
+---@param seed? string|integer
+---@return veeksha.SyntheticTools
+function synthetic_tools(count, tokens, seed) end
 
 ---An image: the name of a granted file, or a URL.
 ---@param source string
@@ -100,8 +116,21 @@ function Rng:choice(list) end
 
 ---@class veeksha.Message
 ---@field role "system"|"user"|"assistant"|"tool"
----@field content veeksha.Content
+---@field content? veeksha.Content Required, except in a message of the assistant with calls.
 ---@field tool_call_id? string For the role `tool`: the id of the answered call.
+---@field tool_calls? veeksha.ToolCall[] For the role `assistant`: the calls that it asks for.
+---@field reasoning? veeksha.Content|veeksha.Reasoning For the role `assistant`: the reasoning before its content.
+
+---The reasoning before an answer.
+---@class veeksha.Reasoning
+---@field content? veeksha.Content
+---@field signature? string The server's proof that the reasoning is its own.
+
+---A function that the model may call.
+---@class veeksha.Tool
+---@field name string
+---@field description? string
+---@field parameters? table<string, any> JSON schema of the arguments.
 
 ---@class veeksha.Output
 ---@field tokens? integer Number of requested tokens: an upper limit unless `exact`.
@@ -122,6 +151,11 @@ function Rng:choice(list) end
 ---@field messages? veeksha.Message[]
 ---@field user? veeksha.Content
 ---@field history? integer|veeksha.Response The request whose conversation it continues.
+---@field keep_reasoning? boolean True to send the reasoning of the conversation's answers as well.
+---@field tools? veeksha.Tool[]|string|veeksha.SyntheticTools The functions that the model may call, written in the form of the endpoint; JSON text is sent verbatim. Absent: those of the conversation; an empty list: none.
+---@field tool_choice? "auto"|"none"|"required"|{ name: string } The functions that the answer may call.
+---@field response_schema? table<string, any>|string The JSON schema that the answer must fit.
+---@field log_probabilities? integer Log-probabilities of the answer's tokens, and of this many alternatives to each.
 ---@field after? integer|veeksha.Response|veeksha.Edge|(integer|veeksha.Response|veeksha.Edge)[] Requests that must be complete first, or other events of requests.
 ---@field wait? veeksha.Duration Think time before the request is sent.
 ---@field output? integer|veeksha.Output A number is an upper limit: the answer may be shorter.
@@ -149,6 +183,7 @@ function Rng:choice(list) end
 ---@class veeksha.Answer
 ---@field content? veeksha.Content
 ---@field tool_calls? veeksha.ToolCall[]
+---@field reasoning? veeksha.Content|veeksha.Reasoning
 
 ---A whole session, made ahead of time.
 ---@class veeksha.Session
@@ -186,7 +221,7 @@ function blocks(ids, size, tokens, options) end
 ---@class veeksha.ToolCall
 ---@field id string
 ---@field name string
----@field arguments string JSON text, as the server sent it.
+---@field arguments string|table<string, any> JSON text, as the server sent it; in a message, a table as well.
 
 ---@class veeksha.Usage
 ---@field prompt integer
@@ -205,6 +240,7 @@ function blocks(ids, size, tokens, options) end
 ---@field node integer
 ---@field text string
 ---@field reasoning string
+---@field reasoning_signature? string The server's proof that the reasoning is its own.
 ---@field tool_calls veeksha.ToolCall[]
 ---@field finish_reason string
 ---@field output_tokens integer

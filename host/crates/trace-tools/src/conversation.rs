@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
-use veeksha_model::{HistoryMode, NodeId, Request, Session};
-use veeksha_prefix::{PrefixCensus, PrefixPiece, PromptPath, answer_pieces, pieces_of};
+use veeksha_model::{HistoryMode, NodeId, RecordedAnswer, Request, Session};
+use veeksha_prefix::{PrefixCensus, PrefixPiece, PromptPath, answer_pieces, pieces_of, tool_pieces};
 
 /// The requests of a session as turns, each after the turn that it continues.
 pub(crate) struct SessionTurns<'a> {
@@ -16,13 +16,25 @@ pub(crate) struct ConversationTurn<'a> {
     pub(crate) request: &'a Request,
     /// Index of the turn whose conversation it continues; `None` if it sends no history.
     pub(crate) continues: Option<usize>,
-    mode: HistoryMode,
+    /// The answers of the conversation that it sends.
+    sends: SentAnswers,
+    /// The turn whose functions the model may call, if it may call any.
+    tools_of: Option<usize>,
+    /// The functions that it states.
+    tools: Vec<PrefixPiece>,
     /// Its new messages.
     pub(crate) new: Vec<PrefixPiece>,
     /// Placeholder for its live answer, which equals no other text.
     live_answer: PrefixPiece,
-    /// Its recorded answer, if a later turn may send it.
-    recorded_answer: Option<Vec<PrefixPiece>>,
+    /// Its recorded answer, if a later turn may send it: without its reasoning, and with it.
+    recorded_answer: Option<[Vec<PrefixPiece>; 2]>,
+}
+
+/// The form in which a turn sends the answers before it.
+#[derive(Clone, Copy, PartialEq)]
+struct SentAnswers {
+    mode: HistoryMode,
+    keeps_reasoning: bool,
 }
 
 impl<'a> SessionTurns<'a> {
@@ -40,14 +52,25 @@ impl<'a> SessionTurns<'a> {
             let continues = request.history_parent.filter(|_| mode != HistoryMode::Fresh);
             let answer = request.replay.as_ref().filter(|_| recorded);
             let answer = answer.and_then(|replay| replay.answer.as_ref());
+            let pieces = |answer: &RecordedAnswer| {
+                [false, true].map(|keeps_reasoning| answer_pieces(answer, keeps_reasoning, count))
+            };
+            let continues = continues.and_then(|parent| places.get(&parent).copied());
+            let inherited = continues.and_then(|parent| turns[parent].tools_of);
+            let tools = request.tools.as_ref();
             places.insert(request.node, turns.len());
             turns.push(ConversationTurn {
                 request,
-                continues: continues.and_then(|parent| places.get(&parent).copied()),
-                mode,
+                continues,
+                sends: SentAnswers {
+                    mode,
+                    keeps_reasoning: request.keep_reasoning,
+                },
+                tools_of: tools.map(|_| turns.len()).or(inherited),
+                tools: tools.map_or(Vec::new(), |tools| tool_pieces(tools, count)),
                 new: pieces_of(&request.messages, count),
                 live_answer: unknown(output_tokens(request, count).unwrap_or(0), answers),
-                recorded_answer: answer.map(|answer| answer_pieces(answer, count)),
+                recorded_answer: answer.map(pieces),
             });
         }
         SessionTurns { turns }
@@ -55,43 +78,52 @@ impl<'a> SessionTurns<'a> {
 
     /// Returns the pieces of the whole prompt of a turn.
     pub(crate) fn prompt(&self, place: usize) -> Vec<PrefixPiece> {
-        let mode = self.turns[place].mode;
+        let sends = self.turns[place].sends;
         let mut line = vec![place];
         while let Some(before) = self.turns[line[line.len() - 1]].continues {
             line.push(before);
         }
-        let mut prompt = Vec::new();
+        let mut prompt = self.tools(place).to_vec();
         for (number, place) in line.iter().rev().enumerate() {
             let turn = &self.turns[*place];
             prompt.extend(&turn.new);
             if number + 1 < line.len() {
-                prompt.extend(turn.answer(mode));
+                prompt.extend(turn.answer(sends));
             }
         }
         prompt
     }
 
+    /// Returns the functions that the model may call in the answer to a turn.
+    fn tools(&self, place: usize) -> &[PrefixPiece] {
+        let stated = self.turns[place].tools_of;
+        stated.map_or(&[], |place| &self.turns[place].tools)
+    }
+
     /// Returns the whole prompt of a turn as text unique to the session: a piece for each turn of
     /// the conversation and each answer.
     pub(crate) fn prompt_of_its_own(&self, place: usize, session: u64) -> Vec<PrefixPiece> {
-        let mode = self.turns[place].mode;
+        let (first, sends) = (place, self.turns[place].sends);
         let mut prompt = Vec::new();
+        let own = |place: usize, tokens, part| PrefixPiece {
+            identity: spread(
+                session
+                    .wrapping_mul(1 << 20)
+                    .wrapping_add(2 * place as u64 + part),
+            ),
+            tokens,
+        };
         let mut next = Some(place);
         while let Some(place) = next {
             let turn = &self.turns[place];
-            let own = |tokens, part| PrefixPiece {
-                identity: spread(
-                    session
-                        .wrapping_mul(1 << 20)
-                        .wrapping_add(2 * place as u64 + part),
-                ),
-                tokens,
-            };
             if !prompt.is_empty() {
-                prompt.push(own(tokens(turn.answer(mode)), 1));
+                prompt.push(own(place, tokens(turn.answer(sends)), 1));
             }
-            prompt.push(own(tokens(&turn.new), 0));
+            prompt.push(own(place, tokens(&turn.new), 0));
             next = turn.continues;
+        }
+        if let Some(stated) = self.turns[first].tools_of {
+            prompt.push(own(self.turns.len() + stated, tokens(self.tools(first)), 0));
         }
         prompt.reverse();
         prompt
@@ -104,18 +136,19 @@ impl<'a> SessionTurns<'a> {
         for (place, turn) in self.turns.iter().enumerate() {
             let before = turn.continues.map(|place| (place, seen[place]));
             let now = match before {
-                None => CountedPrompt::beginning(turn, census),
-                // Nearly always all of a conversation is sent in one mode, and only the new part
+                // Nearly always all of a conversation is sent in one form, and only the new part
                 // has to be added.
-                Some((parent, before)) if before.mode.is_none_or(|mode| mode == turn.mode) => {
-                    before.then(self.turns[parent].answer(turn.mode), turn, census)
+                Some((parent, before))
+                    if before.sends.is_none_or(|sends| sends == turn.sends) && turn.tools.is_empty() =>
+                {
+                    before.then(self.turns[parent].answer(turn.sends), turn, census)
                 }
-                Some(_) => {
+                _ => {
                     let prompt = self.prompt(place);
                     CountedPrompt {
                         tokens: length(&prompt),
                         path: census.extend(PromptPath::START, &prompt),
-                        mode: Some(turn.mode),
+                        sends: turn.continues.map(|_| turn.sends),
                     }
                 }
             };
@@ -130,19 +163,11 @@ impl<'a> SessionTurns<'a> {
 struct CountedPrompt {
     tokens: u64,
     path: PromptPath,
-    /// History mode of its answers; `None` if it contains none.
-    mode: Option<HistoryMode>,
+    /// The form of its answers; `None` if it contains none.
+    sends: Option<SentAnswers>,
 }
 
 impl CountedPrompt {
-    fn beginning(turn: &ConversationTurn<'_>, census: &mut PrefixCensus) -> CountedPrompt {
-        CountedPrompt {
-            tokens: length(&turn.new),
-            path: census.extend(PromptPath::START, &turn.new),
-            mode: None,
-        }
-    }
-
     fn then(
         self,
         answer: &[PrefixPiece],
@@ -153,15 +178,17 @@ impl CountedPrompt {
         CountedPrompt {
             tokens: self.tokens + length(answer) + length(&turn.new),
             path: census.extend(path, &turn.new),
-            mode: Some(turn.mode),
+            sends: Some(turn.sends),
         }
     }
 }
 
 impl ConversationTurn<'_> {
-    fn answer(&self, mode: HistoryMode) -> &[PrefixPiece] {
+    fn answer(&self, sends: SentAnswers) -> &[PrefixPiece] {
         match &self.recorded_answer {
-            Some(recorded) if mode == HistoryMode::Recorded => recorded,
+            Some(recorded) if sends.mode == HistoryMode::Recorded => {
+                &recorded[usize::from(sends.keeps_reasoning)]
+            }
             _ => std::slice::from_ref(&self.live_answer),
         }
     }
@@ -178,7 +205,7 @@ pub(crate) fn output_tokens(request: &Request, count: &dyn Fn(&str) -> u32) -> O
     let replay = request.replay.as_deref();
     let answered = || {
         let answer = replay?.answer.as_ref()?;
-        u32::try_from(length(&answer_pieces(answer, count))).ok()
+        u32::try_from(length(&answer_pieces(answer, true, count))).ok()
     };
     replay
         .and_then(|replay| replay.recorded.output_tokens)

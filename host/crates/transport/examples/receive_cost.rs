@@ -144,12 +144,7 @@ fn job(session: u64) -> Job {
         node: NodeId(0),
         ..Request::default()
     };
-    let message = PreparedMessage {
-        role: Role::User,
-        text: "hi".into(),
-        media: Vec::new(),
-        tool_call_id: None,
-    };
+    let message = PreparedMessage::new(Role::User, "hi");
     Job {
         id: RequestId {
             session: SessionId(session),
@@ -160,12 +155,10 @@ fn job(session: u64) -> Job {
         dispatched_at: 0,
         request: Arc::new(Prepared {
             request,
-            session_labels: 0,
             messages: vec![message],
             target_tokens: 1,
             prompt_tokens: 1,
-            template_tokens: 0,
-            recorded_answer: None,
+            ..Prepared::default()
         }),
         history: None,
         session_requests: 1,

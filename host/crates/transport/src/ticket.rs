@@ -145,12 +145,7 @@ mod tests {
             dispatched_at: 0,
             request: Arc::new(Prepared {
                 request,
-                session_labels: 0,
-                messages: Vec::new(),
-                target_tokens: 0,
-                prompt_tokens: 0,
-                template_tokens: 0,
-                recorded_answer: None,
+                ..Prepared::default()
             }),
             history: None,
             session_requests: 1,

@@ -1,6 +1,6 @@
 //! Sections about one scenario: workload, traffic, servers and plugins.
 
-use veeksha_model::{Segment, Session, SessionId, redact_address};
+use veeksha_model::{Request, Segment, Session, SessionId, ToolDefinitions, redact_address};
 use veeksha_ports::Workload;
 use veeksha_prompt::Tokenizer;
 use veeksha_report::{Section, SummaryRow, number};
@@ -55,15 +55,7 @@ impl WorkloadSample {
         self.tool_runs += session.tool_runs.len() as u64;
         for request in &session.requests {
             self.requests += 1;
-            let segments = request.messages.iter().flat_map(|message| &message.content);
-            self.prompt_tokens += segments
-                .map(|segment| match segment {
-                    Segment::Text(text) => u64::from(tokenizer.count(text)),
-                    Segment::Synthetic { tokens, .. } => u64::from(*tokens),
-                    Segment::TokenIds(ids) => ids.len() as u64,
-                    Segment::Media { .. } | Segment::ToolResult(_) => 0,
-                })
-                .sum::<u64>();
+            self.prompt_tokens += new_prompt_tokens(request, tokenizer);
             match request.output.target_tokens {
                 Some(tokens) => self.output_tokens += u64::from(tokens),
                 None => self.open_outputs += 1,
@@ -80,6 +72,29 @@ impl WorkloadSample {
     }
 }
 
+/// Returns the tokens of the messages of a request, and of the functions that it defines.
+fn new_prompt_tokens(request: &Request, tokenizer: &Tokenizer) -> u64 {
+    let count = |text: &String| u64::from(tokenizer.count(text));
+    let contents = request.messages.iter().flat_map(|message| {
+        let reasoning = message.reasoning.iter().flat_map(|reasoning| &reasoning.content);
+        message.content.iter().chain(reasoning)
+    });
+    let contents = contents.map(|segment| match segment {
+        Segment::Text(text) => count(text),
+        Segment::Synthetic { tokens, .. } => u64::from(*tokens),
+        Segment::TokenIds(ids) => ids.len() as u64,
+        Segment::Media { .. } | Segment::ToolResult(_) => 0,
+    });
+    let calls = request.messages.iter().flat_map(|message| &message.tool_calls);
+    let calls = calls.map(|call| count(&call.name) + count(&call.arguments));
+    let tools = match request.tools.as_deref() {
+        Some(ToolDefinitions::Definitions(text) | ToolDefinitions::Verbatim(text)) => count(text),
+        Some(ToolDefinitions::Synthetic { tokens, .. }) => u64::from(*tokens),
+        None => 0,
+    };
+    contents.chain(calls).chain([tools]).sum()
+}
+
 /// Returns the section about the workload, and the number of sessions if it is finite.
 fn workload(wired: &Wired, scenario: &Scenario) -> Result<(Section, Option<u64>), CommandFailure> {
     let mut sample = WorkloadSample::default();
@@ -92,7 +107,7 @@ fn workload(wired: &Wired, scenario: &Scenario) -> Result<(Section, Option<u64>)
                 .min(length.unwrap_or(u64::MAX))
                 .min(u64::from(SAMPLE));
             for (index, session) in (0..).zip(source.sessions(0, wanted as u32)?) {
-                wired.check_tools(SessionId(index), &session)?;
+                wired.check(SessionId(index), &session)?;
                 sample.add(&session, &wired.tokenizer);
             }
             (length, "whole sessions in advance")
@@ -102,7 +117,7 @@ fn workload(wired: &Wired, scenario: &Scenario) -> Result<(Section, Option<u64>)
             let first = SessionId(0);
             if limit != Some(0) && length != Some(0) {
                 let begun = agents.start(first)?.added;
-                wired.check_tools(first, &begun)?;
+                wired.check(first, &begun)?;
                 sample.add(&begun, &wired.tokenizer);
                 agents.finish(first);
             }

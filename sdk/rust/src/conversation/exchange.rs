@@ -34,10 +34,12 @@ impl Exchange {
     }
 }
 
-/// The text of an answer, as its tokens are counted: the content, then the names and arguments of
-/// function calls.
+/// The text of an answer, as its tokens are counted: the reasoning, the content, then the names and
+/// arguments of function calls.
 pub fn answer_text(answer: &Answer) -> String {
-    let mut text = text_of(&answer.content);
+    let reasoning = answer.reasoning.as_ref();
+    let mut text = reasoning.map_or_else(String::new, |reasoning| text_of(&reasoning.content));
+    text.push_str(&text_of(&answer.content));
     for call in &answer.tool_calls {
         text.push_str(&call.name);
         text.push_str(&call.arguments);
@@ -56,6 +58,15 @@ pub fn continue_answer(answer: &mut Option<Answer>, more: Answer) {
     }
     answer.content.extend(more.content);
     answer.tool_calls.extend(more.tool_calls);
+    match (&mut answer.reasoning, more.reasoning) {
+        (Some(reasoning), Some(more)) => {
+            reasoning.content.push(text("\n\n"));
+            reasoning.content.extend(more.content);
+            // A signature is of one text.
+            reasoning.signature = None;
+        }
+        (reasoning, more) => *reasoning = reasoning.take().or(more),
+    }
 }
 
 /// The exchanges of a conversation: each answer ends one.
@@ -85,11 +96,7 @@ pub fn exchanges(messages: impl IntoIterator<Item = RecordedMessage>) -> Vec<Exc
             });
             continue;
         }
-        let answer = Answer {
-            content: message.content,
-            tool_calls: message.tool_calls,
-            reasoning: None,
-        };
+        let answer = message.into_answer();
         match open.take_if(|exchange| {
             exchange
                 .messages

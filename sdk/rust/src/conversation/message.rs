@@ -1,11 +1,12 @@
-//! A message as a file has it: OpenAI's members (`role`, `content`, `tool_calls`,
-//! `tool_call_id`) or ShareGPT's (`from`, `value`).
+//! A message as a file has it: OpenAI's members (`role`, `content`, `tool_calls`, `tool_call_id`),
+//! those of servers with reasoning (`reasoning_content`, `reasoning`) or ShareGPT's (`from`,
+//! `value`).
 
 use serde_json::{Map, Value};
 
 use super::media::media;
 use crate::session::text;
-use crate::types::{MediaKind, Message, Role, Segment, ToolCall};
+use crate::types::{Answer, MediaKind, Message, Reasoning, Role, Segment, ToolCall};
 
 /// One message of a recorded conversation.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +17,8 @@ pub struct RecordedMessage {
     pub content: Vec<Segment>,
     /// The function calls that an assistant asked for.
     pub tool_calls: Vec<ToolCall>,
+    /// The reasoning of an assistant before its content.
+    pub reasoning: Option<Reasoning>,
     /// For the role `tool`: the call that is answered.
     pub tool_call_id: Option<String>,
 }
@@ -58,6 +61,7 @@ impl RecordedMessage {
             role: role(name).ok_or_else(|| format!("unknown role `{name}`"))?,
             content: member(members, &["content", "value"]).map_or_else(|| Ok(Vec::new()), content)?,
             tool_calls: member(members, &["tool_calls"]).map_or_else(|| Ok(Vec::new()), tool_calls)?,
+            reasoning: member(members, &["reasoning_content", "reasoning"]).and_then(reasoning),
             tool_call_id: member(members, &["tool_call_id"])
                 .and_then(Value::as_str)
                 .map(str::to_owned),
@@ -73,17 +77,27 @@ impl RecordedMessage {
     /// The message as a request sends it.
     ///
     /// # Errors
-    /// A message that asks for tools: only the answer to a request can.
+    /// Calls of another role than the assistant.
     pub fn into_message(self) -> Result<Message, String> {
-        if !self.tool_calls.is_empty() {
-            return Err(
-                "a message with `tool_calls` can only be the answer to a request, not a part of one".into(),
-            );
+        if !self.tool_calls.is_empty() && self.role != Role::Assistant {
+            return Err("`tool_calls` are in a message that is not the assistant's".into());
         }
+        let reasoning = self.reasoning.filter(|_| self.role == Role::Assistant);
         Ok(Message {
             tool_call_id: self.tool_call_id,
+            tool_calls: self.tool_calls,
+            reasoning,
             ..Message::new(self.role, self.content)
         })
+    }
+
+    /// The message as a recorded answer.
+    pub fn into_answer(self) -> Answer {
+        Answer {
+            content: self.content,
+            tool_calls: self.tool_calls,
+            reasoning: self.reasoning,
+        }
     }
 }
 
@@ -142,6 +156,15 @@ fn block(value: &Value) -> Result<Segment, String> {
         }
         other => Err(format!("a content block of the unknown type `{other}`")),
     }
+}
+
+/// Reasoning as text; another form is that of one server and ignored, like every unknown member.
+fn reasoning(value: &Value) -> Option<Reasoning> {
+    let words = value.as_str().filter(|words| !words.is_empty())?;
+    Some(Reasoning {
+        content: vec![text(words)],
+        signature: None,
+    })
 }
 
 /// `[{id, function: {name, arguments}}]`, or the same without `function` around the two.
@@ -246,12 +269,37 @@ mod tests {
             [("c1", "add", "{\"a\": 1}"), ("c2", "now", "{\"zone\":\"UTC\"}")]
         );
         assert!(!asked.is_blank());
-        assert!(asked.into_message().is_err());
+        let calls = asked.tool_calls.clone();
+        assert_eq!(asked.into_message().unwrap().tool_calls, calls);
+        let misplaced = json!({"role": "user", "content": "x", "tool_calls": [{"name": "add"}]});
+        assert!(
+            read(misplaced)
+                .into_message()
+                .unwrap_err()
+                .contains("`tool_calls`")
+        );
         let answered = read(json!({"role": "tool", "tool_call_id": "c1", "content": "3"}));
         assert_eq!(
             answered.into_message().unwrap().tool_call_id.as_deref(),
             Some("c1")
         );
+    }
+
+    #[test]
+    fn reasoning_is_kept_under_both_names() {
+        for name in ["reasoning", "reasoning_content"] {
+            let mut value = json!({"role": "assistant", "content": "4"});
+            value[name] = "2 + 2".into();
+            let message = read(value);
+            let expected = Some(Reasoning {
+                content: vec![text("2 + 2")],
+                signature: None,
+            });
+            assert_eq!(message.clone().into_answer().reasoning, expected);
+            assert_eq!(message.into_message().unwrap().reasoning, expected);
+        }
+        let details = json!({"role": "assistant", "content": "4", "reasoning": {"effort": "low"}});
+        assert_eq!(read(details).reasoning, None);
     }
 
     #[test]
@@ -302,7 +350,15 @@ mod tests {
         ];
         let mut refused = 0;
         for value in &values {
-            for place in ["role", "from", "content", "value", "tool_calls", "tool_call_id"] {
+            for place in [
+                "role",
+                "from",
+                "content",
+                "value",
+                "tool_calls",
+                "reasoning",
+                "tool_call_id",
+            ] {
                 let mut message = json!({"role": "assistant"});
                 message[place] = value.clone();
                 match RecordedMessage::read(&message) {

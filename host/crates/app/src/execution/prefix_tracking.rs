@@ -36,7 +36,10 @@ impl Prefixes {
             counts: std::cell::RefCell::default(),
         };
         for request in warmup.iter().flat_map(|session| &session.requests) {
-            let pieces = veeksha_prefix::pieces_of(&request.messages, &|text| prefixes.count(text));
+            let count = |text: &str| prefixes.count(text);
+            let tools = request.tools.as_deref();
+            let mut pieces = tools.map_or(Vec::new(), |tools| veeksha_prefix::tool_pieces(tools, &count));
+            pieces.extend(veeksha_prefix::pieces_of(&request.messages, &count));
             prefixes.ledger.learn(&pieces);
         }
         prefixes

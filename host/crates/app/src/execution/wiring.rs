@@ -17,6 +17,7 @@ use crate::execution::mode::Mode;
 use crate::execution::pipeline_plan;
 use crate::failure::CommandFailure;
 use crate::scenario::source::Loaded;
+use crate::target;
 use crate::workload::components;
 use crate::workload::grants::lua_grants;
 use crate::workload::prompts;
@@ -45,16 +46,22 @@ pub struct Wired {
 }
 
 impl Wired {
-    /// Checks that the tools that a session runs exist.
+    /// Checks that the target can be sent the requests of a session, and that the tools that it runs
+    /// exist.
     ///
     /// # Errors
-    /// If one does not.
-    pub fn check_tools(&self, id: SessionId, session: &Session) -> Result<(), PluginFailure> {
-        self.plan.tools.check(session).map_err(|why| {
-            let plugin = &*self.factory.info().name;
-            let message = format!("session {id}: {why}");
-            PluginFailure::new(plugin, "check", PluginFailureKind::Result, message)
-        })
+    /// Names the request or the tool run, and the reason.
+    pub fn check(&self, id: SessionId, session: &Session) -> Result<(), PluginFailure> {
+        let requests = session.requests.iter();
+        let mut refused = requests.filter_map(|request| self.materializer.check_form(request).err());
+        let refused = refused.next().map_or(Ok(()), |error| Err(error.to_string()));
+        refused
+            .and_then(|()| self.plan.tools.check(session))
+            .map_err(|why| {
+                let plugin = &*self.factory.info().name;
+                let message = format!("session {id}: {why}");
+                PluginFailure::new(plugin, "check", PluginFailureKind::Result, message)
+            })
     }
 
     /// Returns the role and the description of each plugin.
@@ -73,7 +80,8 @@ pub(crate) fn wire(loaded: &mut Loaded, mode: Mode) -> Result<Wired, CommandFail
     let found = tokenizers::tokenizer(loaded, &mut notes)?;
     found.note_in(&mut loaded.scenario);
     let salt = traces::salt(&mut loaded.scenario, mode, &mut notes);
-    let materializer = Arc::new(prompts::materializer(loaded, &found, salt)?);
+    let filter = target::filter(loaded, &found.tokenizer)?;
+    let materializer = Arc::new(prompts::materializer(loaded, &found, salt)?.with_filter(filter));
     let tokenizer = found.tokenizer;
     let trace = match &loaded.scenario.session_generator {
         Generator::Trace(trace) => Some(traces::open(

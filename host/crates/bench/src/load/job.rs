@@ -29,17 +29,10 @@ pub(crate) fn prompt(tokens: u32) -> Arc<Prepared> {
             },
             ..Request::default()
         },
-        session_labels: 0,
-        messages: vec![PreparedMessage {
-            role: Role::User,
-            text: PROMPT.into(),
-            media: Vec::new(),
-            tool_call_id: None,
-        }],
+        messages: vec![PreparedMessage::new(Role::User, PROMPT)],
         target_tokens: words,
         prompt_tokens: words,
-        template_tokens: 0,
-        recorded_answer: None,
+        ..Prepared::default()
     })
 }
 

@@ -6,43 +6,49 @@
 //! tool calls (which have the role `user`) must be in one message; a message of text only is a
 //! plain string. An answer without text and calls is omitted: the API refuses empty text.
 //!
+//! Reasoning is a `thinking` block before the text. The API refuses one without the server's
+//! signature, so reasoning without one is omitted.
+//!
 //! The input of a call must be an object. Arguments that are not an object (from a truncated
 //! answer) are sent as `{"arguments": TEXT}`.
 
-use serde_json::value::RawValue;
-use veeksha_model::{MediaKind, PreparedMessage, Response, Role};
+use std::sync::Arc;
 
-use super::conversation::Conversation;
+use serde_json::value::RawValue;
+use veeksha_model::{MediaKind, PreparedMessage, Role};
+
+use super::conversation::{AssistantMessage, Conversation, SentMessage};
 use super::media::{MediaSource, cannot_carry, source};
 use super::turns::write_text_block;
 use crate::failure::Failure;
 use crate::json_writer::{end_list, string};
 
-/// A message of a request, or a response in the history.
-enum MessageSource<'a> {
-    Message(&'a PreparedMessage),
-    Answer(&'a Response),
+fn role(message: &SentMessage<'_>) -> &'static str {
+    match message {
+        SentMessage::Plain(_) => "user",
+        SentMessage::Assistant(_) => "assistant",
+    }
 }
 
-impl MessageSource<'_> {
-    fn role(&self) -> &'static str {
-        match self {
-            MessageSource::Message(message) if message.role == Role::Assistant => "assistant",
-            MessageSource::Message(_) => "user",
-            MessageSource::Answer(_) => "assistant",
+/// Returns the text, if nothing else is sent.
+fn plain<'a>(message: &SentMessage<'a>) -> Option<&'a str> {
+    match message {
+        SentMessage::Plain(message) if message.media.is_empty() && message.role != Role::Tool => {
+            Some(&message.text)
         }
+        SentMessage::Assistant(message)
+            if message.tool_calls.is_empty() && message.media.is_empty() && thinking(message).is_none() =>
+        {
+            Some(message.text)
+        }
+        _ => None,
     }
+}
 
-    /// Returns the text, if there is nothing else.
-    fn plain(&self) -> Option<&str> {
-        match self {
-            MessageSource::Message(message) if message.media.is_empty() && message.role != Role::Tool => {
-                Some(&message.text)
-            }
-            MessageSource::Answer(answer) if answer.tool_calls.is_empty() => Some(&answer.text),
-            _ => None,
-        }
-    }
+/// Returns the reasoning that is sent, and its signature.
+fn thinking<'a>(message: &AssistantMessage<'a>) -> Option<(&'a str, &'a str)> {
+    let reasoning = message.reasoning?;
+    Some((reasoning.text, reasoning.signature?))
 }
 
 /// Writes the value of `system` and returns true, if the conversation has system messages.
@@ -64,22 +70,20 @@ pub(super) fn write_system(out: &mut Vec<u8>, conversation: &Conversation<'_>) -
 
 /// Writes the value of `messages`.
 pub(super) fn write_messages(out: &mut Vec<u8>, conversation: &Conversation<'_>) -> Result<(), Failure> {
-    let mut turns: Vec<MessageSource<'_>> = Vec::new();
-    for (messages, answer) in conversation.turns() {
-        let messages = messages.iter().filter(|message| message.role != Role::System);
-        turns.extend(messages.map(MessageSource::Message));
-        let answer = answer.filter(|answer| !answer.text.is_empty() || !answer.tool_calls.is_empty());
-        turns.extend(answer.map(MessageSource::Answer));
-    }
+    let sent = |message: &SentMessage<'_>| match message {
+        SentMessage::Plain(message) => message.role != Role::System,
+        SentMessage::Assistant(message) => !message.is_empty(),
+    };
+    let turns: Vec<SentMessage<'_>> = conversation.messages().filter(sent).collect();
     out.push(b'[');
-    for row in turns.chunk_by(|one, next| one.role() == next.role()) {
+    for row in turns.chunk_by(|one, next| role(one) == role(next)) {
         let Some(first) = row.first() else {
             continue;
         };
         out.extend_from_slice(b"{\"role\":");
-        string(out, first.role());
+        string(out, role(first));
         out.extend_from_slice(b",\"content\":");
-        match (row, first.plain()) {
+        match (row, plain(first)) {
             ([_], Some(text)) => string(out, text),
             _ => {
                 out.push(b'[');
@@ -95,46 +99,60 @@ pub(super) fn write_messages(out: &mut Vec<u8>, conversation: &Conversation<'_>)
     Ok(())
 }
 
-/// Writes the blocks of one message or answer, each followed by a comma.
-fn write_blocks(out: &mut Vec<u8>, turn: &MessageSource<'_>) -> Result<(), Failure> {
-    match turn {
-        MessageSource::Message(message) if message.role == Role::Tool => {
-            out.extend_from_slice(b"{\"type\":\"tool_result\",\"tool_use_id\":");
-            string(out, message.tool_call_id.as_deref().unwrap_or_default());
-            out.extend_from_slice(b",\"content\":");
-            if message.media.is_empty() {
-                string(out, &message.text);
-            } else {
-                out.push(b'[');
-                content_blocks(out, message)?;
-                end_list(out, b']');
-            }
-            out.extend_from_slice(b"},");
-        }
-        MessageSource::Message(message) => content_blocks(out, message)?,
-        MessageSource::Answer(answer) => {
-            if !answer.text.is_empty() {
-                write_text_block(out, "text", &answer.text);
-            }
-            for call in &answer.tool_calls {
-                out.extend_from_slice(b"{\"type\":\"tool_use\",\"id\":");
-                string(out, &call.id);
-                out.extend_from_slice(b",\"name\":");
-                string(out, &call.name);
-                out.extend_from_slice(b",\"input\":");
-                write_input(out, &call.arguments);
-                out.extend_from_slice(b"},");
-            }
-        }
+/// Writes the blocks of one message, each followed by a comma.
+fn write_blocks(out: &mut Vec<u8>, message: &SentMessage<'_>) -> Result<(), Failure> {
+    match message {
+        SentMessage::Plain(message) if message.role == Role::Tool => write_result(out, message),
+        SentMessage::Plain(message) => write_content_blocks(out, &message.text, &message.media),
+        SentMessage::Assistant(message) => write_assistant_blocks(out, message),
+    }
+}
+
+fn write_result(out: &mut Vec<u8>, message: &PreparedMessage) -> Result<(), Failure> {
+    out.extend_from_slice(b"{\"type\":\"tool_result\",\"tool_use_id\":");
+    string(out, message.tool_call_id.as_deref().unwrap_or_default());
+    out.extend_from_slice(b",\"content\":");
+    if message.media.is_empty() {
+        string(out, &message.text);
+    } else {
+        out.push(b'[');
+        write_content_blocks(out, &message.text, &message.media)?;
+        end_list(out, b']');
+    }
+    out.extend_from_slice(b"},");
+    Ok(())
+}
+
+fn write_assistant_blocks(out: &mut Vec<u8>, message: &AssistantMessage<'_>) -> Result<(), Failure> {
+    if let Some((text, signature)) = thinking(message) {
+        out.extend_from_slice(b"{\"type\":\"thinking\",\"thinking\":");
+        string(out, text);
+        out.extend_from_slice(b",\"signature\":");
+        string(out, signature);
+        out.extend_from_slice(b"},");
+    }
+    write_content_blocks(out, message.text, message.media)?;
+    for call in message.tool_calls {
+        out.extend_from_slice(b"{\"type\":\"tool_use\",\"id\":");
+        string(out, &call.id);
+        out.extend_from_slice(b",\"name\":");
+        string(out, &call.name);
+        out.extend_from_slice(b",\"input\":");
+        write_input(out, &call.arguments);
+        out.extend_from_slice(b"},");
     }
     Ok(())
 }
 
-fn content_blocks(out: &mut Vec<u8>, message: &PreparedMessage) -> Result<(), Failure> {
-    if !message.text.is_empty() {
-        write_text_block(out, "text", &message.text);
+fn write_content_blocks(
+    out: &mut Vec<u8>,
+    text: &str,
+    media: &[(MediaKind, Arc<str>)],
+) -> Result<(), Failure> {
+    if !text.is_empty() {
+        write_text_block(out, "text", text);
     }
-    for (kind, url) in &message.media {
+    for (kind, url) in media {
         let source = source(*kind, url)?;
         if *kind != MediaKind::Image {
             return Err(cannot_carry("messages", *kind));

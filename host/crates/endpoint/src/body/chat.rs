@@ -1,19 +1,30 @@
 //! Request bodies of chat completions: `messages` contains the turns of the history (the messages
-//! of each, then the model's actual answer with its tool calls; reasoning is not sent back), then
-//! the new messages. A turn without an answer contributes only its messages. Text only is a plain
-//! string; with media, the content is a list of blocks, text first.
+//! of each, then the model's answer with its tool calls), then the new messages. A turn without an
+//! answer contributes only its messages. Text only is a plain string; with media, the content is a
+//! list of blocks, text first.
+//!
+//! OpenAI's API has no member for the reasoning of a message; servers that accept one name it
+//! `reasoning_content` (DeepSeek, SGLang, llama.cpp) or `reasoning` (vLLM, OpenRouter).
 
-use veeksha_model::{MediaKind, PreparedMessage, Response};
+use veeksha_model::{MediaKind, PreparedMessage};
 
-use super::conversation::Conversation;
+use super::conversation::{AssistantMessage, Conversation, SentMessage};
 use super::media::{MediaSource, audio_data, source};
 use super::turns::{write_content, write_turns};
 use crate::failure::Failure;
 use crate::json_writer::{end_list, string};
 
-/// Writes the value of `messages`.
-pub(super) fn write_messages(out: &mut Vec<u8>, conversation: &Conversation<'_>) -> Result<(), Failure> {
-    write_turns(out, conversation, write_message, write_answer)
+/// Writes the value of `messages`. `reasoning` is the name of the member for reasoning; without one
+/// it is not sent.
+pub(super) fn write_messages(
+    out: &mut Vec<u8>,
+    conversation: &Conversation<'_>,
+    reasoning: Option<&str>,
+) -> Result<(), Failure> {
+    write_turns(out, conversation, |out, message| match message {
+        SentMessage::Plain(message) => write_message(out, message),
+        SentMessage::Assistant(message) => write_assistant(out, &message, reasoning),
+    })
 }
 
 fn write_message(out: &mut Vec<u8>, message: &PreparedMessage) -> Result<(), Failure> {
@@ -24,7 +35,7 @@ fn write_message(out: &mut Vec<u8>, message: &PreparedMessage) -> Result<(), Fai
         string(out, id);
     }
     out.extend_from_slice(b",\"content\":");
-    write_content(out, message, "text", write_media)?;
+    write_content(out, &message.text, &message.media, "text", write_media)?;
     out.extend_from_slice(b"},");
     Ok(())
 }
@@ -58,16 +69,27 @@ pub(super) fn write_audio(out: &mut Vec<u8>, url: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-fn write_answer(out: &mut Vec<u8>, response: &Response) {
-    out.extend_from_slice(b"{\"role\":\"assistant\",\"content\":");
-    if response.text.is_empty() && !response.tool_calls.is_empty() {
+fn write_assistant(
+    out: &mut Vec<u8>,
+    message: &AssistantMessage<'_>,
+    reasoning: Option<&str>,
+) -> Result<(), Failure> {
+    out.extend_from_slice(b"{\"role\":\"assistant\",");
+    if let (Some(name), Some(reasoning)) = (reasoning, message.reasoning) {
+        string(out, name);
+        out.push(b':');
+        string(out, reasoning.text);
+        out.push(b',');
+    }
+    out.extend_from_slice(b"\"content\":");
+    if message.text.is_empty() && message.media.is_empty() && !message.tool_calls.is_empty() {
         out.extend_from_slice(b"null");
     } else {
-        string(out, &response.text);
+        write_content(out, message.text, message.media, "text", write_media)?;
     }
-    if !response.tool_calls.is_empty() {
+    if !message.tool_calls.is_empty() {
         out.extend_from_slice(b",\"tool_calls\":[");
-        for call in &response.tool_calls {
+        for call in message.tool_calls {
             out.extend_from_slice(b"{\"id\":");
             string(out, &call.id);
             out.extend_from_slice(b",\"type\":\"function\",\"function\":{\"name\":");
@@ -79,4 +101,5 @@ fn write_answer(out: &mut Vec<u8>, response: &Response) {
         end_list(out, b']');
     }
     out.extend_from_slice(b"},");
+    Ok(())
 }

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use veeksha_model::{ErrorClass, History, Prepared, PreparedMessage, Response, Role};
+use veeksha_model::{
+    ErrorClass, History, MediaKind, Prepared, PreparedMessage, PreparedTools, Response, Role, ToolCall,
+};
 
 use super::media::cannot_carry;
 use crate::api::Api;
@@ -13,6 +15,63 @@ use crate::failure::Failure;
 pub(super) struct Conversation<'a> {
     before: &'a [Arc<History<Prepared>>],
     request: &'a Prepared,
+}
+
+/// A message as it is sent.
+#[derive(Clone, Copy)]
+pub(super) enum SentMessage<'a> {
+    /// Of the system, the user or a tool.
+    Plain(&'a PreparedMessage),
+    Assistant(AssistantMessage<'a>),
+}
+
+/// A message of the model: an answer of the conversation, or a message of the workload.
+#[derive(Clone, Copy)]
+pub(super) struct AssistantMessage<'a> {
+    pub(super) text: &'a str,
+    pub(super) media: &'a [(MediaKind, Arc<str>)],
+    pub(super) tool_calls: &'a [ToolCall],
+    pub(super) reasoning: Option<SentReasoning<'a>>,
+}
+
+/// The reasoning of a message of the model.
+#[derive(Clone, Copy)]
+pub(super) struct SentReasoning<'a> {
+    pub(super) text: &'a str,
+    pub(super) signature: Option<&'a str>,
+}
+
+impl<'a> AssistantMessage<'a> {
+    fn of_message(message: &'a PreparedMessage) -> Self {
+        AssistantMessage {
+            text: &message.text,
+            media: &message.media,
+            tool_calls: &message.tool_calls,
+            reasoning: message.reasoning.as_ref().map(|reasoning| SentReasoning {
+                text: &reasoning.text,
+                signature: reasoning.signature.as_deref(),
+            }),
+        }
+    }
+
+    fn of_answer(answer: &'a Response, keeps_reasoning: bool) -> Self {
+        let reasoning = SentReasoning {
+            text: &answer.reasoning,
+            signature: answer.reasoning_signature.as_deref(),
+        };
+        let has_reasoning = !reasoning.text.is_empty() || reasoning.signature.is_some();
+        AssistantMessage {
+            text: &answer.text,
+            media: &[],
+            tool_calls: &answer.tool_calls,
+            reasoning: Some(reasoning).filter(|_| keeps_reasoning && has_reasoning),
+        }
+    }
+
+    /// Returns true if it has neither content nor calls.
+    pub(super) fn is_empty(&self) -> bool {
+        self.text.is_empty() && self.media.is_empty() && self.tool_calls.is_empty()
+    }
 }
 
 impl<'a> Conversation<'a> {
@@ -30,17 +89,59 @@ impl<'a> Conversation<'a> {
         before.chain([(&self.request.messages[..], None)])
     }
 
+    /// Returns the messages in order, the model's answers among them. The reasoning of an answer is
+    /// sent only if the request keeps it, that of a message always.
+    pub(super) fn messages(&self) -> impl Iterator<Item = SentMessage<'a>> {
+        let keeps = self.request.request.keep_reasoning;
+        self.turns().flat_map(move |(messages, answer)| {
+            let messages = messages.iter().map(|message| match message.role {
+                Role::Assistant => SentMessage::Assistant(AssistantMessage::of_message(message)),
+                _ => SentMessage::Plain(message),
+            });
+            let answer = answer.map(|answer| AssistantMessage::of_answer(answer, keeps));
+            messages.chain(answer.map(SentMessage::Assistant))
+        })
+    }
+
+    /// Returns the functions that the model may call: those of the request, or of the newest turn
+    /// that states some. An empty list is none.
+    pub(super) fn tools(&self) -> Option<&'a PreparedTools> {
+        let before = self.before.iter().rev().map(|turn| &turn.request.tools);
+        let tools = std::iter::once(&self.request.tools)
+            .chain(before)
+            .flatten()
+            .next();
+        tools.map(|tools| &**tools).filter(|tools| !tools.is_empty())
+    }
+
+    /// Returns the prompt as token ids, if it is one.
+    pub(super) fn token_ids(&self) -> Result<Option<&'a [u32]>, Failure> {
+        let of_history = self.before.iter().any(|turn| !turn.request.token_ids.is_empty());
+        let ids = &self.request.token_ids[..];
+        if of_history || (!ids.is_empty() && !self.before.is_empty()) {
+            return Err(Failure::new(
+                ErrorClass::Protocol,
+                "a prompt of token ids can be neither continued nor the continuation of a conversation",
+            ));
+        }
+        Ok(Some(ids).filter(|ids| !ids.is_empty()))
+    }
+
     /// Returns the approximate size of its JSON in bytes.
     pub(super) fn bytes(&self) -> usize {
-        let text: usize = self
-            .turns()
-            .map(|(messages, answer)| {
-                let messages = messages.iter().map(|message| message.text.len() + 48);
-                messages.sum::<usize>() + answer.map_or(0, |answer| answer.text.len() + 48)
-            })
-            .sum();
+        let messages = self.messages().map(|message| match message {
+            SentMessage::Plain(message) => message.text.len() + 48,
+            SentMessage::Assistant(message) => {
+                let calls = message.tool_calls.iter();
+                let calls = calls.map(|call| call.arguments.len() + call.name.len() + call.id.len() + 72);
+                let reasoning = message.reasoning.map_or(0, |reasoning| reasoning.text.len() + 24);
+                message.text.len() + reasoning + calls.sum::<usize>() + 48
+            }
+        });
+        let tools = self.tools().map_or(0, |tools| tools.tokens as usize * 5);
+        let ids = self.request.token_ids.len() * 7;
         // Quotes and line ends take a second byte.
-        text * 17 / 16
+        (messages.sum::<usize>() + tools) * 17 / 16 + ids
     }
 
     /// Returns the system messages, at any position.
@@ -51,8 +152,8 @@ impl<'a> Conversation<'a> {
 
     /// Returns the conversation as one text: rendered by the chat template, else the texts joined
     /// with one line feed, without role names. A single message without a template is exactly its
-    /// text. Tool calls cannot be represented and are omitted; media are refused with a message
-    /// that names `api`.
+    /// text. Calls and reasoning were refused before ([`crate::check_request`]); media are refused
+    /// with a message that names `api`.
     pub(super) fn flattened(&self, config: &Api, api: &str) -> Result<Cow<'a, str>, Failure> {
         let mut turns: Vec<(Role, &str)> = Vec::new();
         for (messages, answer) in self.turns() {

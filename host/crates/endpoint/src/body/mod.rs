@@ -17,6 +17,7 @@ mod media;
 mod request_body;
 mod responses;
 mod template;
+mod tools;
 mod turns;
 
 pub use request_body::request_body;

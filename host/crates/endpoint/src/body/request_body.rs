@@ -10,6 +10,7 @@ use veeksha_model::{ErrorClass, History, Prepared};
 
 use super::conversation::Conversation;
 use super::template::Filling;
+use super::tools::{write_form, write_tools};
 use super::{anthropic, chat, responses};
 use crate::api::{Api, check_choices};
 use crate::endpoint_kind::EndpointKind;
@@ -97,13 +98,22 @@ fn write_common(
     if !taken(name) {
         object.try_field(name, |out| match api.endpoint {
             EndpointKind::Completions => {
-                string(out, &conversation.flattened(api, "completions")?);
+                match conversation.token_ids()? {
+                    Some(ids) => json(out, ids),
+                    None => string(out, &conversation.flattened(api, "completions")?),
+                }
                 Ok(())
             }
             EndpointKind::Responses => responses::write_input(out, conversation),
             EndpointKind::AnthropicMessages => anthropic::write_messages(out, conversation),
-            _ => chat::write_messages(out, conversation),
+            _ => chat::write_messages(out, conversation, api.reasoning_param.as_deref()),
         })?;
+    }
+    if let Some(tools) = conversation.tools().filter(|_| !taken("tools")) {
+        object.field("tools", |out| write_tools(out, tools, &api.endpoint));
+    }
+    if let Some(form) = &request.request.output.form {
+        write_form(object, form, &api.endpoint, &taken);
     }
     if !taken("stream") {
         object.field("stream", |out| out.extend_from_slice(b"true"));

@@ -1,23 +1,26 @@
 //! Request bodies of OpenAI's Responses API: `input` is a list of items. A message is an item with
-//! its role; each tool call of an answer (`function_call`) and its result (`function_call_output`)
-//! are items as well. The whole conversation is sent, so the result does not depend on state in the
-//! server.
+//! its role; the reasoning before an answer, each of its tool calls (`function_call`) and their
+//! results (`function_call_output`) are items as well. The whole conversation is sent, so the result
+//! does not depend on state in the server.
 
-use veeksha_model::{MediaKind, PreparedMessage, Response, Role};
+use veeksha_model::{MediaKind, PreparedMessage, Role};
 
 use super::chat::write_audio;
-use super::conversation::Conversation;
+use super::conversation::{AssistantMessage, Conversation, SentMessage, SentReasoning};
 use super::media::{MediaSource, cannot_carry, source};
-use super::turns::{write_content, write_turns};
+use super::turns::{write_content, write_text_block, write_turns};
 use crate::failure::Failure;
-use crate::json_writer::string;
+use crate::json_writer::{end_list, string};
 
 /// The start of a message item, up to its role. llama.cpp requires the type, OpenAI does not.
 const MESSAGE: &[u8] = br#"{"type":"message","role":"#;
 
 /// Writes the value of `input`.
 pub(super) fn write_input(out: &mut Vec<u8>, conversation: &Conversation<'_>) -> Result<(), Failure> {
-    write_turns(out, conversation, write_message, write_answer)
+    write_turns(out, conversation, |out, message| match message {
+        SentMessage::Plain(message) => write_message(out, message),
+        SentMessage::Assistant(message) => write_assistant(out, &message),
+    })
 }
 
 fn write_message(out: &mut Vec<u8>, message: &PreparedMessage) -> Result<(), Failure> {
@@ -30,7 +33,7 @@ fn write_message(out: &mut Vec<u8>, message: &PreparedMessage) -> Result<(), Fai
         string(out, message.role.name());
         out.extend_from_slice(b",\"content\":");
     }
-    write_content(out, message, "input_text", write_media)?;
+    write_content(out, &message.text, &message.media, "input_text", write_media)?;
     out.extend_from_slice(b"},");
     Ok(())
 }
@@ -50,14 +53,17 @@ fn write_media(out: &mut Vec<u8>, kind: MediaKind, url: &str) -> Result<(), Fail
     }
 }
 
-fn write_answer(out: &mut Vec<u8>, answer: &Response) {
-    if !answer.text.is_empty() || answer.tool_calls.is_empty() {
+fn write_assistant(out: &mut Vec<u8>, message: &AssistantMessage<'_>) -> Result<(), Failure> {
+    if let Some(reasoning) = &message.reasoning {
+        write_reasoning(out, reasoning);
+    }
+    if !message.text.is_empty() || !message.media.is_empty() || message.tool_calls.is_empty() {
         out.extend_from_slice(MESSAGE);
         out.extend_from_slice(b"\"assistant\",\"content\":");
-        string(out, &answer.text);
+        write_content(out, message.text, message.media, "output_text", write_media)?;
         out.extend_from_slice(b"},");
     }
-    for call in &answer.tool_calls {
+    for call in message.tool_calls {
         out.extend_from_slice(b"{\"type\":\"function_call\",\"call_id\":");
         string(out, &call.id);
         out.extend_from_slice(b",\"name\":");
@@ -66,4 +72,28 @@ fn write_answer(out: &mut Vec<u8>, answer: &Response) {
         string(out, &call.arguments);
         out.extend_from_slice(b"},");
     }
+    Ok(())
+}
+
+/// Writes a reasoning item. OpenAI reads `encrypted_content`, with the text as its summary; servers
+/// of open models have the text in `content`, and vLLM requires an id of such an item.
+fn write_reasoning(out: &mut Vec<u8>, reasoning: &SentReasoning<'_>) {
+    out.extend_from_slice(b"{\"type\":\"reasoning\",");
+    match reasoning.signature {
+        Some(signature) => {
+            out.extend_from_slice(b"\"encrypted_content\":");
+            string(out, signature);
+            out.extend_from_slice(b",\"summary\":[");
+            if !reasoning.text.is_empty() {
+                write_text_block(out, "summary_text", reasoning.text);
+            }
+        }
+        None => {
+            out.extend_from_slice(format!("\"id\":\"rs_{}\",", out.len()).as_bytes());
+            out.extend_from_slice(b"\"summary\":[],\"content\":[");
+            write_text_block(out, "reasoning_text", reasoning.text);
+        }
+    }
+    end_list(out, b']');
+    out.extend_from_slice(b"},");
 }

@@ -6,7 +6,9 @@ use veeksha_model::Prepared;
 
 use super::chat::write_messages;
 use super::conversation::Conversation;
+use super::tools::{write_tool_choice, write_tools};
 use crate::api::Api;
+use crate::endpoint_kind::EndpointKind;
 use crate::failure::Failure;
 use crate::json_writer::json;
 use crate::template::{Fill, Placeholder};
@@ -38,31 +40,58 @@ impl Filling<'_> {
 
 impl Fill for Filling<'_> {
     fn json(&self, placeholder: Placeholder) -> Result<Option<Cow<'_, [u8]>>, Failure> {
-        if placeholder == Placeholder::Messages {
-            let mut out = Vec::with_capacity(self.conversation.bytes());
-            write_messages(&mut out, &self.conversation)?;
-            return Ok(Some(Cow::Owned(out)));
-        }
-        let is_text = matches!(
-            placeholder,
-            Placeholder::Prompt | Placeholder::System | Placeholder::Model
-        );
-        Ok(self.text(placeholder)?.map(|text| {
-            let mut out = Vec::new();
-            if is_text {
-                json(&mut out, &*text);
-            } else {
-                // A number or a boolean is written unchanged.
-                out.extend_from_slice(text.as_bytes());
+        let form = self.request.request.output.form.as_deref();
+        // Definitions and choices have the form of chat completions, like messages.
+        let chat = EndpointKind::ChatCompletions;
+        let mut out = Vec::new();
+        let has_value = match placeholder {
+            Placeholder::Messages => {
+                out.reserve(self.conversation.bytes());
+                write_messages(&mut out, &self.conversation, self.api.reasoning_param.as_deref())?;
+                true
             }
-            Cow::Owned(out)
-        }))
+            Placeholder::Tools => {
+                let tools = self.conversation.tools();
+                tools.map(|tools| write_tools(&mut out, tools, &chat)).is_some()
+            }
+            Placeholder::ToolChoice => {
+                let choice = form.and_then(|form| form.tool_choice.as_ref());
+                choice
+                    .map(|choice| write_tool_choice(&mut out, choice, &chat))
+                    .is_some()
+            }
+            Placeholder::Schema => {
+                let schema = form.and_then(|form| form.schema.as_ref());
+                schema
+                    .map(|schema| out.extend_from_slice(schema.as_bytes()))
+                    .is_some()
+            }
+            Placeholder::TokenIds => {
+                let ids = self.conversation.token_ids()?;
+                ids.map(|ids| json(&mut out, ids)).is_some()
+            }
+            Placeholder::Prompt | Placeholder::System | Placeholder::Model => {
+                let text = self.text(placeholder)?;
+                text.map(|text| json(&mut out, &*text)).is_some()
+            }
+            // A number or a boolean is written unchanged.
+            Placeholder::MaxTokens | Placeholder::MinTokens | Placeholder::IgnoreEos => {
+                let text = self.text(placeholder)?;
+                text.map(|text| out.extend_from_slice(text.as_bytes())).is_some()
+            }
+        };
+        Ok(has_value.then_some(Cow::Owned(out)))
     }
 
     fn text(&self, placeholder: Placeholder) -> Result<Option<Cow<'_, str>>, Failure> {
         Ok(match placeholder {
-            // Its value is JSON; a template with it inside a longer text is refused.
-            Placeholder::Messages => None,
+            // Their values are JSON; a template with them inside a longer text is refused.
+            Placeholder::Messages
+            | Placeholder::Tools
+            | Placeholder::ToolChoice
+            | Placeholder::Schema
+            | Placeholder::TokenIds => None,
+            Placeholder::Prompt if self.conversation.token_ids()?.is_some() => None,
             Placeholder::Prompt => Some(self.conversation.flattened(self.api, "template's")?),
             Placeholder::System => {
                 let texts: Vec<&str> = self.conversation.system().map(|message| &*message.text).collect();

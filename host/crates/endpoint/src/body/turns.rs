@@ -1,28 +1,23 @@
-//! The parts that bodies of OpenAI's APIs have in common: the list of turns, the content of a
+//! The parts that bodies of OpenAI's APIs have in common: the list of messages, the content of a
 //! message.
 
-use veeksha_model::{MediaKind, PreparedMessage, Response};
+use std::sync::Arc;
 
-use super::conversation::Conversation;
+use veeksha_model::MediaKind;
+
+use super::conversation::{Conversation, SentMessage};
 use crate::failure::Failure;
 use crate::json_writer::{end_list, string};
 
-/// Writes the messages and the answers of a conversation as a list. `message` and `answer` write
-/// one of them, followed by a comma.
+/// Writes the messages of a conversation as a list. `write` writes one of them, followed by a comma.
 pub(super) fn write_turns(
     out: &mut Vec<u8>,
     conversation: &Conversation<'_>,
-    message: fn(&mut Vec<u8>, &PreparedMessage) -> Result<(), Failure>,
-    answer: fn(&mut Vec<u8>, &Response),
+    write: impl Fn(&mut Vec<u8>, SentMessage<'_>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     out.push(b'[');
-    for (messages, response) in conversation.turns() {
-        for each in messages {
-            message(out, each)?;
-        }
-        if let Some(response) = response {
-            answer(out, response);
-        }
+    for message in conversation.messages() {
+        write(out, message)?;
     }
     end_list(out, b']');
     Ok(())
@@ -32,20 +27,21 @@ pub(super) fn write_turns(
 /// `text_type` is the type of a block of text.
 pub(super) fn write_content(
     out: &mut Vec<u8>,
-    message: &PreparedMessage,
+    text: &str,
+    media: &[(MediaKind, Arc<str>)],
     text_type: &str,
-    media: fn(&mut Vec<u8>, MediaKind, &str) -> Result<(), Failure>,
+    write_media: fn(&mut Vec<u8>, MediaKind, &str) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    if message.media.is_empty() {
-        string(out, &message.text);
+    if media.is_empty() {
+        string(out, text);
         return Ok(());
     }
     out.push(b'[');
-    if !message.text.is_empty() {
-        write_text_block(out, text_type, &message.text);
+    if !text.is_empty() {
+        write_text_block(out, text_type, text);
     }
-    for (kind, url) in &message.media {
-        media(out, *kind, url)?;
+    for (kind, url) in media {
+        write_media(out, *kind, url)?;
         out.push(b',');
     }
     end_list(out, b']');

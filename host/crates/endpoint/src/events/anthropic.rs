@@ -7,7 +7,7 @@
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use veeksha_model::{ChunkKind, Usage};
+use veeksha_model::Usage;
 
 use super::json::{OptionalText, error_of, text};
 use crate::answer::{Answer, unreadable};
@@ -57,6 +57,9 @@ struct ContentBlock<'a> {
     text: OptionalText<'a>,
     #[serde(borrow, default, deserialize_with = "text")]
     thinking: OptionalText<'a>,
+    /// The proof that `thinking` is the server's own.
+    #[serde(borrow, default, deserialize_with = "text")]
+    signature: OptionalText<'a>,
     #[serde(borrow, default, deserialize_with = "text")]
     id: OptionalText<'a>,
     #[serde(borrow, default, deserialize_with = "text")]
@@ -72,6 +75,8 @@ struct BlockDelta<'a> {
     text: OptionalText<'a>,
     #[serde(borrow, default, deserialize_with = "text")]
     thinking: OptionalText<'a>,
+    #[serde(borrow, default, deserialize_with = "text")]
+    signature: OptionalText<'a>,
     #[serde(borrow, default, deserialize_with = "text")]
     partial_json: OptionalText<'a>,
     #[serde(borrow, default, deserialize_with = "text")]
@@ -144,6 +149,7 @@ pub(super) fn read(data: &str, counts: &mut AnthropicUsage, answer: &mut Answer)
             answer.role();
             if let Some(delta) = &event.delta {
                 answer.reasoning(delta.thinking.as_deref().unwrap_or_default());
+                answer.signature(event.index, delta.signature.as_deref().unwrap_or_default());
                 answer.content(delta.text.as_deref().unwrap_or_default());
                 let piece = delta.partial_json.as_deref().unwrap_or_default();
                 if !piece.is_empty() {
@@ -198,9 +204,10 @@ impl ContentBlock<'_> {
             return answer.tool(index, id.unwrap_or_default(), name.unwrap_or_default(), "");
         }
         if self.kind.as_deref() == Some("redacted_thinking") {
-            return answer.generated(ChunkKind::Reasoning);
+            return answer.hidden_reasoning();
         }
         answer.reasoning(self.thinking.as_deref().unwrap_or_default());
+        answer.signature(index, self.signature.as_deref().unwrap_or_default());
         answer.content(self.text.as_deref().unwrap_or_default());
     }
 }

@@ -61,6 +61,9 @@ struct OutputItem<'a> {
     /// The free-text input of a custom tool.
     #[serde(borrow, default, deserialize_with = "text")]
     input: OptionalText<'a>,
+    /// In a reasoning item, where the request asked for it.
+    #[serde(borrow, default, deserialize_with = "text")]
+    encrypted_content: OptionalText<'a>,
     #[serde(borrow, default)]
     content: Option<Vec<OutputPart<'a>>>,
     #[serde(borrow, default)]
@@ -181,6 +184,12 @@ pub(super) fn read(data: &str, answer: &mut Answer) {
                 item.add_call(event.output_index, answer);
             }
         }
+        "output_item.done" => {
+            answer.role();
+            if let Some(item) = event.item.as_ref().filter(|item| item.is_reasoning()) {
+                item.sign(event.output_index, answer);
+            }
+        }
         "completed" | "incomplete" => {
             let response = event.response.unwrap_or_default();
             end(&response, kind, answer);
@@ -278,6 +287,14 @@ impl OutputItem<'_> {
         self.kind.as_deref().is_some_and(|kind| kind.ends_with("_call")) && self.call_id.is_some()
     }
 
+    fn is_reasoning(&self) -> bool {
+        self.kind.as_deref() == Some("reasoning")
+    }
+
+    fn sign(&self, index: Option<u32>, answer: &mut Answer) {
+        answer.signature(index, self.encrypted_content.as_deref().unwrap_or_default());
+    }
+
     fn add_call(&self, index: Option<u32>, answer: &mut Answer) {
         let arguments = self.arguments.as_deref().filter(|text| !text.is_empty());
         answer.tool(
@@ -292,7 +309,10 @@ impl OutputItem<'_> {
         if self.is_call() {
             return self.add_call(Some(index), answer);
         }
-        let reasoning = self.kind.as_deref() == Some("reasoning");
+        let reasoning = self.is_reasoning();
+        if reasoning {
+            self.sign(Some(index), answer);
+        }
         let summary = self.summary.iter().flatten();
         for part in self.content.iter().flatten().chain(summary) {
             for text in [&part.text, &part.refusal].into_iter().flatten() {

@@ -10,10 +10,14 @@ pub(crate) enum Placeholder {
     MaxTokens,
     MinTokens,
     IgnoreEos,
+    Tools,
+    ToolChoice,
+    Schema,
+    TokenIds,
 }
 
-/// Name, placeholder, and description of its value.
-pub(super) const PLACEHOLDERS: [(&str, Placeholder); 7] = [
+/// Names of the placeholders.
+pub(super) const PLACEHOLDERS: [(&str, Placeholder); 11] = [
     ("messages", Placeholder::Messages),
     ("prompt", Placeholder::Prompt),
     ("system", Placeholder::System),
@@ -21,6 +25,10 @@ pub(super) const PLACEHOLDERS: [(&str, Placeholder); 7] = [
     ("max_tokens", Placeholder::MaxTokens),
     ("min_tokens", Placeholder::MinTokens),
     ("ignore_eos", Placeholder::IgnoreEos),
+    ("tools", Placeholder::Tools),
+    ("tool_choice", Placeholder::ToolChoice),
+    ("schema", Placeholder::Schema),
+    ("token_ids", Placeholder::TokenIds),
 ];
 
 pub(super) fn known_placeholders() -> String {
@@ -30,13 +38,20 @@ pub(super) fn known_placeholders() -> String {
 }
 
 impl Placeholder {
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         let found = PLACEHOLDERS.iter().find(|(_, placeholder)| *placeholder == self);
         found.map_or("", |(name, _)| name)
     }
 
     /// Returns true if it may occur inside a longer text.
     pub(super) fn is_text(self) -> bool {
-        self != Placeholder::Messages
+        !matches!(
+            self,
+            Placeholder::Messages
+                | Placeholder::Tools
+                | Placeholder::ToolChoice
+                | Placeholder::Schema
+                | Placeholder::TokenIds
+        )
     }
 }

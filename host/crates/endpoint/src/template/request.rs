@@ -60,6 +60,11 @@ impl BodyTemplate {
         }
     }
 
+    /// Returns true if a placeholder occurs in it.
+    pub(crate) fn uses(&self, placeholder: Placeholder) -> bool {
+        self.0.iter().any(|(_, part)| part.uses(placeholder))
+    }
+
     /// Calls `member` with the name and JSON of each member. Skips members whose placeholder has no
     /// value and members for which `taken` returns true.
     pub(crate) fn fill(
@@ -169,6 +174,16 @@ fn pieces(text: &str, place: &str) -> Result<Option<Vec<Piece>>, TemplateError> 
 }
 
 impl TemplatePart {
+    fn uses(&self, placeholder: Placeholder) -> bool {
+        match self {
+            TemplatePart::Fixed(_) => false,
+            TemplatePart::Whole(whole) => *whole == placeholder,
+            TemplatePart::Text(pieces) => pieces.contains(&Piece::Filled(placeholder)),
+            TemplatePart::Object(members) => members.iter().any(|(_, part)| part.uses(placeholder)),
+            TemplatePart::Array(elements) => elements.iter().any(|part| part.uses(placeholder)),
+        }
+    }
+
     /// Writes the value. Returns false if there is none.
     fn write(&self, out: &mut Vec<u8>, fill: &impl Fill) -> Result<bool, Failure> {
         match self {
@@ -292,7 +307,8 @@ mod tests {
         assert_eq!(
             refused(json!({"a": [{"b/c": "x {{promt}}"}]})),
             "the request's /a/0/b~1c has the unknown placeholder `{{promt}}`; known are `{{messages}}`, `{{prompt}}`, \
-             `{{system}}`, `{{model}}`, `{{max_tokens}}`, `{{min_tokens}}`, `{{ignore_eos}}`"
+             `{{system}}`, `{{model}}`, `{{max_tokens}}`, `{{min_tokens}}`, `{{ignore_eos}}`, \
+             `{{tools}}`, `{{tool_choice}}`, `{{schema}}`, `{{token_ids}}`"
         );
         assert_eq!(
             refused(json!({"a": "{{prompt"})),

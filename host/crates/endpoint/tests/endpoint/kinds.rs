@@ -123,6 +123,8 @@ fn anthropic_with_thinking_and_calls() {
         "rr:RRrrRrrccrtrttrttrfD",
     );
     assert_eq!(response.reasoning, "Let me see.");
+    // A part of the reasoning is redacted, so the signature of the rest proves nothing.
+    assert_eq!(response.reasoning_signature, None);
     assert_eq!(response.text, "Okay, \"one\" moment\n");
     assert_eq!(
         response.tool_calls,

@@ -6,6 +6,7 @@
     reason = "a test may panic, also in its functions"
 )]
 
+mod complete_messages;
 mod kinds;
 mod openai_bodies;
 mod other_bodies;

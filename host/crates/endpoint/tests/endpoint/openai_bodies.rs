@@ -41,12 +41,7 @@ pub(crate) fn body(api: &Api, job: &Job) -> Value {
 }
 
 pub(crate) fn message(role: Role, text: &str) -> PreparedMessage {
-    PreparedMessage {
-        role,
-        text: text.into(),
-        media: Vec::new(),
-        tool_call_id: None,
-    }
+    PreparedMessage::new(role, text)
 }
 
 /// Returns a job with these messages and an answer of two tokens; `change` may alter the rest.
@@ -61,12 +56,8 @@ pub(crate) fn job_of(messages: Vec<PreparedMessage>, change: impl FnOnce(&mut Pr
             },
             ..Request::default()
         },
-        session_labels: 0,
         messages,
-        target_tokens: 0,
-        prompt_tokens: 0,
-        template_tokens: 0,
-        recorded_answer: None,
+        ..Prepared::default()
     };
     change(&mut request);
     Job {

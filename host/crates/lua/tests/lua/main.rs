@@ -8,6 +8,7 @@
 
 mod agents;
 mod common;
+mod complete_messages;
 mod evaluators;
 mod flavor;
 mod load;

@@ -3,11 +3,14 @@
 
 use std::sync::Arc;
 
-use veeksha_model::{History, RecordedAnswer, Request, Response, Segment, SessionId};
+use veeksha_model::{
+    History, ReasoningContent, RecordedAnswer, Request, Response, Segment, SessionId, ToolCall,
+};
+use veeksha_prefix::tool_pieces;
 use veeksha_prompt::Tokenizer;
 use veeksha_simulator::text::TokenIdentity;
 
-use crate::pieces::{answer_identity, hashed};
+use crate::pieces::{answer_identity, hashed, tools_of};
 use crate::schedule::sends_recorded_answer;
 
 /// A prompt as the engine takes it.
@@ -34,13 +37,21 @@ impl PromptWriter<'_> {
         history: &Option<Arc<History<Request>>>,
     ) -> EnginePrompt {
         let mode = request.history_mode();
+        let turns = History::turns(history);
         let mut prompt = TokenIdentity::new(self.block_size);
-        for turn in History::turns(history) {
+        if let Some(tools) = tools_of(request, turns.iter().map(|turn| &*turn.request)) {
+            for piece in tool_pieces(tools, &|text| self.tokenizer.count(text)) {
+                prompt.piece(piece.identity, piece.tokens);
+            }
+        }
+        for turn in &turns {
             let asked = &turn.request;
             self.messages(asked, &mut prompt);
             let recorded = asked.replay.as_ref().and_then(|replay| replay.answer.as_ref());
             match (recorded, &turn.response) {
-                (Some(answer), _) if sends_recorded_answer(mode, asked) => self.answer(answer, &mut prompt),
+                (Some(answer), _) if sends_recorded_answer(mode, asked) => {
+                    self.answer(answer, request.keep_reasoning, &mut prompt);
+                }
                 (_, Some(response)) => {
                     prompt.piece(answer_identity(session, asked.node), response.output_tokens);
                 }
@@ -61,7 +72,7 @@ impl PromptWriter<'_> {
     pub(super) fn recorded(&self, request: &Request) -> Option<Arc<Response>> {
         let answer = request.replay.as_ref()?.answer.as_ref()?;
         let mut words = TokenIdentity::new(self.block_size);
-        self.answer(answer, &mut words);
+        self.answer(answer, true, &mut words);
         Some(Arc::new(Response {
             output_tokens: words.tokens() as u32,
             ..Response::default()
@@ -70,17 +81,27 @@ impl PromptWriter<'_> {
 
     fn messages(&self, request: &Request, prompt: &mut TokenIdentity) {
         for message in &request.messages {
+            self.reasoning(message.reasoning.as_ref(), prompt);
             self.segments(&message.content, prompt);
+            self.calls(&message.tool_calls, prompt);
         }
     }
 
-    fn answer(&self, answer: &RecordedAnswer, prompt: &mut TokenIdentity) {
+    fn answer(&self, answer: &RecordedAnswer, keeps_reasoning: bool, prompt: &mut TokenIdentity) {
+        let reasoning = answer.reasoning.as_ref();
+        self.reasoning(reasoning.filter(|_| keeps_reasoning), prompt);
         self.segments(&answer.content, prompt);
-        for words in answer
-            .tool_calls
-            .iter()
-            .flat_map(|call| [&call.name, &call.arguments])
-        {
+        self.calls(&answer.tool_calls, prompt);
+    }
+
+    fn reasoning(&self, reasoning: Option<&ReasoningContent>, prompt: &mut TokenIdentity) {
+        if let Some(reasoning) = reasoning {
+            self.segments(&reasoning.content, prompt);
+        }
+    }
+
+    fn calls(&self, calls: &[ToolCall], prompt: &mut TokenIdentity) {
+        for words in calls.iter().flat_map(|call| [&call.name, &call.arguments]) {
             self.verbatim(words, prompt);
         }
     }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use veeksha_events::{Event, RunInfo, Status};
 use veeksha_model::{
-    Chunk, ChunkKind, ErrorClass, FailureReason, History, Nanos, Request, Response, Seed, ToolCall, Usage,
+    Chunk, ChunkKind, ErrorClass, FailureReason, History, Nanos, PreparedToolForm, Request, Response, Seed,
+    ToolCall, ToolChoice, Usage,
 };
 use veeksha_ports::{PluginFailure, Workload, WorkloadFactory};
 use veeksha_prompt::{Materializer, Tokenizer};
@@ -16,7 +17,7 @@ use crate::control::Control;
 use crate::dispatcher::recorded;
 use crate::entry::EventEntry;
 use crate::partition::Partition;
-use crate::pieces::{PromptSource, answer_identity};
+use crate::pieces::{PromptSource, answer_identity, tools_of};
 use crate::plan::{PipelineError, Plan, RunEnd, failed_start_events, session_failed};
 use crate::prefetch::on_outcome;
 
@@ -99,6 +100,7 @@ pub fn simulate(
             part,
             timing,
             writer: &writer,
+            materializer,
             sentence,
             tools: plan.tools.clone(),
             next: 0,
@@ -248,7 +250,7 @@ impl Simulation<'_> {
                         total_prompt_tokens: 0,
                         started: false,
                         chunks: Vec::new(),
-                        tool: self.required_tool(&payload),
+                        tool: self.required_tool(&payload, &history),
                         request: payload,
                     };
                     self.launch(flight, &history, inputs);
@@ -424,17 +426,39 @@ impl Simulation<'_> {
         }
     }
 
-    /// Returns the tool that a request must call: its body overrides the parameters of the target.
-    fn required_tool(&self, request: &Request) -> Option<String> {
-        let body = request
-            .body
-            .as_deref()
-            .and_then(|body| serde_json::from_str::<serde_json::Value>(body).ok());
-        let chooses = |body: &serde_json::Value| body.get("tool_choice").is_some();
-        match body {
-            Some(body) if chooses(&body) => veeksha_simulator::required_tool(&body),
-            _ => self.target.tool.clone(),
-        }
+    /// Returns the tool that a request must call. Its body overrides the parameters of the target,
+    /// and both the choice of the workload.
+    fn required_tool(&self, request: &Request, history: &Option<Arc<History<Request>>>) -> Option<String> {
+        let body = request.body.as_deref();
+        let body = body.and_then(|body| serde_json::from_str::<serde_json::Value>(body).ok());
+        let member = |name: &str| body.as_ref().and_then(|body| body.get(name)).cloned();
+        let form = request.output.form.as_deref();
+        let stated = form
+            .and_then(|form| form.tool_choice.as_ref())
+            .map(|choice| match choice {
+                ToolChoice::Automatic | ToolChoice::None => "auto".into(),
+                ToolChoice::Required => "required".into(),
+                ToolChoice::Function(name) => serde_json::json!({ "name": name }),
+            });
+        let Some(choice) = member("tool_choice").or_else(|| stated.filter(|_| self.target.tool.is_none()))
+        else {
+            return self.target.tool.clone();
+        };
+        let tools = member("tools").or_else(|| {
+            let turns = History::turns(history);
+            let tools = tools_of(request, turns.iter().map(|turn| &*turn.request))?;
+            let tools = self.materializer.tools(tools).ok()?;
+            match &tools.form {
+                PreparedToolForm::Functions(functions) => {
+                    let names = functions
+                        .iter()
+                        .map(|function| serde_json::json!({ "name": function.name }));
+                    Some(names.collect())
+                }
+                PreparedToolForm::Verbatim(text) => serde_json::from_str(text).ok(),
+            }
+        });
+        veeksha_simulator::required_tool(&serde_json::json!({ "tools": tools, "tool_choice": choice }))
     }
 
     fn answer(

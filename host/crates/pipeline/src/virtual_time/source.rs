@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use veeksha_model::{Request, Session, SessionId};
 use veeksha_ports::{PluginFailure, PluginFailureKind, Workload};
+use veeksha_prompt::Materializer;
 use veeksha_scheduler::{NodePlan, SessionKind, SessionPlan};
 
 use crate::fallback::MinTokensPrompt;
 use crate::partition::Partition;
 use crate::prefetch::MAX_BATCH;
-use crate::schedule::{Timing, drop_unsent_answers};
+use crate::schedule::{Timing, drop_unsent};
 use crate::tool_runs::ToolSpecs;
 use crate::work_digest::session_digest;
 
@@ -22,6 +23,7 @@ pub(super) struct SimulatedSource<'a> {
     pub(super) part: Partition,
     pub(super) timing: Timing,
     pub(super) writer: &'a PromptWriter<'a>,
+    pub(super) materializer: &'a Materializer,
     pub(super) sentence: Option<&'a MinTokensPrompt>,
     pub(super) tools: ToolSpecs,
     pub(super) next: u64,
@@ -81,7 +83,7 @@ impl SimulatedSource<'_> {
             planned.push((id, session_digest(&session)));
             let arrives_at = match kind {
                 SessionKind::Planned => {
-                    drop_unsent_answers(&mut session.requests);
+                    drop_unsent(&mut session.requests);
                     self.timing.arrival(&self.plugin, id, &session)?
                 }
                 SessionKind::Reactive => None,
@@ -103,12 +105,19 @@ impl SimulatedSource<'_> {
         id: SessionId,
         mut added: Session,
     ) -> Result<Vec<NodePlan<Request>>, PluginFailure> {
+        let refused =
+            |why: String| PluginFailure::new(&self.plugin, "prepare", PluginFailureKind::Result, why);
+        for request in &added.requests {
+            self.materializer.check_form(request).map_err(|error| {
+                let node = request.node;
+                refused(format!(
+                    "the prompt of session {id}, node {node} cannot be made: {error}"
+                ))
+            })?;
+        }
         added.distribute();
-        let tool_runs = self.tools.take(id, &mut added).map_err(|why| {
-            let why = format!("session {id}: {why}");
-            PluginFailure::new(&self.plugin, "prepare", PluginFailureKind::Result, why)
-        });
-        let mut nodes = tool_runs?;
+        let tool_runs = self.tools.take(id, &mut added);
+        let mut nodes = tool_runs.map_err(|why| refused(format!("session {id}: {why}")))?;
         nodes.extend(nodes_of(added.requests, self.timing, self.writer, self.sentence));
         Ok(nodes)
     }

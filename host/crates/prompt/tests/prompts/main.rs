@@ -4,4 +4,6 @@
 mod answers;
 mod exact_lengths;
 mod kinds;
+mod parts;
+mod tools;
 mod wrapped;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value as Json};
-use veeksha_endpoint::EndpointKind;
+use veeksha_endpoint::{DEFAULT_REASONING_PARAM, EndpointKind};
 
 use crate::plan::secret::Secret;
 use crate::plan::session_headers::{SessionHeaders, one_or_several, one_or_several_schema};
@@ -131,6 +131,10 @@ pub struct Client {
     /// The value sent as `ignore_eos`: true makes a server that supports it generate to the full
     /// length; null sends none.
     pub ignore_eos: Option<bool>,
+    /// The member of an assistant's message for its reasoning, in chat completions:
+    /// `reasoning_content` (DeepSeek, SGLang, llama.cpp), `reasoning` (vLLM, OpenRouter); null sends
+    /// none.
+    pub reasoning_param: Option<String>,
     /// True to ask for the answer's length in the prompt, for servers that support neither
     /// `ignore_eos` nor a minimum.
     pub use_min_tokens_prompt_fallback: bool,
@@ -246,6 +250,7 @@ impl Default for Client {
             max_tokens_param: endpoint.default_max_tokens_param().map(str::to_owned),
             min_tokens_param: None,
             ignore_eos: kind.default_ignore_eos(),
+            reasoning_param: Some(DEFAULT_REASONING_PARAM.to_owned()),
             use_min_tokens_prompt_fallback: false,
             min_tokens_prompt: "\n\nGenerate at least {tokens} tokens.".to_owned(),
             headers: BTreeMap::new(),
@@ -356,8 +361,9 @@ pub enum HttpVersion {
 /// An API description: the request body, and the location of each value in an answer's events.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Template {
-    /// The request's body. A text `{{prompt}}`, `{{messages}}`, `{{model}}` or `{{max_tokens}}` is
-    /// replaced by the request's value; a member whose text has no value is omitted.
+    /// The request's body. A text `{{prompt}}`, `{{messages}}`, `{{model}}`, `{{max_tokens}}`,
+    /// `{{tools}}` and others is replaced by the request's value; a member whose text has no value
+    /// is omitted.
     #[schemars(schema_with = "anything_schema")]
     pub request: Json,
     /// Framing of an answer's events.

@@ -194,10 +194,22 @@ fn names_of_parameters(findings: &mut Findings<'_>, client: &Client) {
     for (key, name) in [
         ("max_tokens_param", &client.max_tokens_param),
         ("min_tokens_param", &client.min_tokens_param),
+        ("reasoning_param", &client.reasoning_param),
     ] {
         if name.as_deref() == Some("") {
             findings.add(&format!("client.{key}"), "must not be empty; null sends none");
         }
+    }
+    let of_messages = ["role", "content", "tool_calls", "tool_call_id"];
+    if let Some(name) = &client.reasoning_param
+        && of_messages.contains(&name.as_str())
+    {
+        findings.add(
+            "client.reasoning_param",
+            &format!(
+                "must not be `{name}`, which messages have already; use `reasoning` or `reasoning_content`"
+            ),
+        );
     }
     if client.max_tokens_param.is_some() && client.max_tokens_param == client.min_tokens_param {
         findings.add("client.min_tokens_param", "must differ from `max_tokens_param`");

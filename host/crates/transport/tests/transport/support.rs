@@ -183,17 +183,10 @@ pub(crate) fn prepared(text: &str) -> Prepared {
             },
             ..Request::default()
         },
-        session_labels: 0,
-        messages: vec![PreparedMessage {
-            role: Role::User,
-            text: text.into(),
-            media: Vec::new(),
-            tool_call_id: None,
-        }],
+        messages: vec![PreparedMessage::new(Role::User, text)],
         target_tokens: 1,
         prompt_tokens: 1,
-        template_tokens: 0,
-        recorded_answer: None,
+        ..Prepared::default()
     }
 }
 

@@ -44,7 +44,7 @@ impl OpenAiBody {
     pub(super) fn chat(mut self) -> Result<Completion, String> {
         let messages = self.messages.take().ok_or("messages is missing")?;
         let tool = tool_of(self.tools.as_deref(), self.tool_choice.as_ref());
-        let prompt = PromptText::Text(render(messages, "messages")?);
+        let prompt = PromptText::Text(render(self.tools.as_deref(), messages, "messages")?);
         self.completion(prompt, tool)
     }
 
@@ -130,7 +130,7 @@ impl ResponsesBody {
         Ok(Completion {
             model: self.model,
             delivery: delivery(self.stream.unwrap_or(false)),
-            prompt: PromptText::Text(render(messages, "input")?),
+            prompt: PromptText::Text(render(self.tools.as_deref(), messages, "input")?),
             max_tokens: self.max_output_tokens,
             tool: tool_of(self.tools.as_deref(), self.tool_choice.as_ref()),
             details: false,
@@ -167,7 +167,7 @@ impl MessagesBody {
         Ok(Completion {
             model: self.model,
             delivery: delivery(self.stream.unwrap_or(false)),
-            prompt: PromptText::Text(render(messages, "messages")?),
+            prompt: PromptText::Text(render(self.tools.as_deref(), messages, "messages")?),
             max_tokens: self.max_tokens,
             tool: tool_of(self.tools.as_deref(), self.tool_choice.as_ref()),
             details: false,

@@ -11,6 +11,14 @@ pub(super) struct BodyMessage {
     role: Option<String>,
     content: Option<MessageContent>,
     tool_calls: Option<Value>,
+    /// The reasoning of an assistant's message, by the names of vLLM and DeepSeek.
+    #[serde(alias = "reasoning_content")]
+    reasoning: Option<String>,
+    /// The kind of an item of the responses API.
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    /// The parts of an item that is reasoning without content.
+    summary: Option<MessageContent>,
     /// The parts of an item that is a call or its result.
     arguments: Option<String>,
     output: Option<Value>,
@@ -22,6 +30,9 @@ impl BodyMessage {
             role: Some(role.into()),
             content: Some(MessageContent::Text(text)),
             tool_calls: None,
+            reasoning: None,
+            kind: None,
+            summary: None,
             arguments: None,
             output: None,
         }
@@ -91,17 +102,25 @@ impl MessagePart {
     }
 }
 
-/// The chat template: `<|ROLE|>`, a line feed, the text, a line feed for each message, and the
-/// answer's role at the end. A later turn of a conversation therefore begins with all of the
-/// earlier one.
-pub(super) fn render(messages: Vec<BodyMessage>, name: &str) -> Result<String, String> {
+/// The chat template: the functions that the model may call; then `<|ROLE|>`, a line feed, the text,
+/// a line feed for each message, and the answer's role at the end. A later turn of a conversation
+/// therefore begins with all of the earlier one.
+pub(super) fn render(
+    tools: Option<&[Value]>,
+    messages: Vec<BodyMessage>,
+    name: &str,
+) -> Result<String, String> {
     if messages.is_empty() {
         return Err(format!("{name} is empty: it needs at least one message"));
     }
     let mut text = String::new();
+    if let Some(tools) = tools.filter(|tools| !tools.is_empty()) {
+        text.push_str(&format!("<|tools|>\n{}\n", Value::from(tools.to_vec())));
+    }
     for message in messages {
         let role = match (&message.role, &message.arguments, &message.output) {
             (Some(role), ..) => role.as_str(),
+            _ if message.kind.as_deref() == Some("reasoning") => "assistant",
             (None, Some(_), _) => "assistant",
             (None, None, Some(_)) => "tool",
             (None, None, None) => return Err(format!("one of {name} has no role")),
@@ -109,7 +128,8 @@ pub(super) fn render(messages: Vec<BodyMessage>, name: &str) -> Result<String, S
         text.push_str("<|");
         text.push_str(role);
         text.push_str("|>\n");
-        match message.content {
+        text.push_str(&message.reasoning.unwrap_or_default());
+        match message.content.or(message.summary) {
             None => {}
             Some(MessageContent::Text(content)) => text.push_str(&content),
             Some(MessageContent::Parts(parts)) => {
