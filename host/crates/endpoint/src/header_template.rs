@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use veeksha_model::{Label, RequestId};
+use veeksha_model::{Label, RequestId, is_header_text};
 
 const OPEN: &str = "{{";
 const CLOSE: &str = "}}";
@@ -35,7 +35,8 @@ pub struct HeaderValues<'a> {
     pub session_labels: &'a [Label],
 }
 
-/// An invalid placeholder in a header's value. The value is omitted because it may be a secret.
+/// An invalid placeholder in a header's value. The rest of the value is omitted because it may be a
+/// secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderTemplateError {
     /// No property of a request has this name.
@@ -89,6 +90,7 @@ impl HeaderTemplate {
     /// of a label with the last part of `typed` as its name.
     pub fn candidates(typed: &str) -> Vec<String> {
         let label = typed.rsplit('.').next().unwrap_or(typed);
+        let label = if label.is_empty() { "NAME" } else { label };
         let fixed = ["session.id", "request.id", "run.id"].map(str::to_owned);
         let labels = [SESSION_LABEL, REQUEST_LABEL].map(|kind| format!("{kind}{label}"));
         fixed.into_iter().chain(labels).collect()
@@ -176,12 +178,6 @@ fn push_text(parts: &mut Vec<HeaderPart>, text: &str) {
     }
 }
 
-/// Returns true if a text can be part of a header's value: one line of ASCII.
-fn is_header_text(text: &str) -> bool {
-    text.bytes()
-        .all(|byte| byte == b'\t' || matches!(byte, b' '..=b'~'))
-}
-
 #[cfg(test)]
 mod tests {
     use veeksha_model::{NodeId, SessionId};
@@ -203,6 +199,16 @@ mod tests {
             request_labels: request,
             session_labels: session,
         })
+    }
+
+    #[test]
+    fn label_without_name_is_unknown() {
+        let typed = "session.label.";
+        let unknown = HeaderTemplateError::Unknown { name: typed.into() };
+        assert_eq!(HeaderTemplate::parse("{{session.label.}}", "r1"), Err(unknown));
+        let candidates = HeaderTemplate::candidates(typed);
+        assert!(candidates.contains(&"session.label.NAME".to_owned()));
+        assert!(!candidates.contains(&typed.to_owned()));
     }
 
     #[test]

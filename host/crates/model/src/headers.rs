@@ -24,10 +24,7 @@ pub enum HeaderError {
     #[error("the header `{0}` is set twice")]
     Twice(String),
     /// The value contains a line break or another control character.
-    #[error(
-        "the value of the header `{0}` contains a line break or another control character, or begins or \
-         ends with a blank"
-    )]
+    #[error("the value of the header `{0}` is not one line of ASCII, or begins or ends with a blank")]
     Value(String),
     /// The headers are too long.
     #[error("{0} bytes of headers, at most {MAX_HEADER_BYTES} are sent")]
@@ -47,7 +44,7 @@ pub fn check_headers(headers: &[HeaderField]) -> Result<(), HeaderError> {
     let mut bytes = 0;
     for (index, (name, value)) in headers.iter().enumerate() {
         bytes += name.len() + value.len();
-        if name.is_empty() || !name.bytes().all(is_token) {
+        if !is_header_name(name) {
             return Err(HeaderError::Name(name.chars().take(80).collect()));
         }
         let is_key = ["authorization", "proxy-authorization", "x-api-key", "api-key"]
@@ -61,7 +58,7 @@ pub fn check_headers(headers: &[HeaderField]) -> Result<(), HeaderError> {
             return Err(HeaderError::Twice(name.clone()));
         }
         // Leading and trailing blanks are not a part of a value on the wire.
-        if value.trim() != value || value.chars().any(|letter| letter.is_control() && letter != '\t') {
+        if value.trim() != value || !is_header_text(value) {
             return Err(HeaderError::Value(name.clone()));
         }
     }
@@ -71,9 +68,17 @@ pub fn check_headers(headers: &[HeaderField]) -> Result<(), HeaderError> {
     Ok(())
 }
 
-/// Returns true for the characters of a header's name (RFC 9110, section 5.6.2).
-fn is_token(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+/// Returns true for the name of a header (a token of RFC 9110, section 5.6.2).
+pub fn is_header_name(name: &str) -> bool {
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !name.is_empty() && name.bytes().all(is_token)
+}
+
+/// Returns true for text that a header's value may contain: ASCII without control characters other
+/// than tabs.
+pub fn is_header_text(text: &str) -> bool {
+    text.bytes()
+        .all(|byte| byte == b'\t' || byte == b' ' || byte.is_ascii_graphic())
 }
 
 /// Returns the headers of a session, except those that the request replaces, and then those of the
@@ -123,6 +128,7 @@ mod tests {
             ),
             (header("x-a", "1\r\nx-b: 2"), HeaderError::Value("x-a".into())),
             (header("x-a", "1 "), HeaderError::Value("x-a".into())),
+            (header("x-a", "größe"), HeaderError::Value("x-a".into())),
             (
                 header("x-a", &"v".repeat(MAX_HEADER_BYTES)),
                 HeaderError::TooLong(MAX_HEADER_BYTES + 3),

@@ -28,7 +28,7 @@ pub use content::{MediaKind, ReasoningContent, Segment};
 pub use csv_cell::csv_cell;
 pub use edge::{Edge, EventInstants, Trigger, edges_met_at};
 pub use graph::{GraphError, check_session};
-pub use headers::{HeaderError, HeaderField, check_headers};
+pub use headers::{HeaderError, HeaderField, check_headers, is_header_name, is_header_text};
 pub use held::Held;
 pub use ids::{Nanos, NodeId, RequestId, Seed, SessionId, seconds};
 pub use measure::{Better, MetricDefinition, MetricSample};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 use veeksha_endpoint::{HeaderTemplate, HeaderTemplateError};
-use veeksha_model::{REDACTED, is_reserved_header};
+use veeksha_model::{REDACTED, is_header_name, is_header_text, is_reserved_header};
 use veeksha_slo::Objective;
 
 use crate::path;
@@ -148,16 +148,11 @@ fn credentials(findings: &mut Findings<'_>, client: &Client) {
 }
 
 fn headers(findings: &mut Findings<'_>, at: &str, headers: &BTreeMap<String, String>) {
-    const TOKEN: &str = "!#$%&'*+-.^_`|~";
     for (name, value) in headers {
         let path = path::join(at, name);
-        if name.is_empty()
-            || !name
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || TOKEN.contains(c))
-        {
+        if !is_header_name(name) {
             findings.add(&path, "not a valid header name: use letters, digits and dashes");
-        } else if value.chars().any(|c| c.is_control() && c != '\t') || !value.is_ascii() {
+        } else if !is_header_text(value) {
             findings.add(&path, "a header's value must be one line of ASCII");
         } else if is_reserved_header(name) {
             findings.add(&path, "this header is set by the client itself");
