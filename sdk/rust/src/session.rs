@@ -86,7 +86,8 @@ impl Message {
     }
 }
 
-/// Definitions of `count` functions that the host makes: their JSON text has exactly `tokens` tokens.
+/// Definitions of `count` functions that the host makes: their JSON text has exactly `tokens`
+/// tokens.
 pub fn synthetic_tools(seed: impl Into<Seed>, count: u32, tokens: u32) -> Tools {
     Tools::Synthetic(SyntheticTools {
         seed: seed.into(),
@@ -271,7 +272,8 @@ impl Request {
         self
     }
 
-    /// Asks for the log-probabilities of the answer's tokens, and of this many alternatives to each.
+    /// Asks for the log-probabilities of the answer's tokens, and of this many alternatives to
+    /// each.
     pub fn log_probabilities(mut self, alternatives: u32) -> Self {
         self.form().log_probabilities = Some(alternatives);
         self

@@ -31,8 +31,8 @@ pub struct Api {
     /// Value of `ignore_eos`; `None`: the field is omitted. Only sent with requests of an exact
     /// output length.
     pub ignore_eos: Option<bool>,
-    /// The member for the reasoning of an assistant's message, in chat completions and in templates;
-    /// `None`: never sent.
+    /// The member for the reasoning of an assistant's message, in chat completions and in
+    /// templates; `None`: never sent.
     pub reasoning_param: Option<String>,
     /// Fields added to every request body (Veeksha's `additional_sampling_params`). They override
     /// the host's fields.

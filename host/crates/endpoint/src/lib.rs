@@ -5,7 +5,8 @@
 //! splits the bytes of a response into events and converts them into chunks and a response: its
 //! inputs are bytes and their read times, its result is an [`AnswerOutcome`]. [`RawStream`] does
 //! the same for a plugin that interprets the events. An [`EndpointTemplate`] describes an API
-//! without code; [`check_request`] names what an API cannot express. A [`HeaderTemplate`] is the value of a header that differs between requests.
+//! without code; [`check_request`] names what an API cannot express. A [`HeaderTemplate`] is the
+//! value of a header that differs between requests.
 #![forbid(unsafe_code)]
 
 mod answer;

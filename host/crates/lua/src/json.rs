@@ -19,8 +19,8 @@ pub(crate) fn object(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Stri
     }
 }
 
-/// Converts a list to the text of a JSON array, like [`object`]. A table without elements is an empty
-/// array.
+/// Converts a list to the text of a JSON array, like [`object`]. A table without elements is an
+/// empty array.
 pub(crate) fn list(at: &At<'_>, value: &Value, budget: &Budget) -> Result<String, ShapeError> {
     match convert(at, value, budget, 0)? {
         json @ Json::Array(_) => Ok(json.to_string()),

@@ -393,9 +393,9 @@ impl<'a> Index<'a> {
 }
 
 /// Refuses messages that no API takes: a system or user message without text and media, calls and
-/// reasoning of another role than the assistant, reasoning alone, a prompt that mixes token ids with
-/// something else. The result of a tool and a repeated answer may be empty, and a request with a
-/// body may have its messages there.
+/// reasoning of another role than the assistant, reasoning alone, a prompt that mixes token ids
+/// with something else. The result of a tool and a repeated answer may be empty, and a request with
+/// a body may have its messages there.
 fn check_messages(request: &Request) -> Result<(), GraphError> {
     let node = request.node;
     for (number, message) in (1..).zip(&request.messages) {

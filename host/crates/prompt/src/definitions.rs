@@ -157,8 +157,8 @@ fn synthetic(writer: &MessageWriter, seed: Seed, count: u32, tokens: u32) -> Res
     Ok((built.text.to_string(), counted))
 }
 
-/// Lengthens or shortens all descriptions alike until hardly a word is missing. One round suffices if
-/// each word is a token.
+/// Lengthens or shortens all descriptions alike until hardly a word is missing. One round suffices
+/// if each word is a token.
 fn spread(writer: &MessageWriter, pieces: &mut [PromptPiece], tokens: u32) -> Result<(), PromptError> {
     let descriptions = pieces.iter_mut().filter_map(run).count() as i64;
     for _ in 0..ROUNDS {

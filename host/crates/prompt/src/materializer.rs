@@ -101,8 +101,8 @@ impl Materializer {
         }
     }
 
-    /// Checks the parts of a request that are not text: the target can be sent them, and the JSON of
-    /// its functions and its schema is valid.
+    /// Checks the parts of a request that are not text: the target can be sent them, and the JSON
+    /// of its functions and its schema is valid.
     pub fn check_form(&self, request: &Request) -> Result<(), PromptError> {
         self.form(request).map_err(|reason| PromptError::Request {
             node: request.node,
@@ -245,8 +245,8 @@ impl Materializer {
     }
 
     /// Returns a recorded answer as if the model had just given it: its text, its tool calls, its
-    /// reasoning, and the length of all of them, counted by the tokenizer. Media are refused: no API accepts them from an
-    /// assistant.
+    /// reasoning, and the length of all of them, counted by the tokenizer. Media are refused: no
+    /// API accepts them from an assistant.
     pub fn answer(&self, answer: &RecordedAnswer) -> Result<Response, PromptError> {
         check_answer(answer)?;
         let composed = self.writer.compose(self.pieces(&answer.content))?;

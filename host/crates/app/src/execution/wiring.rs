@@ -46,8 +46,8 @@ pub struct Wired {
 }
 
 impl Wired {
-    /// Checks that the target can be sent the requests of a session, and that the tools that it runs
-    /// exist.
+    /// Checks that the target can be sent the requests of a session, and that the tools that it
+    /// runs exist.
     ///
     /// # Errors
     /// Names the request or the tool run, and the reason.

@@ -1,7 +1,7 @@
 //! Request bodies of OpenAI's Responses API: `input` is a list of items. A message is an item with
 //! its role; the reasoning before an answer, each of its tool calls (`function_call`) and their
-//! results (`function_call_output`) are items as well. The whole conversation is sent, so the result
-//! does not depend on state in the server.
+//! results (`function_call_output`) are items as well. The whole conversation is sent, so the
+//! result does not depend on state in the server.
 
 use veeksha_model::{MediaKind, PreparedMessage, Role};
 

@@ -9,7 +9,8 @@ use super::conversation::{Conversation, SentMessage};
 use crate::failure::Failure;
 use crate::json_writer::{end_list, string};
 
-/// Writes the messages of a conversation as a list. `write` writes one of them, followed by a comma.
+/// Writes the messages of a conversation as a list. `write` writes one of them, followed by a
+/// comma.
 pub(super) fn write_turns(
     out: &mut Vec<u8>,
     conversation: &Conversation<'_>,

@@ -59,8 +59,8 @@ fn functions() -> Option<Arc<PreparedTools>> {
     ]))
 }
 
-/// Three turns: a message of the assistant with reasoning and a call, its result, a live answer with
-/// reasoning and a call, its result.
+/// Three turns: a message of the assistant with reasoning and a call, its result, a live answer
+/// with reasoning and a call, its result.
 fn three_turns(keep_reasoning: bool) -> Job {
     let stated = PreparedMessage {
         tool_calls: vec![call("a")],

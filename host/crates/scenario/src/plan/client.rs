@@ -132,8 +132,8 @@ pub struct Client {
     /// length; null sends none.
     pub ignore_eos: Option<bool>,
     /// The member of an assistant's message for its reasoning, in chat completions:
-    /// `reasoning_content` (DeepSeek, SGLang, llama.cpp), `reasoning` (vLLM, OpenRouter); null sends
-    /// none.
+    /// `reasoning_content` (DeepSeek, SGLang, llama.cpp), `reasoning` (vLLM, OpenRouter); null
+    /// sends none.
     pub reasoning_param: Option<String>,
     /// True to ask for the answer's length in the prompt, for servers that support neither
     /// `ignore_eos` nor a minimum.

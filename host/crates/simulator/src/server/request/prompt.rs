@@ -102,9 +102,9 @@ impl MessagePart {
     }
 }
 
-/// The chat template: the functions that the model may call; then `<|ROLE|>`, a line feed, the text,
-/// a line feed for each message, and the answer's role at the end. A later turn of a conversation
-/// therefore begins with all of the earlier one.
+/// The chat template: the functions that the model may call; then `<|ROLE|>`, a line feed, the
+/// text, a line feed for each message, and the answer's role at the end. A later turn of a
+/// conversation therefore begins with all of the earlier one.
 pub(super) fn render(
     tools: Option<&[Value]>,
     messages: Vec<BodyMessage>,
