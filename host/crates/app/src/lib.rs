@@ -28,6 +28,7 @@
 
 mod codec;
 mod cores;
+mod endpoint;
 mod evaluation;
 pub mod evaluator_plugins;
 mod execution;

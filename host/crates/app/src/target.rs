@@ -5,12 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use veeksha_endpoint::{Api, EndpointKind, EndpointTemplate, Pointers, TemplateSpec};
-use veeksha_model::{Framing, Role, printable, redact_address};
-use veeksha_prompt::{RequestFilter, Tokenizer};
+use veeksha_endpoint::Api;
+use veeksha_model::{Role, printable, redact_address};
 use veeksha_scenario::{
-    Balance, Client, ClientKind, Connections, HttpVersion, Scenario, TargetServer, TemplateFraming, Tls,
-    secret_texts,
+    Balance, Client, ClientKind, Connections, HttpVersion, Scenario, TargetServer, Tls, secret_texts,
 };
 use veeksha_simulator::{SimOptions, SimServer};
 use veeksha_transport::{
@@ -19,6 +17,7 @@ use veeksha_transport::{
 };
 
 use crate::codec;
+use crate::endpoint::{endpoint, template_endpoint};
 use crate::execution::wiring::Wired;
 use crate::failure::CommandFailure;
 use crate::scenario::source::Loaded;
@@ -209,27 +208,6 @@ fn simulated(profile: &str, loaded: &Loaded) -> Result<SimServer, CommandFailure
     SimServer::start(address, options, clock).map_err(CommandFailure::internal)
 }
 
-/// Returns the filter of the requests that the endpoint cannot express.
-pub(crate) fn filter(loaded: &Loaded, tokenizer: &Tokenizer) -> Result<RequestFilter, CommandFailure> {
-    let client = &loaded.scenario.client;
-    let endpoint = match &client.codec {
-        Some(file) => codec::open(loaded, file, tokenizer)?.endpoint,
-        None => endpoint(client)?,
-    };
-    Ok(Arc::new(move |request| {
-        veeksha_endpoint::check_request(&endpoint, request)
-    }))
-}
-
-/// Returns the endpoint, except that of a component.
-fn endpoint(client: &Client) -> Result<EndpointKind, CommandFailure> {
-    match client.kind {
-        ClientKind::Template => template_endpoint(client),
-        // `complete` sets the endpoint of a component.
-        kind => Ok(kind.endpoint().unwrap_or_default()),
-    }
-}
-
 fn target(loaded: &Loaded, servers: Vec<Server>) -> Result<Target, CommandFailure> {
     let client = &loaded.scenario.client;
     let endpoint = endpoint(client)?;
@@ -267,38 +245,6 @@ fn headers(client: &Client) -> Vec<(String, String)> {
     let of_sets = sets.flat_map(|set| set.headers);
     let of_sets = of_sets.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     of_sets.chain(client.headers.clone()).collect()
-}
-
-/// Returns the endpoint that the scenario describes by a template.
-fn template_endpoint(client: &Client) -> Result<EndpointKind, CommandFailure> {
-    let Some(template) = &client.template else {
-        return Err(CommandFailure::usage("client.template: `template` is missing"));
-    };
-    let answer = template.answer.clone();
-    let spec = TemplateSpec {
-        path: client.address_append_value.clone(),
-        headers: Vec::new(),
-        request: template.request.clone(),
-        framing: match template.framing {
-            TemplateFraming::EventStream => Framing::EventStream,
-            TemplateFraming::Lines => Framing::Lines,
-            TemplateFraming::Whole => Framing::Whole,
-        },
-        answer: Pointers {
-            text: answer.text,
-            reasoning: answer.reasoning,
-            finish_reason: answer.finish_reason,
-            prompt_tokens: answer.prompt_tokens,
-            output_tokens: answer.output_tokens,
-            cached_tokens: answer.cached_tokens,
-            reasoning_tokens: answer.reasoning_tokens,
-            error: answer.error,
-            done: answer.done,
-        },
-    };
-    let template = EndpointTemplate::new(spec)
-        .map_err(|error| CommandFailure::usage(format!("client.template: {error}")))?;
-    Ok(EndpointKind::Template(Arc::new(template)))
 }
 
 /// Returns true if an error is in the configuration rather than in the server.

@@ -10,7 +10,7 @@ use veeksha_stats::mix64;
 use crate::content::{made_up, string};
 use crate::fields::{each_field, whole};
 use crate::host::LuaHost;
-use crate::segments::seed;
+use crate::seeds::seed;
 use crate::shape::{At, ShapeError, number_of};
 
 const CALL: &str = "blocks(ids, size, tokens, options)";

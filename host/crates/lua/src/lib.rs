@@ -66,6 +66,7 @@ mod rng;
 mod rows;
 mod samples;
 mod scenario;
+mod seeds;
 mod segments;
 mod session;
 mod shape;

@@ -3,13 +3,13 @@
 use std::rc::Rc;
 
 use mlua::{AnyUserData, Lua, Table, Value};
-use veeksha_model::{MediaKind, Seed};
-use veeksha_stats::RandomStream;
+use veeksha_model::MediaKind;
 
 use crate::budget::Budget;
 use crate::content::{LuaSegment, Synthetic, token_ids, utf8};
-use crate::host::{LuaHost, stream_seed};
+use crate::host::LuaHost;
 use crate::request::node;
+use crate::seeds;
 use crate::shape::{At, ShapeError, number_of};
 
 /// Maximum number of tokens of one synthetic segment.
@@ -75,24 +75,7 @@ fn synthetic(at: &At<'_>, host: &LuaHost, tokens: &Value, seed: &Value) -> Resul
         return Err(at.expected("a whole number of tokens from 0 to 16777216", tokens));
     };
     Ok(Synthetic {
-        seed: self::seed(at, host, seed)?,
+        seed: seeds::seed(at, host, seed)?,
         tokens: count as u32,
-    })
-}
-
-/// Reads a seed of a script; without one, the text is unique.
-pub(crate) fn seed(at: &At<'_>, host: &LuaHost, seed: &Value) -> Result<Seed, ShapeError> {
-    Ok(match seed {
-        Value::Nil => host.next_seed(),
-        Value::String(name) => {
-            let name = name.to_str().map_err(|_| at.shape("the seed is not UTF-8"))?;
-            stream_seed(&RandomStream::new(0, 0, &name), 0)
-        }
-        other => match number_of(other)
-            .filter(|n| n.fract() == 0.0 && (0.0..9_007_199_254_740_992.0).contains(n))
-        {
-            Some(number) => Seed::from(number as u64),
-            None => return Err(at.expected("a string or a whole number from 0 to 2^53 as the seed", other)),
-        },
     })
 }

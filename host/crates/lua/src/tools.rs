@@ -10,7 +10,7 @@ use crate::content::{counted, string};
 use crate::fields::{each_field, whole};
 use crate::host::LuaHost;
 use crate::json;
-use crate::segments::seed;
+use crate::seeds::seed;
 use crate::shape::{At, ShapeError};
 
 /// The request fields about functions and the form of the answer.

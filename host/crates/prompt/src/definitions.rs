@@ -10,10 +10,9 @@ use veeksha_stats::RandomStream;
 
 use crate::compose::{PromptPiece, repaired};
 use crate::error::PromptError;
-use crate::materializer::MAX_TOKENS;
 use crate::salt::TextSalt;
 use crate::synthetic::SyntheticRun;
-use crate::writer::MessageWriter;
+use crate::writer::{MAX_TOKENS, MessageWriter};
 
 /// Maximum number of generated functions.
 const MAX_FUNCTIONS: u32 = 1_024;
@@ -143,7 +142,7 @@ fn synthetic(writer: &MessageWriter, seed: Seed, count: u32, tokens: u32) -> Res
     let least = writer.count(&writer.build(&pieces)).map_err(failed)?;
     if tokens < least {
         return Err(format!(
-            "{count} synthetic tools of {tokens} tokens; so many have at least {least} tokens with this tokenizer"
+            "{count} synthetic tools of {tokens} tokens; their syntax alone needs {least} tokens of this tokenizer"
         ));
     }
     spread(writer, &mut pieces, tokens).map_err(failed)?;

@@ -44,8 +44,9 @@ mod wrapping;
 mod writer;
 
 pub use error::PromptError;
-pub use materializer::{MAX_TOKENS, Materializer, RequestFilter};
+pub use materializer::{Materializer, RequestFilter};
 pub use media::{MAX_MEDIA_BYTES, MediaError, MediaStore};
 pub use template::{ChatTemplate, SpecialTokens};
 pub use tokenizer::Tokenizer;
 pub use wrapping::{PromptTarget, TemplateNotes};
+pub use writer::MAX_TOKENS;

@@ -18,11 +18,7 @@ use crate::salt::TextSalt;
 use crate::template::ChatTemplate;
 use crate::tokenizer::Tokenizer;
 use crate::wrapping::{PromptTarget, PromptTexts, TemplateNotes, TemplateWrapper};
-use crate::writer::MessageWriter;
-
-/// Maximum number of synthetic tokens of one request: far above any model's context, far below a
-/// machine's memory.
-pub const MAX_TOKENS: u32 = 1 << 24;
+use crate::writer::{MAX_TOKENS, MessageWriter};
 
 /// Decides whether the target can be sent a request; the error is a message for the author of the
 /// workload.

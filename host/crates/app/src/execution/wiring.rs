@@ -10,6 +10,7 @@ use veeksha_ports::{Guarantees, PluginFailure, PluginFailureKind, WorkloadFactor
 use veeksha_prompt::{Materializer, Tokenizer};
 use veeksha_scenario::Generator;
 
+use crate::endpoint;
 use crate::evaluation::excluded_metrics;
 use crate::evaluation::objectives;
 use crate::evaluator_plugins::{EvaluatorPlugins, open_scenario, reject_unknown_metrics};
@@ -17,7 +18,6 @@ use crate::execution::mode::Mode;
 use crate::execution::pipeline_plan;
 use crate::failure::CommandFailure;
 use crate::scenario::source::Loaded;
-use crate::target;
 use crate::workload::components;
 use crate::workload::grants::lua_grants;
 use crate::workload::prompts;
@@ -80,7 +80,7 @@ pub(crate) fn wire(loaded: &mut Loaded, mode: Mode) -> Result<Wired, CommandFail
     let found = tokenizers::tokenizer(loaded, &mut notes)?;
     found.note_in(&mut loaded.scenario);
     let salt = traces::salt(&mut loaded.scenario, mode, &mut notes);
-    let filter = target::filter(loaded, &found.tokenizer)?;
+    let filter = endpoint::filter(loaded, &found.tokenizer)?;
     let materializer = Arc::new(prompts::materializer(loaded, &found, salt)?.with_filter(filter));
     let tokenizer = found.tokenizer;
     let trace = match &loaded.scenario.session_generator {
