@@ -185,3 +185,41 @@ fn llama_cpp_counts_what_the_host_counts() {
         );
     }
 }
+
+/// The server accepts definitions of functions, calls with their results, and reasoning in the
+/// history.
+#[test]
+fn llama_cpp_accepts_complete_messages() {
+    let Some(llama) = start() else {
+        skip("llama.cpp", "no Python, or its registry cannot be reached");
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let scenario = format!(
+        r#"
+return {{
+  session_generator = {{ type = "lua", sessions = function(index)
+    return {{ requests = {{
+      {{ messages = {{
+          {{ role = "user", content = "What is the time?" }},
+          {{ role = "assistant", reasoning = "A clock is needed.", tool_calls = {{ {{ id = "call00001", name = "now" }} }} }},
+          {{ role = "tool", tool_call_id = "call00001", content = "noon" }},
+        }}, tools = {{ {{ name = "now", description = "The time.", parameters = {{ type = "object" }} }} }},
+        tool_choice = "none", output = 8 }},
+      {{ user = "And then?", history = 1, keep_reasoning = true, output = 8 }},
+    }} }}
+  end }},
+  traffic_scheduler = {{ type = "concurrent", target_concurrent_sessions = 1, rampup_seconds = 0 }},
+  client = {{ api_base = "http://127.0.0.1:{}/v1" }},
+  runtime = {{ max_sessions = 2 }},
+}}
+"#,
+        llama.port
+    );
+    let file = crate::support::scenario(folder.path(), "messages.lua", &scenario);
+    let output_dir = folder.path().to_str().expect("UTF-8");
+    assert_code(&veeksha(["run", &file, "--output_dir", output_dir]), 0);
+    let rows = lines(&latest(folder.path()), "metrics/request_level_metrics.jsonl");
+    assert_eq!(rows.len(), 4);
+    assert!(rows.iter().all(|row| row["success"] == true), "{rows:?}");
+}
