@@ -364,9 +364,9 @@ impl<'a> Index<'a> {
         }
         let mut waiting = vec![0usize; count];
         let mut children = vec![Vec::new(); count];
-        for child in 0..count {
+        for (child, left) in waiting.iter_mut().enumerate() {
             for parent in parents(child) {
-                waiting[child] += 1;
+                *left += 1;
                 children[parent].push(child);
             }
         }

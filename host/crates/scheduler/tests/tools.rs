@@ -1,6 +1,7 @@
 //! Tool runs: waiting for servers, together with requests, in sessions of any shape.
 #![expect(
     clippy::panic,
+    clippy::expect_used,
     reason = "a failed check in the world of a test is a failed test"
 )]
 

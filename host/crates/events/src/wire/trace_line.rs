@@ -1,7 +1,7 @@
 //! The lines of `traces/trace.jsonl`.
 
 use serde::Serialize;
-use veeksha_model::{MetricDefinition, MetricSample, RequestRecord, seconds};
+use veeksha_model::{MetricDefinition, MetricSample, RequestRecord, ToolRunRecord, seconds};
 
 use crate::event::{Event, FailedPlugin, PluginCall, ThreadSample};
 
@@ -211,18 +211,7 @@ impl<'a> TraceLine<'a> {
                 content,
             },
             Event::Finished(record) => TraceLine::finished(record, content),
-            Event::ToolRan(run) => TraceLine::ToolRan {
-                session_id: run.id.session.0,
-                node_id: run.id.node.0,
-                tool: &run.class,
-                at: seconds(run.completed_at),
-                ready_at: seconds(run.ready_at),
-                started_at: seconds(run.started_at),
-                cold: run.is_cold,
-                success: !run.failed,
-                result_tokens: run.result_tokens,
-                parents: run.parents.iter().map(|edge| edge.parent.0).collect(),
-            },
+            Event::ToolRan(run) => TraceLine::tool_ran(run),
             Event::NeverSent { request, reason, at } => TraceLine::NeverSent {
                 request_id: request.to_string(),
                 session_id: request.session.0,
@@ -310,6 +299,21 @@ impl<'a> TraceLine<'a> {
             wait_after_ready: seconds(record.wait_after_ready),
             session_total_requests: record.session_requests,
             content,
+        }
+    }
+
+    fn tool_ran(run: &'a ToolRunRecord) -> Self {
+        TraceLine::ToolRan {
+            session_id: run.id.session.0,
+            node_id: run.id.node.0,
+            tool: &run.class,
+            at: seconds(run.completed_at),
+            ready_at: seconds(run.ready_at),
+            started_at: seconds(run.started_at),
+            cold: run.is_cold,
+            success: !run.failed,
+            result_tokens: run.result_tokens,
+            parents: run.parents.iter().map(|edge| edge.parent.0).collect(),
         }
     }
 

@@ -201,7 +201,7 @@ fn names_of_parameters(findings: &mut Findings<'_>, client: &Client) {
     {
         findings.add(
             "client.reasoning_param",
-            &format!(
+            format!(
                 "must not be `{name}`, which messages have already; use `reasoning` or `reasoning_content`"
             ),
         );
