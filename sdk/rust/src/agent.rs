@@ -53,13 +53,14 @@ pub trait Agent: Plugin {
         Ok(Step::done())
     }
 
-    /// A node was cancelled by the client. By default the session ends.
+    /// A node was cancelled, by [`Step::cancel`] or by an event that its request names; `response`
+    /// is the part of the answer that had arrived. By default nothing follows from it.
     ///
     /// # Errors
     /// An end that the agent cannot go on from; it ends the session.
     fn cancelled(&mut self, response: Response) -> Result<Step, Error> {
         let _ = response;
-        Ok(Step::done())
+        Ok(Step::wait())
     }
 
     /// A tool run ended. By default nothing follows from it.
@@ -108,6 +109,13 @@ impl Step {
             done: true,
             ..Step::wait()
         }
+    }
+
+    /// Cancels nodes of earlier steps as well: a request in flight is cancelled, one that was not
+    /// sent never will be, and a node that has ended stays as it is.
+    pub fn cancel(mut self, nodes: impl IntoIterator<Item = u32>) -> Self {
+        self.cancel.extend(nodes);
+        self
     }
 
     /// Declares that no further requests will come.

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::types::{
-    AnswerForm, Edge, Guarantees, HistoryMode, Message, Output, Reasoning, Recording, Request, Role, Seed,
-    Segment, Session, SyntheticText, SyntheticTools, ToolCall, ToolChoice, Tools, Trigger,
+    AnswerForm, Cancellation, Edge, Guarantees, HistoryMode, Message, Output, Reasoning, Recording, Request,
+    Role, Seed, Segment, Session, SyntheticText, SyntheticTools, ToolCall, ToolChoice, Tools, Trigger,
 };
 
 impl From<u64> for Seed {
@@ -207,6 +207,33 @@ impl Request {
     pub fn wait(mut self, wait: Duration) -> Self {
         self.wait_after_ready = nanos(wait);
         self
+    }
+
+    /// Cancels it once the event of an [`Edge`] has happened: of another node of the session, which
+    /// is its end if only its number is given, or of the request itself (its dispatch or its first
+    /// chunk). Of several events the first one counts.
+    pub fn cancel_when(mut self, edge: impl Into<Edge>) -> Self {
+        self.cancellation_mut().when.push(edge.into());
+        self
+    }
+
+    /// Cancels it this long after it was dispatched.
+    pub fn cancel_after(self, time: Duration) -> Self {
+        let dispatched = Edge::dispatched(self.node).delay(time);
+        self.cancel_when(dispatched)
+    }
+
+    /// Cancels it after this number of generated chunks.
+    pub fn cancel_after_chunks(mut self, chunks: u32) -> Self {
+        self.cancellation_mut().after_chunks = Some(chunks);
+        self
+    }
+
+    fn cancellation_mut(&mut self) -> &mut Cancellation {
+        self.cancellation.get_or_insert_with(|| Cancellation {
+            when: Vec::new(),
+            after_chunks: None,
+        })
     }
 
     /// Adds an HTTP header.
@@ -412,6 +439,22 @@ mod tests {
         assert_eq!(request.history(1).parents, [Edge::from(1), Edge::dispatched(0)]);
         let later = Edge::from(1).delay(delay);
         assert_eq!(Request::new(3).after(later).history(1).parents, [later]);
+    }
+
+    #[test]
+    fn every_event_that_cancels_is_kept() {
+        let request = Request::new(3)
+            .cancel_when(1)
+            .cancel_after(Duration::from_micros(2))
+            .cancel_when(Edge::first_chunk(3))
+            .cancel_after_chunks(64);
+        let cancellation = request.cancellation.unwrap();
+        let dispatched = Edge::dispatched(3).delay(Duration::from_micros(2));
+        assert_eq!(
+            cancellation.when,
+            [Edge::from(1), dispatched, Edge::first_chunk(3)]
+        );
+        assert_eq!(cancellation.after_chunks, Some(64));
     }
 
     #[test]

@@ -37,6 +37,7 @@ pub(crate) enum Ending {
 pub(crate) fn ending(record: &RequestRecord) -> Ending {
     match &record.status {
         Status::Ok { .. } => Ending::Answered,
+        Status::CancelledByClient => Ending::Cancelled,
         Status::Failed { class, .. } => match class {
             ErrorClass::InStream => Ending::ErrorEvent,
             ErrorClass::Cancelled => Ending::Cancelled,

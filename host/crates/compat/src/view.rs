@@ -45,6 +45,7 @@ enum ToolState {
 struct ViewFacts {
     drained: u64,
     never_sent: u64,
+    cancelled_by_client: u64,
     truncated: u64,
     new_connections: u64,
     held: u64,
@@ -85,6 +86,10 @@ impl View {
         }
         match event {
             Event::NeverSent { .. } => self.seen.never_sent += 1,
+            Event::Finished(record) if record.status == Status::CancelledByClient => {
+                self.seen.of_session(record);
+                self.seen.cancelled_by_client += 1;
+            }
             Event::Finished(record) if record.measured => {
                 self.seen.of_session(record);
                 self.seen.look(record);
@@ -206,6 +211,10 @@ impl ViewFacts {
         notes.count(
             self.never_sent,
             "Requests of the workload that were never sent, which no tool counts",
+        );
+        notes.count(
+            self.cancelled_by_client,
+            "Requests that their workload cancelled, which are left out",
         );
         notes.count(
             self.drained,

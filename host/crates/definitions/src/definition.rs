@@ -47,6 +47,9 @@ pub struct Definition {
     pub samples: Samples,
     /// True if an answer that failed midway still has a sample.
     pub of_failed: bool,
+    /// True if a request that its workload cancelled has a sample: the metric describes what had
+    /// arrived, and not the whole answer.
+    pub of_cancelled: bool,
     /// The method by which the client's error is certified.
     pub certification: Certification,
     /// True if the value depends on the number of an answer's output tokens. Where independent

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 
 use veeksha_model::{
-    ErrorClass, Label, Nanos, Recorded, RequestRecord, StampSource, Status, Trigger, Usage, seconds,
+    Edge, ErrorClass, Label, Nanos, Recorded, RequestRecord, StampSource, Status, Trigger, Usage, seconds,
 };
 
 use crate::chunks::gaps;
@@ -117,9 +117,14 @@ impl<'a> FinishedRequest<'a> {
         (!uncounted).then_some(record.output_tokens)
     }
 
+    fn cancelling(&self) -> &'a [Edge] {
+        let cancellation = self.record.cancellation.as_ref();
+        cancellation.map_or(&[], |cancellation| &cancellation.when)
+    }
+
     fn failure(&self) -> Option<(ErrorClass, &'a str)> {
         match &self.record.status {
-            Status::Ok { .. } => None,
+            Status::Ok { .. } | Status::CancelledByClient => None,
             Status::Failed { class, message } => Some((*class, message)),
         }
     }
@@ -206,6 +211,10 @@ request_fields! {
     wait_after_ready, wait_after_ready_ns, wait_after_ready: "think time after the last of these events",
         |r| time(r.record.wait_after_ready);
     success, _, _: "true if it was answered", |r| FieldValue::Flag(r.record.is_ok());
+    cancelled_by_client, cancelled_by_client, _:
+        "true if its workload cancelled it, which is neither an answer nor a failure: tokens and chunks are those \
+         that had arrived",
+        |r| FieldValue::Flag(r.record.status == Status::CancelledByClient);
     measured, measured, measured:
         "false if it was sent after `benchmark_timeout`, only to hold the load. Such a request is not a \
          sample of any metric, built in or of a plugin; it is load, so `mean_requests_in_flight`, \
@@ -223,7 +232,7 @@ request_fields! {
     finish_reason, finish_reason, finish_reason: "reason for the end of generation, by the server",
         |r| match &r.record.status {
             Status::Ok { finish_reason } => FieldValue::Text(finish_reason),
-            Status::Failed { .. } => FieldValue::Absent,
+            Status::CancelledByClient | Status::Failed { .. } => FieldValue::Absent,
         };
     scheduler_ready_at, scheduler_ready_at_ns, intended_at:
         "instant that the schedule intended: arrival, or the last awaited event of a parent + think time",
@@ -359,12 +368,24 @@ request_fields! {
         |r| r.record.body_digest.map_or(FieldValue::Absent, |digest| FieldValue::Name(format!("{digest:016x}")));
     _, label_names, _: "names of the labels", |r| FieldValue::Labels(&r.record.labels);
     _, label_values, _: "values of the labels", |r| FieldValue::Labels(&r.record.labels);
-    _, _, status: "`ok`, `failed` or `cancelled`",
-        |r| FieldValue::Text(match r.failure() {
-            None => "ok",
-            Some((ErrorClass::Cancelled, _)) => "cancelled",
-            Some(_) => "failed",
+    _, _, status: "`ok`, `failed`, `cancelled` (given up by the host) or `cancelled_by_client` (by its workload)",
+        |r| FieldValue::Text(match &r.record.status {
+            Status::Ok { .. } => "ok",
+            Status::CancelledByClient => "cancelled_by_client",
+            Status::Failed { class: ErrorClass::Cancelled, .. } => "cancelled",
+            Status::Failed { .. } => "failed",
         });
+    _, cancel_nodes, _: "nodes whose events were to cancel it",
+        |r| FieldValue::Counts(r.cancelling().iter().map(|edge| edge.parent.0).collect());
+    _, cancel_triggers, _: "the event of each of these nodes",
+        |r| FieldValue::Names(r.cancelling().iter().map(|edge| edge.trigger.name()).collect());
+    _, cancel_delays_ns, _: "the time after the event of each of these nodes",
+        |r| FieldValue::Numbers(r.cancelling().iter().map(|edge| seconds(edge.delay)).collect());
+    _, cancel_after_chunks, _: "number of generated chunks that were to cancel it",
+        |r| {
+            let cancellation = r.record.cancellation.as_ref();
+            cancellation.and_then(|cancellation| cancellation.after_chunks).into()
+        };
     _, output_exact, _: "true if the requested output length was exact, false if it was an upper limit",
         |r| FieldValue::Flag(r.record.output_exact);
     _, output_tokens_from_usage, output_tokens_from_usage: "true if the server counted the output tokens",

@@ -119,16 +119,20 @@ impl Metric {
     /// and for metrics that are not [`Samples::Request`].
     pub fn sample(self, observation: &Observation) -> Option<f64> {
         let Definition {
-            samples, of_failed, ..
+            samples,
+            of_failed,
+            of_cancelled,
+            ..
         } = self.definition_of();
         let Samples::Request(formula) = samples else {
             return None;
         };
-        if observation.is_answered || *of_failed {
-            formula(observation)
-        } else {
-            None
-        }
+        let counts = match (observation.is_answered, observation.is_cancelled) {
+            (true, _) => true,
+            (false, true) => *of_cancelled,
+            (false, false) => *of_failed,
+        };
+        if counts { formula(observation) } else { None }
     }
 
     /// Returns the sample of a request's record, as [`Metric::sample`] does. `None` for metrics

@@ -1,6 +1,6 @@
 //! The instants and counts of one request, and the formulas over them.
 
-use veeksha_model::{ChunkKind, Nanos, RequestRecord};
+use veeksha_model::{ChunkKind, Nanos, RequestRecord, Status};
 
 use crate::chunks::tokens_after_first;
 use crate::packed::{OptionalInstant, OptionalTokens};
@@ -60,6 +60,8 @@ pub struct Observation {
     pub missed: u32,
     /// True if the request was answered and did not fail midway.
     pub is_answered: bool,
+    /// True if its workload cancelled it: the chunks are those that had arrived.
+    pub is_cancelled: bool,
 }
 
 impl Observation {
@@ -111,6 +113,7 @@ impl Observation {
             late: 0,
             missed: 0,
             is_answered: record.is_ok(),
+            is_cancelled: record.status == Status::CancelledByClient,
         }
     }
 

@@ -22,6 +22,7 @@ const LATENCY: Definition = Definition {
     source: "",
     samples: Samples::Session,
     of_failed: false,
+    of_cancelled: false,
     certification: Certification::Exempt,
     uses_token_counts: false,
     uses_tokens_of_chunks: false,
@@ -184,6 +185,7 @@ metrics! {
         source: "Veeksha's documentation; its code counts from the sending",
         samples: Samples::Request(Observation::ttfc),
         of_failed: true,
+        of_cancelled: true,
         certification: Certification::Own,
         rank: Some(1),
         in_slices: true,
@@ -202,6 +204,7 @@ metrics! {
         source: "wrk2's correction for coordinated omission, applied to TTFC",
         samples: Samples::Request(Observation::ttfc_from_intended),
         of_failed: true,
+        of_cancelled: true,
         certification: Certification::Own,
         from_schedule: true,
         rank: Some(2),
@@ -220,6 +223,7 @@ metrics! {
             where no text came",
         source: "guidellm's `time_to_first_output_token`, AIPerf's `time_to_first_output_token`",
         samples: Samples::Request(Observation::ttfc_content),
+        of_cancelled: true,
         certification: Certification::As("ttfc"),
         ..LATENCY
     },
@@ -233,6 +237,7 @@ metrics! {
         definition: "second generated chunk - first generated chunk",
         source: "genai-perf's and AIPerf's `time_to_second_token`",
         samples: Samples::Request(Observation::time_to_second_chunk),
+        of_cancelled: true,
         certification: Certification::As("tbc"),
         needs: Needs::TwoTokens,
         ..LATENCY
@@ -249,6 +254,7 @@ metrics! {
             together",
         source: "Veeksha; what vLLM and SGLang call ITL",
         samples: Samples::ChunkGaps,
+        of_cancelled: true,
         certification: Certification::Own,
         needs: Needs::TwoTokens,
         rank: Some(3),
@@ -271,6 +277,7 @@ metrics! {
         samples: Samples::TokenGaps,
         uses_token_counts: true,
         uses_tokens_of_chunks: true,
+        of_cancelled: true,
         certification: Certification::As("tbc"),
         needs: Needs::TwoTokens,
         ..LATENCY
@@ -351,6 +358,7 @@ metrics! {
             server's queue and its prefill, without the client's part",
         source: "the prefill phase as a client can see it",
         samples: Samples::Request(Observation::prefill_time),
+        of_cancelled: true,
         certification: Certification::As("ttfc"),
         ..LATENCY
     },

@@ -1,5 +1,6 @@
 //! Accumulated state of the events of one answer.
 
+use serde::de::IgnoredAny;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use veeksha_model::{AnswerPart, Chunk, ChunkKind, ErrorClass, Nanos, Response, ToolCall, Usage};
@@ -325,6 +326,11 @@ impl Answer {
         }
     }
 
+    /// Returns the number of generated chunks so far.
+    pub(crate) fn generated_chunks(&self) -> usize {
+        self.texts.len()
+    }
+
     /// Returns the bytes of text so far, visible or reasoning.
     pub(crate) fn text_bytes(&self) -> usize {
         self.text.len() + self.reasoning.len()
@@ -444,12 +450,14 @@ impl Answer {
                 .filter(|chunk| chunk.kind.is_generated())
                 .count()
         };
+        let counted = !chunk_tokens.is_empty();
         let (result, completed_at) = match (self.failure, end) {
             (Some((failure, at)), _) => (Err(failure), Some(at)),
             (None, _) if self.finished || (rule == EndRule::Marker && self.done) => {
                 (Ok(response()), last_event)
             }
             (None, BodyEnd::Broken(failure)) => (Err(failure), None),
+            (None, BodyEnd::Cancelled) => (Ok(cancelled(response(), counted)), None),
             (None, BodyEnd::Complete) if !self.any_event => (Err(no_event(content_type, beginning)), None),
             (None, BodyEnd::Complete) if rule == EndRule::Body && has_output => (Ok(response()), last_event),
             (None, BodyEnd::Complete) => {
@@ -479,6 +487,16 @@ impl Answer {
             completed_at,
         }
     }
+}
+
+/// Returns the part of an answer that was cancelled. A usage that came before the end counts what
+/// was sent only if each chunk came with one (`counted`), and half a tool call is not a call.
+fn cancelled(mut part: Response, counted: bool) -> Response {
+    part.cancelled = true;
+    part.usage = part.usage.filter(|_| counted);
+    part.tool_calls
+        .retain(|call| serde_json::from_str::<IgnoredAny>(&call.arguments).is_ok());
+    part
 }
 
 /// Returns the tokens that each of `chunks` generated chunks added, from the server's running

@@ -20,8 +20,19 @@ pub struct ReadStamp {
 pub enum BodyEnd {
     /// The body is complete as defined by HTTP.
     Complete,
+    /// The client wants no more of it: what was read is the result.
+    Cancelled,
     /// The body ended early, for this reason.
     Broken(Failure),
+}
+
+impl From<Result<(), Failure>> for BodyEnd {
+    fn from(end: Result<(), Failure>) -> Self {
+        match end {
+            Ok(()) => BodyEnd::Complete,
+            Err(failure) => BodyEnd::Broken(failure),
+        }
+    }
 }
 
 /// Result of reading one answer.

@@ -188,6 +188,11 @@ impl AnswerStream {
         complete && self.answer.failure.is_none()
     }
 
+    /// Returns the number of generated chunks so far.
+    pub fn generated_chunks(&self) -> usize {
+        self.answer.generated_chunks()
+    }
+
     /// Returns the events so far.
     pub fn chunks(&self) -> &[Chunk] {
         &self.answer.chunks

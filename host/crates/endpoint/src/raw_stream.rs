@@ -122,6 +122,11 @@ impl RawStream {
         self.first_event_at
     }
 
+    /// Returns the number of events so far, without comments.
+    pub fn events(&self) -> usize {
+        self.marks.len() - self.marks.iter().filter(|mark| mark.comment).count()
+    }
+
     /// Ends the body; `stamp` is the connection's last read. `decode` receives the data of all
     /// events and returns the parts of each. It is called only if there are events. The rules are
     /// those of [`crate::AnswerStream`].

@@ -237,6 +237,8 @@ pub enum NeverSentReason {
     Held,
     /// It was due, nothing kept it back, and the run ended before the host came to send it.
     Missed,
+    /// Its workload cancelled it.
+    CancelledByClient,
 }
 
 impl NeverSentReason {
@@ -248,6 +250,7 @@ impl NeverSentReason {
             NeverSentReason::PluginFailed => "plugin_failed",
             NeverSentReason::Held => "held",
             NeverSentReason::Missed => "missed",
+            NeverSentReason::CancelledByClient => "cancelled_by_client",
         }
     }
 }
@@ -255,7 +258,7 @@ impl NeverSentReason {
 /// The outcome of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SessionEnd {
-    /// All its requests were answered.
+    /// All its requests were answered, or cancelled by the workload.
     Completed,
     /// At least one request failed, and all were tried.
     Errored,

@@ -62,11 +62,12 @@ impl Health {
 
     /// Returns the report. The event stream may end anywhere.
     pub fn finish(self) -> HealthReport {
-        let [rate, arrival, concurrency, accounting] = self.sessions.finish();
+        let [rate, arrival, cancellation, concurrency, accounting] = self.sessions.finish();
         let [prompt, output] = self.lengths.finish();
         let checks = vec![
             rate,
             arrival,
+            cancellation,
             concurrency,
             prompt,
             output,

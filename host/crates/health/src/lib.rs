@@ -16,6 +16,7 @@
 
 mod arrival;
 mod cache;
+mod cancellation;
 mod concurrency;
 mod expected;
 mod health;

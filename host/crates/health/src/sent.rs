@@ -28,13 +28,13 @@ impl SentCheck {
         match event {
             Event::Finished(record) if record.measured => {
                 self.finished += 1;
-                self.failed += u64::from(!record.is_ok());
+                self.failed += u64::from(record.is_failed());
             }
             Event::NeverSent { reason, .. } => match reason {
                 NeverSentReason::SessionCancelled => self.withdrawn += 1,
                 NeverSentReason::PluginFailed => self.unmade += 1,
                 NeverSentReason::Missed => self.missed += 1,
-                NeverSentReason::RunEnded | NeverSentReason::Held => {}
+                NeverSentReason::RunEnded | NeverSentReason::Held | NeverSentReason::CancelledByClient => {}
             },
             Event::PluginFailed(failed) if failed.part == PluginRole::Workload => self.lost_sessions += 1,
             _ => {}

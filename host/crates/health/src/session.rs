@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use veeksha_model::{Edge, EventInstants, Nanos, NodeId, edges_met_at};
 
+use crate::cancellation::CancellableRequest;
+
 /// A session that is not completely accounted for yet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SessionProgress {
@@ -16,6 +18,8 @@ pub(crate) struct SessionProgress {
     pub(crate) nodes: BTreeMap<NodeId, RequestState>,
     /// Requests with parents whose outcome is not known yet.
     pub(crate) waiting: Vec<WaitingRequest>,
+    /// Finished requests that events were to cancel.
+    pub(crate) cancellable: Vec<CancellableRequest>,
     pub(crate) first_dispatch: Option<DispatchTimes>,
     /// Latest instant of any of its events.
     pub(crate) last: Nanos,
@@ -27,7 +31,9 @@ pub(crate) struct RequestState {
     pub(crate) dispatched: bool,
     pub(crate) finished: bool,
     pub(crate) never_sent: bool,
-    /// Its events, once it is finished.
+    /// True if its workload cancelled it before it was sent: it counts as complete from then on.
+    pub(crate) cancelled: bool,
+    /// Its events, once it is finished or cancelled.
     pub(crate) events: EventInstants,
     /// The earliest instants at which the scheduler can have known of these events: a thread stamps
     /// the dispatch after the scheduler decided it, and where a plugin decodes the answer
@@ -90,9 +96,21 @@ impl SessionProgress {
         )
     }
 
+    /// Returns the state of a request that is finished or was cancelled.
+    fn ended(&self, node: NodeId) -> Option<&RequestState> {
+        self.nodes
+            .get(&node)
+            .filter(|node| node.finished || node.cancelled)
+    }
+
+    /// Returns the events of a request that is finished or was cancelled.
+    pub(crate) fn events(&self, node: NodeId) -> Option<EventInstants> {
+        Some(self.ended(node)?.events)
+    }
+
     /// Returns when the last of these edges was met; `None` while a parent's outcome is unknown.
     pub(crate) fn met(&self, parents: &[Edge]) -> Option<EdgesMet> {
-        let finished = |parent: NodeId| self.nodes.get(&parent).filter(|node| node.finished);
+        let finished = |parent: NodeId| self.ended(parent);
         Some(EdgesMet {
             from: edges_met_at(parents, |parent| Some(finished(parent)?.events_from))?,
             until: edges_met_at(parents, |parent| Some(finished(parent)?.events))?,

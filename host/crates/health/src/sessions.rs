@@ -5,10 +5,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use veeksha_events::Event;
+use veeksha_events::{Event, NeverSentReason};
 use veeksha_model::{EventInstants, Nanos, RequestId, RequestRecord, SessionId};
 
 use crate::arrival::ArrivalCheck;
+use crate::cancellation::{CancellableRequest, CancellationCheck};
 use crate::concurrency::Concurrency;
 use crate::expected::Expected;
 use crate::rate::RateCheck;
@@ -28,6 +29,7 @@ pub(crate) struct SessionChecks {
     both: Violations,
     requests: u64,
     pub(crate) arrival: ArrivalCheck,
+    cancellation: CancellationCheck,
     pub(crate) rate: RateCheck,
     pub(crate) concurrency: Concurrency,
 }
@@ -44,6 +46,7 @@ impl SessionChecks {
             both: Violations::default(),
             requests: 0,
             arrival: ArrivalCheck::new(expected),
+            cancellation: CancellationCheck::new(expected),
             rate: RateCheck::new(expected),
             concurrency: Concurrency::new(expected),
         }
@@ -69,16 +72,26 @@ impl SessionChecks {
                 at,
             } => self.on_dispatch(*request, *intended, *at),
             Event::Finished(record) => self.on_record(record),
-            Event::NeverSent { request, at, .. } => {
+            Event::NeverSent { request, reason, at } => {
                 let Some(session) = self.session(request.session, *at) else {
                     self.both.add(|| request.to_string());
                     return;
                 };
                 let node = session.nodes.entry(request.node).or_default();
                 node.never_sent = true;
+                if *reason == NeverSentReason::CancelledByClient {
+                    node.cancelled = true;
+                    node.events = EventInstants {
+                        dispatched: *at,
+                        first_chunk: *at,
+                        completed: *at,
+                    };
+                    node.events_from = node.events;
+                }
                 if node.dispatched || node.finished {
                     self.both.add(|| request.to_string());
                 }
+                self.check_arrivals(request.session);
                 self.settle(request.session);
             }
             Event::SessionFinished {
@@ -164,6 +177,19 @@ impl SessionChecks {
                 held: record.held.total(),
             });
         }
+        session.cancellable.extend(CancellableRequest::of(record));
+        if never_sent {
+            self.both.add(|| record.id.to_string());
+        }
+        self.check_arrivals(record.id.session);
+        self.settle(record.id.session);
+    }
+
+    /// Checks the requests of a session whose parents have all ended.
+    fn check_arrivals(&mut self, id: SessionId) {
+        let Some(session) = self.open.get_mut(&id) else {
+            return;
+        };
         // Nearly always the parents finished before, and nothing waits.
         let waiting = std::mem::take(&mut session.waiting);
         let (ready, waiting): (Vec<_>, Vec<_>) = waiting
@@ -172,13 +198,8 @@ impl SessionChecks {
             .partition(|(done, _)| done.is_some());
         session.waiting = waiting.into_iter().map(|(_, child)| child).collect();
         for (done, child) in ready {
-            self.arrival
-                .add(record.id.session, &child, done.unwrap_or_default());
+            self.arrival.add(id, &child, done.unwrap_or_default());
         }
-        if never_sent {
-            self.both.add(|| record.id.to_string());
-        }
-        self.settle(record.id.session);
     }
 
     /// Closes a session if no further event is expected.
@@ -187,11 +208,14 @@ impl SessionChecks {
             && let Some(session) = self.open.remove(&id)
         {
             self.closed.insert(id.0);
-            self.pass_on(&session);
+            self.pass_on(id, &session);
         }
     }
 
-    fn pass_on(&mut self, session: &SessionProgress) {
+    fn pass_on(&mut self, id: SessionId, session: &SessionProgress) {
+        for request in &session.cancellable {
+            self.cancellation.add(id, request, |node| session.events(node));
+        }
         if let Some(first) = session.first_dispatch {
             self.rate.add(first);
         }
@@ -200,19 +224,20 @@ impl SessionChecks {
         }
     }
 
-    /// Returns the checks of sessions: dispatch rate, intra-session arrival, concurrency,
-    /// accounting.
-    pub(crate) fn finish(mut self) -> [HealthCheck; 4] {
+    /// Returns the checks of sessions: dispatch rate, intra-session arrival, cancellation,
+    /// concurrency, accounting.
+    pub(crate) fn finish(mut self) -> [HealthCheck; 5] {
         let mut left: Vec<(SessionId, SessionProgress)> = self.open.drain().collect();
         left.sort_unstable_by_key(|(id, _)| *id);
-        for (_, session) in &left {
-            self.pass_on(session);
+        for (id, session) in &left {
+            self.pass_on(*id, session);
         }
         let accounting = self.accounting(&left);
         let end = self.ended.unwrap_or(self.last);
         [
             self.rate.finish(),
             self.arrival.finish(),
+            self.cancellation.finish(),
             self.concurrency.finish(end),
             accounting,
         ]

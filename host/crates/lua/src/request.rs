@@ -3,8 +3,8 @@
 use mlua::{Table, Value};
 use veeksha_coroutines::{Event, Start, StartEdge};
 use veeksha_model::{
-    AnswerForm, Edge, HeaderField, Label, Message, Nanos, NodeId, OutputSpec, Replay, Request, Role,
-    ToolDefinitions, Trigger,
+    AnswerForm, Cancellation, Edge, HeaderField, Label, Message, Nanos, NodeId, OutputSpec, Replay, Request,
+    Role, ToolDefinitions, Trigger,
 };
 use veeksha_ports::MAX_LABEL_BYTES;
 
@@ -21,7 +21,7 @@ use crate::tools;
 /// Maximum number of requests of one session.
 pub(crate) const MAX_REQUESTS: usize = 65_536;
 
-const FIELDS: [&str; 22] = {
+const FIELDS: [&str; 23] = {
     let [mode, answer, at, latency, prompt, output] = recorded::FIELDS;
     let [tools, choice, schema, log_probabilities] = tools::FIELDS;
     [
@@ -33,6 +33,7 @@ const FIELDS: [&str; 22] = {
         "keep_reasoning",
         "after",
         "wait",
+        "cancel",
         "output",
         "body",
         "headers",
@@ -50,6 +51,7 @@ const FIELDS: [&str; 22] = {
     ]
 };
 const EDGE_FIELDS: [&str; 3] = ["node", "trigger", "delay"];
+const CANCEL_FIELDS: [&str; 4] = ["node", "trigger", "delay", "chunks"];
 
 /// Contents of a request's table.
 #[derive(Default)]
@@ -58,6 +60,7 @@ pub(crate) struct RequestDraft {
     pub(crate) history: Option<NodeId>,
     pub(crate) after: Vec<Edge>,
     pub(crate) wait: Nanos,
+    cancel: Vec<CancelEvent>,
     messages: Vec<Message>,
     keep_reasoning: bool,
     tools: Option<Box<ToolDefinitions>>,
@@ -92,6 +95,7 @@ impl RequestDraft {
                 }
                 "after" => draft.after = edges(at, value)?,
                 "wait" => draft.wait = duration::nanos(at, value)?,
+                "cancel" => draft.cancel = cancel_events(at, value)?,
                 "output" => draft.output = output(at, value)?,
                 "body" => draft.body = Some(json::object(at, value, budget)?),
                 "headers" => draft.headers = headers(at, value, budget)?,
@@ -151,6 +155,7 @@ impl RequestDraft {
             parents,
             history_parent: self.history,
             wait_after_ready: self.wait.saturating_add(start.wait),
+            cancellation: cancellation(node, &self.cancel),
             messages: self.messages,
             keep_reasoning: self.keep_reasoning,
             tools: self.tools,
@@ -245,6 +250,89 @@ fn edge(at: &At<'_>, value: &Value) -> Result<Edge, ShapeError> {
         trigger,
         delay,
     })
+}
+
+/// What cancels a request.
+#[derive(Clone, Copy)]
+enum CancelEvent {
+    /// An event of a node; `None`: of the request itself.
+    Event(Option<NodeId>, Trigger, Nanos),
+    /// This number of generated chunks.
+    Chunks(u32),
+}
+
+fn cancellation(node: NodeId, events: &[CancelEvent]) -> Option<Box<Cancellation>> {
+    if events.is_empty() {
+        return None;
+    }
+    let mut cancellation = Cancellation::default();
+    for event in events {
+        match *event {
+            CancelEvent::Chunks(chunks) => {
+                let known = cancellation.after_chunks.unwrap_or(chunks);
+                cancellation.after_chunks = Some(known.min(chunks));
+            }
+            CancelEvent::Event(parent, trigger, delay) => cancellation.when.push(Edge {
+                parent: parent.unwrap_or(node),
+                trigger,
+                delay,
+            }),
+        }
+    }
+    Some(Box::new(cancellation))
+}
+
+fn cancel_events(at: &At<'_>, value: &Value) -> Result<Vec<CancelEvent>, ShapeError> {
+    let events = match is_list(value) {
+        Some(list) => {
+            let item = |index: usize| list.raw_get::<Value>(index).unwrap_or(Value::Nil);
+            (1..=list.raw_len())
+                .map(|index| cancel_event(&At::Index(at, index), &item(index)))
+                .collect()
+        }
+        None => cancel_event(at, value).map(|event| vec![event]),
+    }?;
+    if events.is_empty() {
+        return Err(at.shape("names no event; leave it out, or name one: { delay = \"2s\" }"));
+    }
+    Ok(events)
+}
+
+/// Reads an event that cancels a request: as in `after`, or of the request itself if it names no
+/// node.
+fn cancel_event(at: &At<'_>, value: &Value) -> Result<CancelEvent, ShapeError> {
+    let table = match value {
+        Value::Table(table) if !is_response(table) => table,
+        _ => return Ok(CancelEvent::Event(Some(node(at, value)?), Trigger::Completed, 0)),
+    };
+    let (mut parent, mut trigger, mut delay, mut chunks) = (None, None, None, None);
+    each_field(at, table, &CANCEL_FIELDS, |key, at, value| {
+        match key {
+            "node" => parent = Some(node(at, value)?),
+            "trigger" => trigger = Some(read_trigger(at, value)?),
+            "delay" => delay = Some(duration::nanos(at, value)?),
+            _ => chunks = Some(whole(at, value)?),
+        }
+        Ok(())
+    })?;
+    match (chunks, parent, trigger, delay) {
+        (Some(chunks), None, None, None) => Ok(CancelEvent::Chunks(chunks)),
+        (Some(_), ..) => {
+            Err(at.shape("`chunks` is a condition of its request alone; give it a separate table"))
+        }
+        (None, parent, trigger, delay) => {
+            let usual = if parent.is_some() {
+                Trigger::Completed
+            } else {
+                Trigger::Dispatched
+            };
+            Ok(CancelEvent::Event(
+                parent,
+                trigger.unwrap_or(usual),
+                delay.unwrap_or(0),
+            ))
+        }
+    }
 }
 
 /// A response is a table with a node, too, but it has `ok`.

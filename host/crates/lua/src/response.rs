@@ -1,4 +1,5 @@
-//! Response that an agent receives for a request: a table, for an answer or a failure.
+//! Response that an agent receives for a request: a table, for an answer, the part of a cancelled
+//! one, or a failure.
 
 use mlua::{Lua, Table, Value};
 use veeksha_model::{FailureReason, NodeId, Response, Usage};
@@ -15,7 +16,10 @@ pub(crate) fn answered(lua: &Lua, node: NodeId, response: &Response) -> mlua::Re
         calls.raw_push(entry)?;
     }
     let table = lua.create_table_with_capacity(0, 10)?;
-    table.raw_set("ok", true)?;
+    table.raw_set("ok", !response.cancelled)?;
+    if response.cancelled {
+        table.raw_set("cancelled", true)?;
+    }
     table.raw_set("node", node.0)?;
     table.raw_set("text", response.text.as_str())?;
     table.raw_set("reasoning", response.reasoning.as_str())?;

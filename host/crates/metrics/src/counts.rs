@@ -10,7 +10,7 @@ use crate::run_metric::RunMetric;
 /// Counts of a run. Request counts cover measured requests unless stated otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunCounts {
-    /// Sent and measured: completed, errored and cancelled.
+    /// Sent and measured: completed, errored, cancelled, and cancelled by the workload.
     pub requests: u64,
     /// Answered.
     pub completed: u64,
@@ -18,6 +18,8 @@ pub struct RunCounts {
     pub errored: u64,
     /// Withdrawn while in flight (Ctrl-C, end of the grace period).
     pub cancelled: u64,
+    /// Cancelled in flight by the workload; not a failure.
+    pub cancelled_by_client: u64,
     /// Dispatched within the measured window with unknown outcome: the record ends before they did.
     pub unfinished: u64,
     /// Sent after `benchmark_timeout`, with any outcome; excluded from all other counts and
@@ -72,7 +74,7 @@ impl RunCounts {
         let server = self.by_server.entry(record.server).or_default();
         server.requests += 1;
         server.completed += u64::from(record.is_ok());
-        server.failed += u64::from(!record.is_ok());
+        server.failed += u64::from(record.is_failed());
         if let Status::Failed { class, .. } = &record.status {
             *self.error_classes.entry(*class).or_default() += 1;
         }
@@ -81,6 +83,7 @@ impl RunCounts {
                 self.completed += 1;
                 self.empty_answers += u64::from(!record.has_output());
             }
+            Status::CancelledByClient => self.cancelled_by_client += 1,
             Status::Failed {
                 class: ErrorClass::Cancelled,
                 ..
@@ -104,20 +107,24 @@ impl RunCounts {
         }
     }
 
-    /// Returns the number of requests that were scheduled within the measured window: sent ones,
-    /// those still open when the record ends, and withheld ones (session cancelled, plugin failed,
-    /// held back by a limit, or missed by the host). Requests with [`NeverSentReason::RunEnded`]
-    /// had not become due and are excluded.
+    /// Returns the number of requests that were scheduled within the measured window and whose
+    /// answer was wanted: sent ones, those still open when the record ends, and withheld ones
+    /// (session cancelled, plugin failed, held back by a limit, or missed by the host). Requests
+    /// with [`NeverSentReason::RunEnded`] had not become due and are excluded, and so are those
+    /// that the workload cancelled.
     pub fn intended(&self) -> u64 {
-        self.requests + self.unfinished + self.withheld()
+        self.requests - self.cancelled_by_client + self.unfinished + self.withheld()
     }
 
     /// Returns the number of requests that were due and never sent.
     fn withheld(&self) -> u64 {
-        let due = self
-            .never_sent
-            .iter()
-            .filter(|(reason, _)| **reason != NeverSentReason::RunEnded);
+        let due = self.never_sent.iter().filter(|(reason, _)| match reason {
+            NeverSentReason::RunEnded | NeverSentReason::CancelledByClient => false,
+            NeverSentReason::SessionCancelled
+            | NeverSentReason::PluginFailed
+            | NeverSentReason::Held
+            | NeverSentReason::Missed => true,
+        });
         due.map(|(_, count)| count).sum()
     }
 
@@ -144,9 +151,9 @@ impl RunCounts {
         self.never_sent.values().sum()
     }
 
-    /// Returns true if requests were sent and none of them was answered.
+    /// Returns true if requests were sent whose answers were wanted, and none of them was answered.
     pub fn all_failed(&self) -> bool {
-        self.requests > 0 && self.completed == 0
+        self.requests > self.cancelled_by_client && self.completed == 0
     }
 
     /// Returns errored / sent; `None` if nothing was sent.

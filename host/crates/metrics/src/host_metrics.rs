@@ -230,7 +230,7 @@ impl HostSamples {
             .push(seconds_between(record.completed_at, record.processed_at));
         self.add_connection(record);
         self.add_chunks(record);
-        if row.counts() {
+        if row.has_samples() {
             let opening = opening(record);
             self.ttfc_with_opening += u64::from(row.observed.first.get().is_some() && opening.is_some());
             let sent = record.sent_at.unwrap_or(record.dispatched_at);
@@ -271,7 +271,7 @@ impl HostSamples {
             self.merged += u64::from(chunk.merged);
             if by_kernel {
                 self.lags.add(chunk.lag);
-                self.kernel_generated += u64::from(record.is_ok());
+                self.kernel_generated += u64::from(!record.is_failed());
             }
         }
     }

@@ -170,6 +170,10 @@ fn add_request_counts(file: &mut Map<String, Value>, evaluation: &Evaluation) {
         ("Number of Completed Requests", json!(counts.completed)),
         ("Number of Errored Requests", json!(counts.errored)),
         ("Number of Cancelled Requests", json!(counts.cancelled)),
+        (
+            "Number of Requests Cancelled by the Workload",
+            json!(counts.cancelled_by_client),
+        ),
         ("Number of Unfinished Requests", json!(counts.unfinished)),
         ("Number of Drained Requests", json!(counts.drained)),
         ("Number of Never Sent Requests", json!(counts.never_sent_total())),

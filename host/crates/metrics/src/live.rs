@@ -23,6 +23,8 @@ pub struct LiveStats {
     pub completed: u64,
     /// Failed or withdrawn.
     pub failed: u64,
+    /// Cancelled by the workload.
+    pub cancelled_by_client: u64,
     /// Dispatched and not yet finished.
     pub in_flight: u64,
     /// Known and never sent.
@@ -90,6 +92,7 @@ pub(crate) struct LiveState {
     output_tokens: u64,
     completed: u64,
     failed: u64,
+    cancelled_by_client: u64,
     never_sent: u64,
     errors: BTreeMap<ErrorClass, u64>,
     seconds: Seconds,
@@ -117,10 +120,14 @@ impl LiveState {
             second.into_iter().for_each(|second| second.failed += 1);
             return;
         }
-        second.into_iter().for_each(|second| second.completed += 1);
-        self.completed += 1;
-        self.input_tokens += u64::from(record.total_prompt_tokens);
-        self.output_tokens += u64::from(record.output_tokens);
+        if record.is_ok() {
+            second.into_iter().for_each(|second| second.completed += 1);
+            self.completed += 1;
+            self.input_tokens += u64::from(record.total_prompt_tokens);
+            self.output_tokens += u64::from(record.output_tokens);
+        } else {
+            self.cancelled_by_client += 1;
+        }
         for (histogram, metric) in [
             (&mut self.ttfc, Metric::Ttfc),
             (&mut self.end_to_end, Metric::EndToEnd),
@@ -172,6 +179,7 @@ impl LiveState {
             at,
             completed: self.completed,
             failed: self.failed,
+            cancelled_by_client: self.cancelled_by_client,
             never_sent: self.never_sent,
             errors: self.errors.clone(),
             input_tokens: self.input_tokens,

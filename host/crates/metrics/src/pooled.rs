@@ -226,7 +226,7 @@ impl<'a> TokenSet<'a> {
                 .requests
                 .rows
                 .iter()
-                .filter(|row| row.counts())
+                .filter(|row| row.has_samples())
                 .for_each(&mut pass),
             RowSelection::These(rows) => rows
                 .iter()

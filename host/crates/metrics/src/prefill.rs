@@ -8,8 +8,8 @@ use veeksha_stats::Summary;
 
 use veeksha_definitions::Metric;
 
-/// Collects the time to first chunk (first generated chunk − dispatched, in seconds) of measured,
-/// answered requests by prompt length: the tokens of the new messages that the workload requested,
+/// Collects the time to first chunk (first generated chunk − dispatched, in seconds) of measured
+/// requests that did not fail by prompt length: the tokens of the new messages that the workload requested,
 /// or, without a request, the counted ones. Holds eight bytes per request.
 #[derive(Clone, Debug, Default)]
 pub struct PrefillStats {
@@ -26,7 +26,7 @@ impl PrefillStats {
 
     /// Processes a finished request. Drained, failed and empty ones are dropped.
     pub fn on(&mut self, record: &RequestRecord) {
-        if !record.measured || !record.is_ok() {
+        if !record.measured || record.is_failed() {
             return;
         }
         let Some(ttfc) = Metric::Ttfc.sample_of(record) else {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::row::{End, RequestRow};
 
 /// The number of entries of [`RequestTotals::columns`].
-pub(crate) const TOTAL_COLUMNS: usize = 10;
+pub(crate) const TOTAL_COLUMNS: usize = 11;
 
 /// Counts of measured requests that were sent and ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub struct RequestTotals {
     pub errored: u64,
     /// Withdrawn in flight.
     pub cancelled: u64,
+    /// Cancelled in flight by the workload; not a failure.
+    pub cancelled_by_client: u64,
     /// Good requests, if goodput is defined and known.
     pub good: Option<u64>,
     /// Prompt tokens (history and new messages) of answered requests.
@@ -40,6 +42,7 @@ impl RequestTotals {
         match row.end {
             End::Failed => self.errored += 1,
             End::Cancelled => self.cancelled += 1,
+            End::CancelledByClient => self.cancelled_by_client += 1,
             End::Answered => {
                 self.completed += 1;
                 self.input_tokens += u64::from(row.observed.total_prompt_tokens);
@@ -63,6 +66,7 @@ impl RequestTotals {
             ("completed", json!(self.completed)),
             ("errored", json!(self.errored)),
             ("cancelled", json!(self.cancelled)),
+            ("cancelled_by_client", json!(self.cancelled_by_client)),
             ("good", json!(self.good)),
             ("error_rate", json!(self.error_rate())),
             ("input_tokens", json!(self.input_tokens)),

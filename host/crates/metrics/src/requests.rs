@@ -49,6 +49,8 @@ impl RequestTable {
         if row.counts() {
             self.answer_tokens.add(record);
             self.prompt_counts.add(record);
+        }
+        if row.has_samples() {
             self.add_gaps(&mut row, record);
         }
         let place = self.rows.len();
@@ -144,7 +146,7 @@ impl PartialEq for RequestTable {
             };
             placed_as_theirs == *theirs
                 && self.parents(mine) == other.parents(theirs)
-                && (!mine.counts()
+                && (!mine.has_samples()
                     || self
                         .gaps
                         .with_tokens(mine.gaps)

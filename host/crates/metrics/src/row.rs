@@ -12,7 +12,10 @@ use crate::label_sets::LabelSet;
 pub(crate) enum End {
     Answered,
     Failed,
+    /// Given up by the host.
     Cancelled,
+    /// Cancelled by its workload.
+    CancelledByClient,
 }
 
 /// A finished request.
@@ -73,6 +76,7 @@ impl RequestRow {
                     ..
                 } => End::Cancelled,
                 Status::Failed { .. } => End::Failed,
+                Status::CancelledByClient => End::CancelledByClient,
             },
             measured: record.measured,
             counted: false,
@@ -81,9 +85,15 @@ impl RequestRow {
         }
     }
 
-    /// Returns true if metrics are computed from this request: measured and answered.
+    /// Returns true if the request was measured and answered.
     pub(crate) fn counts(&self) -> bool {
         self.measured && self.end == End::Answered
+    }
+
+    /// Returns true if metrics are computed from this request: it was measured, and answered or
+    /// cancelled by its workload. [`Metric::sample`] has the metrics of the latter.
+    pub(crate) fn has_samples(&self) -> bool {
+        self.measured && matches!(self.end, End::Answered | End::CancelledByClient)
     }
 
     /// Returns the sample of a request-level metric.

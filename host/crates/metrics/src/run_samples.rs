@@ -240,7 +240,7 @@ impl RunSamples {
         let passing = || {
             self.asked_places(span).filter(|place| {
                 let row = &rows[*place as usize];
-                row.counts() && matching.has(row.labels)
+                row.has_samples() && matching.has(row.labels)
             })
         };
         let of = || {

@@ -232,7 +232,7 @@ impl ShortestFirst {
     fn of(rows: &[RequestRow]) -> Self {
         let mut times: Vec<(u32, f64)> = rows
             .iter()
-            .filter(|row| row.counts())
+            .filter(|row| row.has_samples())
             .filter_map(|row| Some((row.observed.total_prompt_tokens, row.sample(Metric::Ttfc)?)))
             .collect();
         times.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));

@@ -130,10 +130,10 @@ impl TimeSlices {
     /// Returns a table for a CSV file: the names of the columns, and a row for each slice; `None`
     /// for values that do not exist.
     pub fn table(&self) -> (Vec<String>, Vec<Vec<Option<f64>>>) {
-        let [requests, completed, errored, cancelled, others @ ..] = RequestTotals::column_names();
+        let [requests, completed, errored, cancelled, by_client, others @ ..] = RequestTotals::column_names();
         let mut columns: Vec<String> = BOUNDS
             .into_iter()
-            .chain([requests, completed, errored, cancelled, UNFINISHED])
+            .chain([requests, completed, errored, cancelled, by_client, UNFINISHED])
             .chain(others)
             .map(str::to_owned)
             .collect();
@@ -142,7 +142,7 @@ impl TimeSlices {
         }
         let row = |slice: &TimeSlice| {
             let totals = slice.columns().map(|(_, value)| value.as_f64());
-            let [requests, completed, errored, cancelled, others @ ..] = totals;
+            let [requests, completed, errored, cancelled, by_client, others @ ..] = totals;
             let bounds = [
                 Some(slice.from as f64 / 1e9),
                 Some(slice.to as f64 / 1e9),
@@ -151,7 +151,7 @@ impl TimeSlices {
             let unfinished = Some(slice.unfinished as f64);
             let mut row: Vec<Option<f64>> = bounds
                 .into_iter()
-                .chain([requests, completed, errored, cancelled, unfinished])
+                .chain([requests, completed, errored, cancelled, by_client, unfinished])
                 .chain(others)
                 .collect();
             for metric in Metric::in_slices() {

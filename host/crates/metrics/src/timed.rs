@@ -32,6 +32,7 @@ impl RunSamples {
                 RunMetric::CancellationRate => is(row.end == End::Cancelled),
                 RunMetric::EmptyAnswerShare => answered().and(is(!row.observed.has_output())),
                 RunMetric::NeverSentShare => is(false),
+                RunMetric::Goodput if row.end == End::CancelledByClient => None,
                 RunMetric::Goodput => is(row.good),
                 RunMetric::GoodRequestsPerSecond => amount(row.good.into()),
                 RunMetric::RequestsPerSecond => amount(is_answered.into()),
@@ -69,7 +70,7 @@ impl RunSamples {
             }
             return;
         };
-        let rows = || self.requests.rows.iter().filter(|row| row.counts());
+        let rows = || self.requests.rows.iter().filter(|row| row.has_samples());
         match metric.definition_of().samples {
             Samples::ChunkGaps => {
                 for row in rows() {

@@ -46,7 +46,7 @@ impl RunSamples {
     /// Returns true if a request that matches the filter was intended within a span and answered.
     pub(crate) fn is_answered_within(&self, matching: &Matching, span: TimeSpan) -> bool {
         let mut asked = self.asked_rows(Some(span));
-        asked.any(|row| row.counts() && matching.has(row.labels))
+        asked.any(|row| row.has_samples() && matching.has(row.labels))
     }
 
     /// Returns the start of the first window.

@@ -7,7 +7,7 @@ use crate::held::Held;
 use crate::ids::{Nanos, NodeId, RequestId};
 use crate::replay::{HistoryMode, Recorded};
 use crate::response::{Chunk, ChunkKind, ErrorClass, StampSource, Usage};
-use crate::session::Label;
+use crate::session::{Cancellation, Label};
 
 /// The outcome of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub enum Status {
         /// Finish reason, as reported by the server.
         finish_reason: String,
     },
+    /// Cancelled by its workload. Its tokens and chunks are those that had arrived.
+    CancelledByClient,
     /// Failed or given up.
     Failed {
         /// Class of the failure.
@@ -78,6 +80,8 @@ pub struct RequestRecord {
     pub history_parent: Option<NodeId>,
     /// Think time after the last of them.
     pub wait_after_ready: Nanos,
+    /// The events that were to cancel it.
+    pub cancellation: Option<Box<Cancellation>>,
     /// The instant the schedule asked for (`scheduler_ready_at`).
     pub intended: Nanos,
     /// Time for which limits held it back after `intended`.
@@ -173,6 +177,7 @@ impl RequestRecord {
             parents: Vec::new(),
             history_parent: None,
             wait_after_ready: 0,
+            cancellation: None,
             intended: 0,
             held: Held::default(),
             dispatched_at: 0,
@@ -219,6 +224,11 @@ impl RequestRecord {
     /// Returns true if the request was answered.
     pub fn is_ok(&self) -> bool {
         matches!(self.status, Status::Ok { .. })
+    }
+
+    /// Returns true if the request failed or was given up by the host.
+    pub fn is_failed(&self) -> bool {
+        matches!(self.status, Status::Failed { .. })
     }
 
     /// Returns the instants of the events that other requests can wait for.

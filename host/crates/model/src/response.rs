@@ -26,7 +26,7 @@ pub struct Usage {
     pub reasoning: Option<u32>,
 }
 
-/// A complete answer.
+/// A complete answer, or the part of one that its workload cancelled.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Response {
     /// The visible text.
@@ -43,6 +43,9 @@ pub struct Response {
     pub usage: Option<Usage>,
     /// Output tokens: from `usage`, else counted by the host's tokenizer.
     pub output_tokens: u32,
+    /// True if the workload cancelled the request: the part that had arrived by then, which is
+    /// empty if the request was never sent.
+    pub cancelled: bool,
 }
 
 /// The content of one event of a stream.

@@ -115,6 +115,7 @@ impl Serialize for RequestList {
             .iter()
             .map(|row| match &row.outcome {
                 Outcome::Answered { finish_reason } => (texts.index(finish_reason), None),
+                Outcome::CancelledByClient => (texts.index("cancelled by the workload"), None),
                 Outcome::Failed { class, message } => (texts.index(message), Some(texts.index(class.name()))),
             })
             .collect();
@@ -163,6 +164,9 @@ impl Serialize for RequestList {
         columns.unless_none("http_status", |row| row.http_status)?;
         columns.unless_default("server", |row| row.server)?;
         columns.unless_default("drained", |row| u8::from(!row.measured))?;
+        columns.unless_default("cancelled", |row| {
+            u8::from(row.outcome == Outcome::CancelledByClient)
+        })?;
         columns.unless_none("good", |row| row.good.map(u8::from))?;
         columns.unless_none("chunks", |row| row.chunks.as_ref())?;
         map.serialize_entry(

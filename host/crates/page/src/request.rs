@@ -14,6 +14,8 @@ pub enum Outcome {
         /// `stop`, `length`, ...
         finish_reason: String,
     },
+    /// Cancelled by its workload.
+    CancelledByClient,
     /// Failed or withdrawn.
     Failed {
         /// The error class.
@@ -90,6 +92,7 @@ impl PageRequest {
             Status::Ok { finish_reason } => Outcome::Answered {
                 finish_reason: finish_reason.clone(),
             },
+            Status::CancelledByClient => Outcome::CancelledByClient,
             Status::Failed { class, message } => Outcome::Failed {
                 class: *class,
                 message: message.chars().take(LONGEST_MESSAGE).collect(),

@@ -231,7 +231,7 @@ impl RequestSample {
             Some(0),
             slowness(observed.first.get()),
             slowness(observed.last.get().filter(|_| record.is_ok())),
-            (!record.is_ok()).then_some(0),
+            record.is_failed().then_some(0),
         ];
         let mut claims = 0;
         let mut gone = Vec::new();

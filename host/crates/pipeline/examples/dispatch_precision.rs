@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 
 use crossbeam_channel::unbounded;
 use veeksha_clock::RunClock;
-use veeksha_model::{Message, NodeId, Request, Response, Role, Segment, Session};
+use veeksha_model::{Message, NodeId, Request, RequestId, Response, Role, Segment, Session};
 use veeksha_pipeline::{Control, PipelineError, Plan, ReplaySchedule, run};
 use veeksha_ports::{
     ConnectionUse, Job, PluginFailure, RequestOutcome, SessionSource, Sinks, Timings, Transport, Workload,
@@ -97,6 +97,8 @@ impl Transport for AtOnce {
             job,
         }));
     }
+
+    fn cancel(&self, _: RequestId) {}
 
     fn cancel_all(&self) {}
 

@@ -14,7 +14,9 @@ use std::sync::{Arc, Mutex};
 
 use crossbeam_channel::unbounded;
 use veeksha_clock::RunClock;
-use veeksha_model::{Chunk, ChunkKind, Message, NodeId, Request, Response, Role, Segment, Session, Usage};
+use veeksha_model::{
+    Chunk, ChunkKind, Message, NodeId, Request, RequestId, Response, Role, Segment, Session, Usage,
+};
 use veeksha_pipeline::{Control, PipelineError, Plan, ReplaySchedule, run};
 use veeksha_ports::{
     ConnectionUse, Job, PluginFailure, RequestOutcome, SessionSource, Sinks, Timings, Transport, Workload,
@@ -105,6 +107,8 @@ impl Transport for AtOnce {
             job,
         }));
     }
+
+    fn cancel(&self, _: RequestId) {}
 
     fn cancel_all(&self) {}
 

@@ -228,6 +228,9 @@ fn record(
         ..
     } = outcome;
     let (status, usage, output_tokens) = match &result {
+        Ok(response) if response.cancelled => {
+            (Status::CancelledByClient, response.usage, response.output_tokens)
+        }
         Ok(response) => {
             let finish_reason = response.finish_reason.clone();
             (
@@ -253,6 +256,7 @@ fn record(
         parents: request.parents.clone(),
         history_parent: request.history_parent,
         wait_after_ready: request.wait_after_ready,
+        cancellation: request.cancellation.clone(),
         intended: job.intended,
         held: job.held,
         dispatched_at: job.dispatched_at,

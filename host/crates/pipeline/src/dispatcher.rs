@@ -116,6 +116,7 @@ impl PendingMessages {
         for action in actions.drain(..) {
             match action {
                 Action::Dispatch { .. } => self.later.extend(sent(action, context)),
+                Action::Cancel { request } => context.transport.cancel(request),
                 Action::SessionStarted {
                     session,
                     at,
@@ -242,6 +243,7 @@ pub(crate) fn recorded<P>(action: Action<P>) -> Option<Event> {
             requests,
         },
         Action::Dispatch { .. }
+        | Action::Cancel { .. }
         | Action::AskAgent { .. }
         | Action::ForgetAgent { .. }
         | Action::CancelInFlight

@@ -221,6 +221,7 @@ impl Lookahead {
                 let nothing = SchedulerInput::Step {
                     session,
                     nodes: Vec::new(),
+                    cancel: Vec::new(),
                     done,
                 };
                 put(dispatcher, nothing);

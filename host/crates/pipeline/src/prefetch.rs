@@ -75,6 +75,7 @@ pub(crate) enum WorkerMessage {
     Step {
         session: SessionId,
         nodes: Vec<NodePlan<Prepared>>,
+        cancel: Vec<NodeId>,
         done: bool,
     },
     /// The plugin failed on the sessions from position `first` on (0 where it could not be opened):
@@ -223,8 +224,16 @@ fn carry_out(
             Workload::Reactive(agents),
         ) => {
             let step = on_outcome(&mut **agents, session, node, &outcome, at);
-            vec![match step.and_then(|step| maker.preparer.step(session, step)) {
-                Ok((nodes, done)) => WorkerMessage::Step { session, nodes, done },
+            let step = step.and_then(|AgentStep { added, cancel, done }| {
+                Ok((maker.preparer.step(session, added)?, cancel, done))
+            });
+            vec![match step {
+                Ok((nodes, cancel, done)) => WorkerMessage::Step {
+                    session,
+                    nodes,
+                    cancel,
+                    done,
+                },
                 Err(failure) => WorkerMessage::AgentFailed { session, failure },
             }]
         }
@@ -352,7 +361,7 @@ fn reactive(
             preparer.timing.allows_agent(&preparer.plugin, id)?;
             let step = agents.start(id)?;
             let digest = session_digest(&step.added);
-            let (nodes, done) = preparer.step(id, step)?;
+            let nodes = preparer.step(id, step.added)?;
             Ok(MadeSession {
                 plan: SessionPlan {
                     arrives_at: None,
@@ -360,7 +369,7 @@ fn reactive(
                     nodes,
                     kind: SessionKind::Reactive,
                 },
-                done,
+                done: step.done,
                 digest,
             })
         })

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use veeksha_model::{Prepared, Request, Segment, Session, SessionId, ToolDefinitions};
-use veeksha_ports::{AgentStep, PluginFailure, PluginFailureKind};
+use veeksha_ports::{PluginFailure, PluginFailureKind};
 use veeksha_prompt::{Materializer, Tokenizer};
 use veeksha_scheduler::NodePlan;
 
@@ -60,10 +60,9 @@ impl Preparer {
     pub(crate) fn step(
         &self,
         session: SessionId,
-        step: AgentStep,
-    ) -> Result<(Vec<NodePlan<Prepared>>, bool), PluginFailure> {
-        let nodes = self.nodes(session, &format!("session {session}"), step.added)?;
-        Ok((nodes, step.done))
+        added: Session,
+    ) -> Result<Vec<NodePlan<Prepared>>, PluginFailure> {
+        self.nodes(session, &format!("session {session}"), added)
     }
 
     /// The node of a request whose last `session_labels` labels belong to its session.

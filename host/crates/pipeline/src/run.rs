@@ -450,8 +450,19 @@ impl Coordinator<'_> {
 
     fn forward(&self, message: WorkerMessage, end: &mut RunEnd) {
         match message {
-            WorkerMessage::Step { session, nodes, done } => {
-                self.send(session, SchedulerInput::Step { session, nodes, done })
+            WorkerMessage::Step {
+                session,
+                nodes,
+                cancel,
+                done,
+            } => {
+                let step = SchedulerInput::Step {
+                    session,
+                    nodes,
+                    cancel,
+                    done,
+                };
+                self.send(session, step)
             }
             WorkerMessage::AgentFailed { session, failure } => {
                 self.session_failed(session, failure, end);

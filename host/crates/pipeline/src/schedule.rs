@@ -94,6 +94,10 @@ impl Timing {
             not_before: recorded_at.map(|at| self.schedule.at(at)),
             history_mode: request.history_mode(),
             recorded_answer,
+            cancel_when: request
+                .cancellation
+                .as_ref()
+                .map_or_else(Vec::new, |cancellation| cancellation.when.clone()),
             work: NodeWork::Request(payload),
         }
     }

@@ -82,6 +82,7 @@ impl ToolSpecs {
                 not_before: None,
                 history_mode: HistoryMode::Fresh,
                 recorded_answer: None,
+                cancel_when: Vec::new(),
                 work: NodeWork::ToolRun(plan),
             })
         };

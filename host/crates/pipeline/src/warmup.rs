@@ -111,6 +111,7 @@ mod tests {
             not_before: Some(9),
             history_mode: HistoryMode::Live,
             recorded_answer: None,
+            cancel_when: Vec::new(),
             work: NodeWork::Request(Arc::new(node)),
         }
     }

@@ -90,7 +90,8 @@ pub struct RequestOutcome {
     pub response_id: Option<String>,
     /// The trace id that the request was sent with.
     pub trace_id: Option<u128>,
-    /// The answer, or why there is none.
+    /// The answer, or the part of it that had arrived when the workload cancelled the request, or
+    /// why there is none.
     pub result: Result<Response, FailureReason>,
     /// If the plugin that reads the answers failed on this one: how. `result` is then a failure of
     /// class [`veeksha_model::ErrorClass::Codec`].
@@ -143,6 +144,11 @@ impl Sinks {
 pub trait Transport: Send + Sync {
     /// Hands a job to a client thread; never blocks. Jobs of one session go to the same thread.
     fn submit(&self, job: Job);
+
+    /// Cancels a request in flight because its workload wants no more of its answer: the outcome is
+    /// the part that has arrived ([`Response::cancelled`]), and comes through the sink soon after.
+    /// Has no effect on a request that has ended.
+    fn cancel(&self, request: RequestId);
 
     /// Gives up every request in flight: each one's outcome is a failure of class
     /// [`veeksha_model::ErrorClass::Cancelled`], and comes through the sink soon after.

@@ -70,6 +70,11 @@ fn requests(evaluation: &Evaluation) -> Section {
         count_row(&format!("  {}", class.name()), *count, RowMark::Plain);
     }
     count_row("Requests cancelled", counts.cancelled, RowMark::Warning);
+    count_row(
+        "Requests cancelled by the workload",
+        counts.cancelled_by_client,
+        RowMark::Plain,
+    );
     count_row("Requests never sent", counts.never_sent_total(), RowMark::Warning);
     for (reason, count) in &counts.never_sent {
         count_row(&format!("  {}", why_never_sent(*reason)), *count, RowMark::Plain);
@@ -284,6 +289,7 @@ fn why_never_sent(reason: NeverSentReason) -> &'static str {
         NeverSentReason::PluginFailed => "plugin failed",
         NeverSentReason::Held => "delayed by a limit",
         NeverSentReason::Missed => "missed by the client",
+        NeverSentReason::CancelledByClient => "cancelled by the workload",
     }
 }
 

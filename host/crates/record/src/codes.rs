@@ -73,7 +73,7 @@ by_name! {
 }
 by_name! {
     /// Reason for which a request was never sent.
-    never_sent_reason -> NeverSentReason: SessionCancelled, RunEnded, PluginFailed, Held, Missed
+    never_sent_reason -> NeverSentReason: SessionCancelled, RunEnded, PluginFailed, Held, Missed, CancelledByClient
 }
 by_name! {
     /// Outcome of a session.

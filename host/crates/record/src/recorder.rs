@@ -451,6 +451,7 @@ const SIZE_OF_EVENT: usize = 320;
 fn size_of_request(record: &RequestRecord) -> usize {
     let words = match &record.status {
         veeksha_events::Status::Ok { finish_reason } => finish_reason.len(),
+        veeksha_events::Status::CancelledByClient => 0,
         veeksha_events::Status::Failed { message, .. } => message.len(),
     };
     let labels: usize = record

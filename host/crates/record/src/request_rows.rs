@@ -1,7 +1,9 @@
 //! A request as a row, and back.
 
 use parquet::{data_type::ByteArray, errors::Result};
-use veeksha_model::{Chunk, Held, NodeId, Recorded, RequestId, RequestRecord, SessionId, Status, Usage};
+use veeksha_model::{
+    Cancellation, Chunk, Held, NodeId, Recorded, RequestId, RequestRecord, SessionId, Status, Usage,
+};
 
 use crate::{
     cells::{invalid_cell, name, small, text},
@@ -43,6 +45,7 @@ impl RequestColumns {
         self.result_processed_at_ns.push(time(record.processed_at));
         let (reason, class, message) = match &record.status {
             Status::Ok { finish_reason } => (Some(finish_reason.as_str()), None, None),
+            Status::CancelledByClient => (None, None, None),
             Status::Failed { class, message } => (None, Some(class.name()), Some(message.as_str())),
         };
         self.finish_reason.push(reason.map(ByteArray::from));
@@ -76,6 +79,22 @@ impl RequestColumns {
         let trace_id = record.trace_id.map(|id| format!("{id:032x}"));
         self.trace_id
             .push(trace_id.map(|id| ByteArray::from(id.as_str())));
+        self.push_cancellation(record);
+    }
+
+    fn push_cancellation(&mut self, record: &RequestRecord) {
+        let cancelled = record.status == Status::CancelledByClient;
+        self.cancelled_by_client.push(cancelled.then_some(true));
+        let cancellation = record.cancellation.as_ref();
+        let when = cancellation.map_or(&[][..], |cancellation| &cancellation.when);
+        push_edges(
+            when,
+            &mut self.cancel_nodes,
+            &mut self.cancel_triggers,
+            &mut self.cancel_delays_ns,
+        );
+        let after_chunks = cancellation.and_then(|cancellation| cancellation.after_chunks);
+        self.cancel_after_chunks.push(after_chunks.map(i64::from));
     }
 
     fn push_tokens(&mut self, record: &RequestRecord) {
@@ -176,6 +195,7 @@ impl RequestRows {
         record.body_digest = moment(self.body_digest.get(row));
         self.read_ids(row, record)?;
         read_labels(row, &self.label_names, &self.label_values, &mut record.labels)?;
+        self.read_cancellation(row, record)?;
         self.read_chunks(row, record)
     }
 
@@ -190,12 +210,32 @@ impl RequestRows {
         Ok(())
     }
 
+    fn read_cancellation(&self, row: usize, record: &mut RequestRecord) -> Result<()> {
+        let after_chunks = small_or_none("cancel_after_chunks", self.cancel_after_chunks.get(row))?;
+        record.cancellation = None;
+        if after_chunks.is_none() && self.cancel_nodes.get(row).is_empty() {
+            return Ok(());
+        }
+        let mut when = Vec::new();
+        read_edges(
+            row,
+            &self.cancel_nodes,
+            &self.cancel_triggers,
+            &self.cancel_delays_ns,
+            &mut when,
+        )?;
+        record.cancellation = Some(Box::new(Cancellation { when, after_chunks }));
+        Ok(())
+    }
+
     fn read_status(&self, row: usize, status: &mut Status) -> Result<()> {
+        let cancelled = self.cancelled_by_client.get(row).copied().unwrap_or(false);
         match (
             self.finish_reason.get(row),
             self.error_class.get(row),
             self.error_message.get(row),
         ) {
+            (None, None, None) if cancelled => *status = Status::CancelledByClient,
             (Some(reason), None, None) => {
                 let reason = text("finish_reason", reason)?;
                 if let Status::Ok { finish_reason } = status {
@@ -216,7 +256,7 @@ impl RequestRows {
             _ => {
                 return Err(invalid_cell(
                     "finish_reason",
-                    "a request that neither was answered nor failed",
+                    "a request that was not answered, did not fail and was not cancelled",
                 ));
             }
         }

@@ -8,7 +8,7 @@ use crate::table::table;
 table! {
     /// `requests.parquet`: all data of each request that was sent. Names are those of
     /// `request_level_metrics.jsonl`; times are in nanoseconds and have the suffix `_ns`.
-    RequestColumns, RequestRows of RequestRecord, "requests", 6 later:
+    RequestColumns, RequestRows of RequestRecord, "requests", 11 later:
     position: Required<Int>, Delta;
     session_id: Required<Int>, Delta;
     node_id: Required<Int>, Delta;
@@ -87,6 +87,14 @@ table! {
     response_id: Optional<Utf8>, Plain;
     /// 32 hexadecimal digits. The first files of version 1 do not have this column.
     trace_id: Optional<Utf8>, Plain;
+    /// True for a request that its workload cancelled, null for all others. The first files of
+    /// version 1 do not have this column and the next four.
+    cancelled_by_client: Optional<Flag>, Plain;
+    /// The nodes whose events cancel the request; the next two are as for parents.
+    cancel_nodes: List<Int>, Dictionary;
+    cancel_triggers: List<Utf8>, Dictionary;
+    cancel_delays_ns: List<Int>, Dictionary;
+    cancel_after_chunks: Optional<Int>, Dictionary;
 }
 
 table! {

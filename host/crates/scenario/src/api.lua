@@ -144,6 +144,13 @@ function Rng:choice(list) end
 ---@field trigger? "dispatched"|"first_chunk"|"completed" The awaited event; `completed` if absent.
 ---@field delay? veeksha.Duration Time after the event.
 
+---An event that cancels a request: of another request, or, without `node`, of itself.
+---@class veeksha.CancelEvent
+---@field node? integer|veeksha.Response The other request; the request itself if absent.
+---@field trigger? "dispatched"|"first_chunk"|"completed" The event; if absent, the end of the other request, or the dispatch of the request itself.
+---@field delay? veeksha.Duration Time after the event.
+---@field chunks? integer Instead of an event: the number of generated chunks after which the rest is not wanted.
+
 ---A request. At least one of `user`, `system` and `messages` is required.
 ---@class veeksha.Request
 ---@field node? integer The request's number, in a session that is made as a whole.
@@ -158,6 +165,7 @@ function Rng:choice(list) end
 ---@field log_probabilities? integer Log-probabilities of the answer's tokens, and of this many alternatives to each.
 ---@field after? integer|veeksha.Response|veeksha.Edge|(integer|veeksha.Response|veeksha.Edge)[] Requests that must be complete first, or other events of requests.
 ---@field wait? veeksha.Duration Think time before the request is sent.
+---@field cancel? integer|veeksha.Response|veeksha.CancelEvent|(integer|veeksha.Response|veeksha.CancelEvent)[] What cancels the request, whichever comes first.
 ---@field output? integer|veeksha.Output A number is an upper limit: the answer may be shorter.
 ---@field body? table<string, any> Members merged into the request's body.
 ---@field headers? table<string, string|number|boolean> HTTP headers; they replace those of the session and of `client.headers`.
@@ -234,9 +242,11 @@ function blocks(ids, size, tokens, options) end
 ---@field message string
 ---@field status? integer The HTTP status, if one came.
 
----The outcome of a request. If `ok` is false, `error` has the reason and the texts are empty.
+---The outcome of a request. If `ok` is false, either `cancelled` is true, and the texts are the part
+---that had arrived, or `error` has the reason and the texts are empty.
 ---@class veeksha.Response
 ---@field ok boolean
+---@field cancelled? boolean True if the workload cancelled the request.
 ---@field node integer
 ---@field text string
 ---@field reasoning string
@@ -298,7 +308,7 @@ function AgentSession:sleep(time) end
 ---@field first_byte_at? number When the first byte of the answer was read.
 ---@field completed_at number When it ended.
 ---@field measured boolean True if it counts: false if it was dispatched after the end of the measured time.
----@field status "ok"|"failed"|"cancelled"
+---@field status "ok"|"failed"|"cancelled"|"cancelled_by_client"
 ---@field error_class? string The kind of failure: `connect`, `tls`, `timeout`, `status`, `protocol`, `in_stream`, `truncated`, `cancelled` or `codec`.
 ---@field error_message? string The reason for the failure, in one line.
 ---@field finish_reason? string The server's reason for the end of generation.

@@ -29,6 +29,9 @@ pub struct NodePlan<P> {
     /// Its recorded answer: nodes that continue it in [`HistoryMode::Recorded`] send it instead of
     /// the real one.
     pub recorded_answer: Option<Arc<Response>>,
+    /// The events that cancel it, whichever comes first: of other nodes, or its own dispatch or
+    /// first chunk. Only of a request.
+    pub cancel_when: Vec<Edge>,
     /// What the node does.
     pub work: NodeWork<P>,
 }
@@ -103,6 +106,9 @@ pub enum SchedulerInput<P> {
         session: SessionId,
         /// New nodes; they may name earlier nodes as parents.
         nodes: Vec<NodePlan<P>>,
+        /// Nodes to cancel, among them possibly new ones. One that has ended, or was cancelled
+        /// before, stays as it is.
+        cancel: Vec<NodeId>,
         /// No further nodes will come.
         done: bool,
     },
@@ -111,7 +117,9 @@ pub enum SchedulerInput<P> {
         /// The session's id.
         session: SessionId,
     },
-    /// A request was answered.
+    /// A request was answered, or was cancelled ([`Action::Cancel`], or by the transport for
+    /// another reason of its workload) and returns the part that had arrived
+    /// ([`Response::cancelled`]).
     Answered {
         /// The request's id. Unknown requests, and those that have a result already, are ignored.
         request: RequestId,
@@ -188,14 +196,21 @@ pub enum Action<P> {
         /// Nodes of its session known so far.
         session_requests: u32,
     },
+    /// Cancel this request, which is in flight. It must still come back: as
+    /// [`SchedulerInput::Answered`] with the part of its answer that has arrived, or as what
+    /// happened before the cancellation took place.
+    Cancel {
+        /// The request's id.
+        request: RequestId,
+    },
     /// Ask the agent for the next step; the answer is an [`SchedulerInput::Step`] or an
     /// [`SchedulerInput::AgentFailed`].
     AskAgent {
         /// The session's id.
         session: SessionId,
-        /// The node that ended.
+        /// The node that ended, or was cancelled before it was sent.
         node: NodeId,
-        /// Its result.
+        /// Its result; of a node that was never sent, an empty cancelled answer.
         outcome: NodeOutcome,
         /// Instant of completion.
         at: Nanos,

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use veeksha_events::NeverSentReason;
-use veeksha_model::{FailureReason, Held, Nanos, RequestId, Response, SessionId, Trigger};
+use veeksha_model::{FailureReason, Held, Nanos, NodeId, RequestId, Response, SessionId, Trigger};
 
 use crate::admission::Admission;
 use crate::config::SchedulerConfig;
@@ -13,7 +13,7 @@ use crate::deadline::{Deadline, RunPhase};
 use crate::intake::Intake;
 use crate::ready::ReadyQueue;
 use crate::request_limits::RequestLimits;
-use crate::session::{SessionState, Withdrawal};
+use crate::session::{CancelledNode, SessionState, Withdrawal};
 use crate::tools::{ToolEvent, Tools};
 
 /// Sessions that [`Scheduler::wanted`] requests beyond those that could start now. Only virtual
@@ -34,6 +34,8 @@ pub struct Scheduler<P> {
     /// Held and live sessions.
     sessions: HashMap<SessionId, SessionState<P>>,
     ready: ReadyQueue,
+    /// The known instants of cancellations, one for each node.
+    cancellations: BTreeSet<(Nanos, SessionId, NodeId)>,
     requests: RequestLimits,
     tools: Tools,
     /// The limits that were reached when the present call began.
@@ -64,6 +66,7 @@ impl<P> Scheduler<P> {
             admission: Admission::new(&config),
             sessions: HashMap::new(),
             ready: ReadyQueue::default(),
+            cancellations: BTreeSet::new(),
             requests: RequestLimits::new(config.limits, config.shard),
             reached: Reached::default(),
             tools: Tools::new(&config.tools),
@@ -97,7 +100,7 @@ impl<P> Scheduler<P> {
         }
         if self.phase != RunPhase::Stopping {
             self.start_sessions(now, actions);
-            self.advance_tools(now, actions);
+            self.advance(now, actions);
             self.dispatch_ready(now, actions);
         }
         if self.is_over() {
@@ -114,10 +117,16 @@ impl<P> Scheduler<P> {
         let ready = self.ready.first().filter(|_| !self.requests.is_full());
         match self.phase {
             RunPhase::Stopping | RunPhase::Done => None,
-            _ => [ready, self.next_tool_event(), self.admission.next(), deadline]
-                .into_iter()
-                .flatten()
-                .min(),
+            _ => [
+                ready,
+                self.next_tool_event(),
+                self.next_cancellation(),
+                self.admission.next(),
+                deadline,
+            ]
+            .into_iter()
+            .flatten()
+            .min(),
         }
     }
 
@@ -160,7 +169,12 @@ impl<P> Scheduler<P> {
         match input {
             SchedulerInput::Session(plan) => self.deliver(now, plan),
             SchedulerInput::SourceEnded => self.intake.source_ended(),
-            SchedulerInput::Step { session, nodes, done } => self.step(now, session, nodes, done, actions),
+            SchedulerInput::Step {
+                session,
+                nodes,
+                cancel,
+                done,
+            } => self.step(now, session, (nodes, cancel, done), actions),
             SchedulerInput::AgentFailed { session } => self.agent_failed(now, session, actions),
             SchedulerInput::Answered {
                 request,
@@ -201,8 +215,7 @@ impl<P> Scheduler<P> {
         &mut self,
         now: Nanos,
         id: SessionId,
-        nodes: Vec<NodePlan<P>>,
-        done: bool,
+        (nodes, cancel, done): (Vec<NodePlan<P>>, Vec<NodeId>, bool),
         actions: &mut Vec<Action<P>>,
     ) {
         let nodes = self.timed(nodes);
@@ -211,8 +224,80 @@ impl<P> Scheduler<P> {
         };
         session.add(nodes, now, &mut self.ready);
         session.answered(done);
-        session.give_up_if_stuck();
+        for node in cancel {
+            self.cancel(RequestId { session: id, node }, now, actions);
+        }
+        self.arm(id);
+        if let Some(session) = self.sessions.get_mut(&id) {
+            session.give_up_if_stuck();
+        }
         self.settle(id, now, actions);
+    }
+
+    /// Cancels a node, as of an instant, and asks the agent about one that will not be sent.
+    fn cancel(&mut self, request: RequestId, at: Nanos, actions: &mut Vec<Action<P>>) {
+        let RequestId { session: id, node } = request;
+        let Some(session) = self
+            .sessions
+            .get_mut(&id)
+            .filter(|_| self.phase != RunPhase::Stopping)
+        else {
+            return;
+        };
+        match session.cancel(node, at, &mut self.ready) {
+            CancelledNode::Unchanged => {}
+            CancelledNode::InFlight => actions.push(Action::Cancel { request }),
+            CancelledNode::Unsent { queued, is_request } => {
+                if is_request {
+                    let reason = NeverSentReason::CancelledByClient;
+                    actions.push(Action::NeverSent { request, reason, at });
+                } else {
+                    self.tools.cancel(request);
+                }
+                if session.agent_open() {
+                    session.asked();
+                    let part = Response {
+                        cancelled: true,
+                        ..Response::default()
+                    };
+                    actions.push(Action::AskAgent {
+                        session: id,
+                        node,
+                        outcome: NodeOutcome::Answered(Arc::new(part)),
+                        at,
+                    });
+                }
+                let sessions = &self.sessions;
+                self.ready
+                    .withdraw(usize::from(queued), |id| is_queued(sessions, id));
+            }
+        }
+    }
+
+    /// Takes the instants of cancellations that a session has learned of.
+    fn arm(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(&id) else {
+            return;
+        };
+        for (node, at, before) in session.take_cancellations() {
+            if let Some(before) = before {
+                self.cancellations.remove(&(before, id, node));
+            }
+            self.cancellations.insert((at, id, node));
+        }
+    }
+
+    fn next_cancellation(&self) -> Option<Nanos> {
+        self.cancellations.first().map(|(at, ..)| *at)
+    }
+
+    /// Carries out the first cancellation.
+    fn cancel_first(&mut self, actions: &mut Vec<Action<P>>) {
+        if let Some((at, id, node)) = self.cancellations.pop_first() {
+            self.cancel(RequestId { session: id, node }, at, actions);
+            self.arm(id);
+            self.settle_at_latest(id, actions);
+        }
     }
 
     fn agent_failed(&mut self, now: Nanos, id: SessionId, actions: &mut Vec<Action<P>>) {
@@ -257,6 +342,9 @@ impl<P> Scheduler<P> {
         self.in_flight -= 1;
         self.measured_in_flight -= usize::from(ended.measured);
         self.requests.ended(at, ended.prefilling);
+        if let Some(cancel_at) = ended.cancel_at {
+            self.cancellations.remove(&(cancel_at, id, node));
+        }
         if self.phase == RunPhase::Stopping {
             if answer.is_err() {
                 session.lost();
@@ -266,6 +354,11 @@ impl<P> Scheduler<P> {
             && answer.is_err()
         {
             self.withdraw(id, NeverSentReason::SessionCancelled.into(), now, actions);
+            // Its end may cancel what is in flight.
+            if let Some(session) = self.sessions.get_mut(&id) {
+                session.release_children(node, Trigger::Completed, at, &mut self.ready);
+            }
+            self.arm(id);
         } else {
             session.release_children(node, Trigger::Completed, at, &mut self.ready);
             if session.agent_open() {
@@ -281,6 +374,7 @@ impl<P> Scheduler<P> {
                     at,
                 });
             }
+            self.arm(id);
         }
         self.settle_at_latest(id, actions);
     }
@@ -294,6 +388,7 @@ impl<P> Scheduler<P> {
             self.requests.first_chunk(at);
             if self.phase != RunPhase::Stopping {
                 session.release_children(request.node, Trigger::FirstChunk, at, &mut self.ready);
+                self.arm(request.session);
             }
         }
     }
@@ -335,11 +430,18 @@ impl<P> Scheduler<P> {
         ready.into_iter().chain(self.tools.next()).min()
     }
 
-    /// Lets tools work up to now, event by event: the end of a call may start further calls, and
-    /// the end of a session another session.
-    fn advance_tools(&mut self, now: Nanos, actions: &mut Vec<Action<P>>) {
-        while let Some(at) = self.next_tool_event().filter(|at| *at <= now) {
-            if self.ready.first_tool_run() == Some(at) {
+    /// Carries out cancellations and lets tools work up to now, event by event: each may lead to
+    /// further ones, and the end of a session to another session.
+    fn advance(&mut self, now: Nanos, actions: &mut Vec<Action<P>>) {
+        let next = |scheduler: &Self| {
+            let events = [scheduler.next_cancellation(), scheduler.next_tool_event()];
+            events.into_iter().flatten().min()
+        };
+        while let Some(at) = next(self).filter(|at| *at <= now) {
+            if self.next_cancellation() == Some(at) {
+                self.cancel_first(actions);
+                self.start_sessions(now, actions);
+            } else if self.ready.first_tool_run() == Some(at) {
                 self.call_tool();
             } else if let Some(event) = self.tools.step(at) {
                 self.on_tool(event, actions);
@@ -370,6 +472,7 @@ impl<P> Scheduler<P> {
             ToolEvent::Started { at, is_cold, .. } => {
                 session.start_tool(id.node, at, is_cold);
                 session.release_children(id.node, Trigger::Dispatched, at, &mut self.ready);
+                self.arm(id.session);
             }
             ToolEvent::Ended { at, .. } => {
                 let Some(record) = session.complete_tool(id.node, at).map(Box::new) else {
@@ -386,6 +489,7 @@ impl<P> Scheduler<P> {
                         at,
                     });
                 }
+                self.arm(id.session);
                 self.settle_at_latest(id.session, actions);
             }
         }
@@ -434,6 +538,8 @@ impl<P> Scheduler<P> {
                 reports_first_chunk: data.first_chunk_matters || self.requests.limits_prefills(),
                 session_requests: data.session_requests,
             });
+            self.arm(id.session);
+            self.advance(now, actions);
         }
     }
 

@@ -36,6 +36,8 @@ pub(crate) struct SessionState<P> {
     asks: usize,
     agent: Agent,
     outcome: SessionEnd,
+    /// Cancellations whose instants became known since the scheduler last took them.
+    cancellations: Vec<(Nanos, NodeId)>,
 }
 
 /// The state of a session's agent.
@@ -64,15 +66,18 @@ struct SessionNode<P> {
     parents: Vec<Edge>,
     work: NodeWork<P>,
     children: Vec<ChildEdge>,
+    /// The instant at which it is to be cancelled, once that is known.
+    cancel_at: Option<Nanos>,
     state: NodeState<P>,
 }
 
-/// A node that waits for an event of the node that has this edge.
+/// A node that is started or cancelled by an event of the node that has this edge.
 #[derive(Clone, Copy, Debug)]
 struct ChildEdge {
     child: NodeId,
     trigger: Trigger,
     delay: Nanos,
+    cancels: bool,
 }
 
 #[derive(Debug)]
@@ -87,6 +92,8 @@ enum NodeState<P> {
         dispatched: Nanos,
         /// Its first chunk, once it is reported.
         first_chunk: Option<Nanos>,
+        /// True once its cancellation was decided.
+        cancelled: bool,
         before: ConversationHistory<P>,
     },
     /// A tool run that waits for a server, or that is served.
@@ -96,7 +103,7 @@ enum NodeState<P> {
         /// The instant at which a server took it, and whether that was cold.
         started: Option<(Nanos, bool)>,
     },
-    /// Completed; the conversation up to and including it.
+    /// Completed, or cancelled before it was sent; the conversation up to and including it.
     Complete {
         events: EventInstants,
         conversation: ConversationHistory<P>,
@@ -118,6 +125,17 @@ impl<P> NodeState<P> {
     }
 }
 
+/// The result of entering an edge.
+#[derive(Clone, Copy, Debug)]
+enum LinkedEdge {
+    /// Its parent does not exist.
+    Unknown,
+    /// The event has happened: it is met at this instant.
+    Met(Nanos),
+    /// The event has not happened.
+    Waiting,
+}
+
 /// The data for dispatching a node.
 pub(crate) struct DispatchData<P> {
     pub(crate) payload: Arc<P>,
@@ -132,6 +150,20 @@ pub(crate) struct DispatchData<P> {
 pub(crate) struct EndedRequest {
     pub(crate) measured: bool,
     pub(crate) prefilling: bool,
+    /// The instant at which it would have been cancelled.
+    pub(crate) cancel_at: Option<Nanos>,
+}
+
+/// The result of cancelling a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CancelledNode {
+    /// It had ended or was cancelled before, or does not exist: nothing changes.
+    Unchanged,
+    /// It is in flight, and comes back with the part of its answer that has arrived.
+    InFlight,
+    /// It will not be sent, or a server will not take it; `queued` if it was in the queue of ready
+    /// requests.
+    Unsent { queued: bool, is_request: bool },
 }
 
 /// The instant since which a due request could have been sent, apart from the request limits.
@@ -175,6 +207,7 @@ impl<P> SessionState<P> {
             asks: 0,
             agent,
             outcome: SessionEnd::Completed,
+            cancellations: Vec::new(),
         }
     }
 
@@ -247,14 +280,16 @@ impl<P> SessionState<P> {
                     parents,
                     work: plan.work,
                     children: Vec::new(),
+                    cancel_at: None,
                     state: NodeState::Waiting { left: 0, base: None },
                 });
-                added.push((plan.node, plan.parents));
+                added.push((plan.node, plan.parents, plan.cancel_when));
             }
         }
         self.unsent += added.len();
-        for (node, parents) in added {
+        for (node, parents, cancel_when) in added {
             self.link(node, &parents);
+            self.link_cancellation(node, &cancel_when, known);
             self.queue_if_free(node, ready);
         }
     }
@@ -266,28 +301,11 @@ impl<P> SessionState<P> {
     /// it.
     fn link(&mut self, node: NodeId, parents: &[Edge]) {
         let (mut waiting, mut base) = (0, None);
-        let reacted = self.start.map_or(0, |_| self.latest);
         for edge in parents {
-            let Some(parent) = self.nodes.get_mut(&edge.parent) else {
-                continue;
-            };
-            match parent.state.happened_at(edge.trigger) {
-                Some(at) => {
-                    let met = at.saturating_add(edge.delay);
-                    let earliest = match edge.trigger {
-                        Trigger::Completed => 0,
-                        Trigger::Dispatched | Trigger::FirstChunk => reacted,
-                    };
-                    base = base.max(Some(met.max(earliest)));
-                }
-                None => {
-                    parent.children.push(ChildEdge {
-                        child: node,
-                        trigger: edge.trigger,
-                        delay: edge.delay,
-                    });
-                    waiting += 1;
-                }
+            match self.link_edge(node, edge, false) {
+                LinkedEdge::Unknown => {}
+                LinkedEdge::Met(at) => base = base.max(Some(at)),
+                LinkedEdge::Waiting => waiting += 1,
             }
         }
         if let Some(SessionNode {
@@ -297,6 +315,43 @@ impl<P> SessionState<P> {
         {
             *left = waiting;
             *met = base;
+        }
+    }
+
+    /// Enters the events that cancel a node of which the scheduler learned at `known`. It is not
+    /// cancelled before.
+    fn link_cancellation(&mut self, node: NodeId, when: &[Edge], known: Nanos) {
+        for edge in when {
+            if let LinkedEdge::Met(at) = self.link_edge(node, edge, true) {
+                self.cancellations.push((at.max(known), node));
+            }
+        }
+    }
+
+    /// Enters an edge of a node with its parent, unless the event has happened.
+    fn link_edge(&mut self, node: NodeId, edge: &Edge, cancels: bool) -> LinkedEdge {
+        let reacted = self.start.map_or(0, |_| self.latest);
+        let Some(parent) = self.nodes.get_mut(&edge.parent) else {
+            return LinkedEdge::Unknown;
+        };
+        match parent.state.happened_at(edge.trigger) {
+            Some(at) => {
+                let met = at.saturating_add(edge.delay);
+                let earliest = match edge.trigger {
+                    Trigger::Completed => 0,
+                    Trigger::Dispatched | Trigger::FirstChunk => reacted,
+                };
+                LinkedEdge::Met(met.max(earliest))
+            }
+            None => {
+                parent.children.push(ChildEdge {
+                    child: node,
+                    trigger: edge.trigger,
+                    delay: edge.delay,
+                    cancels,
+                });
+                LinkedEdge::Waiting
+            }
         }
     }
 
@@ -352,13 +407,7 @@ impl<P> SessionState<P> {
         };
         let payload = payload.clone();
         let (parent, mode) = (*history_parent, *history_mode);
-        let before = match parent.and_then(|parent| self.nodes.get(&parent)) {
-            Some(SessionNode {
-                state: NodeState::Complete { conversation, .. },
-                ..
-            }) => conversation.before(mode),
-            _ => ConversationHistory::new(),
-        };
+        let before = self.conversation_before(parent, mode);
         let history = before.history_for(mode);
         let session_requests = self.requests();
         let agent_open = self.agent_open();
@@ -367,6 +416,7 @@ impl<P> SessionState<P> {
             measured,
             dispatched: at,
             first_chunk: None,
+            cancelled: false,
             before,
         };
         self.unsent -= 1;
@@ -381,6 +431,18 @@ impl<P> SessionState<P> {
                     .iter()
                     .any(|edge| edge.trigger == Trigger::FirstChunk),
         })
+    }
+
+    /// Returns the conversation that a node of this mode continues; an empty one if its history
+    /// parent has not ended.
+    fn conversation_before(&self, parent: Option<NodeId>, mode: HistoryMode) -> ConversationHistory<P> {
+        match parent.and_then(|parent| self.nodes.get(&parent)) {
+            Some(SessionNode {
+                state: NodeState::Complete { conversation, .. },
+                ..
+            }) => conversation.before(mode),
+            _ => ConversationHistory::new(),
+        }
     }
 
     /// Notes the first chunk of a node; returns false if it was reported before, or if the node is
@@ -411,6 +473,7 @@ impl<P> SessionState<P> {
                 dispatched,
                 first_chunk,
                 before,
+                ..
             },
             NodeWork::Request(payload),
         ) = (&mut node.state, &node.work)
@@ -420,6 +483,7 @@ impl<P> SessionState<P> {
         let ended = EndedRequest {
             measured: *measured,
             prefilling: first_chunk.is_none(),
+            cancel_at: node.cancel_at.take(),
         };
         let events = EventInstants {
             dispatched: *dispatched,
@@ -427,8 +491,9 @@ impl<P> SessionState<P> {
             completed: at,
         };
         let failed = response.is_none();
-        let conversation =
-            std::mem::take(before).with(payload.clone(), response, node.recorded_answer.take());
+        // A cancelled answer of which nothing had arrived is not a message.
+        let turn = response.filter(|response| !response.cancelled || response.output_tokens > 0);
+        let conversation = std::mem::take(before).with(payload.clone(), turn, node.recorded_answer.take());
         node.state = NodeState::Complete { events, conversation };
         self.in_flight -= 1;
         self.latest = self.latest.max(at);
@@ -523,6 +588,75 @@ impl<P> SessionState<P> {
         Some(record)
     }
 
+    /// Cancels a node at an instant. One that was not sent counts as complete from then on: the
+    /// turn has no answer.
+    pub(crate) fn cancel(&mut self, id: NodeId, at: Nanos, ready: &mut ReadyQueue) -> CancelledNode {
+        let Some(node) = self.nodes.get_mut(&id) else {
+            return CancelledNode::Unchanged;
+        };
+        node.cancel_at = None;
+        let queued = match &mut node.state {
+            NodeState::InFlight { cancelled, .. } => {
+                return if std::mem::replace(cancelled, true) {
+                    CancelledNode::Unchanged
+                } else {
+                    CancelledNode::InFlight
+                };
+            }
+            NodeState::Queued { .. } => matches!(node.work, NodeWork::Request(_)),
+            NodeState::Waiting { .. } | NodeState::InTool { started: None, .. } => false,
+            // A tool that has begun to work is not stopped.
+            NodeState::InTool { .. } | NodeState::Complete { .. } | NodeState::Withdrawn => {
+                return CancelledNode::Unchanged;
+            }
+        };
+        if let NodeState::InTool { .. } = node.state {
+            self.in_flight -= 1;
+        } else {
+            self.unsent -= 1;
+        }
+        let (parent, mode) = (node.history_parent, node.history_mode);
+        let recorded = node.recorded_answer.take();
+        let payload = match &node.work {
+            NodeWork::Request(payload) => Some(payload.clone()),
+            NodeWork::ToolRun(_) => None,
+        };
+        let is_request = payload.is_some();
+        let conversation = match payload {
+            Some(payload) => self
+                .conversation_before(parent, mode)
+                .with(payload, None, recorded),
+            None => ConversationHistory::new(),
+        };
+        if let Some(node) = self.nodes.get_mut(&id) {
+            let events = EventInstants {
+                dispatched: at,
+                first_chunk: at,
+                completed: at,
+            };
+            node.state = NodeState::Complete { events, conversation };
+        }
+        self.latest = self.latest.max(at);
+        self.release_children(id, Trigger::Completed, at, ready);
+        CancelledNode::Unsent { queued, is_request }
+    }
+
+    /// Takes the nodes whose cancellation is now known or earlier than before, with the new instant
+    /// and the former one.
+    pub(crate) fn take_cancellations(&mut self) -> Vec<(NodeId, Nanos, Option<Nanos>)> {
+        let mut changed = Vec::new();
+        for (at, id) in self.cancellations.drain(..) {
+            let Some(node) = self.nodes.get_mut(&id) else {
+                continue;
+            };
+            let ended = matches!(node.state, NodeState::Complete { .. } | NodeState::Withdrawn);
+            if !ended && node.cancel_at.is_none_or(|known| at < known) {
+                changed.push((id, at, node.cancel_at.replace(at)));
+            }
+        }
+        changed
+    }
+
     /// Releases the nodes that wait for events of a node up to `trigger`, which happened at `at`. A
     /// node that ends without a first chunk releases those that waited for it, too.
     pub(crate) fn release_children(
@@ -540,13 +674,18 @@ impl<P> SessionState<P> {
             .extract_if(.., |edge| edge.trigger <= trigger)
             .collect();
         for edge in released {
+            let met = at.saturating_add(edge.delay);
+            if edge.cancels {
+                self.cancellations.push((met, edge.child));
+                continue;
+            }
             if let Some(SessionNode {
                 state: NodeState::Waiting { left, base },
                 ..
             }) = self.nodes.get_mut(&edge.child)
             {
                 *left -= 1;
-                *base = (*base).max(Some(at.saturating_add(edge.delay)));
+                *base = (*base).max(Some(met));
             }
             self.queue_if_free(edge.child, ready);
         }
@@ -595,6 +734,8 @@ impl<P> SessionState<P> {
                 SessionEnd::Incomplete
             }
             NeverSentReason::PluginFailed => SessionEnd::Errored,
+            // The workload wanted no answer.
+            NeverSentReason::CancelledByClient => SessionEnd::Completed,
         });
         queued
     }
@@ -692,6 +833,7 @@ mod tests {
             not_before: None,
             history_mode: HistoryMode::Live,
             recorded_answer: None,
+            cancel_when: Vec::new(),
             work: NodeWork::Request(Arc::new(())),
         };
         session.add(vec![plan(0), plan(1)], 0, &mut ready);

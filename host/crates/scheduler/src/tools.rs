@@ -125,6 +125,13 @@ impl Tools {
         }
     }
 
+    /// Drops a call that waits.
+    pub(crate) fn cancel(&mut self, call: RequestId) {
+        for pool in &mut self.pools {
+            pool.waiting.retain(|waiting| waiting.id != call);
+        }
+    }
+
     /// Drops everything.
     pub(crate) fn clear(&mut self) {
         self.running.clear();

@@ -204,6 +204,7 @@ fn an_agent_sees_failures_and_may_try_again() {
     let retry = SchedulerInput::Step {
         session: SessionId(0),
         nodes: vec![node(1, &[], 3)],
+        cancel: Vec::new(),
         done: false,
     };
     // The retry names no parent: it counts from the completion that the agent answered.
@@ -216,6 +217,7 @@ fn an_agent_sees_failures_and_may_try_again() {
     let done = SchedulerInput::Step {
         session: SessionId(0),
         nodes: vec![],
+        cancel: Vec::new(),
         done: true,
     };
     assert_eq!(
@@ -231,6 +233,7 @@ fn stuck_agent_ends_its_session() {
     let nothing = || SchedulerInput::Step {
         session: SessionId(0),
         nodes: vec![],
+        cancel: Vec::new(),
         done: false,
     };
     on(&mut s, 5, answered(0, 0, 5));

@@ -232,6 +232,7 @@ fn starvation_is_not_held() {
     let step = SchedulerInput::Step {
         session: SessionId(0),
         nodes: vec![node(1, &[0], 0)],
+        cancel: Vec::new(),
         done: true,
     };
     assert!(on(&mut s, 70, step).is_empty());

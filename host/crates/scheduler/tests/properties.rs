@@ -84,8 +84,9 @@ prop_compose! {
         delivery in prop_oneof![Just(0u32), 0u32..80],
         stop in proptest::option::weighted(0.3, 0u64..1500),
         first_chunks in prop_oneof![Just(100u32), 0u32..100],
+        cancellations in prop_oneof![Just(0u32), 0u32..60],
     ) -> Weather {
-        Weather { seed, sessions, failures, agent_failures, reactive, latency, step_latency, delivery, stop, first_chunks }
+        Weather { seed, sessions, failures, agent_failures, reactive, latency, step_latency, delivery, stop, first_chunks, cancellations }
     }
 }
 
@@ -247,6 +248,7 @@ fn memory_follows_the_live_sessions() {
         delivery: 1600,
         stop: None,
         first_chunks: 0,
+        cancellations: 20,
     };
     let log = run(&config, &weather);
     assert_eq!(log.started.len(), 2_000);

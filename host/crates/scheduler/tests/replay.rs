@@ -126,6 +126,7 @@ fn other_traffic_ignores_recorded_instants() {
     let step = SchedulerInput::Step {
         session: SessionId(0),
         nodes: vec![not_before(50, node(1, &[0], 0))],
+        cancel: Vec::new(),
         done: true,
     };
     assert!(on(&mut s, 6, step).is_empty());

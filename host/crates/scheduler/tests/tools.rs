@@ -276,6 +276,7 @@ fn random_session(seed: u64, id: u64, classes: u32) -> Vec<NodePlan<u32>> {
             not_before: None,
             history_mode: HistoryMode::Live,
             recorded_answer: None,
+            cancel_when: Vec::new(),
             work,
         }
     };
@@ -425,4 +426,88 @@ proptest! {
             }
         }
     }
+}
+
+/// The end of a tool run cancels a request. A call that waits for a server can be cancelled, one
+/// that is served goes on, and so does its session.
+#[test]
+fn tool_runs_cancel_and_are_cancelled() {
+    let mut s = Scheduler::new(one_server());
+    let request = NodePlan {
+        cancel_when: vec![Edge {
+            parent: NodeId(1),
+            trigger: Trigger::Completed,
+            delay: 5,
+        }],
+        ..node(0, &[], 0)
+    };
+    on(
+        &mut s,
+        0,
+        agent(
+            0,
+            vec![
+                request,
+                tool(1, &[], 30),
+                tool(2, &[], 30),
+                tool(3, &[2], 30),
+                node(4, &[3], 0),
+            ],
+        ),
+    );
+    on(&mut s, 0, SchedulerInput::SourceEnded);
+    assert_eq!(
+        on(&mut s, 30, SchedulerInput::Tick),
+        ["tool sandbox 0/1 at 0 from 0 to 30", "ask 0/1 true at 30"]
+    );
+    assert_eq!(s.next_wake(), Some(35));
+    assert_eq!(on(&mut s, 35, SchedulerInput::Tick), ["cancel 0/0"]);
+    let cancel = SchedulerInput::Step {
+        session: SessionId(0),
+        nodes: Vec::new(),
+        cancel: vec![NodeId(2), NodeId(3)],
+        done: true,
+    };
+    // Node 2 is being served; node 3 will not be called, and releases node 4.
+    assert_eq!(on(&mut s, 40, cancel), ["send 0/4 at 40 of 2 after []"]);
+    on(&mut s, 50, answered(0, 0, 50));
+    on(&mut s, 55, answered(0, 4, 55));
+    assert_eq!(
+        on(&mut s, 60, SchedulerInput::Tick),
+        [
+            "tool sandbox 0/2 at 0 from 30 to 60",
+            "finish 0 completed at 60 of 2",
+            "forget 0",
+            "done"
+        ]
+    );
+}
+
+#[test]
+fn a_call_that_waits_for_a_server_is_cancelled() {
+    let mut s = Scheduler::new(one_server());
+    let nodes = vec![
+        node(0, &[], 0),
+        tool(1, &[], 50),
+        tool(2, &[], 50),
+        tool(3, &[], 50),
+    ];
+    on(&mut s, 0, agent(0, nodes));
+    assert_eq!(on(&mut s, 10, answered(0, 0, 10)), ["ask 0/0 true at 10"]);
+    let cancel = SchedulerInput::Step {
+        session: SessionId(0),
+        nodes: Vec::new(),
+        cancel: vec![NodeId(1), NodeId(2)],
+        done: false,
+    };
+    assert_eq!(on(&mut s, 10, cancel), ["ask 0/2 true at 10"]);
+    assert_eq!(
+        on(&mut s, 100, SchedulerInput::Tick),
+        [
+            "tool sandbox 0/1 at 0 from 0 to 50",
+            "ask 0/1 true at 50",
+            "tool sandbox 0/3 at 0 from 50 to 100",
+            "ask 0/3 true at 100"
+        ]
+    );
 }

@@ -2,15 +2,15 @@
 //! buffer for all reads.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::task::AbortHandle;
-use veeksha_endpoint::Failure;
-use veeksha_model::{ErrorClass, Nanos};
+use veeksha_endpoint::{BodyEnd, Failure};
+use veeksha_model::{ErrorClass, Nanos, RequestId};
 
 use crate::alarm::Alarm;
 use crate::connecting::OpeningStep;
@@ -46,13 +46,23 @@ pub(crate) struct ClientContext {
 #[derive(Default)]
 struct FlightTable {
     entries: BTreeMap<u64, FlightEntry>,
+    numbers: HashMap<RequestId, u64>,
     next: u64,
     looked_at: Nanos,
     /// Flights whose connections are or were being opened, ordered by their connect deadline.
     opening: VecDeque<(Nanos, u64)>,
 }
 
+impl FlightTable {
+    fn remove(&mut self, number: u64) -> Option<FlightEntry> {
+        let entry = self.entries.remove(&number)?;
+        self.numbers.remove(&entry.request);
+        Some(entry)
+    }
+}
+
 struct FlightEntry {
+    request: RequestId,
     flight: Rc<RefCell<Flight>>,
     /// `None` until the task has been spawned.
     task: Option<AbortHandle>,
@@ -87,13 +97,16 @@ impl ClientContext {
     /// Creates the flight of a ticket that the thread takes now.
     pub(crate) fn take_off(&self, ticket: Ticket) -> Rc<RefCell<Flight>> {
         let picked_up_at = self.route.clock.now();
+        let request = ticket.request();
         let (route, counters) = (Arc::clone(&self.route), Arc::clone(&self.counters));
         let mut flights = self.flights.borrow_mut();
         let number = flights.next;
         flights.next += 1;
         let flight = Flight::new(ticket, number, route, counters, picked_up_at);
         let flight = Rc::new(RefCell::new(flight));
+        flights.numbers.insert(request, number);
         let entry = FlightEntry {
+            request,
             flight: Rc::clone(&flight),
             task: None,
         };
@@ -110,7 +123,7 @@ impl ClientContext {
 
     /// Removes a flight from the list.
     pub(crate) fn remove(&self, number: u64) {
-        self.flights.borrow_mut().entries.remove(&number);
+        self.flights.borrow_mut().remove(number);
     }
 
     /// Returns the next instant at which a flight reaches its deadline or the flights must be
@@ -155,11 +168,11 @@ impl ClientContext {
                 break;
             };
             let words = format!("the total deadline of {:?} passed", self.route.request_timeout);
-            entry.end(Err(Failure::new(ErrorClass::Timeout, words)));
+            entry.end(BodyEnd::Broken(Failure::new(ErrorClass::Timeout, words)));
         }
         while let Some(entry) = self.take_unopened(now) {
             let failure = self.not_opened(&entry.flight.borrow());
-            entry.end(Err(failure));
+            entry.end(BodyEnd::Broken(failure));
         }
         let mut flights = self.flights.borrow_mut();
         if now.saturating_sub(flights.looked_at) < self.look_every() {
@@ -172,12 +185,9 @@ impl ClientContext {
             .filter(|(_, entry)| entry.flight.borrow_mut().poll_lingering(now))
             .map(|(number, _)| *number)
             .collect();
-        let over: Vec<FlightEntry> = over
-            .iter()
-            .filter_map(|number| flights.entries.remove(number))
-            .collect();
+        let over: Vec<FlightEntry> = over.iter().filter_map(|number| flights.remove(*number)).collect();
         drop(flights);
-        over.into_iter().for_each(|entry| entry.end(Ok(())));
+        over.into_iter().for_each(|entry| entry.end(BodyEnd::Complete));
     }
 
     /// Takes a flight whose connection was not opened in time.
@@ -188,7 +198,7 @@ impl ClientContext {
             flights.opening.pop_front();
             let entry = flights.entries.get(&number);
             if entry.is_some_and(|entry| entry.flight.borrow().opening().by.get() == Some(by)) {
-                return flights.entries.remove(&number);
+                return flights.remove(number);
             }
         }
     }
@@ -209,25 +219,37 @@ impl ClientContext {
         )
     }
 
+    /// Cancels a request as its workload wishes: the outcome is the part of the answer that has
+    /// arrived. Has no effect on one that is not in flight.
+    pub(crate) fn cancel(&self, request: RequestId) {
+        let mut flights = self.flights.borrow_mut();
+        let number = flights.numbers.get(&request).copied();
+        let entry = number.and_then(|number| flights.remove(number));
+        drop(flights);
+        if let Some(entry) = entry {
+            entry.end(BodyEnd::Cancelled);
+        }
+    }
+
     /// Cancels all flights.
     pub(crate) fn cancel_all(&self) {
         while let Some(entry) = self.take_first_if(|_| true) {
             let words = "the request was withdrawn";
-            entry.end(Err(Failure::new(ErrorClass::Cancelled, words)));
+            entry.end(BodyEnd::Broken(Failure::new(ErrorClass::Cancelled, words)));
         }
     }
 
     fn take_first_if(&self, wanted: impl FnOnce(&Flight) -> bool) -> Option<FlightEntry> {
         let mut flights = self.flights.borrow_mut();
-        let first = flights.entries.first_entry()?;
-        let is_wanted = wanted(&first.get().flight.borrow());
-        is_wanted.then(|| first.remove())
+        let (&number, first) = flights.entries.first_key_value()?;
+        let is_wanted = wanted(&first.flight.borrow());
+        is_wanted.then(|| flights.remove(number))?
     }
 }
 
 impl FlightEntry {
     /// Delivers the outcome and aborts the task, which drops its connection.
-    fn end(self, end: Result<(), Failure>) {
+    fn end(self, end: BodyEnd) {
         self.flight.borrow_mut().land(end);
         if let Some(task) = self.task {
             task.abort();

@@ -12,6 +12,7 @@ use std::thread::JoinHandle;
 
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::mpsc;
+use veeksha_model::RequestId;
 
 use crate::alarm::Alarm;
 use crate::client_context::ClientContext;
@@ -32,6 +33,8 @@ const MAX_RESOLVERS: usize = 8;
 pub(crate) enum ClientCommand {
     /// Sends this request.
     Send(Box<Ticket>),
+    /// Cancels this request, as its workload wishes.
+    Cancel(RequestId),
     /// Cancels everything in flight.
     CancelAll,
     /// Cancels everything in flight and ends the thread.
@@ -110,6 +113,7 @@ fn run(runtime: LocalRuntime, mut inbox: mpsc::UnboundedReceiver<ClientCommand>,
                 biased;
                 command = inbox.recv() => match command {
                     Some(ClientCommand::Send(ticket)) => thread.launch(*ticket),
+                    Some(ClientCommand::Cancel(request)) => context.cancel(request),
                     Some(ClientCommand::CancelAll) => context.cancel_all(),
                     Some(ClientCommand::Stop) | None => break,
                 },
@@ -155,7 +159,7 @@ impl Thread {
                 HttpProtocol::Http1 => exchange::exchange(context, pool, &flight).await,
                 HttpProtocol::Http2 => Box::pin(http2::exchange(context, http2, &flight)).await,
             };
-            flight.borrow_mut().land(end);
+            flight.borrow_mut().land(end.into());
         });
         self.context.set_task(number, task.abort_handle());
     }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use veeksha_endpoint::{Failure, ReadStamp, request_body};
+use veeksha_endpoint::{BodyEnd, Failure, ReadStamp, request_body};
 use veeksha_http1::Head;
 use veeksha_model::{ErrorClass, Nanos, StampSource};
 use veeksha_ports::{ConnectionUse, Job, Timings};
@@ -56,6 +56,10 @@ pub(crate) struct Flight {
     /// The id of the response, from its head.
     response_id: Option<String>,
     received: Received,
+    /// The number of generated chunks after which the workload wants no more.
+    after_chunks: Option<u32>,
+    /// True once they have arrived.
+    cancelled: bool,
 }
 
 /// Headers with the id of a response, for answers without one in the body: the usual one, and
@@ -70,6 +74,10 @@ impl Flight {
         counters: Arc<ThreadCounters>,
         picked_up_at: Nanos,
     ) -> Self {
+        let cancellation = ticket
+            .job()
+            .and_then(|job| job.request.request.cancellation.as_ref());
+        let after_chunks = cancellation.and_then(|cancellation| cancellation.after_chunks);
         let opening = Opening::default();
         opening.used.set(ConnectionUse {
             server: ticket.server(),
@@ -98,6 +106,8 @@ impl Flight {
             content_type: None,
             response_id: None,
             received: Received::Nothing,
+            after_chunks,
+            cancelled: false,
         }
     }
 
@@ -250,22 +260,22 @@ impl Flight {
         bytes: &[u8],
         budget: impl FnOnce() -> usize,
     ) -> Result<bool, Failure> {
-        match self.received.take(
-            &self.route.target,
-            stamp,
-            bytes,
-            self.content_type.as_deref(),
-            budget,
-        )? {
-            Taken::More => Ok(true),
-            Taken::Enough => Ok(false),
+        let (target, content_type) = (&self.route.target, self.content_type.as_deref());
+        // To count chunks, each has to be decoded when it comes.
+        let budget = self.after_chunks.is_none().then_some(budget);
+        match self.received.take(target, stamp, bytes, content_type, budget)? {
+            Taken::More => {}
+            Taken::Enough => return Ok(false),
             Taken::First(at) => {
                 if let Some(ticket) = &self.ticket {
                     ticket.notify_first_chunk(at);
                 }
-                Ok(true)
             }
         }
+        self.cancelled = self
+            .after_chunks
+            .is_some_and(|limit| self.received.generated_chunks() >= limit as usize);
+        Ok(!self.cancelled)
     }
 
     /// Completes a read. Decodes the waiting bytes if there are more than `budget`.
@@ -292,8 +302,12 @@ impl Flight {
     }
 
     /// Ends the request. Only the first call has an effect.
-    pub(crate) fn land(&mut self, end: Result<(), Failure>) {
+    pub(crate) fn land(&mut self, end: BodyEnd) {
         let Some(ticket) = self.ticket.take() else { return };
+        let end = match end {
+            BodyEnd::Complete if self.cancelled => BodyEnd::Cancelled,
+            end => end,
+        };
         // The first byte of the answer cannot precede the last byte of the request: the thread read
         // its clock too late.
         let sent_at = match (self.sent_at(), self.first_byte_at) {

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::ReceiveTimestampns;
 use veeksha_clock::RunClock;
+use veeksha_model::{RequestId, SessionId};
 use veeksha_ports::{Job, Sinks, Transport};
 
 use crate::client_thread::{ClientCommand, ClientThread};
@@ -121,6 +122,14 @@ impl HttpTransport {
         sum
     }
 
+    /// Returns the thread of a session.
+    fn thread_of(&self, session: SessionId) -> &ClientThread {
+        // Session numbers are consecutive or, in a part of a run, have equal steps: Fibonacci
+        // hashing distributes both evenly.
+        let spread = session.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        &self.threads[(spread % self.threads.len() as u64) as usize]
+    }
+
     fn broadcast(&self, command: impl Fn() -> ClientCommand) {
         for thread in &self.threads {
             // A thread that has ended has nothing in flight.
@@ -131,14 +140,17 @@ impl HttpTransport {
 
 impl Transport for HttpTransport {
     fn submit(&self, job: Job) {
-        // Session numbers are consecutive or, in a part of a run, have equal steps: Fibonacci
-        // hashing distributes both evenly.
-        let spread = job.id.session.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-        let index = (spread % self.threads.len() as u64) as usize;
+        let thread = self.thread_of(job.id.session);
         let ticket = Box::new(Ticket::new(job, &self.delivery));
         // If the thread has ended, the ticket is returned inside the error and dropped, and
         // delivers its outcome.
-        let _ = self.threads[index].commands.send(ClientCommand::Send(ticket));
+        let _ = thread.commands.send(ClientCommand::Send(ticket));
+    }
+
+    fn cancel(&self, request: RequestId) {
+        // A thread that has ended has nothing in flight.
+        let thread = self.thread_of(request.session);
+        let _ = thread.commands.send(ClientCommand::Cancel(request));
     }
 
     fn cancel_all(&self) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use veeksha_endpoint::{AnswerOutcome, ReadStamp};
+use veeksha_endpoint::{AnswerOutcome, BodyEnd, ReadStamp};
 use veeksha_endpoint::{Failure, one_line, shorten};
 use veeksha_model::{ErrorClass, FailureReason, Nanos, RequestId, Response, printable};
 use veeksha_ports::{ConnectionUse, Job, PendingOutcome, RequestOutcome, Timings};
@@ -36,7 +36,7 @@ pub(crate) struct Landed {
     pub(crate) response_id: Option<String>,
     pub(crate) received: Received,
     pub(crate) newest: ReadStamp,
-    pub(crate) end: Result<(), Failure>,
+    pub(crate) end: BodyEnd,
 }
 
 impl PendingOutcome for Landed {
@@ -51,7 +51,7 @@ impl PendingOutcome for Landed {
         let mut codec_failure = None;
         let verdict = match (landed.received, landed.end) {
             (Received::Refusal { location, bytes }, end) => AnswerOutcome::failed(match end {
-                Err(failure) if is_ours(&failure) => failure,
+                BodyEnd::Broken(failure) if is_ours(&failure) => failure,
                 // An error status is reported even if its body was cut off.
                 _ => status_failure(
                     &route.target,

@@ -112,15 +112,15 @@ pub(crate) enum Taken {
 impl Received {
     /// Adds the next bytes of a 2xx body or of an error body.
     ///
-    /// `budget` returns the number of bytes that may wait. It is called when the first generated
-    /// chunk arrives.
+    /// `budget` returns the number of bytes that may wait, and is called when the first generated
+    /// chunk arrives; `None` if everything is to be decoded at once.
     pub(crate) fn take(
         &mut self,
         target: &Target,
         stamp: ReadStamp,
         bytes: &[u8],
         content_type: Option<&str>,
-        budget: impl FnOnce() -> usize,
+        budget: Option<impl FnOnce() -> usize>,
     ) -> Result<Taken, Failure> {
         if let Received::Nothing = self {
             *self = begin(target, stamp, bytes, content_type);
@@ -149,6 +149,18 @@ impl Received {
                 })
             }
             Received::Nothing => Ok(Taken::More),
+        }
+    }
+
+    /// Returns the number of generated chunks that have been decoded. The content of a plugin's
+    /// events is not known in time, so each counts as one.
+    pub(crate) fn generated_chunks(&self) -> usize {
+        match self {
+            Received::Stream(stream) => match &stream.events {
+                EventDecoder::Understood(answer) => answer.generated_chunks(),
+                EventDecoder::Kept(events) => events.events(),
+            },
+            Received::Nothing | Received::Whole { .. } | Received::Refusal { .. } => 0,
         }
     }
 
@@ -217,11 +229,11 @@ impl Received {
         target: &Target,
         newest: ReadStamp,
         content_type: Option<&str>,
-        end: Result<(), Failure>,
+        end: BodyEnd,
     ) -> Result<AnswerOutcome, PluginFailure> {
         let mut stream = match (self, &end) {
             (Received::Stream(stream), _) => *stream,
-            (Received::Whole { bytes, stamp }, Ok(())) => {
+            (Received::Whole { bytes, stamp }, BodyEnd::Complete) => {
                 return Ok(whole_answer(&target.api.endpoint, stamp, &bytes));
             }
             _ => DecodedStream::new(target),
@@ -229,10 +241,6 @@ impl Received {
         // A failure that is found too late to close the connection is still part of the final
         // result.
         let _ = stream.understand(0);
-        let end = match end {
-            Ok(()) => BodyEnd::Complete,
-            Err(failure) => BodyEnd::Broken(failure),
-        };
         match (stream.events, &target.codec) {
             (EventDecoder::Understood(answer), _) => Ok(answer.finish(newest, content_type, end)),
             (EventDecoder::Kept(events), codec) => {
@@ -295,9 +303,9 @@ impl DecodedStream {
         &mut self,
         stamp: ReadStamp,
         bytes: &[u8],
-        budget: impl FnOnce() -> usize,
+        budget: Option<impl FnOnce() -> usize>,
     ) -> Result<Taken, Failure> {
-        if self.begun {
+        if self.begun && budget.is_some() {
             self.raw.push(stamp, bytes);
             return Ok(Taken::More);
         }
@@ -305,9 +313,13 @@ impl DecodedStream {
             self.useless = true;
             return Err(useless());
         }
+        if self.begun {
+            self.end_suspected_at = ends_as_usual(bytes).then_some(stamp.at);
+            return Ok(Taken::More);
+        }
         let first = self.events.first_at();
         self.begun = first.is_some();
-        if self.begun {
+        if let Some(budget) = budget.filter(|_| self.begun) {
             // Leaves room for the chunk that exceeds the budget, if it has the usual size.
             self.raw.reserve(budget() + MIN_BUDGET / 2);
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use veeksha_clock::RunClock;
-use veeksha_model::{ErrorClass, FailureReason, Nanos};
+use veeksha_model::{ErrorClass, FailureReason, Nanos, RequestId};
 use veeksha_ports::{ConnectionUse, Job, PendingOutcome, RequestOutcome, Sinks, Timings};
 
 use crate::load_balancer::LoadBalancer;
@@ -22,6 +22,7 @@ pub(crate) struct Delivery {
 /// A job whose outcome is due.
 pub(crate) struct Ticket {
     job: Option<Job>,
+    request: RequestId,
     server: u16,
     delivery: Arc<Delivery>,
 }
@@ -32,6 +33,7 @@ impl Ticket {
         delivery.in_flight.fetch_add(1, Ordering::SeqCst);
         Ticket {
             server: delivery.spread.begin(job.id.session),
+            request: job.id,
             job: Some(job),
             delivery: Arc::clone(delivery),
         }
@@ -40,6 +42,11 @@ impl Ticket {
     /// Returns the job, which is present until the ticket is consumed.
     pub(crate) fn job(&self) -> Option<&Job> {
         self.job.as_ref()
+    }
+
+    /// Returns the id of the job's request.
+    pub(crate) fn request(&self) -> RequestId {
+        self.request
     }
 
     /// Returns the index of the job's server among those of the target.

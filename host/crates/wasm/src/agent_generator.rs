@@ -242,11 +242,13 @@ impl GuestAgent {
             ..self.session.clone()
         };
         validate::step(&added, &self.known)?;
+        let cancel: Vec<NodeId> = step.cancel.into_iter().map(NodeId).collect();
+        validate::cancelled(&cancel, &self.known)?;
         resolve_tool_results(self.id, &mut added, |run| self.known.get(&run)?.result_tokens());
         self.known.extend(added.kinds());
         Ok(AgentStep {
             added,
-            cancel: step.cancel.into_iter().map(NodeId).collect(),
+            cancel,
             done: step.done,
         })
     }
@@ -308,10 +310,13 @@ impl AgentSource for WasmAgents {
         response: &Response,
         completed_at: Nanos,
     ) -> Result<AgentStep, PluginFailure> {
-        self.step(
-            session,
-            AgentInput::Answered(convert::response(node, response, completed_at)),
-        )
+        let answer = convert::response(node, response, completed_at);
+        let input = if response.cancelled {
+            AgentInput::Cancelled(answer)
+        } else {
+            AgentInput::Answered(answer)
+        };
+        self.step(session, input)
     }
 
     fn failed(&mut self, session: SessionId, reason: &FailureReason) -> Result<AgentStep, PluginFailure> {

@@ -5,10 +5,11 @@
 
 use crate::bindings::types::{Failure, Response, ToolResult};
 
-/// An answer or a failure that an agent received.
+/// An answer, the part of a cancelled one, or a failure that an agent received.
 #[derive(Clone, Debug)]
 pub(crate) enum AgentInput {
     Answered(Response),
+    Cancelled(Response),
     Failed(Failure),
     ToolEnded(ToolResult),
 }
@@ -17,7 +18,7 @@ impl AgentInput {
     /// Returns the approximate memory that it takes, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let texts = match self {
-            AgentInput::Answered(response) => {
+            AgentInput::Answered(response) | AgentInput::Cancelled(response) => {
                 let calls = response.tool_calls.iter();
                 let calls = calls.map(|call| call.id.len() + call.name.len() + call.arguments.len() + 72);
                 response.text.len()
@@ -35,15 +36,16 @@ impl AgentInput {
     pub(crate) fn function(&self) -> &'static str {
         match self {
             AgentInput::Answered(_) => "agent.answered",
+            AgentInput::Cancelled(_) => "agent.cancelled",
             AgentInput::Failed(_) => "agent.failed",
             AgentInput::ToolEnded(_) => "agent.tool-ended",
         }
     }
 
-    /// Returns the node that was answered or failed.
+    /// Returns the node that was answered, cancelled or failed.
     pub(crate) fn node(&self) -> u32 {
         match self {
-            AgentInput::Answered(response) => response.node,
+            AgentInput::Answered(response) | AgentInput::Cancelled(response) => response.node,
             AgentInput::Failed(failure) => failure.node,
             AgentInput::ToolEnded(ended) => ended.node,
         }
@@ -53,7 +55,7 @@ impl AgentInput {
     pub(crate) fn excerpt(&self) -> String {
         const TEXT: usize = 200;
         match self {
-            AgentInput::Answered(response) => {
+            AgentInput::Answered(response) | AgentInput::Cancelled(response) => {
                 format!("response = \"{}\"", crate::text::one_line(&response.text, TEXT))
             }
             AgentInput::Failed(failure) => {

@@ -65,6 +65,7 @@ impl AgentStore {
             store.data_mut().restart_wasi(session, call);
             match event {
                 AgentInput::Answered(response) => guest.agent().call_answered(store, agent, response),
+                AgentInput::Cancelled(response) => guest.agent().call_cancelled(store, agent, response),
                 AgentInput::Failed(failure) => guest.agent().call_failed(store, agent, failure),
                 AgentInput::ToolEnded(ended) => guest.agent().call_tool_ended(store, agent, *ended),
             }

@@ -35,6 +35,7 @@ fn text_of(request: &RequestRecord) -> usize {
     let labels = request.labels.iter();
     let of_status = match &request.status {
         Status::Ok { finish_reason } => finish_reason.len(),
+        Status::CancelledByClient => 0,
         Status::Failed { message, .. } => message.len(),
     };
     labels
@@ -137,7 +138,7 @@ fn sparse<T>(requests: &[&RequestRecord], of: impl Fn(u32, &RequestRecord) -> Op
 
 fn failure(place: u32, request: &RequestRecord) -> Option<wit::FailedRequest> {
     match &request.status {
-        Status::Ok { .. } => None,
+        Status::Ok { .. } | Status::CancelledByClient => None,
         Status::Failed { class, message } => Some(wit::FailedRequest {
             request: place,
             class: class.name().to_owned(),
@@ -174,6 +175,7 @@ fn replay(place: u32, request: &RequestRecord) -> Option<wit::ReplayedRequest> {
 fn status(request: &RequestRecord) -> wit::Status {
     match &request.status {
         Status::Ok { .. } => wit::Status::Ok,
+        Status::CancelledByClient => wit::Status::CancelledByClient,
         Status::Failed { class, .. } => match class {
             ErrorClass::Cancelled => wit::Status::Cancelled,
             _ => wit::Status::Failed,
@@ -304,7 +306,7 @@ impl<'a> LabelColumns<'a> {
         for request in requests {
             all.finish_reasons.push(match &request.status {
                 Status::Ok { finish_reason } => all.texts.place(0, finish_reason),
-                Status::Failed { .. } => NONE,
+                Status::CancelledByClient | Status::Failed { .. } => NONE,
             });
             for (label, (name, value)) in request.labels.iter().enumerate() {
                 all.names.push(all.texts.place(2 * label + 1, name));
@@ -510,6 +512,10 @@ mod tests {
                 match &request.status {
                     Status::Ok { finish_reason } => {
                         prop_assert_eq!(text(&batch.finish_reason[i]), finish_reason.as_str());
+                        prop_assert!(failure.is_none());
+                    }
+                    Status::CancelledByClient => {
+                        prop_assert_eq!(batch.finish_reason[i], NONE);
                         prop_assert!(failure.is_none());
                     }
                     Status::Failed { message, .. } => {

@@ -4,7 +4,9 @@
 //! checked.
 
 use serde_json::{Map, Value};
-use veeksha_model::{Edge, KnownNodes, Label, Replay, Request, Segment, Session, ToolRun, check_session};
+use veeksha_model::{
+    Edge, KnownNodes, Label, NodeId, Replay, Request, Segment, Session, ToolRun, check_session,
+};
 use veeksha_ports::MAX_LABEL_BYTES;
 
 use crate::text::{cut, grouped};
@@ -33,6 +35,16 @@ pub(crate) fn step(session: &Session, known: &KnownNodes) -> Result<(), String> 
         time("arrives-at", at)?;
     }
     labels(&session.labels)
+}
+
+/// Checks the nodes that a step cancels against those of earlier steps.
+pub(crate) fn cancelled(nodes: &[NodeId], known: &KnownNodes) -> Result<(), String> {
+    let unknown = nodes.iter().find(|node| !known.contains_key(node));
+    unknown.map_or(Ok(()), |node| {
+        Err(format!(
+            "`cancel` names node {node}, and no earlier step of the session has it"
+        ))
+    })
 }
 
 fn tool_run(run: &ToolRun) -> Result<(), String> {

@@ -51,7 +51,8 @@ pub(super) fn line(
         "metadata": metadata(record, &facts, run_id, epoch),
         "metrics": metrics,
     });
-    if let (true, Some(row)) = (facts.error, row.as_object_mut()) {
+    let wanted = record.status != Status::CancelledByClient;
+    if let (true, Some(row)) = (facts.error && wanted, row.as_object_mut()) {
         row.insert("error".into(), error(record));
     }
     let mut line = row.to_string().into_bytes();
@@ -64,10 +65,11 @@ fn metadata(record: &RequestRecord, facts: &RequestFacts, run_id: Option<&str>, 
     let session = record.id.session.to_string();
     let cancelled = matches!(
         record.status,
-        Status::Failed {
-            class: ErrorClass::Cancelled,
-            ..
-        }
+        Status::CancelledByClient
+            | Status::Failed {
+                class: ErrorClass::Cancelled,
+                ..
+            }
     );
     let mut metadata = json!({
         "session_num": record.id.session.0,
@@ -100,7 +102,7 @@ fn metadata(record: &RequestRecord, facts: &RequestFacts, run_id: Option<&str>, 
 
 fn error(record: &RequestRecord) -> Value {
     match &record.status {
-        Status::Ok { .. } => json!({
+        Status::Ok { .. } | Status::CancelledByClient => json!({
             "type": "InvalidInferenceResultError",
             "message": super::state::NO_CONTENT,
         }),

@@ -37,7 +37,10 @@ impl AiperfState {
                 self.epoch = info.epoch_wall_nanos;
                 self.run_id = info.run_id.clone();
             }
-            Event::Finished(record) if record.measured => self.take(record),
+            // What its workload cancels is neither an answer nor an error.
+            Event::Finished(record) if record.measured && record.status != Status::CancelledByClient => {
+                self.take(record);
+            }
             Event::Interrupted { .. } => self.interrupted = true,
             Event::RunEnded { .. } => self.ended = true,
             _ => {}
@@ -49,7 +52,9 @@ impl AiperfState {
         self.end = self.end.max(answer::end_time(record));
         if facts.error {
             let key = match &record.status {
-                Status::Ok { .. } => (None, "InvalidInferenceResultError", NO_CONTENT.to_owned()),
+                Status::Ok { .. } | Status::CancelledByClient => {
+                    (None, "InvalidInferenceResultError", NO_CONTENT.to_owned())
+                }
                 Status::Failed { class, message } => {
                     let status = record.http_status.filter(|status| !(200..300).contains(status));
                     (status, class.name(), message.clone())

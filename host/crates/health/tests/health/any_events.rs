@@ -46,6 +46,7 @@ fn record() -> impl Strategy<Value = RequestRecord> {
                     session_requests: 1,
                     history_parent: parents.first().map(|parent| NodeId(*parent)),
                     parents: parents.into_iter().map(|parent| NodeId(parent).into()).collect(),
+                    cancellation: None,
                     wait_after_ready: times[0],
                     intended: times[1],
                     held: Held {
@@ -169,7 +170,7 @@ proptest! {
         let mut health = Health::new(expected);
         events.iter().for_each(|event| health.on(event));
         let report = health.finish();
-        prop_assert_eq!(report.checks.len(), 11);
+        prop_assert_eq!(report.checks.len(), 12);
         prop_assert!(report.text().starts_with("Health checks: "));
         let json = report.json().to_string();
         prop_assert_eq!(serde_json::from_str::<serde_json::Value>(&json)?["passed"].as_bool(), Some(report.passed()));

@@ -7,6 +7,7 @@ mod accounting;
 mod any_events;
 mod arrival;
 mod cache;
+mod cancellation;
 mod concurrency;
 mod lengths;
 mod lifecycle;

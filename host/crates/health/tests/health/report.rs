@@ -1,8 +1,8 @@
 //! The report as text and JSON.
 
 use crate::support::{
-    ACCOUNTING, ARRIVAL, CACHE, CONCURRENCY, LIFECYCLE, MS, OUTPUT, PLUGINS, PROMPT, RATE, S, SATURATION,
-    SENT, cold, health, rate, sample, sessions_at, turn,
+    ACCOUNTING, ARRIVAL, CACHE, CANCELLATION, CONCURRENCY, LIFECYCLE, MS, OUTPUT, PLUGINS, PROMPT, RATE, S,
+    SATURATION, SENT, cold, health, rate, sample, sessions_at, turn,
 };
 
 #[test]
@@ -21,6 +21,7 @@ fn report_is_strict_json() {
         [
             RATE,
             ARRIVAL,
+            CANCELLATION,
             CONCURRENCY,
             PROMPT,
             OUTPUT,
@@ -42,7 +43,7 @@ fn report_is_strict_json() {
         serde_json::json!({"unit": "1", "value": 1.0})
     );
     assert_eq!(arrival["distributions"]["dispatched - due"]["p95"], 0.15);
-    assert_eq!(json["checks"][9]["why"], "the server reports no cached tokens");
+    assert_eq!(json["checks"][10]["why"], "the server reports no cached tokens");
 }
 
 #[test]

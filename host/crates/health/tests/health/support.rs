@@ -180,6 +180,7 @@ pub(crate) fn sample(thread: &str, span: Nanos, busy: Nanos) -> Event {
 
 pub(crate) const RATE: &str = "Session Dispatch Rate";
 pub(crate) const ARRIVAL: &str = "Intra-Session Request Arrival";
+pub(crate) const CANCELLATION: &str = "Request Cancellation";
 pub(crate) const PROMPT: &str = "Prompt Length";
 pub(crate) const LIFECYCLE: &str = "Lifecycle Timing Delays";
 pub(crate) const CONCURRENCY: &str = "Session Concurrency";

@@ -172,6 +172,7 @@ assert(s.usage == nil and #s.tool_calls == 0)
             reasoning: None,
         }),
         output_tokens: 6,
+        cancelled: false,
     };
     assert!(!agents.answered(S, node(1), &response, 1).unwrap().done);
     assert!(go(&mut *agents, 2, "").done);
@@ -505,4 +506,27 @@ fn the_agent_of_the_scenarios_folder_runs() {
     );
     let document = scenario.documents.single().unwrap();
     document.check(&Default::default()).unwrap();
+}
+
+/// A cancelled request is neither an answer nor a failure; the part of its answer is there.
+#[test]
+fn an_agent_receives_the_part_of_a_cancelled_request() {
+    let body = r#"
+local r = session:request { user = "x", cancel = { chunks = 3 } }
+assert(not r.ok and r.cancelled and r.error == nil and r.text == "half of it")
+local s = session:request { user = "y", history = r }
+assert(s.ok and s.cancelled == nil)
+"#;
+    let mut agents = agent(body).agents(1);
+    let step = agents.start(S).unwrap();
+    let cancellation = one(&step).cancellation.clone().unwrap();
+    assert_eq!((cancellation.when.len(), cancellation.after_chunks), (0, Some(3)));
+    let part = Response {
+        text: "half of it".into(),
+        cancelled: true,
+        ..Response::default()
+    };
+    let step = agents.answered(S, node(1), &part, 1).unwrap();
+    assert_eq!(one(&step).history_parent, Some(node(1)));
+    assert!(go(&mut *agents, 2, "whole").done);
 }

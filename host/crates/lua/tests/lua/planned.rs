@@ -347,6 +347,60 @@ fn requests_wait_for_events_of_other_requests() {
 }
 
 #[test]
+fn requests_are_cancelled_by_events_and_chunks() {
+    let session = first(
+        r#"return { requests = {
+    { user = "a", cancel = 2 },
+    { user = "b", cancel = { 1, { node = 3, trigger = "dispatched", delay = "5ms" } } },
+    { user = "c", cancel = { delay = "2s" } },
+    { user = "d", cancel = { trigger = "first_chunk" } },
+    { user = "e", cancel = { { chunks = 9 }, { delay = 1 }, { chunks = 7 } } },
+    { user = "f" },
+} }"#,
+    )
+    .unwrap();
+    let edge = |parent, trigger, delay| Edge {
+        parent: NodeId(parent),
+        trigger,
+        delay,
+    };
+    let (done, sent) = (Trigger::Completed, Trigger::Dispatched);
+    let expected = [
+        Some((vec![edge(2, done, 0)], None)),
+        Some((vec![edge(1, done, 0), edge(3, sent, 5_000_000)], None)),
+        Some((vec![edge(3, sent, 2_000_000_000)], None)),
+        Some((vec![edge(4, Trigger::FirstChunk, 0)], None)),
+        Some((vec![edge(5, sent, 1_000_000_000)], Some(7))),
+        None,
+    ];
+    for (request, expected) in session.requests.iter().zip(expected) {
+        let cancellation = request.cancellation.clone().map(|it| (it.when, it.after_chunks));
+        assert_eq!(cancellation, expected, "node {}", request.node);
+    }
+    for (cancel, expected) in [
+        ("{}", "names no event"),
+        ("{ chunks = 0 }", "after 0 chunks"),
+        ("{ chunks = 3, delay = 1 }", "a separate table"),
+        ("{ trigger = \"completed\" }", "waits for its own end"),
+        (
+            "7",
+            "is cancelled by an event of 7, which the session does not have",
+        ),
+        ("{ after = 1 }", "unknown field"),
+        ("true", "expected a response or the number of a node"),
+    ] {
+        let failure = first_failure(&format!(
+            r#"return {{ requests = {{ {{ user = "x", cancel = {cancel} }} }} }}"#
+        ));
+        assert!(
+            failure.message.contains(expected),
+            "{cancel}: {}",
+            failure.message
+        );
+    }
+}
+
+#[test]
 fn wrong_arguments_of_the_functions_are_named() {
     let cases = [
         (

@@ -73,9 +73,9 @@ impl DecodeWindows {
         }
     }
 
-    /// Processes a finished request. Only measured, answered ones count.
+    /// Processes a finished request. Measured ones that did not fail count.
     pub fn on(&mut self, record: &RequestRecord) {
-        if !record.measured || !record.is_ok() {
+        if !record.measured || record.is_failed() {
             return;
         }
         self.rows += 1;

@@ -20,7 +20,9 @@ impl RunSamples {
         }
         let metric = &asked.metric;
         match (asked.filter.is_empty(), self.summary(metric).is_some()) {
-            _ if !self.requests.rows.iter().any(|row| row.counts()) => "no request was answered".to_owned(),
+            _ if !self.requests.rows.iter().any(|row| row.has_samples()) => {
+                "no request was answered".to_owned()
+            }
             (_, false) => format!("no answer has a sample of {metric}"),
             (true, true) => {
                 format!("the samples of {metric} are of no request, so that they lie in no window")

@@ -143,6 +143,7 @@ function buildModel(data) {
     data, columns, rows, total: columns.total, texts, intended, dispatched, completed, first, last, ok, output, chunks,
     metrics: present, bySession, sessions, neverSent, span: [begin > end * 0.05 && begin < end ? begin : 0, end > 0 ? end : 1],
     drained,
+    cancelled: (row) => Boolean(columns.cancelled && columns.cancelled[row]),
     counts,
     // Requests that were cancelled or failed while the run drained do not count as failures: they are shown as drained.
     failed: (row) => !ok[row] && !drained(row),

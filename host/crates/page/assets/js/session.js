@@ -282,7 +282,7 @@ class SessionView {
     const parents = entry.edges.length ? entry.edges.map(edgeText).join(', ') : 'none';
     this.detail.replaceChildren(...[
       pair('Request', model.name(entry.row)),
-      pair('Status', entry.ok ? `answered (${words(model.message(entry.row)) || 'no reason given'})` : `failed: ${words(model.failure(entry.row))}. ${model.message(entry.row)}`),
+      pair('Status', model.cancelled(entry.row) ? 'cancelled by the workload' : entry.ok ? `answered (${words(model.message(entry.row)) || 'no reason given'})` : `failed: ${words(model.failure(entry.row))}. ${model.message(entry.row)}`),
       pair('Critical path', this.onPath.has(entry.node) ? `on it until its ${EVENTS[this.onPath.get(entry.node).event]}` : null),
       pair('Waits for', parents), pair('Think time', entry.parents.length ? withUnit(entry.wait, 's') : null),
       pair('Dispatched', instant(entry.begin, 20)), pair('Took', withUnit(entry.end - entry.begin, 's')),

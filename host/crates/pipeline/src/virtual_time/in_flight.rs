@@ -41,6 +41,7 @@ pub(super) fn record_of(
         parents: request.parents.clone(),
         history_parent: request.history_parent,
         wait_after_ready: request.wait_after_ready,
+        cancellation: request.cancellation.clone(),
         intended: flight.intended,
         dispatched_at: flight.dispatched_at,
         picked_up_at: Some(flight.dispatched_at),

@@ -3,10 +3,10 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use veeksha_events::{Event, RunInfo, Status};
+use veeksha_events::{Event, RequestRecord, RunInfo, Status};
 use veeksha_model::{
-    Chunk, ChunkKind, ErrorClass, FailureReason, History, Nanos, PreparedToolForm, Request, Response, Seed,
-    ToolCall, ToolChoice, Usage,
+    Chunk, ChunkKind, ErrorClass, FailureReason, History, Nanos, PreparedToolForm, Request, RequestId,
+    Response, Seed, ToolCall, ToolChoice, Usage,
 };
 use veeksha_ports::{PluginFailure, Workload, WorkloadFactory};
 use veeksha_prompt::{Materializer, Tokenizer};
@@ -110,6 +110,7 @@ pub fn simulate(
             planned: Vec::new(),
         },
         flights: HashMap::new(),
+        numbers: HashMap::new(),
         deadlines: VecDeque::new(),
         next_flight: 0,
         now: 0,
@@ -144,6 +145,8 @@ struct Simulation<'a> {
     server: SimulatedServer,
     source: SimulatedSource<'a>,
     flights: HashMap<u64, InFlight>,
+    /// The number of the flight of each request.
+    numbers: HashMap<RequestId, u64>,
     /// (deadline, flight), in the order of dispatch: the timeout is the same for all.
     deadlines: VecDeque<(Nanos, u64)>,
     next_flight: u64,
@@ -206,6 +209,7 @@ impl Simulation<'_> {
                     inputs.extend(done.map(|session| SchedulerInput::Step {
                         session,
                         nodes: Vec::new(),
+                        cancel: Vec::new(),
                         done: true,
                     }));
                 }
@@ -269,6 +273,7 @@ impl Simulation<'_> {
                         Ok(SchedulerInput::Step {
                             session,
                             nodes: self.source.nodes(session, step.added)?,
+                            cancel: step.cancel,
                             done: step.done,
                         })
                     });
@@ -284,6 +289,11 @@ impl Simulation<'_> {
                 Action::ForgetAgent { session } => {
                     if let Workload::Reactive(agents) = &mut self.source.workload {
                         agents.finish(session);
+                    }
+                }
+                Action::Cancel { request } => {
+                    if let Some(number) = self.numbers.get(&request) {
+                        self.cancel(*number, self.now, inputs);
                     }
                 }
                 Action::CancelInFlight => self.cancel_all(inputs),
@@ -322,6 +332,7 @@ impl Simulation<'_> {
         flight.prompt_tokens = prompt.new_tokens;
         let number = self.next_flight;
         self.next_flight += 1;
+        self.numbers.insert(id, number);
         let request = EngineRequest {
             id: number,
             prompt_tokens: prompt.tokens,
@@ -365,6 +376,11 @@ impl Simulation<'_> {
                         },
                         merged: false,
                     });
+                    let cancellation = flight.request.cancellation.as_ref();
+                    let limit = cancellation.and_then(|cancellation| cancellation.after_chunks);
+                    if limit.is_some_and(|limit| flight.chunks.len() >= limit as usize) {
+                        self.cancel(id, at, inputs);
+                    }
                 }
             }
             EngineEvent::Finished {
@@ -469,17 +485,10 @@ impl Simulation<'_> {
         usage: Usage,
         inputs: &mut VecDeque<SchedulerInput<Request>>,
     ) {
-        let Some(flight) = self.flights.remove(&number) else {
+        let Some(flight) = self.take_flight(number) else {
             return;
         };
-        // Only an agent reads the text.
-        let text = match &self.source.workload {
-            Workload::Planned(_) => String::new(),
-            Workload::Reactive(_) => {
-                let seed = Seed::from(answer_identity(flight.id.session, flight.id.node));
-                self.materializer.text(seed, usage.completion).to_string()
-            }
-        };
+        let text = self.text(&flight, usage.completion);
         // Like the simulator's HTTP server: the words are the argument of the call.
         let finish_reason = match (&flight.tool, finish_reason) {
             (Some(_), "stop") => "tool_calls",
@@ -525,7 +534,7 @@ impl Simulation<'_> {
         message: &str,
         inputs: &mut VecDeque<SchedulerInput<Request>>,
     ) {
-        let Some(flight) = self.flights.remove(&number) else {
+        let Some(flight) = self.take_flight(number) else {
             return;
         };
         let request = flight.id;
@@ -547,6 +556,54 @@ impl Simulation<'_> {
         };
         let record = record_of(flight, at, failed, status, None);
         (self.record)(Event::Finished(Box::new(record)).into());
+    }
+
+    /// Ends a request that its workload cancels, with the part of its answer that has arrived.
+    fn cancel(&mut self, number: u64, at: Nanos, inputs: &mut VecDeque<SchedulerInput<Request>>) {
+        let Some(flight) = self.take_flight(number) else {
+            return;
+        };
+        self.server.cancel(self.now, number);
+        let output_tokens = flight.chunks.len() as u32;
+        // The argument of a call is not complete.
+        let text = match flight.tool {
+            Some(_) => String::new(),
+            None => self.text(&flight, output_tokens),
+        };
+        let response = Response {
+            text,
+            output_tokens,
+            cancelled: true,
+            ..Response::default()
+        };
+        inputs.push_back(SchedulerInput::Answered {
+            request: flight.id,
+            response: Arc::new(response),
+            at,
+        });
+        let http_status = (output_tokens > 0).then_some(200);
+        let record = RequestRecord {
+            output_tokens,
+            ..record_of(flight, at, Status::CancelledByClient, http_status, None)
+        };
+        (self.record)(Event::Finished(Box::new(record)).into());
+    }
+
+    /// Returns the text of an answer's first tokens, which only an agent reads.
+    fn text(&self, flight: &InFlight, tokens: u32) -> String {
+        match &self.source.workload {
+            Workload::Planned(_) => String::new(),
+            Workload::Reactive(_) => {
+                let seed = Seed::from(answer_identity(flight.id.session, flight.id.node));
+                self.materializer.text(seed, tokens).to_string()
+            }
+        }
+    }
+
+    fn take_flight(&mut self, number: u64) -> Option<InFlight> {
+        let flight = self.flights.remove(&number)?;
+        self.numbers.remove(&flight.id);
+        Some(flight)
     }
 
     /// Gives up the requests whose total deadline has come.

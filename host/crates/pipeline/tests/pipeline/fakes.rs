@@ -6,7 +6,7 @@ use std::time::Duration;
 use veeksha_clock::RunClock;
 use veeksha_model::{
     Chunk, ChunkKind, ErrorClass, FailureReason, HistoryMode, Message, NodeId, OutputSpec, Recorded,
-    RecordedAnswer, Replay, Request, Response, Role, Segment, Session, SessionId,
+    RecordedAnswer, Replay, Request, RequestId, Response, Role, Segment, Session, SessionId,
 };
 use veeksha_pipeline::{PipelineError, Plan, ReplaySchedule};
 use veeksha_ports::{
@@ -268,13 +268,8 @@ pub(crate) struct Echo {
 }
 
 impl Echo {
-    fn end(&self, job: Job, result: Result<(), (ErrorClass, &str)>) {
+    fn end(&self, job: Job, result: Result<Response, (ErrorClass, &str)>) {
         let at = self.clock.now();
-        let response = Response {
-            text: "four words of answer".into(),
-            finish_reason: "stop".into(),
-            ..Response::default()
-        };
         (self.sink.returned)(Box::new(RequestOutcome {
             timings: Timings {
                 picked_up_at: Some(at),
@@ -297,18 +292,24 @@ impl Echo {
                 kind: ChunkKind::Content,
                 merged: false,
             }],
-            result: result
-                .map(|()| response)
-                .map_err(|(class, message)| FailureReason {
-                    request: job.id,
-                    class,
-                    status: None,
-                    message: message.into(),
-                    at,
-                }),
+            result: result.map_err(|(class, message)| FailureReason {
+                request: job.id,
+                class,
+                status: None,
+                message: message.into(),
+                at,
+            }),
             codec_failure: None,
             job,
         }));
+    }
+}
+
+fn answer() -> Response {
+    Response {
+        text: "four words of answer".into(),
+        finish_reason: "stop".into(),
+        ..Response::default()
     }
 }
 
@@ -322,12 +323,27 @@ impl Transport for Echo {
                 if before_the_run {
                     std::thread::sleep(WARMING);
                 }
-                self.end(job, Ok(()));
+                self.end(job, Ok(answer()));
             }
             Server::Gone => self.end(job, Err((ErrorClass::Connect, "refused"))),
             Server::Cold if before_the_run => self.end(job, Err((ErrorClass::Status, "too cold"))),
-            Server::Cold => self.end(job, Ok(())),
+            Server::Cold => self.end(job, Ok(answer())),
             Server::Silent => self.unanswered.lock().unwrap().push(job),
+        }
+    }
+
+    fn cancel(&self, request: RequestId) {
+        let mut unanswered = self.unanswered.lock().unwrap();
+        let place = unanswered.iter().position(|job| job.id == request);
+        let job = place.map(|place| unanswered.swap_remove(place));
+        drop(unanswered);
+        if let Some(job) = job {
+            let part = Response {
+                text: "four words".into(),
+                cancelled: true,
+                ..Response::default()
+            };
+            self.end(job, Ok(part));
         }
     }
 

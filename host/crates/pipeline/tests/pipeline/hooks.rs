@@ -107,6 +107,8 @@ impl Transport for Broken {
         self.0.submit(job);
     }
 
+    fn cancel(&self, _: veeksha_model::RequestId) {}
+
     fn cancel_all(&self) {}
 
     fn in_flight(&self) -> usize {

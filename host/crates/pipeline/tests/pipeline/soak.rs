@@ -44,6 +44,8 @@ impl Transport for Random {
             .unwrap();
     }
 
+    fn cancel(&self, _: RequestId) {}
+
     fn cancel_all(&self) {
         for client in &self.clients {
             client.send(ClientInput::CancelAll).unwrap();

@@ -46,6 +46,7 @@ pub(super) fn never_sent(evaluation: &Evaluation) -> Vec<NeverSent> {
                 NeverSentReason::RunEnded => "the run ended before they were due",
                 NeverSentReason::PluginFailed => "the session's plugin failed",
                 NeverSentReason::Held => "a limit delayed them until the run ended",
+                NeverSentReason::CancelledByClient => "the workload cancelled them",
                 NeverSentReason::Missed => "they were due, but the client did not send them in time",
             }
             .to_owned(),

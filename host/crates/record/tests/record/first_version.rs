@@ -49,6 +49,7 @@ fn answered() -> RequestRecord {
         parents: vec![NodeId(0).into(), NodeId(1).into()],
         history_parent: Some(NodeId(1)),
         wait_after_ready: 250_000_000,
+        cancellation: None,
         intended: 1_000_000_001,
         held: Held {
             sessions: 1,

@@ -6,8 +6,8 @@ use veeksha_events::{
     ThreadSample,
 };
 use veeksha_model::{
-    Better, Chunk, ChunkKind, ErrorClass, Held, HistoryMode, MetricDefinition, MetricSample, NodeId,
-    Recorded, RequestId, SessionId, StampSource, Usage,
+    Better, Cancellation, Chunk, ChunkKind, Edge, ErrorClass, Held, HistoryMode, MetricDefinition,
+    MetricSample, NodeId, Recorded, RequestId, SessionId, StampSource, Trigger, Usage,
 };
 
 /// Numbers of which the ends are as likely as the middle.
@@ -87,6 +87,7 @@ fn error_class() -> impl Strategy<Value = ErrorClass> {
 
 fn status() -> impl Strategy<Value = Status> {
     prop_oneof![
+        Just(Status::CancelledByClient),
         words().prop_map(|finish_reason| Status::Ok { finish_reason }),
         (error_class(), words()).prop_map(|(class, message)| Status::Failed { class, message }),
     ]
@@ -118,9 +119,29 @@ fn recorded() -> impl Strategy<Value = Recorded> {
         })
 }
 
+fn cancellation() -> impl Strategy<Value = Option<Box<Cancellation>>> {
+    let edge = (narrow(), prop::sample::select(Trigger::ALL.to_vec()), wide());
+    let edge = edge.prop_map(|(parent, trigger, delay)| Edge {
+        parent: NodeId(parent),
+        trigger,
+        delay,
+    });
+    // One without events is none.
+    (vec(edge, 0..3), option::of(narrow())).prop_map(|(when, after_chunks)| {
+        let any = !when.is_empty() || after_chunks.is_some();
+        any.then(|| Box::new(Cancellation { when, after_chunks }))
+    })
+}
+
 /// A request with anything in every field.
 pub(crate) fn request() -> impl Strategy<Value = RequestRecord> {
-    let place = (request_id(), narrow(), vec(narrow(), 0..4), option::of(narrow()));
+    let place = (
+        request_id(),
+        narrow(),
+        vec(narrow(), 0..4),
+        option::of(narrow()),
+        cancellation(),
+    );
     let times = (wide(), wide(), (wide(), wide(), wide()), wide(), wide(), wide());
     let maybe_times = prop::array::uniform6(option::of(wide()));
     let answer = (
@@ -150,6 +171,7 @@ pub(crate) fn request() -> impl Strategy<Value = RequestRecord> {
             parents: place.2.into_iter().map(|parent| NodeId(parent).into()).collect(),
             history_parent: place.3.map(NodeId),
             wait_after_ready: times.0,
+            cancellation: place.4,
             intended: times.1,
             held: Held {
                 sessions: times.2.0,

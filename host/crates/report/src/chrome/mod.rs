@@ -281,7 +281,7 @@ impl ChromeTrace {
             measured: record.measured,
             server: record.server,
             failure: match &record.status {
-                Status::Ok { .. } => None,
+                Status::Ok { .. } | Status::CancelledByClient => None,
                 Status::Failed { class, message } => Some((class.name(), message.clone())),
             },
             chunks,

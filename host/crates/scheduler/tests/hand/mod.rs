@@ -31,6 +31,7 @@ pub(crate) fn node(node: u32, parents: &[u32], wait_after_ready: Nanos) -> NodeP
         not_before: None,
         history_mode: HistoryMode::Live,
         recorded_answer: None,
+        cancel_when: Vec::new(),
         node: NodeId(node),
         parents: parents.iter().map(|parent| NodeId(*parent).into()).collect(),
         history_parent: parents.first().copied().map(NodeId),
@@ -166,6 +167,7 @@ pub(crate) fn line(action: &Action<u32>) -> String {
         Action::Starved { due, at } => format!("starved from {due} to {at}"),
         Action::ArrivalsMissed { sessions, at } => format!("missed {sessions} at {at}"),
         Action::TimeoutReached { at } => format!("timeout at {at}"),
+        Action::Cancel { request } => format!("cancel {request}"),
         Action::CancelInFlight => "cancel".into(),
         Action::Done => "done".into(),
     }

@@ -35,6 +35,8 @@ pub(crate) struct Weather {
     pub(crate) stop: Option<Nanos>,
     /// Percentage of requests whose first chunk is reported, if a result does not come before it.
     pub(crate) first_chunks: u32,
+    /// In percent: requests that events cancel, and agents' steps that cancel requests.
+    pub(crate) cancellations: u32,
 }
 
 /// The observed actions.
@@ -62,17 +64,39 @@ struct Known {
     not_before: Option<Nanos>,
     mode: HistoryMode,
     recorded: Option<String>,
+    cancel_when: Vec<Edge>,
     /// Instant at which the scheduler learned of it.
     known: Nanos,
     /// If its agent added it later: the last completion before that.
     base: Option<Nanos>,
 }
 
+/// The end of a request: of one that was cancelled before it was sent, too.
+#[derive(Debug)]
+struct Ended {
+    at: Nanos,
+    ok: bool,
+    /// The answer, or its part.
+    text: Option<String>,
+    /// True if it was cancelled before its history parent had ended: it begins a conversation.
+    cut: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Result {
+    Answer,
+    Failure,
+    /// The part that had arrived, or nothing.
+    Cancelled {
+        text: bool,
+    },
+}
+
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Happening {
     Deliver(u64),
     SourceEnds,
-    Answer { session: u64, node: u32, fails: bool },
+    Answer { session: u64, node: u32, result: Result },
     FirstChunk { session: u64, node: u32 },
     Step { session: u64 },
     Stop,
@@ -85,10 +109,13 @@ struct World {
     count: u64,
     draws: Draws,
     known: HashMap<(u64, u32), Known>,
-    /// Completion instant and success of each request that has its result.
     dispatches: HashMap<(u64, u32), Nanos>,
     first_chunks: HashMap<(u64, u32), Nanos>,
-    results: HashMap<(u64, u32), (Nanos, bool)>,
+    results: HashMap<(u64, u32), Ended>,
+    /// Requests that agents have cancelled, and when.
+    unwanted: HashMap<(u64, u32), Nanos>,
+    /// Requests whose cancellation in flight was decided.
+    cancelled: BTreeSet<(u64, u32)>,
     /// Of running sessions and of others: what was neither sent nor given up.
     unsent: BTreeSet<(u64, u32)>,
     in_flight: BTreeSet<(u64, u32)>,
@@ -117,6 +144,8 @@ pub(crate) fn run(config: &SchedulerConfig, weather: &Weather) -> Log {
         dispatches: HashMap::new(),
         first_chunks: HashMap::new(),
         results: HashMap::new(),
+        unwanted: HashMap::new(),
+        cancelled: BTreeSet::new(),
         unsent: BTreeSet::new(),
         in_flight: BTreeSet::new(),
         in_prefill: BTreeSet::new(),
@@ -147,6 +176,16 @@ fn ends_the_run(action: &Action<Payload>) -> bool {
         Action::CancelInFlight | Action::ArrivalsMissed { .. } | Action::Done => true,
         Action::NeverSent { reason, .. } => matches!(reason, Held | Missed | RunEnded),
         _ => false,
+    }
+}
+
+/// The text of a result; `None` of a failure.
+fn text_of((session, node): (u64, u32), result: Result) -> Option<String> {
+    match result {
+        Result::Answer => Some(format!("{session}/{node}")),
+        Result::Failure => None,
+        Result::Cancelled { text: true } => Some(format!("part of {session}/{node}")),
+        Result::Cancelled { text: false } => Some(String::new()),
     }
 }
 
@@ -220,6 +259,7 @@ impl World {
             }
             if !ends && !self.stopped {
                 self.check_work(now);
+                self.check_cancellations(now);
             }
             if !scheduler.is_done() {
                 let wake = scheduler.next_wake();
@@ -293,35 +333,45 @@ impl World {
                 SchedulerInput::FirstChunk { request, at }
             }
             Happening::Step { session } => self.step(session, now)?,
-            Happening::Answer { session, node, fails } => {
+            Happening::Answer {
+                session,
+                node,
+                result,
+            } => {
                 let key = (session, node);
                 if !self.in_flight.remove(&key) {
                     // A second result of the same request: to be ignored.
-                    return Some(self.result(key, at.min(now), fails));
+                    return Some(self.result(key, at.min(now), result));
                 }
                 self.in_prefill.remove(&key);
-                self.results.insert(key, (at, !fails));
+                let ended = Ended {
+                    at,
+                    ok: result != Result::Failure,
+                    text: text_of(key, result).filter(|text| !text.is_empty()),
+                    cut: false,
+                };
+                self.results.insert(key, ended);
                 if self.below(8) == 0 {
                     self.later(
                         now,
                         Happening::Answer {
                             session,
                             node,
-                            fails: !fails,
+                            result: Result::Failure,
                         },
                     );
                 }
-                self.result(key, at, fails)
+                self.result(key, at, result)
             }
         })
     }
 
-    fn result(&self, (session, node): (u64, u32), at: Nanos, fails: bool) -> SchedulerInput<Payload> {
+    fn result(&self, key: (u64, u32), at: Nanos, result: Result) -> SchedulerInput<Payload> {
         let request = RequestId {
-            session: SessionId(session),
-            node: NodeId(node),
+            session: SessionId(key.0),
+            node: NodeId(key.1),
         };
-        if fails {
+        let Some(text) = text_of(key, result) else {
             return SchedulerInput::Failed {
                 request,
                 reason: Arc::new(FailureReason {
@@ -333,11 +383,13 @@ impl World {
                 }),
                 at,
             };
-        }
+        };
         SchedulerInput::Answered {
             request,
             response: Arc::new(Response {
-                text: format!("{session}/{node}"),
+                output_tokens: u32::from(!text.is_empty()),
+                text,
+                cancelled: result != Result::Answer,
                 ..Response::default()
             }),
             at,
@@ -359,7 +411,10 @@ impl World {
             draws.below(7)
         };
         let nodes = (0..count)
-            .map(|node| random_node(&mut draws, id, node, node))
+            .map(|node| {
+                let plan = random_node(&mut draws, id, node, node);
+                self.with_cancellation(&mut draws, plan, count)
+            })
             .collect::<Vec<_>>();
         let accepted = self.config.shard.owns(id) && self.config.max_sessions.is_none_or(|max| id < max);
         if accepted && !self.plans.contains_key(&id) {
@@ -388,15 +443,52 @@ impl World {
             wait: plan.wait_after_ready,
             not_before: plan.not_before,
             mode: plan.history_mode,
+            cancel_when: plan.cancel_when.clone(),
             recorded: plan.recorded_answer.as_ref().map(|answer| answer.text.clone()),
             known,
-            base: self.starts.get(&session).map(|start| {
-                let ended = self.results.iter().filter(|(key, _)| key.0 == session);
-                ended.map(|(_, (at, _))| *at).fold(*start, Nanos::max)
-            }),
+            base: self.latest(session),
         };
         self.known.insert((session, plan.node.0), known);
         self.unsent.insert((session, plan.node.0));
+    }
+
+    /// The last completion of a session so far, or its start; `None` before that.
+    fn latest(&self, session: u64) -> Option<Nanos> {
+        let start = self.starts.get(&session)?;
+        let ended = self.results.iter().filter(|(key, _)| key.0 == session);
+        Some(ended.map(|(_, ended)| ended.at).fold(*start, Nanos::max))
+    }
+
+    /// Adds events that cancel the node: its own, or those of the first `others` nodes.
+    fn with_cancellation(
+        &self,
+        draws: &mut Draws,
+        plan: NodePlan<Payload>,
+        others: u32,
+    ) -> NodePlan<Payload> {
+        if draws.below(100) >= self.weather.cancellations {
+            return plan;
+        }
+        let edge = |draws: &mut Draws| {
+            let parent = NodeId(draws.below(others + 1));
+            // No node of this number: its own.
+            let parent = if parent.0 == others { plan.node } else { parent };
+            let (trigger, delay) = (draws.below(3), u64::from(draws.below(80)));
+            Edge {
+                parent,
+                trigger: match trigger {
+                    0 => Trigger::Dispatched,
+                    1 if parent != plan.node => Trigger::Completed,
+                    _ => Trigger::FirstChunk,
+                },
+                delay: delay.saturating_sub(20),
+            }
+        };
+        let count = 1 + draws.below(2);
+        NodePlan {
+            cancel_when: (0..count).map(|_| edge(draws)).collect(),
+            ..plan
+        }
     }
 
     fn step(&mut self, id: u64, now: Nanos) -> Option<SchedulerInput<Payload>> {
@@ -410,11 +502,27 @@ impl World {
         let count = if made > 8 { 0 } else { self.below(3) };
         let done = made > 8 || self.below(4) == 0;
         let nodes: Vec<_> = (0..count)
-            .map(|new| random_node(&mut self.draws, id, made + new, made))
+            .map(|new| {
+                let mut draws = self.draws.clone();
+                let plan = random_node(&mut draws, id, made + new, made);
+                let plan = self.with_cancellation(&mut draws, plan, made);
+                self.draws = draws;
+                plan
+            })
             .collect();
+        let mut cancel = Vec::new();
+        while self.below(100) < self.weather.cancellations {
+            cancel.push(NodeId(self.below(made + count + 1)));
+        }
         if live {
             for plan in &nodes {
                 self.learn(id, plan, now);
+            }
+            for node in &cancel {
+                let key = (id, node.0);
+                if self.known.contains_key(&key) && !self.results.contains_key(&key) {
+                    self.unwanted.entry(key).or_insert(now);
+                }
             }
         }
         if done {
@@ -422,7 +530,12 @@ impl World {
         } else {
             self.agents.insert(id, made + count);
         }
-        Some(SchedulerInput::Step { session, nodes, done })
+        Some(SchedulerInput::Step {
+            session,
+            nodes,
+            cancel,
+            done,
+        })
     }
 
     #[expect(
@@ -476,7 +589,9 @@ impl World {
                 assert!(!self.stopped, "dispatched after the end");
                 // What a dispatch releases is due now, after what was due before.
                 let waits = |edge: &Edge| edge.trigger == Trigger::Dispatched;
-                let released = self.known[&(id.session.0, id.node.0)].parents.iter().any(waits);
+                let parents = &self.known[&(id.session.0, id.node.0)].parents;
+                let unsent = |edge: &Edge| self.log.never_sent.contains_key(&(id.session.0, edge.parent.0));
+                let released = parents.iter().any(waits) || parents.iter().any(unsent);
                 assert!(
                     *last < Some((*intended, *id)) || (released && *intended == now),
                     "order"
@@ -514,7 +629,7 @@ impl World {
                     Happening::Answer {
                         session: key.0,
                         node: key.1,
-                        fails,
+                        result: if fails { Result::Failure } else { Result::Answer },
                     },
                 );
             }
@@ -524,13 +639,56 @@ impl World {
                 outcome,
                 at,
             } => {
-                let succeeded = matches!(outcome, NodeOutcome::Answered(_));
-                assert_eq!(self.results[&(session.0, node.0)], (*at, succeeded));
+                let answer = match outcome {
+                    NodeOutcome::Answered(answer) => Some(answer.text.clone()),
+                    NodeOutcome::Failed(_) | NodeOutcome::ToolRan(_) => None,
+                };
+                let ended = &self.results[&(session.0, node.0)];
+                assert_eq!((ended.at, ended.ok), (*at, answer.is_some()));
+                assert_eq!(ended.text, answer.filter(|text| !text.is_empty()));
                 let latency = u64::from(self.below(self.weather.step_latency + 1));
                 self.later(now + latency, Happening::Step { session: session.0 });
             }
             Action::ToolRan(run) => panic!("no session runs a tool: {run:?}"),
             Action::ForgetAgent { session } => assert!(self.forgotten.insert(session.0), "forgotten twice"),
+            Action::Cancel { request } => {
+                let (session, node) = (request.session.0, request.node.0);
+                assert!(self.in_flight.contains(&(session, node)), "not in flight");
+                assert!(self.cancelled.insert((session, node)), "cancelled twice");
+                let due = self.cancelled_at((session, node));
+                assert!(due.is_some_and(|at| at <= now), "not to be cancelled by {now}");
+                // What happens before the client comes to it stays.
+                let at = now + u64::from(self.below(10));
+                let text = self.below(2) == 0;
+                let result = Result::Cancelled { text };
+                self.later(
+                    at,
+                    Happening::Answer {
+                        session,
+                        node,
+                        result,
+                    },
+                );
+            }
+            Action::NeverSent {
+                request,
+                reason: reason @ NeverSentReason::CancelledByClient,
+                at,
+            } => {
+                let key = (request.session.0, request.node.0);
+                assert!(!self.stopped && self.unsent.remove(&key));
+                assert_eq!(self.cancelled_at(key), Some(*at), "{key:?} at {now}");
+                assert!(*at <= now && self.log.never_sent.insert(key, *reason).is_none());
+                let parent = self.known[&key].history_parent;
+                let ended = Ended {
+                    at: *at,
+                    ok: true,
+                    text: None,
+                    cut: parent.is_some_and(|parent| !self.results.contains_key(&(key.0, parent))),
+                };
+                self.dispatches.insert(key, *at);
+                self.results.insert(key, ended);
+            }
             Action::NeverSent { request, reason, at } => {
                 assert_eq!(*at, now);
                 let key = (request.session.0, request.node.0);
@@ -560,11 +718,15 @@ impl World {
                 let failed = self
                     .results
                     .iter()
-                    .any(|(key, (_, ok))| key.0 == session.0 && !ok);
+                    .any(|(key, ended)| key.0 == session.0 && !ended.ok);
+                let lost = self.log.never_sent.iter().filter(|(key, reason)| {
+                    key.0 == session.0 && **reason != NeverSentReason::CancelledByClient
+                });
+                let lost = lost.count();
                 match end {
-                    SessionEnd::Completed => assert!(!failed && withdrawn == 0),
+                    SessionEnd::Completed => assert!(!failed && lost == 0),
                     SessionEnd::Cancelled => {
-                        assert!(failed && withdrawn > 0 && self.config.cancel_session_on_failure)
+                        assert!(failed && lost > 0 && self.config.cancel_session_on_failure)
                     }
                     SessionEnd::Errored => assert!(failed || self.plans[&session.0] == SessionKind::Reactive),
                     SessionEnd::Incomplete => {
@@ -620,6 +782,44 @@ impl World {
                 );
             }
             NeverSentReason::PluginFailed => assert_eq!(self.plans[&session], SessionKind::Reactive),
+            NeverSentReason::CancelledByClient => {}
+        }
+    }
+
+    /// The instant at which a request is to be cancelled, if that is known.
+    fn cancelled_at(&self, key: (u64, u32)) -> Option<Nanos> {
+        let known = &self.known[&key];
+        let met = |edge: &Edge| {
+            let met = self.event_at(key.0, edge)? + edge.delay;
+            Some(met.max(known.known))
+        };
+        let by_events = known.cancel_when.iter().filter_map(met);
+        by_events.chain(self.unwanted.get(&key).copied()).min()
+    }
+
+    /// What is to be cancelled by now is.
+    fn check_cancellations(&self, now: Nanos) {
+        if self.weather.cancellations == 0 {
+            return;
+        }
+        let running = self.unsent.iter().filter(|key| self.starts.contains_key(&key.0));
+        for key in running {
+            let at = self.cancelled_at(*key);
+            assert!(
+                at.is_none_or(|at| at > now),
+                "{key:?} is to be cancelled at {at:?}, now {now}"
+            );
+        }
+        for key in &self.in_flight {
+            let at = self.cancelled_at(*key);
+            let due = at.is_some_and(|at| at <= now);
+            assert_eq!(
+                self.cancelled.contains(key),
+                due,
+                "{key:?} at {at:?}, now {now}, {:?}, unwanted {:?}",
+                self.known[key],
+                self.unwanted.get(key)
+            );
         }
     }
 
@@ -748,7 +948,7 @@ impl World {
     /// The instant of the event that an edge waits for, if it has happened.
     fn event_at(&self, session: u64, edge: &Edge) -> Option<Nanos> {
         let key = (session, edge.parent.0);
-        let ended = self.results.get(&key).map(|(at, _)| *at);
+        let ended = self.results.get(&key).map(|ended| ended.at);
         match edge.trigger {
             Trigger::Dispatched => self.dispatches.get(&key).copied(),
             Trigger::FirstChunk => self.first_chunks.get(&key).copied().or(ended),
@@ -768,20 +968,23 @@ impl World {
         // The node's mode decides how every answer is given; a fresh turn is the first of its
         // conversation.
         let mode = self.known[&key].mode;
-        let behind = |node: &Known| node.history_parent.filter(|_| node.mode != HistoryMode::Fresh);
+        let behind = |key: (u64, u32)| {
+            let node = &self.known[&key];
+            let cut = self.results.get(&key).is_some_and(|ended| ended.cut);
+            node.history_parent
+                .filter(|_| node.mode != HistoryMode::Fresh && !cut)
+        };
         let mut expected = Vec::new();
-        let mut next = behind(&self.known[&key]);
+        let mut next = behind(key);
         while let Some(node) = next {
             let turn = &self.known[&(key.0, node)];
-            let real = self.results[&(key.0, node)]
-                .1
-                .then(|| format!("{}/{node}", key.0));
+            let real = self.results[&(key.0, node)].text.clone();
             let answer = match mode {
                 HistoryMode::Recorded => turn.recorded.clone().or(real),
                 HistoryMode::Live | HistoryMode::Fresh => real,
             };
             expected.insert(0, ((key.0, node), answer));
-            next = behind(turn);
+            next = behind((key.0, node));
         }
         let turns = History::turns(history);
         let turn =
@@ -845,6 +1048,7 @@ fn random_node(draws: &mut Draws, session: u64, node: u32, others: u32) -> NodeP
         } else {
             u64::from(draws.below(60))
         },
+        cancel_when: Vec::new(),
         work: NodeWork::Request(Arc::new((session, node))),
     }
 }

@@ -25,6 +25,15 @@ use crate::support::*;
 pub(crate) struct Script {
     pieces: VecDeque<(Duration, Bytes)>,
     pause: Option<Pin<Box<Sleep>>>,
+    on_drop: Option<Box<dyn Fn(usize)>>,
+}
+
+impl Drop for Script {
+    fn drop(&mut self) {
+        if let Some(on_drop) = &self.on_drop {
+            on_drop(self.pieces.len());
+        }
+    }
 }
 
 impl Script {
@@ -35,7 +44,14 @@ impl Script {
                 .map(|(pause, piece)| (Duration::from_millis(pause), Bytes::from(piece)))
                 .collect(),
             pause: None,
+            on_drop: None,
         }
+    }
+
+    /// Calls this with the number of pieces that were not sent when the body is dropped.
+    pub(crate) fn on_drop(mut self, act: impl Fn(usize) + 'static) -> Self {
+        self.on_drop = Some(Box::new(act));
+        self
     }
 }
 
@@ -119,6 +135,10 @@ impl H2Server {
             connections,
             heads,
         }
+    }
+
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
     }
 
     pub(crate) fn config(&self) -> TransportConfig {

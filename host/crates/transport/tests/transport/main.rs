@@ -6,6 +6,7 @@
 )]
 
 mod answers;
+mod cancellations;
 mod codecs;
 mod connections;
 mod endings;
