@@ -19,6 +19,7 @@ fn simulations_are_reproducible_bit_by_bit() {
         "scenarios/quickstart.lua",
         "scenarios/agent.lua",
         "scenarios/subagents.lua",
+        "scenarios/best_of_n.lua",
         "scenarios/veeksha-example.yml",
     ] {
         let folders = [
