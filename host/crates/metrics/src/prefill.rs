@@ -9,7 +9,8 @@ use veeksha_stats::Summary;
 use veeksha_definitions::Metric;
 
 /// Collects the time to first chunk (first generated chunk − dispatched, in seconds) of measured
-/// requests that did not fail by prompt length: the tokens of the new messages that the workload requested,
+/// requests that did not fail by prompt length:
+/// the tokens of the new messages that the workload requested,
 /// or, without a request, the counted ones. Holds eight bytes per request.
 #[derive(Clone, Debug, Default)]
 pub struct PrefillStats {

@@ -242,8 +242,8 @@ function blocks(ids, size, tokens, options) end
 ---@field message string
 ---@field status? integer The HTTP status, if one came.
 
----The outcome of a request. If `ok` is false, either `cancelled` is true, and the texts are the part
----that had arrived, or `error` has the reason and the texts are empty.
+---The outcome of a request. If `ok` is false, either `cancelled` is true, and the texts are the
+---part that had arrived, or `error` has the reason and the texts are empty.
 ---@class veeksha.Response
 ---@field ok boolean
 ---@field cancelled? boolean True if the workload cancelled the request.

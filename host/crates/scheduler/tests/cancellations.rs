@@ -211,7 +211,7 @@ fn an_agent_cancels_the_losers() {
     );
 }
 
-/// An agent that is done hears no more, and its session ends when the last node has come back.
+/// An agent that is done is not asked again, and its session ends when the last node has come back.
 #[test]
 fn an_agent_that_is_done_may_cancel_what_is_left() {
     let mut s = Scheduler::new(config(EVERY_SECOND));

@@ -161,7 +161,7 @@ fn an_answer_with_fewer_chunks_is_whole() {
     assert_eq!(server.connections(), 1, "the connection is reused");
 }
 
-/// The count of the whole answer is not the count of the part, and half a call is no call.
+/// The count of the whole answer is not the count of the part, and half a call is left out.
 #[test]
 fn counts_and_calls_of_a_part_are_complete_or_absent() {
     let call = |index: u32, arguments: &str| {
