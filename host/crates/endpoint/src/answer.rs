@@ -220,6 +220,19 @@ impl Answer {
         place.is_some_and(|place| !self.response.tool_calls[place].arguments.is_empty())
     }
 
+    /// Appends the log-probability of a token. `best` is the highest one of the alternatives that
+    /// the server sent. A token without probability (llama.cpp sends the lowest number there is) is
+    /// kept as the lowest finite number.
+    pub(crate) fn log_probability(&mut self, logarithm: f64, best: Option<f64>) {
+        self.event.more = true;
+        let tokens = self.response.log_probabilities.get_or_insert_default();
+        let smallest = f64::from(f32::MIN);
+        tokens.logarithms.push(logarithm.max(smallest).min(0.0) as f32);
+        if let Some(best) = best {
+            tokens.greedy.push(logarithm >= best);
+        }
+    }
+
     /// Records the finish reason. An empty reason is ignored.
     pub(crate) fn finish(&mut self, reason: &str) {
         if reason.is_empty() {

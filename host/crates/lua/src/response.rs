@@ -30,6 +30,10 @@ pub(crate) fn answered(lua: &Lua, node: NodeId, response: &Response) -> mlua::Re
     if let Some(counts) = &response.usage {
         table.raw_set("usage", usage(lua, counts)?)?;
     }
+    if let Some(tokens) = &response.log_probabilities {
+        table.raw_set("log_probabilities", tokens.logarithms.clone())?;
+        table.raw_set("greedy", tokens.greedy.clone())?;
+    }
     Ok(table)
 }
 

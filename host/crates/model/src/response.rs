@@ -26,6 +26,19 @@ pub struct Usage {
     pub reasoning: Option<u32>,
 }
 
+/// Log-probabilities of an answer's tokens.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TokenProbabilities {
+    /// The natural logarithm of each token's probability; finite.
+    pub logarithms: Vec<f32>,
+    /// True for each token that was the most probable one; empty if the server sent no
+    /// alternatives.
+    pub greedy: Vec<bool>,
+}
+
+/// All values are finite.
+impl Eq for TokenProbabilities {}
+
 /// A complete answer, or the part of one that its workload cancelled.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Response {
@@ -41,6 +54,9 @@ pub struct Response {
     pub finish_reason: String,
     /// Token counts, if the server gave them.
     pub usage: Option<Usage>,
+    /// Log-probabilities of its tokens, if they were asked for. Boxed, because most answers have
+    /// none.
+    pub log_probabilities: Option<Box<TokenProbabilities>>,
     /// Output tokens: from `usage`, else counted by the host's tokenizer.
     pub output_tokens: u32,
     /// True if the workload cancelled the request: the part that had arrived by then, which is

@@ -252,6 +252,8 @@ function blocks(ids, size, tokens, options) end
 ---@field reasoning string
 ---@field reasoning_signature? string The server's proof that the reasoning is its own.
 ---@field tool_calls veeksha.ToolCall[]
+---@field log_probabilities? number[] The natural logarithm of each token's probability, if asked for.
+---@field greedy? boolean[] True for each token that was the most probable one; empty without alternatives.
 ---@field finish_reason string
 ---@field output_tokens integer
 ---@field usage? veeksha.Usage

@@ -223,7 +223,19 @@ pub(crate) fn response(node: NodeId, response: &Response, completed_at: u64) -> 
             cached: usage.cached,
             reasoning: usage.reasoning,
         }),
-        log_probabilities: None,
+        log_probabilities: response
+            .log_probabilities
+            .as_deref()
+            .map(|tokens| wit::LogProbabilities {
+                prompt: wit::TokenProbabilities {
+                    logarithms: Vec::new(),
+                    greedy: Vec::new(),
+                },
+                answer: wit::TokenProbabilities {
+                    logarithms: tokens.logarithms.clone(),
+                    greedy: tokens.greedy.clone(),
+                },
+            }),
         completed_at,
     }
 }

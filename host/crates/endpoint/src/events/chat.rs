@@ -8,6 +8,7 @@ use serde::Deserialize;
 use veeksha_model::Usage;
 
 use super::json::{MessageText, OptionalText, content, count, error_of, text};
+use super::log_probabilities::LogProbabilitiesWire;
 use crate::answer::{Answer, unreadable};
 
 /// A stream event, or a whole non-streamed answer.
@@ -55,6 +56,9 @@ struct ChoiceDelta<'a> {
     /// Token counts inside the choice (seen at hosted services).
     #[serde(default)]
     usage: Option<UsageWire>,
+    /// Log-probabilities of the event's tokens.
+    #[serde(default)]
+    logprobs: Option<LogProbabilitiesWire>,
 }
 
 /// A piece of a chat message.
@@ -212,6 +216,9 @@ fn on_choice(choice: ChoiceDelta<'_>, answer: &mut Answer) {
     }
     for text in [delta.refusal, choice.text].iter().flatten() {
         answer.content(text);
+    }
+    if let Some(wire) = choice.logprobs {
+        wire.read(answer);
     }
     answer.finish(choice.finish_reason.as_deref().unwrap_or_default());
 }

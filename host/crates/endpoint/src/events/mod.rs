@@ -4,6 +4,7 @@
 mod anthropic;
 mod chat;
 mod json;
+mod log_probabilities;
 mod reader;
 mod responses;
 mod template;

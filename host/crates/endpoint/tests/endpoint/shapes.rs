@@ -417,6 +417,38 @@ fn repeated_tool_call_id_is_kept_once() {
     assert_eq!(outcome.result.unwrap().tool_calls[0].id, "call_1");
 }
 
+/// The forms of OpenAI's reference: chat completions list the alternatives of each token,
+/// completions have a map of them.
+#[test]
+fn log_probabilities_are_read_in_both_forms() {
+    let tokens = |lines: &[&str]| parse(lines).result.unwrap().log_probabilities.unwrap();
+    let chat = tokens(&[
+        r#"{"choices":[{"delta":{"content":"a"},"logprobs":{"content":[{"token":"a","logprob":-0.25,"top_logprobs":[{"token":"a","logprob":-0.25},{"token":"b","logprob":-2}]}]}}]}"#,
+        r#"{"choices":[{"delta":{"content":"c"},"logprobs":{"content":[{"token":"c","logprob":-1.5,"top_logprobs":[{"token":"d","logprob":-0.5}]}]}}]}"#,
+        r#"{"choices":[{"delta":{},"logprobs":null,"finish_reason":"stop"}]}"#,
+    ]);
+    assert_eq!(chat.logarithms, [-0.25, -1.5]);
+    assert_eq!(chat.greedy, [true, false]);
+    let completion = tokens(&[
+        r#"{"choices":[{"text":"ab","logprobs":{"tokens":["a","b"],"token_logprobs":[null,-0.5],"top_logprobs":[null,{"b":-0.5}]}}]}"#,
+        r#"{"choices":[{"text":"c","logprobs":{"token_logprobs":[-1e308],"top_logprobs":[{"x":-3.0}]},"finish_reason":"stop"}]}"#,
+    ]);
+    assert_eq!(completion.logarithms, [-0.5, f32::MIN]);
+    assert_eq!(completion.greedy, [true, false]);
+    let without_alternatives = tokens(&[
+        r#"{"choices":[{"delta":{"content":"a"},"logprobs":{"content":[{"token":"a","logprob":-1}]},"finish_reason":"stop"}]}"#,
+    ]);
+    assert_eq!(
+        (
+            without_alternatives.logarithms.len(),
+            without_alternatives.greedy.len()
+        ),
+        (1, 0)
+    );
+    let none = parse(&[r#"{"choices":[{"delta":{"content":"a"},"logprobs":null,"finish_reason":"stop"}]}"#]);
+    assert_eq!(none.result.unwrap().log_probabilities, None);
+}
+
 #[test]
 fn error_code_next_to_the_error_object_is_read() {
     let failure = parse(&[r#"{"error":{"message":"m"},"code":429}"#])

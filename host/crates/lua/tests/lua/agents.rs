@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use crate::common::{Folder, S, agent, answer, node, parents, text_of};
 use veeksha_model::{
-    ErrorClass, FailureReason, NodeId, Request, RequestId, Response, Segment, SessionId, ToolCall, Usage,
+    ErrorClass, FailureReason, NodeId, Request, RequestId, Response, Segment, SessionId, TokenProbabilities,
+    ToolCall, Usage,
 };
 use veeksha_ports::{AgentSource, AgentStep, PluginFailureKind};
 
@@ -150,12 +151,17 @@ assert(r.node == 1 and r.text == "hi" and r.reasoning == "why" and r.finish_reas
 assert(#r.tool_calls == 1 and r.tool_calls[1].id == "c1" and r.tool_calls[1].name == "f" and r.tool_calls[1].arguments == "{}")
 assert(r.usage.prompt == 5 and r.usage.completion == 6 and r.usage.cached == 3 and r.usage.reasoning == nil)
 assert(r.output_tokens == 6)
+assert(#r.log_probabilities == 1 and r.log_probabilities[1] == -0.5 and r.greedy[1] == true)
 local s = session:request { user = "y" }
 assert(s.usage == nil and #s.tool_calls == 0)
 "#;
     let mut agents = agent(body).agents(1);
     agents.start(S).unwrap();
     let response = Response {
+        log_probabilities: Some(Box::new(TokenProbabilities {
+            logarithms: vec![-0.5],
+            greedy: vec![true],
+        })),
         reasoning_signature: None,
         text: "hi".into(),
         reasoning: "why".into(),

@@ -69,7 +69,7 @@ fn refuses_to_count_a_text_beyond_the_limit() {
     assert_eq!(failure.kind, PluginFailureKind::Trap);
     assert_eq!(
         failure.message,
-        "tokens: a text of 1,500,000 bytes passed to `count`, at most 1,048,576 are allowed; count it in parts"
+        "tokens: a text of 1,500,000 bytes passed to `count`, at most 1,048,576 are allowed; pass it in parts"
     );
 }
 
