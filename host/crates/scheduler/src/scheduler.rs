@@ -1,5 +1,8 @@
 //! The state machine that joins sessions, admission, readiness and the end of the run.
 
+mod cancellation;
+mod tool_events;
+
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -13,8 +16,8 @@ use crate::deadline::{Deadline, RunPhase};
 use crate::intake::Intake;
 use crate::ready::ReadyQueue;
 use crate::request_limits::RequestLimits;
-use crate::session::{CancelledNode, SessionState, Withdrawal};
-use crate::tools::{ToolEvent, Tools};
+use crate::session::{SessionState, Withdrawal};
+use crate::tools::Tools;
 
 /// Sessions that [`Scheduler::wanted`] requests beyond those that could start now. Only virtual
 /// time uses it, where waiting for a plugin costs no measured time: large batches need fewer plugin
@@ -234,72 +237,6 @@ impl<P> Scheduler<P> {
         self.settle(id, now, actions);
     }
 
-    /// Cancels a node, as of an instant, and asks the agent about one that will not be sent.
-    fn cancel(&mut self, request: RequestId, at: Nanos, actions: &mut Vec<Action<P>>) {
-        let RequestId { session: id, node } = request;
-        let Some(session) = self
-            .sessions
-            .get_mut(&id)
-            .filter(|_| self.phase != RunPhase::Stopping)
-        else {
-            return;
-        };
-        match session.cancel(node, at, &mut self.ready) {
-            CancelledNode::Unchanged => {}
-            CancelledNode::InFlight => actions.push(Action::Cancel { request }),
-            CancelledNode::Unsent { queued, is_request } => {
-                if is_request {
-                    let reason = NeverSentReason::CancelledByClient;
-                    actions.push(Action::NeverSent { request, reason, at });
-                } else {
-                    self.tools.cancel(request);
-                }
-                if session.agent_open() {
-                    session.asked();
-                    let part = Response {
-                        cancelled: true,
-                        ..Response::default()
-                    };
-                    actions.push(Action::AskAgent {
-                        session: id,
-                        node,
-                        outcome: NodeOutcome::Answered(Arc::new(part)),
-                        at,
-                    });
-                }
-                let sessions = &self.sessions;
-                self.ready
-                    .withdraw(usize::from(queued), |id| is_queued(sessions, id));
-            }
-        }
-    }
-
-    /// Takes the instants of cancellations that a session has learned of.
-    fn arm(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.get_mut(&id) else {
-            return;
-        };
-        for (node, at, before) in session.take_cancellations() {
-            if let Some(before) = before {
-                self.cancellations.remove(&(before, id, node));
-            }
-            self.cancellations.insert((at, id, node));
-        }
-    }
-
-    fn next_cancellation(&self) -> Option<Nanos> {
-        self.cancellations.first().map(|(at, ..)| *at)
-    }
-
-    /// Carries out the first cancellation.
-    fn cancel_first(&mut self, actions: &mut Vec<Action<P>>) {
-        if let Some((at, id, node)) = self.cancellations.pop_first() {
-            self.cancel(RequestId { session: id, node }, at, actions);
-            self.arm(id);
-            self.settle_at_latest(id, actions);
-        }
-    }
-
     fn agent_failed(&mut self, now: Nanos, id: SessionId, actions: &mut Vec<Action<P>>) {
         if !self.sessions.contains_key(&id) {
             // The agent failed before its first step: the session still takes its turn, and ends
@@ -425,11 +362,6 @@ impl<P> Scheduler<P> {
         }
     }
 
-    fn next_tool_event(&self) -> Option<Nanos> {
-        let ready = self.ready.first_tool_run();
-        ready.into_iter().chain(self.tools.next()).min()
-    }
-
     /// Carries out cancellations and lets tools work up to now, event by event: each may lead to
     /// further ones, and the end of a session to another session.
     fn advance(&mut self, now: Nanos, actions: &mut Vec<Action<P>>) {
@@ -446,51 +378,6 @@ impl<P> Scheduler<P> {
             } else if let Some(event) = self.tools.step(at) {
                 self.on_tool(event, actions);
                 self.start_sessions(now, actions);
-            }
-        }
-    }
-
-    /// Makes the first call that is due.
-    fn call_tool(&mut self) {
-        let Some((ready_at, id)) = self.ready.pop_tool_run() else {
-            return;
-        };
-        let measured = self.phase == RunPhase::Measuring;
-        let session = self.sessions.get_mut(&id.session);
-        let entry = session.and_then(|session| session.enter_tool(id.node, measured, ready_at));
-        if let Some((class, call)) = entry {
-            self.tools.enter(class, call);
-        }
-    }
-
-    fn on_tool(&mut self, event: ToolEvent, actions: &mut Vec<Action<P>>) {
-        let (ToolEvent::Started { id, .. } | ToolEvent::Ended { id, .. }) = event;
-        let Some(session) = self.sessions.get_mut(&id.session) else {
-            return;
-        };
-        match event {
-            ToolEvent::Started { at, is_cold, .. } => {
-                session.start_tool(id.node, at, is_cold);
-                session.release_children(id.node, Trigger::Dispatched, at, &mut self.ready);
-                self.arm(id.session);
-            }
-            ToolEvent::Ended { at, .. } => {
-                let Some(record) = session.complete_tool(id.node, at).map(Box::new) else {
-                    return;
-                };
-                session.release_children(id.node, Trigger::Completed, at, &mut self.ready);
-                actions.push(Action::ToolRan(record.clone()));
-                if session.agent_open() {
-                    session.asked();
-                    actions.push(Action::AskAgent {
-                        session: id.session,
-                        node: id.node,
-                        outcome: NodeOutcome::ToolRan(record),
-                        at,
-                    });
-                }
-                self.arm(id.session);
-                self.settle_at_latest(id.session, actions);
             }
         }
     }

@@ -1,19 +1,21 @@
 //! The state of one session: its nodes, what they wait for, and how it ended.
 
+mod cancellation;
+mod ending;
+mod tool_runs;
+
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use veeksha_events::{NeverSentReason, SessionEnd};
 use veeksha_model::{
-    Edge, EventInstants, History, HistoryMode, Nanos, NodeId, RequestId, Response, SessionId, ToolRunRecord,
-    Trigger,
+    Edge, EventInstants, History, HistoryMode, Nanos, NodeId, RequestId, Response, SessionId, Trigger,
 };
 
-use crate::contract::{Action, NodePlan, NodeWork, SessionKind};
+use crate::contract::{NodePlan, NodeWork, SessionKind};
 use crate::conversation::ConversationHistory;
 use crate::ready::ReadyQueue;
-use crate::tools::ToolCallEntry;
 
 /// A session that is held or live.
 #[derive(Debug)]
@@ -318,16 +320,6 @@ impl<P> SessionState<P> {
         }
     }
 
-    /// Enters the events that cancel a node of which the scheduler learned at `known`. It is not
-    /// cancelled before.
-    fn link_cancellation(&mut self, node: NodeId, when: &[Edge], known: Nanos) {
-        for edge in when {
-            if let LinkedEdge::Met(at) = self.link_edge(node, edge, true) {
-                self.cancellations.push((at.max(known), node));
-            }
-        }
-    }
-
     /// Enters an edge of a node with its parent, unless the event has happened.
     fn link_edge(&mut self, node: NodeId, edge: &Edge, cancels: bool) -> LinkedEdge {
         let reacted = self.start.map_or(0, |_| self.latest);
@@ -503,160 +495,6 @@ impl<P> SessionState<P> {
         Some(ended)
     }
 
-    /// Makes the call of a queued tool run, which was due at `ready_at`.
-    pub(crate) fn enter_tool(
-        &mut self,
-        node: NodeId,
-        measured: bool,
-        ready_at: Nanos,
-    ) -> Option<(usize, ToolCallEntry)> {
-        if !self.is_queued(node) {
-            return None;
-        }
-        let id = RequestId {
-            session: self.id,
-            node,
-        };
-        let node = self.nodes.get_mut(&node)?;
-        let NodeWork::ToolRun(run) = &node.work else {
-            return None;
-        };
-        node.state = NodeState::InTool {
-            measured,
-            ready_at,
-            started: None,
-        };
-        self.unsent -= 1;
-        self.in_flight += 1;
-        let call = ToolCallEntry {
-            id,
-            ready: ready_at,
-            service: run.service_time,
-        };
-        Some((run.class, call))
-    }
-
-    /// Notes that a server took a tool run.
-    pub(crate) fn start_tool(&mut self, node: NodeId, at: Nanos, is_cold: bool) {
-        if let Some(NodeState::InTool { started, .. }) = self.nodes.get_mut(&node).map(|node| &mut node.state)
-        {
-            *started = Some((at, is_cold));
-        }
-    }
-
-    /// Notes the end of a tool run; `None` if it was not running.
-    pub(crate) fn complete_tool(&mut self, node: NodeId, at: Nanos) -> Option<ToolRunRecord> {
-        let id = RequestId {
-            session: self.id,
-            node,
-        };
-        let node = self.nodes.get_mut(&node)?;
-        let (
-            NodeState::InTool {
-                measured,
-                ready_at,
-                started: Some((started_at, is_cold)),
-            },
-            NodeWork::ToolRun(run),
-        ) = (&node.state, &node.work)
-        else {
-            return None;
-        };
-        let record = ToolRunRecord {
-            id,
-            class: run.name.clone(),
-            parents: std::mem::take(&mut node.parents),
-            ready_at: *ready_at,
-            started_at: *started_at,
-            completed_at: at,
-            is_cold: *is_cold,
-            failed: run.fails,
-            result_tokens: run.result_tokens,
-            measured: *measured,
-            labels: run.labels.clone(),
-        };
-        node.state = NodeState::Complete {
-            events: EventInstants {
-                dispatched: record.started_at,
-                first_chunk: at,
-                completed: at,
-            },
-            conversation: ConversationHistory::new(),
-        };
-        self.in_flight -= 1;
-        self.latest = self.latest.max(at);
-        Some(record)
-    }
-
-    /// Cancels a node at an instant. One that was not sent counts as complete from then on: the
-    /// turn has no answer.
-    pub(crate) fn cancel(&mut self, id: NodeId, at: Nanos, ready: &mut ReadyQueue) -> CancelledNode {
-        let Some(node) = self.nodes.get_mut(&id) else {
-            return CancelledNode::Unchanged;
-        };
-        node.cancel_at = None;
-        let queued = match &mut node.state {
-            NodeState::InFlight { cancelled, .. } => {
-                return if std::mem::replace(cancelled, true) {
-                    CancelledNode::Unchanged
-                } else {
-                    CancelledNode::InFlight
-                };
-            }
-            NodeState::Queued { .. } => matches!(node.work, NodeWork::Request(_)),
-            NodeState::Waiting { .. } | NodeState::InTool { started: None, .. } => false,
-            // A tool that has begun to work is not stopped.
-            NodeState::InTool { .. } | NodeState::Complete { .. } | NodeState::Withdrawn => {
-                return CancelledNode::Unchanged;
-            }
-        };
-        if let NodeState::InTool { .. } = node.state {
-            self.in_flight -= 1;
-        } else {
-            self.unsent -= 1;
-        }
-        let (parent, mode) = (node.history_parent, node.history_mode);
-        let recorded = node.recorded_answer.take();
-        let payload = match &node.work {
-            NodeWork::Request(payload) => Some(payload.clone()),
-            NodeWork::ToolRun(_) => None,
-        };
-        let is_request = payload.is_some();
-        let conversation = match payload {
-            Some(payload) => self
-                .conversation_before(parent, mode)
-                .with(payload, None, recorded),
-            None => ConversationHistory::new(),
-        };
-        if let Some(node) = self.nodes.get_mut(&id) {
-            let events = EventInstants {
-                dispatched: at,
-                first_chunk: at,
-                completed: at,
-            };
-            node.state = NodeState::Complete { events, conversation };
-        }
-        self.latest = self.latest.max(at);
-        self.release_children(id, Trigger::Completed, at, ready);
-        CancelledNode::Unsent { queued, is_request }
-    }
-
-    /// Takes the nodes whose cancellation is now known or earlier than before, with the new instant
-    /// and the former one.
-    pub(crate) fn take_cancellations(&mut self) -> Vec<(NodeId, Nanos, Option<Nanos>)> {
-        let mut changed = Vec::new();
-        for (at, id) in self.cancellations.drain(..) {
-            let Some(node) = self.nodes.get_mut(&id) else {
-                continue;
-            };
-            let ended = matches!(node.state, NodeState::Complete { .. } | NodeState::Withdrawn);
-            if !ended && node.cancel_at.is_none_or(|known| at < known) {
-                changed.push((id, at, node.cancel_at.replace(at)));
-            }
-        }
-        changed
-    }
-
     /// Releases the nodes that wait for events of a node up to `trigger`, which happened at `at`. A
     /// node that ends without a first chunk releases those that waited for it, too.
     pub(crate) fn release_children(
@@ -691,55 +529,6 @@ impl<P> SessionState<P> {
         }
     }
 
-    /// Gives up every node that was not sent, lowest id first. Returns how many of them were in the
-    /// ready queue.
-    pub(crate) fn withdraw(&mut self, why: Withdrawal, at: Nanos, actions: &mut Vec<Action<P>>) -> usize {
-        let mut queued = 0;
-        if self.unsent == 0 && self.tool_runs == 0 {
-            return queued;
-        }
-        for (id, node) in &mut self.nodes {
-            if let NodeWork::ToolRun(_) = node.work {
-                match node.state {
-                    NodeState::InTool { started: None, .. } => self.in_flight -= 1,
-                    NodeState::Queued { .. } | NodeState::Waiting { .. } => {}
-                    _ => continue,
-                }
-                node.state = NodeState::Withdrawn;
-                continue;
-            }
-            let reason = match (&node.state, why.due) {
-                (NodeState::Queued { intended }, Some((end, reason))) if *intended < end => {
-                    queued += 1;
-                    reason
-                }
-                (NodeState::Queued { .. }, _) => {
-                    queued += 1;
-                    why.reason
-                }
-                (NodeState::Waiting { .. }, _) => why.reason,
-                _ => continue,
-            };
-            node.state = NodeState::Withdrawn;
-            let request = RequestId {
-                session: self.id,
-                node: *id,
-            };
-            actions.push(Action::NeverSent { request, reason, at });
-        }
-        self.unsent = 0;
-        self.worsen(match why.reason {
-            NeverSentReason::SessionCancelled => SessionEnd::Cancelled,
-            NeverSentReason::RunEnded | NeverSentReason::Held | NeverSentReason::Missed => {
-                SessionEnd::Incomplete
-            }
-            NeverSentReason::PluginFailed => SessionEnd::Errored,
-            // The workload wanted no answer.
-            NeverSentReason::CancelledByClient => SessionEnd::Completed,
-        });
-        queued
-    }
-
     /// The agent was asked about a completion.
     pub(crate) fn asked(&mut self) {
         self.asks += 1;
@@ -762,57 +551,6 @@ impl<P> SessionState<P> {
     /// Returns true if the agent failed.
     pub(crate) fn has_failed_agent(&self) -> bool {
         self.agent == Agent::Failed
-    }
-
-    /// Ends a session whose agent neither adds a node nor reports `done`, although nothing is left
-    /// that it could react to. Called after a step and at the start.
-    pub(crate) fn give_up_if_stuck(&mut self) {
-        if self.start.is_some() && self.agent == Agent::Open && self.unsent + self.in_flight + self.asks == 0
-        {
-            self.agent = Agent::Closed;
-            self.worsen(SessionEnd::Errored);
-        }
-    }
-
-    /// Ends the session with the run: one whose agent is still open is incomplete.
-    pub(crate) fn cut(&mut self) {
-        if self.agent == Agent::Open {
-            self.agent = Agent::Closed;
-            self.worsen(SessionEnd::Incomplete);
-        }
-    }
-
-    /// Drops the tool runs that a server has taken, because the run ended.
-    pub(crate) fn drop_tool_runs(&mut self) {
-        if self.tool_runs == 0 {
-            return;
-        }
-        for node in self.nodes.values_mut() {
-            if matches!(node.state, NodeState::InTool { .. }) {
-                node.state = NodeState::Withdrawn;
-                self.in_flight -= 1;
-                self.outcome = self.outcome.max(SessionEnd::Incomplete);
-            }
-        }
-    }
-
-    /// A request was lost because the run ended.
-    pub(crate) fn lost(&mut self) {
-        self.worsen(SessionEnd::Incomplete);
-    }
-
-    /// Returns the outcome once the session is over.
-    pub(crate) fn end(&self) -> Option<SessionEnd> {
-        let over = self.start.is_some() && self.unsent + self.in_flight == 0 && self.agent != Agent::Open;
-        over.then_some(self.outcome)
-    }
-
-    /// Keeps the worst: completed, errored, cancelled, incomplete. What a failure cancelled stays
-    /// cancelled.
-    fn worsen(&mut self, end: SessionEnd) {
-        if self.outcome != SessionEnd::Cancelled {
-            self.outcome = self.outcome.max(end);
-        }
     }
 }
 

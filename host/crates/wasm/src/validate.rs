@@ -61,6 +61,12 @@ fn edges(edges: &[Edge]) -> Result<(), String> {
 fn request(request: &Request) -> Result<(), String> {
     time("wait-after-ready", request.wait_after_ready)?;
     edges(&request.parents)?;
+    if let Some(client) = &request.client {
+        return Err(format!(
+            "the client `{}` does not exist: a scenario has one client; leave `client` out",
+            cut(client, 80)
+        ));
+    }
     if let Some(cancellation) = &request.cancellation {
         edges(&cancellation.when)?;
     }
@@ -180,6 +186,17 @@ mod tests {
                 .unwrap_err()
                 .starts_with("`arrives-at` is 18,446,744,073,709,551,615 ns")
         );
+    }
+
+    #[test]
+    fn other_clients_do_not_exist() {
+        let request = Request {
+            client: Some("judge".into()),
+            ..plain()
+        };
+        let expected =
+            "node 3: the client `judge` does not exist: a scenario has one client; leave `client` out";
+        assert_eq!(refusal(request), expected);
     }
 
     #[test]

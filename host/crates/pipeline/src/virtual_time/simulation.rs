@@ -1,12 +1,13 @@
 //! The loop: time jumps to the next thing that happens, and it is passed on.
 
+mod results;
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use veeksha_events::{Event, RequestRecord, RunInfo, Status};
+use veeksha_events::{Event, RunInfo};
 use veeksha_model::{
-    Chunk, ChunkKind, ErrorClass, FailureReason, History, Nanos, PreparedToolForm, Request, RequestId,
-    Response, Seed, ToolCall, ToolChoice, Usage,
+    Chunk, ChunkKind, ErrorClass, History, Nanos, PreparedToolForm, Request, RequestId, ToolChoice, Usage,
 };
 use veeksha_ports::{PluginFailure, Workload, WorkloadFactory};
 use veeksha_prompt::{Materializer, Tokenizer};
@@ -17,11 +18,11 @@ use crate::control::Control;
 use crate::dispatcher::recorded;
 use crate::entry::EventEntry;
 use crate::partition::Partition;
-use crate::pieces::{PromptSource, answer_identity, tools_of};
+use crate::pieces::{PromptSource, tools_of};
 use crate::plan::{PipelineError, Plan, RunEnd, failed_start_events, session_failed};
 use crate::prefetch::on_outcome;
 
-use super::in_flight::{InFlight, record_of};
+use super::in_flight::InFlight;
 use super::prompt::PromptWriter;
 use super::server::SimulatedServer;
 use super::source::SimulatedSource;
@@ -475,166 +476,5 @@ impl Simulation<'_> {
             }
         });
         veeksha_simulator::required_tool(&serde_json::json!({ "tools": tools, "tool_choice": choice }))
-    }
-
-    fn answer(
-        &mut self,
-        number: u64,
-        at: Nanos,
-        finish_reason: &str,
-        usage: Usage,
-        inputs: &mut VecDeque<SchedulerInput<Request>>,
-    ) {
-        let Some(flight) = self.take_flight(number) else {
-            return;
-        };
-        let text = self.text(&flight, usage.completion);
-        // Like the simulator's HTTP server: the words are the argument of the call.
-        let finish_reason = match (&flight.tool, finish_reason) {
-            (Some(_), "stop") => "tool_calls",
-            (_, other) => other,
-        };
-        let (text, tool_calls) = match &flight.tool {
-            Some(name) => {
-                let call = ToolCall {
-                    id: format!("call_{number}"),
-                    name: name.clone(),
-                    arguments: serde_json::json!({ "text": text }).to_string(),
-                };
-                (String::new(), vec![call])
-            }
-            None => (text, Vec::new()),
-        };
-        let response = Response {
-            text,
-            tool_calls,
-            finish_reason: finish_reason.to_owned(),
-            usage: Some(usage),
-            output_tokens: usage.completion,
-            ..Response::default()
-        };
-        inputs.push_back(SchedulerInput::Answered {
-            request: flight.id,
-            response: Arc::new(response),
-            at,
-        });
-        let status = Status::Ok {
-            finish_reason: finish_reason.to_owned(),
-        };
-        let record = record_of(flight, at, status, Some(200), Some(usage));
-        (self.record)(Event::Finished(Box::new(record)).into());
-    }
-
-    fn fail(
-        &mut self,
-        number: u64,
-        at: Nanos,
-        class: ErrorClass,
-        status: Option<u16>,
-        message: &str,
-        inputs: &mut VecDeque<SchedulerInput<Request>>,
-    ) {
-        let Some(flight) = self.take_flight(number) else {
-            return;
-        };
-        let request = flight.id;
-        let reason = FailureReason {
-            request,
-            class,
-            status,
-            message: message.to_owned(),
-            at,
-        };
-        inputs.push_back(SchedulerInput::Failed {
-            request,
-            reason: Arc::new(reason),
-            at,
-        });
-        let failed = Status::Failed {
-            class,
-            message: message.to_owned(),
-        };
-        let record = record_of(flight, at, failed, status, None);
-        (self.record)(Event::Finished(Box::new(record)).into());
-    }
-
-    /// Ends a request that its workload cancels, with the part of its answer that has arrived.
-    fn cancel(&mut self, number: u64, at: Nanos, inputs: &mut VecDeque<SchedulerInput<Request>>) {
-        let Some(flight) = self.take_flight(number) else {
-            return;
-        };
-        self.server.cancel(self.now, number);
-        let output_tokens = flight.chunks.len() as u32;
-        // The argument of a call is not complete.
-        let text = match flight.tool {
-            Some(_) => String::new(),
-            None => self.text(&flight, output_tokens),
-        };
-        let response = Response {
-            text,
-            output_tokens,
-            cancelled: true,
-            ..Response::default()
-        };
-        inputs.push_back(SchedulerInput::Answered {
-            request: flight.id,
-            response: Arc::new(response),
-            at,
-        });
-        let http_status = (output_tokens > 0).then_some(200);
-        let record = RequestRecord {
-            output_tokens,
-            ..record_of(flight, at, Status::CancelledByClient, http_status, None)
-        };
-        (self.record)(Event::Finished(Box::new(record)).into());
-    }
-
-    /// Returns the text of an answer's first tokens, which only an agent reads.
-    fn text(&self, flight: &InFlight, tokens: u32) -> String {
-        match &self.source.workload {
-            Workload::Planned(_) => String::new(),
-            Workload::Reactive(_) => {
-                let seed = Seed::from(answer_identity(flight.id.session, flight.id.node));
-                self.materializer.text(seed, tokens).to_string()
-            }
-        }
-    }
-
-    fn take_flight(&mut self, number: u64) -> Option<InFlight> {
-        let flight = self.flights.remove(&number)?;
-        self.numbers.remove(&flight.id);
-        Some(flight)
-    }
-
-    /// Gives up the requests whose total deadline has come.
-    fn expire(&mut self, inputs: &mut VecDeque<SchedulerInput<Request>>) {
-        while let Some((at, number)) = self.deadlines.front().copied().filter(|(at, _)| *at <= self.now) {
-            self.deadlines.pop_front();
-            self.server.cancel(self.now, number);
-            self.fail(
-                number,
-                at,
-                ErrorClass::Timeout,
-                None,
-                "the request's total deadline passed",
-                inputs,
-            );
-        }
-    }
-
-    fn cancel_all(&mut self, inputs: &mut VecDeque<SchedulerInput<Request>>) {
-        let mut numbers: Vec<u64> = self.flights.keys().copied().collect();
-        numbers.sort_unstable();
-        for number in numbers {
-            self.server.cancel(self.now, number);
-            self.fail(
-                number,
-                self.now,
-                ErrorClass::Cancelled,
-                None,
-                "the run ended",
-                inputs,
-            );
-        }
     }
 }

@@ -1,0 +1,110 @@
+//! The tool runs of a session: made, served, ended.
+
+use veeksha_events::SessionEnd;
+use veeksha_model::{EventInstants, Nanos, NodeId, RequestId, ToolRunRecord};
+
+use super::{NodeState, SessionState};
+use crate::contract::NodeWork;
+use crate::conversation::ConversationHistory;
+use crate::tools::ToolCallEntry;
+
+impl<P> SessionState<P> {
+    /// Makes the call of a queued tool run, which was due at `ready_at`.
+    pub(crate) fn enter_tool(
+        &mut self,
+        node: NodeId,
+        measured: bool,
+        ready_at: Nanos,
+    ) -> Option<(usize, ToolCallEntry)> {
+        if !self.is_queued(node) {
+            return None;
+        }
+        let id = RequestId {
+            session: self.id,
+            node,
+        };
+        let node = self.nodes.get_mut(&node)?;
+        let NodeWork::ToolRun(run) = &node.work else {
+            return None;
+        };
+        node.state = NodeState::InTool {
+            measured,
+            ready_at,
+            started: None,
+        };
+        self.unsent -= 1;
+        self.in_flight += 1;
+        let call = ToolCallEntry {
+            id,
+            ready: ready_at,
+            service: run.service_time,
+        };
+        Some((run.class, call))
+    }
+
+    /// Notes that a server took a tool run.
+    pub(crate) fn start_tool(&mut self, node: NodeId, at: Nanos, is_cold: bool) {
+        if let Some(NodeState::InTool { started, .. }) = self.nodes.get_mut(&node).map(|node| &mut node.state)
+        {
+            *started = Some((at, is_cold));
+        }
+    }
+
+    /// Notes the end of a tool run; `None` if it was not running.
+    pub(crate) fn complete_tool(&mut self, node: NodeId, at: Nanos) -> Option<ToolRunRecord> {
+        let id = RequestId {
+            session: self.id,
+            node,
+        };
+        let node = self.nodes.get_mut(&node)?;
+        let (
+            NodeState::InTool {
+                measured,
+                ready_at,
+                started: Some((started_at, is_cold)),
+            },
+            NodeWork::ToolRun(run),
+        ) = (&node.state, &node.work)
+        else {
+            return None;
+        };
+        let record = ToolRunRecord {
+            id,
+            class: run.name.clone(),
+            parents: std::mem::take(&mut node.parents),
+            ready_at: *ready_at,
+            started_at: *started_at,
+            completed_at: at,
+            is_cold: *is_cold,
+            failed: run.fails,
+            result_tokens: run.result_tokens,
+            measured: *measured,
+            labels: run.labels.clone(),
+        };
+        node.state = NodeState::Complete {
+            events: EventInstants {
+                dispatched: record.started_at,
+                first_chunk: at,
+                completed: at,
+            },
+            conversation: ConversationHistory::new(),
+        };
+        self.in_flight -= 1;
+        self.latest = self.latest.max(at);
+        Some(record)
+    }
+
+    /// Drops the tool runs that a server has taken, because the run ended.
+    pub(crate) fn drop_tool_runs(&mut self) {
+        if self.tool_runs == 0 {
+            return;
+        }
+        for node in self.nodes.values_mut() {
+            if matches!(node.state, NodeState::InTool { .. }) {
+                node.state = NodeState::Withdrawn;
+                self.in_flight -= 1;
+                self.outcome = self.outcome.max(SessionEnd::Incomplete);
+            }
+        }
+    }
+}
