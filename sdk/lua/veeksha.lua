@@ -33,7 +33,7 @@ function tool_result(name, tokens, seed) end
 
 ---The result of a tool run of the session: as many tokens as the run returns. The request waits for
 ---the run, directly or through others.
----@param run integer The number of the run's node.
+---@param run integer|veeksha.ToolResult The number of the run's node, or what an agent got from it.
 ---@return veeksha.Piece
 function result_of(run) end
 
@@ -179,10 +179,12 @@ function Rng:choice(list) end
 
 ---A tool call, among the requests of a session: it waits for a server of its class, one of the
 ---scenario's `tools`, and then takes its service time.
----@class veeksha.ToolRun
+---@class veeksha.ToolRun: veeksha.ToolOptions
 ---@field tool string The name of the class.
 ---@field node? integer The run's number, in a session that is made as a whole.
----@field after? integer|veeksha.Response|veeksha.Edge|(integer|veeksha.Response|veeksha.Edge)[] Nodes that must be complete first, or other events of requests.
+
+---@class veeksha.ToolOptions
+---@field after? integer|veeksha.Response|veeksha.ToolResult|veeksha.Edge|(integer|veeksha.Response|veeksha.ToolResult|veeksha.Edge)[] Nodes that must be complete first, or other events of them.
 ---@field time? veeksha.Duration The service time; the distribution of the class if absent.
 ---@field result_tokens? integer The tokens of its result; the distribution of the class if absent.
 ---@field labels? table<string, string|number|boolean> Carried to the run's record.
@@ -259,6 +261,14 @@ function blocks(ids, size, tokens, options) end
 ---@field usage? veeksha.Usage
 ---@field error? veeksha.Error
 
+---The end of a tool run. `ok` is false if the tool failed.
+---@class veeksha.ToolResult
+---@field ok boolean
+---@field node integer
+---@field tokens integer The tokens of its result.
+---@field waiting_time number Seconds for which it waited for a free server.
+---@field service_time number Seconds that its server took.
+
 ---A live session, played by an agent or by one of its subagents.
 ---@class veeksha.AgentSession
 ---@field index integer
@@ -269,14 +279,19 @@ local AgentSession = {}
 ---@param request veeksha.Request
 ---@return veeksha.Response
 function AgentSession:request(request) end
----Sends several requests and waits for subagents, all at once. Returns the response to each
----request and the first value of each subagent.
----@param ... veeksha.Request|veeksha.AgentSession
+---Runs a tool of the scenario's `tools`, and waits for its end.
+---@param class string
+---@param options? veeksha.ToolOptions
+---@return veeksha.ToolResult
+function AgentSession:tool(class, options) end
+---Sends several requests, runs tools and waits for subagents, all at once. Returns the response to
+---each request, the result of each tool and the first value of each subagent.
+---@param ... veeksha.Request|veeksha.ToolRun|veeksha.AgentSession
 ---@return any ...
 function AgentSession:parallel(...) end
----Sends several requests and waits for subagents, until the first of them has ended. Returns its
----response or first value, and its position. The others are cancelled.
----@param ... veeksha.Request|veeksha.AgentSession
+---Sends several requests, runs tools and waits for subagents, until the first of them has ended.
+---Returns its response, result or first value, and its position. The others are cancelled.
+---@param ... veeksha.Request|veeksha.ToolRun|veeksha.AgentSession
 ---@return any result
 ---@return integer index
 function AgentSession:race(...) end

@@ -7,8 +7,8 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::results::lines;
-use crate::simulated::{path, real, simulated};
-use crate::support::{assert_code, scenario as write_scenario, stderr, veeksha};
+use crate::simulated::{ends_with, path, real, simulated};
+use crate::support::{assert_code, root, scenario as write_scenario, stderr, veeksha};
 
 /// Sessions that call the one sandbox twice after a plan, and combine both results. `tools` are the
 /// classes.
@@ -174,4 +174,125 @@ fn tool_classes_are_checked() {
         "{}",
         stderr(&output)
     );
+}
+
+/// A scenario with three sessions of an agent in Lua, which has sent its first request.
+fn agent_scenario(body: &str, tools: &str) -> String {
+    let agent = format!(
+        r#"function(session)
+  local plan = session:request {{ user = synthetic(40), output = {{ tokens = 4, exact = true }} }}
+  {body}
+end"#
+    );
+    one_by_one(&format!(r#"{{ type = "lua", agent = {agent} }}"#), tools)
+}
+
+/// A scenario with three sessions, one after the other.
+fn one_by_one(generator: &str, tools: &str) -> String {
+    format!(
+        r#"
+return {{
+  seed = 7,
+  session_generator = {generator},
+  tools = {tools},
+  traffic_scheduler = {{ type = "concurrent", target_concurrent_sessions = 1, rampup_seconds = 0 }},
+  client = {{ api_base = "sim://default" }},
+  runtime = {{ max_sessions = 3 }},
+}}
+"#
+    )
+}
+
+const TWO_AT_ONCE: &str = r#"
+  session:sleep("3ms")
+  local a, b = session:parallel(
+    { tool = "sandbox", time = "30ms" },
+    { tool = "sandbox", time = "20ms", result_tokens = 17 })
+  assert(a.ok and a.node == 2 and a.tokens == 9 and b.tokens == 17)
+  assert(a.waiting_time == 0 and a.service_time == 0.03 and b.service_time == 0.02)
+  session:request {
+    history = plan, user = { "Results:", result_of(a), result_of(b) },
+    output = { tokens = 4, exact = true }, labels = { waited = b.waiting_time },
+  }"#;
+const CONSTANT: &str = r#"{ sandbox = { servers = 1, result_tokens = { type = "constant", value = 9 } } }"#;
+
+/// Checks that the second call of [`TWO_AT_ONCE`] waits for the first.
+fn check_two_at_once(run: &Path) {
+    let runs = tool_runs(run);
+    assert_eq!(runs.len(), 6);
+    let requests = lines(run, "metrics/request_level_metrics.jsonl");
+    for session in 0..3 {
+        let of = |lines: &[Value], node: u32| -> Value {
+            let is_meant = |line: &&Value| line["session_id"] == session && line["node_id"] == node;
+            lines.iter().find(is_meant).expect("a node").clone()
+        };
+        let (plan, last) = (of(&requests, 1), of(&requests, 4));
+        let (first, second) = (of(&runs, 2), of(&runs, 3));
+        let ready = number(&plan, "client_completed_at") + 0.003;
+        for (found, expected) in [
+            (number(&first, "ready_at"), ready),
+            (number(&first, "started_at"), ready),
+            (number(&second, "ready_at"), ready),
+            (number(&second, "started_at"), ready + 0.03),
+            (number(&last, "scheduler_ready_at"), ready + 0.05),
+        ] {
+            assert!(
+                (found - expected).abs() < ROUNDING,
+                "{found} {expected}: {second}"
+            );
+        }
+        assert!(number(&last, "target_num_delta_prompt_tokens") >= 26.0, "{last}");
+        let waited = serde_json::json!(["waited", "0.03"]);
+        assert!(
+            last["labels"].as_array().expect("labels").contains(&waited),
+            "{last}"
+        );
+    }
+}
+
+#[test]
+fn agents_wait_for_their_tools_in_virtual_and_real_time() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = agent_scenario(TWO_AT_ONCE, CONSTANT);
+    check_two_at_once(&simulated(folder.path(), "agent.lua", &text, &[]));
+    let folder = tempfile::tempdir().expect("a folder");
+    check_two_at_once(&real(folder.path(), "agent.lua", &text, 0));
+}
+
+#[test]
+fn agents_in_rust_wait_for_their_tools() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let component = root().join("tests/guests/dist/sdk-agent.wasm");
+    let generator = format!(
+        "{{ type = \"wasm\", path = \"{}\", config = {{ steps = 1, tools = true }} }}",
+        path(&component)
+    );
+    let text = one_by_one(&generator, CONSTANT);
+    check_two_at_once(&simulated(folder.path(), "agent.lua", &text, &[]));
+}
+
+#[test]
+fn a_failed_tool_is_a_result() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let body = r#"local r = session:tool("sandbox")
+  assert(not r.ok)
+  session:request { user = { "It failed:", result_of(r) } }"#;
+    let text = agent_scenario(body, "{ sandbox = { failure_rate = 1 } }");
+    let run = simulated(folder.path(), "agent.lua", &text, &[]);
+    assert_eq!(lines(&run, "metrics/request_level_metrics.jsonl").len(), 6);
+    assert!(tool_runs(&run).iter().all(|run| run["success"] == false));
+}
+
+#[test]
+fn an_unknown_tool_ends_the_session_of_its_agent() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let body = r#"session:tool(if session.index == 1 then "sandbxo" else "sandbox")
+  session:request { user = "Done." }"#;
+    let text = agent_scenario(body, "{ sandbox = {} }");
+    let (output, run) = ends_with(folder.path(), "agent.lua", &text, &[], 4);
+    let message = stderr(&output);
+    let expected = "session 1: node 2 runs the tool `sandbxo`, which does not exist; did you mean `sandbox`?";
+    assert_eq!(message.matches(expected).count(), 1, "{message}");
+    assert_eq!(lines(&run, "metrics/request_level_metrics.jsonl").len(), 5);
+    assert_eq!(tool_runs(&run).len(), 2);
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::rc::Rc;
 
-use crate::moment::{Moment, Nanos, Node, Start};
+use crate::moment::{Moment, Nanos, NoEdge, Node, Root, Start, StartEdge};
 
 /// Maximum number of subagents of a session that have not ended.
 pub const MAX_LIVE: usize = 4_096;
@@ -50,13 +50,13 @@ pub enum Mode {
 /// A thing that a coroutine waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target<R> {
-    /// A new request.
-    Request(R),
+    /// A new node: a request or a tool run.
+    Node(R),
     /// The end of a subagent.
     Coroutine(CoroutineId),
 }
 
-/// The end of a request or of a coroutine.
+/// The end of a node or of a coroutine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome<V> {
     /// It ended with this value.
@@ -117,7 +117,7 @@ impl fmt::Display for WaitError {
 
 impl std::error::Error for WaitError {}
 
-/// An answer to a request that no coroutine waits for.
+/// The end of a node that no coroutine waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotAwaited;
 
@@ -125,7 +125,7 @@ pub struct NotAwaited;
 enum Awaited {
     Node(Node),
     Coroutine(CoroutineId),
-    /// A request of a race that was decided before it.
+    /// A node of a race that was decided before it.
     Unsent,
 }
 
@@ -170,17 +170,17 @@ struct Coroutine<V> {
 pub struct Coroutines<V> {
     all: Vec<Coroutine<V>>,
     ready: VecDeque<(CoroutineId, Resumption<V>)>,
-    /// Requests in flight, with the coroutine that waits for each.
+    /// Nodes in flight, with the coroutine that waits for each.
     open: BTreeMap<Node, CoroutineId>,
-    /// Requests in flight that lost a race, or whose coroutine did.
+    /// Nodes in flight that lost a race, or whose coroutine did.
     abandoned: BTreeSet<Node>,
     /// Those that the caller has not taken yet.
     cancelled: Vec<Node>,
     stopped: Vec<CoroutineId>,
     live: usize,
     next_node: Node,
-    /// The request without edges with the shortest wait.
-    first: Option<(Node, Nanos)>,
+    /// The node without edges that best represents the session's start.
+    first: Option<(Node, Root)>,
 }
 
 impl<V: Clone> Default for Coroutines<V> {
@@ -247,8 +247,8 @@ impl<V: Clone> Coroutines<V> {
         std::iter::successors(subagent(id), move |id| subagent(self.get(*id).parent))
     }
 
-    /// Returns the number of requests so far. The next one has the following number.
-    pub fn requests(&self) -> u32 {
+    /// Returns the number of nodes so far. The next one has the following number.
+    pub fn nodes(&self) -> u32 {
         self.next_node - 1
     }
 
@@ -301,9 +301,17 @@ impl<V: Clone> Coroutines<V> {
         Ok(())
     }
 
-    /// Lets a running coroutine wait. `send` sends a request with this number and start, and
-    /// returns its wait after the session's start if it has no edges. No request of a race is sent
-    /// if the race is decided already.
+    /// Returns the edges of a tool run that a running coroutine starts. It has no wait, so that a
+    /// sleep before it is on its edges.
+    ///
+    /// # Errors
+    /// If the coroutine has slept since the session's start, and no node represents it.
+    pub fn tool_run_edges(&self, id: CoroutineId) -> Result<Vec<StartEdge>, NoEdge> {
+        self.get(id).now.edges(self.first)
+    }
+
+    /// Lets a running coroutine wait. `send` sends a node with this number and start, and describes
+    /// it if it has no edges. No node of a race is sent if the race is decided already.
     ///
     /// The caller has checked the targets with [`Coroutines::check_wait`].
     pub fn wait<R>(
@@ -311,7 +319,7 @@ impl<V: Clone> Coroutines<V> {
         id: CoroutineId,
         mode: Mode,
         targets: Vec<Target<R>>,
-        mut send: impl FnMut(R, Node, &Start) -> Option<Nanos>,
+        mut send: impl FnMut(R, Node, &Start) -> Option<Root>,
     ) {
         let outcomes: Vec<Option<Outcome<V>>> = targets.iter().map(|target| self.outcome(target)).collect();
         let winner = match mode {
@@ -326,8 +334,8 @@ impl<V: Clone> Coroutines<V> {
                     self.get_mut(other).joiners.push(id);
                     Awaited::Coroutine(other)
                 }
-                Target::Request(_) if winner.is_some() => Awaited::Unsent,
-                Target::Request(request) => Awaited::Node(self.send(id, request, &start, &mut send)),
+                Target::Node(_) if winner.is_some() => Awaited::Unsent,
+                Target::Node(node) => Awaited::Node(self.send(id, node, &start, &mut send)),
             };
             slots.push(Slot { awaited, outcome });
         }
@@ -339,7 +347,7 @@ impl<V: Clone> Coroutines<V> {
     /// Returns the outcome of a target that has ended.
     fn outcome<R>(&self, target: &Target<R>) -> Option<Outcome<V>> {
         match target {
-            Target::Request(_) => None,
+            Target::Node(_) => None,
             Target::Coroutine(other) => match &self.get(*other).state {
                 State::Ended(outcome) => Some(outcome.clone()),
                 State::Ready | State::Waiting(_) => None,
@@ -350,25 +358,25 @@ impl<V: Clone> Coroutines<V> {
     fn send<R>(
         &mut self,
         id: CoroutineId,
-        request: R,
+        made: R,
         start: &Start,
-        send: &mut impl FnMut(R, Node, &Start) -> Option<Nanos>,
+        send: &mut impl FnMut(R, Node, &Start) -> Option<Root>,
     ) -> Node {
         let node = self.next_node;
         self.next_node += 1;
-        if let Some(wait) = send(request, node, start)
-            && self.first.is_none_or(|(_, known)| wait < known)
+        if let Some(root) = send(made, node, start)
+            && self.first.is_none_or(|(_, known)| root < known)
         {
-            self.first = Some((node, wait));
+            self.first = Some((node, root));
         }
         self.open.insert(node, id);
         node
     }
 
-    /// Records the answer to a request.
+    /// Records the end of a node.
     ///
     /// # Errors
-    /// If the session has no such request in flight.
+    /// If the session has no such node in flight.
     pub fn answer(&mut self, node: Node, value: V) -> Result<(), NotAwaited> {
         if self.abandoned.remove(&node) {
             return Ok(());
@@ -445,7 +453,7 @@ impl<V: Clone> Coroutines<V> {
 
     /// Moves a coroutine to the end of what it waited for.
     ///
-    /// A request is sent at the moment of its coroutine, and a subagent begins at the moment of its
+    /// A node starts at the moment of its coroutine, and a subagent begins at the moment of its
     /// parent. If the coroutine has not moved since, their ends are not before it.
     fn advance(&mut self, id: CoroutineId, awaited: &[Awaited]) {
         let now = &self.get(id).now;
@@ -474,7 +482,7 @@ impl<V: Clone> Coroutines<V> {
         self.get_mut(id).now = Moment::latest(ends);
     }
 
-    /// Stops the loser of a race: a request in flight, or a subagent with those that it spawned.
+    /// Stops the loser of a race: a node in flight, or a subagent with those that it spawned.
     fn stop(&mut self, loser: Awaited) {
         match loser {
             Awaited::Node(node) => {
@@ -533,7 +541,7 @@ impl<V: Clone> Coroutines<V> {
         std::mem::take(&mut self.stopped)
     }
 
-    /// Takes the requests in flight that lost a race and should be cancelled.
+    /// Takes the nodes in flight that lost a race and should be cancelled.
     pub fn take_abandoned(&mut self) -> Vec<Node> {
         std::mem::take(&mut self.cancelled)
     }
@@ -573,13 +581,13 @@ mod tests {
         let mut starts = Vec::new();
         session.wait(id, mode, targets, |(), _, start| {
             starts.push(start.clone());
-            start.edges.is_empty().then_some(start.wait)
+            start.edges.is_empty().then_some(Root::Request(start.wait))
         });
         starts
     }
 
     fn request(session: &mut Session, id: CoroutineId) -> Start {
-        send(session, id, Mode::All, vec![Target::Request(())]).remove(0)
+        send(session, id, Mode::All, vec![Target::Node(())]).remove(0)
     }
 
     fn join(session: &mut Session, id: CoroutineId, other: CoroutineId) {
@@ -684,7 +692,7 @@ mod tests {
         runs(&mut session, MAIN);
         let loser = session.spawn(MAIN).unwrap();
         let outside = session.spawn(MAIN).unwrap();
-        let targets = vec![Target::Request(()), Target::Coroutine(loser), Target::Request(())];
+        let targets = vec![Target::Node(()), Target::Coroutine(loser), Target::Node(())];
         send(&mut session, MAIN, Mode::First, targets);
         runs(&mut session, loser);
         let inner = session.spawn(loser).unwrap();
@@ -729,13 +737,9 @@ mod tests {
         }
         session.answer(1, "").unwrap();
         runs(&mut session, MAIN);
-        let targets = vec![
-            Target::Request(()),
-            Target::Coroutine(two),
-            Target::Coroutine(one),
-        ];
+        let targets = vec![Target::Node(()), Target::Coroutine(two), Target::Coroutine(one)];
         assert!(send(&mut session, MAIN, Mode::First, targets).is_empty());
-        assert_eq!(session.requests(), 1);
+        assert_eq!(session.nodes(), 1);
         assert_eq!(session.unreceived().count(), 0);
         assert_eq!(
             runs(&mut session, MAIN),

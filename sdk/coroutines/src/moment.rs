@@ -1,27 +1,28 @@
 //! Moments: instants of a session, relative to its events.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::rc::Rc;
 
-/// The number of a request within its session.
+/// The number of a request or tool run within its session.
 pub type Node = u32;
 
 /// A duration in nanoseconds.
 pub type Nanos = u64;
 
-/// The event of a node that a request waits for.
+/// The event of a node that another one waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// It was sent.
+    /// It was sent; a tool run: a server took it.
     Dispatched,
-    /// It ended: answered or failed.
+    /// It ended.
     Completed,
 }
 
-/// A dependency of a request.
+/// A dependency of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StartEdge {
-    /// The other request.
+    /// The other node.
     pub node: Node,
     /// Its event.
     pub event: Event,
@@ -29,7 +30,7 @@ pub struct StartEdge {
     pub delay: Nanos,
 }
 
-/// The start of a request: `wait` after its last edge is met or, without edges, after the start of
+/// The start of a node: `wait` after its last edge is met or, without edges, after the start of
 /// the session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Start {
@@ -38,6 +39,38 @@ pub struct Start {
     /// Think time.
     pub wait: Nanos,
 }
+
+/// A node without edges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Root {
+    /// A request that is sent this long after the session's start.
+    Request(Nanos),
+    /// A tool run. A server takes it at the session's start or, if all are busy, later.
+    ToolRun,
+}
+
+impl Root {
+    fn wait(self) -> Nanos {
+        match self {
+            Root::Request(wait) => wait,
+            Root::ToolRun => 0,
+        }
+    }
+}
+
+/// A tool run after a sleep since the session's start, before any other node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoEdge;
+
+impl fmt::Display for NoEdge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "a tool run cannot follow a sleep at the start of a session; send a request first, or leave out the sleep",
+        )
+    }
+}
+
+impl std::error::Error for NoEdge {}
 
 /// The latest of several instants: the session's start and the ends of nodes, each with a delay.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,21 +134,21 @@ impl Moment {
         self.nodes.iter().map(|(_, delay)| *delay).max()
     }
 
-    /// Returns the start of a request that is sent at this moment. `first` is the request without
-    /// edges that waits for the shortest time after the session's start.
+    /// Returns the start of a node at this moment. `first` is the node without edges that best
+    /// represents the session's start.
     ///
     /// A delay that all edges share is the request's wait. An edge cannot name the session's start,
     /// so the dispatch of `first` represents it.
-    pub(crate) fn start(&self, first: Option<(Node, Nanos)>) -> Start {
+    pub(crate) fn start(&self, first: Option<(Node, Root)>) -> Start {
         let Some(longest) = self.longest_delay() else {
             return Start {
                 edges: Vec::new(),
                 wait: self.start.unwrap_or(0),
             };
         };
-        let of_start = self.start.zip(first).and_then(|(start, (node, wait))| {
+        let of_start = self.start.zip(first).and_then(|(start, (node, root))| {
             // Each node ends after the dispatch of `first`.
-            let delay = start.checked_sub(wait).filter(|delay| *delay > longest)?;
+            let delay = start.checked_sub(root.wait()).filter(|delay| *delay > longest)?;
             Some((node, Event::Dispatched, delay))
         });
         let ends = self
@@ -135,6 +168,25 @@ impl Moment {
         }
         start
     }
+
+    /// Returns the edges of a node at this moment that has no wait: delays are on its edges.
+    pub(crate) fn edges(&self, first: Option<(Node, Root)>) -> Result<Vec<StartEdge>, NoEdge> {
+        let Start { mut edges, wait } = self.start(first);
+        if edges.is_empty() && wait > 0 {
+            let (node, root) = first.ok_or(NoEdge)?;
+            let delay = wait.checked_sub(root.wait()).ok_or(NoEdge)?;
+            edges.push(StartEdge {
+                node,
+                event: Event::Dispatched,
+                delay,
+            });
+            return Ok(edges);
+        }
+        for edge in &mut edges {
+            edge.delay = edge.delay.saturating_add(wait);
+        }
+        Ok(edges)
+    }
 }
 
 #[cfg(test)]
@@ -147,7 +199,10 @@ mod tests {
 
     #[test]
     fn a_request_at_the_start_of_the_session_has_no_edges() {
-        let start = Moment::session_start().after(5).after(2).start(Some((1, 0)));
+        let start = Moment::session_start()
+            .after(5)
+            .after(2)
+            .start(Some((1, Root::Request(0))));
         assert_eq!((start.edges.len(), start.wait), (0, 7));
     }
 
@@ -159,7 +214,7 @@ mod tests {
     fn a_delay_that_all_edges_share_is_the_wait() {
         let [one, two] = [1, 2].map(Moment::completion);
         let moment = latest([one.after(5), two.after(7), one]);
-        let start = moment.after(10).start(Some((1, 0)));
+        let start = moment.after(10).start(Some((1, Root::Request(0))));
         assert_eq!(start.wait, 15);
         assert_eq!(
             start.edges,
@@ -172,9 +227,28 @@ mod tests {
         let slept = Moment::session_start().after(100);
         let moment = latest([slept.clone(), Moment::completion(1)]);
         let edges = [edge(1, Event::Completed, 0), edge(1, Event::Dispatched, 70)];
-        assert_eq!(moment.start(Some((1, 30))).edges, edges);
+        assert_eq!(moment.start(Some((1, Root::Request(30)))).edges, edges);
         // The end of a request that waited for longer implies the delay.
-        assert_eq!(moment.start(Some((1, 100))).edges, edges[..1]);
+        assert_eq!(moment.start(Some((1, Root::Request(100)))).edges, edges[..1]);
         assert_eq!(latest([slept, Moment::completion(2).after(100)]).start, None);
+    }
+
+    #[test]
+    fn a_sleep_before_a_tool_run_is_on_its_edges() {
+        let [one, two] = [1, 2].map(Moment::completion);
+        let edges = latest([one.after(5), two.after(7)]).after(10).edges(None);
+        let expected = [edge(1, Event::Completed, 15), edge(2, Event::Completed, 17)];
+        assert_eq!(edges.unwrap(), expected);
+        assert_eq!(Moment::session_start().edges(None), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn a_sleep_since_the_start_needs_a_root_before_a_tool_run() {
+        let slept = Moment::session_start().after(100);
+        assert_eq!(slept.edges(None), Err(NoEdge));
+        assert_eq!(slept.edges(Some((1, Root::Request(101)))), Err(NoEdge));
+        let after = |delay| Ok(vec![edge(1, Event::Dispatched, delay)]);
+        assert_eq!(slept.edges(Some((1, Root::Request(30)))), after(70));
+        assert_eq!(slept.edges(Some((1, Root::ToolRun))), after(100));
     }
 }

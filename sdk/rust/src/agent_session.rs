@@ -1,4 +1,4 @@
-//! The session of an asynchronous agent: requests, subagents and waits.
+//! The session of an asynchronous agent: requests, tool runs, subagents and waits.
 
 use std::cell::RefCell;
 use std::future::{Future, IntoFuture};
@@ -7,21 +7,24 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use veeksha_coroutines::{CoroutineId, Coroutines, Event, Mode, Outcome, Resumption, Start, Target};
+use veeksha_coroutines::{
+    CoroutineId, Coroutines, Event, Mode, Outcome, Resumption, Root, Start, StartEdge, Target,
+};
 
 use crate::random::Random;
-use crate::types::{Edge, Error, Failure, Request, Response, Trigger};
+use crate::types::{Edge, Error, Failure, Request, Response, ToolResult, ToolRun, Trigger};
 
-/// The label with the place of a request's subagent.
+/// The label with the place of a node's subagent.
 const SUBAGENT: &str = "subagent";
 
 /// The code of a coroutine.
 pub(crate) type Body = Pin<Box<dyn Future<Output = ()>>>;
 
-/// The end of a request or of a coroutine.
+/// The end of a node or of a coroutine.
 #[derive(Clone)]
 pub(crate) enum Ended {
     Request(Rc<Result<Response, Failure>>),
+    ToolRun(ToolResult),
     /// The value of a subagent is in its handle.
     Coroutine,
 }
@@ -38,6 +41,8 @@ pub(crate) struct State {
     pub(crate) spawned: Vec<Body>,
     /// The requests since the last answer.
     pub(crate) issued: Vec<Request>,
+    /// The tool runs since then.
+    pub(crate) issued_runs: Vec<ToolRun>,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) labels: Vec<(String, String)>,
     /// True until the first step is complete.
@@ -52,7 +57,7 @@ impl State {
     }
 
     /// Lets the running coroutine wait.
-    fn wait(&mut self, mode: Mode, targets: Vec<Target<Request>>) {
+    fn wait(&mut self, mode: Mode, targets: Vec<Target<NewNode>>) {
         if self.waits {
             self.fail(
                 "a subagent waits for two things at once; use `parallel` or `race`, or spawn another subagent",
@@ -67,25 +72,59 @@ impl State {
                 return;
             }
         }
+        let has_tool_run = targets
+            .iter()
+            .any(|target| matches!(target, Target::Node(NewNode::ToolRun(_))));
+        let run_edges = match self.coroutines.tool_run_edges(self.current) {
+            Err(error) if has_tool_run => {
+                self.fail(error.to_string());
+                return;
+            }
+            edges => edges.unwrap_or_default(),
+        };
         self.waits = true;
         let path = self.coroutines.path(self.current);
-        let issued = &mut self.issued;
+        let (requests, runs) = (&mut self.issued, &mut self.issued_runs);
         self.coroutines
-            .wait(self.current, mode, targets, |request, node, start| {
-                let request = started(request, node, start, &path);
-                let wait = request.parents.is_empty().then_some(request.wait_after_ready);
-                issued.push(request);
-                wait
+            .wait(self.current, mode, targets, |made, node, start| match made {
+                NewNode::Request(request) => {
+                    let request = started(request, node, start, &path);
+                    let is_root = request.parents.is_empty();
+                    let root = is_root.then_some(Root::Request(request.wait_after_ready));
+                    requests.push(request);
+                    root
+                }
+                NewNode::ToolRun(mut run) => {
+                    run.node = node;
+                    join(&mut run.parents, &run_edges);
+                    label(&mut run.labels, &path);
+                    let root = run.parents.is_empty().then_some(Root::ToolRun);
+                    runs.push(run);
+                    root
+                }
             });
     }
+}
+
+/// A node that a coroutine starts.
+enum NewNode {
+    Request(Request),
+    ToolRun(ToolRun),
 }
 
 /// Returns a request that is sent at a moment of a coroutine.
 fn started(mut request: Request, node: u32, start: &Start, path: &str) -> Request {
     request.node = node;
     request.wait_after_ready = request.wait_after_ready.saturating_add(start.wait);
-    let written = request.parents.len();
-    for edge in &start.edges {
+    join(&mut request.parents, &start.edges);
+    label(&mut request.labels, path);
+    request
+}
+
+/// Adds the edges of a node's start to those that the author wrote.
+fn join(parents: &mut Vec<Edge>, start: &[StartEdge]) {
+    let written = parents.len();
+    for edge in start {
         let edge = Edge {
             parent: edge.node,
             trigger: match edge.event {
@@ -95,22 +134,25 @@ fn started(mut request: Request, node: u32, start: &Start, path: &str) -> Reques
             delay: edge.delay,
         };
         let is_same = |known: &&mut Edge| (known.parent, known.trigger) == (edge.parent, edge.trigger);
-        match request.parents[..written].iter_mut().find(is_same) {
+        match parents[..written].iter_mut().find(is_same) {
             Some(known) => known.delay = known.delay.max(edge.delay),
-            None => request.parents.push(edge),
+            None => parents.push(edge),
         }
     }
-    if !path.is_empty() && !request.labels.iter().any(|(name, _)| name == SUBAGENT) {
-        request = request.label(SUBAGENT, path);
+}
+
+/// Adds the label of a subagent, unless the author has set it.
+fn label(labels: &mut Vec<(String, String)>, path: &str) {
+    if !path.is_empty() && !labels.iter().any(|(name, _)| name == SUBAGENT) {
+        labels.push((SUBAGENT.to_owned(), path.to_owned()));
     }
-    request
 }
 
 /// The session of an agent, or of one of its subagents.
 ///
-/// Requests are numbered from 1 in the order in which they are sent; the number in a [`Request`] is
-/// ignored, so begin with [`Request::default`]. A request waits for what the code has awaited
-/// before it, in addition to its own edges.
+/// Requests and tool runs are numbered from 1 in the order in which they start; the number in a
+/// [`Request`] or [`ToolRun`] is ignored, so begin with [`Request::default`] or [`ToolRun::of`]. A
+/// node waits for what the code has awaited before it, in addition to its own edges.
 pub struct AgentSession {
     state: Rc<RefCell<State>>,
     id: CoroutineId,
@@ -128,6 +170,7 @@ impl AgentSession {
             waits: false,
             spawned: Vec::new(),
             issued: Vec::new(),
+            issued_runs: Vec::new(),
             headers: Vec::new(),
             labels: Vec::new(),
             opens: true,
@@ -191,7 +234,16 @@ impl AgentSession {
         }
     }
 
-    /// Sends requests and waits for subagents, all at once. Returns their results in order.
+    /// Runs a tool of the scenario and waits for its end. The failure of a tool is a result.
+    pub async fn tool(&self, run: ToolRun) -> ToolResult {
+        match self.parallel([run]).await.pop() {
+            Some(result) => result,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Starts requests and tool runs and waits for subagents, all at once. Returns their results in
+    /// order.
     pub async fn parallel<T>(&self, branches: impl IntoIterator<Item = impl Into<Branch<T>>>) -> Vec<T> {
         let (targets, takes): (Vec<_>, Vec<_>) = parts(branches);
         if targets.is_empty() {
@@ -208,15 +260,15 @@ impl AgentSession {
         results
     }
 
-    /// Sends requests and waits for subagents, until the first of them has ended. Returns its
-    /// position and result. The others are stopped: requests in flight are cancelled, and subagents
-    /// do not run on.
+    /// Starts requests and tool runs and waits for subagents, until the first of them has ended.
+    /// Returns its position and result. The others are stopped: nodes in flight are cancelled, and
+    /// subagents do not run on.
     pub async fn race<T>(&self, branches: impl IntoIterator<Item = impl Into<Branch<T>>>) -> (usize, T) {
         let (targets, mut takes): (Vec<_>, Vec<_>) = parts(branches);
         if targets.is_empty() {
             self.state
                 .borrow_mut()
-                .fail("a race has at least one request or subagent");
+                .fail("a race has at least one request, tool run or subagent");
         }
         match self.wait(Mode::First, targets).await {
             Resumption::First(index, outcome) if index < takes.len() => {
@@ -282,7 +334,7 @@ impl AgentSession {
         is_running
     }
 
-    fn wait(&self, mode: Mode, targets: Vec<Target<Request>>) -> Wait {
+    fn wait(&self, mode: Mode, targets: Vec<Target<NewNode>>) -> Wait {
         self.is_running(&mut self.state.borrow_mut());
         Wait {
             state: Rc::clone(&self.state),
@@ -309,15 +361,15 @@ async fn stopped<T>(state: &RefCell<State>) -> T {
 
 type Take<T> = Box<dyn FnOnce(Outcome<Ended>) -> Option<T>>;
 
-/// A request or a subagent, in [`AgentSession::parallel`] and [`AgentSession::race`].
+/// A request, a tool run or a subagent, in [`AgentSession::parallel`] and [`AgentSession::race`].
 pub struct Branch<T> {
-    target: Target<Request>,
+    target: Target<NewNode>,
     take: Take<T>,
 }
 
 fn parts<T>(
     branches: impl IntoIterator<Item = impl Into<Branch<T>>>,
-) -> (Vec<Target<Request>>, Vec<Take<T>>) {
+) -> (Vec<Target<NewNode>>, Vec<Take<T>>) {
     let branches = branches.into_iter().map(Into::into);
     branches.map(|Branch { target, take }| (target, take)).unzip()
 }
@@ -325,13 +377,36 @@ fn parts<T>(
 impl From<Request> for Branch<Result<Response, Failure>> {
     fn from(request: Request) -> Self {
         Branch {
-            target: Target::Request(request),
+            target: Target::Node(NewNode::Request(request)),
             take: Box::new(|outcome| match outcome {
                 Outcome::Value(Ended::Request(answer)) => {
                     Some(Rc::try_unwrap(answer).unwrap_or_else(|answer| (*answer).clone()))
                 }
-                Outcome::Value(Ended::Coroutine) | Outcome::Stopped => None,
+                Outcome::Value(Ended::ToolRun(_) | Ended::Coroutine) | Outcome::Stopped => None,
             }),
+        }
+    }
+}
+
+impl From<ToolRun> for Branch<ToolResult> {
+    fn from(run: ToolRun) -> Self {
+        Branch {
+            target: Target::Node(NewNode::ToolRun(run)),
+            take: Box::new(|outcome| match outcome {
+                Outcome::Value(Ended::ToolRun(result)) => Some(result),
+                Outcome::Value(Ended::Request(_) | Ended::Coroutine) | Outcome::Stopped => None,
+            }),
+        }
+    }
+}
+
+impl<T: 'static> Branch<T> {
+    /// Converts the result, so that requests, tool runs and subagents fit into one list.
+    pub fn map<U>(self, convert: impl FnOnce(T) -> U + 'static) -> Branch<U> {
+        let Branch { target, take } = self;
+        Branch {
+            target,
+            take: Box::new(move |outcome| take(outcome).map(convert)),
         }
     }
 }
@@ -379,7 +454,7 @@ impl<T: 'static> IntoFuture for Subagent<T> {
 struct Wait {
     state: Rc<RefCell<State>>,
     mode: Mode,
-    targets: Option<Vec<Target<Request>>>,
+    targets: Option<Vec<Target<NewNode>>>,
 }
 
 impl Future for Wait {

@@ -10,13 +10,13 @@ use crate::agent::{Agent, Opening, Step};
 use crate::agent_session::{AgentSession, Body, Ended, State};
 use crate::plugin::Plugin;
 use crate::random::Random;
-use crate::types::{Error, Failure, Guarantees, Response};
+use crate::types::{Error, Failure, Guarantees, Response, ToolResult};
 
 /// An agent that is one asynchronous function.
 ///
-/// The function awaits answers and subagents only: it runs in the component, without threads, and
-/// no other event exists. A session must depend on (configuration, seed, index, the answers) and
-/// on nothing else.
+/// The function awaits answers, tools and subagents only: it runs in the component, without
+/// threads, and no other event exists. A session must depend on (configuration, seed, index, the
+/// answers, the results of tools) and on nothing else.
 ///
 /// ```
 /// use std::time::Duration;
@@ -133,25 +133,26 @@ impl<T: AsyncAgent> Agent for AsyncSession<T> {
     }
 
     fn answered(&mut self, response: Response) -> Result<Step, Error> {
-        self.ended(response.node, Ok(response))
+        self.ended(response.node, Ended::Request(Rc::new(Ok(response))))
     }
 
     fn failed(&mut self, failure: Failure) -> Result<Step, Error> {
-        self.ended(failure.node, Err(failure))
+        self.ended(failure.node, Ended::Request(Rc::new(Err(failure))))
     }
 
     fn cancelled(&mut self, response: Response) -> Result<Step, Error> {
         self.answered(response)
     }
+
+    fn tool_ended(&mut self, ended: ToolResult) -> Result<Step, Error> {
+        self.ended(ended.node, Ended::ToolRun(ended))
+    }
 }
 
 impl<T> AsyncSession<T> {
-    fn ended(&mut self, node: u32, answer: Result<Response, Failure>) -> Result<Step, Error> {
-        let answered = {
-            let mut state = self.state.borrow_mut();
-            state.coroutines.answer(node, Ended::Request(Rc::new(answer)))
-        };
-        answered.map_err(|_| Error::new("agent", format!("the session does not wait for node {node}")))?;
+    fn ended(&mut self, node: u32, end: Ended) -> Result<Step, Error> {
+        let awaited = self.state.borrow_mut().coroutines.answer(node, end);
+        awaited.map_err(|_| Error::new("agent", format!("the session does not wait for node {node}")))?;
         self.step()
     }
 
@@ -195,9 +196,9 @@ impl<T> AsyncSession<T> {
         }
         Ok(Step {
             requests: std::mem::take(&mut state.issued),
+            tool_runs: std::mem::take(&mut state.issued_runs),
             cancel: state.coroutines.take_abandoned(),
             done: state.coroutines.is_over(),
-            ..Step::wait()
         })
     }
 }
@@ -219,7 +220,8 @@ mod tests {
 
     use super::*;
     use crate::agent_session::{Branch, Subagent};
-    use crate::types::{Edge, Request, Trigger};
+    use crate::tool::result_of;
+    use crate::types::{Edge, Request, Segment, ToolRun, Trigger};
 
     /// Declares an agent whose function has this body.
     macro_rules! agent {
@@ -433,6 +435,63 @@ mod tests {
         start::<Draws>();
     }
 
+    agent!(Tools, |session| {
+        let plan = session.request(user("plan")).await.unwrap();
+        session.sleep(Duration::from_millis(30));
+        let sandbox = || ToolRun::of("sandbox");
+        let sub = session.spawn(async |sub| sub.tool(ToolRun::of("search")).await);
+        let branches = [sandbox().into(), Branch::from(sub)];
+        let found = session.parallel(branches).await;
+        assert_eq!((found[0].node, found[1].node, found[0].tokens), (2, 3, 17));
+        assert_eq!((found[0].failed, found[1].failed), (false, true));
+        let request = user("read").user(result_of(found[0].node)).history(plan.node);
+        let answer = Branch::from(request).map(|answer| answer.unwrap().node);
+        let other = Branch::from(sandbox().after(found[0].node)).map(|result| result.node);
+        assert_eq!(session.race([answer, other]).await, (1, 5));
+    });
+    agent!(SleepsFirst, |session| {
+        session.sleep(Duration::from_millis(1));
+        session.tool(ToolRun::of("sandbox")).await;
+    });
+
+    fn tool_result(node: u32, failed: bool) -> ToolResult {
+        ToolResult {
+            node,
+            failed,
+            tokens: 17,
+            waiting_time: 5,
+            service_time: 7,
+            completed_at: 9,
+        }
+    }
+
+    #[test]
+    fn tool_runs_are_awaited_like_requests() {
+        let (mut session, _) = start::<Tools>();
+        let step = go(&mut session, 1);
+        let slept = Edge::from(1).delay(Duration::from_millis(30));
+        let runs: Vec<_> = step
+            .tool_runs
+            .iter()
+            .map(|run| (run.node, run.class.as_str(), &run.parents[..], run.labels.len()))
+            .collect();
+        assert_eq!(
+            runs,
+            [(2, "sandbox", &[slept][..], 0), (3, "search", &[slept][..], 1)]
+        );
+        assert_eq!(session.tool_ended(tool_result(3, true)).unwrap(), Step::wait());
+        let step = session.tool_ended(tool_result(2, false)).unwrap();
+        assert_eq!((step.requests[0].node, step.tool_runs[0].node), (4, 5));
+        assert!(
+            step.requests[0]
+                .messages
+                .iter()
+                .any(|message| { message.content.contains(&Segment::ToolResult(2)) })
+        );
+        let step = session.tool_ended(tool_result(5, false)).unwrap();
+        assert_eq!((step.cancel, step.done), (vec![4], true));
+    }
+
     agent!(Million, |session| {
         for _ in 0..1_000_000 {
             drop(session.spawn(async |_| ()));
@@ -480,12 +539,14 @@ mod tests {
             refused(try_start::<Foreign>().map(drop)),
             refused(try_start::<Borrowed>().map(drop)),
             refused(try_start::<NoBranch>().map(drop)),
+            refused(try_start::<SleepsFirst>().map(drop)),
         ];
         let expected = [
             "4096 subagents of the session are live",
             "awaits something that is not of its session",
             "uses the session object of another one",
-            "at least one request or subagent",
+            "at least one request, tool run or subagent",
+            "a tool run cannot follow a sleep at the start of a session",
         ];
         for (message, expected) in started.iter().zip(expected) {
             assert!(message.contains(expected), "{message}");

@@ -24,6 +24,12 @@ impl ToolRun {
         }
     }
 
+    /// A run of a tool class for [`AgentSession::tool`](crate::AgentSession::tool): the session
+    /// numbers it.
+    pub fn of(class: impl Into<String>) -> Self {
+        ToolRun::new(0, class)
+    }
+
     /// Waits for a node of the session: for its end, given its number, or for the event of an
     /// [`Edge`]. A later edge to the same node replaces the earlier one.
     pub fn after(mut self, edge: impl Into<Edge>) -> Self {

@@ -4,8 +4,10 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use mlua::{Function, IntoLuaMulti, Lua, MultiValue, Table};
-use veeksha_model::{FailureReason, KnownNodes, Nanos, NodeId, Response, Session, SessionId, check_session};
-use veeksha_ports::{AgentSource, AgentStep, PluginFailure};
+use veeksha_model::{
+    FailureReason, KnownNodes, Nanos, NodeId, NodeKind, Response, SessionId, ToolRunRecord, check_session,
+};
+use veeksha_ports::{AgentSource, AgentStep, PluginFailure, resolve_tool_results};
 
 use crate::agent_turn::{AgentTurn, Ended};
 use crate::fault::LuaFault;
@@ -14,6 +16,7 @@ use crate::vm::Vm;
 
 /// State of a live session.
 struct LiveAgent {
+    session: SessionId,
     turn: AgentTurn,
     known: KnownNodes,
 }
@@ -48,6 +51,7 @@ impl Agents {
             .vm
             .call(|lua| AgentTurn::new(lua, host, session, &self.function))?;
         let live = LiveAgent {
+            session,
             turn,
             known: KnownNodes::new(),
         };
@@ -56,7 +60,11 @@ impl Agents {
 
     /// Runs the coroutines until all of them wait or have ended.
     fn step(&self, live: LiveAgent) -> Result<(Option<LiveAgent>, AgentStep), LuaFault> {
-        let LiveAgent { turn, mut known } = live;
+        let LiveAgent {
+            session,
+            turn,
+            mut known,
+        } = live;
         *self.vm.turn.borrow_mut() = Some(turn);
         let ran = self.vm.call(|lua| self.run_ready(lua));
         let turn = self.vm.turn.borrow_mut().take();
@@ -66,8 +74,8 @@ impl Agents {
         };
         if yielded_itself {
             return Err(self.wrong(
-                "the agent called coroutine.yield itself; session:request, session:parallel, session:race and \
-                 join wait for answers",
+                "the agent called coroutine.yield itself; session:request, session:tool, session:parallel, \
+                 session:race and join wait for answers",
             ));
         }
         if turn.coroutines.is_stuck() {
@@ -75,13 +83,14 @@ impl Agents {
                 self.wrong("subagents of the session wait for one another, so that none of them can end")
             );
         }
-        let added = Session::from(turn.take_requests());
+        let mut added = turn.take_nodes();
         let done = turn.coroutines.is_over();
-        if done && added.requests.is_empty() && known.is_empty() {
+        if done && added.nodes().next().is_none() && known.is_empty() {
             return Err(self.wrong("the agent ended without a request; a session has at least one"));
         }
         check_session(&added, &known)
             .map_err(|error| self.wrong(format!("the session cannot run: {error}")))?;
+        resolve_tool_results(session, &mut added, |run| known.get(&run)?.result_tokens());
         known.extend(added.kinds());
         let abandoned = turn.coroutines.take_abandoned().into_iter();
         let step = AgentStep {
@@ -89,7 +98,8 @@ impl Agents {
             cancel: abandoned.map(NodeId).collect(),
             done,
         };
-        Ok(((!done).then_some(LiveAgent { turn, known }), step))
+        let live = LiveAgent { session, turn, known };
+        Ok(((!done).then_some(live), step))
     }
 
     /// Runs the coroutines that are ready. Returns false if one of them yielded without a wait.
@@ -227,6 +237,15 @@ impl AgentSource for Agents {
 
     fn failed(&mut self, session: SessionId, reason: &FailureReason) -> Result<AgentStep, PluginFailure> {
         self.receive(session, reason.request.node, |lua| response::failed(lua, reason))
+    }
+
+    fn tool_ended(&mut self, session: SessionId, run: &ToolRunRecord) -> Result<AgentStep, PluginFailure> {
+        let node = run.id.node;
+        if let Some(live) = self.live.get_mut(&session) {
+            let tokens = run.result_tokens;
+            live.known.insert(node, NodeKind::EndedToolRun { tokens });
+        }
+        self.receive(session, node, |lua| response::tool_result(lua, run))
     }
 
     fn finish(&mut self, session: SessionId) {

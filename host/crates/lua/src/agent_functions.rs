@@ -1,4 +1,5 @@
-//! The functions of a session object: `request`, `parallel`, `race`, `join`, `spawn`, `sleep`.
+//! The functions of a session object: `request`, `tool`, `parallel`, `race`, `join`, `spawn`,
+//! `sleep`.
 
 use mlua::{Function, Lua, Thread, Value, Variadic};
 use veeksha_coroutines::Mode;
@@ -7,21 +8,40 @@ use crate::agent_turn::{AgentTurn, PendingWait, Returned, RunningTurn};
 use crate::duration;
 use crate::shape::{At, ShapeError};
 
+/// What the arguments of a call that waits describe.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Awaits {
+    Request,
+    ToolRun,
+    /// The subagent that the method is called with.
+    Subagent,
+    /// Any number of all of them.
+    Several,
+}
+
 /// A call that waits.
 #[derive(Clone, Copy)]
 struct WaitCall {
     name: &'static str,
+    awaits: Awaits,
     mode: Mode,
     returned: Returned,
 }
 
 const REQUEST: WaitCall = WaitCall {
     name: "session:request",
+    awaits: Awaits::Request,
     mode: Mode::All,
     returned: Returned::AllValues,
 };
+const TOOL: WaitCall = WaitCall {
+    name: "session:tool",
+    awaits: Awaits::ToolRun,
+    ..REQUEST
+};
 const PARALLEL: WaitCall = WaitCall {
     name: "session:parallel",
+    awaits: Awaits::Several,
     returned: Returned::FirstValues,
     ..REQUEST
 };
@@ -32,12 +52,21 @@ const RACE: WaitCall = WaitCall {
 };
 const JOIN: WaitCall = WaitCall {
     name: "join",
+    awaits: Awaits::Subagent,
     ..REQUEST
 };
 
-/// `request`, `parallel`, `race`, `join`, `spawn` and `sleep`, in the order that the prelude
-/// expects.
-type SessionFunctions = (Function, Function, Function, Function, Function, Function);
+/// `request`, `tool`, `parallel`, `race`, `join`, `spawn` and `sleep`, in the order that the
+/// prelude expects.
+type SessionFunctions = (
+    Function,
+    Function,
+    Function,
+    Function,
+    Function,
+    Function,
+    Function,
+);
 
 pub(crate) fn functions(lua: &Lua, running: &RunningTurn) -> mlua::Result<SessionFunctions> {
     let waits = |call: WaitCall| {
@@ -73,6 +102,7 @@ pub(crate) fn functions(lua: &Lua, running: &RunningTurn) -> mlua::Result<Sessio
     })?;
     Ok((
         waits(REQUEST)?,
+        waits(TOOL)?,
         waits(PARALLEL)?,
         waits(RACE)?,
         waits(JOIN)?,
@@ -85,32 +115,26 @@ pub(crate) fn functions(lua: &Lua, running: &RunningTurn) -> mlua::Result<Sessio
 /// no effect, so that the agent may catch the error and continue.
 fn wait(turn: &mut AgentTurn, call: WaitCall, this: &Value, targets: &[Value]) -> mlua::Result<()> {
     let at = At::Root(call.name);
-    let is_join = call.name == JOIN.name;
-    if !is_join {
+    if call.awaits != Awaits::Subagent {
         turn.check_object(&at, this)?;
     }
-    let is_list = call.returned == Returned::FirstValues;
-    if is_list && targets.is_empty() {
-        return Err(at.shape("expected at least one request or subagent").into());
-    }
-    let read = |(index, target): (usize, &Value)| -> Result<_, ShapeError> {
-        if is_list {
-            let at = At::Index(&at, index + 1);
-            return turn.target(&at, target);
+    // A missing argument is reported as nil.
+    let argument = |index: usize| targets.get(index).unwrap_or(&Value::Nil);
+    let targets = match call.awaits {
+        Awaits::Request => vec![turn.request(&at, argument(0))?],
+        Awaits::ToolRun => vec![turn.tool_call(&at, argument(0), argument(1))?],
+        Awaits::Subagent => vec![turn.subagent(&at, argument(0))?],
+        Awaits::Several if targets.is_empty() => {
+            return Err(at
+                .shape("expected at least one request, tool run or subagent")
+                .into());
         }
-        if is_join {
-            return turn.subagent(&at, target);
-        }
-        turn.request(&at, target)
+        Awaits::Several => targets
+            .iter()
+            .enumerate()
+            .map(|(index, target)| turn.target(&At::Index(&at, index + 1), target))
+            .collect::<Result<_, ShapeError>>()?,
     };
-    // A request without an argument reports the missing table.
-    let targets = if targets.is_empty() {
-        &[Value::Nil]
-    } else {
-        targets
-    };
-    let few = if is_list { targets } else { &targets[..1] };
-    let targets: Vec<_> = few.iter().enumerate().map(read).collect::<Result<_, _>>()?;
     turn.check_number(&at, &targets)?;
     turn.pending = Some(PendingWait {
         mode: call.mode,

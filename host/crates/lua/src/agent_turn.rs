@@ -1,26 +1,29 @@
-//! A live session: its coroutines, and the requests that they make between two answers.
+//! A live session: its coroutines, and the nodes that they make between two answers.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use mlua::thread::ThreadStatus;
 use mlua::{Function, IntoLua, IntoLuaMulti, Lua, MultiValue, Table, Thread, Value};
-use veeksha_coroutines::{CoroutineId, Coroutines, Mode, Outcome, Resumption, Target};
-use veeksha_model::{Nanos, NodeId, Recorded, Request, SessionId};
+use veeksha_coroutines::{
+    CoroutineId, Coroutines, Mode, Outcome, Resumption, Root, Start, StartEdge, Target,
+};
+use veeksha_model::{Label, Nanos, NodeId, Recorded, Session, SessionId};
 
 use crate::budget::Budget;
 use crate::host::LuaHost;
 use crate::recorded;
-use crate::request::{MAX_REQUESTS, RequestDraft};
+use crate::request::{MAX_REQUESTS, RequestDraft, default_label};
 use crate::rng::Rng;
 use crate::shape::{At, ShapeError};
+use crate::tool_run::ToolRunDraft;
 
-/// The label with the place of a request's subagent.
+/// The label with the place of a node's subagent.
 const SUBAGENT: &str = "subagent";
 /// The field of a session object with the number of its coroutine.
 const NUMBER: &str = "coroutine";
 
-/// The end of a request or of a coroutine.
+/// The end of a node or of a coroutine.
 pub(crate) enum Ended {
     Values(MultiValue),
     Raised(mlua::Error),
@@ -39,7 +42,35 @@ pub(crate) enum Returned {
 pub(crate) struct PendingWait {
     pub(crate) mode: Mode,
     pub(crate) returned: Returned,
-    pub(crate) targets: Vec<Target<RequestDraft>>,
+    pub(crate) targets: Vec<Target<NodeDraft>>,
+}
+
+/// A node that a coroutine starts once it yields.
+pub(crate) enum NodeDraft {
+    Request(RequestDraft),
+    /// A tool run with the edges of its start.
+    ToolRun(ToolRunDraft, Vec<StartEdge>),
+}
+
+impl NodeDraft {
+    /// Adds the node to a session, and describes it if it has no edges.
+    fn finish(self, node: NodeId, start: &Start, session: &mut Session) -> Option<Root> {
+        match self {
+            NodeDraft::Request(draft) => {
+                let request = draft.finish(node, start);
+                let is_root = request.parents.is_empty();
+                let root = is_root.then_some(Root::Request(request.wait_after_ready));
+                session.requests.push(request);
+                root
+            }
+            NodeDraft::ToolRun(draft, start) => {
+                let run = draft.finish(node, &start);
+                let root = run.parents.is_empty().then_some(Root::ToolRun);
+                session.tool_runs.push(run);
+                root
+            }
+        }
+    }
 }
 
 /// The Lua side of a coroutine that has not ended.
@@ -68,8 +99,8 @@ pub(crate) struct AgentTurn {
     current: CoroutineId,
     pub(crate) pending: Option<PendingWait>,
     budget: Budget,
-    /// The requests since the last answer.
-    pub(crate) issued: Vec<Request>,
+    /// The nodes since the last answer.
+    issued: Session,
 }
 
 impl AgentTurn {
@@ -88,7 +119,7 @@ impl AgentTurn {
             current: CoroutineId::MAIN,
             pending: None,
             budget: Budget::new(),
-            issued: Vec::new(),
+            issued: Session::default(),
         };
         turn.add(lua, CoroutineId::MAIN, function)?;
         Ok(turn)
@@ -157,7 +188,7 @@ impl AgentTurn {
     }
 
     /// Reads a subagent that the running coroutine may wait for.
-    pub(crate) fn subagent(&self, at: &At<'_>, value: &Value) -> Result<Target<RequestDraft>, ShapeError> {
+    pub(crate) fn subagent(&self, at: &At<'_>, value: &Value) -> Result<Target<NodeDraft>, ShapeError> {
         let Some(id) = self.coroutine_of(at, value) else {
             return Err(at.expected("a subagent; call it with a colon: subagent:join()", value));
         };
@@ -167,20 +198,54 @@ impl AgentTurn {
         Ok(Target::Coroutine(id))
     }
 
-    /// Reads a subagent or a request.
-    pub(crate) fn target(&self, at: &At<'_>, value: &Value) -> Result<Target<RequestDraft>, ShapeError> {
-        match self.coroutine_of(at, value) {
-            Some(_) => self.subagent(at, value),
-            None => self.request(at, value),
+    /// Reads a subagent, a tool run or a request.
+    pub(crate) fn target(&self, at: &At<'_>, value: &Value) -> Result<Target<NodeDraft>, ShapeError> {
+        if self.coroutine_of(at, value).is_some() {
+            return self.subagent(at, value);
+        }
+        match value {
+            Value::Table(table) if ToolRunDraft::is_meant(table) => {
+                self.tool_run(at, ToolRunDraft::read(at, table, &self.budget)?)
+            }
+            request => self.request(at, request),
         }
     }
 
-    /// Reads a request.
-    pub(crate) fn request(&self, at: &At<'_>, request: &Value) -> Result<Target<RequestDraft>, ShapeError> {
-        let mut draft = RequestDraft::read(at, request, &self.budget)?;
-        if draft.node.is_some() {
-            return Err(At::Key(at, "node").shape("the host numbers the requests of an agent; leave it out"));
+    /// Reads a tool run: its class, and a table or nil.
+    pub(crate) fn tool_call(
+        &self,
+        at: &At<'_>,
+        class: &Value,
+        options: &Value,
+    ) -> Result<Target<NodeDraft>, ShapeError> {
+        self.tool_run(at, ToolRunDraft::of_call(at, class, options, &self.budget)?)
+    }
+
+    fn tool_run(&self, at: &At<'_>, mut draft: ToolRunDraft) -> Result<Target<NodeDraft>, ShapeError> {
+        check_unnumbered(at, draft.node)?;
+        self.label(at, &mut draft.labels)?;
+        let start = self.coroutines.tool_run_edges(self.current);
+        let start = start.map_err(|error| at.shape(error.to_string()))?;
+        Ok(Target::Node(NodeDraft::ToolRun(draft, start)))
+    }
+
+    /// Adds the label of the running subagent.
+    fn label(&self, at: &At<'_>, labels: &mut Vec<Label>) -> Result<(), ShapeError> {
+        if self.current == CoroutineId::MAIN {
+            return Ok(());
         }
+        default_label(at, labels, SUBAGENT, || self.coroutines.path(self.current))
+    }
+
+    /// Reads a request.
+    pub(crate) fn request(&self, at: &At<'_>, request: &Value) -> Result<Target<NodeDraft>, ShapeError> {
+        if let Value::Table(table) = request
+            && ToolRunDraft::is_meant(table)
+        {
+            return Err(at.shape("this is a tool run; call session:tool(class, options)"));
+        }
+        let mut draft = RequestDraft::read(at, request, &self.budget)?;
+        check_unnumbered(at, draft.node)?;
         let facts = draft.replay.as_deref();
         if facts.is_some_and(|facts| facts.answer.is_some() || facts.recorded != Recorded::default()) {
             let fields = &recorded::FIELDS[1..];
@@ -189,21 +254,15 @@ impl AgentTurn {
                 fields.join(", ")
             )));
         }
-        if self.current != CoroutineId::MAIN {
-            draft.default_label(at, SUBAGENT, || self.coroutines.path(self.current))?;
-        }
-        Ok(Target::Request(draft))
+        self.label(at, &mut draft.labels)?;
+        Ok(Target::Node(NodeDraft::Request(draft)))
     }
 
-    /// Refuses more requests than a session may have.
-    pub(crate) fn check_number(
-        &self,
-        at: &At<'_>,
-        targets: &[Target<RequestDraft>],
-    ) -> Result<(), ShapeError> {
-        let is_request = |target: &&Target<RequestDraft>| matches!(target, Target::Request(_));
-        let requests = targets.iter().filter(is_request).count();
-        if requests + self.coroutines.requests() as usize > MAX_REQUESTS {
+    /// Refuses more nodes than a session may have.
+    pub(crate) fn check_number(&self, at: &At<'_>, targets: &[Target<NodeDraft>]) -> Result<(), ShapeError> {
+        let is_node = |target: &&Target<NodeDraft>| matches!(target, Target::Node(_));
+        let nodes = targets.iter().filter(is_node).count();
+        if nodes + self.coroutines.nodes() as usize > MAX_REQUESTS {
             return Err(at.shape(format!("a session may have {MAX_REQUESTS} requests")));
         }
         Ok(())
@@ -284,19 +343,21 @@ impl AgentTurn {
             self.current,
             pending.mode,
             pending.targets,
-            |draft, node, start| {
-                let request = draft.finish(NodeId(node), start);
-                let wait = request.parents.is_empty().then_some(request.wait_after_ready);
-                issued.push(request);
-                wait
-            },
+            |draft, node, start| draft.finish(NodeId(node), start, issued),
         );
     }
 
-    /// Takes the requests since the last answer.
-    pub(crate) fn take_requests(&mut self) -> Vec<Request> {
+    /// Takes the nodes since the last answer.
+    pub(crate) fn take_nodes(&mut self) -> Session {
         self.budget = Budget::new();
         std::mem::take(&mut self.issued)
+    }
+}
+
+fn check_unnumbered(at: &At<'_>, node: Option<NodeId>) -> Result<(), ShapeError> {
+    match node {
+        Some(_) => Err(At::Key(at, "node").shape("the host numbers the nodes of an agent; leave it out")),
+        None => Ok(()),
     }
 }
 

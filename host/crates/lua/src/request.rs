@@ -68,7 +68,7 @@ pub(crate) struct RequestDraft {
     output: OutputSpec,
     body: Option<String>,
     headers: Vec<HeaderField>,
-    labels: Vec<Label>,
+    pub(crate) labels: Vec<Label>,
     /// `None` for a request without recorded data of a trace.
     pub(crate) replay: Option<Box<Replay>>,
 }
@@ -112,21 +112,6 @@ impl RequestDraft {
         Ok(draft)
     }
 
-    /// Adds a label, unless the author has set it.
-    pub(crate) fn default_label(
-        &mut self,
-        at: &At<'_>,
-        name: &str,
-        value: impl FnOnce() -> String,
-    ) -> Result<(), ShapeError> {
-        if self.labels.iter().any(|(known, _)| known == name) {
-            return Ok(());
-        }
-        self.labels.push((name.to_owned(), value()));
-        self.labels.sort();
-        check_size(at, &self.labels)
-    }
-
     /// Builds the request with the number `node`. It starts when its history, the nodes in its
     /// table and the edges of `start` are met, after both waits.
     pub(crate) fn finish(self, node: NodeId, start: &Start) -> Request {
@@ -142,14 +127,7 @@ impl RequestDraft {
                 parents.push(edge);
             }
         }
-        let written = parents.len();
-        for edge in start.edges.iter().map(edge_of) {
-            let is_same = |known: &&mut Edge| (known.parent, known.trigger) == (edge.parent, edge.trigger);
-            match parents[..written].iter_mut().find(is_same) {
-                Some(known) => known.delay = known.delay.max(edge.delay),
-                None => parents.push(edge),
-            }
-        }
+        join_edges(&mut parents, &start.edges);
         Request {
             node,
             parents,
@@ -168,6 +146,33 @@ impl RequestDraft {
             labels: self.labels,
             replay: self.replay,
             ..Request::default()
+        }
+    }
+}
+
+/// Adds a label, unless the author has set it.
+pub(crate) fn default_label(
+    at: &At<'_>,
+    labels: &mut Vec<Label>,
+    name: &str,
+    value: impl FnOnce() -> String,
+) -> Result<(), ShapeError> {
+    if labels.iter().any(|(known, _)| known == name) {
+        return Ok(());
+    }
+    labels.push((name.to_owned(), value()));
+    labels.sort();
+    check_size(at, labels)
+}
+
+/// Adds the edges of a node's start to those that the author wrote.
+pub(crate) fn join_edges(parents: &mut Vec<Edge>, start: &[StartEdge]) {
+    let written = parents.len();
+    for edge in start.iter().map(edge_of) {
+        let is_same = |known: &&mut Edge| (known.parent, known.trigger) == (edge.parent, edge.trigger);
+        match parents[..written].iter_mut().find(is_same) {
+            Some(known) => known.delay = known.delay.max(edge.delay),
+            None => parents.push(edge),
         }
     }
 }

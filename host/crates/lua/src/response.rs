@@ -1,8 +1,8 @@
-//! Response that an agent receives for a request: a table, for an answer, the part of a cancelled
-//! one, or a failure.
+//! What an agent receives for a node: a table, for an answer, the part of a cancelled one, a
+//! failure, or the end of a tool run.
 
 use mlua::{Lua, Table, Value};
-use veeksha_model::{FailureReason, NodeId, Response, Usage};
+use veeksha_model::{FailureReason, NodeId, Response, ToolRunRecord, Usage};
 
 /// Returns the table of an answer. It contains no times: an agent must depend on the model's
 /// output, not on its speed.
@@ -61,5 +61,16 @@ pub(crate) fn failed(lua: &Lua, reason: &FailureReason) -> mlua::Result<Table> {
     let table = answered(lua, reason.request.node, &Response::default())?;
     table.raw_set("ok", false)?;
     table.raw_set("error", error)?;
+    Ok(table)
+}
+
+/// Returns the table of the end of a tool run.
+pub(crate) fn tool_result(lua: &Lua, run: &ToolRunRecord) -> mlua::Result<Table> {
+    let table = lua.create_table_with_capacity(0, 5)?;
+    table.raw_set("ok", !run.failed)?;
+    table.raw_set("node", run.id.node.0)?;
+    table.raw_set("tokens", run.result_tokens)?;
+    table.raw_set("waiting_time", run.waiting_time() as f64 / 1e9)?;
+    table.raw_set("service_time", run.service_time() as f64 / 1e9)?;
     Ok(table)
 }

@@ -1,8 +1,9 @@
 //! A check that the sessions of a workload do not depend on the instance that makes them.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use veeksha_model::{NodeId, Response, Session, SessionId};
+use veeksha_model::{Nanos, NodeId, NodeKind, RequestId, Response, Session, SessionId, ToolRunRecord};
 
 use crate::plugin_failure::{PluginFailure, PluginFailureKind};
 use crate::workload::{AgentSource, AgentStep, SessionSource, Workload, WorkloadFactory};
@@ -124,8 +125,8 @@ fn differing_agent(
 struct SampledAgent {
     session: SessionId,
     steps: Vec<AgentStep>,
-    /// Nodes without an answer.
-    open: VecDeque<NodeId>,
+    /// Nodes that have not ended.
+    open: VecDeque<(NodeId, NodeKind)>,
     is_over: bool,
 }
 
@@ -139,7 +140,7 @@ impl SampledAgent {
         }
     }
 
-    /// Starts the agent, or answers its oldest request. A failure ends it.
+    /// Starts the agent, or ends its oldest node. A failure ends it.
     ///
     /// # Errors
     /// If the first agent cannot be started, or a limit is exceeded.
@@ -150,21 +151,23 @@ impl SampledAgent {
         let step = if self.steps.is_empty() {
             Some(source.start(self.session))
         } else {
-            self.open.pop_front().map(|node| {
+            let completed_at = self.steps.len() as u64 * 1_000_000_000;
+            self.open.pop_front().map(|(node, kind)| {
+                if kind == NodeKind::ToolRun {
+                    return source.tool_ended(self.session, &tool_run(self.session, node, completed_at));
+                }
                 let response = Response {
                     text: "an answer".into(),
                     finish_reason: "stop".into(),
                     output_tokens: 2,
                     ..Response::default()
                 };
-                let completed_at = self.steps.len() as u64 * 1_000_000_000;
                 source.answered(self.session, node, &response, completed_at)
             })
         };
         match step {
             Some(Ok(step)) => {
-                self.open
-                    .extend(step.added.requests.iter().map(|request| request.node));
+                self.open.extend(step.added.kinds());
                 self.is_over = step.done && self.open.is_empty();
                 self.steps.push(step);
             }
@@ -178,6 +181,23 @@ impl SampledAgent {
             None => self.is_over = true,
         }
         Ok(())
+    }
+}
+
+/// A tool run that ended without waiting.
+fn tool_run(session: SessionId, node: NodeId, completed_at: Nanos) -> ToolRunRecord {
+    ToolRunRecord {
+        id: RequestId { session, node },
+        class: Arc::from("tool"),
+        parents: Vec::new(),
+        ready_at: completed_at,
+        started_at: completed_at,
+        completed_at,
+        is_cold: false,
+        failed: false,
+        result_tokens: 2,
+        measured: true,
+        labels: Arc::from([]),
     }
 }
 

@@ -1,12 +1,13 @@
 //! An agent made with the Rust SDK: it asks for a plan, does `steps` of it in one conversation, and
 //! is done; a failed request is asked once more. `{"steps": 2}`. With `"team": true` it plays
 //! another session, asynchronously: two subagents work on a plan for `steps` and `steps + 1` turns.
+//! With `"tools": true` it runs two tools at once.
 
 use std::time::Duration;
 
 use veeksha_plugin::{
     Agent, AgentSession, AsyncAgent, AsyncSession, Error, Failure, Opening, Plugin, Random, Request,
-    Response, Step, synthetic,
+    Response, Step, ToolResult, ToolRun, result_of, synthetic,
 };
 
 struct Planner {
@@ -22,12 +23,15 @@ struct Config {
     steps: u32,
     #[serde(default)]
     team: bool,
+    #[serde(default)]
+    tools: bool,
 }
 
 /// The session that the configuration asks for.
 enum Fixture {
     Planner(Planner),
     Team(AsyncSession<Team>),
+    Tools(AsyncSession<Tools>),
 }
 
 impl Plugin for Fixture {
@@ -43,6 +47,10 @@ impl Agent for Fixture {
             let (team, opening) = AsyncSession::start(config, index, random)?;
             return Ok((Fixture::Team(team), opening));
         }
+        if config.tools {
+            let (tools, opening) = AsyncSession::start(config, index, random)?;
+            return Ok((Fixture::Tools(tools), opening));
+        }
         let (planner, opening) = Planner::start(config, index, random)?;
         Ok((Fixture::Planner(planner), opening))
     }
@@ -51,6 +59,7 @@ impl Agent for Fixture {
         match self {
             Fixture::Planner(planner) => planner.answered(response),
             Fixture::Team(team) => team.answered(response),
+            Fixture::Tools(tools) => tools.answered(response),
         }
     }
 
@@ -58,6 +67,7 @@ impl Agent for Fixture {
         match self {
             Fixture::Planner(planner) => planner.failed(failure),
             Fixture::Team(team) => team.failed(failure),
+            Fixture::Tools(tools) => tools.failed(failure),
         }
     }
 
@@ -65,6 +75,14 @@ impl Agent for Fixture {
         match self {
             Fixture::Planner(_) => Ok(Step::done()),
             Fixture::Team(team) => team.cancelled(response),
+            Fixture::Tools(tools) => tools.cancelled(response),
+        }
+    }
+
+    fn tool_ended(&mut self, ended: ToolResult) -> Result<Step, Error> {
+        match self {
+            Fixture::Planner(_) | Fixture::Team(_) => Ok(Step::wait()),
+            Fixture::Tools(tools) => tools.tool_ended(ended),
         }
     }
 }
@@ -169,6 +187,37 @@ async fn work(sub: &AgentSession, mut last: u32, turns: u32) -> u32 {
         sub.sleep(Duration::from_millis(u64::from(draws.between(1, 30))));
     }
     last
+}
+
+/// The same session as in `tests/runs/tools.rs`.
+struct Tools;
+
+impl Plugin for Tools {
+    type Config = Config;
+    const NAME: &'static str = Fixture::NAME;
+    const VERSION: &'static str = Fixture::VERSION;
+    const SUMMARY: &'static str = Fixture::SUMMARY;
+}
+
+impl AsyncAgent for Tools {
+    async fn run(_config: Config, session: AgentSession) -> Result<(), Error> {
+        let first = Request::default().user(synthetic(1, 40)).output_exactly(4);
+        let Ok(plan) = session.request(first).await else {
+            return Ok(());
+        };
+        session.sleep(Duration::from_millis(3));
+        let run = |millis| ToolRun::of("sandbox").service_time(Duration::from_millis(millis));
+        let found = session.parallel([run(30), run(20).result_tokens(17)]).await;
+        let waited = found[1].waiting_time as f64 / 1e9;
+        let last = Request::default()
+            .history(plan.node)
+            .user(result_of(found[0].node))
+            .user(result_of(found[1].node))
+            .output_exactly(4)
+            .label("waited", waited.to_string());
+        let _ = session.request(last).await;
+        Ok(())
+    }
 }
 
 veeksha_plugin::export_agent!(Fixture);

@@ -255,7 +255,7 @@ fn wrong_requests_name_the_line_that_makes_them() {
         ),
         (
             "session:request { user = 'x', node = 3 }",
-            "session:request.node: the host numbers the requests of an agent",
+            "session:request.node: the host numbers the nodes of an agent",
         ),
         (
             "session:parallel()",

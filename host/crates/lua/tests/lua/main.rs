@@ -6,6 +6,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod agent_tools;
 mod agents;
 mod common;
 mod complete_messages;
