@@ -289,7 +289,7 @@ fn each_wrong_value_is_named_with_its_path() {
         ),
         (
             "return { requests = { { user = 'x', headers = { a = '1\\r\\nb: 2' } } } }",
-            "the value of the header `a` contains a line break or another control character",
+            "the value of the header `a` is not one line of ASCII",
         ),
     ];
     for (body, expected) in cases {
