@@ -16,7 +16,9 @@ pub(crate) struct SessionProgress {
     /// Number of all requests, once it is finished.
     pub(crate) all: Option<u32>,
     pub(crate) nodes: BTreeMap<NodeId, RequestState>,
-    /// Requests with parents whose outcome is not known yet.
+    /// The events of the tool runs that ended. They are not requests.
+    pub(crate) tool_runs: BTreeMap<NodeId, EventInstants>,
+    /// Requests with parents of which the end of one is not known yet.
     pub(crate) waiting: Vec<WaitingRequest>,
     /// Finished requests that events were to cancel.
     pub(crate) cancellable: Vec<CancellableRequest>,
@@ -78,7 +80,8 @@ impl SessionProgress {
     }
 
     /// Returns true if no further event is expected: the session, all its requests and all their
-    /// dispatches are known.
+    /// dispatches are known. Tool runs are reported before the end of their session, by the same
+    /// thread.
     pub(crate) fn is_accounted_for(&self) -> bool {
         self.started_at.is_some()
             && self.all.is_some_and(|all| self.resolved() >= all)
@@ -96,24 +99,30 @@ impl SessionProgress {
         )
     }
 
-    /// Returns the state of a request that is finished or was cancelled.
-    fn ended(&self, node: NodeId) -> Option<&RequestState> {
-        self.nodes
-            .get(&node)
-            .filter(|node| node.finished || node.cancelled)
+    /// Returns the events of a request that is finished or was cancelled, or of a tool run.
+    pub(crate) fn events(&self, node: NodeId) -> Option<EventInstants> {
+        self.events_as(node, |request| request.events)
     }
 
-    /// Returns the events of a request that is finished or was cancelled.
-    pub(crate) fn events(&self, node: NodeId) -> Option<EventInstants> {
-        Some(self.ended(node)?.events)
+    fn events_as(
+        &self,
+        node: NodeId,
+        of_request: fn(&RequestState) -> EventInstants,
+    ) -> Option<EventInstants> {
+        let request = self.nodes.get(&node);
+        let ended = request.filter(|request| request.finished || request.cancelled);
+        ended
+            .map(of_request)
+            .or_else(|| self.tool_runs.get(&node).copied())
     }
 
     /// Returns when the last of these edges was met; `None` while a parent's outcome is unknown.
     pub(crate) fn met(&self, parents: &[Edge]) -> Option<EdgesMet> {
-        let finished = |parent: NodeId| self.ended(parent);
         Some(EdgesMet {
-            from: edges_met_at(parents, |parent| Some(finished(parent)?.events_from))?,
-            until: edges_met_at(parents, |parent| Some(finished(parent)?.events))?,
+            from: edges_met_at(parents, |parent| {
+                self.events_as(parent, |request| request.events_from)
+            })?,
+            until: edges_met_at(parents, |parent| self.events(parent))?,
         })
     }
 }

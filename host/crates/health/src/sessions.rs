@@ -72,6 +72,13 @@ impl SessionChecks {
                 at,
             } => self.on_dispatch(*request, *intended, *at),
             Event::Finished(record) => self.on_record(record),
+            Event::ToolRan(run) => {
+                if let Some(session) = self.session(run.id.session, run.completed_at) {
+                    session.tool_runs.insert(run.id.node, run.events());
+                    self.check_arrivals(run.id.session);
+                }
+                self.settle(run.id.session);
+            }
             Event::NeverSent { request, reason, at } => {
                 let Some(session) = self.session(request.session, *at) else {
                     self.both.add(|| request.to_string());

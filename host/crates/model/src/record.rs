@@ -56,6 +56,15 @@ pub struct ToolRunRecord {
 }
 
 impl ToolRunRecord {
+    /// Returns the instants of the events that other nodes can wait for.
+    pub fn events(&self) -> EventInstants {
+        EventInstants {
+            dispatched: self.started_at,
+            first_chunk: self.completed_at,
+            completed: self.completed_at,
+        }
+    }
+
     /// Returns the time for which it waited for a server.
     pub fn waiting_time(&self) -> Nanos {
         self.started_at.saturating_sub(self.ready_at)

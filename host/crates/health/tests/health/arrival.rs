@@ -1,11 +1,11 @@
 //! Intra-session request arrival.
 
-use veeksha_events::RequestRecord;
+use veeksha_events::{Event, RequestRecord};
 use veeksha_health::{Expected, ExpectedTraffic};
-use veeksha_model::Trigger;
+use veeksha_model::{NodeId, ToolRunRecord, Trigger};
 
 use crate::support::{
-    ARRIVAL, MS, RATE, S, check, failed, health, near, passed, rate, sessions_at, skipped, turn, value_of,
+    ARRIVAL, MS, RATE, S, check, failed, health, id, near, passed, rate, sessions_at, skipped, turn, value_of,
 };
 
 #[test]
@@ -108,4 +108,44 @@ fn turn_that_waits_for_a_dispatch_is_judged_from_the_earliest_instant() {
     // An answer without a generated chunk triggers at its end.
     let chunk = |second: &mut RequestRecord| second.parents[0].trigger = Trigger::FirstChunk;
     passed(check(&health(rate(1.0), &turn(chunk)), ARRIVAL));
+}
+
+/// A tool run after the first request ends at 1.5 s; the second request waits for it.
+fn turn_after_tool_run(dispatched: u64) -> Vec<Event> {
+    let mut events = turn(|second| {
+        second.parents = vec![NodeId(7).into()];
+        second.dispatched_at = dispatched;
+        second.completed_at = 3 * S;
+    });
+    let run = ToolRunRecord {
+        id: id(0, 7),
+        class: "sandbox".into(),
+        parents: vec![NodeId(0).into()],
+        ready_at: S,
+        started_at: S,
+        completed_at: 1500 * MS,
+        is_cold: false,
+        failed: false,
+        result_tokens: 0,
+        measured: true,
+        labels: [].into(),
+    };
+    // Another thread reports the end of requests.
+    let before_end = events.len() - 2;
+    events.insert(before_end, Event::ToolRan(Box::new(run)));
+    events
+}
+
+#[test]
+fn turn_after_a_tool_run_is_judged_from_its_end() {
+    let sound = turn_after_tool_run(1701 * MS);
+    let report = health(rate(1.0), &sound);
+    passed(check(&report, ARRIVAL));
+    near(value_of(check(&report, ARRIVAL), "requests"), 1.0);
+    passed(check(&report, "Request Accounting"));
+    let mut backwards = sound;
+    backwards.reverse();
+    assert_eq!(health(rate(1.0), &backwards), report);
+    let early = health(rate(1.0), &turn_after_tool_run(1600 * MS));
+    failed(check(&early, ARRIVAL), "0/1 by 100 ms");
 }

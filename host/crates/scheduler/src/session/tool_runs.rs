@@ -1,7 +1,7 @@
 //! The tool runs of a session: made, served, ended.
 
 use veeksha_events::SessionEnd;
-use veeksha_model::{EventInstants, Nanos, NodeId, RequestId, ToolRunRecord};
+use veeksha_model::{Nanos, NodeId, RequestId, ToolRunRecord};
 
 use super::{NodeState, SessionState};
 use crate::contract::NodeWork;
@@ -82,11 +82,7 @@ impl<P> SessionState<P> {
             labels: run.labels.clone(),
         };
         node.state = NodeState::Complete {
-            events: EventInstants {
-                dispatched: record.started_at,
-                first_chunk: at,
-                completed: at,
-            },
+            events: record.events(),
             conversation: ConversationHistory::new(),
         };
         self.in_flight -= 1;
