@@ -7,21 +7,24 @@
 //! first generated chunk, so that its length is the metric), `T1`, `T2`, ... (chunk to chunk) or
 //! one `Decode`, and `Finish` (last chunk to finish event, where the end-to-end latency ends with
 //! that). An answer that was not streamed has one slice, `Answer`. Process 2 has a thread per
-//! session, process 3 one per plugin thread, process 4 the instants of the whole run.
+//! session, process 3 one per plugin thread, process 4 the instants of the whole run. Process 5 has
+//! tool runs, with a thread for each that a class of tools has at once (`sandbox 1`, `sandbox 2`,
+//! ...): a slice from the call to the end, with the slices `Waiting` and `Service`.
 
 mod write;
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use veeksha_definitions::{Metric, Observation};
 use veeksha_events::{Event, NeverSentReason, PluginCall, RequestRecord, SessionEnd, Status};
-use veeksha_model::{Nanos, RequestId, SessionId};
+use veeksha_model::{Nanos, RequestId, SessionId, ToolRunRecord};
 
 /// Limits of the kept part of a run. Omitted entries are counted in the file's metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChromeTraceLimits {
-    /// Maximum number of requests, and likewise of sessions, plugin calls and marks: the first ones
-    /// received.
+    /// Maximum number of requests, and likewise of sessions, tool runs, plugin calls and marks: the
+    /// first ones received.
     pub entries: usize,
     /// Maximum number of slices between chunks, over all requests; further requests have one
     /// `Decode` slice.
@@ -50,6 +53,7 @@ pub struct ChromeTrace {
     sessions: Vec<SessionLane>,
     open_sessions: HashMap<SessionId, HalfSession>,
     plugins: Vec<PluginCall>,
+    tool_runs: Vec<ToolSlice>,
     marks: Vec<RunMark>,
     last: Nanos,
     omitted: Omitted,
@@ -62,6 +66,7 @@ struct Omitted {
     requests_without_chunks: u64,
     sessions: u64,
     plugin_calls: u64,
+    tool_runs: u64,
     marks: u64,
 }
 
@@ -88,6 +93,36 @@ struct Lane {
     failure: Option<(&'static str, String)>,
     /// Arrivals of the generated chunks after the first; `None` if they are not kept.
     chunks: Option<Vec<Nanos>>,
+}
+
+/// The kept values of a tool run.
+#[derive(Clone, Debug)]
+struct ToolSlice {
+    id: RequestId,
+    class: Arc<str>,
+    ready: Nanos,
+    started: Nanos,
+    completed: Nanos,
+    is_cold: bool,
+    failed: bool,
+    result_tokens: u32,
+    measured: bool,
+}
+
+impl ToolSlice {
+    fn of(run: &ToolRunRecord) -> Self {
+        ToolSlice {
+            id: run.id,
+            class: Arc::clone(&run.class),
+            ready: run.ready_at,
+            started: run.started_at,
+            completed: run.completed_at,
+            is_cold: run.is_cold,
+            failed: run.failed,
+            result_tokens: run.result_tokens,
+            measured: run.measured,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -141,7 +176,14 @@ impl ChromeTrace {
             | Event::RunJudged { .. }
             | Event::PluginFailed(_)
             | Event::ThreadSampled(_) => {}
-            Event::ToolRan(run) => self.see(run.completed_at),
+            Event::ToolRan(run) => {
+                self.see(run.completed_at);
+                if self.tool_runs.len() < self.limits.entries {
+                    self.tool_runs.push(ToolSlice::of(run));
+                } else {
+                    self.omitted.tool_runs += 1;
+                }
+            }
             Event::Dispatched { request, at, .. } => {
                 self.see(*at);
                 if !self.early.remove(request) {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use veeksha_model::Nanos;
 
-use super::{ChromeTrace, Lane, SessionLane};
+use super::{ChromeTrace, Lane, SessionLane, ToolSlice};
 
 impl ChromeTrace {
     /// Writes the file. Open entries end, marked as open, at the last known instant.
@@ -24,6 +24,7 @@ const REQUESTS: u32 = 1;
 const SESSIONS: u32 = 2;
 const PLUGINS: u32 = 3;
 const RUN: u32 = 4;
+const TOOLS: u32 = 5;
 
 /// The first thread id; lower numbers are processes.
 const FIRST_THREAD: u32 = 100;
@@ -212,6 +213,7 @@ pub(super) fn write(trace: &ChromeTrace, writer: &mut dyn io::Write) -> io::Resu
         (SESSIONS, "sessions"),
         (PLUGINS, "plugins"),
         (RUN, "run"),
+        (TOOLS, "tools"),
     ] {
         array.push(&json!({"name": "process_name", "ph": "M", "pid": pid, "args": {"name": name}}))?;
         array.push(
@@ -242,6 +244,7 @@ pub(super) fn write(trace: &ChromeTrace, writer: &mut dyn io::Write) -> io::Resu
         let thread = array.thread(PLUGINS, &call.thread)?;
         array.slice(&call.what, "plugin", (call.begin, end), thread, None)?;
     }
+    tool_runs(&mut array, &trace.tool_runs)?;
     let mut marks: Vec<_> = trace.marks.iter().collect();
     marks.sort_by_key(|mark| (mark.at, &mark.what));
     for mark in marks {
@@ -267,6 +270,7 @@ fn metadata(trace: &ChromeTrace) -> Value {
             "requests_without_chunks": omitted.requests_without_chunks,
             "sessions_left_out": omitted.sessions,
             "plugin_calls_left_out": omitted.plugin_calls,
+            "tool_runs_left_out": omitted.tool_runs,
             "marks_left_out": omitted.marks,
         },
     })
@@ -329,6 +333,39 @@ fn arguments(lane: &Lane) -> Value {
         "error_class": lane.failure.as_ref().map(|(class, _)| class),
         "error_message": lane.failure.as_ref().map(|(_, message)| message),
     })
+}
+
+/// Writes tool runs, each on the first thread of its class that is free: the slices of a thread
+/// must not overlap.
+fn tool_runs(array: &mut Array<'_>, runs: &[ToolSlice]) -> io::Result<()> {
+    let mut runs: Vec<&ToolSlice> = runs.iter().collect();
+    runs.sort_by_key(|run| (run.ready, run.id));
+    let mut ends: HashMap<&str, Vec<Nanos>> = HashMap::new();
+    for run in runs {
+        let threads = ends.entry(&*run.class).or_default();
+        let free = threads.iter().position(|end| *end <= run.ready);
+        let thread = free.unwrap_or_else(|| {
+            threads.push(0);
+            threads.len() - 1
+        });
+        threads[thread] = run.completed;
+        let place = array.thread(TOOLS, &format!("{} {}", run.class, thread + 1))?;
+        let args = json!({
+            "session_id": run.id.session.0,
+            "node_id": run.id.node.0,
+            "cold": run.is_cold,
+            "success": !run.failed,
+            "result_tokens": run.result_tokens,
+            "measured": run.measured,
+        });
+        let name = run.id.to_string();
+        array.slice(&name, "tool", (run.ready, run.completed), place, Some(args))?;
+        if run.started > run.ready {
+            array.slice("Waiting", "tool", (run.ready, run.started), place, None)?;
+        }
+        array.slice("Service", "tool", (run.started, run.completed), place, None)?;
+    }
+    Ok(())
 }
 
 fn session(array: &mut Array<'_>, lane: &SessionLane) -> io::Result<()> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use veeksha_events::{Event, NeverSentReason, PluginCall, RequestRecord, SessionEnd, Status};
-use veeksha_model::{Chunk, ChunkKind, ErrorClass, NodeId, RequestId, SessionId};
+use veeksha_model::{Chunk, ChunkKind, ErrorClass, NodeId, RequestId, SessionId, ToolRunRecord};
 use veeksha_report::{ChromeTrace, ChromeTraceLimits};
 
 use crate::record::record;
@@ -254,7 +254,58 @@ fn sessions_plugins_and_marks_have_separate_processes() {
         .filter(|event| event["name"] == "process_name")
         .map(|event| &event["args"]["name"])
         .collect();
-    assert_eq!(processes, ["requests", "sessions", "plugins", "run"]);
+    assert_eq!(processes, ["requests", "sessions", "plugins", "run", "tools"]);
+}
+
+/// A run of `class` from `ready` over `started` to `completed`, in milliseconds.
+fn ran(node: u32, class: &str, [ready, started, completed]: [u64; 3]) -> Event {
+    Event::ToolRan(Box::new(ToolRunRecord {
+        id: id_of(3, node),
+        class: class.into(),
+        parents: Vec::new(),
+        ready_at: ready * MILLI,
+        started_at: started * MILLI,
+        completed_at: completed * MILLI,
+        is_cold: node == 1,
+        failed: false,
+        result_tokens: 9,
+        measured: true,
+        labels: [].into(),
+    }))
+}
+
+#[test]
+fn tool_runs_have_a_thread_for_each_at_once() {
+    let events = written(
+        ChromeTraceLimits::default(),
+        &[
+            ran(2, "sandbox", [20, 50, 60]),
+            ran(1, "sandbox", [10, 10, 50]),
+            ran(3, "sandbox", [50, 50, 70]),
+            ran(4, "search", [50, 50, 55]),
+        ],
+    );
+    let slices = of(&events, 5, "X");
+    let shown: Vec<String> = slices
+        .iter()
+        .map(|slice| format!("{} {}", thread(&events, slice), slice["name"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "sandbox 1 3/1",
+            "sandbox 1 Service",
+            "sandbox 2 3/2",
+            "sandbox 2 Waiting",
+            "sandbox 2 Service",
+            "sandbox 1 3/3",
+            "sandbox 1 Service",
+            "search 1 3/4",
+            "search 1 Service",
+        ]
+    );
+    assert_eq!(nanos(&slices[3]["dur"]), 30_000_000);
+    assert_eq!(slices[0]["args"]["cold"], true);
 }
 
 #[test]
@@ -357,6 +408,7 @@ fn run() -> Vec<Event> {
             requests: 2,
         });
     }
+    events.extend((0..5).map(|node| ran(node, "sandbox", [10, 10 + u64::from(node), 30])));
     events.push(Event::RunEnded { at: 200 * MILLI });
     events
 }
