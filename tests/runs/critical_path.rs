@@ -11,7 +11,14 @@ use crate::simulated::{ends_with, evaluate, evaluated, labelled, real, simulated
 use crate::support::{assert_code, scenario, stderr, stdout};
 
 /// The parts of a critical path, in the order of the files.
-const PARTS: [&str; 4] = ["client_queueing", "prefill", "decode", "think"];
+const PARTS: [&str; 6] = [
+    "client_queueing",
+    "prefill",
+    "decode",
+    "tool_waiting",
+    "tool_service",
+    "think",
+];
 
 /// An agent that plans, asks two subagents at once (one of them starts another request while its
 /// answer streams), and combines their answers. A session is over before the next one begins, so

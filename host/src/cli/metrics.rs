@@ -92,6 +92,7 @@ fn list(catalogue: &Catalogue) -> String {
         of("Request metrics, as in p99(ttfc)", Scope::Request),
         of("Metrics of gaps between chunks", Scope::Gap),
         of("Session metrics", Scope::Session),
+        of("Metrics of tool runs", Scope::ToolRun),
         Section {
             title: "Run-level metrics, as in goodput > 0.95".to_owned(),
             columns: ["unit", "better"].map(String::from).to_vec(),
@@ -145,15 +146,6 @@ fn explanation(value: &Value) -> String {
     lines.join("\n")
 }
 
-fn scope(scope: Scope) -> &'static str {
-    match scope {
-        Scope::Request => "request",
-        Scope::Gap => "gap",
-        Scope::Session => "session",
-        Scope::Run => "run",
-    }
-}
-
 fn of_metric(metric: &MetricInfo) -> Value {
     json!({
         "name": metric.name,
@@ -161,7 +153,7 @@ fn of_metric(metric: &MetricInfo) -> Value {
         "display": metric.display,
         "unit": metric.unit,
         "better": metric.better.name(),
-        "scope": scope(metric.scope),
+        "scope": metric.scope.name(),
         "definition": metric.definition,
         "source": metric.source,
         "plugin": metric.plugin,

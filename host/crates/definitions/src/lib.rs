@@ -9,8 +9,8 @@
 //! [`REQUEST_FIELDS`] holds every field of a finished request: its key in JSON, its column, its
 //! name in Lua, its documentation and its value.
 //!
-//! [`SessionGraph`] relates the requests of a session to each other, and returns their
-//! [`CriticalPath`].
+//! [`SessionGraph`] relates the requests and tool runs of a session to each other, and returns
+//! their [`CriticalPath`].
 //!
 //! **Adding a request metric** requires one entry in `table.rs`, and a method in `observation.rs`
 //! for its formula.
@@ -23,17 +23,21 @@ mod fields;
 mod metric;
 mod observation;
 mod packed;
+mod path_part;
 mod scope;
 mod session_graph;
 mod table;
+mod tool_times;
 
 pub use chunks::{answer_tokens_by_chunk, gaps};
-pub use critical_path::{CriticalPath, PathPart, PathParts, PathStep};
+pub use critical_path::{CriticalPath, PathStep};
 pub use definition::{Certification, Definition};
 pub use fields::{FieldValue, FinishedRequest, REQUEST_FIELDS, RequestField};
 pub use metric::{UnknownMetric, canonical_name};
 pub use observation::{Observation, cached_share, seconds_between};
 pub use packed::{OptionalInstant, OptionalTokens};
+pub use path_part::{PathPart, PathParts};
 pub use scope::{Needs, Samples, Scope};
-pub use session_graph::{GraphRequest, RequestPhases, SessionGraph};
+pub use session_graph::{GraphNode, NodePhases, SessionGraph};
 pub use table::Metric;
+pub use tool_times::ToolTimes;

@@ -232,6 +232,7 @@ mod tests {
                 Samples::Request(_) => Scope::Request,
                 Samples::ChunkGaps | Samples::TokenGaps => Scope::Gap,
                 Samples::Session | Samples::ThinkTimes => Scope::Session,
+                Samples::ToolRun(_) => Scope::ToolRun,
             };
             assert_eq!(scope, definition.scope, "{metric}");
             assert!(!definition.charted || scope == Scope::Request, "{metric}");

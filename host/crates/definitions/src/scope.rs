@@ -1,6 +1,7 @@
 //! The scope of a metric, the origin of its samples, and the workloads that have any.
 
 use crate::observation::Observation;
+use crate::tool_times::ToolTimes;
 
 /// The thing that one value of a metric or aggregate describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -11,6 +12,8 @@ pub enum Scope {
     Gap,
     /// A session.
     Session,
+    /// A tool run.
+    ToolRun,
     /// The whole run.
     Run,
 }
@@ -22,6 +25,7 @@ impl Scope {
             Scope::Request => "request",
             Scope::Gap => "gap",
             Scope::Session => "session",
+            Scope::ToolRun => "tool_run",
             Scope::Run => "run",
         }
     }
@@ -45,6 +49,8 @@ pub enum Samples {
     Session,
     /// One value for each request that follows another one in its session.
     ThinkTimes,
+    /// One value of a tool run.
+    ToolRun(fn(&ToolTimes) -> f64),
 }
 
 /// The property that a workload must have for a metric to have samples.
@@ -56,4 +62,6 @@ pub enum Needs {
     TwoTokens,
     /// Sessions in which a request follows another.
     TwoRequests,
+    /// Sessions that run tools of the scenario.
+    Tools,
 }

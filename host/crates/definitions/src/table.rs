@@ -5,6 +5,7 @@ use veeksha_model::Better;
 use crate::definition::{Certification, Definition};
 use crate::observation::Observation;
 use crate::scope::{Needs, Samples, Scope};
+use crate::tool_times::ToolTimes;
 
 /// The defaults of an entry: a latency of requests that appears in files only.
 const LATENCY: Definition = Definition {
@@ -46,6 +47,13 @@ const TOKENS: Definition = Definition {
 const SESSION: Definition = Definition {
     scope: Scope::Session,
     samples: Samples::Session,
+    ..LATENCY
+};
+
+/// The defaults of a metric of tool runs.
+const TOOL_RUN: Definition = Definition {
+    scope: Scope::ToolRun,
+    needs: Needs::Tools,
     ..LATENCY
 };
 
@@ -434,7 +442,8 @@ metrics! {
         display: "Session Duration",
         title: "Session duration",
         short: "session duration",
-        definition: "first dispatch to last completion of a session of which every request was tried",
+        definition: "first dispatch (or call of a tool) to last completion (or end of a tool run) of a \
+            session of which every request was tried",
         source: "Veeksha's documentation; its code gives 0 for sessions of one request",
         certification: Certification::As("end_to_end_latency"),
         ..SESSION
@@ -445,9 +454,9 @@ metrics! {
         display: "Session Makespan",
         title: "Session makespan",
         short: "session makespan",
-        definition: "the earliest instant the schedule asked for to the last completion, of a session of \
-            which every request was tried: what its user waited, with every delay of host and \
-            server",
+        definition: "the earliest instant the schedule asked for to the last completion (or end of a tool \
+            run), of a session of which every request was tried: what its user waited, with every \
+            delay of host, server and tools",
         source: "the makespan of scheduling theory, from the intended instant",
         certification: Certification::As("e2e_from_intended"),
         ..SESSION
@@ -499,6 +508,31 @@ metrics! {
         certification: Certification::As("end_to_end_latency"),
         ..SESSION
     },
+    /// `critical_path_tool_waiting`
+    PathToolWaiting = Definition {
+        name: "critical_path_tool_waiting",
+        display: "Critical Path Tool Waiting",
+        title: "Tool waiting",
+        short: "tool waiting on the critical path",
+        definition: "time on the critical path of a session from the call of a tool to the start of its \
+            service, added up",
+        source: PATH_SOURCE,
+        needs: Needs::Tools,
+        ..SESSION
+    },
+    /// `critical_path_tool_service`
+    PathToolService = Definition {
+        name: "critical_path_tool_service",
+        display: "Critical Path Tool Service",
+        title: "Tool service",
+        short: "tool service on the critical path",
+        better: Better::Neither,
+        definition: "time on the critical path of a session in which a server of a tool worked for it, cold \
+            starts included, added up",
+        source: PATH_SOURCE,
+        needs: Needs::Tools,
+        ..SESSION
+    },
     /// `critical_path_think`
     PathThink = Definition {
         name: "critical_path_think",
@@ -506,7 +540,7 @@ metrics! {
         title: "Think time",
         short: "think time on the critical path",
         better: Better::Neither,
-        definition: "time on the critical path of a session from an event of a request to the scheduled \
+        definition: "time on the critical path of a session from an event of a node to the scheduled \
             instant of the one that waited for it, including the delays of edges, added up",
         source: PATH_SOURCE,
         ..SESSION
@@ -519,7 +553,7 @@ metrics! {
         short: "requests on the critical path",
         unit: "requests",
         better: Better::Neither,
-        definition: "requests on the critical path of a session",
+        definition: "requests on the critical path of a session, without its tool runs",
         source: PATH_SOURCE,
         ..SESSION
     },
@@ -544,9 +578,9 @@ metrics! {
         title: "Session tool time",
         short: "session tool time",
         better: Better::Neither,
-        definition: "the think times of those requests of a session that follow a call of a tool (an \
-            answer of a parent had a part of a tool call), added up; absent where no tool was \
-            called",
+        definition: "the waiting and service times of the tool runs of a session, and the think times of \
+            those requests that follow an answer with a part of a tool call and no tool run, added \
+            up; absent where no tool was called",
         source: "the time between a tool call and the request that brings its result",
         needs: Needs::TwoRequests,
         ..SESSION
@@ -561,12 +595,37 @@ metrics! {
         definition: "makespan / the makespan without queueing: the longest path through the session's \
             graph with the waits that the workload asked for, each request taking the shortest \
             TTFC that any request of the run with at least as many prompt tokens had, and then \
-            its own time from first chunk to completion; of sessions of which every request was \
-            answered with something",
+            its own time from first chunk to completion, and each tool run its service time; of \
+            sessions of which every request was answered with something",
         source: "the slowdown of scheduling theory, against what the server showed it can do in this \
             run",
         not_comparable: Some("each run is measured by its own shortest times: a server that is slower all the way \
             can have the smaller slowdown"),
         ..SESSION
+    },
+    /// `tool_waiting_time`
+    ToolWaitingTime = Definition {
+        name: "tool_waiting_time",
+        display: "Tool Waiting Time",
+        title: "Tool waiting time",
+        short: "tool waiting time",
+        definition: "the instant at which a server took a call of a tool - the instant of the call; of each \
+            tool run, with the class as label `tool`",
+        source: "the waiting time of queueing theory",
+        samples: Samples::ToolRun(ToolTimes::waiting),
+        ..TOOL_RUN
+    },
+    /// `tool_service_time`
+    ToolServiceTime = Definition {
+        name: "tool_service_time",
+        display: "Tool Service Time",
+        title: "Tool service time",
+        short: "tool service time",
+        better: Better::Neither,
+        definition: "the end of a tool run - the instant at which a server took the call, a cold start \
+            included; of each tool run, with the class as label `tool`",
+        source: "the service time of queueing theory",
+        samples: Samples::ToolRun(ToolTimes::service),
+        ..TOOL_RUN
     },
 }

@@ -6,6 +6,7 @@ use veeksha_events::{NeverSentReason, RequestRecord, SessionEnd, Status};
 use veeksha_model::ErrorClass;
 
 use crate::run_metric::RunMetric;
+use crate::tool_runs::{ToolCounts, ToolCountsByClass};
 
 /// Counts of a run. Request counts cover measured requests unless stated otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,6 +41,8 @@ pub struct RunCounts {
     pub empty_answers: u64,
     /// Sent again on a new connection.
     pub retried: u64,
+    /// Tool runs that ended and are measured, by class.
+    pub tools: ToolCountsByClass,
     /// Sessions that began.
     pub sessions: u64,
     /// Sessions whose requests were all answered.
@@ -129,7 +132,7 @@ impl RunCounts {
     }
 
     /// Returns the counts that objectives can name.
-    pub(crate) fn run_metrics(&self) -> [(RunMetric, Option<f64>); 8] {
+    pub(crate) fn run_metrics(&self) -> [(RunMetric, Option<f64>); 10] {
         let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
         [
             (RunMetric::ErrorRate, self.error_rate()),
@@ -143,7 +146,15 @@ impl RunCounts {
             (RunMetric::CompletedRequests, Some(self.completed as f64)),
             (RunMetric::ErroredRequests, Some(self.errored as f64)),
             (RunMetric::Sessions, Some(self.sessions as f64)),
+            (RunMetric::ToolRuns, self.of_tools(|tool| tool.runs)),
+            (RunMetric::ToolFailures, self.of_tools(|tool| tool.failures)),
         ]
+    }
+
+    /// Returns the sum of a count over all classes of tools; `None` without tool runs.
+    fn of_tools(&self, count: fn(&ToolCounts) -> u64) -> Option<f64> {
+        let total: u64 = self.tools.values().map(count).sum();
+        (!self.tools.is_empty()).then_some(total as f64)
     }
 
     /// Returns the number of requests that were never sent, over all reasons.

@@ -4,7 +4,9 @@
 use std::collections::HashMap;
 
 use veeksha_events::RequestRecord;
-use veeksha_model::{Edge, EventInstants, Nanos, NodeId, Recorded, SessionId, Trigger, edges_met_at};
+use veeksha_model::{
+    Edge, EventInstants, Nanos, NodeId, Recorded, SessionId, ToolRunRecord, Trigger, edges_met_at,
+};
 
 use veeksha_definitions::seconds_between;
 
@@ -74,11 +76,29 @@ impl EdgeTracker {
                 recorded_at: recorded.at,
             });
         }
+        self.measure_waiting(record.id.session);
+        self.forget_if_over(record.id.session);
+    }
+
+    /// Processes the end of a tool run, which a recording does not have.
+    pub(crate) fn on_tool_run(&mut self, record: &ToolRunRecord) {
+        let ended = EndedParent {
+            events: record.events(),
+            recorded_end: None,
+        };
+        let session = self.open.entry(record.id.session).or_default();
+        session.ended.insert(record.id.node, ended);
+        self.measure_waiting(record.id.session);
+        self.forget_if_over(record.id.session);
+    }
+
+    fn measure_waiting(&mut self, session: SessionId) {
+        let Some(OpenSession { ended, waiting, .. }) = self.open.get_mut(&session) else {
+            return;
+        };
         // Fast path: the parents almost always ended first, and nothing is waiting.
-        let OpenSession { ended, waiting, .. } = session;
         let (sent, gaps) = (&mut self.sent, &mut self.gap_difference);
         waiting.retain(|child| !child.measure(ended, sent, gaps));
-        self.forget_if_over(record.id.session);
     }
 
     pub(crate) fn on_never_sent(&mut self, session: SessionId) {

@@ -281,7 +281,9 @@ impl ErrorSamples {
             .filter_map(|metric| {
                 let constant = match metric.definition_of().samples {
                     Samples::ChunkGaps | Samples::TokenGaps => GAP,
-                    Samples::Request(_) | Samples::Session | Samples::ThinkTimes => STAMP,
+                    Samples::Request(_) | Samples::Session | Samples::ThinkTimes | Samples::ToolRun(_) => {
+                        STAMP
+                    }
                 };
                 self.by_metric.get(&metric)?.estimate(metric, constant, lag)
             })

@@ -1,9 +1,10 @@
 //! The state machine that turns events into results.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 use veeksha_events::{Event, FailedPlugin, PluginRole, RequestRecord};
-use veeksha_model::{Nanos, RequestId, SessionId};
+use veeksha_model::{Nanos, RequestId, SessionId, ToolRunRecord};
 use veeksha_ports::SloVerdict;
 
 use crate::counts::RunCounts;
@@ -175,7 +176,7 @@ impl RunEvaluator {
                 self.open.on_dispatched(*request, dispatch);
             }
             Event::Finished(record) => self.on_record(record),
-            Event::ToolRan(run) => self.saw(run.completed_at),
+            Event::ToolRan(run) => self.on_tool_run(run),
             Event::NeverSent { reason, at, .. } => {
                 self.saw(*at);
                 if let Some(live) = &mut self.live {
@@ -230,6 +231,15 @@ impl RunEvaluator {
         self.counts.add_measured(record);
         self.totals.add_measured(record);
         self.host.add_measured(record, row);
+    }
+
+    fn on_tool_run(&mut self, record: &ToolRunRecord) {
+        self.saw(record.completed_at);
+        self.requests.add_tool_run(record);
+        if record.measured {
+            let counts = self.counts.tools.entry(Arc::clone(&record.class));
+            counts.or_default().add(record);
+        }
     }
 
     /// Returns the statistics so far. Cheap enough for a progress line and a dashboard.

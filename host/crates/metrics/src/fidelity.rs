@@ -90,6 +90,7 @@ impl Fidelity {
     pub fn on(&mut self, event: &Event) {
         match event {
             Event::Finished(record) => self.on_record(record),
+            Event::ToolRan(record) => self.edges.on_tool_run(record),
             Event::NeverSent { request, .. } => self.edges.on_never_sent(request.session),
             Event::SessionFinished {
                 session, requests, ..
@@ -104,7 +105,6 @@ impl Fidelity {
             | Event::PluginFailed(_)
             | Event::SessionStarted { .. }
             | Event::Dispatched { .. }
-            | Event::ToolRan(_)
             | Event::Starved { .. }
             | Event::ArrivalsMissed { .. }
             | Event::ThreadSampled(_)

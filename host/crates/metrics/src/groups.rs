@@ -1,4 +1,4 @@
-//! The run's requests grouped by the values of a label.
+//! The run's requests and tool runs grouped by the values of a label.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,9 +44,9 @@ pub struct RequestGroup {
     /// Output tokens per second of the run's measured window.
     pub output_tokens_per_second: Option<f64>,
     /// The metrics with samples, by name: built-in ones, then those of plugins. A session belongs
-    /// to a group if all its requests do.
+    /// to a group if all its requests do. Tool runs belong to groups by their own labels.
     pub metrics: Vec<(String, Summary)>,
-    /// The label sets of its requests.
+    /// The label sets of its requests and tool runs.
     sets: Vec<LabelSet>,
 }
 
@@ -178,16 +178,16 @@ impl ValueSets {
     }
 }
 
-/// The requests of a label set.
+/// The requests of a label set; none if only tool runs have it.
 struct SetRequests {
     requests: u64,
-    /// The least and the greatest number of their sessions.
+    /// The least and the greatest number of the sessions of its requests and tool runs.
     sessions: (SessionId, SessionId),
 }
 
 /// Groups the requests by the wanted labels, or by every label with few values that are not
-/// identifiers. A wanted label that
-/// no measured request has gives no groups.
+/// identifiers. A wanted label that no measured request or tool run has gives no groups. Labels
+/// that only tool runs have are grouped if they are wanted: most metrics have no values for them.
 pub(crate) fn groups(
     samples: &RunSamples,
     wanted: Option<&[String]>,
@@ -196,10 +196,12 @@ pub(crate) fn groups(
 ) -> Vec<LabelGroups> {
     let by_set = requests_by_set(samples);
     let sets = &samples.requests.labels;
-    let seen: BTreeSet<&str> = by_set
-        .keys()
-        .flat_map(|set| sets.labels(*set))
-        .map(|(name, _)| name.as_str())
+    let labels_of = |set: &LabelSet| sets.labels(*set).iter().map(|(name, _)| name.as_str());
+    let seen: BTreeSet<&str> = by_set.keys().flat_map(labels_of).collect();
+    let of_requests: BTreeSet<&str> = by_set
+        .iter()
+        .filter(|(_, of_set)| of_set.requests > 0)
+        .flat_map(|(set, _)| labels_of(set))
         .collect();
     let group = |label: &str, few: bool| {
         let mut by_value: BTreeMap<Option<&str>, ValueSets> = BTreeMap::new();
@@ -215,6 +217,8 @@ pub(crate) fn groups(
             let known = entry.sessions.unwrap_or(of_set.sessions);
             entry.sessions = Some((known.0.min(least), known.1.max(most)));
         }
+        // Tool runs lack the labels that the workload gave to requests only.
+        by_value.retain(|value, sets| value.is_some() || sets.requests > 0);
         let values = by_value.keys().flatten().count();
         if few && (!(2..=MAX_GROUPS).contains(&by_value.len()) || identifies(&by_value)) {
             return None;
@@ -234,7 +238,7 @@ pub(crate) fn groups(
             .filter(|label| seen.contains(label.as_str()))
             .filter_map(|label| group(label, false))
             .collect(),
-        None => seen
+        None => of_requests
             .iter()
             .filter_map(|label| group(label, true))
             .take(MAX_AUTOMATIC_LABELS)
@@ -252,14 +256,20 @@ fn identifies(by_value: &BTreeMap<Option<&str>, ValueSets>) -> bool {
 
 fn requests_by_set(samples: &RunSamples) -> BTreeMap<LabelSet, SetRequests> {
     let mut by_set: BTreeMap<LabelSet, SetRequests> = BTreeMap::new();
-    for row in samples.requests.rows.iter().filter(|row| row.measured) {
-        let session = row.id.session;
-        let entry = by_set.entry(row.labels).or_insert(SetRequests {
+    let mut add = |set: LabelSet, session: SessionId, requests: u64| {
+        let entry = by_set.entry(set).or_insert(SetRequests {
             requests: 0,
             sessions: (session, session),
         });
-        entry.requests += 1;
+        entry.requests += requests;
         entry.sessions = (entry.sessions.0.min(session), entry.sessions.1.max(session));
+    };
+    let requests = &samples.requests;
+    for row in requests.rows.iter().filter(|row| row.measured) {
+        add(row.labels, row.id.session, 1);
+    }
+    for row in requests.measured_tool_runs() {
+        add(row.labels, row.id.session, 0);
     }
     by_set
 }

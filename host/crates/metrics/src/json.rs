@@ -209,6 +209,11 @@ fn add_session_counts(file: &mut Map<String, Value>, evaluation: &Evaluation) {
         ),
     ];
     file.extend(entries.map(|(key, value)| (key.to_owned(), value)));
+    if !counts.tools.is_empty() {
+        let tools = counts.tools.iter();
+        let tools = tools.map(|(class, counts)| (class.to_string(), counts.json()));
+        file.insert("tools".into(), Value::Object(tools.collect()));
+    }
 }
 
 /// Returns the JSON of a plugin metric's samples that were dropped for one reason.

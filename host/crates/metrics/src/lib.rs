@@ -72,6 +72,7 @@ mod timed;
 mod token_bins;
 mod token_counts;
 mod token_times;
+mod tool_runs;
 mod what_if;
 mod windows;
 mod workload;
@@ -111,6 +112,7 @@ pub use slices::{TimeSlice, TimeSlices};
 pub use threads::ThreadUse;
 pub use throughput::Throughput;
 pub use token_counts::{AnswerTokens, CountComparison, PromptCounts};
+pub use tool_runs::ToolCounts;
 pub use veeksha_definitions::{
     Metric, Needs, Observation, PathPart, Samples, Scope, UnknownMetric, seconds_between,
 };

@@ -1,19 +1,22 @@
-//! All finished requests of a run, and their samples of each metric.
+//! All finished requests and tool runs of a run, and the samples of requests of each metric.
 
-use veeksha_definitions::{answer_tokens_by_chunk, gaps};
+use veeksha_definitions::{ToolTimes, answer_tokens_by_chunk, gaps};
 use veeksha_events::RequestRecord;
-use veeksha_model::{Edge, RequestId};
+use veeksha_model::{Edge, RequestId, SessionId, ToolRunRecord};
 
 use crate::fluidity::{Deadlines, Fluidity, token_gaps};
 use crate::gaps::{GapRange, Gaps};
 use crate::label_sets::LabelSets;
 use crate::row::RequestRow;
 use crate::token_counts::{AnswerTokens, PromptCounts};
+use crate::tool_runs::{self, ToolRow};
 
 /// The requests, each with the ranges of its variable-size data.
 #[derive(Debug)]
 pub(crate) struct RequestTable {
     pub(crate) rows: Vec<RequestRow>,
+    /// The tool runs, which have labels and parents as requests do.
+    pub(crate) tool_runs: Vec<ToolRow>,
     pub(crate) gaps: Gaps,
     pub(crate) labels: LabelSets,
     parents: Vec<Edge>,
@@ -29,6 +32,7 @@ impl RequestTable {
     pub(crate) fn new(deadlines: Deadlines) -> Self {
         RequestTable {
             rows: Vec::new(),
+            tool_runs: Vec::new(),
             gaps: Gaps::default(),
             labels: LabelSets::default(),
             parents: Vec::new(),
@@ -43,9 +47,7 @@ impl RequestTable {
     pub(crate) fn add(&mut self, record: &RequestRecord) -> &RequestRow {
         let mut row = RequestRow::of(record);
         row.labels = self.labels.number(&record.labels);
-        let parents = record.parents.len().min(u32::MAX as usize) as u32;
-        row.parents = (self.parents.len() as u32, parents);
-        self.parents.extend_from_slice(&record.parents);
+        row.parents = self.add_parents(&record.parents);
         if row.counts() {
             self.answer_tokens.add(record);
             self.prompt_counts.add(record);
@@ -56,6 +58,24 @@ impl RequestTable {
         let place = self.rows.len();
         self.rows.push(row);
         &self.rows[place]
+    }
+
+    /// Adds a tool run that ended.
+    pub(crate) fn add_tool_run(&mut self, record: &ToolRunRecord) {
+        let row = ToolRow {
+            id: record.id,
+            times: ToolTimes::of(record),
+            parents: self.add_parents(&record.parents),
+            labels: self.labels.number(&tool_runs::labels(record)),
+            measured: record.measured,
+        };
+        self.tool_runs.push(row);
+    }
+
+    fn add_parents(&mut self, parents: &[Edge]) -> (u32, u32) {
+        let place = self.parents.len() as u32;
+        self.parents.extend_from_slice(parents);
+        (place, parents.len().min(u32::MAX as usize) as u32)
     }
 
     fn add_gaps(&mut self, row: &mut RequestRow, record: &RequestRecord) {
@@ -99,13 +119,18 @@ impl RequestTable {
         !self.itl_differs && self.gaps.one_token_each()
     }
 
-    /// Sorts the requests by id, so that the result does not depend on the order in which they
-    /// ended.
+    /// Sorts the requests and tool runs by id, so that the result does not depend on the order in
+    /// which they ended.
     pub(crate) fn sort(&mut self) {
         let numbers = self.labels.sort();
         for row in &mut self.rows {
             row.labels = numbers[row.labels as usize];
         }
+        for row in &mut self.tool_runs {
+            row.labels = numbers[row.labels as usize];
+        }
+        self.tool_runs
+            .sort_unstable_by_key(|row| (row.id, row.times.completed));
         self.rows
             .sort_unstable_by_key(|row| (row.id, row.observed.dispatched, row.completed));
     }
@@ -115,8 +140,20 @@ impl RequestTable {
         self.rows.binary_search_by_key(&id, |row| row.id).ok()
     }
 
-    pub(crate) fn parents(&self, row: &RequestRow) -> &[Edge] {
-        let (at, count) = row.parents;
+    /// Returns the tool runs of a session, which must be sorted.
+    pub(crate) fn tool_runs_of(&self, session: SessionId) -> &[ToolRow] {
+        let begin = self.tool_runs.partition_point(|row| row.id.session < session);
+        let of_session = &self.tool_runs[begin..];
+        &of_session[..of_session.partition_point(|row| row.id.session == session)]
+    }
+
+    /// Returns the measured tool runs.
+    pub(crate) fn measured_tool_runs(&self) -> impl Iterator<Item = &ToolRow> {
+        self.tool_runs.iter().filter(|row| row.measured)
+    }
+
+    /// Returns the parents of a row, which holds their place and number.
+    pub(crate) fn parents(&self, (at, count): (u32, u32)) -> &[Edge] {
         &self.parents[at as usize..at as usize + count as usize]
     }
 
@@ -145,16 +182,25 @@ impl PartialEq for RequestTable {
                 ..*mine
             };
             placed_as_theirs == *theirs
-                && self.parents(mine) == other.parents(theirs)
+                && self.parents(mine.parents) == other.parents(theirs.parents)
                 && (!mine.has_samples()
                     || self
                         .gaps
                         .with_tokens(mine.gaps)
                         .eq(other.gaps.with_tokens(theirs.gaps)))
         };
+        let tool_runs_agree = |(mine, theirs): (&ToolRow, &ToolRow)| {
+            let placed_as_theirs = ToolRow {
+                parents: (theirs.parents.0, mine.parents.1),
+                ..*mine
+            };
+            placed_as_theirs == *theirs && self.parents(mine.parents) == other.parents(theirs.parents)
+        };
         self.deadlines == other.deadlines
             && self.labels == other.labels
             && self.rows.len() == other.rows.len()
+            && self.tool_runs.len() == other.tool_runs.len()
             && self.rows.iter().zip(&other.rows).all(rows_agree)
+            && self.tool_runs.iter().zip(&other.tool_runs).all(tool_runs_agree)
     }
 }

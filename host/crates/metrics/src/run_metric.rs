@@ -44,6 +44,10 @@ pub enum RunMetric {
     ErroredRequests,
     /// `num_sessions`
     Sessions,
+    /// `tool_runs`
+    ToolRuns,
+    /// `tool_failures`
+    ToolFailures,
     /// `window_seconds`
     WindowSeconds,
 }
@@ -80,7 +84,7 @@ const fn info(
 }
 
 /// In the order of the enum (checked by a test).
-const RUN_METRICS: [RunMetricInfo; 20] = [
+const RUN_METRICS: [RunMetricInfo; 22] = [
     info(
         RunMetric::ErrorRate,
         "error_rate",
@@ -213,6 +217,20 @@ const RUN_METRICS: [RunMetricInfo; 20] = [
         "sessions",
         Better::Neither,
         "sessions that began, also those of which requests are drained and not measured",
+    ),
+    info(
+        RunMetric::ToolRuns,
+        "tool_runs",
+        "runs",
+        Better::Neither,
+        "measured tool runs that ended; absent without any",
+    ),
+    info(
+        RunMetric::ToolFailures,
+        "tool_failures",
+        "runs",
+        Better::Less,
+        "measured tool runs that failed; absent without any tool run",
     ),
     info(
         RunMetric::WindowSeconds,

@@ -19,6 +19,7 @@ use crate::schedule::{Schedule, TimeSpan};
 use crate::session_graph::SessionTable;
 use crate::sessions::SessionMetrics;
 use crate::token_counts::{AnswerTokens, PromptCounts};
+use crate::tool_runs::ToolRow;
 use crate::what_if::Counterfactual;
 use veeksha_definitions::{Metric, Samples};
 
@@ -151,7 +152,7 @@ impl RunSamples {
         }
     }
 
-    /// Returns the names of all labels of the run's requests.
+    /// Returns the names of all labels of the run's requests and tool runs.
     pub(crate) fn label_names(&self) -> BTreeSet<&str> {
         let labels = self.requests.labels.all();
         labels.map(|(name, _)| name.as_str()).collect()
@@ -265,6 +266,13 @@ impl RunSamples {
                 let sessions = within(&self.sessions.sessions, span, |session| session.intended);
                 let passing = sessions.iter().filter(|session| matching.has(session.labels));
                 SampleSet::plain(passing.filter_map(|session| session.value(metric)).collect())
+            }
+            Samples::ToolRun(value) => {
+                let begins_within =
+                    |row: &&ToolRow| span.is_none_or(|(from, to)| (from..to).contains(&row.times.ready));
+                let measured = self.requests.measured_tool_runs().filter(begins_within);
+                let passing = measured.filter(|row| matching.has(row.labels));
+                SampleSet::plain(passing.map(|row| value(&row.times)).collect())
             }
             Samples::Request(_) => SampleSet::plain(
                 passing()

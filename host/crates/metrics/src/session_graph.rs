@@ -1,14 +1,15 @@
-//! Sessions assembled from their requests: longest paths, waits, and estimated duration without
-//! queueing.
+//! Sessions assembled from their requests and tool runs: longest paths, waits, and estimated
+//! duration without queueing.
 
-use veeksha_definitions::{GraphRequest, Metric, RequestPhases, SessionGraph, seconds_between};
+use veeksha_definitions::{GraphNode, Metric, NodePhases, SessionGraph, seconds_between};
 use veeksha_events::SessionEnd;
-use veeksha_model::{Edge, Nanos, Trigger, seconds};
+use veeksha_model::{Edge, EventInstants, Nanos, NodeId, Trigger, seconds};
 
 use crate::label_sets::LabelSet;
 use crate::requests::RequestTable;
 use crate::row::{End, RequestRow};
 use crate::sessions::{Known, PathTimes, SessionRow, Sessions};
+use crate::tool_runs::ToolRow;
 use crate::what_if::{Counterfactual, WhatIf};
 
 /// The sessions derived from requests and session ends.
@@ -52,7 +53,7 @@ pub(crate) fn table(requests: &mut RequestTable, sessions: &Sessions, what_if: V
         let ended = sessions.end(session).map(|(_, end)| end);
         let tried = ended.filter(|end| *end != SessionEnd::Incomplete);
         if let Some(ended) = tried
-            && requests.rows[begin..end].iter().all(|row| row.measured)
+            && graph.is_measured()
         {
             let mut row = graph.row(&shortest);
             let sets: Vec<LabelSet> = graph.rows.iter().map(|row| row.labels).collect();
@@ -75,12 +76,70 @@ pub(crate) fn table(requests: &mut RequestTable, sessions: &Sessions, what_if: V
     table
 }
 
-/// The requests of one session, with their edges as indices.
+/// A node of a session, with its row.
+#[derive(Clone, Copy)]
+enum SessionMember<'a> {
+    /// A request, with its index among all rows.
+    Request(u32, &'a RequestRow),
+    ToolRun(&'a ToolRow),
+}
+
+impl SessionMember<'_> {
+    fn id(&self) -> NodeId {
+        match self {
+            SessionMember::Request(_, row) => row.id.node,
+            SessionMember::ToolRun(row) => row.id.node,
+        }
+    }
+
+    fn phases(&self) -> NodePhases {
+        match self {
+            SessionMember::Request(_, row) => NodePhases::of(&row.observed, row.completed),
+            SessionMember::ToolRun(row) => NodePhases::of_tool_run(&row.times),
+        }
+    }
+
+    fn wait(&self) -> Nanos {
+        match self {
+            SessionMember::Request(_, row) => row.wait_after_ready,
+            SessionMember::ToolRun(_) => 0,
+        }
+    }
+
+    fn parents(&self) -> (u32, u32) {
+        match self {
+            SessionMember::Request(_, row) => row.parents,
+            SessionMember::ToolRun(row) => row.parents,
+        }
+    }
+
+    /// Returns its scheduled instant, or that of the call of a tool.
+    fn intended(&self) -> Nanos {
+        match self {
+            SessionMember::Request(_, row) => row.observed.intended,
+            SessionMember::ToolRun(row) => row.times.ready,
+        }
+    }
+
+    fn events(&self) -> EventInstants {
+        match self {
+            SessionMember::Request(_, row) => row.events(),
+            SessionMember::ToolRun(row) => NodePhases::of_tool_run(&row.times).events(),
+        }
+    }
+
+    fn called_tool(&self) -> bool {
+        matches!(self, SessionMember::Request(_, row) if row.called_tool)
+    }
+}
+
+/// The nodes of one session, with their edges as indices.
 struct Graph<'a> {
-    /// The index of the first request among all rows.
-    begin: usize,
     rows: &'a [RequestRow],
-    /// For each row, its edges with the indices of its parents; `None` if the record lacks one.
+    tool_runs: &'a [ToolRow],
+    /// Both, in the order of their ids.
+    nodes: Vec<SessionMember<'a>>,
+    /// For each node, its edges with the indices of its parents; `None` if the record lacks one.
     parents: Vec<Option<Vec<(usize, Edge)>>>,
     /// `None` if the record lacks a parent, or its edges form a cycle.
     timed: Option<SessionGraph>,
@@ -89,110 +148,151 @@ struct Graph<'a> {
 impl<'a> Graph<'a> {
     fn of(requests: &'a RequestTable, begin: usize, end: usize) -> Self {
         let rows = &requests.rows[begin..end];
+        let tool_runs = requests.tool_runs_of(rows[0].id.session);
+        let mut nodes: Vec<SessionMember> = (begin as u32..)
+            .zip(rows)
+            .map(|(place, row)| SessionMember::Request(place, row))
+            .chain(tool_runs.iter().map(SessionMember::ToolRun))
+            .collect();
+        if !tool_runs.is_empty() {
+            nodes.sort_by_key(SessionMember::id);
+        }
         let place = |edge: &Edge| {
-            let place = rows.binary_search_by_key(&edge.parent, |row| row.id.node);
+            let place = nodes.binary_search_by_key(&edge.parent, SessionMember::id);
             Some((place.ok()?, *edge))
         };
-        let parents = rows
+        let parents = nodes
             .iter()
-            .map(|row| requests.parents(row).iter().map(place).collect())
+            .map(|node| requests.parents(node.parents()).iter().map(place).collect())
             .collect();
-        let request = |row: &'a RequestRow| GraphRequest {
-            node: row.id.node,
-            phases: RequestPhases::of(&row.observed, row.completed),
-            wait: row.wait_after_ready,
-            edges: requests.parents(row),
+        let timed = |node: &SessionMember| GraphNode {
+            node: node.id(),
+            phases: node.phases(),
+            wait: node.wait(),
+            edges: requests.parents(node.parents()),
         };
-        let timed: Vec<GraphRequest> = rows.iter().map(request).collect();
+        let timed: Vec<GraphNode> = nodes.iter().map(timed).collect();
         Graph {
-            begin,
             rows,
+            tool_runs,
             parents,
             timed: SessionGraph::of(&timed),
+            nodes,
         }
     }
 
-    /// Returns intended − last awaited event of a parent, for a row that has parents. The delay of
+    fn is_measured(&self) -> bool {
+        self.rows.iter().all(|row| row.measured) && self.tool_runs.iter().all(|run| run.measured)
+    }
+
+    /// Returns intended − last awaited event of a parent, for a node that has parents. The delay of
     /// an edge is a part of the think time.
     fn think_time(&self, place: usize) -> Option<f64> {
         let parents = self.parents[place].as_ref()?;
-        let event = |(parent, edge): &(usize, Edge)| self.rows[*parent].events().of(edge.trigger);
+        let event = |(parent, edge): &(usize, Edge)| self.nodes[*parent].events().of(edge.trigger);
         let ready = parents.iter().map(event).max()?;
-        Some(seconds_between(ready, self.rows[place].observed.intended))
+        Some(seconds_between(ready, self.nodes[place].intended()))
     }
 
+    /// Returns the think times of the measured requests that have parents.
     fn think_times(&self) -> impl Iterator<Item = ThinkTime> + '_ {
-        let measured = (0..self.rows.len()).filter(|place| self.rows[*place].measured);
-        measured.filter_map(|place| {
-            Some(ThinkTime {
-                intended: self.rows[place].observed.intended,
-                row: (self.begin + place) as u32,
+        let requests = self.nodes.iter().zip(0..);
+        requests.filter_map(|(node, place)| match node {
+            SessionMember::Request(row, of) if of.measured => Some(ThinkTime {
+                intended: of.observed.intended,
+                row: *row,
                 seconds: self.think_time(place)?,
-            })
+            }),
+            _ => None,
         })
     }
 
+    /// Returns the time in tools: of tool runs, and between calls of tools that the host does not
+    /// run and the requests that follow them.
     fn tool_time(&self) -> Option<f64> {
         let follows_a_call = |place: &usize| {
-            let mut parents = self.parents[*place].iter().flatten();
-            parents.any(|(parent, edge)| edge.trigger == Trigger::Completed && self.rows[*parent].called_tool)
+            let parents = || self.parents[*place].iter().flatten();
+            let is_tool_run = |parent: usize| matches!(self.nodes[parent], SessionMember::ToolRun(_));
+            parents()
+                .any(|(parent, edge)| edge.trigger == Trigger::Completed && self.nodes[*parent].called_tool())
+                && !parents().any(|(parent, _)| is_tool_run(*parent))
         };
-        (0..self.rows.len())
+        let is_request = |place: &usize| matches!(self.nodes[*place], SessionMember::Request(..));
+        let simulated = (0..self.nodes.len())
+            .filter(is_request)
             .filter(follows_a_call)
-            .filter_map(|place| self.think_time(place))
+            .filter_map(|place| self.think_time(place));
+        let of_runs = self.tool_runs.iter().map(|run| run.times);
+        of_runs
+            .map(|times| seconds_between(times.ready, times.completed))
+            .chain(simulated)
             .reduce(|all, time| all + time)
     }
 
-    /// Returns the longest path through the graph: a request begins `wait` after the last of its
-    /// edges is met, or, without parents, at `root`, and its events happen `takes` after that.
-    /// `None` if an input is unknown.
+    /// Returns the longest path through the graph: a node begins `wait` after the last of its edges
+    /// is met, or, without parents, at `root`, and its events happen `takes` after that. `None` if
+    /// an input is unknown.
     fn longest_path(
         &self,
-        root: impl Fn(&RequestRow) -> f64,
+        root: impl Fn(&SessionMember) -> f64,
         wait: impl Fn(Nanos) -> f64,
-        takes: impl Fn(&RequestRow, Trigger) -> Option<f64>,
+        takes: impl Fn(&SessionMember, Trigger) -> Option<f64>,
     ) -> Option<f64> {
-        let mut beginnings: Vec<Option<f64>> = vec![None; self.rows.len()];
+        let mut beginnings: Vec<Option<f64>> = vec![None; self.nodes.len()];
         let mut last: Option<f64> = None;
         for &place in self.timed.as_ref()?.parents_first() {
-            let row = &self.rows[place];
+            let node = &self.nodes[place];
             let parents = self.parents[place].as_ref()?;
             let begins = if parents.is_empty() {
-                root(row)
+                root(node)
             } else {
                 let met = |(parent, edge): &(usize, Edge)| {
-                    let event = beginnings[*parent]? + takes(&self.rows[*parent], edge.trigger)?;
+                    let event = beginnings[*parent]? + takes(&self.nodes[*parent], edge.trigger)?;
                     Some(event + wait(edge.delay))
                 };
                 let met = parents.iter().map(met).collect::<Option<Vec<_>>>()?;
-                met.into_iter().fold(f64::NEG_INFINITY, f64::max) + wait(row.wait_after_ready)
+                met.into_iter().fold(f64::NEG_INFINITY, f64::max) + wait(node.wait())
             };
             beginnings[place] = Some(begins);
-            let end = begins + takes(row, Trigger::Completed)?;
+            let end = begins + takes(node, Trigger::Completed)?;
             last = Some(last.map_or(end, |last| last.max(end)));
         }
         last
     }
 
+    /// Returns the makespan without queueing.
+    fn ideal_makespan(&self, intended: Nanos, shortest: &ShortestFirst) -> Option<f64> {
+        self.longest_path(
+            |node| seconds_between(intended, node.intended()),
+            seconds,
+            |node, trigger| match (node, trigger) {
+                (SessionMember::ToolRun(_), Trigger::Dispatched) => Some(0.0),
+                (SessionMember::ToolRun(run), _) => {
+                    Some(seconds_between(run.times.started, run.times.completed))
+                }
+                (SessionMember::Request(_, row), _) => {
+                    let first = row.observed.first.get().filter(|_| row.end == End::Answered)?;
+                    let prefill = shortest.at_least(row.observed.total_prompt_tokens)?;
+                    Some(match trigger {
+                        Trigger::Dispatched => 0.0,
+                        Trigger::FirstChunk => prefill,
+                        Trigger::Completed => prefill + seconds_between(first, row.completed),
+                    })
+                }
+            },
+        )
+    }
+
     fn row(&self, shortest: &ShortestFirst) -> SessionRow {
         let rows = self.rows;
-        let intended = rows.iter().map(|row| row.observed.intended).min().unwrap_or(0);
-        let dispatched = rows.iter().map(|row| row.observed.dispatched).min().unwrap_or(0);
-        let completed = rows.iter().map(|row| row.completed).max().unwrap_or(0);
+        let intended = self.nodes.iter().map(SessionMember::intended).min().unwrap_or(0);
+        let dispatched = rows.iter().map(|row| row.observed.dispatched);
+        let called = self.tool_runs.iter().map(|run| run.times.ready);
+        let dispatched = dispatched.chain(called).min().unwrap_or(0);
+        let ends = self.nodes.iter().map(|node| node.events().completed);
+        let completed = ends.max().unwrap_or(0);
         let makespan = seconds_between(intended, completed);
-        let ideal = self.longest_path(
-            |row| seconds_between(intended, row.observed.intended),
-            seconds,
-            |row, trigger| {
-                let first = row.observed.first.get().filter(|_| row.end == End::Answered)?;
-                let prefill = shortest.at_least(row.observed.total_prompt_tokens)?;
-                Some(match trigger {
-                    Trigger::Dispatched => 0.0,
-                    Trigger::FirstChunk => prefill,
-                    Trigger::Completed => prefill + seconds_between(first, row.completed),
-                })
-            },
-        );
+        let ideal = self.ideal_makespan(intended, shortest);
         SessionRow {
             session: rows[0].id.session,
             intended,
@@ -203,7 +303,14 @@ impl<'a> Graph<'a> {
             critical_path: Known::of(self.longest_path(
                 |_| 0.0,
                 |_| 0.0,
-                |row, trigger| Some(seconds_between(row.observed.dispatched, row.events().of(trigger))),
+                |node, trigger| {
+                    Some(match node {
+                        SessionMember::Request(_, row) => {
+                            seconds_between(row.observed.dispatched, row.events().of(trigger))
+                        }
+                        SessionMember::ToolRun(_) => 0.0,
+                    })
+                },
             )),
             tool_time: Known::of(self.tool_time()),
             slowdown: Known::of(ideal.filter(|ideal| *ideal > 0.0).map(|ideal| makespan / ideal)),
@@ -214,8 +321,12 @@ impl<'a> Graph<'a> {
 
 fn path_times(graph: &SessionGraph) -> PathTimes {
     let path = graph.critical_path();
+    let requests = path
+        .steps
+        .iter()
+        .filter(|step| !graph.nodes()[step.place].is_tool_run);
     PathTimes {
-        requests: path.steps.len() as u32,
+        requests: requests.count() as u32,
         times: path.times,
     }
 }

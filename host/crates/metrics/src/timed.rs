@@ -9,8 +9,9 @@ use veeksha_definitions::{Metric, Samples};
 
 impl RunSamples {
     /// Visits every sample of a metric: the scheduled instant of its request (for a session metric:
-    /// of its first request), its value in the metric's unit, and its weight, in the order of
-    /// request ids. Samples without an instant are skipped.
+    /// of its first request; for a metric of tool runs: the instant of the call), its value in the
+    /// metric's unit, and its weight, in the order of request ids. Samples without an instant are
+    /// skipped.
     pub fn each_sample(&self, metric: &str, mut take: impl FnMut(Nanos, f64, f64)) {
         self.each_keyed_sample(metric, |at, value, weight, _| take(at, value, weight));
     }
@@ -98,6 +99,11 @@ impl RunSamples {
                     if let Some(value) = session.value(metric) {
                         take(session.intended, value, 1.0, Some(session_key(session.session)));
                     }
+                }
+            }
+            Samples::ToolRun(value) => {
+                for row in self.requests.measured_tool_runs() {
+                    take(row.times.ready, value(&row.times), 1.0, Some(request_key(row.id)));
                 }
             }
             Samples::Request(_) => {

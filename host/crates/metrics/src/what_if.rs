@@ -1,11 +1,11 @@
-//! The makespans that sessions would have had if parts of their requests had taken longer or
-//! shorter.
+//! The makespans that sessions would have had if parts of their requests and tool runs had taken
+//! longer or shorter.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde_json::{Map, Value, json};
-use veeksha_definitions::{PathPart, PathParts, RequestPhases, SessionGraph};
+use veeksha_definitions::{NodePhases, PathPart, PathParts, SessionGraph};
 use veeksha_model::{Nanos, seconds};
 use veeksha_slo::nearest;
 use veeksha_stats::Summary;
@@ -18,7 +18,7 @@ const TTFC: &str = "ttfc";
 /// The greatest factor.
 const LARGEST_FACTOR: f64 = 1000.0;
 
-/// A change of the parts of every request, as factors of their measured times.
+/// A change of the parts of every request and tool run, as factors of their measured times.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WhatIf {
     text: String,
@@ -104,16 +104,16 @@ impl fmt::Display for WhatIf {
 }
 
 impl WhatIf {
-    /// Returns the makespan of a session with the changed times. Each request moves with the events
+    /// Returns the makespan of a session with the changed times. Each node moves with the events
     /// that it waited for. Its phases take their measured times multiplied by their factors; the
     /// time for which limits held it back is part of them.
     fn makespan(&self, session: &SessionGraph) -> Nanos {
-        let measured = session.requests();
-        let mut moved: Vec<RequestPhases> = measured.to_vec();
+        let measured = session.nodes();
+        let mut moved: Vec<NodePhases> = measured.to_vec();
         for &place in session.parents_first() {
             let edges = session.edges(place).iter();
             let met = edges.map(|(parent, edge)| {
-                let of = |phases: &RequestPhases| phases.events().of(edge.trigger);
+                let of = |phases: &NodePhases| phases.events().of(edge.trigger);
                 (
                     of(&measured[*parent]).saturating_add(edge.delay),
                     of(&moved[*parent]).saturating_add(self.scaled(PathPart::Think, edge.delay)),
@@ -127,25 +127,27 @@ impl WhatIf {
         last.map_or(0, |last| last.saturating_sub(session.start()))
     }
 
-    /// Returns the phases of a request whose edges were met at `before`, and would have been at
+    /// Returns the phases of a node whose edges were met at `before`, and would have been at
     /// `now`.
-    fn moved(&self, measured: &RequestPhases, before: Nanos, now: Nanos) -> RequestPhases {
+    fn moved(&self, measured: &NodePhases, before: Nanos, now: Nanos) -> NodePhases {
         // A stamp can precede the event that it follows by microseconds.
         let intended = match measured.intended.checked_sub(before) {
             Some(later) => now.saturating_add(self.scaled(PathPart::Think, later)),
             None => now.saturating_sub(before - measured.intended),
         };
-        let queueing = |until: Nanos| self.scaled(PathPart::ClientQueueing, until - measured.intended);
+        let [until_sent, until_first_chunk, until_end] = measured.parts();
+        let queueing = |until: Nanos| self.scaled(until_sent, until - measured.intended);
         let sent = intended.saturating_add(queueing(measured.sent));
-        let prefill = self.scaled(PathPart::Prefill, measured.first_chunk - measured.sent);
+        let prefill = self.scaled(until_first_chunk, measured.first_chunk - measured.sent);
         let first_chunk = sent.saturating_add(prefill);
-        let decode = self.scaled(PathPart::Decode, measured.completed - measured.first_chunk);
-        RequestPhases {
+        let decode = self.scaled(until_end, measured.completed - measured.first_chunk);
+        NodePhases {
             intended,
             dispatched: intended.saturating_add(queueing(measured.dispatched)),
             sent,
             first_chunk,
             completed: first_chunk.saturating_add(decode),
+            is_tool_run: measured.is_tool_run,
         }
     }
 
@@ -173,7 +175,7 @@ impl Counterfactual {
     }
 
     pub(crate) fn add(&mut self, session: &SessionGraph) {
-        let last = session.requests().iter().map(|phases| phases.completed).max();
+        let last = session.nodes().iter().map(|phases| phases.completed).max();
         let makespan = last.map_or(0, |last| last - session.start());
         self.measured.push(seconds(makespan));
         self.changed.push(seconds(self.what_if.makespan(session)));
@@ -219,7 +221,9 @@ mod tests {
     fn reads_factors() {
         let read = |text: &str| text.parse::<WhatIf>().unwrap().factors;
         let factors = read(" ttfc = 0.5, think=0");
-        assert_eq!(PathPart::ALL.map(|part| factors.of(part)), [1.0, 0.5, 1.0, 0.0]);
+        let all = PathPart::ALL.map(|part| factors.of(part));
+        assert_eq!(all, [1.0, 0.5, 1.0, 1.0, 1.0, 0.0]);
+        assert_eq!(read("tool_waiting=0").of(PathPart::ToolWaiting), 0.0);
         assert_eq!(read("prefill=0.5,think=0"), factors);
     }
 

@@ -11,7 +11,8 @@ use veeksha_definitions::Samples;
 impl RunSamples {
     /// Returns the windows of this length in which an item that matches the filter was intended and
     /// could have had samples: measured requests with any outcome; for a session metric, sessions
-    /// that were attempted, to their end or until a failure.
+    /// that were attempted, to their end or until a failure; for a metric of tool runs, their
+    /// calls.
     pub(crate) fn spans(&self, metric: &str, matching: &Matching, length: Nanos) -> Vec<TimeSpan> {
         let length = length.max(1);
         let begin = self.begin();
@@ -29,6 +30,11 @@ impl RunSamples {
                 let asked = attempted.chain(self.sessions.withdrawn.iter().copied());
                 let passing = asked.filter(|(_, labels)| matching.has(*labels));
                 passing.map(|(intended, _)| number(intended)).collect()
+            }
+            AskedFor::ToolRuns => {
+                let passing = self.requests.measured_tool_runs();
+                let passing = passing.filter(|row| matching.has(row.labels));
+                passing.map(|row| number(row.times.ready)).collect()
             }
         };
         numbers.sort_unstable();
@@ -59,6 +65,7 @@ impl RunSamples {
         if let Some(metric) = defined.and_then(|info| info.metric) {
             return match metric.definition_of().samples {
                 Samples::Session => AskedFor::Sessions,
+                Samples::ToolRun(_) => AskedFor::ToolRuns,
                 Samples::Request(_) | Samples::ChunkGaps | Samples::TokenGaps | Samples::ThinkTimes => {
                     AskedFor::Requests
                 }
@@ -78,5 +85,6 @@ impl RunSamples {
 enum AskedFor {
     Requests,
     Sessions,
+    ToolRuns,
     Nothing,
 }

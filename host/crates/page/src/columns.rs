@@ -14,7 +14,7 @@ use veeksha_definitions::Metric;
 use veeksha_model::{Edge, Label, Nanos, Trigger};
 
 use crate::critical_paths::critical_paths;
-use crate::request::{Outcome, PageRequest, RequestList};
+use crate::request::{Outcome, PageRequest, PageToolRun, RequestList};
 
 /// Serializes the items of an iterator as a list, without collecting them.
 struct SerializedList<F>(F);
@@ -53,6 +53,40 @@ struct BuiltIn {
     /// The divisor from the metric's unit to the written values.
     divisor: u32,
     values: Vec<Option<Digits>>,
+}
+
+/// A tool run. `ready` is an instant in microseconds, the next two are microseconds after it.
+#[derive(Serialize)]
+struct ToolRunColumns<'a> {
+    session: u64,
+    node: u32,
+    tool: &'a str,
+    ready: u64,
+    started: i64,
+    ended: i64,
+    cold: bool,
+    failed: bool,
+    result_tokens: u32,
+    /// Parent, number of the awaited event, and delay in microseconds.
+    edges: Vec<(u32, u8, u64)>,
+}
+
+impl<'a> ToolRunColumns<'a> {
+    fn of(run: &'a PageToolRun) -> Self {
+        let edge = |edge: &Edge| (edge.parent.0, edge.trigger as u8, edge.delay / 1000);
+        ToolRunColumns {
+            session: run.id.session.0,
+            node: run.id.node.0,
+            tool: &run.class,
+            ready: run.times.ready / 1000,
+            started: micros_between(run.times.ready, run.times.started),
+            ended: micros_between(run.times.ready, run.times.completed),
+            cold: run.is_cold,
+            failed: run.failed,
+            result_tokens: run.result_tokens,
+            edges: run.parents.iter().map(edge).collect(),
+        }
+    }
 }
 
 /// A number with six significant digits, written without a fraction if it is an integer.
@@ -209,6 +243,10 @@ impl Serialize for RequestList {
             })
         };
         map.serialize_entry("never_sent", &SerializedList(never_sent))?;
+        if !self.tool_runs.is_empty() {
+            let tool_runs = || self.tool_runs.iter().map(ToolRunColumns::of);
+            map.serialize_entry("tool_runs", &SerializedList(tool_runs))?;
+        }
         map.end()
     }
 }

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use serde::Serialize;
-use veeksha_definitions::{GraphRequest, PathPart, RequestPhases, SessionGraph};
+use veeksha_definitions::{GraphNode, NodePhases, PathPart, SessionGraph};
 
-use crate::request::{PageRequest, RequestList};
+use crate::request::{PageRequest, PageToolRun, RequestList};
 
 /// The critical path of a session. Times are in microseconds.
 #[derive(Serialize)]
@@ -17,31 +17,33 @@ pub(crate) struct PathOfSession {
     parts: Vec<(&'static str, u64)>,
 }
 
-/// Returns the paths of the sessions of several requests that ended and of which every request is
-/// on the page.
+/// Returns the paths of the sessions of several nodes that ended and of which every node is on the
+/// page.
 pub(crate) fn critical_paths(list: &RequestList) -> HashMap<u64, PathOfSession> {
-    let mut rows: HashMap<u64, Vec<&PageRequest>> = HashMap::new();
+    let mut nodes: HashMap<u64, Vec<GraphNode>> = HashMap::new();
     for row in &list.rows {
-        rows.entry(row.id.session.0).or_default().push(row);
+        nodes.entry(row.id.session.0).or_default().push(request(row));
+    }
+    for run in &list.tool_runs {
+        nodes.entry(run.id.session.0).or_default().push(tool_run(run));
     }
     let sessions = list.sessions.iter();
-    let ended = sessions.filter(|session| session.end.is_some() && session.requests > 1);
-    let paths = ended.filter_map(|session| {
-        let rows = rows.get_mut(&session.session)?;
-        let complete = rows.len() == session.requests as usize;
-        Some((session.session, path(rows).filter(|_| complete)?))
+    let paths = sessions.filter_map(|session| {
+        let nodes = nodes.get_mut(&session.session)?;
+        let all = session.requests as usize + session.tool_runs as usize;
+        let is_known = session.end.is_some() && all > 1 && nodes.len() == all;
+        Some((session.session, path(nodes).filter(|_| is_known)?))
     });
     paths.collect()
 }
 
-fn path(rows: &mut [&PageRequest]) -> Option<PathOfSession> {
-    rows.sort_by_key(|row| row.id.node);
-    let requests: Vec<GraphRequest> = rows.iter().map(|row| request(row)).collect();
-    let path = SessionGraph::of(&requests)?.critical_path();
+fn path(nodes: &mut [GraphNode]) -> Option<PathOfSession> {
+    nodes.sort_by_key(|node| node.node);
+    let path = SessionGraph::of(nodes)?.critical_path();
     let steps = path.steps.iter();
     Some(PathOfSession {
         steps: steps
-            .map(|step| (requests[step.place].node.0, step.event as u8))
+            .map(|step| (nodes[step.place].node.0, step.event as u8))
             .collect(),
         parts: PathPart::ALL
             .map(|part| (part.name(), path.times.of(part) / 1000))
@@ -49,10 +51,19 @@ fn path(rows: &mut [&PageRequest]) -> Option<PathOfSession> {
     })
 }
 
-fn request(row: &PageRequest) -> GraphRequest<'_> {
-    GraphRequest {
+fn tool_run(run: &PageToolRun) -> GraphNode<'_> {
+    GraphNode {
+        node: run.id.node,
+        phases: NodePhases::of_tool_run(&run.times),
+        wait: 0,
+        edges: &run.parents,
+    }
+}
+
+fn request(row: &PageRequest) -> GraphNode<'_> {
+    GraphNode {
         node: row.id.node,
-        phases: RequestPhases::new(
+        phases: NodePhases::new(
             row.intended,
             row.dispatched,
             row.sent,

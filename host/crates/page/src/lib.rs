@@ -32,5 +32,5 @@ pub use data::{
 pub use error::PageError;
 pub use html::page;
 pub use live::LivePage;
-pub use request::{NodeNeverSent, Outcome, PageRequest, PageSession, RequestList};
+pub use request::{NodeNeverSent, Outcome, PageRequest, PageSession, PageToolRun, RequestList};
 pub use sample::RequestSample;

@@ -1,8 +1,10 @@
 //! The requests of a page.
 
-use veeksha_definitions::{Metric, Observation};
+use std::sync::Arc;
+
+use veeksha_definitions::{Metric, Observation, ToolTimes};
 use veeksha_events::{NeverSentReason, RequestRecord, SessionEnd, Status};
-use veeksha_model::{Edge, ErrorClass, Label, Nanos, RequestId};
+use veeksha_model::{Edge, ErrorClass, Label, Nanos, RequestId, ToolRunRecord};
 
 use crate::chunk_times::ChunkTimes;
 
@@ -133,6 +135,40 @@ fn samples(observation: &Observation) -> Vec<Option<f64>> {
     metrics.map(|metric| metric.sample(observation)).collect()
 }
 
+/// A tool run that ended, displayed as a node of its session's graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageToolRun {
+    /// The id of its node.
+    pub id: RequestId,
+    /// The name of its class.
+    pub class: Arc<str>,
+    /// The events of other nodes for which it waited.
+    pub parents: Vec<Edge>,
+    /// Its instants.
+    pub times: ToolTimes,
+    /// True if it found no warm server.
+    pub is_cold: bool,
+    /// True if the tool failed.
+    pub failed: bool,
+    /// The tokens of its result.
+    pub result_tokens: u32,
+}
+
+impl PageToolRun {
+    /// Converts a record.
+    pub fn of(record: &ToolRunRecord) -> PageToolRun {
+        PageToolRun {
+            id: record.id,
+            class: Arc::clone(&record.class),
+            parents: record.parents.clone(),
+            times: ToolTimes::of(record),
+            is_cold: record.is_cold,
+            failed: record.failed,
+            result_tokens: record.result_tokens,
+        }
+    }
+}
+
 /// A session with requests on the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageSession {
@@ -146,6 +182,8 @@ pub struct PageSession {
     pub end: Option<SessionEnd>,
     /// The number of its requests, including those that were never sent or are not on the page.
     pub requests: u32,
+    /// The number of its tool runs that ended, including those that are not on the page.
+    pub tool_runs: u32,
 }
 
 /// A request that was never sent, displayed as a hollow node of its session's graph.
@@ -171,6 +209,8 @@ pub struct RequestList {
     pub sessions: Vec<PageSession>,
     /// Nodes of these sessions that were never sent; at most a few thousand.
     pub never_sent: Vec<NodeNeverSent>,
+    /// Tool runs of these sessions, sorted by id; at most as many as there can be rows.
+    pub tool_runs: Vec<PageToolRun>,
     /// Names of the custom metrics with samples in the rows.
     pub custom_metrics: Vec<String>,
 }

@@ -8,7 +8,7 @@ use veeksha_events::{Event, RequestRecord};
 use veeksha_model::{MetricSample, RequestId, SessionId};
 use veeksha_stats::split_mix64;
 
-use crate::request::{NodeNeverSent, PageRequest, PageSession, RequestList};
+use crate::request::{NodeNeverSent, PageRequest, PageSession, PageToolRun, RequestList};
 
 /// The default number of bytes for chunk times: 4 MiB of the file.
 const CHUNK_BYTES: usize = 3 << 20;
@@ -42,6 +42,7 @@ pub struct RequestSample {
     metrics: Vec<String>,
     sessions: BTreeMap<(u64, u64), PageSession>,
     never_sent: BTreeMap<(Hash, RequestId), NodeNeverSent>,
+    tool_runs: BTreeMap<(Hash, RequestId), PageToolRun>,
 }
 
 /// The sampling key of a request: the session's hash, then the node's.
@@ -116,6 +117,7 @@ impl RequestSample {
             metrics: Vec::new(),
             sessions: BTreeMap::new(),
             never_sent: BTreeMap::new(),
+            tool_runs: BTreeMap::new(),
         }
     }
 
@@ -159,11 +161,15 @@ impl RequestSample {
                 };
                 put(&mut self.never_sent, (hash(*request), *request), node, NEVER_SENT);
             }
+            Event::ToolRan(record) => {
+                self.session(record.id.session, 0, |session| session.tool_runs += 1);
+                let key = (hash(record.id), record.id);
+                put(&mut self.tool_runs, key, PageToolRun::of(record), self.limit);
+            }
             Event::RunStarted(_)
             | Event::SessionPlanned { .. }
             | Event::PluginCalled(_)
             | Event::Dispatched { .. }
-            | Event::ToolRan(_)
             | Event::MetricDefined(_)
             | Event::Starved { .. }
             | Event::ThreadSampled(_)
@@ -196,7 +202,11 @@ impl RequestSample {
         let rows: Vec<PageRequest> = chosen.into_iter().map(KeptRequest::row).collect();
         let shown: std::collections::HashSet<u64> = rows.iter().map(|row| row.id.session.0).collect();
         let of_shown = |session: u64| shown.contains(&session);
+        let runs_of_shown = self.tool_runs.values().filter(|run| of_shown(run.id.session.0));
+        let mut tool_runs: Vec<PageToolRun> = runs_of_shown.cloned().collect();
+        tool_runs.sort_unstable_by_key(|run| run.id);
         RequestList {
+            tool_runs,
             total: self.total,
             sessions: self
                 .sessions
@@ -341,6 +351,7 @@ impl RequestSample {
             finished: None,
             end: None,
             requests: 0,
+            tool_runs: 0,
         });
         entry.requests = entry.requests.max(requests);
         change(&mut entry);

@@ -15,8 +15,14 @@ pub(crate) struct GroupColumn {
     pub(crate) value: ValueOfGroup,
 }
 
-/// Latencies whose percentiles are columns.
-const LATENCIES: [Metric; 3] = [Metric::Ttfc, Metric::Tpot, Metric::EndToEnd];
+/// Times whose percentiles are columns.
+const TIMES: [Metric; 5] = [
+    Metric::Ttfc,
+    Metric::Tpot,
+    Metric::EndToEnd,
+    Metric::ToolWaitingTime,
+    Metric::ToolServiceTime,
+];
 
 type Percentile = (&'static str, fn(&Summary) -> f64);
 const PERCENTILES: [Percentile; 2] = [("P50", |summary| summary.p50), ("P99", |summary| summary.p99)];
@@ -37,7 +43,7 @@ pub(crate) fn group_columns(grouped: &LabelGroups) -> Vec<GroupColumn> {
         }),
         column("output", "tokens/s", |group| group.output_tokens_per_second),
     ];
-    for metric in LATENCIES {
+    for metric in TIMES {
         for (percentile, of) in PERCENTILES {
             columns.push(GroupColumn {
                 label: format!("{} {percentile}", metric.short_name()),

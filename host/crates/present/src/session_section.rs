@@ -1,6 +1,7 @@
 //! Sections of the closing table on the makespans of sessions.
 
 use veeksha_metrics::{Counterfactual, Evaluation, Metric, PathPart};
+use veeksha_ports::RunResults;
 use veeksha_report::{Section, SummaryRow, duration, number, share};
 
 use crate::rows::row;
@@ -28,7 +29,12 @@ pub(crate) fn critical_path(evaluation: &Evaluation) -> Section {
         })
     };
     let makespan = time(Metric::SessionMakespan, Metric::SessionMakespan.title());
-    let parts = PathPart::ALL.into_iter().filter_map(|part| {
+    let has_tools = !evaluation.counts.tools.is_empty();
+    let of_tools = [PathPart::ToolWaiting, PathPart::ToolService];
+    let parts = PathPart::ALL
+        .into_iter()
+        .filter(|part| has_tools || !of_tools.contains(part));
+    let parts = parts.filter_map(|part| {
         let metric = part.metric();
         let on_path = time(metric, &format!("  {}", metric.title()))?;
         Some(SummaryRow {
@@ -47,6 +53,41 @@ pub(crate) fn critical_path(evaluation: &Evaluation) -> Section {
             .map(String::from)
             .to_vec(),
         rows: if has_edges { rows.collect() } else { Vec::new() },
+    }
+}
+
+/// Returns the section on tool runs by class; without rows if there were none.
+pub(crate) fn tools(evaluation: &Evaluation) -> Section {
+    let rows = evaluation.counts.tools.iter().map(|(class, counts)| {
+        let label = [("tool".to_owned(), class.to_string())];
+        let times = [Metric::ToolWaitingTime, Metric::ToolServiceTime].map(|metric| {
+            let stats = evaluation.samples.stats(metric.name(), &label);
+            let known = (stats.count > 0).then_some(duration);
+            [stats.mean, stats.p50, stats.p99].map(|time| known.map_or_else(String::new, |text| text(time)))
+        });
+        let counts = [counts.runs, counts.failures, counts.cold_starts];
+        let counts = counts.map(|count| count.to_string());
+        row(
+            class,
+            counts.into_iter().chain(times.into_iter().flatten()).collect(),
+        )
+    });
+    Section {
+        title: "Tool runs".into(),
+        columns: [
+            "runs",
+            "failed",
+            "cold",
+            "wait mean",
+            "wait P50",
+            "wait P99",
+            "service mean",
+            "service P50",
+            "service P99",
+        ]
+        .map(String::from)
+        .to_vec(),
+        rows: rows.collect(),
     }
 }
 

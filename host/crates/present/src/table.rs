@@ -31,6 +31,7 @@ pub(crate) fn sections(
         latencies(evaluation, certificate),
         custom(evaluation),
         session_section::critical_path(evaluation),
+        session_section::tools(evaluation),
         session_section::what_if(evaluation),
         throughput(evaluation, certificate),
     ];

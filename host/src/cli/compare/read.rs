@@ -203,7 +203,9 @@ fn grows_with_load(run_metric: RunMetric) -> bool {
         | RunMetric::Requests
         | RunMetric::CompletedRequests
         | RunMetric::ErroredRequests
-        | RunMetric::Sessions => true,
+        | RunMetric::Sessions
+        | RunMetric::ToolRuns
+        | RunMetric::ToolFailures => true,
         RunMetric::ErrorRate
         | RunMetric::CancellationRate
         | RunMetric::EmptyAnswerShare

@@ -1,6 +1,6 @@
 //! Metrics that cannot exist in a run, so that objectives on them are rejected before it.
 
-use veeksha_metrics::{Catalogue, Metric, Needs};
+use veeksha_metrics::{Catalogue, Metric, Needs, RunMetric};
 use veeksha_ports::Guarantees;
 use veeksha_scenario::Scenario;
 
@@ -11,6 +11,13 @@ fn that_need(needs: Needs) -> impl Iterator<Item = Metric> {
 
 /// Excludes the metrics that cannot exist in a run of this scenario from the catalogue.
 pub(crate) fn exclude(catalogue: &mut Catalogue, scenario: &Scenario, guarantees: &Guarantees) {
+    if scenario.tools.is_empty() {
+        let run_metrics = [RunMetric::ToolRuns, RunMetric::ToolFailures].map(RunMetric::name);
+        let metrics = that_need(Needs::Tools).map(Metric::name);
+        for name in metrics.chain(run_metrics) {
+            catalogue.exclude(name, "the scenario declares no `tools`");
+        }
+    }
     let mut exclude_all = |needs: Needs, why: &str| {
         for metric in that_need(needs) {
             catalogue.exclude(metric.name(), why);
@@ -45,10 +52,16 @@ mod tests {
     use crate::scenario::source::Source;
     use veeksha_scenario::Document;
 
-    /// Returns the excluded metrics.
+    /// Returns the excluded metrics of a scenario with a tool.
     fn excluded(guarantees: Guarantees, client: &str) -> Vec<&'static str> {
-        let yaml = format!("client: {{{client}}}");
-        let document = Document::from_yaml(&yaml, "test.yml").unwrap();
+        excluded_of(
+            &format!("client: {{{client}}}\ntools: {{sandbox: {{}}}}"),
+            guarantees,
+        )
+    }
+
+    fn excluded_of(yaml: &str, guarantees: Guarantees) -> Vec<&'static str> {
+        let document = Document::from_yaml(yaml, "test.yml").unwrap();
         let source = Source::of(document, std::path::PathBuf::new());
         let scenario = source.settle(&[], &[], true).unwrap().scenario;
         let mut catalogue = Catalogue::built_in();
@@ -85,6 +98,14 @@ mod tests {
         assert_eq!(excluded(output(Some(1)), other), [""; 0]);
         let unrelated = "additional_sampling_params: {temperature: 0}";
         assert_ne!(excluded(output(Some(1)), unrelated), [""; 0]);
+    }
+
+    #[test]
+    fn scenarios_without_tools_have_no_tool_runs() {
+        let of_tools: Vec<&str> = that_need(Needs::Tools).map(Metric::name).collect();
+        assert_eq!(of_tools.len(), 4);
+        assert_eq!(excluded_of("seed: 1", Guarantees::default()), of_tools);
+        assert_eq!(excluded(Guarantees::default(), ""), [""; 0]);
     }
 
     #[test]

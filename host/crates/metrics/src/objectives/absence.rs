@@ -1,5 +1,6 @@
 //! Explanations for missing samples: a typo in a label must not look like an idle run.
 
+use veeksha_definitions::Scope;
 use veeksha_model::Label;
 use veeksha_slo::LabelText;
 
@@ -19,6 +20,10 @@ impl RunSamples {
             return why;
         }
         let metric = &asked.metric;
+        let scope = self.catalogue().get(metric).map(|info| info.scope);
+        if scope == Some(Scope::ToolRun) {
+            return "no tool run was measured".to_owned();
+        }
         match (asked.filter.is_empty(), self.summary(metric).is_some()) {
             _ if !self.requests.rows.iter().any(|row| row.has_samples()) => {
                 "no request was answered".to_owned()
@@ -80,7 +85,11 @@ impl RunSamples {
     pub(crate) fn why_no_request(&self, filter: &[Label]) -> Option<String> {
         let matching = self.matching(filter);
         let rows = &self.requests.rows;
-        if rows.is_empty() || rows.iter().any(|row| matching.has(row.labels)) {
+        let runs = &self.requests.tool_runs;
+        if rows.is_empty()
+            || rows.iter().any(|row| matching.has(row.labels))
+            || runs.iter().any(|row| matching.has(row.labels))
+        {
             return None;
         }
         let mut seen: Vec<&Label> = self.requests.labels.all().collect();

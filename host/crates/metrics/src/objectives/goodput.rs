@@ -183,7 +183,7 @@ impl<'a> Asked<'a> {
                 SampleSet::Plain(value.into_iter().collect())
             }
             // No request has a sample of these alone; they are not conditions of goodput.
-            Samples::Session | Samples::ThinkTimes => SampleSet::Plain(Vec::new()),
+            Samples::Session | Samples::ThinkTimes | Samples::ToolRun(_) => SampleSet::Plain(Vec::new()),
         }
     }
 }

@@ -2,28 +2,56 @@
 
 use crate::sequences::*;
 use proptest::prelude::*;
-use veeksha_definitions::{GraphRequest, PathPart, PathParts, RequestPhases, SessionGraph};
-use veeksha_events::{RequestRecord, SessionEnd};
+use veeksha_definitions::{GraphNode, NodePhases, PathPart, PathParts, SessionGraph};
+use veeksha_events::{Event, RequestRecord, SessionEnd};
 use veeksha_metrics::{Evaluation, Metric, Setup};
 use veeksha_model::ChunkKind::Content;
-use veeksha_model::{Chunk, Edge, ErrorClass, Nanos, NodeId, Trigger};
+use veeksha_model::{Chunk, Edge, ErrorClass, Nanos, NodeId, ToolRunRecord, Trigger};
 
-/// The times of a request that a session sends, in nanoseconds.
+/// The times of a request that a session sends, or of a tool run, in nanoseconds.
 #[derive(Clone, Debug)]
 struct Planned {
-    /// Edges to earlier requests of the list.
+    /// Edges to earlier nodes of the list.
     edges: Vec<Edge>,
     wait: Nanos,
-    /// Client queueing before and after the dispatch.
+    /// Client queueing before and after the dispatch; `held` is the waiting time of a tool run.
     held: Nanos,
     sending: Nanos,
+    /// Of a tool run, its service time.
     prefill: Nanos,
     decode: Nanos,
+    is_tool_run: bool,
 }
 
-/// Returns the phases of each request.
-fn carried_out(session: &[Planned]) -> Vec<RequestPhases> {
-    let mut all: Vec<RequestPhases> = Vec::new();
+impl Planned {
+    /// Turns a request into a tool run.
+    fn into_tool_run(self) -> Planned {
+        Planned {
+            wait: 0,
+            sending: 0,
+            decode: 0,
+            is_tool_run: true,
+            ..self
+        }
+    }
+
+    /// The parts of `held`, of `prefill` and of `decode`.
+    fn parts(&self) -> [PathPart; 3] {
+        if self.is_tool_run {
+            [
+                PathPart::ToolWaiting,
+                PathPart::ToolService,
+                PathPart::ToolService,
+            ]
+        } else {
+            [PathPart::ClientQueueing, PathPart::Prefill, PathPart::Decode]
+        }
+    }
+}
+
+/// Returns the phases of each node.
+fn carried_out(session: &[Planned]) -> Vec<NodePhases> {
+    let mut all: Vec<NodePhases> = Vec::new();
     for planned in session {
         let met = planned.edges.iter().map(|edge| {
             let parent = &all[edge.parent.0 as usize];
@@ -33,12 +61,13 @@ fn carried_out(session: &[Planned]) -> Vec<RequestPhases> {
         let dispatched = intended + planned.held;
         let sent = dispatched + planned.sending;
         let first_chunk = sent + planned.prefill;
-        all.push(RequestPhases {
+        all.push(NodePhases {
             intended,
             dispatched,
             sent,
             first_chunk,
             completed: first_chunk + planned.decode,
+            is_tool_run: planned.is_tool_run,
         });
     }
     all
@@ -46,7 +75,7 @@ fn carried_out(session: &[Planned]) -> Vec<RequestPhases> {
 
 const START: Nanos = 1_000_000;
 
-fn record(node: usize, planned: &Planned, phases: &RequestPhases) -> RequestRecord {
+fn record(node: usize, planned: &Planned, phases: &NodePhases) -> RequestRecord {
     let chunk = |at| Chunk {
         at,
         kind: Content,
@@ -69,8 +98,23 @@ fn record(node: usize, planned: &Planned, phases: &RequestPhases) -> RequestReco
     }
 }
 
+fn tool_run(node: u32, planned: &Planned, phases: &NodePhases) -> Event {
+    let run = ToolRunRecord {
+        parents: planned.edges.clone(),
+        ready_at: phases.intended,
+        started_at: phases.dispatched,
+        completed_at: phases.completed,
+        ..tool_record(0, node)
+    };
+    Event::ToolRan(Box::new(run))
+}
+
 fn evaluated(records: Vec<RequestRecord>, what_if: &[&str]) -> Evaluation {
     let requests = records.len() as u32;
+    evaluated_events(requests, records.into_iter().flat_map(both), what_if)
+}
+
+fn evaluated_events(requests: u32, events: impl Iterator<Item = Event>, what_if: &[&str]) -> Evaluation {
     let setup = Setup {
         what_if: what_if.iter().map(|text| text.parse().unwrap()).collect(),
         ..Setup::default()
@@ -79,18 +123,21 @@ fn evaluated(records: Vec<RequestRecord>, what_if: &[&str]) -> Evaluation {
         session_started(0, 1),
         session_finished(0, 9_000_000, SessionEnd::Completed, requests),
     ];
-    run_in(setup, ends.into_iter().chain(records.into_iter().flat_map(both)))
+    run_in(setup, ends.into_iter().chain(events))
 }
 
 fn evaluated_session(session: &[Planned], what_if: &[&str]) -> Evaluation {
     let phases = carried_out(session);
-    let records = session.iter().zip(&phases).enumerate();
-    evaluated(
-        records
-            .map(|(node, (planned, phases))| record(node, planned, phases))
-            .collect(),
-        what_if,
-    )
+    let nodes = (0u32..).zip(session.iter().zip(&phases));
+    let events = nodes.flat_map(|(node, (planned, phases))| {
+        if planned.is_tool_run {
+            vec![tool_run(node, planned, phases)]
+        } else {
+            both(record(node as usize, planned, phases)).to_vec()
+        }
+    });
+    let requests = session.iter().filter(|planned| !planned.is_tool_run).count();
+    evaluated_events(requests as u32, events, what_if)
 }
 
 /// The makespans of the only session, measured and changed.
@@ -128,27 +175,40 @@ fn planned(requests: usize) -> impl Strategy<Value = Planned> {
                 sending,
                 prefill,
                 decode,
+                is_tool_run: false,
             }
         })
 }
 
 fn session() -> impl Strategy<Value = Vec<Planned>> {
-    (1usize..12).prop_flat_map(|count| (0..count).map(planned).collect::<Vec<_>>())
+    // The first node is a request: a session without any has no metrics.
+    let node = |place: usize| {
+        let node = (planned(place), any::<bool>());
+        node.prop_map(move |(planned, is_tool_run)| {
+            if is_tool_run && place > 0 {
+                planned.into_tool_run()
+            } else {
+                planned
+            }
+        })
+    };
+    (1usize..12).prop_flat_map(move |count| (0..count).map(node).collect::<Vec<_>>())
 }
 
-/// The parts of the path to an event of each request, from the plan: the same path, computed
+/// The parts of the path to an event of each node, from the plan: the same path, computed
 /// forward in time.
-fn forward(session: &[Planned], phases: &[RequestPhases]) -> PathParts<Nanos> {
+fn forward(session: &[Planned], phases: &[NodePhases]) -> PathParts<Nanos> {
     let mut until_due: Vec<PathParts<Nanos>> = Vec::new();
     let until = |due: &PathParts<Nanos>, planned: &Planned, trigger: Trigger| {
         let mut parts = *due;
-        *parts.of_mut(PathPart::ClientQueueing) += planned.held;
+        let [queueing, prefill, decode] = planned.parts();
+        *parts.of_mut(queueing) += planned.held;
         if trigger != Trigger::Dispatched {
-            *parts.of_mut(PathPart::ClientQueueing) += planned.sending;
-            *parts.of_mut(PathPart::Prefill) += planned.prefill;
+            *parts.of_mut(queueing) += planned.sending;
+            *parts.of_mut(prefill) += planned.prefill;
         }
         if trigger == Trigger::Completed {
-            *parts.of_mut(PathPart::Decode) += planned.decode;
+            *parts.of_mut(decode) += planned.decode;
         }
         parts
     };
@@ -184,8 +244,8 @@ proptest! {
     #[test]
     fn parts_of_the_path_are_those_of_the_requests_on_it(session in session()) {
         let phases = carried_out(&session);
-        let requests: Vec<GraphRequest> = (0u32..).zip(session.iter().zip(&phases)).map(|(node, (planned, phases))| {
-            GraphRequest { node: NodeId(node), phases: *phases, wait: planned.wait, edges: &planned.edges }
+        let requests: Vec<GraphNode> = (0u32..).zip(session.iter().zip(&phases)).map(|(node, (planned, phases))| {
+            GraphNode { node: NodeId(node), phases: *phases, wait: planned.wait, edges: &planned.edges }
         }).collect();
         let path = SessionGraph::of(&requests).unwrap().critical_path();
         let last = phases.iter().map(|phases| phases.completed).max().unwrap();
@@ -212,10 +272,10 @@ proptest! {
         let edges: Vec<Vec<Edge>> = edges.iter().map(|edges| edges.iter().map(|(parent, trigger, delay)| Edge {
             parent: NodeId(*parent), trigger: Trigger::ALL[*trigger], delay: *delay,
         }).collect()).collect();
-        let requests: Vec<GraphRequest> = (0u32..).zip(instants.iter().zip(&edges)).map(|(node, (at, edges))| {
+        let requests: Vec<GraphNode> = (0u32..).zip(instants.iter().zip(&edges)).map(|(node, (at, edges))| {
             let (intended, dispatched, sent, first, completed) = *at;
-            let phases = RequestPhases::new(intended, dispatched, sent, first, completed);
-            GraphRequest { node: NodeId(node), phases, wait, edges }
+            let phases = NodePhases::new(intended, dispatched, sent, first, completed);
+            GraphNode { node: NodeId(node), phases, wait, edges }
         }).collect();
         if let Some(graph) = SessionGraph::of(&requests) {
             let last = requests.iter().map(|request| request.phases.completed).max().unwrap();
@@ -225,17 +285,19 @@ proptest! {
 
     /// The counterfactual of a change is the session carried out with the change.
     #[test]
-    fn changed_times_give_the_makespan_of_the_changed_session(session in session(), part in 0usize..4) {
+    fn changed_times_give_the_makespan_of_the_changed_session(session in session(), part in 0usize..6) {
         let part = PathPart::ALL[part];
         let halved: Vec<Planned> = session.iter().map(|planned| {
             let time = |of: PathPart, time: Nanos| if of == part { time / 2 } else { time };
+            let [queueing, prefill, decode] = planned.parts();
             Planned {
                 edges: planned.edges.iter().map(|edge| Edge { delay: time(PathPart::Think, edge.delay), ..*edge }).collect(),
                 wait: time(PathPart::Think, planned.wait),
-                held: time(PathPart::ClientQueueing, planned.held),
-                sending: time(PathPart::ClientQueueing, planned.sending),
-                prefill: time(PathPart::Prefill, planned.prefill),
-                decode: time(PathPart::Decode, planned.decode),
+                held: time(queueing, planned.held),
+                sending: time(queueing, planned.sending),
+                prefill: time(prefill, planned.prefill),
+                decode: time(decode, planned.decode),
+                is_tool_run: planned.is_tool_run,
             }
         }).collect();
         let name = part.name();
@@ -256,6 +318,7 @@ fn pair(trigger: Trigger) -> Vec<RequestRecord> {
         sending: ms(3),
         prefill: ms(100),
         decode: ms(900),
+        is_tool_run: false,
     };
     let edge = Edge {
         parent: NodeId(0),
@@ -276,9 +339,9 @@ fn trigger_decides_the_part_of_the_parent() {
         let evaluation = evaluated(pair(trigger), &[]);
         PathPart::ALL.map(|part| (evaluation.metric(part.metric()).unwrap().mean * 1000.0).round())
     };
-    assert_eq!(parts(Trigger::Dispatched), [5.0, 100.0, 900.0, 50.0]);
-    assert_eq!(parts(Trigger::FirstChunk), [8.0, 200.0, 900.0, 50.0]);
-    assert_eq!(parts(Trigger::Completed), [8.0, 200.0, 1800.0, 50.0]);
+    assert_eq!(parts(Trigger::Dispatched), [5.0, 100.0, 900.0, 0.0, 0.0, 50.0]);
+    assert_eq!(parts(Trigger::FirstChunk), [8.0, 200.0, 900.0, 0.0, 0.0, 50.0]);
+    assert_eq!(parts(Trigger::Completed), [8.0, 200.0, 1800.0, 0.0, 0.0, 50.0]);
 }
 
 #[test]
@@ -338,7 +401,10 @@ fn what_if_is_part_of_the_summary() {
     assert_eq!(halved["what_if"], "ttfc=0.5");
     assert_eq!(
         halved["factors"],
-        serde_json::json!({ "client_queueing": 1.0, "prefill": 0.5, "decode": 1.0, "think": 1.0 })
+        serde_json::json!({
+            "client_queueing": 1.0, "prefill": 0.5, "decode": 1.0, "tool_waiting": 1.0, "tool_service": 1.0,
+            "think": 1.0,
+        })
     );
     close(halved["session_makespan"]["p50"].as_f64(), 1.158);
     close(halved["changed_session_makespan"]["p50"].as_f64(), 1.058);

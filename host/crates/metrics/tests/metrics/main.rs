@@ -20,3 +20,4 @@ mod reference;
 mod runs;
 mod sequences;
 mod sessions;
+mod tool_runs;

@@ -2,7 +2,7 @@
 
 use veeksha_events::{Event, NeverSentReason, RequestRecord, SessionEnd, Status};
 use veeksha_metrics::{Catalogue, ConstantSlo, Evaluation, Metric, Objectives, RunEvaluator, Setup, Stated};
-use veeksha_model::{Chunk, ChunkKind, ErrorClass, Nanos, NodeId, RequestId, SessionId};
+use veeksha_model::{Chunk, ChunkKind, ErrorClass, Nanos, NodeId, RequestId, SessionId, ToolRunRecord};
 use veeksha_slo::Objective;
 
 pub(crate) fn ms(millis: u64) -> Nanos {
@@ -80,6 +80,23 @@ pub(crate) fn dispatched(record: &RequestRecord) -> Event {
 
 pub(crate) fn finished(record: RequestRecord) -> Event {
     Event::Finished(Box::new(record))
+}
+
+/// A measured run of the tool `sandbox`, of no duration.
+pub(crate) fn tool_record(session: u64, node: u32) -> ToolRunRecord {
+    ToolRunRecord {
+        id: id(session, node),
+        class: "sandbox".into(),
+        parents: Vec::new(),
+        ready_at: 0,
+        started_at: 0,
+        completed_at: 0,
+        is_cold: false,
+        failed: false,
+        result_tokens: 7,
+        measured: true,
+        labels: [].into(),
+    }
 }
 
 /// The dispatch and the end of a request.

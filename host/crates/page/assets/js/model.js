@@ -129,6 +129,11 @@ function buildModel(data) {
     neverSent.get(session).push({ node, reason, at: at / 1e6 });
   }
   neverSent.forEach((nodes) => nodes.sort((a, b) => a.node - b.node));
+  const toolRuns = new Map();
+  for (const run of columns.tool_runs || []) {
+    if (!toolRuns.has(run.session)) toolRuns.set(run.session, []);
+    toolRuns.get(run.session).push(run);
+  }
   let end = 0;
   let begin = Infinity;
   for (let row = 0; row < rows; row += 1) {
@@ -141,7 +146,7 @@ function buildModel(data) {
   }
   return {
     data, columns, rows, total: columns.total, texts, intended, dispatched, completed, first, last, ok, output, chunks,
-    metrics: present, bySession, sessions, neverSent, span: [begin > end * 0.05 && begin < end ? begin : 0, end > 0 ? end : 1],
+    metrics: present, bySession, sessions, neverSent, toolRuns, span: [begin > end * 0.05 && begin < end ? begin : 0, end > 0 ? end : 1],
     drained,
     cancelled: (row) => Boolean(columns.cancelled && columns.cancelled[row]),
     counts,

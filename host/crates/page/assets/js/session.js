@@ -1,4 +1,4 @@
-// One session as a graph: its requests by time, what they waited for, and their think time.
+// One session as a graph: its requests and tool runs by time, what they waited for, and their think time.
 
 // A lane is as high as there is room, down to what can still be hit.
 const LANE = 34;
@@ -40,7 +40,8 @@ const EVENTS = ['dispatch', 'first chunk', 'end'];
 
 // The instant of the awaited event of a parent.
 function eventOf(parent, edge) {
-  if (edge.event === 0) return parent.begin;
+  if (edge.event === 0) return parent.tool ? parent.first : parent.begin;
+  if (parent.tool) return parent.end;
   return edge.event === 1 && parent.first === parent.first ? parent.first : parent.end;
 }
 
@@ -62,8 +63,17 @@ function sessionNodes(model, session) {
   const nodes = (model.bySession.get(session) || []).map((row) => ({
     row, node: model.columns.node[row], begin: model.dispatched[row], end: model.completed[row], first: model.first[row],
     parents: model.columns.parents ? model.columns.parents[row] : [], edges: edgesOf(model, row), history: model.optional('history_parent', row),
-    wait: model.columns.wait ? model.columns.wait[row] / 1e6 : 0, ok: model.ok[row], drained: model.drained(row), never: null,
+    wait: model.columns.wait ? model.columns.wait[row] / 1e6 : 0, ok: model.ok[row], drained: model.drained(row), never: null, tool: null,
   }));
+  for (const run of model.toolRuns.get(session) || []) {
+    // Its bar begins with the call; `first` is the start of its service.
+    const after = (micros) => (run.ready + micros) / 1e6;
+    nodes.push({
+      row: null, node: run.node, begin: after(0), first: after(run.started), end: after(run.ended), tool: run,
+      parents: run.edges.map(([node]) => node), edges: run.edges.map(([node, event, delay]) => ({ node, event, delay: delay / 1e6 })),
+      history: null, wait: 0, ok: !run.failed, drained: false, never: null,
+    });
+  }
   nodes.sort((a, b) => a.begin - b.begin || a.node - b.node);
   nodes.byNode = new Map(nodes.map((node) => [node.node, node]));
   return nodes;
@@ -71,11 +81,17 @@ function sessionNodes(model, session) {
 
 // The parts of a critical path: the name for users, and the class of the color.
 const PATH_PARTS = {
-  client_queueing: ['client queueing', 'queueing'], prefill: ['prefill', 'prefill'], decode: ['decode', 'decode'], think: ['think time', 'thinking'],
+  client_queueing: ['client queueing', 'queueing'], prefill: ['prefill', 'prefill'], decode: ['decode', 'decode'],
+  tool_waiting: ['tool waiting', 'tool-waiting'], tool_service: ['tool service', 'tool'], think: ['think time', 'thinking'],
 };
 
+// The numbers of requests and of tool runs, as text.
+function nodeCounts(requests, runs) {
+  return `${plural(requests, 'request', 'requests')}${runs ? `, ${plural(runs, 'tool run', 'tool runs')}` : ''}`;
+}
+
 // The split of a session's makespan along its critical path, as a bar and as text.
-function pathSplit(path) {
+function pathSplit(path, nodes) {
   const total = path.parts.reduce((sum, [, micros]) => sum + micros, 0);
   const parts = path.parts.filter(([, micros]) => micros > 0).map(([name, micros]) => {
     const [label, color] = PATH_PARTS[name] || [words(name), 'idle'];
@@ -90,7 +106,8 @@ function pathSplit(path) {
   const text = parts.map((part) => el('span', { class: 'path-part' },
     svg('svg', { class: 'path-key', viewBox: '0 0 10 10', 'aria-hidden': 'true' }, svg('rect', { width: 10, height: 10, class: part.color })),
     `${part.label} ${withUnit(part.time, 's')} (${withUnit(part.share, 'share')})`));
-  const head = `Critical path (underlined): ${plural(path.steps.length, 'request', 'requests')}, ${withUnit(total / 1e6, 's')}`;
+  const runs = path.steps.filter(([node]) => nodes.byNode.get(node).tool).length;
+  const head = `Critical path (underlined): ${nodeCounts(path.steps.length - runs, runs)}, ${withUnit(total / 1e6, 's')}`;
   return [el('p', { class: 'path-text' }, el('span', { class: 'path-part' }, head), ...text), bar];
 }
 
@@ -211,7 +228,7 @@ class SessionView {
     const path = about && about.path;
     const onPath = new Map(path ? path.steps.map(([step, event], place) => [step, { event, before: place ? path.steps[place - 1][0] : null }]) : []);
     this.onPath = onPath;
-    this.split.replaceChildren(...(path ? pathSplit(path) : []));
+    this.split.replaceChildren(...(path ? pathSplit(path, nodes) : []));
     const edges = svg('g', { class: 'graph-edges' });
     for (const child of nodes) {
       for (const edge of child.edges) {
@@ -232,7 +249,11 @@ class SessionView {
       const wideEnough = Math.max(3, x1 - x0);
       const group = svg('g', { class: entry.ok || entry.drained ? 'node' : 'node failed', 'data-place': place, onclick: () => this.choose(place) });
       group.append(svg('rect', { x: x0 - 3, y: top - (space - bar) * 0.3, width: wideEnough + 6, height: bar + (space - bar) * 0.6, class: 'node-back' }));
-      if (entry.ok && entry.first === entry.first) {
+      if (entry.tool) {
+        const middle = x(entry.first);
+        group.append(svg('rect', { x: x0, y: top, width: Math.max(0, middle - x0), height: bar, class: 'tool-waiting' }),
+          svg('rect', { x: middle, y: top, width: Math.max(1.5, x1 - middle), height: bar, class: entry.ok ? 'tool' : 'failure' }));
+      } else if (entry.ok && entry.first === entry.first) {
         const middle = x(entry.first);
         group.append(svg('rect', { x: x0, y: top, width: Math.max(1, middle - x0), height: bar, class: 'prefill' }),
           svg('rect', { x: middle, y: top, width: Math.max(1.5, x1 - middle), height: bar, class: 'decode' }));
@@ -242,7 +263,8 @@ class SessionView {
         const until = x(eventOf(entry, step));
         group.append(svg('rect', { x: x0, y: top + bar, width: Math.max(3, until - x0), height: 3, class: 'critical' }));
       }
-      if (wideEnough > 18 && bar >= 12) group.append(svg('text', { x: x0 + 4, y: top + 11, class: 'node-name' }, entry.node));
+      const name = entry.tool && wideEnough > entry.tool.tool.length * 7 + 30 ? `${entry.node} ${entry.tool.tool}` : `${entry.node}`;
+      if (wideEnough > 18 && bar >= 12) group.append(svg('text', { x: x0 + 4, y: top + 11, class: 'node-name' }, name));
       const thought = entry.parents.length && entry.wait > 0;
       if (thought) {
         const met = entry.edges.filter((edge) => nodes.byNode.has(edge.node))
@@ -262,9 +284,11 @@ class SessionView {
     picture.append(marks);
     this.drawing.replaceChildren(picture);
     const ended = about && about.end ? `, ${about.end}` : '';
-    const total = about ? about.requests : nodes.length + never.length;
-    this.facts.textContent = `${plural(nodes.length, 'request', 'requests')}${total > nodes.length + never.length ? ` of ${count(total)} on this page` : ''}${never.length ? `, ${count(never.length)} never sent` : ''}, ${withUnit(end - begin, 's')}${ended}`;
-    this.drawing.setAttribute('aria-label', `Session ${this.session}: ${this.facts.textContent}. Arrow keys step through its requests, Enter selects one.`);
+    const runs = nodes.filter((entry) => entry.tool).length;
+    const known = nodes.length - runs + never.length;
+    const total = about ? about.requests : known;
+    this.facts.textContent = `${nodeCounts(nodes.length - runs, runs)}${total > known ? ` of ${count(total)} on this page` : ''}${never.length ? `, ${count(never.length)} never sent` : ''}, ${withUnit(end - begin, 's')}${ended}`;
+    this.drawing.setAttribute('aria-label', `Session ${this.session}: ${this.facts.textContent}. Arrow keys step through its requests and tool runs, Enter selects a request.`);
     this.mark();
   }
 
@@ -280,6 +304,16 @@ class SessionView {
     const { model } = this.page;
     const pair = (name, value) => (value === null ? null : el('div', {}, el('dt', {}, name), el('dd', {}, value)));
     const parents = entry.edges.length ? entry.edges.map(edgeText).join(', ') : 'none';
+    if (entry.tool) {
+      this.detail.replaceChildren(...[
+        pair('Tool run', this.nameOf(entry)), pair('Tool', entry.tool.tool), pair('Status', entry.ok ? 'ended' : 'failed'),
+        pair('Critical path', this.onPath.has(entry.node) ? `on it until its ${EVENTS[this.onPath.get(entry.node).event]}` : null),
+        pair('Waits for', parents), pair('Called', instant(entry.begin, 20)), pair('Waited', withUnit(entry.first - entry.begin, 's')),
+        pair('Service', `${withUnit(entry.end - entry.first, 's')}${entry.tool.cold ? ' (cold start)' : ''}`),
+        pair('Result', `${count(entry.tool.result_tokens)} tokens`),
+      ].filter(Boolean));
+      return;
+    }
     this.detail.replaceChildren(...[
       pair('Request', model.name(entry.row)),
       pair('Status', model.cancelled(entry.row) ? 'cancelled by the workload' : entry.ok ? `answered (${words(model.message(entry.row)) || 'no reason given'})` : `failed: ${words(model.failure(entry.row))}. ${model.message(entry.row)}`),
@@ -292,10 +326,14 @@ class SessionView {
     ].flat().filter(Boolean));
   }
 
+  nameOf(entry) {
+    return entry.tool ? `${this.session}/${entry.node}` : this.page.model.name(entry.row);
+  }
+
   choose(place) {
     this.current = place;
     this.mark();
-    focusOn(this.nodes[place].row);
+    if (!this.nodes[place].tool) focusOn(this.nodes[place].row);
   }
 
   // Left and right follow the edges, up and down the order in time.
@@ -318,6 +356,7 @@ class SessionView {
     this.mark();
     this.drawing.querySelector('.node.current').scrollIntoView({ block: 'nearest', inline: 'nearest' });
     const now = this.nodes[this.current];
-    announce(`request ${this.page.model.name(now.row)}, ${now.ok ? 'answered' : 'failed'}, took ${withUnit(now.end - now.begin, 's')}`);
+    const [kind, ended] = now.tool ? [`tool run of ${now.tool.tool}`, 'ended'] : ['request', 'answered'];
+    announce(`${kind} ${this.nameOf(now)}, ${now.ok ? ended : 'failed'}, took ${withUnit(now.end - now.begin, 's')}`);
   }
 }
