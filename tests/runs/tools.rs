@@ -1,14 +1,15 @@
 //! Tool runs: they queue for the servers of their class, in virtual and in real time, and are part
-//! of the record.
+//! of the record and of all results.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::results::lines;
-use crate::simulated::{ends_with, path, real, simulated};
-use crate::support::{assert_code, root, scenario as write_scenario, stderr, veeksha};
+use crate::page::{data, named};
+use crate::results::{json, lines};
+use crate::simulated::{ends_with, evaluated, labelled, path, real, simulated};
+use crate::support::{assert_code, root, scenario as write_scenario, stderr, stdout, veeksha};
 
 /// Sessions that call the one sandbox twice after a plan, and combine both results. `tools` are the
 /// classes.
@@ -127,6 +128,222 @@ fn tool_runs_queue_in_real_time() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = real(folder.path(), "tools.lua", &scenario(ONE_SERVER, 6), 0);
     check(&run, 6);
+}
+
+/// Asserts that every part of the results knows the tool runs of [`scenario`] with [`ONE_SERVER`].
+#[track_caller]
+fn check_results(run: &Path, sessions: u64) {
+    let summary = json(run, "metrics/summary_stats.json");
+    let runs = 2 * sessions;
+    assert_eq!(summary["Tool Waiting Time (Count)"], runs, "{summary}");
+    assert_eq!(
+        summary["tools"],
+        json!({ "sandbox": { "tool_runs": runs, "tool_failures": 0, "cold_starts": 1 } })
+    );
+    assert_eq!(summary["run_metrics"]["tool_runs"], runs as f64);
+    let of_files = tool_runs(run);
+    let waiting = |line: &Value| number(line, "started_at") - number(line, "ready_at");
+    let mean = of_files.iter().map(waiting).sum::<f64>() / runs as f64;
+    assert!((number(&summary, "Tool Waiting Time (Mean)") - mean).abs() < ROUNDING);
+    let metrics = json(run, "metrics/session_metrics.json");
+    let listed = metrics["sessions"].as_array().expect("sessions");
+    assert_eq!(listed.len() as u64, sessions);
+    for session in listed {
+        let of_session = || {
+            of_files
+                .iter()
+                .filter(|line| line["session_id"] == session["session_id"])
+        };
+        let tool_time: f64 = of_session()
+            .map(|line| number(line, "at") - number(line, "ready_at"))
+            .sum();
+        assert!(
+            (number(session, "session_tool_time") - tool_time).abs() < ROUNDING,
+            "{session}"
+        );
+        let service = number(session, "critical_path_tool_service");
+        assert!(service > 0.01 && service < tool_time + ROUNDING, "{session}");
+    }
+    let health = json(run, "health_check_results.json");
+    for check in health["checks"].as_array().expect("checks") {
+        let is_of_graph = ["Intra-Session Request Arrival", "Request Accounting"]
+            .iter()
+            .any(|name| check["name"] == *name);
+        assert!(!is_of_graph || check["outcome"] == "passed", "{check}");
+        if check["name"] == "Intra-Session Request Arrival" {
+            assert_eq!(check["values"]["requests"]["value"], sessions as f64, "{check}");
+        }
+    }
+    let page = data(run);
+    assert_eq!(
+        page["requests"]["tool_runs"].as_array().map(Vec::len),
+        Some(of_files.len())
+    );
+    assert_eq!(
+        named(&page["metrics"], "tool_service_time")["summary"]["count"],
+        runs
+    );
+    for session in page["requests"]["sessions"].as_array().expect("sessions") {
+        assert!(
+            session[5]["steps"]
+                .as_array()
+                .is_some_and(|steps| steps.len() == 3),
+            "{session}"
+        );
+    }
+    let chrome = json(run, "metrics/chrome_trace.json");
+    let slices = chrome.as_array().expect("events").iter();
+    let service = slices.filter(|slice| slice["name"] == "Service" && slice["pid"] == 5);
+    assert_eq!(service.count(), of_files.len());
+}
+
+#[test]
+fn results_contain_tool_runs_in_virtual_and_real_time() {
+    let folder = tempfile::tempdir().expect("a folder");
+    check_results(
+        &simulated(folder.path(), "tools.lua", &scenario(ONE_SERVER, 6), &[]),
+        6,
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    check_results(&real(folder.path(), "tools.lua", &scenario(ONE_SERVER, 6), 0), 6);
+}
+
+#[test]
+fn evaluation_of_the_record_repeats_tool_metrics() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = simulated(folder.path(), "tools.lua", &scenario(ONE_SERVER, 6), &[]);
+    let to = evaluated(&run, &folder.path().join("to"), &[], 0);
+    for file in [
+        "metrics/summary_stats.json",
+        "metrics/session_metrics.json",
+        "metrics/tool_waiting_time.csv",
+        "metrics/chrome_trace.json",
+        "health_check_results.json",
+    ] {
+        let read = |folder: &Path| std::fs::read_to_string(folder.join(file)).expect(file);
+        assert_eq!(read(&run), read(&to), "{file}");
+    }
+}
+
+#[test]
+fn tool_metrics_have_objectives_groups_and_tables() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let slos = r#"evaluators = { { type = "performance", group_by = { "tool", "call", "tier" }, slos = {
+  'p99(tool_waiting_time{tool="sandbox"}) < 2s',
+  'count(tool_service_time{call="first"}) >= 6',
+  'max(tool_service_time{tool="sandbix"}) < 1s',
+  "tool_failures < 1",
+  "p90(critical_path_tool_waiting) < 10s" } } },
+  runtime = {"#;
+    let text = scenario(ONE_SERVER, 6).replace("runtime = {", slos);
+    let (output, run) = ends_with(folder.path(), "tools.lua", &text, &[], 3);
+    let results = json(&run, "metrics/slo_results.json");
+    let results = results["results"].as_array().expect("results");
+    let met: Vec<&Value> = results.iter().map(|result| &result["met"]).collect();
+    assert_eq!(met, [true, true, false, true, true]);
+    let detail = results[2]["detail"].as_str().expect("a reason");
+    assert!(detail.contains("sandbox"), "{detail}");
+    let table = stdout(&output);
+    for text in [
+        "Tool runs",
+        "wait P99",
+        "  Tool service",
+        "By label \"tool\"",
+        "By label \"call\"",
+    ] {
+        assert!(table.contains(text), "{text}: {table}");
+    }
+    let summary = json(&run, "metrics/summary_stats.json");
+    let groups = &summary["groups"];
+    let count =
+        |label: usize, group: usize| &groups[label]["groups"][group]["metrics"]["tool_service_time"]["count"];
+    assert_eq!(
+        (count(0, 0), count(1, 0), count(2, 0)),
+        (&json!(12), &json!(6), &json!(12))
+    );
+    let compared = veeksha([
+        "compare",
+        path(&run),
+        path(&run),
+        "--metrics",
+        "tool_waiting_time",
+    ]);
+    assert_code(&compared, 0);
+    assert!(
+        stdout(&compared).contains("tool_waiting_time"),
+        "{}",
+        stdout(&compared)
+    );
+}
+
+#[test]
+fn objectives_on_tools_need_tools() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let slo = r#"{ type = "performance", slos = { "p99(tool_waiting_time) < 1s" } }"#;
+    let file = write_scenario(folder.path(), "s.lua", &labelled(3, slo, ""));
+    let output = veeksha(["check", &file]);
+    assert_code(&output, 2);
+    let message = stderr(&output);
+    assert!(message.contains("the scenario declares no `tools`"), "{message}");
+}
+
+/// With twice the service times, other calls wait: the estimate keeps waiting times. Without
+/// queueing it agrees with a simulation.
+#[test]
+fn counterfactual_of_tools_agrees_with_a_simulation() {
+    let runs = ["20ms", "40ms"].map(|time| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let text = scenario("{ sandbox = {} }", 6)
+            .replace(
+                r#"{ tool = "sandbox", after = 1,"#,
+                &format!(r#"{{ tool = "sandbox", after = 1, time = "{time}","#),
+            )
+            .replace(r#"time = "30ms""#, &format!(r#"time = "{time}""#));
+        let server = "constant: { first_token_ms: 50, gap_ms: 5 }\n";
+        let server = write_scenario(folder.path(), "server.yml", server);
+        let run = simulated(folder.path(), "tools.lua", &text, &["--profile", &server]);
+        (folder, run)
+    });
+    let [(_, slow), (_, slower)] = &runs;
+    let to = slow.join("to");
+    let what_if = evaluated(slow, &to, &["--what-if", "tool_service=2"], 0);
+    let estimate =
+        &json(&what_if, "metrics/summary_stats.json")["what_if"][0]["changed_session_makespan"]["p50"];
+    let simulated = &json(slower, "metrics/session_metrics.json")["metrics"]["session_makespan"]["p50"];
+    let [estimate, simulated] = [estimate, simulated].map(|value| value.as_f64().expect("a number"));
+    assert!(
+        (estimate / simulated - 1.0).abs() < 0.02,
+        "{estimate} {simulated}"
+    );
+}
+
+/// Sessions that end with a tool run last until its end, and can begin with one.
+#[test]
+fn sessions_may_begin_and_end_with_tool_runs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = r#"
+return {
+  seed = 7,
+  session_generator = { type = "lua", sessions = function() return { requests = {
+    { tool = "sandbox", time = "1s" },
+    { user = synthetic(40), after = 1, output = { tokens = 4, exact = true } },
+    { tool = "sandbox", after = 2, time = "2s" },
+  } } end },
+  tools = { sandbox = {} },
+  traffic_scheduler = { type = "rate", interval_generator = { type = "fixed", interval = 1 } },
+  client = { api_base = "sim://default" },
+  runtime = { max_sessions = 4 },
+}"#;
+    let run = simulated(folder.path(), "tools.lua", text, &[]);
+    let summary = json(&run, "metrics/summary_stats.json");
+    assert!(number(&summary, "Session Makespan (Min)") > 3.0, "{summary}");
+    assert!(
+        number(&summary, "Critical Path Tool Service (Min)") == 3.0,
+        "{summary}"
+    );
+    assert_eq!(summary["Critical Path Requests (Max)"], 1.0);
+    let health = json(&run, "health_check_results.json");
+    assert!(!health.to_string().contains("\"failed\""), "{health}");
 }
 
 #[test]

@@ -20,6 +20,7 @@ fn simulations_are_reproducible_bit_by_bit() {
         "scenarios/agent.lua",
         "scenarios/subagents.lua",
         "scenarios/best_of_n.lua",
+        "scenarios/research.lua",
         "scenarios/veeksha-example.yml",
     ] {
         let folders = [
