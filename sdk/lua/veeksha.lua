@@ -445,7 +445,30 @@ function Results:windows(metric, filter, seconds) end
 ---@field traffic_scheduler? veeksha.Traffic The start times of sessions. Default: `rate`.
 
 ---The start times of sessions.
----@alias veeksha.Traffic veeksha.Traffic.rate|veeksha.Traffic.concurrent|veeksha.Traffic.fixed_schedule
+---@alias veeksha.Traffic veeksha.Traffic.rate|veeksha.Traffic.concurrent|veeksha.Traffic.fixed_schedule|veeksha.Traffic.arrival_process
+
+---Open loop by a plugin: sessions arrive at the instants that it returns, regardless of the
+---server's speed.
+---@class veeksha.Traffic.arrival_process
+---@field cancel_session_on_failure? boolean True if a failed request ends its session: its queued requests are withdrawn and counted as never sent. Default: `true`.
+---@field limits? veeksha.Limits Concurrency limits.
+---@field process veeksha.ArrivalPlugin The plugin that decides when sessions arrive.
+---@field type "arrival_process"
+
+---A plugin that decides when sessions arrive.
+---@alias veeksha.ArrivalPlugin veeksha.ArrivalPlugin.wasm|veeksha.ArrivalPlugin.lua
+
+---A function of this Lua scenario.
+---@class veeksha.ArrivalPlugin.lua
+---@field arrivals fun(rng: veeksha.Rng): fun(count: integer): (number|string)[] Opens the process: returns a function that is called again and again with a number of sessions, and returns a list of their arrivals in seconds since the start of the run. A shorter list is the end.
+---@field type "lua"
+
+---A component in a file.
+---@class veeksha.ArrivalPlugin.wasm
+---@field config? table<string, any> Its configuration, checked against the component's schema.
+---@field files? table<string, string> Files that it may read, as a map from the name in the component to the path.
+---@field path string The component's file, relative to the scenario's folder.
+---@field type "wasm"
 
 ---Recorded arrivals: each session starts at its recorded arrival, and none of its requests is sent
 ---before its recorded instant.
@@ -1023,7 +1046,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field apply_chat_template? boolean True to apply the model's chat template to count the tokens that it adds to a prompt; with the completions API, the templated prompt is also sent in place of the plain texts. Default: `false`.
 ---@field balance? "round_robin"|"least_in_flight" Assignment of sessions to several servers. All requests of a session go to the same one. Default: `"round_robin"`.
 ---@field chat_template? string|nil The file of the chat template. Null: the one next to the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
----@field codec veeksha.CodecFile|nil For `type: wasm`: the component that implements the API.
+---@field codec veeksha.ComponentFile|nil For `type: wasm`: the component that implements the API.
 ---@field connect_timeout? number|nil Maximum time in seconds to open a connection, including the TLS handshake. Null: limited only by the request timeout. The default allows for four lost SYN packets, which Linux sends again after 1, 3, 7 and 15 seconds. Default: `30.0`.
 ---@field connections? "pooled"|"per_session"|"never" Reuse of a connection after its request is complete. Default: `"pooled"`.
 ---@field headers? table<string, string> Additional headers of every request. A value may contain `{{run.id}}`, `{{session.id}}`, `{{request.id}}`, `{{session.label.NAME}}` and `{{request.label.NAME}}`; a request without the label is sent without the header.
@@ -1046,8 +1069,8 @@ function Results:windows(metric, filter, seconds) end
 ---@field type "wasm"
 ---@field use_min_tokens_prompt_fallback? boolean True to ask for the answer's length in the prompt, for servers that support neither `ignore_eos` nor a minimum. Default: `false`.
 
----The component that implements the API.
----@class veeksha.CodecFile
+---A component in a file.
+---@class veeksha.ComponentFile
 ---@field config? table<string, any> Its configuration, checked against the component's schema.
 ---@field files? table<string, string> Files that it may read, as a map from the name in the component to the path.
 ---@field path string The component's file, relative to the scenario's folder.

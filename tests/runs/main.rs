@@ -11,6 +11,7 @@ mod skip;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod arrivals;
 mod cancellations;
 mod certificate;
 mod compare;

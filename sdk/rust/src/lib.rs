@@ -2,11 +2,11 @@
 //!
 //! A plugin is a WebAssembly component that plans sessions ([`SessionGenerator`]), decides them
 //! step by step ([`Agent`]), makes them of the rows of a recorded trace ([`flavor::TraceFlavor`];
-//! an example is in [`flavor`]), adds the API of an endpoint ([`codec::EndpointCodec`]; an
-//! example is in [`mod@codec`]), measures a metric ([`metric::Metric`]), decides which requests
-//! were good ([`check::RequestCheck`]) or judges a whole run ([`slo::SloCheck`]). This crate is the
-//! contract `veeksha:plugin@0.2.0` in Rust's own shape: implement a trait, name it in a macro,
-//! build for `wasm32-unknown-unknown`.
+//! an example is in [`flavor`]), decides when they arrive ([`arrivals::ArrivalProcess`]), adds the
+//! API of an endpoint ([`codec::EndpointCodec`]; an example is in [`mod@codec`]), measures a metric
+//! ([`metric::Metric`]), decides which requests were good ([`check::RequestCheck`]) or judges a
+//! whole run ([`slo::SloCheck`]). This crate is the contract `veeksha:plugin@0.2.0` in Rust's own
+//! shape: implement a trait, name it in a macro, build for `wasm32-unknown-unknown`.
 //!
 //! ```
 //! use veeksha_plugin::{Error, Plugin, Random, Request, Session, SessionGenerator, synthetic};
@@ -64,6 +64,7 @@
 
 mod agent;
 mod agent_session;
+pub mod arrivals;
 mod async_agent;
 mod bindings;
 pub mod blobs;
@@ -112,8 +113,10 @@ pub use types::{
 #[doc(hidden)]
 pub mod __private {
     pub use crate::agent::Exported as ExportedAgent;
+    pub use crate::arrivals::Exported as ExportedArrivalProcess;
     pub use crate::bindings::{
-        agent_generator, endpoint_codec, metric, request_check, session_generator, slo_check, trace_flavor,
+        agent_generator, arrival_process, endpoint_codec, metric, request_check, session_generator,
+        slo_check, trace_flavor,
     };
     pub use crate::check::Exported as ExportedRequestCheck;
     pub use crate::codec::Exported as ExportedCodec;

@@ -7,7 +7,7 @@ use veeksha_endpoint::{EndpointKind, EndpointTemplate, Pointers, TemplateSpec};
 use veeksha_model::Framing;
 use veeksha_ports::Codec;
 use veeksha_prompt::Tokenizer;
-use veeksha_scenario::CodecFile;
+use veeksha_scenario::ComponentFile;
 
 use crate::failure::CommandFailure;
 use crate::scenario::source::Loaded;
@@ -28,7 +28,7 @@ pub(crate) struct OpenedCodec {
 /// Loads a component and queries its endpoint.
 pub(crate) fn open(
     loaded: &Loaded,
-    file: &CodecFile,
+    file: &ComponentFile,
     tokenizer: &Tokenizer,
 ) -> Result<OpenedCodec, CommandFailure> {
     let (name, bytes) = components::file(loaded, &file.path, "client.codec.path")?;

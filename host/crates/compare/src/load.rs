@@ -17,6 +17,11 @@ pub enum RequestedLoad {
         /// Speedup; 1 is as recorded.
         speedup: f64,
     },
+    /// Open loop: sessions arrive at the instants of a plugin, at a rate that is not configured.
+    ArrivalProcess {
+        /// Digest of the plugin and its configuration.
+        digest: u32,
+    },
     /// Closed loop: a fixed number of concurrent sessions.
     Sessions {
         /// Number of sessions.
@@ -55,6 +60,9 @@ impl fmt::Display for RequestedLoad {
             RequestedLoad::Recorded { speedup } => {
                 write!(f, "sessions {} times as fast as recorded", number(*speedup))
             }
+            RequestedLoad::ArrivalProcess { digest } => {
+                write!(f, "sessions of the arrival process {digest:08x}")
+            }
             RequestedLoad::Sessions { at_a_time: 1 } => f.write_str("1 session at a time"),
             RequestedLoad::Sessions { at_a_time } => write!(f, "{at_a_time} sessions at a time"),
         }
@@ -73,6 +81,10 @@ mod tests {
             (
                 RequestedLoad::Recorded { speedup: 2.5 },
                 "sessions 2.5 times as fast as recorded",
+            ),
+            (
+                RequestedLoad::ArrivalProcess { digest: 0x2a },
+                "sessions of the arrival process 0000002a",
             ),
             (RequestedLoad::Sessions { at_a_time: 1 }, "1 session at a time"),
             (RequestedLoad::Sessions { at_a_time: 8 }, "8 sessions at a time"),

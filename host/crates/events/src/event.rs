@@ -200,7 +200,7 @@ pub enum PluginRole {
     RequestCheck,
     /// It judges the run.
     SloCheck,
-    /// It makes the sessions, or answers for an agent.
+    /// It makes the sessions, decides when they arrive, or answers for an agent.
     Workload,
 }
 

@@ -85,6 +85,10 @@ fn traffic(traffic: &Traffic) -> Map<String, Value> {
             "speedup": schedule.speedup,
             "offset": schedule.offset,
         }),
+        Traffic::ArrivalProcess(arrivals) => json!({
+            "traffic_type": "arrival_process",
+            "process": arrivals.process.label(),
+        }),
     })
 }
 

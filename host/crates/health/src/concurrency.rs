@@ -47,7 +47,9 @@ impl Concurrency {
         Concurrency {
             target: match expected.traffic {
                 ExpectedTraffic::Concurrent { target, ramp } => Some((target, ramp)),
-                ExpectedTraffic::Rate { .. } | ExpectedTraffic::FixedSchedule => None,
+                ExpectedTraffic::Rate { .. }
+                | ExpectedTraffic::FixedSchedule
+                | ExpectedTraffic::ArrivalProcess => None,
             },
             undershoot: expected.undershoot,
             measured_until: expected.measured_until.unwrap_or(Nanos::MAX),

@@ -92,6 +92,9 @@ pub enum ExpectedTraffic {
     /// Open loop from a recording: sessions start at the trace's instants, which every event
     /// carries as its intended instant.
     FixedSchedule,
+    /// Open loop by a plugin: sessions start at the instants that it returns, at a rate that is not
+    /// known before.
+    ArrivalProcess,
 }
 
 /// Variation of the gaps between session starts.

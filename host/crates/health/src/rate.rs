@@ -10,7 +10,7 @@ use crate::session::DispatchTimes;
 pub(crate) const NAME: &str = "Session Dispatch Rate";
 
 /// Mean gap between the first dispatches of sessions, compared with the requested gap and with the
-/// gap between the drawn or recorded arrivals.
+/// gap between the drawn or given arrivals.
 pub(crate) struct RateCheck {
     traffic: ExpectedTraffic,
     tolerance: f64,

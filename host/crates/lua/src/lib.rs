@@ -35,6 +35,7 @@
 mod agent;
 mod agent_functions;
 mod agent_turn;
+mod arrivals;
 mod blocks;
 mod budget;
 mod chunk;

@@ -17,7 +17,12 @@ pub(crate) struct Rng(Draws);
 impl Rng {
     /// Creates the stream of session `index`, or of one of its subagents (`1.2`).
     pub(crate) fn new(seed: u64, index: u64, subagent: &str) -> Self {
-        Rng(RandomStream::new(seed, index, &stream_of(STREAM, subagent)).draws())
+        Self::of_stream(seed, index, &stream_of(STREAM, subagent))
+    }
+
+    /// Creates a stream with another name.
+    pub(crate) fn of_stream(seed: u64, index: u64, stream: &str) -> Self {
+        Rng(RandomStream::new(seed, index, stream).draws())
     }
 
     fn integer(&mut self, low: f64, high: f64) -> Result<f64, ShapeError> {

@@ -4,11 +4,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use veeksha_ports::{
-    FlavorFactory, Layout, MetricFactory, RequestCheckFactory, SloCheck, WorkloadFactory, WorkloadInfo,
-    check_layout,
+    ArrivalFactory, FlavorFactory, Layout, MetricFactory, RequestCheckFactory, SloCheck, WorkloadFactory,
+    WorkloadInfo, check_layout,
 };
 use veeksha_scenario::{Documents, LuaKind, Node, Value};
 
+use crate::arrivals::LuaArrivalFactory;
 use crate::error::LuaError;
 use crate::evaluator::{self, LuaEvaluator, Wrong};
 use crate::fault::{LuaFault, LuaFaultKind};
@@ -179,6 +180,25 @@ impl LuaScenario {
             path: self.place(function_path),
             kind,
             length,
+        }))
+    }
+
+    /// Returns a factory for the arrival process that the function at `function_path` opens
+    /// (`traffic_scheduler.process.arrivals`).
+    ///
+    /// # Errors
+    /// [`LuaError::NotAFunction`] if the value there is missing or not a function.
+    pub fn arrivals(
+        &self,
+        function_path: &str,
+        grants: LuaGrants,
+    ) -> Result<Arc<dyn ArrivalFactory>, LuaError> {
+        self.is_function(function_path)?;
+        self.returns(function_path, "a function that returns a list of seconds")?;
+        Ok(Arc::new(LuaArrivalFactory {
+            info: self.info(format!("the Lua function `{function_path}`"), &grants),
+            opening: self.opening(grants),
+            function: self.place(function_path),
         }))
     }
 

@@ -127,6 +127,7 @@ fn plan(spin: u64) -> Plan {
         run_id: None,
         shard: Shard::WHOLE,
         schedule: ReplaySchedule::default(),
+        arrivals: None,
         warmup: Vec::new(),
         dispatchers: 1,
         completion_threads: 1,

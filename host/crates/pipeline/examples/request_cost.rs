@@ -159,6 +159,7 @@ fn plan(requests: u64) -> Plan {
         run_id: None,
         shard: Shard::WHOLE,
         schedule: ReplaySchedule::default(),
+        arrivals: None,
         warmup: Vec::new(),
         dispatchers: 1,
         completion_threads: 1,

@@ -78,6 +78,7 @@ mod tests {
             run_id: None,
             shard: Shard { index: 1, count: 2 },
             schedule: ReplaySchedule::default(),
+            arrivals: None,
             warmup: Vec::new(),
             dispatchers: 2,
             completion_threads: 1,

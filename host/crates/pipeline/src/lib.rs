@@ -21,6 +21,7 @@
 //! the simulator's engine with virtual time, in one thread.
 #![forbid(unsafe_code)]
 
+mod arrivals;
 mod chunk_tokens;
 mod completion;
 mod control;

@@ -7,10 +7,11 @@ use std::time::Duration;
 use crossbeam_channel::Receiver;
 use veeksha_clock::RunClock;
 use veeksha_events::PluginCall;
-use veeksha_model::{Prepared, SessionId};
+use veeksha_model::{Nanos, Prepared, SessionId};
 use veeksha_ports::PluginFailure;
 use veeksha_scheduler::{SchedulerInput, SessionKind, TrafficRule};
 
+use crate::arrivals::ArrivalQueue;
 use crate::control::Control;
 use crate::partition::Partition;
 use crate::plan::Plan;
@@ -21,9 +22,12 @@ use crate::prefetch::{MAX_BATCH, MadeSession, WorkerCommand, WorkerMessage, Work
 /// bridge that at a thousand sessions a second.
 const LOOKAHEAD: u64 = 64;
 
-/// The same for traffic that replays arrivals: many recordings have a resolution of one second, and
-/// all sessions of a second start at once.
-const REPLAY_LOOKAHEAD: u64 = 256;
+/// The same for traffic whose arrivals are given: many recordings have a resolution of one second,
+/// and all sessions of a second start at once.
+const GIVEN_LOOKAHEAD: u64 = 256;
+
+/// Arrivals requested of a process in one call, at most.
+const MAX_ARRIVALS: u64 = 256;
 
 /// Maximum time that the start waits for the whole look-ahead once the first session is there.
 const FILL_PATIENCE: Duration = Duration::from_millis(200);
@@ -43,6 +47,8 @@ pub(crate) struct Lookahead {
     /// Number of sessions of the workload, if it is finite.
     length: Option<u64>,
     made: BTreeMap<u64, MadeSession>,
+    /// The arrivals of the next sessions, if a process decides them.
+    arrivals: Option<ArrivalQueue>,
     delivered: u64,
     /// Sessions that have begun.
     pub(crate) started: u64,
@@ -60,7 +66,7 @@ impl Lookahead {
         let reserve = match &plan.scheduler.traffic {
             TrafficRule::Concurrent { target, .. } => LOOKAHEAD + part.places(*target),
             TrafficRule::Rate(_) => LOOKAHEAD,
-            TrafficRule::Scheduled => REPLAY_LOOKAHEAD,
+            TrafficRule::Scheduled { .. } => GIVEN_LOOKAHEAD,
         };
         let end = part.below(plan.scheduler.max_sessions.unwrap_or(u64::MAX));
         Lookahead {
@@ -74,6 +80,7 @@ impl Lookahead {
             end,
             length: None,
             made: BTreeMap::new(),
+            arrivals: plan.arrivals.as_ref().map(|_| ArrivalQueue::default()),
             delivered: 0,
             started: 0,
             source_ended: false,
@@ -100,7 +107,7 @@ impl Lookahead {
     ) -> Result<(), (u64, PluginFailure)> {
         let patience = RunClock::starting_now();
         loop {
-            let ready = self.made.len() as u64;
+            let ready = self.ready();
             let complete = ready >= self.window.min(self.end);
             let timed_out =
                 !self.pregenerate && ready > 0 && patience.now() > FILL_PATIENCE.as_nanos() as u64;
@@ -116,6 +123,20 @@ impl Lookahead {
             }
             self.ask(workers);
         }
+    }
+
+    /// Returns the number of sessions that can be delivered, if all before them are made.
+    fn ready(&self) -> u64 {
+        let made = self.made.len() as u64;
+        let arrivals = self.arrivals.as_ref().map_or(u64::MAX, ArrivalQueue::len);
+        made.min(arrivals)
+    }
+
+    /// Returns the number of sessions that had arrived before `end`, by an arrival process, and
+    /// were not made in time.
+    pub(crate) fn missed(&self, end: Nanos) -> u64 {
+        let arrivals = self.arrivals.as_ref();
+        arrivals.map_or(0, |arrivals| arrivals.arrived_before(end))
     }
 
     /// Returns the number of sessions in the whole run, if the workload is finite.
@@ -167,6 +188,16 @@ impl Lookahead {
                 self.made.extend((first..).zip(sessions));
                 None
             }
+            WorkerMessage::Arrivals { asked, arrivals } => {
+                let is_end = arrivals.len() < asked as usize;
+                if let Some(queue) = &mut self.arrivals {
+                    let received = queue.extend(arrivals);
+                    if is_end {
+                        self.end = self.end.min(received);
+                    }
+                }
+                None
+            }
             WorkerMessage::SourceFailed { first, failure } => {
                 // The sessions before it are made, or being made by other workers.
                 self.end = self.end.min(first);
@@ -184,6 +215,13 @@ impl Lookahead {
             .saturating_mul(u64::from(self.part.dispatchers()))
             .saturating_add(self.window)
             .min(self.end);
+        if let Some(arrivals) = &mut self.arrivals {
+            while arrivals.asked < wanted {
+                let count = (wanted - arrivals.asked).min(MAX_ARRIVALS) as u32;
+                workers.ask_arrivals(arrivals.asked, count);
+                arrivals.asked += u64::from(count);
+            }
+        }
         while self.asked < wanted {
             let batch = if kind == SessionKind::Reactive {
                 1
@@ -212,8 +250,17 @@ impl Lookahead {
     /// Passes the sessions that are next in order to their dispatchers; `put` takes the
     /// dispatcher's number.
     pub(crate) fn deliver(&mut self, mut put: impl FnMut(usize, SchedulerInput<Prepared>)) {
-        while let Some(session) = self.made.remove(&self.delivered) {
-            let MadeSession { plan, done, digest } = session;
+        while self.ready() > 0
+            && let Some(session) = self.made.remove(&self.delivered)
+        {
+            let MadeSession {
+                mut plan,
+                done,
+                digest,
+            } = session;
+            if let Some(arrivals) = &mut self.arrivals {
+                plan.arrives_at = arrivals.pop();
+            }
             self.planned.push((plan.id, digest));
             let (session, dispatcher) = (plan.id, self.part.dispatcher(plan.id));
             put(dispatcher, SchedulerInput::Session(plan));

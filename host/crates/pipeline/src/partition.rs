@@ -74,6 +74,11 @@ impl Partition {
         SessionId(before.saturating_add(u64::from(self.index)))
     }
 
+    /// Returns true if a session is of this part.
+    pub(crate) fn owns(self, id: u64) -> bool {
+        id % u64::from(self.count) == u64::from(self.index)
+    }
+
     /// Returns the position of a session of this part.
     pub(crate) fn position(self, id: SessionId) -> u64 {
         id.0 / u64::from(self.count)

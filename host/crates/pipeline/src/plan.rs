@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use veeksha_events::{Event, FailedPlugin, PluginRole};
 use veeksha_model::{Nanos, Session, SessionId};
-use veeksha_ports::PluginFailure;
+use veeksha_ports::{ArrivalFactory, PluginFailure};
 use veeksha_scheduler::{SchedulerConfig, Shard};
 
 use crate::fallback::MinTokensPrompt;
@@ -43,6 +43,9 @@ pub struct Plan {
     pub tools: ToolSpecs,
     /// Mapping of recorded instants to the run's clock.
     pub schedule: ReplaySchedule,
+    /// The process that decides the arrivals of sessions, for traffic of the rule
+    /// [`veeksha_scheduler::TrafficRule::Scheduled`]. Without one, sessions state their own.
+    pub arrivals: Option<Arc<dyn ArrivalFactory>>,
     /// Sent before the clock starts, one request after the other, and not recorded.
     pub warmup: Vec<Session>,
     /// Id of the run, if it has one; part of the events and of each `x-request-id`.

@@ -2,7 +2,8 @@
 //!
 //! Each worker opens a separate plugin instance. Batch *b* of a planned workload and the session at
 //! position *i* of a reactive one always belong to the same worker, so an agent's state never
-//! moves. Prompts are materialized here too.
+//! moves. Prompts are materialized here too. An arrival process keeps its state from one arrival to
+//! the next, so one more thread owns it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,9 +12,10 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use veeksha_clock::RunClock;
 use veeksha_events::PluginCall;
 use veeksha_model::{Nanos, NodeId, Prepared, SessionId};
-use veeksha_ports::{AgentSource, AgentStep, PluginFailure, Workload, WorkloadFactory};
+use veeksha_ports::{AgentSource, AgentStep, ArrivalFactory, PluginFailure, Workload, WorkloadFactory};
 use veeksha_scheduler::{NodeOutcome, NodePlan, SessionKind, SessionPlan};
 
+use crate::arrivals::ArrivalReader;
 use crate::partition::Partition;
 use crate::plan::{PipelineError, spawn};
 use crate::prepare::Preparer;
@@ -22,6 +24,9 @@ use crate::work_digest::session_digest;
 /// Sessions asked for in one call of a plugin, at most: large enough that the crossing costs
 /// little, small enough that the first session of a batch is not kept waiting for the last.
 pub(crate) const MAX_BATCH: u32 = 64;
+
+/// The name of the thread that owns the arrival process.
+const ARRIVALS: &str = "arrivals";
 
 /// A command to a worker. Sessions are counted by their position in the process's part of the run.
 pub(crate) enum WorkerCommand {
@@ -78,9 +83,11 @@ pub(crate) enum WorkerMessage {
         cancel: Vec<NodeId>,
         done: bool,
     },
-    /// The plugin failed on the sessions from position `first` on (0 where it could not be opened):
-    /// they will not come.
+    /// The plugin failed on the sessions, or on the arrivals, from position `first` on (0 where it
+    /// could not be opened): they will not come.
     SourceFailed { first: u64, failure: PluginFailure },
+    /// Arrivals of the next sessions of the part; fewer than asked for where the process ends.
+    Arrivals { asked: u32, arrivals: Vec<Nanos> },
     /// The worker was busy: from when to when by the machine's monotonic clock, because the run's
     /// may not have begun.
     Busy(PluginCall),
@@ -89,6 +96,12 @@ pub(crate) enum WorkerMessage {
         session: SessionId,
         failure: PluginFailure,
     },
+}
+
+/// A request for the arrivals of the sessions at the positions `first .. first + count`.
+struct ArrivalCommand {
+    first: u64,
+    count: u32,
 }
 
 /// Makes the sessions of a part of the run.
@@ -101,22 +114,26 @@ pub(crate) struct SessionMaker {
 /// The workers of a run.
 pub(crate) struct Workers {
     commands: Vec<Sender<WorkerCommand>>,
+    /// Requests to the thread of the arrival process, if there is one.
+    arrivals: Option<Sender<ArrivalCommand>>,
     ended: Arc<AtomicBool>,
     threads: Vec<std::thread::JoinHandle<()>>,
 }
 
 impl Workers {
-    /// Starts `count` workers; what they make comes through the receiver, first one
-    /// [`WorkerMessage::Open`] each.
+    /// Starts `count` workers, and a thread for the arrival process if there is one; what they make
+    /// comes through the receiver, first one [`WorkerMessage::Open`] of each worker.
     pub(crate) fn start(
         count: u32,
         factory: &Arc<dyn WorkloadFactory>,
         maker: &SessionMaker,
+        arrivals: Option<&Arc<dyn ArrivalFactory>>,
     ) -> Result<(Workers, Receiver<WorkerMessage>), PipelineError> {
         let (made, receiver) = unbounded();
         let ended = Arc::new(AtomicBool::new(false));
         let mut workers = Workers {
             commands: Vec::new(),
+            arrivals: None,
             ended: ended.clone(),
             threads: Vec::new(),
         };
@@ -129,6 +146,13 @@ impl Workers {
             let body = move || work(&of, &*factory, &maker, &inbox, &made, &ended);
             workers.threads.push(spawn(name, body)?);
             workers.commands.push(commands);
+        }
+        if let Some(process) = arrivals {
+            let (commands, inbox) = unbounded();
+            let (process, part) = (process.clone(), maker.part);
+            let body = move || read_arrivals(&*process, part, &inbox, &made, &ended);
+            workers.threads.push(spawn(ARRIVALS.to_owned(), body)?);
+            workers.arrivals = Some(commands);
         }
         Ok((workers, receiver))
     }
@@ -143,6 +167,13 @@ impl Workers {
     pub(crate) fn send(&self, index: u64, command: WorkerCommand) {
         let _ = self.commands[(index % self.count()) as usize].send(command);
     }
+
+    /// Requests the arrivals of the sessions at the positions `first .. first + count`.
+    pub(crate) fn ask_arrivals(&self, first: u64, count: u32) {
+        if let Some(arrivals) = &self.arrivals {
+            let _ = arrivals.send(ArrivalCommand { first, count });
+        }
+    }
 }
 
 impl Drop for Workers {
@@ -150,6 +181,7 @@ impl Drop for Workers {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
         self.commands.clear();
+        self.arrivals = None;
         for thread in self.threads.drain(..) {
             // A worker that panicked has no result to lose; its commands went unanswered, which the
             // run has reported.
@@ -202,6 +234,50 @@ fn work(
             if made.send(answer).is_err() {
                 return;
             }
+        }
+    }
+}
+
+/// The work of the thread that owns the arrival process. After a failure there are no further
+/// arrivals.
+fn read_arrivals(
+    process: &dyn ArrivalFactory,
+    part: Partition,
+    inbox: &Receiver<ArrivalCommand>,
+    made: &Sender<WorkerMessage>,
+    ended: &AtomicBool,
+) {
+    let mut reader = match ArrivalReader::open(process, part) {
+        Ok(reader) => reader,
+        Err(failure) => {
+            let _ = made.send(WorkerMessage::SourceFailed { first: 0, failure });
+            return;
+        }
+    };
+    let machine_clock = RunClock::with_origin(0);
+    for ArrivalCommand { first, count } in inbox {
+        if ended.load(Ordering::Relaxed) {
+            return;
+        }
+        let begin = machine_clock.now();
+        let read = reader.read(first, count);
+        let has_failed = read.is_err();
+        let answer = match read {
+            Ok(arrivals) => WorkerMessage::Arrivals {
+                asked: count,
+                arrivals,
+            },
+            Err(failure) => WorkerMessage::SourceFailed { first, failure },
+        };
+        let busy = WorkerMessage::Busy(PluginCall {
+            thread: ARRIVALS.to_owned(),
+            what: format!("arrivals {first}..{}", first + u64::from(count)),
+            begin,
+            end: machine_clock.now(),
+        });
+        // The receiver is dropped when the run has ended.
+        if made.send(answer).is_err() || made.send(busy).is_err() || has_failed {
+            return;
         }
     }
 }

@@ -65,7 +65,7 @@ pub fn run(
         },
         part,
     };
-    let (workers, made) = Workers::start(plan.plugin_threads, factory, &maker)?;
+    let (workers, made) = Workers::start(plan.plugin_threads, factory, &maker, plan.arrivals.as_ref())?;
     let mut lookahead = Lookahead::new(plan, part);
     if let Err((first, failure)) = lookahead.fill(&workers, &made, control) {
         let session = part.session(first);
@@ -128,6 +128,7 @@ pub fn run(
         part,
     };
     let mut end = coordinator.drive(&mut lookahead, &made, &threads.messages);
+    coordinator.record_missed(&lookahead, plan.scheduler.benchmark_timeout);
     threads.join(&mut end);
     drop(transport);
     drop(workers);
@@ -472,7 +473,7 @@ impl Coordinator<'_> {
                 self.session_failed(self.part.session(first), failure, end);
             }
             WorkerMessage::Busy(call) => self.record_call(call),
-            WorkerMessage::Open { .. } | WorkerMessage::Sessions { .. } => {}
+            WorkerMessage::Open { .. } | WorkerMessage::Sessions { .. } | WorkerMessage::Arrivals { .. } => {}
         }
     }
 
@@ -495,6 +496,16 @@ impl Coordinator<'_> {
             ..call
         };
         let _ = self.events.send(Event::PluginCalled(call).into());
+    }
+
+    /// Records the sessions that were not made before the run ended although they had arrived. The
+    /// scheduler counts those of other traffic, which it knows the arrivals of.
+    fn record_missed(&self, lookahead: &Lookahead, timeout: Option<Nanos>) {
+        let at = timeout.unwrap_or(Nanos::MAX).min(self.clock.now());
+        let sessions = lookahead.missed(at);
+        if sessions > 0 {
+            let _ = self.events.send(Event::ArrivalsMissed { sessions, at }.into());
+        }
     }
 
     fn record_planned(&self, lookahead: &mut Lookahead) {

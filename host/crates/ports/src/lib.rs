@@ -4,6 +4,7 @@
 //! [`Transport`], and `veeksha-app` connects them. The pipeline does not depend on them.
 #![forbid(unsafe_code)]
 
+mod arrivals;
 mod codec;
 mod flavor;
 mod group_names;
@@ -16,6 +17,7 @@ mod tool_results;
 mod transport;
 mod workload;
 
+pub use arrivals::{ArrivalFactory, ArrivalOrder, ArrivalSource, check_arrivals};
 pub use codec::{Codec, EndpointShape};
 pub use flavor::{
     ArrivalColumn, CellType, FlavorFactory, FlavorInstance, Grouping, Layout, MostFrequent, TimestampUnit,

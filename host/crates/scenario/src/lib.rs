@@ -41,13 +41,14 @@ pub use expand::Setting;
 pub use flags::{Split, dotted_flags};
 pub use include::ReadFile;
 pub use plan::{
-    Balance, Cell, Certificate, Channel, Client, ClientKind, CodecFile, Concurrent, Connections,
-    DecodeWindowConfig, Evaluator, FixedSchedule, Flavor, FluidityDeadlines, Generator, Grace, HttpVersion,
-    IntervalGenerator, Limits, LuaArrival, LuaColumn, LuaGuarantees, LuaKeep, LuaKind, LuaLayout, LuaTree,
-    MaxObserved, MinActiveRequests, OnBadRow, Performance, PluginLimits, PromptLength, QuantityConfig, Rate,
-    RowCheck, Runtime, Salt, SaltName, Scenario, Secret, SessionHeaderSet, SessionHeaders, Shuffle,
-    SimulatorThresholds, Slo, SloMap, SloMetric, TargetServer, Template, TemplateAnswer, TemplateFraming,
-    TextChannel, TimeUnit, Tls, ToolConfig, Trace, TraceKeys, TraceRecorder, Traffic, WindowSelection,
+    ArrivalPlugin, ArrivalProcess, Balance, Cell, Certificate, Channel, Client, ClientKind, ComponentFile,
+    Concurrent, Connections, DecodeWindowConfig, Evaluator, FixedSchedule, Flavor, FluidityDeadlines,
+    Generator, Grace, HttpVersion, IntervalGenerator, Limits, LuaArrival, LuaColumn, LuaGuarantees, LuaKeep,
+    LuaKind, LuaLayout, LuaTree, MaxObserved, MinActiveRequests, OnBadRow, Performance, PluginLimits,
+    PromptLength, QuantityConfig, Rate, RowCheck, Runtime, Salt, SaltName, Scenario, Secret,
+    SessionHeaderSet, SessionHeaders, Shuffle, SimulatorThresholds, Slo, SloMap, SloMetric, TargetServer,
+    Template, TemplateAnswer, TemplateFraming, TextChannel, TimeUnit, Tls, ToolConfig, Trace, TraceKeys,
+    TraceRecorder, Traffic, WindowSelection,
 };
 pub use problem::{Problem, Problems};
 pub use schema::{Shipped, file_schema, json_schema};

@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json, json};
 use veeksha_endpoint::HeaderTemplate;
 use veeksha_model::{REDACTED, is_safe_header, redact_address};
 
-use crate::plan::{Client, Evaluator, Flavor, Generator, Scenario};
+use crate::plan::{ArrivalPlugin, Client, Evaluator, Flavor, Generator, Scenario, Traffic};
 use crate::secret_keys::without_secrets;
 use crate::tree::function_text;
 
@@ -27,10 +27,7 @@ impl Scenario {
                 "session_generator",
                 without_secrets(&generator(&self.session_generator)),
             ),
-            (
-                "traffic_scheduler",
-                json(serde_json::to_value(&self.traffic_scheduler)),
-            ),
+            ("traffic_scheduler", traffic(&self.traffic_scheduler)),
             ("client", client(&self.client)),
             ("evaluators", self.evaluators.iter().map(evaluator).collect()),
             ("runtime", json(serde_json::to_value(&self.runtime))),
@@ -111,6 +108,14 @@ fn headers(headers: &BTreeMap<String, String>) -> Json {
 fn has_only_placeholders(value: &str) -> bool {
     let mut literals = HeaderTemplate::literals(value);
     value.contains("{{") && !literals.any(|text| text.contains(|c: char| c.is_alphanumeric()))
+}
+
+fn traffic(traffic: &Traffic) -> Json {
+    let mut value = serde_json::to_value(traffic).unwrap_or(Json::Null);
+    if let Some(ArrivalPlugin::Wasm(component)) = traffic.arrival_plugin() {
+        value["process"]["config"] = without_secrets(&Json::Object(component.config.clone()));
+    }
+    value
 }
 
 fn generator(generator: &Generator) -> Json {

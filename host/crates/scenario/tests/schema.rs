@@ -83,6 +83,7 @@ fn every_type_and_key_of_traffic_is_documented() {
         "Rate",
         "Concurrent",
         "FixedSchedule",
+        "ArrivalPlugin",
     ] {
         names.extend(keys_and_types(&definitions[definition]));
     }

@@ -1,11 +1,11 @@
 //! Admission: the instant at which a delivered session may start, by its arrival (drawn or
-//! recorded) or by a free slot.
+//! given) or by a free slot.
 
 use std::collections::BTreeMap;
 
 use veeksha_model::{Nanos, SessionId};
 
-use crate::arrivals::ArrivalProcess;
+use crate::arrivals::DrawnArrivals;
 use crate::config::{SchedulerConfig, TrafficRule};
 use crate::slots::Slots;
 
@@ -36,9 +36,9 @@ pub(crate) struct Admission {
 
 #[derive(Clone, Debug)]
 enum Gate {
-    Arrivals(ArrivalProcess),
+    Arrivals(DrawnArrivals),
     /// Arrivals that come with the sessions, in any order.
-    Recorded,
+    Given,
     Slots(Slots),
 }
 
@@ -46,16 +46,16 @@ impl Admission {
     pub(crate) fn new(config: &SchedulerConfig) -> Self {
         let gate = match config.traffic {
             TrafficRule::Rate(interval) => {
-                Gate::Arrivals(ArrivalProcess::new(interval, config.seed, config.shard))
+                Gate::Arrivals(DrawnArrivals::new(interval, config.seed, config.shard))
             }
-            TrafficRule::Scheduled => Gate::Recorded,
+            TrafficRule::Scheduled { .. } => Gate::Given,
             TrafficRule::Concurrent { target, ramp } => {
                 let target = config.limits.sessions.map_or(target, |most| target.min(most));
                 Gate::Slots(Slots::new(target, ramp, config.shard))
             }
         };
         let most = match gate {
-            Gate::Arrivals(_) | Gate::Recorded => config.limits.sessions,
+            Gate::Arrivals(_) | Gate::Given => config.limits.sessions,
             Gate::Slots(_) => None,
         };
         Admission {
@@ -66,10 +66,10 @@ impl Admission {
     }
 
     /// Takes a delivered session in. Each session comes once.
-    pub(crate) fn hold(&mut self, id: SessionId, delivered: Nanos, recorded: Option<Nanos>) {
+    pub(crate) fn hold(&mut self, id: SessionId, delivered: Nanos, given: Option<Nanos>) {
         let arrival = match &mut self.gate {
             Gate::Arrivals(arrivals) => arrivals.take(id.0).unwrap_or(delivered),
-            Gate::Recorded => recorded.unwrap_or(delivered),
+            Gate::Given => given.unwrap_or(delivered),
             Gate::Slots(_) => 0,
         };
         self.held.insert((arrival, id), delivered);
@@ -111,7 +111,7 @@ impl Admission {
     pub(crate) fn next(&self) -> Option<Nanos> {
         let ((arrival, _), _) = self.held.first_key_value()?;
         match &self.gate {
-            Gate::Arrivals(_) | Gate::Recorded => (!self.is_full()).then_some(*arrival),
+            Gate::Arrivals(_) | Gate::Given => (!self.is_full()).then_some(*arrival),
             Gate::Slots(slots) => slots.next_opening(),
         }
     }
@@ -124,7 +124,7 @@ impl Admission {
     /// Returns the number of slots that are empty because no session was delivered.
     pub(crate) fn vacant(&self) -> usize {
         match &self.gate {
-            Gate::Arrivals(_) | Gate::Recorded => 0,
+            Gate::Arrivals(_) | Gate::Given => 0,
             Gate::Slots(slots) => slots.free(),
         }
     }

@@ -14,7 +14,7 @@ use crate::config::{Interval, Shard};
 /// that sums are exact and every shard gets the same ones. Instants are computed once, in the order
 /// of ids; those of sessions that were passed over wait until they are asked for.
 #[derive(Clone, Debug)]
-pub struct ArrivalProcess {
+pub struct DrawnArrivals {
     interval: Interval,
     seed: u64,
     shard: Shard,
@@ -23,10 +23,10 @@ pub struct ArrivalProcess {
     passed: BTreeMap<u64, Nanos>,
 }
 
-impl ArrivalProcess {
+impl DrawnArrivals {
     /// The arrivals of a shard.
     pub fn new(interval: Interval, seed: u64, shard: Shard) -> Self {
-        ArrivalProcess {
+        DrawnArrivals {
             interval,
             seed,
             shard,
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     fn all(interval: Interval, n: u64) -> Vec<Nanos> {
-        let mut arrivals = ArrivalProcess::new(interval, 42, Shard::WHOLE);
+        let mut arrivals = DrawnArrivals::new(interval, 42, Shard::WHOLE);
         (0..n).filter_map(|id| arrivals.take(id)).collect()
     }
 
@@ -154,7 +154,7 @@ mod tests {
         for count in 1..=4 {
             for index in 0..count {
                 let shard = Shard { index, count };
-                let mut arrivals = ArrivalProcess::new(interval, 42, shard);
+                let mut arrivals = DrawnArrivals::new(interval, 42, shard);
                 // Backwards in blocks of ten owned sessions: later ones are asked for before
                 // earlier ones.
                 let owned: Vec<u64> = (0..300).filter(|id| shard.owns(*id)).collect();
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn another_seed_gives_other_arrivals() {
         let interval = Interval::Poisson { rate: 1.0 };
-        let mut other = ArrivalProcess::new(interval, 43, Shard::WHOLE);
+        let mut other = DrawnArrivals::new(interval, 43, Shard::WHOLE);
         assert_ne!(all(interval, 2)[1], other.take(1).unwrap());
     }
 

@@ -43,10 +43,14 @@ pub enum TrafficRule {
     /// Open loop: sessions arrive by a schedule, however slow the target is. The first arrives at
     /// 0.
     Rate(Interval),
-    /// Open loop by a recording: each session starts at its own [`crate::SessionPlan::arrives_at`],
-    /// each node no earlier than its [`crate::NodePlan::not_before`]. Sessions may be delivered in
-    /// any order; one that comes after its arrival starts at once, counted from its arrival.
-    Scheduled,
+    /// Open loop by given arrivals: each session starts at its own
+    /// [`crate::SessionPlan::arrives_at`]. Sessions may be delivered in any order; one that comes
+    /// after its arrival starts at once, counted from its arrival.
+    Scheduled {
+        /// True if each node also waits for its recorded instant,
+        /// [`crate::NodePlan::not_before`].
+        replays: bool,
+    },
     /// Closed loop: a number of sessions is kept active. A session is active until its last node is
     /// over, think time included.
     Concurrent {
@@ -63,14 +67,14 @@ impl TrafficRule {
     pub fn target(&self) -> Option<u32> {
         match self {
             TrafficRule::Concurrent { target, .. } => Some(*target),
-            TrafficRule::Rate(_) | TrafficRule::Scheduled => None,
+            TrafficRule::Rate(_) | TrafficRule::Scheduled { .. } => None,
         }
     }
 
     /// Returns true if sessions and nodes start at their recorded instants.
     pub fn replays(&self) -> bool {
         match self {
-            TrafficRule::Scheduled => true,
+            TrafficRule::Scheduled { replays } => *replays,
             TrafficRule::Rate(_) | TrafficRule::Concurrent { .. } => false,
         }
     }

@@ -19,9 +19,9 @@ pub struct NodePlan<P> {
     pub history_parent: Option<NodeId>,
     /// Think time after the last edge was met; without parents, after the session's start.
     pub wait_after_ready: Nanos,
-    /// The instant before which it is not sent, for traffic that replays recorded arrivals
-    /// ([`crate::TrafficRule::Scheduled`]); other traffic ignores it. It is due at the later of
-    /// this instant and the end of its think time.
+    /// The instant before which it is not sent, for traffic that replays recorded instants
+    /// ([`crate::TrafficRule::Scheduled`] with `replays`); other traffic ignores it. It is due at
+    /// the later of this instant and the end of its think time.
     pub not_before: Option<Nanos>,
     /// The history that it sends of its history parent's conversation, see
     /// [`crate::ConversationHistory`].
@@ -80,9 +80,8 @@ pub struct SessionPlan<P> {
     pub nodes: Vec<NodePlan<P>>,
     /// Planned or reactive.
     pub kind: SessionKind,
-    /// Start instant for traffic that replays recorded arrivals
-    /// ([`crate::TrafficRule::Scheduled`]); other traffic ignores it. Without one, such traffic
-    /// starts the session at once.
+    /// Start instant for traffic whose arrivals are given ([`crate::TrafficRule::Scheduled`]);
+    /// other traffic ignores it. Without one, such traffic starts the session at once.
     pub arrives_at: Option<Nanos>,
 }
 
@@ -170,7 +169,7 @@ pub enum Action<P> {
     SessionStarted {
         /// The session's id.
         session: SessionId,
-        /// Its arrival, drawn or recorded, or the instant at which its slot became free: its roots
+        /// Its arrival, drawn or given, or the instant at which its slot became free: its roots
         /// count from here.
         at: Nanos,
         /// Nodes known so far.

@@ -35,7 +35,7 @@ mod session;
 mod slots;
 mod tools;
 
-pub use arrivals::ArrivalProcess;
+pub use arrivals::DrawnArrivals;
 pub use config::{ConcurrencyLimits, GracePeriod, Interval, SchedulerConfig, Shard, TrafficRule};
 pub use contract::{
     Action, NodeOutcome, NodePlan, NodeWork, SchedulerInput, SessionKind, SessionPlan, ToolRunPlan,

@@ -17,7 +17,7 @@ fn scheduled(sessions: Option<u32>, in_flight: Option<u32>, in_prefill: Option<u
             in_flight,
             in_prefill,
         },
-        ..config(TrafficRule::Scheduled)
+        ..config(TrafficRule::Scheduled { replays: true })
     })
 }
 
@@ -324,7 +324,7 @@ fn held_requests_are_reported_at_the_end() {
             },
             benchmark_timeout: Some(100),
             grace: GracePeriod::Bounded(0),
-            ..config(TrafficRule::Scheduled)
+            ..config(TrafficRule::Scheduled { replays: true })
         })
     };
     let two = || vec![node(0, &[], 0), node(1, &[0], 0)];
@@ -388,7 +388,7 @@ fn requests_waiting_at_the_end_are_held() {
             ..ConcurrencyLimits::default()
         },
         benchmark_timeout: Some(100),
-        ..config(TrafficRule::Scheduled)
+        ..config(TrafficRule::Scheduled { replays: true })
     });
     on(&mut s, 0, arriving(0, 0, one()));
     on(&mut s, 0, arriving(1, 10, one()));
@@ -458,7 +458,7 @@ fn shard_limits_add_up() {
                         ..ConcurrencyLimits::default()
                     },
                     shard: Shard { index, count },
-                    ..config(TrafficRule::Scheduled)
+                    ..config(TrafficRule::Scheduled { replays: true })
                 });
                 for id in 0..100 {
                     on(&mut s, 0, arriving(id, 0, one()));

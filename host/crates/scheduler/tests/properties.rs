@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use veeksha_model::Nanos;
 use veeksha_scheduler::{
-    ArrivalProcess, ConcurrencyLimits, GracePeriod, Interval, SchedulerConfig, Shard, TrafficRule,
+    ConcurrencyLimits, DrawnArrivals, GracePeriod, Interval, SchedulerConfig, Shard, TrafficRule,
 };
 
 mod world;
@@ -29,7 +29,7 @@ fn traffic() -> impl Strategy<Value = TrafficRule> {
                 cv: f64::from(cv) / 10.0,
             })
         }),
-        Just(TrafficRule::Scheduled),
+        any::<bool>().prop_map(|replays| TrafficRule::Scheduled { replays }),
         (1u32..9, prop_oneof![Just(0u64), 1u64..500])
             .prop_map(|(target, ramp)| TrafficRule::Concurrent { target, ramp }),
     ]
@@ -163,7 +163,7 @@ proptest! {
                 prop_assert!(starts.insert(id, at).is_none());
             }
         }
-        let mut arrivals = ArrivalProcess::new(interval, seed, Shard::WHOLE);
+        let mut arrivals = DrawnArrivals::new(interval, seed, Shard::WHOLE);
         let expected: BTreeMap<u64, Nanos> =
             (0..weather.sessions).filter_map(|id| Some((id, arrivals.take(id)?))).collect();
         prop_assert_eq!(starts, expected);
@@ -177,7 +177,7 @@ proptest! {
         let mut starts: BTreeMap<u64, Nanos> = BTreeMap::new();
         for index in 0..count {
             let config = SchedulerConfig { tools: Vec::new(),
-                traffic: TrafficRule::Scheduled,
+                traffic: TrafficRule::Scheduled { replays: true },
                 limits,
                 cancel_session_on_failure: true,
                 max_sessions: None,
@@ -202,7 +202,7 @@ proptest! {
     fn replayed_sessions_start_in_the_order_of_arrival(weather in weather()) {
         let weather = Weather { stop: None, delivery: 0, ..weather };
         let config = SchedulerConfig { tools: Vec::new(),
-            traffic: TrafficRule::Scheduled,
+            traffic: TrafficRule::Scheduled { replays: true },
             limits: ConcurrencyLimits::default(),
             cancel_session_on_failure: false,
             max_sessions: None,

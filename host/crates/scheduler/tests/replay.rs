@@ -29,7 +29,7 @@ fn not_before(at: Nanos, node: NodePlan<u32>) -> NodePlan<u32> {
 
 #[test]
 fn recorded_arrivals_start_sessions_whatever_their_ids() {
-    let mut s = Scheduler::new(config(TrafficRule::Scheduled));
+    let mut s = Scheduler::new(config(TrafficRule::Scheduled { replays: true }));
     for (id, at) in [(0, 300), (1, 100), (2, 200), (3, 100)] {
         assert!(on(&mut s, 0, recorded(id, at, vec![node(0, &[], 7)])).is_empty());
     }
@@ -54,7 +54,7 @@ fn recorded_arrivals_start_sessions_whatever_their_ids() {
 
 #[test]
 fn a_recorded_session_that_comes_late_starts_at_once_from_its_arrival() {
-    let mut s = Scheduler::new(config(TrafficRule::Scheduled));
+    let mut s = Scheduler::new(config(TrafficRule::Scheduled { replays: true }));
     assert_eq!(
         on(&mut s, 500, recorded(0, 400, vec![node(0, &[], 0)])),
         [
@@ -72,7 +72,7 @@ fn a_recorded_session_that_comes_late_starts_at_once_from_its_arrival() {
 
 #[test]
 fn a_node_is_due_at_the_later_of_its_think_time_and_its_recorded_instant() {
-    let mut s = Scheduler::new(config(TrafficRule::Scheduled));
+    let mut s = Scheduler::new(config(TrafficRule::Scheduled { replays: true }));
     let nodes = vec![
         not_before(103, node(0, &[], 5)),
         not_before(120, node(1, &[], 5)),
@@ -120,7 +120,7 @@ fn other_traffic_ignores_recorded_instants() {
         on(&mut s, 0, agent(1, vec![node(0, &[], 0)]));
     }
     // An agent's later nodes too.
-    let mut s = Scheduler::new(config(TrafficRule::Scheduled));
+    let mut s = Scheduler::new(config(TrafficRule::Scheduled { replays: true }));
     on(&mut s, 0, agent(0, vec![node(0, &[], 0)]));
     on(&mut s, 5, answered(0, 0, 5));
     let step = SchedulerInput::Step {
@@ -138,7 +138,7 @@ fn a_replayed_run_ends_by_its_timeout_like_any_other() {
     let mut s = Scheduler::new(SchedulerConfig {
         benchmark_timeout: Some(200),
         grace: GracePeriod::Bounded(100),
-        ..config(TrafficRule::Scheduled)
+        ..config(TrafficRule::Scheduled { replays: true })
     });
     let later = |at| vec![node(0, &[], 0), not_before(at, node(1, &[0], 0))];
     on(&mut s, 0, recorded(0, 250, later(0)));

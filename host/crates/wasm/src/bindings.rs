@@ -13,6 +13,7 @@ wasmtime::component::bindgen!({
 });
 
 pub(crate) use exports::veeksha::plugin::agent_generator;
+pub(crate) use exports::veeksha::plugin::arrival_process;
 pub(crate) use exports::veeksha::plugin::endpoint_codec;
 pub(crate) use exports::veeksha::plugin::metric;
 pub(crate) use exports::veeksha::plugin::request_check;

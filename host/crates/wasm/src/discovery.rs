@@ -14,7 +14,7 @@ const CAPABILITIES: [&str; 4] = ["blobs", "log", "random", "tokens"];
 /// The interfaces of the package that hold types or come with a kind; they are not capabilities.
 const VOCABULARY: [&str; 3] = ["records", "results", "types"];
 /// The kinds of plugin.
-const KINDS: [ExportedKind; 7] = [
+const KINDS: [ExportedKind; 8] = [
     ExportedKind {
         interface: "session-generator",
         noun: "a session generator",
@@ -24,6 +24,11 @@ const KINDS: [ExportedKind; 7] = [
         interface: "agent-generator",
         noun: "an agent generator",
         flag: |kinds| &mut kinds.agent_generator,
+    },
+    ExportedKind {
+        interface: "arrival-process",
+        noun: "an arrival process",
+        flag: |kinds| &mut kinds.arrival_process,
     },
     ExportedKind {
         interface: "trace-flavor",
@@ -71,6 +76,8 @@ pub struct Kinds {
     pub session_generator: bool,
     /// It exports `agent-generator`.
     pub agent_generator: bool,
+    /// It exports `arrival-process`.
+    pub arrival_process: bool,
     /// It exports `trace-flavor`.
     pub trace_flavor: bool,
     /// It exports `endpoint-codec`.

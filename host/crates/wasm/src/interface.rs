@@ -1,11 +1,12 @@
-//! The seven interfaces that a component may export, and the functions of each.
+//! The eight interfaces that a component may export, and the functions of each.
 
 use wasmtime::Store;
 use wasmtime::component::{Instance, InstancePre};
 
 use crate::bindings::types::Descriptor;
 use crate::bindings::{
-    agent_generator, endpoint_codec, metric, request_check, session_generator, slo_check, trace_flavor,
+    agent_generator, arrival_process, endpoint_codec, metric, request_check, session_generator, slo_check,
+    trace_flavor,
 };
 use crate::discovery::Kinds;
 use crate::state::HostState;
@@ -66,6 +67,7 @@ macro_rules! interfaces {
 interfaces! {
     session_generator: "session-generator",
     agent_generator: "agent-generator",
+    arrival_process: "arrival-process",
     trace_flavor: "trace-flavor",
     endpoint_codec: "endpoint-codec",
     metric: "metric",

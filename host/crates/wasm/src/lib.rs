@@ -5,7 +5,8 @@
 //! [`PluginComponent::workload`] and [`PluginComponent::flavor`] bind a configuration and
 //! [`Grants`] to it; each plugin thread then opens a separate instance. [`PluginComponent::codec`]
 //! returns a decoder of a server's answers, with as many instances as threads call it.
-//! [`PluginComponent::metric`], [`PluginComponent::request_check`] and
+//! [`PluginComponent::arrivals`] returns the process that decides when sessions
+//! arrive. [`PluginComponent::metric`], [`PluginComponent::request_check`] and
 //! [`PluginComponent::slo_check`] return the metrics and checks of a run.
 //!
 //! A plugin can reach the interfaces of the contract and nothing else. WASI is linked, because most
@@ -19,6 +20,7 @@
 mod agent_generator;
 mod agent_history;
 mod agent_store;
+mod arrival_process;
 mod bindings;
 mod bound;
 mod cache;

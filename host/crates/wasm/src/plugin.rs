@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use veeksha_ports::{
-    FlavorFactory, MetricFactory, PluginFailure, PluginFailureKind, RequestCheckFactory, SloCheck,
-    WorkloadFactory, WorkloadInfo,
+    ArrivalFactory, FlavorFactory, MetricFactory, PluginFailure, PluginFailureKind, RequestCheckFactory,
+    SloCheck, WorkloadFactory, WorkloadInfo,
 };
 
+use crate::arrival_process::WasmArrivalFactory;
 use crate::bindings::types as wit;
 use crate::bindings::{
-    agent_generator, endpoint_codec as wit_codec, metric as wit_metric, request_check as wit_check,
-    session_generator, slo_check as wit_slo, trace_flavor as wit_flavor,
+    agent_generator, arrival_process, endpoint_codec as wit_codec, metric as wit_metric,
+    request_check as wit_check, session_generator, slo_check as wit_slo, trace_flavor as wit_flavor,
 };
 use crate::bound::BoundPlugin;
 use crate::describe::Descriptor;
@@ -101,6 +102,8 @@ impl PluginComponent {
         if !kinds.session_generator && !kinds.agent_generator {
             let remedy = if kinds.trace_flavor {
                 "set session_generator.type to `trace` and name the plugin as its `flavor`"
+            } else if kinds.arrival_process {
+                "set traffic_scheduler.type to `arrival_process` and name the plugin as its `process`"
             } else if kinds.endpoint_codec {
                 "name it as the client's `codec`"
             } else {
@@ -122,6 +125,19 @@ impl PluginComponent {
         }
         let (bound, info) = self.bind(config, grants)?;
         Ok(Arc::new(WasmFlavorFactory::new(bound, info)))
+    }
+
+    /// Binds like [`workload`](Self::workload), for an arrival process; any other component is
+    /// refused.
+    pub fn arrivals(&self, config: String, grants: Grants) -> Result<Arc<dyn ArrivalFactory>, PluginFailure> {
+        if !self.kinds().arrival_process {
+            return Err(self.another_kind(
+                "does not decide when sessions arrive",
+                "name a plugin that exports `arrival-process`",
+            ));
+        }
+        let (bound, info) = self.bind(config, grants)?;
+        Ok(Arc::new(WasmArrivalFactory::new(bound, info)))
     }
 
     /// Binds like [`workload`](Self::workload), for an endpoint codec. Opens it and asks for the
@@ -179,6 +195,8 @@ impl PluginComponent {
             self.describe_as::<session_generator::Guest>()
         } else if kinds.agent_generator {
             self.describe_as::<agent_generator::Guest>()
+        } else if kinds.arrival_process {
+            self.describe_as::<arrival_process::Guest>()
         } else if kinds.trace_flavor {
             self.describe_as::<wit_flavor::Guest>()
         } else if kinds.endpoint_codec {

@@ -11,7 +11,9 @@ use wasmtime::Store;
 use wasmtime::component::ResourceAny;
 
 use crate::bindings::types::Error;
-use crate::bindings::{endpoint_codec, metric, request_check, session_generator, slo_check, trace_flavor};
+use crate::bindings::{
+    arrival_process, endpoint_codec, metric, request_check, session_generator, slo_check, trace_flavor,
+};
 use crate::bound::BoundPlugin;
 use crate::convert;
 use crate::instance::PluginInstance;
@@ -53,6 +55,7 @@ macro_rules! resources {
 
 resources! {
     session_generator, workload, "workload.open";
+    arrival_process, process, "process.open";
     trace_flavor, flavor, "flavor.open";
     endpoint_codec, codec, "codec.open";
     metric, collector, "collector.open";

@@ -176,6 +176,10 @@ fn traffic(scenario: &Scenario, duration: RunDuration) -> Section {
             ]
         }
         Traffic::FixedSchedule(schedule) => recorded(schedule),
+        Traffic::ArrivalProcess(arrivals) => vec![
+            row("Arrivals", "open loop, by a plugin"),
+            row("Arrival process", arrivals.process.label()),
+        ],
         Traffic::Concurrent(concurrent) => vec![
             row("Arrivals", "closed loop"),
             row(

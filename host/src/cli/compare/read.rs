@@ -10,7 +10,7 @@ use veeksha_compare::{
 };
 use veeksha_metrics::{Evaluation, Metric, Objectives, RunEvaluator, RunMetric};
 use veeksha_model::printable;
-use veeksha_scenario::{Document, Traffic};
+use veeksha_scenario::{ArrivalPlugin, Document, Traffic};
 
 use veeksha_app::CommandFailure;
 use veeksha_app::{RecordedCode, RecordedRun};
@@ -123,7 +123,18 @@ fn load(traffic: &Traffic) -> RequestedLoad {
         Traffic::FixedSchedule(schedule) => RequestedLoad::Recorded {
             speedup: schedule.speedup,
         },
+        Traffic::ArrivalProcess(arrivals) => RequestedLoad::ArrivalProcess {
+            digest: digest(&arrivals.process),
+        },
     }
+}
+
+/// Returns a short digest of a plugin and its configuration.
+fn digest(process: &ArrivalPlugin) -> u32 {
+    let text = serde_json::to_string(process).unwrap_or_default();
+    let bytes = blake3::hash(text.as_bytes());
+    let [first, second, third, fourth, ..] = *bytes.as_bytes();
+    u32::from_be_bytes([first, second, third, fourth])
 }
 
 /// Returns the certificate's verdict on a metric, or on the whole run.

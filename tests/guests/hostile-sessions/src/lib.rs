@@ -192,6 +192,11 @@ impl GuestWorkload for Hostile {
                 None,
                 u64::from(tokens::vocabulary()),
             )]),
+            "encode" => {
+                let mut request = request(0, &[], None, 0);
+                request.messages[0].content = vec![Segment::TokenIds(tokens::encode("how many tokens?"))];
+                one(vec![request])
+            }
             "long-text" => one(vec![request(
                 tokens::count(&"text ".repeat(300_000)),
                 &[],

@@ -48,6 +48,7 @@ fn traffic(asked: &Traffic) -> ExpectedTraffic {
             ramp: (concurrent.rampup_seconds * 1e9) as Nanos,
         },
         Traffic::FixedSchedule(_) => ExpectedTraffic::FixedSchedule,
+        Traffic::ArrivalProcess(_) => ExpectedTraffic::ArrivalProcess,
     }
 }
 

@@ -1,9 +1,10 @@
 //! Conversion of the traffic, limits and threads of a scenario to a plan of the pipeline.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use veeksha_pipeline::{MinTokensPrompt, Plan, ReplaySchedule, ToolSpec, ToolSpecs};
-use veeksha_ports::Guarantees;
+use veeksha_ports::{ArrivalFactory, Guarantees};
 use veeksha_scenario::{Grace, IntervalGenerator, QuantityConfig, Scenario, Traffic};
 use veeksha_scheduler::{SchedulerConfig, Shard, ToolClass};
 use veeksha_stats::DrawnQuantity;
@@ -15,7 +16,11 @@ fn nanos(duration: Duration) -> u64 {
 }
 
 /// Returns the plan of a scenario, unsharded and with threads that are not initialized.
-pub(crate) fn plan(scenario: &Scenario, guarantees: &Guarantees) -> Plan {
+pub(crate) fn plan(
+    scenario: &Scenario,
+    guarantees: &Guarantees,
+    arrivals: Option<Arc<dyn ArrivalFactory>>,
+) -> Plan {
     let runtime = &scenario.runtime;
     let cores = cores();
     let traffic = match &scenario.traffic_scheduler {
@@ -29,7 +34,8 @@ pub(crate) fn plan(scenario: &Scenario, guarantees: &Guarantees) -> Plan {
                 cv,
             },
         }),
-        Traffic::FixedSchedule(_) => veeksha_scheduler::TrafficRule::Scheduled,
+        Traffic::FixedSchedule(_) => veeksha_scheduler::TrafficRule::Scheduled { replays: true },
+        Traffic::ArrivalProcess(_) => veeksha_scheduler::TrafficRule::Scheduled { replays: false },
         Traffic::Concurrent(concurrent) => veeksha_scheduler::TrafficRule::Concurrent {
             target: concurrent.target_concurrent_sessions,
             ramp: nanos(Duration::try_from_secs_f64(concurrent.rampup_seconds).unwrap_or(Duration::MAX)),
@@ -61,6 +67,7 @@ pub(crate) fn plan(scenario: &Scenario, guarantees: &Guarantees) -> Plan {
             template: client.min_tokens_prompt.clone(),
         }),
         include_content: scenario.trace_recorder.include_content,
+        arrivals,
         // Threads are initialized where they are started.
         spin: 0,
         on_dispatcher_start: None,

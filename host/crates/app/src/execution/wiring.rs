@@ -18,6 +18,7 @@ use crate::execution::mode::Mode;
 use crate::execution::pipeline_plan;
 use crate::failure::CommandFailure;
 use crate::scenario::source::Loaded;
+use crate::workload::arrivals;
 use crate::workload::components;
 use crate::workload::grants::lua_grants;
 use crate::workload::prompts;
@@ -67,9 +68,14 @@ impl Wired {
     /// Returns the role and the description of each plugin.
     pub(crate) fn plugins(&self) -> Vec<(String, WorkloadInfo)> {
         let workload = ("workload".to_owned(), self.factory.info().clone());
+        let arrivals = self.plan.arrivals.iter();
+        let arrivals = arrivals.map(|process| ("arrival-process".to_owned(), process.info().clone()));
         let evaluators = self.evaluators.infos().into_iter();
         let evaluators = evaluators.map(|(role, info)| (role.to_owned(), info.clone()));
-        std::iter::once(workload).chain(evaluators).collect()
+        std::iter::once(workload)
+            .chain(arrivals)
+            .chain(evaluators)
+            .collect()
     }
 }
 
@@ -99,13 +105,14 @@ pub(crate) fn wire(loaded: &mut Loaded, mode: Mode) -> Result<Wired, CommandFail
     };
     let guarantees = guarantees(loaded, factory.as_ref())?;
     veeksha_ports::check_purity(factory.as_ref())?;
+    let arrivals = arrivals::open(loaded, &tokenizer)?;
     let evaluators = open_scenario(loaded, &tokenizer)?;
     let definitions = evaluators.definitions()?;
     let mut catalogue = objectives::catalogue(&definitions)?;
     reject_unknown_metrics(&evaluators.slo_checks, &catalogue)?;
     excluded_metrics::exclude(&mut catalogue, &loaded.scenario, &guarantees);
     let objectives = objectives::of_scenario(loaded, evaluators.request_check_names(), &catalogue)?;
-    let mut plan = pipeline_plan::plan(&loaded.scenario, &guarantees);
+    let mut plan = pipeline_plan::plan(&loaded.scenario, &guarantees, arrivals);
     plan.shard = mode.shard();
     if let Some(trace) = &trace
         && traces::warms_up(&loaded.scenario)

@@ -7,7 +7,7 @@ use std::path::Path;
 use veeksha_events::Event;
 use veeksha_model::{MetricDefinition, shortened};
 use veeksha_record::RunRecord;
-use veeksha_scenario::{Document, Generator, LuaGuarantees, LuaKind, Node, Value};
+use veeksha_scenario::{Document, Generator, LuaGuarantees, LuaKind, Node, Value, function_place};
 
 use crate::failure::CommandFailure;
 use crate::record::recording::digest_of_config;
@@ -219,6 +219,9 @@ fn without_functions(mut document: Document, findings: &mut ScenarioFindings) ->
     // Sessions are not generated again.
     entries.retain(|(key, node)| !(key == "session_generator" && is_lua(node)));
     for (key, node) in entries.iter_mut() {
+        if key == "traffic_scheduler" {
+            restore_arrivals(node);
+        }
         if key == "session_generator"
             && node.get("flavor").is_some_and(is_lua)
             && let Value::Map(keys) = &mut node.value
@@ -250,6 +253,27 @@ fn without_functions(mut document: Document, findings: &mut ScenarioFindings) ->
         !(key == "evaluators" && matches!(&node.value, Value::List(items) if items.is_empty()))
     });
     document
+}
+
+/// Makes the text in place of a Lua arrival process a function again. It is never called: the
+/// traffic only needs to be known.
+fn restore_arrivals(traffic: &mut Node) {
+    let Value::Map(keys) = &mut traffic.value else {
+        return;
+    };
+    let process = keys
+        .iter_mut()
+        .find(|(key, node)| key == "process" && is_lua(node));
+    if let Some((_, process)) = process
+        && let Value::Map(keys) = &mut process.value
+    {
+        for (_, function) in keys.iter_mut().filter(|(key, _)| key == "arrivals") {
+            if let Value::Text(text) = &function.value {
+                function.place = function_place(text);
+            }
+            function.value = Value::Function;
+        }
+    }
 }
 
 fn name_of(evaluator: &Node) -> String {

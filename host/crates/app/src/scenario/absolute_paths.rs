@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use veeksha_scenario::{Evaluator, Flavor, Generator, Scenario};
+use veeksha_scenario::{ArrivalPlugin, ArrivalProcess, Evaluator, Flavor, Generator, Scenario, Traffic};
 
 use crate::workload::flavors::FILE_KEYS;
 
@@ -49,6 +49,14 @@ pub(crate) fn with_absolute_paths(scenario: &Scenario, folder: &Path) -> Scenari
             make_absolute(path);
             all(files);
         }
+    }
+    if let Traffic::ArrivalProcess(ArrivalProcess {
+        process: ArrivalPlugin::Wasm(component),
+        ..
+    }) = &mut scenario.traffic_scheduler
+    {
+        make_absolute(&mut component.path);
+        all(&mut component.files);
     }
     let client = &mut scenario.client;
     client.chat_template.iter_mut().for_each(make_absolute);

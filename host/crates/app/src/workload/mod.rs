@@ -1,5 +1,6 @@
 //! Workloads of scenarios: plugins, traces, prompts and tokenizers.
 
+pub(crate) mod arrivals;
 pub(crate) mod components;
 pub(crate) mod flavors;
 pub(crate) mod grants;

@@ -151,6 +151,7 @@ fn expected() -> impl Strategy<Value = Expected> {
         }),
         (0..50_u32, time()).prop_map(|(target, ramp)| ExpectedTraffic::Concurrent { target, ramp }),
         Just(ExpectedTraffic::FixedSchedule),
+        Just(ExpectedTraffic::ArrivalProcess),
     ];
     (traffic, option::of(time()), any::<bool>()).prop_map(|(traffic, measured_until, exact)| Expected {
         measured_until,

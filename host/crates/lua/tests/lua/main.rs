@@ -8,6 +8,7 @@
 
 mod agent_tools;
 mod agents;
+mod arrivals;
 mod common;
 mod complete_messages;
 mod evaluators;

@@ -14,6 +14,7 @@ use veeksha_prompt::{Materializer, Tokenizer};
 use veeksha_scheduler::{Action, Scheduler, SchedulerInput};
 use veeksha_simulator::{EngineEvent, EngineRequest, Fault, FinishReason, Profile};
 
+use crate::arrivals::ArrivalReader;
 use crate::control::Control;
 use crate::dispatcher::recorded;
 use crate::entry::EventEntry;
@@ -59,7 +60,12 @@ pub fn simulate(
     let mut config = plan.scheduler.clone();
     config.shard = part.shard(0);
     let seed = config.seed;
-    let (workload, length) = match open(&**factory) {
+    let opened = open(&**factory).and_then(|(workload, length)| {
+        let arrivals = plan.arrivals.as_deref();
+        let arrivals = arrivals.map(|process| ArrivalReader::open(process, part));
+        Ok((workload, arrivals.transpose()?, length))
+    });
+    let (workload, arrivals, length) = match opened {
         Ok(opened) => opened,
         Err(failure) => {
             let started = Event::RunStarted(RunInfo::default());
@@ -97,6 +103,7 @@ pub fn simulate(
         server,
         source: SimulatedSource {
             workload,
+            arrivals,
             plugin: factory.info().name.clone(),
             part,
             timing,

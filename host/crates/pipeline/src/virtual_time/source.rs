@@ -7,6 +7,7 @@ use veeksha_ports::{PluginFailure, PluginFailureKind, Workload};
 use veeksha_prompt::Materializer;
 use veeksha_scheduler::{NodePlan, SessionKind, SessionPlan};
 
+use crate::arrivals::ArrivalReader;
 use crate::fallback::MinTokensPrompt;
 use crate::partition::Partition;
 use crate::prefetch::MAX_BATCH;
@@ -19,6 +20,8 @@ use super::prompt::PromptWriter;
 /// The plugin, and how far it has been read, by position in the part of the run.
 pub(super) struct SimulatedSource<'a> {
     pub(super) workload: Workload,
+    /// The arrivals of the sessions, if a process decides them.
+    pub(super) arrivals: Option<ArrivalReader>,
     pub(super) plugin: String,
     pub(super) part: Partition,
     pub(super) timing: Timing,
@@ -46,10 +49,18 @@ impl SimulatedSource<'_> {
             Workload::Reactive(_) => 1,
         };
         let count = u64::from(count.min(most)).min(self.end - first) as u32;
-        let (count, plans) = match self.batch(first, count) {
+        let (count, mut plans) = match self.batch(first, count) {
             Err(_) if count > 1 => (1, self.batch(first, 1)?),
             plans => (count, plans?),
         };
+        if let Some(arrivals) = &mut self.arrivals {
+            let arrivals = arrivals.read(first, plans.len() as u32)?;
+            plans.truncate(arrivals.len());
+            self.planned.truncate(arrivals.len());
+            for (plan, at) in plans.iter_mut().zip(arrivals) {
+                plan.arrives_at = Some(at);
+            }
+        }
         if (plans.len() as u64) < u64::from(count) {
             self.end = first + plans.len() as u64;
         }

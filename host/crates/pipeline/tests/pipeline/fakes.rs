@@ -397,6 +397,7 @@ pub(crate) fn plan() -> Plan {
         run_id: None,
         shard: Shard::WHOLE,
         schedule: ReplaySchedule::default(),
+        arrivals: None,
         warmup: Vec::new(),
         dispatchers: 1,
         completion_threads: 1,

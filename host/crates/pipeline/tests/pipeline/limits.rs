@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use veeksha_events::{Event, NeverSentReason, RequestRecord};
 use veeksha_model::{Held, Session};
 use veeksha_pipeline::{Control, PipelineError, Plan, ReplaySchedule};
-use veeksha_scheduler::{ArrivalProcess, ConcurrencyLimits, GracePeriod, Interval, Shard, TrafficRule};
+use veeksha_scheduler::{ConcurrencyLimits, DrawnArrivals, GracePeriod, Interval, Shard, TrafficRule};
 
 use crate::fakes::{Kind, paced, plan, request};
 use crate::real_time::{ENDLESS, drive};
@@ -183,7 +183,7 @@ fn arrivals_are_the_same_with_any_number_of_threads_and_any_limits() {
     let interval = Interval::Poisson { rate: 1_000.0 };
     let mut plan = paced();
     plan.scheduler.traffic = TrafficRule::Rate(interval);
-    let mut whole = ArrivalProcess::new(interval, plan.scheduler.seed, Shard::WHOLE);
+    let mut whole = DrawnArrivals::new(interval, plan.scheduler.seed, Shard::WHOLE);
     let expected: BTreeMap<u64, u64> = (0..20).filter_map(|id| Some((id, whole.take(id)?))).collect();
     let few = ConcurrencyLimits {
         sessions: Some(5),

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test reports a failure by panicking")]
 
+mod arrivals;
 mod fakes;
 mod hooks;
 mod limits;

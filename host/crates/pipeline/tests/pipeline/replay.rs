@@ -16,7 +16,7 @@ const MS: u64 = 1_000_000;
 
 pub(crate) fn scheduled(schedule: ReplaySchedule) -> Plan {
     let mut plan = plan();
-    plan.scheduler.traffic = TrafficRule::Scheduled;
+    plan.scheduler.traffic = TrafficRule::Scheduled { replays: true };
     plan.schedule = schedule;
     plan
 }

@@ -89,7 +89,7 @@ impl Sent {
 
 fn traffic() -> impl Strategy<Value = TrafficRule> {
     prop_oneof![
-        Just(TrafficRule::Scheduled),
+        Just(TrafficRule::Scheduled { replays: true }),
         Just(TrafficRule::Rate(Interval::Poisson { rate: 20.0 })),
         (5u32..12, 0u64..200).prop_map(|(target, ramp)| TrafficRule::Concurrent {
             target,

@@ -180,7 +180,7 @@ pub struct Client {
     pub template: Option<Template>,
     /// For `type: wasm`: the component that implements the API.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub codec: Option<CodecFile>,
+    pub codec: Option<ComponentFile>,
     /// True to apply the model's chat template to count the tokens that it adds to a prompt; with
     /// the completions API, the templated prompt is also sent in place of the plain texts.
     pub apply_chat_template: bool,
@@ -412,9 +412,9 @@ pub struct TemplateAnswer {
     pub done: Option<String>,
 }
 
-/// The component that implements the API.
+/// A component in a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CodecFile {
+pub struct ComponentFile {
     /// The component's file, relative to the scenario's folder.
     pub path: PathBuf,
     /// Its configuration, checked against the component's schema.

@@ -21,8 +21,8 @@ mod traffic;
 
 pub use certificate::{Certificate, SimulatorThresholds};
 pub use client::{
-    Balance, Client, ClientKind, CodecFile, Connections, HttpVersion, PromptLength, TargetServer, Template,
-    TemplateAnswer, TemplateFraming, Tls,
+    Balance, Client, ClientKind, ComponentFile, Connections, HttpVersion, PromptLength, TargetServer,
+    Template, TemplateAnswer, TemplateFraming, Tls,
 };
 pub(crate) use decode::check;
 pub use evaluator::{
@@ -39,4 +39,6 @@ pub use trace::{
     Cell, Flavor, LuaArrival, LuaColumn, LuaKeep, LuaLayout, LuaTree, OnBadRow, RowCheck, Salt, SaltName,
     Shuffle, TimeUnit, Trace, TraceKeys,
 };
-pub use traffic::{Concurrent, FixedSchedule, IntervalGenerator, Limits, Rate, Traffic};
+pub use traffic::{
+    ArrivalPlugin, ArrivalProcess, Concurrent, FixedSchedule, IntervalGenerator, Limits, Rate, Traffic,
+};

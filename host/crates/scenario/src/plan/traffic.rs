@@ -1,7 +1,9 @@
 //! Traffic: the start times of sessions.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+
+use crate::plan::client::ComponentFile;
 
 /// The start times of sessions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -16,6 +18,9 @@ pub enum Traffic {
     /// Recorded arrivals: each session starts at its recorded arrival, and none of its requests is
     /// sent before its recorded instant.
     FixedSchedule(FixedSchedule),
+    /// Open loop by a plugin: sessions arrive at the instants that it returns, regardless of the
+    /// server's speed.
+    ArrivalProcess(ArrivalProcess),
 }
 
 /// The facts that other modules ask of traffic. A new type of traffic answers each of them here.
@@ -26,6 +31,7 @@ impl Traffic {
             Traffic::Rate(rate) => rate.cancel_session_on_failure,
             Traffic::Concurrent(concurrent) => concurrent.cancel_session_on_failure,
             Traffic::FixedSchedule(schedule) => schedule.cancel_session_on_failure,
+            Traffic::ArrivalProcess(arrivals) => arrivals.cancel_session_on_failure,
         }
     }
 
@@ -35,6 +41,7 @@ impl Traffic {
             Traffic::Rate(rate) => rate.limits,
             Traffic::Concurrent(concurrent) => concurrent.limits,
             Traffic::FixedSchedule(schedule) => schedule.limits,
+            Traffic::ArrivalProcess(arrivals) => arrivals.limits,
         }
     }
 
@@ -43,7 +50,7 @@ impl Traffic {
     pub fn session_rate(&self) -> Option<f64> {
         match self {
             Traffic::Rate(rate) => Some(rate.interval_generator.mean_rate()),
-            Traffic::Concurrent(_) | Traffic::FixedSchedule(_) => None,
+            Traffic::Concurrent(_) | Traffic::FixedSchedule(_) | Traffic::ArrivalProcess(_) => None,
         }
     }
 
@@ -51,7 +58,7 @@ impl Traffic {
     pub fn concurrent_sessions(&self) -> Option<u32> {
         match self {
             Traffic::Concurrent(concurrent) => Some(concurrent.target_concurrent_sessions),
-            Traffic::Rate(_) | Traffic::FixedSchedule(_) => None,
+            Traffic::Rate(_) | Traffic::FixedSchedule(_) | Traffic::ArrivalProcess(_) => None,
         }
     }
 
@@ -59,7 +66,15 @@ impl Traffic {
     pub fn recorded_arrivals(&self) -> Option<&FixedSchedule> {
         match self {
             Traffic::FixedSchedule(schedule) => Some(schedule),
-            Traffic::Rate(_) | Traffic::Concurrent(_) => None,
+            Traffic::Rate(_) | Traffic::Concurrent(_) | Traffic::ArrivalProcess(_) => None,
+        }
+    }
+
+    /// Returns the plugin that decides the arrivals, if one does.
+    pub fn arrival_plugin(&self) -> Option<&ArrivalPlugin> {
+        match self {
+            Traffic::ArrivalProcess(arrivals) => Some(&arrivals.process),
+            Traffic::Rate(_) | Traffic::Concurrent(_) | Traffic::FixedSchedule(_) => None,
         }
     }
 
@@ -67,7 +82,7 @@ impl Traffic {
     /// late.
     pub fn has_schedule(&self) -> bool {
         match self {
-            Traffic::Rate(_) | Traffic::FixedSchedule(_) => true,
+            Traffic::Rate(_) | Traffic::FixedSchedule(_) | Traffic::ArrivalProcess(_) => true,
             Traffic::Concurrent(_) => false,
         }
     }
@@ -81,7 +96,7 @@ impl Traffic {
                 let recorded = schedule.end? - schedule.start.unwrap_or(0.0);
                 Some(schedule.offset + recorded.max(0.0) / schedule.speedup)
             }
-            Traffic::Concurrent(_) => None,
+            Traffic::Concurrent(_) | Traffic::ArrivalProcess(_) => None,
         }
     }
 
@@ -93,6 +108,7 @@ impl Traffic {
                 format!("{} sessions at a time", concurrent.target_concurrent_sessions)
             }
             Traffic::FixedSchedule(_) => "arrivals as recorded".to_owned(),
+            Traffic::ArrivalProcess(_) => "open loop, arrivals of a plugin".to_owned(),
         }
     }
 }
@@ -189,6 +205,52 @@ impl Default for FixedSchedule {
             limits: Limits::default(),
         }
     }
+}
+
+/// Arrivals of a plugin.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ArrivalProcess {
+    /// True if a failed request ends its session: its queued requests are withdrawn and counted as
+    /// never sent.
+    #[serde(default = "yes")]
+    pub cancel_session_on_failure: bool,
+    /// The plugin that decides when sessions arrive.
+    pub process: ArrivalPlugin,
+    /// Concurrency limits.
+    #[serde(default)]
+    pub limits: Limits,
+}
+
+/// A plugin that decides when sessions arrive.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ArrivalPlugin {
+    /// A component in a file.
+    Wasm(ComponentFile),
+    /// A function of this Lua scenario.
+    Lua {
+        /// Opens the process: returns a function that is called again and again with a number of
+        /// sessions, and returns a list of their arrivals in seconds since the start of the run. A
+        /// shorter list is the end.
+        #[schemars(schema_with = "arrivals_schema")]
+        arrivals: String,
+    },
+}
+
+impl ArrivalPlugin {
+    /// Returns the component's file or the place of the function, as text.
+    pub fn label(&self) -> String {
+        match self {
+            ArrivalPlugin::Wasm(component) => component.path.display().to_string(),
+            ArrivalPlugin::Lua { arrivals } => arrivals.clone(),
+        }
+    }
+}
+
+fn arrivals_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "x-function": "fun(rng: veeksha.Rng): fun(count: integer): (number|string)[]",
+    })
 }
 
 /// Concurrency limits. Delayed requests keep their scheduled instant, and the record contains the
@@ -288,6 +350,10 @@ impl Default for IntervalGenerator {
 
 fn one() -> f64 {
     1.0
+}
+
+fn yes() -> bool {
+    true
 }
 
 fn half() -> f64 {

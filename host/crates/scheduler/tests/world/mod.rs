@@ -740,7 +740,7 @@ impl World {
             }
             Action::Starved { due, at } => {
                 assert!(due < at && *at <= now);
-                if self.config.traffic == TrafficRule::Scheduled {
+                if self.has_given_arrivals() {
                     let late = |(id, came): (&u64, &Nanos)| {
                         arrival_of(self.weather.seed, *id) == Some(*due) && came == at
                     };
@@ -854,7 +854,7 @@ impl World {
                 at = at.max(self.met_at(key.0, known, edge)?);
             }
             let mut at = at + known.wait;
-            if self.config.traffic == TrafficRule::Scheduled {
+            if self.has_given_arrivals() {
                 at = at.max(known.not_before.unwrap_or(0));
             }
             (at <= now).then_some((at, *key))
@@ -877,7 +877,7 @@ impl World {
             assert_eq!(self.due(now), [], "could go at {now}");
         }
         let running = (self.starts.len() - self.log.finished.len()) as u64;
-        if self.config.traffic == TrafficRule::Scheduled && running < self.part(sessions) {
+        if self.has_given_arrivals() && running < self.part(sessions) {
             let waiting = self.delivered.iter().find(|(id, delivered)| {
                 let arrival = arrival_of(self.weather.seed, **id).unwrap_or(**delivered);
                 arrival <= now && !self.starts.contains_key(id)
@@ -907,7 +907,7 @@ impl World {
 
     /// Replayed sessions start when they were recorded to; without a recording, when they come.
     fn check_start(&self, id: u64, at: Nanos) {
-        if self.config.traffic == TrafficRule::Scheduled {
+        if self.has_given_arrivals() {
             let due = arrival_of(self.weather.seed, id).unwrap_or(self.delivered[&id]);
             assert_eq!(at, due, "session {id}");
         }
@@ -927,8 +927,10 @@ impl World {
         let parents = met.unwrap_or_default();
         let start = self.starts[&key.0];
         let earliest = match self.config.traffic {
-            TrafficRule::Scheduled => known.not_before.unwrap_or(0),
-            TrafficRule::Rate(_) | TrafficRule::Concurrent { .. } => 0,
+            TrafficRule::Scheduled { replays: true } => known.not_before.unwrap_or(0),
+            TrafficRule::Scheduled { replays: false }
+            | TrafficRule::Rate(_)
+            | TrafficRule::Concurrent { .. } => 0,
         };
         let planned = self.plans[&key.0] == SessionKind::Planned;
         match parents.iter().max() {
@@ -936,6 +938,11 @@ impl World {
             None if planned => assert_eq!(intended, (start + known.wait).max(earliest)),
             None => assert!(intended >= (start + known.wait).max(earliest)),
         }
+    }
+
+    /// Returns true if sessions start at arrivals that they carry.
+    fn has_given_arrivals(&self) -> bool {
+        matches!(self.config.traffic, TrafficRule::Scheduled { .. })
     }
 
     /// The parents of which an awaited event other than the end has happened.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
+use veeksha_model::Segment;
 use veeksha_ports::PluginFailureKind;
 use veeksha_wasm::{EngineLimits, Grants, LogLevel, PluginTokenizer};
 
@@ -55,6 +56,22 @@ fn granted_tokens_are_counted() {
         "\"how many tokens?\" has three words"
     );
     assert_eq!(only_label(&session), 32_000);
+}
+
+#[test]
+fn a_text_is_encoded_and_sent_as_token_ids() {
+    let plugin = load(tight(), "hostile-sessions");
+    let given = Grants {
+        tokens: Some(Arc::new(Words)),
+        ..grants()
+    };
+    let mut source = planned(&plugin, r#"{"behaviour": "encode"}"#, given);
+    let session = source.sessions(0, 1).unwrap().remove(0);
+    assert_eq!(
+        session.requests[0].messages[0].content,
+        [Segment::TokenIds(vec![3, 4, 7])],
+        "the length of each word in \"how many tokens?\""
+    );
 }
 
 #[test]

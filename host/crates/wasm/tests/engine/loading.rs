@@ -53,8 +53,8 @@ fn rejects_bytes_that_are_not_webassembly() {
 fn names_missing_exports_of_a_component() {
     assert_eq!(
         refusal(&fixture("kindless")),
-        "exports none of `session-generator`, `agent-generator`, `trace-flavor`, `endpoint-codec`, `metric`, `request-check`, \
-         `slo-check` of veeksha:plugin@0.2.0; it exports `fixtures:kindless/greeting@1.0.0`"
+        "exports none of `session-generator`, `agent-generator`, `arrival-process`, `trace-flavor`, \
+         `endpoint-codec`, `metric`, `request-check`, `slo-check` of veeksha:plugin@0.2.0; it exports `fixtures:kindless/greeting@1.0.0`"
     );
     let empty = wat::parse_str("(component)").unwrap();
     assert!(refusal(&empty).ends_with("it exports nothing"));

@@ -9,6 +9,7 @@
 
 mod agents;
 mod alike;
+mod arrivals;
 mod cache;
 mod capabilities;
 mod codecs;

@@ -111,7 +111,9 @@ impl ReferenceLoad {
         let ttfc = ttfc.p50.clamp(1e-4, MAX_TTFC);
         let arrivals = match &scenario.traffic_scheduler {
             Traffic::Concurrent(_) => closed_loop(evaluation, seconds, ttfc + gap * (chunks - 1.0)),
-            Traffic::Rate(_) | Traffic::FixedSchedule(_) => open_loop(evaluation, seconds),
+            Traffic::Rate(_) | Traffic::FixedSchedule(_) | Traffic::ArrivalProcess(_) => {
+                open_loop(evaluation, seconds)
+            }
         };
         let (arrivals, requests) =
             arrivals.ok_or("the run is too short: its rate and concurrency are unknown")?;
