@@ -6,11 +6,12 @@
 
 use std::rc::Rc;
 
-use mlua::{Lua, MultiValue, Table, Value, Variadic};
+use mlua::{Function, IntoLua, Lua, MultiValue, Table, Value, Variadic};
 
 use crate::blocks;
 use crate::content::string;
 use crate::host::LuaHost;
+use crate::limits::LuaTokenizer;
 use crate::segments;
 use crate::shape::{At, number_of};
 use crate::tools;
@@ -82,22 +83,43 @@ fn writer(lua: &Lua, host: &Rc<LuaHost>, level: &'static str) -> mlua::Result<ml
 
 fn install_tokens(lua: &Lua, globals: &Table, host: &Rc<LuaHost>, watch: &Rc<CallWatch>) -> mlua::Result<()> {
     let tokens = lua.create_table()?;
+    let count = |lua: &Lua, tokenizer: &LuaTokenizer, text: &str| (tokenizer.count)(text).into_lua(lua);
+    let encode = |lua: &Lua, tokenizer: &LuaTokenizer, text: &str| (tokenizer.encode)(text).into_lua(lua);
+    tokens.raw_set(
+        "count",
+        token_function(lua, host, watch, "tokens.count(s)", count)?,
+    )?;
+    tokens.raw_set(
+        "encode",
+        token_function(lua, host, watch, "tokens.encode(s)", encode)?,
+    )?;
+    globals.raw_set("tokens", tokens)
+}
+
+/// Returns a function that passes a text of a permitted size to the tokenizer.
+fn token_function(
+    lua: &Lua,
+    host: &Rc<LuaHost>,
+    watch: &Rc<CallWatch>,
+    name: &'static str,
+    call: impl Fn(&Lua, &LuaTokenizer, &str) -> mlua::Result<Value> + 'static,
+) -> mlua::Result<Function> {
     let (host, watch) = (host.clone(), watch.clone());
-    let count = lua.create_function(move |lua, text: Value| {
-        let at = At::Root("tokens.count(s)");
+    lua.create_function(move |lua, text: Value| {
+        let at = At::Root(name);
         let text = string(&at, &text)?;
         if text.len() > host.count_bytes {
             return Err(at
                 .shape(format!(
-                    "the text has {} bytes, at most {} are allowed; count it in parts",
+                    "the text has {} bytes, at most {} are allowed; pass it in parts",
                     text.len(),
                     host.count_bytes
                 ))
                 .into());
         }
         match &host.tokens {
-            Some(count) => {
-                let tokens = count(&text);
+            Some(tokenizer) => {
+                let tokens = call(lua, tokenizer, &text)?;
                 watch.check(lua)?;
                 Ok(tokens)
             }
@@ -105,9 +127,7 @@ fn install_tokens(lua: &Lua, globals: &Table, host: &Rc<LuaHost>, watch: &Rc<Cal
                 .shape("no tokenizer is available here; call it in a session")
                 .into()),
         }
-    })?;
-    tokens.raw_set("count", count)?;
-    globals.raw_set("tokens", tokens)
+    })
 }
 
 fn refuse_random(lua: &Lua, math: &Table) -> mlua::Result<()> {

@@ -7,7 +7,7 @@ use mlua::Table;
 use veeksha_model::Seed;
 use veeksha_stats::RandomStream;
 
-use crate::limits::{CountTokens, LogFunction};
+use crate::limits::{LogFunction, LuaTokenizer};
 use crate::rng::stream_of;
 
 /// The random stream of seeds for synthetic text.
@@ -22,8 +22,8 @@ pub(crate) struct LuaHost {
     /// The run's seed.
     pub(crate) seed: u64,
     /// The tokenizer, if granted.
-    pub(crate) tokens: Option<CountTokens>,
-    /// Maximum bytes of the text of one call of `tokens.count`.
+    pub(crate) tokens: Option<LuaTokenizer>,
+    /// Maximum bytes of the text of one call of a function of `tokens`.
     pub(crate) count_bytes: usize,
     log: LogFunction,
     /// Set during repeated execution, whose lines were written the first time.
@@ -39,7 +39,7 @@ pub(crate) struct LuaHost {
 }
 
 impl LuaHost {
-    pub(crate) fn new(seed: u64, tokens: Option<CountTokens>, count_bytes: usize, log: LogFunction) -> Self {
+    pub(crate) fn new(seed: u64, tokens: Option<LuaTokenizer>, count_bytes: usize, log: LogFunction) -> Self {
         LuaHost {
             seed,
             tokens,

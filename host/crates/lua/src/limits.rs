@@ -13,8 +13,8 @@ pub struct LuaLimits {
     pub call_deadline: Duration,
     /// Memory of one virtual machine, in bytes.
     pub memory_bytes: usize,
-    /// Maximum bytes of the text of one call of `tokens.count`. The tokenizer's time and memory do
-    /// not count as the script's.
+    /// Maximum bytes of the text of one call of a function of `tokens`. The tokenizer's time and
+    /// memory do not count as the script's.
     pub count_bytes: usize,
 }
 
@@ -30,8 +30,20 @@ impl Default for LuaLimits {
     }
 }
 
-/// Counts the tokens of a text with the target's tokenizer.
+/// Counts the tokens of a text.
 pub type CountTokens = Arc<dyn Fn(&str) -> u32 + Send + Sync>;
+
+/// Returns the token ids of a text.
+pub type EncodeTokens = Arc<dyn Fn(&str) -> Vec<u32> + Send + Sync>;
+
+/// The target's tokenizer.
+#[derive(Clone)]
+pub struct LuaTokenizer {
+    /// Implements `tokens.count(text)`.
+    pub count: CountTokens,
+    /// Implements `tokens.encode(text)`.
+    pub encode: EncodeTokens,
+}
 
 /// Receives a level (`debug`, `info`, `warn`, `error`) and a line.
 pub type LogFunction = Arc<dyn Fn(&str, &str) + Send + Sync>;
@@ -41,8 +53,8 @@ pub type LogFunction = Arc<dyn Fn(&str, &str) + Send + Sync>;
 pub struct LuaGrants {
     /// The run's seed: the root of every random stream.
     pub seed: u64,
-    /// Implements `tokens.count(text)`. Without it that function raises an error.
-    pub tokens: Option<CountTokens>,
+    /// The tokenizer. Without it the functions of `tokens` raise an error.
+    pub tokens: Option<LuaTokenizer>,
     /// Sink of `log.*` and `print`.
     pub log: LogFunction,
 }

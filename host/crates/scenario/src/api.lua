@@ -82,6 +82,10 @@ tokens = {}
 ---@param s string
 ---@return integer
 function tokens.count(s) end
+---Returns the token ids of a text, which `token_ids` sends. Only available within a session.
+---@param s string
+---@return integer[]
+function tokens.encode(s) end
 
 ---Random numbers that depend only on the run's seed and the session.
 ---@class veeksha.Rng

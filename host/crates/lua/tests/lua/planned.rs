@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::common::{Folder, first, first_failure, parents, sessions};
-use veeksha_lua::LuaGrants;
+use veeksha_lua::{LuaGrants, LuaTokenizer};
 use veeksha_model::{Edge, MediaKind, Message, NodeId, OutputSpec, Role, Seed, Segment, Session, Trigger};
 use veeksha_ports::{PluginFailureKind, SessionSource, Workload};
 use veeksha_scenario::LuaKind;
@@ -464,6 +464,16 @@ fn an_error_names_its_line_and_its_stack() {
 }
 
 #[test]
+fn encoded_text_can_be_sent_as_token_ids() {
+    let session =
+        first("return { requests = { { user = token_ids(tokens.encode('how many tokens?')) } } }").unwrap();
+    assert_eq!(
+        session.requests[0].messages[0].content,
+        [Segment::TokenIds(vec![3, 4, 7])]
+    );
+}
+
+#[test]
 fn time_in_the_tokenizer_counts() {
     let folder =
         sessions("for i = 1, 100 do tokens.count('a') end\nreturn { requests = { { user = 'x' } } }")
@@ -471,11 +481,14 @@ fn time_in_the_tokenizer_counts() {
     let counted = Arc::new(AtomicU32::new(0));
     let calls = counted.clone();
     let grants = LuaGrants {
-        tokens: Some(Arc::new(move |_: &str| {
-            calls.fetch_add(1, Ordering::Relaxed);
-            std::thread::sleep(Duration::from_millis(200));
-            1
-        })),
+        tokens: Some(LuaTokenizer {
+            count: Arc::new(move |_: &str| {
+                calls.fetch_add(1, Ordering::Relaxed);
+                std::thread::sleep(Duration::from_millis(200));
+                1
+            }),
+            encode: Arc::new(|_| Vec::new()),
+        }),
         ..folder.grants(1)
     };
     let scenario = folder.load().unwrap();
@@ -657,7 +670,7 @@ fn refuses_to_count_tokens_of_a_text_above_the_limit() {
     let failure = first_failure(&count(limit + 1));
     assert!(
         failure.message.contains(
-            "tokens.count(s): the text has 1048577 bytes, at most 1048576 are allowed; count it in parts"
+            "tokens.count(s): the text has 1048577 bytes, at most 1048576 are allowed; pass it in parts"
         ),
         "{failure}"
     );
