@@ -1,6 +1,6 @@
 //! `agent = function(session)`: sequential code, one coroutine per live session and subagent.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use mlua::{Function, IntoLuaMulti, Lua, MultiValue, Table};
@@ -28,6 +28,8 @@ pub(crate) struct Agents {
     plugin: String,
     length: Option<u64>,
     live: HashMap<SessionId, LiveAgent>,
+    /// Sessions whose agent has ended, until they are over.
+    ended: HashSet<SessionId>,
     proven: bool,
 }
 
@@ -39,6 +41,7 @@ impl Agents {
             plugin,
             length,
             live: HashMap::new(),
+            ended: HashSet::new(),
             proven: false,
         }
     }
@@ -173,6 +176,13 @@ impl Agents {
         node: NodeId,
         table: impl FnOnce(&Lua) -> mlua::Result<Table>,
     ) -> Result<AgentStep, PluginFailure> {
+        // The end of a node may have been on its way when the agent ended.
+        if self.ended.contains(&session) {
+            return Ok(AgentStep {
+                done: true,
+                ..AgentStep::default()
+            });
+        }
         let Some(mut live) = self.live.remove(&session) else {
             let fault = LuaFault::shape("no such session is live");
             return Err(self.failure(fault, session, &format!("node = {node}")));
@@ -195,7 +205,10 @@ impl Agents {
                 self.live.insert(session, live);
                 Ok(step)
             }
-            Ok((None, step)) => Ok(step),
+            Ok((None, step)) => {
+                self.ended.insert(session);
+                Ok(step)
+            }
             Err(fault) => Err(self.failure(fault, session, &format!("after node = {node}"))),
         }
     }
@@ -216,8 +229,13 @@ impl AgentSource for Agents {
         match begun {
             Ok((live, step)) => {
                 self.proven = true;
-                if let Some(live) = live {
-                    self.live.insert(session, live);
+                match live {
+                    Some(live) => {
+                        self.live.insert(session, live);
+                    }
+                    None => {
+                        self.ended.insert(session);
+                    }
                 }
                 Ok(step)
             }
@@ -250,5 +268,6 @@ impl AgentSource for Agents {
 
     fn finish(&mut self, session: SessionId) {
         self.live.remove(&session);
+        self.ended.remove(&session);
     }
 }

@@ -40,6 +40,8 @@ struct GuestAgent {
     /// Every node that it has requested.
     known: KnownNodes,
     history: AgentHistory,
+    /// True if it adds no more nodes.
+    done: bool,
     /// The answers and failures that it received.
     inputs: u64,
     /// The reason why it cannot continue.
@@ -91,6 +93,13 @@ impl WasmAgents {
 
     /// Passes an input to an agent and takes its next step.
     fn step(&mut self, session: SessionId, received: AgentInput) -> Result<AgentStep, PluginFailure> {
+        // The end of a node may have been on its way when the agent declared that it is done.
+        if self.live.get(&session).is_some_and(|agent| agent.done) {
+            return Ok(AgentStep {
+                done: true,
+                ..AgentStep::default()
+            });
+        }
         let function = received.function();
         let input = format!(
             "session = {session}, node = {}, {}",
@@ -215,6 +224,7 @@ impl WasmAgents {
             },
             known: KnownNodes::new(),
             history: AgentHistory::new(),
+            done: false,
             inputs: 0,
             ended: None,
         };
@@ -246,6 +256,7 @@ impl GuestAgent {
         validate::cancelled(&cancel, &self.known)?;
         resolve_tool_results(self.id, &mut added, |run| self.known.get(&run)?.result_tokens());
         self.known.extend(added.kinds());
+        self.done = step.done;
         Ok(AgentStep {
             added,
             cancel,

@@ -184,6 +184,23 @@ assert(s.usage == nil and #s.tool_calls == 0)
     assert!(go(&mut *agents, 2, "").done);
 }
 
+/// Both requests of a race may have been answered before the agent's last step is carried out.
+#[test]
+fn answer_after_the_end_of_the_agent_is_ignored() {
+    let body = "session:race({ user = 'x' }, { user = 'y' })";
+    let mut agents = agent(body).agents(1);
+    agents.start(S).unwrap();
+    let last = go(&mut *agents, 2, "");
+    assert_eq!((last.done, last.cancel.as_slice()), (true, &[node(1)][..]));
+    let late = go(&mut *agents, 1, "");
+    assert!(late.done && late.added.requests.is_empty() && late.cancel.is_empty());
+    agents.finish(S);
+    assert!(
+        agents.answered(S, node(1), &answer(""), 3).is_err(),
+        "the session is over"
+    );
+}
+
 #[test]
 fn a_failure_is_a_response_that_is_not_ok() {
     let body = r#"
