@@ -208,9 +208,8 @@ fn the_last_time_slice_has_the_rate_of_the_time_it_covers() {
     }
     let csv = std::fs::read_to_string(run.join("metrics/time_slices.csv")).expect("a table");
     assert_eq!(csv.lines().count(), slices.len() + 1);
-    assert!(
-        csv.starts_with("from,to,complete,requests,completed,errored,cancelled,unfinished,good,error_rate,")
-    );
+    let columns = "from,to,complete,requests,completed,errored,cancelled,cancelled_by_client,unfinished,good,error_rate,";
+    assert!(csv.starts_with(columns), "{csv}");
 }
 
 #[test]

@@ -18,6 +18,7 @@
 
 mod chunks;
 mod critical_path;
+mod defaults;
 mod definition;
 mod fields;
 mod metric;

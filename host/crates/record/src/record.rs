@@ -387,7 +387,7 @@ mod tests {
             ),
             (
                 changed(|columns| columns.finish_reason.replace_last(None)),
-                "a request that neither was answered nor failed",
+                "a request that was not answered, did not fail and was not cancelled",
             ),
             (
                 changed(|columns| columns.usage_prompt_tokens.replace_last(Some(3))),

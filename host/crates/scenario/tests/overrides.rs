@@ -284,7 +284,7 @@ fn invalid_override_is_reported_with_its_path() {
         (
             "traffic_scheduler.type",
             "conc",
-            "traffic_scheduler.type: unknown type `conc`; it must be `rate`, `concurrent` or `fixed_schedule`; did you mean `concurrent`?",
+            "traffic_scheduler.type: unknown type `conc`; it must be `rate`, `concurrent`, `fixed_schedule` or `arrival_process`; did you mean `concurrent`?",
         ),
         ("runtime", "5", "runtime: expected a table of keys, got `5`"),
         (

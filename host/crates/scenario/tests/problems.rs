@@ -167,7 +167,7 @@ fn unknown_types_suggest_the_nearest_and_list_all() {
     for (yaml, line) in [
         (
             "traffic_scheduler:\n  type: concurent",
-            "s.yml:2: traffic_scheduler.type: unknown type `concurent`; it must be `rate`, `concurrent` or `fixed_schedule`; did you mean `concurrent`?",
+            "s.yml:2: traffic_scheduler.type: unknown type `concurent`; it must be `rate`, `concurrent`, `fixed_schedule` or `arrival_process`; did you mean `concurrent`?",
         ),
         (
             "session_generator: {type: sintetic}",
@@ -203,7 +203,7 @@ fn unsupported_veeksha_features_are_named() {
         ),
         (
             "traffic_scheduler: {type: sequential_launch}",
-            "s.yml:1: traffic_scheduler.type: `sequential_launch` is not supported by this version yet; it has `rate`, `concurrent` or `fixed_schedule`",
+            "s.yml:1: traffic_scheduler.type: `sequential_launch` is not supported by this version yet; it has `rate`, `concurrent`, `fixed_schedule` or `arrival_process`",
         ),
         (
             "client: {type: openai_router}",

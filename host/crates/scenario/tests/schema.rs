@@ -375,9 +375,13 @@ fn annotations_contain_every_key() {
     assert!(!annotations.contains("wandb"));
     // Every class referred to is defined.
     let defined = |name: &str| {
-        [format!("---@class {name}\n"), format!("---@alias {name} ")]
-            .iter()
-            .any(|line| annotations.contains(line))
+        [
+            format!("---@class {name}\n"),
+            format!("---@class {name}: "),
+            format!("---@alias {name} "),
+        ]
+        .iter()
+        .any(|line| annotations.contains(line))
     };
     for name in annotations.split(|c: char| !(c.is_alphanumeric() || c == '.' || c == '_')) {
         if let Some(rest) = name.strip_prefix("veeksha.")

@@ -213,7 +213,8 @@ fn every_column_must_be_there_and_of_its_type() {
             };
             let cell = Type::primitive_type_builder(columns[index].name(), other);
             strange[index] = cell.build().unwrap().into();
-            let may_be_absent = ["run_id", "cancel_after_chunks"].contains(&columns[index].name());
+            // Files of an earlier host end before the newest column.
+            let may_be_absent = index + 1 == columns.len();
             let cases = [(without, may_be_absent), (strange, false)];
             for (columns, is_sound) in cases {
                 fs::write(&path, &bytes).unwrap();

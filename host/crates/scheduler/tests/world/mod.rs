@@ -854,7 +854,7 @@ impl World {
                 at = at.max(self.met_at(key.0, known, edge)?);
             }
             let mut at = at + known.wait;
-            if self.has_given_arrivals() {
+            if self.config.traffic.replays() {
                 at = at.max(known.not_before.unwrap_or(0));
             }
             (at <= now).then_some((at, *key))

@@ -146,7 +146,10 @@ fn its_configuration_is_refused_with_the_place() {
         (Some("/steps"), Some("set `steps` to 1 or more"))
     );
     let failure = refused(r#"{"stps": 1}"#);
-    assert_eq!(failure.message, "unknown key `stps`; known here: `steps`, `team`");
+    assert_eq!(
+        failure.message,
+        "unknown key `stps`; known here: `steps`, `team`, `tools`"
+    );
     assert!(
         open(&plugin, "not json", grants()).is_ok(),
         "an agent reads its configuration when a session starts"
