@@ -88,7 +88,7 @@ impl State {
         self.coroutines
             .wait(self.current, mode, targets, |made, node, start| match made {
                 NewNode::Request(request) => {
-                    let request = started(request, node, start, &path);
+                    let request = started(*request, node, start, &path);
                     let is_root = request.parents.is_empty();
                     let root = is_root.then_some(Root::Request(request.wait_after_ready));
                     requests.push(request);
@@ -108,7 +108,7 @@ impl State {
 
 /// A node that a coroutine starts.
 enum NewNode {
-    Request(Request),
+    Request(Box<Request>),
     ToolRun(ToolRun),
 }
 
@@ -377,7 +377,7 @@ fn parts<T>(
 impl From<Request> for Branch<Result<Response, Failure>> {
     fn from(request: Request) -> Self {
         Branch {
-            target: Target::Node(NewNode::Request(request)),
+            target: Target::Node(NewNode::Request(Box::new(request))),
             take: Box::new(|outcome| match outcome {
                 Outcome::Value(Ended::Request(answer)) => {
                     Some(Rc::try_unwrap(answer).unwrap_or_else(|answer| (*answer).clone()))

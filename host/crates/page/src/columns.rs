@@ -142,6 +142,7 @@ fn labels_of<'a>(texts: &mut TextIndex<'a>, labels: &'a [Label]) -> Vec<u32> {
 }
 
 impl Serialize for RequestList {
+    #[expect(clippy::too_many_lines, reason = "one column after the other")]
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let rows = &self.rows;
         let mut texts = TextIndex::default();

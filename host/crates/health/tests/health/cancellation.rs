@@ -42,7 +42,8 @@ fn two(end: Nanos, when: Vec<Edge>) -> Vec<Event> {
 
 fn outcome(events: &[Event]) -> HealthOutcome {
     let report = health(rate(1.0), events);
-    report.check(CANCELLATION).unwrap().outcome.clone()
+    let check = report.check(CANCELLATION);
+    check.map_or_else(|| panic!("no such check"), |check| check.outcome.clone())
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn waiting(texts: &'static [&'static str]) -> (Server, Receiver<usize>) {
         let size = match stream.read(&mut rest) {
             Ok(size) => size,
             Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => 0,
-            Err(error) => panic!("{error}"),
+            Err(error) => unreachable!("{error}"),
         };
         sender.send(size).unwrap();
     });
