@@ -32,7 +32,7 @@ pub enum WhatIfError {
     #[error("{0:?} is not PART=FACTOR")]
     Form(String),
     /// The part does not exist.
-    #[error("there is no part {name:?}{}", .nearest.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default())]
+    #[error("unknown part {name:?}; {}", .nearest.map_or_else(part_list, |near| format!("did you mean {near:?}?")))]
     UnknownPart {
         /// The given name.
         name: String,
@@ -82,6 +82,11 @@ impl FromStr for WhatIf {
             factors,
         })
     }
+}
+
+fn part_list() -> String {
+    let names = PathPart::ALL.into_iter().map(PathPart::name).chain([TTFC]);
+    format!("the parts are {}", names.collect::<Vec<_>>().join(", "))
 }
 
 fn part_named(name: &str) -> Result<PathPart, WhatIfError> {
@@ -234,9 +239,14 @@ mod tests {
         assert_eq!(problem(""), "\"\" is not PART=FACTOR");
         assert_eq!(
             problem("prefil=1"),
-            "there is no part \"prefil\"; did you mean \"prefill\"?"
+            "unknown part \"prefil\"; did you mean \"prefill\"?"
         );
-        assert_eq!(problem("gpu=1"), "there is no part \"gpu\"");
+        let unknown = problem("gpu=1");
+        assert!(unknown.starts_with("unknown part \"gpu\"; the parts are "));
+        assert!(
+            unknown.contains("tool_waiting") && unknown.ends_with(", ttfc"),
+            "{unknown}"
+        );
         assert_eq!(problem("ttfc=1,prefill=2"), "\"prefill\" has two factors");
         for factor in ["x", "-1", "NaN", "inf", "1001", ""] {
             assert_eq!(
