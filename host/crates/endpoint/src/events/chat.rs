@@ -8,7 +8,7 @@ use serde::Deserialize;
 use veeksha_model::Usage;
 
 use super::json::{MessageText, OptionalText, content, count, error_of, text};
-use super::log_probabilities::LogProbabilitiesWire;
+use super::log_probabilities;
 use crate::answer::{Answer, unreadable};
 
 /// A stream event, or a whole non-streamed answer.
@@ -57,8 +57,8 @@ struct ChoiceDelta<'a> {
     #[serde(default)]
     usage: Option<UsageWire>,
     /// Log-probabilities of the event's tokens.
-    #[serde(default)]
-    logprobs: Option<LogProbabilitiesWire>,
+    #[serde(borrow, default)]
+    logprobs: Option<&'a serde_json::value::RawValue>,
 }
 
 /// A piece of a chat message.
@@ -217,8 +217,8 @@ fn on_choice(choice: ChoiceDelta<'_>, answer: &mut Answer) {
     for text in [delta.refusal, choice.text].iter().flatten() {
         answer.content(text);
     }
-    if let Some(wire) = choice.logprobs {
-        wire.read(answer);
+    if let Some(logprobs) = choice.logprobs {
+        log_probabilities::read(logprobs, answer);
     }
     answer.finish(choice.finish_reason.as_deref().unwrap_or_default());
 }

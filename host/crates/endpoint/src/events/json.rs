@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::value::SeqAccessDeserializer;
-use serde::de::{SeqAccess, Visitor};
+use serde::de::{DeserializeOwned, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::error_body::{ServerError, error_in};
 
@@ -24,6 +25,23 @@ pub(super) fn text<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result
     #[derive(Deserialize)]
     struct Borrowed<'a>(#[serde(borrow)] Cow<'a, str>);
     Ok(Option::<Borrowed<'a>>::deserialize(deserializer)?.map(|text| text.0))
+}
+
+/// A value that nothing depends on: `None` if it is `null` or has another form.
+#[derive(Debug)]
+pub(super) struct Usable<T>(pub(super) Option<T>);
+
+impl<T> Default for Usable<T> {
+    fn default() -> Self {
+        Usable(None)
+    }
+}
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Usable<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let json = <&RawValue>::deserialize(deserializer)?;
+        Ok(Usable(serde_json::from_str(json.get()).ok()))
+    }
 }
 
 /// The content of a message: a string, or a list of typed parts.

@@ -1,55 +1,78 @@
-//! Log-probabilities of tokens in the forms of chat completions and of completions.
+//! Log-probabilities of tokens in the forms of chat completions, of the Responses API and of
+//! completions.
+//!
+//! Most requests do not ask for any, and servers disagree on the values of members that are empty,
+//! so a value of another form is ignored and never fails an answer.
 
 use std::collections::HashMap;
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
+use super::json::Usable;
 use crate::answer::Answer;
 
-/// Log-probabilities of some tokens, in either form.
-#[derive(Debug, Deserialize)]
-pub(super) struct LogProbabilitiesWire {
+/// Log-probabilities of some tokens, in the form of chat completions or of completions.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct LogProbabilitiesWire {
     /// Chat completions: one entry for each token.
-    #[serde(default)]
-    content: Option<Vec<TokenWire>>,
+    content: Usable<TokensWire>,
     /// Completions: one entry for each token; `null` for the first one of an echoed prompt.
-    #[serde(default)]
-    token_logprobs: Option<Vec<Option<f64>>>,
+    token_logprobs: Usable<Vec<Usable<f64>>>,
     /// Completions: the alternatives to each token, by their text.
-    #[serde(default)]
-    top_logprobs: Option<Vec<Option<HashMap<String, f64>>>>,
+    top_logprobs: Usable<Vec<Usable<HashMap<String, Usable<f64>>>>>,
 }
 
-#[derive(Debug, Deserialize)]
+/// One entry for each token: the form of chat completions and of the Responses API.
+type TokensWire = Vec<Usable<TokenWire>>;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 struct TokenWire {
-    logprob: f64,
+    logprob: Usable<f64>,
     /// The most probable tokens; the token itself may be among them.
-    #[serde(default)]
-    top_logprobs: Vec<AlternativeWire>,
+    top_logprobs: Usable<Vec<Usable<AlternativeWire>>>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 struct AlternativeWire {
-    logprob: f64,
+    logprob: Usable<f64>,
 }
 
-impl LogProbabilitiesWire {
-    pub(super) fn read(self, answer: &mut Answer) {
-        for token in self.content.into_iter().flatten() {
-            let best = highest(token.top_logprobs.iter().map(|alternative| alternative.logprob));
-            answer.log_probability(token.logprob, best);
-        }
-        let mut alternatives = self.top_logprobs.into_iter().flatten();
-        for logarithm in self.token_logprobs.into_iter().flatten() {
-            let best = alternatives.next().flatten();
-            let best = best.and_then(|best| highest(best.into_values()));
-            if let Some(logarithm) = logarithm {
-                answer.log_probability(logarithm, best);
-            }
+/// Reads the `logprobs` of a choice.
+pub(super) fn read(logprobs: &RawValue, answer: &mut Answer) {
+    let Ok(wire) = serde_json::from_str::<LogProbabilitiesWire>(logprobs.get()) else {
+        return;
+    };
+    add_tokens(wire.content.0.unwrap_or_default(), answer);
+    let mut alternatives = wire.top_logprobs.0.into_iter().flatten();
+    for logarithm in wire.token_logprobs.0.into_iter().flatten() {
+        let best = alternatives.next().and_then(|best| best.0);
+        let best = best.and_then(|best| highest(best.into_values()));
+        if let Some(logarithm) = logarithm.0 {
+            answer.log_probability(logarithm, best);
         }
     }
 }
 
-fn highest(logarithms: impl Iterator<Item = f64>) -> Option<f64> {
-    logarithms.reduce(f64::max)
+/// Reads a list with one entry for each token.
+pub(super) fn read_tokens(logprobs: &RawValue, answer: &mut Answer) {
+    add_tokens(serde_json::from_str(logprobs.get()).unwrap_or_default(), answer);
+}
+
+fn add_tokens(tokens: TokensWire, answer: &mut Answer) {
+    for token in tokens.into_iter().filter_map(|token| token.0) {
+        let alternatives = token.top_logprobs.0.into_iter().flatten();
+        let alternatives = alternatives.filter_map(|alternative| alternative.0);
+        let best = highest(alternatives.map(|alternative| alternative.logprob));
+        if let Some(logarithm) = token.logprob.0 {
+            answer.log_probability(logarithm, best);
+        }
+    }
+}
+
+fn highest(logarithms: impl Iterator<Item = Usable<f64>>) -> Option<f64> {
+    logarithms.filter_map(|logarithm| logarithm.0).reduce(f64::max)
 }

@@ -449,6 +449,42 @@ fn log_probabilities_are_read_in_both_forms() {
     assert_eq!(none.result.unwrap().log_probabilities, None);
 }
 
+/// Shapes that differ from OpenAI's reference: most requests did not ask for log-probabilities.
+#[test]
+fn unusable_log_probabilities_are_ignored() {
+    let read = |logprobs: &str| {
+        let event = format!(r#"{{"choices":[{{"text":"a","logprobs":{logprobs},"finish_reason":"stop"}}]}}"#);
+        let response = parse(&[&event]).result.unwrap();
+        assert_eq!(response.text, "a", "{logprobs}");
+        response.log_probabilities.map(|tokens| tokens.logarithms)
+    };
+    for nothing in [
+        "null",
+        "[]",
+        "7",
+        r#""x""#,
+        "{}",
+        r#"{"content":null}"#,
+        r#"{"content":{}}"#,
+        r#"{"content":[null,3,[]]}"#,
+        r#"{"content":[{"token":"a"},{"logprob":null},{"logprob":"-1"},{"logprob":1e999}]}"#,
+        r#"{"token_logprobs":{},"top_logprobs":[]}"#,
+        r#"{"token_logprobs":["-1",null]}"#,
+    ] {
+        assert_eq!(read(nothing), None, "{nothing}");
+    }
+    for usable in [
+        r#"{"content":[{"logprob":-1,"top_logprobs":null}]}"#,
+        r#"{"content":[{"logprob":-1,"top_logprobs":{"a":-1}}]}"#,
+        r#"{"content":[{"logprob":-1,"top_logprobs":[null,{"logprob":null},{}]}]}"#,
+        r#"{"token_logprobs":[-1],"top_logprobs":{}}"#,
+        r#"{"token_logprobs":[-1],"top_logprobs":[3]}"#,
+        r#"{"token_logprobs":[-1],"top_logprobs":[{"a":null}],"content":7}"#,
+    ] {
+        assert_eq!(read(usable), Some(vec![-1.0]), "{usable}");
+    }
+}
+
 #[test]
 fn error_code_next_to_the_error_object_is_read() {
     let failure = parse(&[r#"{"error":{"message":"m"},"code":429}"#])
