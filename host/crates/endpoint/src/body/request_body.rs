@@ -10,7 +10,7 @@ use veeksha_model::{ErrorClass, History, Prepared};
 
 use super::conversation::Conversation;
 use super::template::Filling;
-use super::tools::{write_form, write_tools};
+use super::tools::{form_members, merged, write_tools};
 use super::{anthropic, chat, responses};
 use crate::api::{Api, check_choices};
 use crate::endpoint_kind::EndpointKind;
@@ -44,6 +44,8 @@ pub fn request_body(
     };
     check_choices(&api.endpoint, parameter).map_err(|message| Failure::new(ErrorClass::Protocol, message))?;
     let taken = |name: &str| own.contains_key(name) || (!nested && api.sampling.contains_key(name));
+    let form = request.request.output.form.as_deref();
+    let members = form.map_or_else(Vec::new, |form| form_members(form, &api.endpoint));
     let before = History::turns(history);
     let conversation = Conversation::new(&before, request);
 
@@ -60,15 +62,25 @@ pub fn request_body(
             })?;
         }
         EndpointKind::TgiGenerateStream => write_tgi(&mut object, api, request, &conversation, taken)?,
-        _ => write_common(&mut object, api, request, &conversation, taken)?,
+        _ => write_common(&mut object, api, request, (&conversation, &members), taken)?,
     }
+    let merged = |name: &str, value: &dyn Fn() -> String| {
+        let (_, host) = members.iter().find(|(member, _)| *member == name)?;
+        merged(name, &value(), host)
+    };
     for (name, value) in api.sampling.iter().filter(|_| !nested) {
         if !own.contains_key(name.as_str()) {
-            object.field(name, |out| json(out, value));
+            object.field(name, |out| match merged(name, &|| value.to_string()) {
+                Some(text) => out.extend_from_slice(text.as_bytes()),
+                None => json(out, value),
+            });
         }
     }
     for (name, value) in &own {
-        object.field(name, |out| out.extend_from_slice(value.get().as_bytes()));
+        object.field(name, |out| match merged(name, &|| value.get().to_owned()) {
+            Some(text) => out.extend_from_slice(text.as_bytes()),
+            None => out.extend_from_slice(value.get().as_bytes()),
+        });
     }
     Ok(object.finish())
 }
@@ -78,7 +90,7 @@ fn write_common(
     object: &mut ObjectWriter,
     api: &Api,
     request: &Prepared,
-    conversation: &Conversation<'_>,
+    (conversation, form): (&Conversation<'_>, &[(&str, String)]),
     taken: impl Fn(&str) -> bool,
 ) -> Result<(), Failure> {
     if !taken("model") {
@@ -112,8 +124,8 @@ fn write_common(
     if let Some(tools) = conversation.tools().filter(|_| !taken("tools")) {
         object.field("tools", |out| write_tools(out, tools, &api.endpoint));
     }
-    if let Some(form) = &request.request.output.form {
-        write_form(object, form, &api.endpoint, &taken);
+    for (name, value) in form.iter().filter(|(name, _)| !taken(name)) {
+        object.field(name, |out| out.extend_from_slice(value.as_bytes()));
     }
     if !taken("stream") {
         object.field("stream", |out| out.extend_from_slice(b"true"));

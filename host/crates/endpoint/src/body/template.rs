@@ -6,7 +6,7 @@ use veeksha_model::Prepared;
 
 use super::chat::write_messages;
 use super::conversation::Conversation;
-use super::tools::{write_tool_choice, write_tools};
+use super::tools::{tool_choice, write_tools};
 use crate::api::Api;
 use crate::endpoint_kind::EndpointKind;
 use crate::failure::Failure;
@@ -57,7 +57,7 @@ impl Fill for Filling<'_> {
             Placeholder::ToolChoice => {
                 let choice = form.and_then(|form| form.tool_choice.as_ref());
                 choice
-                    .map(|choice| write_tool_choice(&mut out, choice, &chat))
+                    .map(|choice| json(&mut out, &tool_choice(choice, &chat)))
                     .is_some()
             }
             Placeholder::Schema => {

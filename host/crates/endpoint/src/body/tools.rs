@@ -1,9 +1,10 @@
 //! Functions that the model may call, and the form of its answer.
 
+use serde_json::{Value, json};
 use veeksha_model::{AnswerForm, FunctionDefinition, PreparedToolForm, PreparedTools, ToolChoice};
 
 use crate::endpoint_kind::EndpointKind;
-use crate::json_writer::{ObjectWriter, end_list, json, string};
+use crate::json_writer::{end_list, string};
 
 /// Writes the definitions as a list.
 pub(super) fn write_tools(out: &mut Vec<u8>, tools: &PreparedTools, endpoint: &EndpointKind) {
@@ -52,9 +53,9 @@ fn write_function(out: &mut Vec<u8>, function: &FunctionDefinition, schema_name:
     out.push(b'}');
 }
 
-/// Writes the functions that an answer may call.
-pub(super) fn write_tool_choice(out: &mut Vec<u8>, choice: &ToolChoice, endpoint: &EndpointKind) {
-    let anthropic = matches!(endpoint, EndpointKind::AnthropicMessages);
+/// Returns the functions that an answer may call.
+pub(super) fn tool_choice(choice: &ToolChoice, endpoint: &EndpointKind) -> Value {
+    let is_anthropic = matches!(endpoint, EndpointKind::AnthropicMessages);
     let (name, anthropic_type) = match choice {
         ToolChoice::Automatic => ("auto", "auto"),
         ToolChoice::None => ("none", "none"),
@@ -63,61 +64,71 @@ pub(super) fn write_tool_choice(out: &mut Vec<u8>, choice: &ToolChoice, endpoint
     };
     match (choice, endpoint) {
         (ToolChoice::Function(name), EndpointKind::AnthropicMessages) => {
-            json(out, &serde_json::json!({ "type": anthropic_type, "name": name }));
+            json!({ "type": anthropic_type, "name": name })
         }
-        (ToolChoice::Function(name), EndpointKind::Responses) => {
-            json(out, &serde_json::json!({ "type": "function", "name": name }));
-        }
-        (ToolChoice::Function(name), _) => {
-            json(
-                out,
-                &serde_json::json!({ "type": "function", "function": { "name": name } }),
-            );
-        }
-        _ if anthropic => json(out, &serde_json::json!({ "type": anthropic_type })),
-        _ => string(out, name),
+        (ToolChoice::Function(name), EndpointKind::Responses) => json!({ "type": "function", "name": name }),
+        (ToolChoice::Function(name), _) => json!({ "type": "function", "function": { "name": name } }),
+        _ if is_anthropic => json!({ "type": anthropic_type }),
+        _ => name.into(),
     }
 }
 
-/// Writes the members of a body that request the form of the answer.
-pub(super) fn write_form(
-    object: &mut ObjectWriter,
-    form: &AnswerForm,
-    endpoint: &EndpointKind,
-    taken: impl Fn(&str) -> bool,
-) {
-    if let Some(choice) = &form.tool_choice
-        && !taken("tool_choice")
-    {
-        object.field("tool_choice", |out| write_tool_choice(out, choice, endpoint));
+/// Returns the members of a body that request the form of the answer, as JSON text.
+pub(super) fn form_members(form: &AnswerForm, endpoint: &EndpointKind) -> Vec<(&'static str, String)> {
+    let mut members = Vec::new();
+    if let Some(choice) = &form.tool_choice {
+        members.push(("tool_choice", tool_choice(choice, endpoint).to_string()));
     }
     if let Some(schema) = &form.schema {
         let (member, before, after) = schema_member(endpoint);
-        if !taken(member) {
-            object.field(member, |out| {
-                for part in [before, schema, after] {
-                    out.extend_from_slice(part.as_bytes());
-                }
-            });
+        members.push((member, [before, schema, after].concat()));
+    }
+    if let Some(alternatives) = form.log_probabilities {
+        let alternatives = alternatives.to_string();
+        match endpoint {
+            EndpointKind::ChatCompletions => {
+                members.push(("logprobs", "true".to_owned()));
+                members.push(("top_logprobs", alternatives));
+            }
+            EndpointKind::Responses => {
+                members.push(("include", r#"["message.output_text.logprobs"]"#.to_owned()));
+                members.push(("top_logprobs", alternatives));
+            }
+            _ => members.push(("logprobs", alternatives)),
         }
     }
-    let Some(alternatives) = form.log_probabilities else {
-        return;
-    };
-    let members: &[(&str, &str)] = match endpoint {
-        EndpointKind::ChatCompletions => &[("logprobs", "true"), ("top_logprobs", "")],
-        EndpointKind::Responses => &[
-            ("include", r#"["message.output_text.logprobs"]"#),
-            ("top_logprobs", ""),
-        ],
-        _ => &[("logprobs", "")],
-    };
-    for (name, value) in members.iter().filter(|(name, _)| !taken(name)) {
-        object.field(name, |out| match *value {
-            "" => json(out, &alternatives),
-            value => out.extend_from_slice(value.as_bytes()),
-        });
+    members
+}
+
+/// Adds the host's value of a member to the configured one, where the member has several settings
+/// next to each other: `include` is a list, and the schema is one entry of `text` and of
+/// `output_config`. Returns `None` if the configured value stays as it is.
+pub(super) fn merged(name: &str, configured: &str, host: &str) -> Option<String> {
+    if !["include", "text", "output_config"].contains(&name) {
+        return None;
     }
+    let parse = |text| serde_json::from_str::<Value>(text).ok();
+    let (is_empty, has_it) = match (parse(configured)?, parse(host)?) {
+        (Value::Array(configured), Value::Array(host)) => (
+            configured.is_empty(),
+            host.iter().any(|value| configured.contains(value)),
+        ),
+        (Value::Object(configured), Value::Object(host)) => (
+            configured.is_empty(),
+            host.keys().any(|key| configured.contains_key(key)),
+        ),
+        _ => return None,
+    };
+    if has_it {
+        return None;
+    }
+    if is_empty {
+        return Some(host.to_owned());
+    }
+    // Text instead of values, because the order of a schema's members is kept.
+    let (configured, host) = (configured.trim(), host.trim());
+    let before = configured.get(..configured.len().checked_sub(1)?)?;
+    Some(format!("{before},{}", host.get(1..)?))
 }
 
 /// Returns the member for a schema, and the JSON before and after it. OpenAI's APIs require a name.

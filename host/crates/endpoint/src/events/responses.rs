@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use veeksha_model::Usage;
 
 use super::json::{OptionalText, count, error_of, text};
+use super::log_probabilities;
 use crate::answer::{Answer, unreadable};
 use crate::error_body::ServerError;
 
@@ -34,6 +35,10 @@ struct ResponsesEvent<'a> {
     /// The response so far; the whole response at the end.
     #[serde(borrow, default)]
     response: Option<Whole<'a>>,
+    /// Log-probabilities of the increment's tokens; an empty list if the request did not ask for
+    /// them.
+    #[serde(borrow, default)]
+    logprobs: Option<&'a RawValue>,
     /// Increases with every event.
     #[serde(borrow, default)]
     sequence_number: Option<&'a RawValue>,
@@ -77,6 +82,8 @@ struct OutputPart<'a> {
     text: OptionalText<'a>,
     #[serde(borrow, default, deserialize_with = "text")]
     refusal: OptionalText<'a>,
+    #[serde(borrow, default)]
+    logprobs: Option<&'a RawValue>,
 }
 
 /// A response object.
@@ -156,7 +163,12 @@ pub(super) fn read(data: &str, answer: &mut Answer) {
     let kind = event.kind.as_deref().unwrap_or_default();
     let kind = kind.strip_prefix("response.").unwrap_or(kind);
     match kind {
-        "output_text.delta" | "refusal.delta" => on_text(data, &event, answer, Answer::content),
+        "output_text.delta" | "refusal.delta" => {
+            on_text(data, &event, answer, Answer::content);
+            if let Some(logprobs) = event.logprobs {
+                log_probabilities::read_tokens(logprobs, answer);
+            }
+        }
         "reasoning_text.delta" | "reasoning_summary_text.delta" => {
             on_text(data, &event, answer, Answer::reasoning);
         }
@@ -321,6 +333,9 @@ impl OutputItem<'_> {
                 } else {
                     answer.content(text);
                 }
+            }
+            if let Some(logprobs) = part.logprobs {
+                log_probabilities::read_tokens(logprobs, answer);
             }
         }
     }

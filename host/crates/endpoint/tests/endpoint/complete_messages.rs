@@ -322,6 +322,48 @@ fn schema_and_log_probabilities_have_the_form_of_the_endpoint() {
     );
 }
 
+/// `include` is one list of several features, and the schema is one setting of several.
+#[test]
+fn configured_members_keep_their_settings_next_to_the_form() {
+    let form = AnswerForm {
+        schema: Some(r#"{"type":"array"}"#.into()),
+        log_probabilities: Some(3),
+        ..AnswerForm::default()
+    };
+    let with = |endpoint: &EndpointKind, configured: Value, of_request: Option<Value>| {
+        let mut api = api(endpoint.clone());
+        api.sampling = configured.as_object().unwrap().clone();
+        let mut job = with_form(form.clone());
+        job.request.request.body = of_request.map(|body| body.to_string().into());
+        body(&api, &job)
+    };
+    let (encrypted, ours) = ("reasoning.encrypted_content", "message.output_text.logprobs");
+    let responses = EndpointKind::Responses;
+    let include = |configured| with(&responses, json!({ "include": configured }), None)["include"].take();
+    assert_eq!(include(json!([encrypted])), json!([encrypted, ours]));
+    assert_eq!(include(json!([ours, encrypted])), json!([ours, encrypted]));
+    assert_eq!(include(json!([])), json!([ours]));
+    assert_eq!(include(json!(null)), json!(null));
+    // The request's own value replaces the configured one, and the host adds to it.
+    let own = with(
+        &responses,
+        json!({ "include": [encrypted] }),
+        Some(json!({ "include": ["x"] })),
+    );
+    assert_eq!(own["include"], json!(["x", ours]));
+
+    let schema = json!({ "type": "array" });
+    let text = with(&responses, json!({ "text": { "verbosity": "low" } }), None)["text"].take();
+    assert_eq!(text["verbosity"], "low");
+    assert_eq!(text["format"]["schema"], schema);
+    let text = json!({ "format": { "type": "text" } });
+    assert_eq!(with(&responses, json!({ "text": text }), None)["text"], text);
+    let anthropic = EndpointKind::AnthropicMessages;
+    let config = with(&anthropic, json!({ "output_config": { "effort": "low" } }), None);
+    assert_eq!(config["output_config"]["effort"], "low");
+    assert_eq!(config["output_config"]["format"]["schema"], schema);
+}
+
 fn template(request: &Value) -> EndpointKind {
     let template = EndpointTemplate::new(TemplateSpec {
         path: "generate".into(),

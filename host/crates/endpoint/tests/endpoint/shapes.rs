@@ -5,7 +5,7 @@ use veeksha_endpoint::{
 };
 use veeksha_model::{ErrorClass, Framing, ToolCall, Usage};
 
-use crate::support::stamp;
+use crate::support::{parse_as, stamp};
 
 /// Parses `data: ` lines, one read each.
 fn parse(lines: &[&str]) -> AnswerOutcome {
@@ -447,6 +447,43 @@ fn log_probabilities_are_read_in_both_forms() {
     );
     let none = parse(&[r#"{"choices":[{"delta":{"content":"a"},"logprobs":null,"finish_reason":"stop"}]}"#]);
     assert_eq!(none.result.unwrap().log_probabilities, None);
+}
+
+/// The Responses API repeats them at the end of a text; a whole answer has them in its parts.
+#[test]
+fn log_probabilities_of_the_responses_api_are_read() {
+    let token = |token: &str, logarithm: f64| {
+        format!(
+            r#"{{"token":"{token}","logprob":{logarithm:?},"bytes":[],"top_logprobs":[{{"token":"a","logprob":-0.5}}]}}"#
+        )
+    };
+    let (first, second) = (token("a", -0.5), token("b", -1.5));
+    let delta = |text: &str, tokens: &str| {
+        format!(
+            r#"{{"type":"response.output_text.delta","output_index":0,"delta":"{text}","logprobs":[{tokens}]}}"#
+        )
+    };
+    let done = format!(r#"{{"type":"response.output_text.done","text":"ab","logprobs":[{first},{second}]}}"#);
+    let end = r#"{"type":"response.completed","response":{"status":"completed"}}"#;
+    let streamed = |events: &[&str]| {
+        let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+        let outcome = parse_as(&EndpointKind::Responses, [body.as_bytes()]);
+        outcome.result.unwrap()
+    };
+    let part = format!(r#"{{"type":"output_text","text":"ab","logprobs":[{first},{second}]}}"#);
+    let whole = format!(r#"{{"status":"completed","output":[{{"type":"message","content":[{part}]}}]}}"#);
+    let whole = whole_answer(&EndpointKind::Responses, stamp(1), whole.as_bytes());
+    for response in [
+        streamed(&[&delta("a", &first), &delta("b", &second), &done, end]),
+        whole.result.unwrap(),
+    ] {
+        assert_eq!(response.text, "ab");
+        let tokens = response.log_probabilities.unwrap();
+        assert_eq!(tokens.logarithms, [-0.5, -1.5]);
+        assert_eq!(tokens.greedy, [true, false]);
+    }
+    let without = streamed(&[&delta("a", ""), &delta("b", ""), end]);
+    assert_eq!(without.log_probabilities, None);
 }
 
 /// Shapes that differ from OpenAI's reference: most requests did not ask for log-probabilities.
