@@ -167,6 +167,7 @@ function Rng:choice(list) end
 ---@field tool_choice? "auto"|"none"|"required"|{ name: string } The functions that the answer may call.
 ---@field response_schema? table<string, any>|string The JSON schema that the answer must fit.
 ---@field log_probabilities? integer Log-probabilities of the answer's tokens, and of this many alternatives to each.
+---@field prompt_log_probabilities? boolean Log-probabilities of the prompt's tokens as well; `openai_completions` only.
 ---@field after? integer|veeksha.Response|veeksha.Edge|(integer|veeksha.Response|veeksha.Edge)[] Requests that must be complete first, or other events of requests.
 ---@field wait? veeksha.Duration Think time before the request is sent.
 ---@field cancel? integer|veeksha.Response|veeksha.CancelEvent|(integer|veeksha.Response|veeksha.CancelEvent)[] What cancels the request, whichever comes first.
@@ -260,6 +261,8 @@ function blocks(ids, size, tokens, options) end
 ---@field tool_calls veeksha.ToolCall[]
 ---@field log_probabilities? number[] The natural logarithm of each token's probability, if asked for.
 ---@field greedy? boolean[] True for each token that was the most probable one; empty without alternatives.
+---@field prompt_log_probabilities? number[] The same of the prompt's tokens from the second on, if asked for.
+---@field prompt_greedy? boolean[] The same as `greedy` of these tokens.
 ---@field finish_reason string
 ---@field output_tokens integer
 ---@field usage? veeksha.Usage

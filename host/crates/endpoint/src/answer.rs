@@ -6,9 +6,11 @@ use serde_json::value::RawValue;
 use veeksha_model::{AnswerPart, Chunk, ChunkKind, ErrorClass, Nanos, Response, ToolCall, Usage};
 
 use crate::answer_outcome::{AnswerOutcome, BodyEnd, QUOTED_CHARS, ReadStamp};
+use crate::echo::{Echo, EchoedPrompt};
 use crate::error_body::{ServerError, error_in};
 use crate::failure::{Failure, one_line, shorten};
 use crate::skeleton::{BorrowedRange, Fit, Ignored, PlainEvent, unescape};
+use crate::token_values::TokenValues;
 
 /// The state accumulated so far.
 #[derive(Debug, Default)]
@@ -24,6 +26,10 @@ pub(crate) struct Answer {
     response: Response,
     /// The id that the server gave the response.
     response_id: Option<String>,
+    /// The prompt that the server repeats before its answer.
+    echo: Option<Echo>,
+    /// Log-probabilities.
+    token_values: TokenValues,
     /// Visible text. Valid UTF-8, because each piece is checked when it is appended.
     text: Vec<u8>,
     /// Reasoning text. Valid UTF-8, like `text`.
@@ -220,16 +226,28 @@ impl Answer {
         place.is_some_and(|place| !self.response.tool_calls[place].arguments.is_empty())
     }
 
-    /// Appends the log-probability of a token. `best` is the highest one of the alternatives that
-    /// the server sent. A token without probability (llama.cpp sends the lowest number there is) is
-    /// kept as the lowest finite number.
-    pub(crate) fn log_probability(&mut self, logarithm: f64, best: Option<f64>) {
+    /// Appends the log-probability of a token; `None` for the first one of a prompt. `best` is the
+    /// highest one of the alternatives that the server sent.
+    pub(crate) fn log_probability(&mut self, logarithm: Option<f64>, best: Option<f64>) {
         self.event.more = true;
-        let tokens = self.response.log_probabilities.get_or_insert_default();
-        let smallest = f64::from(f32::MIN);
-        tokens.logarithms.push(logarithm.max(smallest).min(0.0) as f32);
-        if let Some(best) = best {
-            tokens.greedy.push(logarithm >= best);
+        let greedy = logarithm.zip(best).map(|(logarithm, best)| logarithm >= best);
+        self.token_values.push(logarithm, greedy);
+    }
+
+    /// Returns true if the answer begins after the prompt, which the server repeats.
+    pub(crate) fn has_echo(&self) -> bool {
+        self.echo.is_some()
+    }
+
+    /// Appends text that may belong to the repeated prompt. `tokens` are the texts of its tokens.
+    pub(crate) fn content_after_echo(&mut self, text: &str, tokens: &[String]) {
+        self.event.more = true;
+        let Some(echo) = &mut self.echo else {
+            return self.content(text);
+        };
+        match echo.answer_part(text, tokens) {
+            Ok(part) => self.content(&part),
+            Err(failure) => self.refuse(failure),
         }
     }
 
@@ -331,6 +349,11 @@ impl Answer {
             is_whole,
             ..Answer::default()
         }
+    }
+
+    /// Expects the prompt before the answer.
+    pub(crate) fn expect_echo(&mut self, prompt: Option<EchoedPrompt>) {
+        self.echo = prompt.map(Echo::new);
     }
 
     pub(crate) fn fail(&mut self, at: Nanos, failure: Failure) {
@@ -440,8 +463,13 @@ impl Answer {
         let chunk_tokens = chunk_tokens(&self.running_tokens, self.texts.len());
         let has_output =
             !self.texts.is_empty() || self.text_bytes() > 0 || !self.response.tool_calls.is_empty();
+        let is_part = end == BodyEnd::Cancelled && !self.finished;
         let response = || {
             let mut response = self.response;
+            let prompt_tokens = response.usage.map(|usage| usage.prompt as usize);
+            let echo = self.echo.as_ref();
+            let prompt_tokens = prompt_tokens.filter(|count| *count > 0);
+            response.log_probabilities = self.token_values.divide(echo, prompt_tokens, is_part)?;
             // A server that reports zeros did not count; the caller counts with its tokenizer
             // instead.
             if has_output && response.usage.is_some_and(|usage| usage.completion == 0) {
@@ -450,11 +478,11 @@ impl Answer {
             if self.is_signature_partial {
                 response.reasoning_signature = None;
             }
-            Response {
+            Ok(Response {
                 text: into_text(self.text),
                 reasoning: into_text(self.reasoning),
                 ..response
-            }
+            })
         };
         let last_event = self.chunks.last().map(|chunk| chunk.at);
         let generated = || {
@@ -466,13 +494,11 @@ impl Answer {
         let counted = !chunk_tokens.is_empty();
         let (result, completed_at) = match (self.failure, end) {
             (Some((failure, at)), _) => (Err(failure), Some(at)),
-            (None, _) if self.finished || (rule == EndRule::Marker && self.done) => {
-                (Ok(response()), last_event)
-            }
+            (None, _) if self.finished || (rule == EndRule::Marker && self.done) => (response(), last_event),
             (None, BodyEnd::Broken(failure)) => (Err(failure), None),
-            (None, BodyEnd::Cancelled) => (Ok(cancelled(response(), counted)), None),
+            (None, BodyEnd::Cancelled) => (response().map(|part| cancelled(part, counted)), None),
             (None, BodyEnd::Complete) if !self.any_event => (Err(no_event(content_type, beginning)), None),
-            (None, BodyEnd::Complete) if rule == EndRule::Body && has_output => (Ok(response()), last_event),
+            (None, BodyEnd::Complete) if rule == EndRule::Body && has_output => (response(), last_event),
             (None, BodyEnd::Complete) => {
                 let missing = match rule {
                     EndRule::FinishReason => "a finish reason",

@@ -28,6 +28,7 @@ use veeksha_model::{Chunk, ChunkKind, ErrorClass, Framing, Nanos};
 use crate::answer::{Answer, EndRule, named_error};
 use crate::answer_outcome::{AnswerOutcome, BodyEnd, QUOTED_CHARS, ReadStamp};
 use crate::cut::{Cutter, Item, MAX_EVENT_BYTES};
+use crate::echo::EchoedPrompt;
 use crate::endpoint_kind::EndpointKind;
 use crate::events::EventReader;
 use crate::failure::{Failure, shorten};
@@ -68,6 +69,12 @@ impl AnswerStream {
             last_read: None,
             beginning: Vec::new(),
         }
+    }
+
+    /// Expects the prompt before the answer; `None`: the answer alone.
+    pub fn with_echo(mut self, prompt: Option<EchoedPrompt>) -> Self {
+        self.answer.expect_echo(prompt);
+        self
     }
 
     /// Parses every event. The result is the same and takes longer. For tests and benchmarks of
@@ -262,8 +269,19 @@ fn take_in(
 /// of the last read. The time of the first token is unknown, so the response has no generated chunk
 /// and no time to first token.
 pub fn whole_answer(endpoint: &EndpointKind, stamp: ReadStamp, body: &[u8]) -> AnswerOutcome {
+    whole_answer_after_echo(endpoint, None, stamp, body)
+}
+
+/// Reads a response like [`whole_answer`], which contains `prompt` before its answer.
+pub fn whole_answer_after_echo(
+    endpoint: &EndpointKind,
+    prompt: Option<EchoedPrompt>,
+    stamp: ReadStamp,
+    body: &[u8],
+) -> AnswerOutcome {
     let mut reader = EventReader::new(endpoint);
     let mut answer = Answer::new(true);
+    answer.expect_echo(prompt);
     if body.trim_ascii().is_empty() {
         answer.push(stamp, false, body.len(), ChunkKind::Comment);
     } else {

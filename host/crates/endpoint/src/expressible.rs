@@ -6,7 +6,7 @@ use crate::endpoint_kind::EndpointKind;
 use crate::template::Placeholder;
 
 /// A part of a request that some endpoints cannot express.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Feature {
     TokenIds,
     Text,
@@ -60,10 +60,8 @@ impl Feature {
                 let placeholder = self.placeholder();
                 placeholder.is_some_and(|placeholder| template.request().uses(placeholder))
             }
-            (Feature::TokenIds, _) => matches!(endpoint, Completions),
+            (Feature::TokenIds | Feature::PromptLogProbabilities, _) => matches!(endpoint, Completions),
             (Feature::LogProbabilities, _) => matches!(endpoint, ChatCompletions | Completions | Responses),
-            // vLLM returns them in whole answers only, and every request is streamed.
-            (Feature::PromptLogProbabilities, _) => false,
             _ => matches!(endpoint, ChatCompletions | Responses | AnthropicMessages),
         }
     }
@@ -83,6 +81,7 @@ pub fn check_request(endpoint: &EndpointKind, request: &Request) -> Result<(), S
         }
         (_, EndpointKind::Template(_)) => String::new(),
         (Some(Placeholder::TokenIds), _) => "; use `openai_completions`".to_owned(),
+        (None, _) if missing == Feature::PromptLogProbabilities => "; use `openai_completions`".to_owned(),
         (Some(_), _) => {
             "; use `openai_chat_completions`, `openai_responses` or `anthropic_messages`".to_owned()
         }

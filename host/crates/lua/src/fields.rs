@@ -37,6 +37,14 @@ pub(crate) fn each_field(
     }
 }
 
+/// Reads a boolean.
+pub(crate) fn flag(at: &At<'_>, value: &Value) -> Result<bool, ShapeError> {
+    match value {
+        Value::Boolean(flag) => Ok(*flag),
+        other => Err(at.expected("true or false", other)),
+    }
+}
+
 /// Reads an integer from 0 to 2^32 - 1.
 pub(crate) fn whole(at: &At<'_>, value: &Value) -> Result<u32, ShapeError> {
     match number_of(value) {

@@ -11,7 +11,7 @@ use veeksha_ports::MAX_LABEL_BYTES;
 use crate::budget::Budget;
 use crate::content::counted;
 use crate::duration;
-use crate::fields::{each_field, whole};
+use crate::fields::{each_field, flag, whole};
 use crate::json;
 use crate::messages::{message, messages};
 use crate::recorded;
@@ -21,9 +21,9 @@ use crate::tools;
 /// Maximum number of requests of one session.
 pub(crate) const MAX_REQUESTS: usize = 65_536;
 
-const FIELDS: [&str; 23] = {
+const FIELDS: [&str; 24] = {
     let [mode, answer, at, latency, prompt, output] = recorded::FIELDS;
-    let [tools, choice, schema, log_probabilities] = tools::FIELDS;
+    let [tools, choice, schema, log_probabilities, of_prompt] = tools::FIELDS;
     [
         "node",
         "system",
@@ -48,6 +48,7 @@ const FIELDS: [&str; 23] = {
         choice,
         schema,
         log_probabilities,
+        of_prompt,
     ]
 };
 const EDGE_FIELDS: [&str; 3] = ["node", "trigger", "delay"];
@@ -350,13 +351,6 @@ fn read_trigger(at: &At<'_>, value: &Value) -> Result<Trigger, ShapeError> {
         .as_string()
         .and_then(|name| Trigger::ALL.into_iter().find(|trigger| *name == trigger.name()));
     found.ok_or_else(|| at.expected("\"dispatched\", \"first_chunk\" or \"completed\"", value))
-}
-
-fn flag(at: &At<'_>, value: &Value) -> Result<bool, ShapeError> {
-    match value {
-        Value::Boolean(flag) => Ok(*flag),
-        other => Err(at.expected("true or false", other)),
-    }
 }
 
 fn output(at: &At<'_>, value: &Value) -> Result<OutputSpec, ShapeError> {

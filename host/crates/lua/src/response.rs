@@ -31,8 +31,12 @@ pub(crate) fn answered(lua: &Lua, node: NodeId, response: &Response) -> mlua::Re
         table.raw_set("usage", usage(lua, counts)?)?;
     }
     if let Some(tokens) = &response.log_probabilities {
-        table.raw_set("log_probabilities", tokens.logarithms.clone())?;
-        table.raw_set("greedy", tokens.greedy.clone())?;
+        table.raw_set("log_probabilities", tokens.answer.logarithms.clone())?;
+        table.raw_set("greedy", tokens.answer.greedy.clone())?;
+        if !tokens.prompt.logarithms.is_empty() {
+            table.raw_set("prompt_log_probabilities", tokens.prompt.logarithms.clone())?;
+            table.raw_set("prompt_greedy", tokens.prompt.greedy.clone())?;
+        }
     }
     Ok(table)
 }

@@ -7,14 +7,20 @@ use veeksha_model::{AnswerForm, ToolChoice, ToolDefinitions};
 
 use crate::budget::Budget;
 use crate::content::{counted, string};
-use crate::fields::{each_field, whole};
+use crate::fields::{each_field, flag, whole};
 use crate::host::LuaHost;
 use crate::json;
 use crate::seeds::seed;
 use crate::shape::{At, ShapeError};
 
 /// The request fields about functions and the form of the answer.
-pub(crate) const FIELDS: [&str; 4] = ["tools", "tool_choice", "response_schema", "log_probabilities"];
+pub(crate) const FIELDS: [&str; 5] = [
+    "tools",
+    "tool_choice",
+    "response_schema",
+    "log_probabilities",
+    "prompt_log_probabilities",
+];
 
 /// Result of `synthetic_tools`.
 #[derive(Clone)]
@@ -47,6 +53,7 @@ pub(crate) fn read_form(
     match key {
         "tool_choice" => form.tool_choice = Some(choice(at, value)?),
         "response_schema" => form.schema = Some(json::text(at, value, budget)?),
+        "prompt_log_probabilities" => form.prompt_log_probabilities = flag(at, value)?,
         _ => form.log_probabilities = Some(whole(at, value)?),
     }
     Ok(())

@@ -42,8 +42,8 @@ pub use record::{RequestRecord, Status, ToolRunRecord};
 pub use redact::{REDACTED, is_reserved_header, is_safe_header, redact_address};
 pub use replay::{HistoryMode, Recorded, RecordedAnswer, Replay};
 pub use response::{
-    AnswerPart, Chunk, ChunkKind, ErrorClass, FailureReason, Framing, Response, StampSource,
-    TokenProbabilities, ToolCall, Usage,
+    AnswerPart, Chunk, ChunkKind, ErrorClass, FailureReason, Framing, LogProbabilities, Response,
+    StampSource, TokenProbabilities, ToolCall, Usage,
 };
 pub use session::{
     AnswerForm, Cancellation, Label, Message, OutputSpec, Request, Role, Session, ToolChoice,

@@ -26,11 +26,11 @@ pub struct Usage {
     pub reasoning: Option<u32>,
 }
 
-/// Log-probabilities of an answer's tokens.
+/// Log-probabilities of consecutive tokens.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TokenProbabilities {
     /// The natural logarithm of each token's probability; finite.
-    pub logarithms: Vec<f32>,
+    pub logarithms: Vec<f64>,
     /// True for each token that was the most probable one; empty if the server sent no
     /// alternatives.
     pub greedy: Vec<bool>,
@@ -38,6 +38,15 @@ pub struct TokenProbabilities {
 
 /// All values are finite.
 impl Eq for TokenProbabilities {}
+
+/// The log-probabilities that a server returned.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogProbabilities {
+    /// Of the prompt's tokens from the second on, if they were asked for.
+    pub prompt: TokenProbabilities,
+    /// Of the answer's tokens.
+    pub answer: TokenProbabilities,
+}
 
 /// A complete answer, or the part of one that its workload cancelled.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,7 +65,7 @@ pub struct Response {
     pub usage: Option<Usage>,
     /// Log-probabilities of its tokens, if they were asked for. Boxed, because most answers have
     /// none.
-    pub log_probabilities: Option<Box<TokenProbabilities>>,
+    pub log_probabilities: Option<Box<LogProbabilities>>,
     /// Output tokens: from `usage`, else counted by the host's tokenizer.
     pub output_tokens: u32,
     /// True if the workload cancelled the request: the part that had arrived by then, which is

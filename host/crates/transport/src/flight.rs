@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use veeksha_endpoint::{BodyEnd, Failure, ReadStamp, request_body};
+use veeksha_endpoint::{BodyEnd, EchoedPrompt, Failure, ReadStamp, request_body};
 use veeksha_http1::Head;
 use veeksha_model::{ErrorClass, Nanos, StampSource};
 use veeksha_ports::{ConnectionUse, Job, Timings};
@@ -55,6 +55,8 @@ pub(crate) struct Flight {
     content_type: Option<String>,
     /// The id of the response, from its head.
     response_id: Option<String>,
+    /// The prompt that the answer contains before its own text, if it was asked for.
+    echo: Option<EchoedPrompt>,
     received: Received,
     /// The number of generated chunks after which the workload wants no more.
     after_chunks: Option<u32>,
@@ -105,6 +107,7 @@ impl Flight {
             status: None,
             content_type: None,
             response_id: None,
+            echo: None,
             received: Received::Nothing,
             after_chunks,
             cancelled: false,
@@ -136,6 +139,7 @@ impl Flight {
             return Ok(Vec::new());
         };
         let body = request_body(&self.route.target.api, &job.request, &job.history)?;
+        self.echo = EchoedPrompt::of(&job.request, &body);
         self.body_digest = Some(xxh3_64(&body));
         Ok(body)
     }
@@ -263,7 +267,10 @@ impl Flight {
         let (target, content_type) = (&self.route.target, self.content_type.as_deref());
         // To count chunks, each has to be decoded when it comes.
         let budget = self.after_chunks.is_none().then_some(budget);
-        match self.received.take(target, stamp, bytes, content_type, budget)? {
+        match self
+            .received
+            .take((target, self.echo.as_ref()), stamp, bytes, content_type, budget)?
+        {
             Taken::More => {}
             Taken::Enough => return Ok(false),
             Taken::First(at) => {
@@ -324,7 +331,7 @@ impl Flight {
         let (route, counters) = (Arc::clone(&self.route), Arc::clone(&self.counters));
         let phase = self.phase();
         let connection = self.opening.used.get();
-        let received = std::mem::take(&mut self.received);
+        let (received, echo) = (std::mem::take(&mut self.received), self.echo.take());
         let (content_type, response_id) = (self.content_type.take(), self.response_id.take());
         let (status, newest, body_digest) = (self.status, self.newest, self.body_digest);
         ticket.deliver(|job| {
@@ -340,6 +347,7 @@ impl Flight {
                 content_type,
                 response_id,
                 received,
+                echo,
                 newest,
                 end,
             })

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use veeksha_endpoint::{AnswerOutcome, BodyEnd, ReadStamp};
-use veeksha_endpoint::{Failure, one_line, shorten};
+use veeksha_endpoint::{AnswerOutcome, BodyEnd, EchoedPrompt, Failure, ReadStamp, one_line, shorten};
 use veeksha_model::{ErrorClass, FailureReason, Nanos, RequestId, Response, printable};
 use veeksha_ports::{ConnectionUse, Job, PendingOutcome, RequestOutcome, Timings};
 
@@ -35,6 +34,8 @@ pub(crate) struct Landed {
     /// The id of the response, from its head.
     pub(crate) response_id: Option<String>,
     pub(crate) received: Received,
+    /// The prompt that the answer contains before its own text, if it was asked for.
+    pub(crate) echo: Option<EchoedPrompt>,
     pub(crate) newest: ReadStamp,
     pub(crate) end: BodyEnd,
 }
@@ -63,7 +64,7 @@ impl PendingOutcome for Landed {
             }),
             (received, end) => {
                 let content_type = landed.content_type.as_deref();
-                match received.verdict(&route.target, landed.newest, content_type, end) {
+                match received.verdict((&route.target, landed.echo), landed.newest, content_type, end) {
                     Ok(verdict) => verdict,
                     Err(failure) => {
                         let message = one_line(&failure.message);

@@ -5,8 +5,10 @@
 //! when they exceed the thread's budget for one answer, when the stream goes quiet (its data may
 //! have ended without the end of the body), or, off the client thread, when the answer has ended.
 
-use veeksha_endpoint::{AnswerOutcome, AnswerStream, BodyEnd, RawStream, ReadStamp, whole_answer};
-use veeksha_endpoint::{Failure, MAX_EVENT_BYTES};
+use veeksha_endpoint::{
+    AnswerOutcome, AnswerStream, BodyEnd, EchoedPrompt, Failure, MAX_EVENT_BYTES, RawStream, ReadStamp,
+    whole_answer_after_echo,
+};
 use veeksha_model::{ErrorClass, Framing, Nanos};
 use veeksha_ports::PluginFailure;
 
@@ -112,18 +114,19 @@ pub(crate) enum Taken {
 impl Received {
     /// Adds the next bytes of a 2xx body or of an error body.
     ///
-    /// `budget` returns the number of bytes that may wait, and is called when the first generated
+    /// `echo` is the prompt that the answer contains before its own text, if any. `budget` returns
+    /// the number of bytes that may wait, and is called when the first generated
     /// chunk arrives; `None` if everything is to be decoded at once.
     pub(crate) fn take(
         &mut self,
-        target: &Target,
+        (target, echo): (&Target, Option<&EchoedPrompt>),
         stamp: ReadStamp,
         bytes: &[u8],
         content_type: Option<&str>,
         budget: Option<impl FnOnce() -> usize>,
     ) -> Result<Taken, Failure> {
         if let Received::Nothing = self {
-            *self = begin(target, stamp, bytes, content_type);
+            *self = begin(target, echo, (stamp, bytes), content_type);
         }
         match self {
             Received::Stream(stream) => stream.take(stamp, bytes, budget),
@@ -226,7 +229,7 @@ impl Received {
     /// If the plugin that decodes the events fails.
     pub(crate) fn verdict(
         self,
-        target: &Target,
+        (target, echo): (&Target, Option<EchoedPrompt>),
         newest: ReadStamp,
         content_type: Option<&str>,
         end: BodyEnd,
@@ -234,9 +237,9 @@ impl Received {
         let mut stream = match (self, &end) {
             (Received::Stream(stream), _) => *stream,
             (Received::Whole { bytes, stamp }, BodyEnd::Complete) => {
-                return Ok(whole_answer(&target.api.endpoint, stamp, &bytes));
+                return Ok(whole_answer_after_echo(&target.api.endpoint, echo, stamp, &bytes));
             }
-            _ => DecodedStream::new(target),
+            _ => DecodedStream::new(target, echo.as_ref()),
         };
         // A failure that is found too late to close the connection is still part of the final
         // result.
@@ -268,7 +271,12 @@ fn ends_as_usual(tail: &[u8]) -> bool {
 }
 
 /// Determines the kind of a body by its head and its first bytes.
-fn begin(target: &Target, stamp: ReadStamp, bytes: &[u8], content_type: Option<&str>) -> Received {
+fn begin(
+    target: &Target,
+    echo: Option<&EchoedPrompt>,
+    (stamp, bytes): (ReadStamp, &[u8]),
+    content_type: Option<&str>,
+) -> Received {
     // A server that was asked for a stream and declares JSON may send either. The first byte
     // decides.
     let is_json = content_type.is_some_and(|kind| kind.starts_with("application/json"))
@@ -280,15 +288,17 @@ fn begin(target: &Target, stamp: ReadStamp, bytes: &[u8], content_type: Option<&
             stamp,
         };
     }
-    Received::Stream(Box::new(DecodedStream::new(target)))
+    Received::Stream(Box::new(DecodedStream::new(target, echo)))
 }
 
 impl DecodedStream {
-    fn new(target: &Target) -> Self {
+    fn new(target: &Target, echo: Option<&EchoedPrompt>) -> Self {
         DecodedStream {
             events: match &target.codec {
                 Some((_, framing)) => EventDecoder::Kept(RawStream::new(*framing, MAX_CODEC_BYTES)),
-                None => EventDecoder::Understood(AnswerStream::new(&target.api.endpoint)),
+                None => {
+                    EventDecoder::Understood(AnswerStream::new(&target.api.endpoint).with_echo(echo.cloned()))
+                }
             },
             raw: UndecodedBytes::default(),
             begun: false,

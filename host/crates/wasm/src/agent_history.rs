@@ -25,10 +25,9 @@ impl AgentInput {
                     + response.reasoning.len()
                     + response.finish_reason.len()
                     + calls.sum::<usize>()
-                    + response
-                        .log_probabilities
-                        .as_ref()
-                        .map_or(0, |tokens| 5 * tokens.answer.logarithms.len())
+                    + response.log_probabilities.as_ref().map_or(0, |tokens| {
+                        5 * (tokens.prompt.logarithms.len() + tokens.answer.logarithms.len())
+                    })
             }
             AgentInput::Failed(failure) => failure.code.len() + failure.message.len(),
             AgentInput::ToolEnded(_) => 0,

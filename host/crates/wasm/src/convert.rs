@@ -3,7 +3,7 @@
 use veeksha_model::{
     AnswerForm, Cancellation, Edge, FailureReason, HistoryMode, MediaKind, Message, NodeId, OutputSpec,
     ReasoningContent, Recorded, RecordedAnswer, Replay, Request, Response, Role, Seed, Segment, Session,
-    ToolCall, ToolChoice, ToolDefinitions, ToolRun, ToolRunRecord, Trigger,
+    TokenProbabilities, ToolCall, ToolChoice, ToolDefinitions, ToolRun, ToolRunRecord, Trigger,
 };
 use veeksha_ports::{Guarantees, PluginFailure, PluginFailureKind};
 
@@ -227,16 +227,20 @@ pub(crate) fn response(node: NodeId, response: &Response, completed_at: u64) -> 
             .log_probabilities
             .as_deref()
             .map(|tokens| wit::LogProbabilities {
-                prompt: wit::TokenProbabilities {
-                    logarithms: Vec::new(),
-                    greedy: Vec::new(),
-                },
-                answer: wit::TokenProbabilities {
-                    logarithms: tokens.logarithms.clone(),
-                    greedy: tokens.greedy.clone(),
-                },
+                prompt: token_probabilities(&tokens.prompt),
+                answer: token_probabilities(&tokens.answer),
             }),
         completed_at,
+    }
+}
+
+fn token_probabilities(tokens: &TokenProbabilities) -> wit::TokenProbabilities {
+    let logarithms = tokens.logarithms.iter();
+    wit::TokenProbabilities {
+        logarithms: logarithms
+            .map(|logarithm| (*logarithm as f32).max(f32::MIN))
+            .collect(),
+        greedy: tokens.greedy.clone(),
     }
 }
 

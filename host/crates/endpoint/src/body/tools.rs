@@ -83,7 +83,15 @@ pub(super) fn form_members(form: &AnswerForm, endpoint: &EndpointKind) -> Vec<(&
         let (member, before, after) = schema_member(endpoint);
         members.push((member, [before, schema, after].concat()));
     }
-    if let Some(alternatives) = form.log_probabilities {
+    if form.prompt_log_probabilities {
+        members.push(("echo", "true".to_owned()));
+    }
+    // Without a number of alternatives for the prompt, the most probable token shows whether the
+    // prompt's is that.
+    if let Some(alternatives) = form
+        .log_probabilities
+        .or(form.prompt_log_probabilities.then_some(1))
+    {
         let alternatives = alternatives.to_string();
         match endpoint {
             EndpointKind::ChatCompletions => {

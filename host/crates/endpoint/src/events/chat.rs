@@ -214,11 +214,15 @@ fn on_choice(choice: ChoiceDelta<'_>, answer: &mut Answer) {
     if let Some(content) = &delta.content {
         on_content(content, answer);
     }
+    let tokens = choice
+        .logprobs
+        .map_or_else(Vec::new, |logprobs| log_probabilities::read(logprobs, answer));
     for text in [delta.refusal, choice.text].iter().flatten() {
-        answer.content(text);
-    }
-    if let Some(logprobs) = choice.logprobs {
-        log_probabilities::read(logprobs, answer);
+        if answer.has_echo() {
+            answer.content_after_echo(text, &tokens);
+        } else {
+            answer.content(text);
+        }
     }
     answer.finish(choice.finish_reason.as_deref().unwrap_or_default());
 }

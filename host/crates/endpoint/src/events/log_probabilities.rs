@@ -18,7 +18,9 @@ use crate::answer::Answer;
 struct LogProbabilitiesWire {
     /// Chat completions: one entry for each token.
     content: Usable<TokensWire>,
-    /// Completions: one entry for each token; `null` for the first one of an echoed prompt.
+    /// Completions: the text of each token.
+    tokens: Usable<Vec<Usable<String>>>,
+    /// Completions: one entry for each token; `null` for the first one of a repeated prompt.
     token_logprobs: Usable<Vec<Usable<f64>>>,
     /// Completions: the alternatives to each token, by their text.
     top_logprobs: Usable<Vec<Usable<HashMap<String, Usable<f64>>>>>,
@@ -41,20 +43,23 @@ struct AlternativeWire {
     logprob: Usable<f64>,
 }
 
-/// Reads the `logprobs` of a choice.
-pub(super) fn read(logprobs: &RawValue, answer: &mut Answer) {
+/// Reads the `logprobs` of a choice. Returns the texts of the tokens of completions.
+pub(super) fn read(logprobs: &RawValue, answer: &mut Answer) -> Vec<String> {
     let Ok(wire) = serde_json::from_str::<LogProbabilitiesWire>(logprobs.get()) else {
-        return;
+        return Vec::new();
     };
     add_tokens(wire.content.0.unwrap_or_default(), answer);
     let mut alternatives = wire.top_logprobs.0.into_iter().flatten();
     for logarithm in wire.token_logprobs.0.into_iter().flatten() {
         let best = alternatives.next().and_then(|best| best.0);
         let best = best.and_then(|best| highest(best.into_values()));
-        if let Some(logarithm) = logarithm.0 {
-            answer.log_probability(logarithm, best);
+        // The first token of a prompt has no value but a place.
+        if logarithm.0.is_some() || answer.has_echo() {
+            answer.log_probability(logarithm.0, best);
         }
     }
+    let tokens = wire.tokens.0.into_iter().flatten();
+    tokens.map(|token| token.0.unwrap_or_default()).collect()
 }
 
 /// Reads a list with one entry for each token.
@@ -67,8 +72,8 @@ fn add_tokens(tokens: TokensWire, answer: &mut Answer) {
         let alternatives = token.top_logprobs.0.into_iter().flatten();
         let alternatives = alternatives.filter_map(|alternative| alternative.0);
         let best = highest(alternatives.map(|alternative| alternative.logprob));
-        if let Some(logarithm) = token.logprob.0 {
-            answer.log_probability(logarithm, best);
+        if token.logprob.0.is_some() {
+            answer.log_probability(token.logprob.0, best);
         }
     }
 }

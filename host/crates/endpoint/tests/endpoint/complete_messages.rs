@@ -499,7 +499,7 @@ fn what_an_endpoint_cannot_express_is_refused() {
         ),
         (
             "log-probabilities of the prompt",
-            "",
+            "T",
             form(AnswerForm {
                 prompt_log_probabilities: true,
                 ..default()

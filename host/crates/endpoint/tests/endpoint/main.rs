@@ -7,6 +7,7 @@
 )]
 
 mod complete_messages;
+mod echo;
 mod kinds;
 mod openai_bodies;
 mod other_bodies;

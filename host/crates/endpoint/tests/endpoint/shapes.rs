@@ -421,7 +421,7 @@ fn repeated_tool_call_id_is_kept_once() {
 /// completions have a map of them.
 #[test]
 fn log_probabilities_are_read_in_both_forms() {
-    let tokens = |lines: &[&str]| parse(lines).result.unwrap().log_probabilities.unwrap();
+    let tokens = |lines: &[&str]| parse(lines).result.unwrap().log_probabilities.unwrap().answer;
     let chat = tokens(&[
         r#"{"choices":[{"delta":{"content":"a"},"logprobs":{"content":[{"token":"a","logprob":-0.25,"top_logprobs":[{"token":"a","logprob":-0.25},{"token":"b","logprob":-2}]}]}}]}"#,
         r#"{"choices":[{"delta":{"content":"c"},"logprobs":{"content":[{"token":"c","logprob":-1.5,"top_logprobs":[{"token":"d","logprob":-0.5}]}]}}]}"#,
@@ -433,7 +433,7 @@ fn log_probabilities_are_read_in_both_forms() {
         r#"{"choices":[{"text":"ab","logprobs":{"tokens":["a","b"],"token_logprobs":[null,-0.5],"top_logprobs":[null,{"b":-0.5}]}}]}"#,
         r#"{"choices":[{"text":"c","logprobs":{"token_logprobs":[-1e308],"top_logprobs":[{"x":-3.0}]},"finish_reason":"stop"}]}"#,
     ]);
-    assert_eq!(completion.logarithms, [-0.5, f32::MIN]);
+    assert_eq!(completion.logarithms, [-0.5, -1e308]);
     assert_eq!(completion.greedy, [true, false]);
     let without_alternatives = tokens(&[
         r#"{"choices":[{"delta":{"content":"a"},"logprobs":{"content":[{"token":"a","logprob":-1}]},"finish_reason":"stop"}]}"#,
@@ -478,7 +478,7 @@ fn log_probabilities_of_the_responses_api_are_read() {
         whole.result.unwrap(),
     ] {
         assert_eq!(response.text, "ab");
-        let tokens = response.log_probabilities.unwrap();
+        let tokens = response.log_probabilities.unwrap().answer;
         assert_eq!(tokens.logarithms, [-0.5, -1.5]);
         assert_eq!(tokens.greedy, [true, false]);
     }
@@ -493,7 +493,7 @@ fn unusable_log_probabilities_are_ignored() {
         let event = format!(r#"{{"choices":[{{"text":"a","logprobs":{logprobs},"finish_reason":"stop"}}]}}"#);
         let response = parse(&[&event]).result.unwrap();
         assert_eq!(response.text, "a", "{logprobs}");
-        response.log_probabilities.map(|tokens| tokens.logarithms)
+        response.log_probabilities.map(|tokens| tokens.answer.logarithms)
     };
     for nothing in [
         "null",

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use crate::common::{Folder, S, agent, answer, node, parents, text_of};
 use veeksha_model::{
-    ErrorClass, FailureReason, NodeId, Request, RequestId, Response, Segment, SessionId, TokenProbabilities,
-    ToolCall, Usage,
+    ErrorClass, FailureReason, LogProbabilities, NodeId, Request, RequestId, Response, Segment, SessionId,
+    TokenProbabilities, ToolCall, Usage,
 };
 use veeksha_ports::{AgentSource, AgentStep, PluginFailureKind};
 
@@ -152,15 +152,22 @@ assert(#r.tool_calls == 1 and r.tool_calls[1].id == "c1" and r.tool_calls[1].nam
 assert(r.usage.prompt == 5 and r.usage.completion == 6 and r.usage.cached == 3 and r.usage.reasoning == nil)
 assert(r.output_tokens == 6)
 assert(#r.log_probabilities == 1 and r.log_probabilities[1] == -0.5 and r.greedy[1] == true)
+assert(#r.prompt_log_probabilities == 2 and r.prompt_log_probabilities[2] == -2.5 and #r.prompt_greedy == 0)
 local s = session:request { user = "y" }
 assert(s.usage == nil and #s.tool_calls == 0)
 "#;
     let mut agents = agent(body).agents(1);
     agents.start(S).unwrap();
     let response = Response {
-        log_probabilities: Some(Box::new(TokenProbabilities {
-            logarithms: vec![-0.5],
-            greedy: vec![true],
+        log_probabilities: Some(Box::new(LogProbabilities {
+            prompt: TokenProbabilities {
+                logarithms: vec![-0.25, -2.5],
+                greedy: Vec::new(),
+            },
+            answer: TokenProbabilities {
+                logarithms: vec![-0.5],
+                greedy: vec![true],
+            },
         })),
         reasoning_signature: None,
         text: "hi".into(),

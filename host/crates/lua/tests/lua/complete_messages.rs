@@ -73,7 +73,8 @@ fn requests_have_tools_and_form() {
     let session = first(
         r#"return { requests = {
   { user = "x", tools = { { name = "look", description = "d", parameters = { type = "object" } } },
-    tool_choice = { name = "look" }, response_schema = { type = "object" }, log_probabilities = 2 },
+    tool_choice = { name = "look" }, response_schema = { type = "object" }, log_probabilities = 2,
+    prompt_log_probabilities = true },
   { user = "x", tools = '[{"type": "any"}]', tool_choice = "required" },
   { user = "x", tools = synthetic_tools(3, 200, 7), tool_choice = "none", response_schema = "{}" },
   { user = "x", tools = {}, tool_choice = "auto", output = { tokens = 3, exact = true } },
@@ -108,7 +109,7 @@ fn requests_have_tools_and_form() {
             tool_choice: Some(ToolChoice::Function("look".into())),
             schema: Some(r#"{"type":"object"}"#.into()),
             log_probabilities: Some(2),
-            prompt_log_probabilities: false,
+            prompt_log_probabilities: true,
         })
     );
     let choice = |place| form(place).and_then(|form: AnswerForm| form.tool_choice);
