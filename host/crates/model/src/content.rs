@@ -38,6 +38,16 @@ impl Segment {
             Segment::Media { .. } | Segment::ToolResult(_) => false,
         }
     }
+
+    /// Returns the name of content that is not text.
+    pub fn other_than_text(&self) -> Option<&'static str> {
+        match self {
+            Segment::Text(_) | Segment::Synthetic { .. } => None,
+            Segment::Media { .. } => Some("media"),
+            Segment::TokenIds(_) => Some("token ids"),
+            Segment::ToolResult(_) => Some("the result of a tool run"),
+        }
+    }
 }
 
 /// The reasoning before an answer, as a message carries it.

@@ -137,6 +137,16 @@ pub enum GraphError {
         /// The reason, and the remedy.
         why: &'static str,
     },
+    /// Something other than text where only text can be sent.
+    #[error("node {node}: {place} has {what}, which only the content of a message may have; use text")]
+    NotText {
+        /// The request.
+        node: NodeId,
+        /// The part of the request.
+        place: String,
+        /// The misplaced content.
+        what: &'static str,
+    },
     /// A message to the model without content.
     #[error("node {node}: message {number} (`{}`) is empty; give it text, or leave it out", .role.name())]
     EmptyMessage {
@@ -459,12 +469,32 @@ fn check_content(request: &Request) -> Result<(), GraphError> {
         return Err(GraphError::NoMessages(node));
     }
     check_messages(request)?;
+    if let Some((place, what)) = misplaced_content(request) {
+        return Err(GraphError::NotText { node, place, what });
+    }
     check_headers(&request.headers).map_err(|error| GraphError::Header { node, error })
+}
+
+/// Returns the first part that has only text and contains something else, and what that is:
+/// reasoning, and a recorded answer.
+fn misplaced_content(request: &Request) -> Option<(String, &'static str)> {
+    let of = |content: &[Segment]| content.iter().find_map(Segment::other_than_text);
+    for (number, message) in (1..).zip(&request.messages) {
+        if let Some(what) = message.reasoning.as_ref().and_then(|part| of(&part.content)) {
+            return Some((format!("the reasoning of message {number}"), what));
+        }
+    }
+    let answer = request.replay.as_ref()?.answer.as_ref()?;
+    let reasoning = answer.reasoning.as_ref().and_then(|part| of(&part.content));
+    let reasoning = reasoning.map(|what| ("the reasoning of the recorded answer".to_owned(), what));
+    reasoning.or_else(|| Some(("the recorded answer".to_owned(), of(&answer.content)?)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::content::{MediaKind, ReasoningContent};
+    use crate::replay::{RecordedAnswer, Replay};
 
     fn request(node: u32, parents: &[u32], history: Option<u32>) -> Request {
         Request {
@@ -478,6 +508,68 @@ mod tests {
 
     fn check(requests: &[Request]) -> Result<(), GraphError> {
         check_session(&Session::from(requests.to_vec()), &KnownNodes::new())
+    }
+
+    #[test]
+    fn refuses_other_content_than_text_in_reasoning_and_recorded_answers() {
+        let text = Segment::Text("x".into());
+        let reasoning = |content: &Segment| {
+            Some(ReasoningContent {
+                content: vec![text.clone(), content.clone()],
+                signature: None,
+            })
+        };
+        let answer = |answer: RecordedAnswer| {
+            let mut request = request(0, &[], None);
+            request.replay = Some(Box::new(Replay {
+                answer: Some(answer),
+                ..Replay::default()
+            }));
+            request
+        };
+        let image = Segment::Media {
+            kind: MediaKind::Image,
+            source: "a.png".into(),
+        };
+        for (content, what) in [
+            (Segment::ToolResult(NodeId(0)), "the result of a tool run"),
+            (Segment::TokenIds(vec![1]), "token ids"),
+            (image, "media"),
+        ] {
+            let mut message = Message::new(Role::Assistant, vec![text.clone()]);
+            message.reasoning = reasoning(&content);
+            let mut stated = request(0, &[], None);
+            stated.messages.push(message);
+            for (request, place) in [
+                (stated, "the reasoning of message 2"),
+                (
+                    answer(RecordedAnswer {
+                        content: vec![text.clone(), content.clone()],
+                        ..RecordedAnswer::default()
+                    }),
+                    "the recorded answer",
+                ),
+                (
+                    answer(RecordedAnswer {
+                        reasoning: reasoning(&content),
+                        ..RecordedAnswer::default()
+                    }),
+                    "the reasoning of the recorded answer",
+                ),
+            ] {
+                let error = check(&[request]).unwrap_err().to_string();
+                let expected = format!(
+                    "node 0: {place} has {what}, which only the content of a message may have; use text"
+                );
+                assert_eq!(error, expected);
+            }
+        }
+        let accepted = answer(RecordedAnswer {
+            content: vec![text.clone()],
+            reasoning: reasoning(&text),
+            ..RecordedAnswer::default()
+        });
+        assert_eq!(check(&[accepted]), Ok(()));
     }
 
     #[test]
