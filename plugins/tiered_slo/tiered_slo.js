@@ -46,7 +46,7 @@ const SCHEMA = {
 };
 
 function refuse(path, message, hint) {
-  throw { code: "config", message, hint, path, retryable: false };
+  throw { code: "config", message, hint, path };
 }
 
 function isObject(value) {

@@ -1,16 +1,10 @@
 //! Plugins that decide a session step by step.
 
-use std::any::Any;
 use std::cell::RefCell;
 use std::marker::PhantomData;
-use std::rc::Rc;
-
-use serde::de::DeserializeOwned;
 
 use crate::bindings::agent_generator::exports::veeksha::plugin::agent_generator as contract;
-use crate::config;
 use crate::frame;
-use crate::log;
 use crate::plugin::Plugin;
 use crate::random::Random;
 use crate::types::{Error, Failure, Guarantees, Request, Response, ToolResult, ToolRun};
@@ -32,7 +26,13 @@ pub trait Agent: Plugin {
         Guarantees::default()
     }
 
-    /// Starts session `index`.
+    /// Returns the number of sessions; `None` for an endless workload.
+    fn length(config: &Self::Config) -> Option<u64> {
+        let _ = config;
+        None
+    }
+
+    /// Starts session `index`, which is below [`length`](Self::length).
     ///
     /// # Errors
     /// A configuration that cannot be; say where with [`Error::config`].
@@ -111,8 +111,9 @@ impl Step {
         }
     }
 
-    /// Cancels nodes of earlier steps as well: a request in flight is cancelled, one that was not
-    /// sent never will be, and a node that has ended stays as it is.
+    /// Cancels nodes of earlier steps as well: a request in flight is cancelled, a node that was not
+    /// sent never will be, a tool run that waits for a server is withdrawn. One that a server has
+    /// taken runs to its end, and a node that has ended stays as it is.
     pub fn cancel(mut self, nodes: impl IntoIterator<Item = u32>) -> Self {
         self.cancel.extend(nodes);
         self
@@ -153,27 +154,41 @@ impl From<Step> for Opening {
 /// An agent generator as the contract sees it.
 pub struct Exported<T>(PhantomData<T>);
 
+/// An open generator as the contract sees it.
+pub struct Generator<T: Agent>(T::Config);
+
 /// A live session as the contract sees it.
 pub struct Live<T>(RefCell<T>);
 
 impl<T: Agent> contract::Guest for Exported<T> {
+    type Generator = Generator<T>;
     type Agent = Live<T>;
 
     frame::describe!(T);
 }
 
-impl<T: Agent> contract::GuestAgent for Live<T> {
-    fn guarantees(config: String) -> Result<Guarantees, Error> {
-        log::report_panics();
-        Ok(T::guarantees(&*parsed::<T::Config>(config)?))
+impl<T: Agent> contract::GuestGenerator for Generator<T> {
+    fn open(config: String) -> Result<contract::Generator, Error> {
+        frame::open(&config, |config| {
+            Ok(contract::Generator::new(Generator::<T>(config)))
+        })
     }
 
-    fn start(config: String, index: u64) -> Result<(contract::Agent, Opening), Error> {
-        log::report_panics();
-        let (agent, opening) = T::start(&*parsed::<T::Config>(config)?, index, Random::of_session(index))?;
+    fn guarantees(&self) -> Guarantees {
+        T::guarantees(&self.0)
+    }
+
+    fn length(&self) -> Option<u64> {
+        T::length(&self.0)
+    }
+
+    fn start(&self, index: u64) -> Result<(contract::Agent, Opening), Error> {
+        let (agent, opening) = T::start(&self.0, index, Random::of_session(index))?;
         Ok((contract::Agent::new(Live(RefCell::new(agent))), opening))
     }
+}
 
+impl<T: Agent> contract::GuestAgent for Live<T> {
     fn answered(&self, response: Response) -> Result<Step, Error> {
         self.0.borrow_mut().answered(response)
     }
@@ -191,25 +206,6 @@ impl<T: Agent> contract::GuestAgent for Live<T> {
     }
 }
 
-thread_local! {
-    /// The newest configuration, by its text. A run has one, and starts many sessions with it.
-    static PARSED: RefCell<Option<(String, Rc<dyn Any>)>> = const { RefCell::new(None) };
-}
-
-fn parsed<C: DeserializeOwned + 'static>(text: String) -> Result<Rc<C>, Error> {
-    PARSED.with_borrow_mut(|slot| {
-        if let Some((known, config)) = slot
-            && *known == text
-            && let Ok(config) = Rc::clone(config).downcast::<C>()
-        {
-            return Ok(config);
-        }
-        let config: Rc<C> = Rc::new(config::from_json(&text)?);
-        *slot = Some((text, config.clone()));
-        Ok(config)
-    })
-}
-
 /// Makes a type that is an [`Agent`] the agent generator of this component.
 ///
 /// The crate must be a `cdylib`. On other targets than WebAssembly nothing is exported, so that the
@@ -219,18 +215,4 @@ macro_rules! export_agent {
     ($agent:ty) => {
         $crate::__export!($agent, $crate::Agent, ExportedAgent, agent_generator);
     };
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_configuration_is_parsed_once_and_a_new_text_again() {
-        let first = parsed::<u32>("7".into()).unwrap();
-        assert!(Rc::ptr_eq(&first, &parsed::<u32>("7".into()).unwrap()));
-        assert_eq!(*parsed::<u32>("8".into()).unwrap(), 8);
-        assert_eq!(*parsed::<u64>("8".into()).unwrap(), 8);
-        assert!(parsed::<u32>("x".into()).is_err());
-    }
 }

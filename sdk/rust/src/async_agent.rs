@@ -73,6 +73,12 @@ pub trait AsyncAgent: Plugin<Config: Clone> {
         Guarantees::default()
     }
 
+    /// Returns the number of sessions; `None` for an endless workload.
+    fn length(config: &Self::Config) -> Option<u64> {
+        let _ = config;
+        None
+    }
+
     /// Plays a session. Write it as
     /// `async fn run(config: Config, session: AgentSession) -> Result<(), Error>`.
     ///
@@ -104,6 +110,10 @@ impl<T: AsyncAgent> Plugin for AsyncSession<T> {
 impl<T: AsyncAgent> Agent for AsyncSession<T> {
     fn guarantees(config: &Self::Config) -> Guarantees {
         T::guarantees(config)
+    }
+
+    fn length(config: &Self::Config) -> Option<u64> {
+        T::length(config)
     }
 
     fn start(config: &Self::Config, index: u64, random: Random) -> Result<(Self, Opening), Error> {
@@ -221,7 +231,7 @@ mod tests {
     use super::*;
     use crate::agent_session::{Branch, Subagent};
     use crate::tool::result_of;
-    use crate::types::{Edge, Request, Segment, ToolRun, Trigger};
+    use crate::types::{Edge, Request, Segment, ToolOutcome, ToolRun, Trigger};
 
     /// Declares an agent whose function has this body.
     macro_rules! agent {
@@ -256,12 +266,14 @@ mod tests {
     fn response(node: u32, text: &str) -> Response {
         Response {
             node,
+            cancelled: false,
             text: text.into(),
             reasoning: String::new(),
             reasoning_signature: None,
             tool_calls: Vec::new(),
             finish_reason: "stop".into(),
             usage: None,
+            output_tokens: 1,
             log_probabilities: None,
             completed_at: 1,
         }
@@ -331,6 +343,8 @@ mod tests {
         assert_eq!(sent(&step), [(2, "1"), (3, "2")]);
         assert_eq!(go(&mut session, 3), Step::wait());
         let step = session.failed(Failure {
+            status: None,
+            retry_after: None,
             node: 2,
             code: "timeout".into(),
             message: String::new(),
@@ -443,7 +457,10 @@ mod tests {
         let branches = [sandbox().into(), Branch::from(sub)];
         let found = session.parallel(branches).await;
         assert_eq!((found[0].node, found[1].node, found[0].tokens), (2, 3, 17));
-        assert_eq!((found[0].failed, found[1].failed), (false, true));
+        assert_eq!(
+            (found[0].outcome, found[1].outcome),
+            (ToolOutcome::Succeeded, ToolOutcome::Failed)
+        );
         let request = user("read").user(result_of(found[0].node)).history(plan.node);
         let answer = Branch::from(request).map(|answer| answer.unwrap().node);
         let other = Branch::from(sandbox().after(found[0].node)).map(|result| result.node);
@@ -454,10 +471,10 @@ mod tests {
         session.tool(ToolRun::of("sandbox")).await;
     });
 
-    fn tool_result(node: u32, failed: bool) -> ToolResult {
+    fn tool_result(node: u32, outcome: ToolOutcome) -> ToolResult {
         ToolResult {
             node,
-            failed,
+            outcome,
             tokens: 17,
             waiting_time: 5,
             service_time: 7,
@@ -473,22 +490,36 @@ mod tests {
         let runs: Vec<_> = step
             .tool_runs
             .iter()
-            .map(|run| (run.node, run.class.as_str(), &run.parents[..], run.labels.len()))
+            .map(|run| {
+                (
+                    run.node,
+                    run.tool.as_deref().unwrap_or_default(),
+                    &run.parents[..],
+                    run.labels.len(),
+                )
+            })
             .collect();
         assert_eq!(
             runs,
             [(2, "sandbox", &[slept][..], 0), (3, "search", &[slept][..], 1)]
         );
-        assert_eq!(session.tool_ended(tool_result(3, true)).unwrap(), Step::wait());
-        let step = session.tool_ended(tool_result(2, false)).unwrap();
+        assert_eq!(
+            session.tool_ended(tool_result(3, ToolOutcome::Failed)).unwrap(),
+            Step::wait()
+        );
+        let step = session
+            .tool_ended(tool_result(2, ToolOutcome::Succeeded))
+            .unwrap();
         assert_eq!((step.requests[0].node, step.tool_runs[0].node), (4, 5));
         assert!(
             step.requests[0]
                 .messages
                 .iter()
-                .any(|message| { message.content.contains(&Segment::ToolResult(2)) })
+                .any(|message| { message.content.contains(&Segment::ResultOf(2)) })
         );
-        let step = session.tool_ended(tool_result(5, false)).unwrap();
+        let step = session
+            .tool_ended(tool_result(5, ToolOutcome::Succeeded))
+            .unwrap();
         assert_eq!((step.cancel, step.done), (vec![4], true));
     }
 

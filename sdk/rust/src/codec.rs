@@ -64,7 +64,7 @@ use serde::Deserialize;
 use crate::bindings::endpoint_codec::exports::veeksha::plugin::endpoint_codec as contract;
 use crate::frame;
 use crate::plugin::Plugin;
-use crate::types::{Error, Usage};
+use crate::types::{Error, TokenProbabilities, Usage};
 
 pub use contract::{Endpoint, Framing, Part, Refusal, ToolPiece};
 
@@ -146,6 +146,22 @@ impl Parts {
     /// Token counts; the last ones of an answer count.
     pub fn usage(&mut self, usage: Usage) {
         self.push(Part::Usage(usage));
+    }
+
+    /// The next piece of the server's proof that the reasoning is its own, which later turns send
+    /// back.
+    pub fn signature(&mut self, piece: impl Into<String>) {
+        self.push(Part::Signature(piece.into()));
+    }
+
+    /// Log-probabilities of the next tokens of the answer.
+    pub fn log_probabilities(&mut self, tokens: TokenProbabilities) {
+        self.push(Part::LogProbabilities(tokens));
+    }
+
+    /// The id that the server gave the answer; the first one counts.
+    pub fn response_id(&mut self, id: impl Into<String>) {
+        self.push(Part::ResponseId(id.into()));
     }
 
     /// The end marker: what follows does not count.
@@ -363,6 +379,13 @@ mod tests {
         parts.tool(1, "id", "f", "{");
         parts.finish("stop");
         parts.usage(usage);
+        parts.signature("c2ln");
+        let tokens = TokenProbabilities {
+            logarithms: vec![-0.5],
+            greedy: vec![true],
+        };
+        parts.log_probabilities(tokens.clone());
+        parts.response_id("resp-1");
         parts.done();
         parts.comment();
         parts.error("busy", Some(503));
@@ -377,6 +400,9 @@ mod tests {
             }),
             Part::Finish("stop".into()),
             Part::Usage(usage),
+            Part::Signature("c2ln".into()),
+            Part::LogProbabilities(tokens),
+            Part::ResponseId("resp-1".into()),
             Part::Done,
             Part::Comment,
             Part::Error(Refusal {

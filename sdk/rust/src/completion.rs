@@ -124,6 +124,16 @@ pub struct Completion<'a> {
     pub recorded: Option<Recorded>,
     /// Names and values of the labels that the workload gave it and its session.
     pub labels: &'a [(&'a str, &'a str)],
+    /// What a newer host tells of it besides; [`further`](Self::further) finds a value.
+    pub further: Further<'a>,
+}
+
+/// Columns that this crate does not know, of one request.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Further<'a> {
+    columns: &'a [contract::FurtherColumn],
+    texts: &'a [String],
+    row: usize,
 }
 
 impl Default for Completion<'_> {
@@ -171,6 +181,7 @@ impl Default for Completion<'_> {
             tls: None,
             recorded: None,
             labels: &[],
+            further: Further::default(),
         }
     }
 }
@@ -188,6 +199,21 @@ impl<'a> Completion<'a> {
             .rev()
             .find(|(of, _)| *of == name)
             .map(|(_, value)| *value)
+    }
+
+    /// A number that a newer host tells of the request, by the name of its field; `None` if the host
+    /// does not have the field, or no value.
+    pub fn further(&self, name: &str) -> Option<f64> {
+        let Further { columns, row, .. } = self.further;
+        let column = columns.iter().find(|column| column.name == name)?;
+        let value = column.values.get(row)?;
+        (!value.is_nan()).then_some(*value)
+    }
+
+    /// As [`further`](Self::further), for a field that is text.
+    pub fn further_text(&self, name: &str) -> Option<&'a str> {
+        let index = self.further(name)?;
+        self.further.texts.get(index as usize).map(String::as_str)
     }
 
     /// The awaited event of one of the parents.
@@ -284,7 +310,7 @@ pub(crate) fn each(batch: &contract::Batch, mut see: impl FnMut(u32, &Completion
             completed_at: batch.completed_at[i],
             measured: batch.measured[i],
             status: batch.status[i],
-            error_class: failure.map(|failure| failure.class.as_str()),
+            error_class: failure.map(|failure| failure.code.as_str()),
             error_message: failure.map(|failure| failure.message.as_str()),
             finish_reason: some(batch.finish_reason[i]).map(text),
             http_status: some(batch.http_status[i]),
@@ -313,6 +339,11 @@ pub(crate) fn each(batch: &contract::Batch, mut see: impl FnMut(u32, &Completion
                 output_tokens: replay.output_tokens,
             }),
             labels: part(&labels, &mut of_labels, batch.labels_end[i]),
+            further: Further {
+                columns: &batch.further,
+                texts: &batch.texts,
+                row: i,
+            },
         };
         see(place, &completion);
     }

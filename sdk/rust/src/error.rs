@@ -10,7 +10,6 @@ impl Error {
             message: message.into(),
             hint: None,
             path: None,
-            retryable: false,
         }
     }
 
@@ -29,12 +28,6 @@ impl Error {
     /// Adds the place in the plugin's configuration, as a JSON pointer.
     pub fn at(mut self, path: impl Into<String>) -> Self {
         self.path = Some(path.into());
-        self
-    }
-
-    /// Marks that the same call may succeed later.
-    pub fn retryable(mut self) -> Self {
-        self.retryable = true;
         self
     }
 }

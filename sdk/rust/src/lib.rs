@@ -95,7 +95,7 @@ pub use agent::{Agent, Opening, Step};
 pub use agent_session::{AgentSession, Branch, Subagent};
 pub use async_agent::{AsyncAgent, AsyncSession};
 pub use blocks::{LastBlock, blocks, seed_of};
-pub use completion::{ChunkKind, Completion, Recorded, Status};
+pub use completion::{ChunkKind, Completion, Further, Recorded, Status};
 pub use corpus::Corpus;
 pub use generator::SessionGenerator;
 pub use plugin::Plugin;
@@ -106,7 +106,7 @@ pub use types::{
     Answer, AnswerForm, Cancellation, Descriptor, Edge, Error, Failure, Guarantees, HistoryMode,
     LogProbabilities, Media, MediaKind, Message, Nanos, Output, Reasoning, Recording, Request, Response,
     Role, Seed, Segment, Session, SyntheticText, SyntheticTools, TokenProbabilities, ToolCall, ToolChoice,
-    ToolResult, ToolRun, Tools, Trigger, Usage,
+    ToolOutcome, ToolResult, ToolRun, Tools, Trigger, Usage,
 };
 
 /// The items that the export macros need.

@@ -312,7 +312,7 @@ mod tests {
             texts: ["tier", "gold", "stop"].map(String::from).to_vec(),
             failures: vec![records::FailedRequest {
                 request: 2,
-                class: "timeout".into(),
+                code: "timeout".into(),
                 message: "too late".into(),
             }],
             connections: vec![records::NewConnection {
@@ -328,7 +328,29 @@ mod tests {
                 prompt_tokens: Some(24),
                 output_tokens: Some(25),
             }],
+            further: vec![
+                records::FurtherColumn {
+                    name: "cache_evicted_tokens".into(),
+                    values: vec![f64::NAN, 3.0, 0.0],
+                },
+                records::FurtherColumn {
+                    name: "response_id".into(),
+                    values: vec![2.0, f64::NAN, 9.0],
+                },
+            ],
         }
+    }
+
+    #[test]
+    fn columns_of_newer_hosts_are_found_by_name() {
+        let (mut numbers, mut texts) = (Vec::new(), Vec::new());
+        each(&batch(), |_, completion| {
+            numbers.push(completion.further("cache_evicted_tokens"));
+            texts.push(completion.further_text("response_id").map(str::to_owned));
+            assert_eq!(completion.further("unknown"), None);
+        });
+        assert_eq!(numbers, [None, Some(3.0), Some(0.0)]);
+        assert_eq!(texts, [Some("stop".to_owned()), None, None]);
     }
 
     #[test]

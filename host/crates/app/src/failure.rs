@@ -106,7 +106,7 @@ fn refuses_configuration(failure: &PluginFailure) -> bool {
         return false;
     };
     // An agent has no call that only opens a configuration.
-    failure.function.ends_with(".open") || (failure.function == "agent.start" && path.is_some())
+    failure.function.ends_with(".open") || (failure.function == "generator.start" && path.is_some())
 }
 
 impl From<PipelineError> for CommandFailure {
@@ -144,8 +144,8 @@ mod tests {
         for function in ["workload.open", "flavor.open", "metric.open"] {
             assert_eq!(code(function, None), veeksha_exit::USAGE, "{function}");
         }
-        assert_eq!(code("agent.start", Some("/steps")), veeksha_exit::USAGE);
-        assert_eq!(code("agent.start", None), veeksha_exit::PLUGIN);
+        assert_eq!(code("generator.start", Some("/steps")), veeksha_exit::USAGE);
+        assert_eq!(code("generator.start", None), veeksha_exit::PLUGIN);
         assert_eq!(code("flavor.session", Some("/steps")), veeksha_exit::PLUGIN);
         let trap = PluginFailure::new("p", "flavor.open", PluginFailureKind::Trap, "boom");
         assert_eq!(CommandFailure::from(trap).code, veeksha_exit::PLUGIN);

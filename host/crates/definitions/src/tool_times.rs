@@ -1,6 +1,6 @@
 //! The instants of a tool run, and the formulas over them.
 
-use veeksha_model::{Nanos, ToolRunRecord};
+use veeksha_model::{Nanos, TIMER, ToolRunRecord};
 
 use crate::observation::seconds_between;
 
@@ -16,8 +16,16 @@ pub struct ToolTimes {
 }
 
 impl ToolTimes {
-    /// Extracts the instants of a record.
+    /// Extracts the instants of a record. A timer is an instant: what comes before it is think time.
     pub fn of(record: &ToolRunRecord) -> Self {
+        if &*record.class == TIMER {
+            let end = record.completed_at;
+            return ToolTimes {
+                ready: end,
+                started: end,
+                completed: end,
+            };
+        }
         ToolTimes {
             ready: record.ready_at,
             started: record.started_at,

@@ -138,12 +138,15 @@ impl Answer {
         let Some(json) = json.filter(|_| self.response_id.is_none()) else {
             return;
         };
-        let mut id = match serde_json::from_str(json.get()) {
-            Ok(Value::String(id)) => id,
-            Ok(Value::Number(id)) => id.to_string(),
-            _ => return,
-        };
-        if !id.is_empty() {
+        match serde_json::from_str(json.get()) {
+            Ok(Value::String(id)) => self.response_id(id),
+            Ok(Value::Number(id)) => self.response_id(id.to_string()),
+            _ => {}
+        }
+    }
+
+    fn response_id(&mut self, mut id: String) {
+        if self.response_id.is_none() && !id.is_empty() {
             id.truncate(id.floor_char_boundary(MAX_ID_BYTES));
             self.response_id = Some(id);
         }
@@ -333,6 +336,15 @@ impl Answer {
             } => self.tool(Some(index), &id, &name, &arguments),
             AnswerPart::Finish(reason) => self.finish(&reason),
             AnswerPart::Usage(usage) => self.usage(usage),
+            AnswerPart::Signature(piece) => self.signature(None, &piece),
+            AnswerPart::LogProbabilities(tokens) => {
+                self.event.more = true;
+                let mut greedy = tokens.greedy.into_iter();
+                for logarithm in tokens.logarithms {
+                    self.token_values.push(Some(logarithm), greedy.next());
+                }
+            }
+            AnswerPart::ResponseId(id) => self.response_id(id),
             AnswerPart::Done => self.done(),
             AnswerPart::Comment => self.comment(),
             AnswerPart::Error { message, code } => self.error(ServerError { message, code }),

@@ -8,12 +8,12 @@ use mlua::{Function, IntoLua, IntoLuaMulti, Lua, MultiValue, Table, Thread, Valu
 use veeksha_coroutines::{
     CoroutineId, Coroutines, Mode, Outcome, Resumption, Root, Start, StartEdge, Target,
 };
-use veeksha_model::{Label, Nanos, NodeId, Recorded, Session, SessionId};
+use veeksha_model::{Label, MAX_NODES, Nanos, NodeId, Recorded, Session, SessionId};
 
 use crate::budget::Budget;
 use crate::host::LuaHost;
 use crate::recorded;
-use crate::request::{MAX_REQUESTS, RequestDraft, default_label};
+use crate::request::{RequestDraft, default_label};
 use crate::rng::Rng;
 use crate::shape::{At, ShapeError};
 use crate::tool_run::ToolRunDraft;
@@ -262,8 +262,8 @@ impl AgentTurn {
     pub(crate) fn check_number(&self, at: &At<'_>, targets: &[Target<NodeDraft>]) -> Result<(), ShapeError> {
         let is_node = |target: &&Target<NodeDraft>| matches!(target, Target::Node(_));
         let nodes = targets.iter().filter(is_node).count();
-        if nodes + self.coroutines.nodes() as usize > MAX_REQUESTS {
-            return Err(at.shape(format!("a session may have {MAX_REQUESTS} requests")));
+        if nodes + self.coroutines.nodes() as usize > MAX_NODES {
+            return Err(at.shape(format!("a session may have {MAX_NODES} requests")));
         }
         Ok(())
     }

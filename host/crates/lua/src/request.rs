@@ -18,9 +18,6 @@ use crate::recorded;
 use crate::shape::{At, ShapeError};
 use crate::tools;
 
-/// Maximum number of requests of one session.
-pub(crate) const MAX_REQUESTS: usize = 65_536;
-
 const FIELDS: [&str; 24] = {
     let [mode, answer, at, latency, prompt, output] = recorded::FIELDS;
     let [tools, choice, schema, log_probabilities, of_prompt] = tools::FIELDS;

@@ -2,7 +2,7 @@
 //! failure, or the end of a tool run.
 
 use mlua::{Lua, Table, Value};
-use veeksha_model::{FailureReason, NodeId, Response, ToolRunRecord, Usage};
+use veeksha_model::{FailureReason, NodeId, Response, ToolRunRecord, Usage, seconds};
 
 /// Returns the table of an answer. It contains no times: an agent must depend on the model's
 /// output, not on its speed.
@@ -53,7 +53,7 @@ pub(crate) fn usage(lua: &Lua, usage: &Usage) -> mlua::Result<Table> {
 
 /// Returns the table of a failure: the fields of an answer, empty, and `error`.
 pub(crate) fn failed(lua: &Lua, reason: &FailureReason) -> mlua::Result<Table> {
-    let error = lua.create_table_with_capacity(0, 3)?;
+    let error = lua.create_table_with_capacity(0, 4)?;
     error.raw_set("code", reason.class.name())?;
     error.raw_set("message", reason.message.as_str())?;
     error.raw_set(
@@ -62,6 +62,7 @@ pub(crate) fn failed(lua: &Lua, reason: &FailureReason) -> mlua::Result<Table> {
             .status
             .map_or(Value::Nil, |status| Value::Number(f64::from(status))),
     )?;
+    error.raw_set("retry_after", reason.retry_after.map(seconds))?;
     let table = answered(lua, reason.request.node, &Response::default())?;
     table.raw_set("ok", false)?;
     table.raw_set("error", error)?;

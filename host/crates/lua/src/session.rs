@@ -2,12 +2,12 @@
 
 use mlua::{Table, Value};
 use veeksha_coroutines::Start;
-use veeksha_model::{KnownNodes, NodeId, Session, check_session};
+use veeksha_model::{KnownNodes, MAX_NODES, NodeId, Session, check_session};
 
 use crate::budget::Budget;
 use crate::duration;
 use crate::fields::each_field;
-use crate::request::{MAX_REQUESTS, RequestDraft, headers, labels};
+use crate::request::{RequestDraft, headers, labels};
 use crate::shape::{At, ShapeError};
 use crate::tool_run::ToolRunDraft;
 
@@ -70,8 +70,8 @@ fn table(value: &Value, or: &str) -> Result<Session, ShapeError> {
 /// Reads the list of requests and tool runs.
 fn nodes(at: &At<'_>, list: &Table, budget: &Budget, session: &mut Session) -> Result<(), ShapeError> {
     let length = list.raw_len();
-    if length > MAX_REQUESTS {
-        return Err(at.shape(format!("{length} requests; a session may have {MAX_REQUESTS}")));
+    if length > MAX_NODES {
+        return Err(at.shape(format!("{length} requests; a session may have {MAX_NODES}")));
     }
     for index in 1..=length {
         let item: Value = list.raw_get(index).unwrap_or(Value::Nil);

@@ -7,15 +7,23 @@ use veeksha_model::{Edge, Label, Nanos, NodeId, ToolRun};
 use crate::budget::Budget;
 use crate::content::counted;
 use crate::duration;
-use crate::fields::{each_field, whole};
+use crate::fields::{each_field, flag, whole};
 use crate::request::{edges, join_edges, labels};
 use crate::shape::{At, ShapeError};
 
-const FIELDS: [&str; 6] = ["tool", "node", "after", "time", "result_tokens", "labels"];
+const FIELDS: [&str; 7] = [
+    "tool",
+    "node",
+    "after",
+    "time",
+    "result_tokens",
+    "fails",
+    "labels",
+];
 /// Fields of the second argument of `session:tool`.
-const OPTIONS: [&str; 4] = {
-    let [_, _, after, time, result_tokens, labels] = FIELDS;
-    [after, time, result_tokens, labels]
+const OPTIONS: [&str; 5] = {
+    let [_, _, after, time, result_tokens, fails, labels] = FIELDS;
+    [after, time, result_tokens, fails, labels]
 };
 
 /// Contents of a tool run's table.
@@ -26,6 +34,7 @@ pub(crate) struct ToolRunDraft {
     class: String,
     service_time: Option<Nanos>,
     result_tokens: Option<u32>,
+    fails: Option<bool>,
     pub(crate) labels: Vec<Label>,
 }
 
@@ -77,6 +86,7 @@ impl ToolRunDraft {
             "after" => self.after = edges(at, value)?,
             "time" => self.service_time = Some(duration::nanos(at, value)?),
             "result_tokens" => self.result_tokens = Some(whole(at, value)?),
+            "fails" => self.fails = Some(flag(at, value)?),
             _ => self.labels = labels(at, value, budget)?,
         }
         Ok(())
@@ -92,6 +102,7 @@ impl ToolRunDraft {
             class: self.class,
             service_time: self.service_time,
             result_tokens: self.result_tokens,
+            fails: self.fails,
             labels: self.labels,
         }
     }

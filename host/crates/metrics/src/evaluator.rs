@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use veeksha_events::{Event, FailedPlugin, PluginRole, RequestRecord};
-use veeksha_model::{Nanos, RequestId, SessionId, ToolRunRecord};
+use veeksha_model::{Nanos, RequestId, SessionId, TIMER, ToolRunRecord};
 use veeksha_ports::SloVerdict;
 
 use crate::counts::RunCounts;
@@ -236,7 +236,7 @@ impl RunEvaluator {
     fn on_tool_run(&mut self, record: &ToolRunRecord) {
         self.saw(record.completed_at);
         self.requests.add_tool_run(record);
-        if record.measured {
+        if record.measured && &*record.class != TIMER {
             let counts = self.counts.tools.entry(Arc::clone(&record.class));
             counts.or_default().add(record);
         }

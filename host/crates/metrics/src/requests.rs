@@ -2,7 +2,7 @@
 
 use veeksha_definitions::{ToolTimes, answer_tokens_by_chunk, gaps};
 use veeksha_events::RequestRecord;
-use veeksha_model::{Edge, RequestId, SessionId, ToolRunRecord};
+use veeksha_model::{Edge, RequestId, SessionId, TIMER, ToolRunRecord};
 
 use crate::fluidity::{Deadlines, Fluidity, token_gaps};
 use crate::gaps::{GapRange, Gaps};
@@ -67,7 +67,8 @@ impl RequestTable {
             times: ToolTimes::of(record),
             parents: self.add_parents(&record.parents),
             labels: self.labels.number(&tool_runs::labels(record)),
-            measured: record.measured,
+            // A timer is a node of its session, and no tool.
+            measured: record.measured && &*record.class != TIMER,
         };
         self.tool_runs.push(row);
     }

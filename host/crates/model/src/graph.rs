@@ -10,6 +10,9 @@ use crate::node_kind::{KnownNodes, NodeKind};
 use crate::replay::HistoryMode;
 use crate::session::{Message, Request, Role, Session, ToolRun};
 
+/// Maximum number of nodes of one session.
+pub const MAX_NODES: usize = 65_536;
+
 /// The reason for which a session's graph was refused. The message names the nodes, so that the
 /// plugin's author finds the place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -17,6 +20,9 @@ pub enum GraphError {
     /// Nothing to send.
     #[error("the session has no requests")]
     Empty,
+    /// More nodes than a session may have, which an agent that never ends reaches.
+    #[error("the session has {0} nodes; a session may have {MAX_NODES}")]
+    TooManyNodes(usize),
     /// A node id occurs twice.
     #[error("node {0} is defined twice")]
     DuplicateNode(NodeId),
@@ -168,6 +174,10 @@ fn list(nodes: &[NodeId]) -> String {
 pub fn check_session(session: &Session, known: &KnownNodes) -> Result<(), GraphError> {
     if session.requests.is_empty() && session.tool_runs.is_empty() && known.is_empty() {
         return Err(GraphError::Empty);
+    }
+    let nodes = known.len() + session.requests.len() + session.tool_runs.len();
+    if nodes > MAX_NODES {
+        return Err(GraphError::TooManyNodes(nodes));
     }
     check_headers(&session.headers).map_err(GraphError::SessionHeader)?;
     let index = Index::of(session, known)?;
@@ -570,6 +580,19 @@ mod tests {
             ..RecordedAnswer::default()
         });
         assert_eq!(check(&[accepted]), Ok(()));
+    }
+
+    #[test]
+    fn nodes_of_all_steps_are_bounded() {
+        let known: KnownNodes = (1..MAX_NODES as u32)
+            .map(|node| (NodeId(node), NodeKind::Request))
+            .collect();
+        let step = |nodes: &[u32]| {
+            let requests: Vec<_> = nodes.iter().map(|node| request(*node, &[], None)).collect();
+            check_session(&Session::from(requests), &known)
+        };
+        assert_eq!(step(&[0]), Ok(()));
+        assert_eq!(step(&[0, 65_536]), Err(GraphError::TooManyNodes(65_537)));
     }
 
     #[test]

@@ -204,6 +204,12 @@ pub enum AnswerPart {
     Finish(String),
     /// Token counts; the last ones count.
     Usage(Usage),
+    /// The next piece of the server's proof that the reasoning is its own.
+    Signature(String),
+    /// Log-probabilities of the next tokens of the answer.
+    LogProbabilities(TokenProbabilities),
+    /// The id that the server gave the answer; the first one counts.
+    ResponseId(String),
     /// The end marker: what follows does not count.
     Done,
     /// A keep-alive.
@@ -267,6 +273,8 @@ pub struct FailureReason {
     pub class: ErrorClass,
     /// The HTTP status, or the code of an in-stream error.
     pub status: Option<u16>,
+    /// The time after which the server asked for another attempt (`retry-after`), if it did.
+    pub retry_after: Option<Nanos>,
     /// One readable line; the server's message if there was one (cut to 500 characters).
     pub message: String,
     /// Instant of the failure.

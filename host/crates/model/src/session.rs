@@ -174,6 +174,10 @@ impl Request {
     }
 }
 
+/// The name of the tool that every scenario has: it has a server for each call, and takes the time
+/// that the call states.
+pub const TIMER: &str = "timer";
+
 /// A node that is a tool call: it waits for a free server of its class, and then takes its service
 /// time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -188,6 +192,8 @@ pub struct ToolRun {
     pub service_time: Option<Nanos>,
     /// The tokens of its result; `None`: drawn from the distribution of the class.
     pub result_tokens: Option<u32>,
+    /// True if it fails; `None`: drawn with the failure rate of the class.
+    pub fails: Option<bool>,
     /// Carried to the record.
     pub labels: Vec<Label>,
 }

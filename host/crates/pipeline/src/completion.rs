@@ -507,6 +507,7 @@ mod tests {
             request: outcome(Ok(Response::default())).job.id,
             class: ErrorClass::Truncated,
             status: None,
+            retry_after: None,
             message: String::new(),
             at: 1_010,
         };

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use veeksha_model::{HistoryMode, Label, NodeId, Session, SessionId, ToolRun};
+use veeksha_model::{HistoryMode, Label, NodeId, Session, SessionId, TIMER, ToolRun};
 use veeksha_ports::resolve_tool_results;
 use veeksha_scheduler::{NodePlan, NodeWork, ToolClass, ToolRunPlan};
 use veeksha_stats::{DrawnQuantity, RandomStream};
@@ -38,10 +38,22 @@ const MAX_SERVICE_SECONDS: f64 = 1e8;
 const MAX_RESULT_TOKENS: f64 = (1 << 24) as f64;
 
 impl ToolSpecs {
-    /// The classes of a run with this seed.
-    pub fn new(specs: Vec<ToolSpec>, seed: u64) -> Self {
+    /// The classes of a run with this seed: those that the scenario declares, and timers.
+    pub fn new(declared: Vec<ToolSpec>, seed: u64) -> Self {
+        let timer = ToolSpec {
+            name: TIMER.into(),
+            class: ToolClass {
+                servers: None,
+                cold_start: 0,
+                keep_warm: None,
+                spacing: 0,
+            },
+            service_seconds: DrawnQuantity::Constant(0.0),
+            result_tokens: DrawnQuantity::Constant(0.0),
+            failure_rate: 0.0,
+        };
         ToolSpecs {
-            specs: specs.into(),
+            specs: declared.into_iter().chain([timer]).collect(),
             seed,
         }
     }
@@ -108,7 +120,9 @@ impl ToolSpecs {
         };
         let stream = format!("tool {}", run.node);
         let mut draws = RandomStream::new(self.seed, session.0, &stream).draws();
-        let fails = draws.unit() < spec.failure_rate;
+        // Drawn in any case, so that what a run states does not change its other values.
+        let drawn = draws.unit() < spec.failure_rate;
+        let fails = run.fails.unwrap_or(drawn);
         let service_time = run.service_time.unwrap_or_else(|| {
             let seconds = spec
                 .service_seconds
@@ -136,10 +150,14 @@ impl ToolSpecs {
         let names = self.specs.iter().map(|spec| &*spec.name);
         let remedy = match veeksha_slo::nearest(&run.class, names) {
             Some(name) => format!("; did you mean `{name}`?"),
-            None if self.specs.is_empty() => "; declare it in `tools` of the scenario".to_owned(),
             None => {
-                let names: Vec<_> = self.specs.iter().map(|spec| format!("`{}`", spec.name)).collect();
-                format!("; the scenario's `tools` are {}", names.join(", "))
+                let declared = self.specs.iter().filter(|spec| *spec.name != *TIMER);
+                let declared: Vec<_> = declared.map(|spec| format!("`{}`", spec.name)).collect();
+                if declared.is_empty() {
+                    "; declare it in `tools` of the scenario".to_owned()
+                } else {
+                    format!("; the scenario's `tools` are {}", declared.join(", "))
+                }
             }
         };
         format!(

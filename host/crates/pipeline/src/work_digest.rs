@@ -74,6 +74,10 @@ impl WorkHasher {
         self.text(&run.class);
         self.number(run.service_time.map_or(0, |time| time + 1));
         self.number(run.result_tokens.map_or(0, |tokens| u64::from(tokens) + 1));
+        if let Some(fails) = run.fails {
+            self.mark("fails");
+            self.number(fails.into());
+        }
         self.labels(&run.labels);
     }
 

@@ -33,9 +33,9 @@ pub fn check_purity(factory: &dyn WorkloadFactory) -> Result<(), PluginFailure> 
         }
         (Workload::Reactive(first), Workload::Reactive(second)) => {
             differing_agent(first, second).map(|differs| match differs {
-                Some((session, 0)) => ("agent.start", Some(session)),
+                Some((session, 0)) => ("generator.start", Some(session)),
                 Some((session, _)) => ("agent.answered", Some(session)),
-                None => ("agent.start", None),
+                None => ("generator.start", None),
             })
         }
         _ => return Ok(()),
@@ -73,6 +73,7 @@ fn exceeds_a_limit(failure: &PluginFailure) -> bool {
 fn first_session(factory: &dyn WorkloadFactory) -> Result<(), PluginFailure> {
     match factory.open()? {
         Workload::Planned(mut source) => source.sessions(0, 1).map(drop),
+        Workload::Reactive(mut agents) if agents.length()? == Some(0) => Ok(()),
         Workload::Reactive(mut agents) => agents.start(SessionId(0)).map(drop),
     }
 }

@@ -103,7 +103,7 @@ fn owned(config: &SchedulerConfig, weather: &Weather) -> Vec<u64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(1500), failure_persistence: None, ..ProptestConfig::default() })]
 
     /// The world checks every action; here follows what only the whole run shows.
     #[test]

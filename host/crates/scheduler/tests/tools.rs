@@ -371,7 +371,7 @@ fn class() -> impl Strategy<Value = ToolClass> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(3_000), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn tool_runs_keep_their_rules(

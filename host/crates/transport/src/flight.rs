@@ -68,6 +68,12 @@ pub(crate) struct Flight {
 /// Anthropic's.
 const ID_HEADERS: [&str; 2] = ["x-request-id", "request-id"];
 
+/// Reads the form of `Retry-After` that is not a date.
+fn whole_seconds(text: &str) -> Option<Nanos> {
+    let seconds: u32 = text.trim().parse().ok()?;
+    Some(u64::from(seconds) * 1_000_000_000)
+}
+
 impl Flight {
     pub(crate) fn new(
         ticket: Ticket,
@@ -237,6 +243,7 @@ impl Flight {
         if !(200..300).contains(&status) {
             self.received = Received::Refusal {
                 location: header("location"),
+                retry_after: header("retry-after").as_deref().and_then(whole_seconds),
                 bytes: Vec::new(),
             };
             return Ok(());

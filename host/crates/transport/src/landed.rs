@@ -50,8 +50,9 @@ impl PendingOutcome for Landed {
         let ended_at = landed.timings.completed_at;
         let route = landed.route;
         let mut codec_failure = None;
+        let retry_after = landed.received.retry_after();
         let verdict = match (landed.received, landed.end) {
-            (Received::Refusal { location, bytes }, end) => AnswerOutcome::failed(match end {
+            (Received::Refusal { location, bytes, .. }, end) => AnswerOutcome::failed(match end {
                 BodyEnd::Broken(failure) if is_ours(&failure) => failure,
                 // An error status is reported even if its body was cut off.
                 _ => status_failure(
@@ -100,7 +101,10 @@ impl PendingOutcome for Landed {
             result: verdict
                 .result
                 .map(|response| with_safe_finish_reason(&route, &landed.job, response))
-                .map_err(|failure| reason(&route, &landed.job, failure, landed.phase, events, completed_at)),
+                .map_err(|failure| FailureReason {
+                    retry_after,
+                    ..reason(&route, &landed.job, failure, landed.phase, events, completed_at)
+                }),
             codec_failure,
             job: landed.job,
         }
@@ -145,6 +149,7 @@ fn reason(
         request: job.id,
         class: failure.class,
         status: failure.status,
+        retry_after: None,
         message: route.target.redact_for(&job.request.request, &message),
         at,
     }

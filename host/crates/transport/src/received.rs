@@ -49,6 +49,8 @@ pub(crate) enum Received {
     Refusal {
         /// The header `Location`.
         location: Option<String>,
+        /// The header `Retry-After`, if it is a number of seconds.
+        retry_after: Option<Nanos>,
         /// The body so far.
         bytes: Vec<u8>,
     },
@@ -152,6 +154,14 @@ impl Received {
                 })
             }
             Received::Nothing => Ok(Taken::More),
+        }
+    }
+
+    /// Returns the time after which the server asked for another attempt.
+    pub(crate) fn retry_after(&self) -> Option<Nanos> {
+        match self {
+            Received::Refusal { retry_after, .. } => *retry_after,
+            _ => None,
         }
     }
 

@@ -89,6 +89,7 @@ impl Drop for Ticket {
             )
         };
         let reason = FailureReason {
+            retry_after: None,
             request: job.id,
             class,
             status: None,

@@ -15,14 +15,17 @@ use crate::agent_store::{AgentStore, START};
 use crate::bindings::agent_generator::{Guest, Opening, Step};
 use crate::bindings::types::Error;
 use crate::bound::BoundPlugin;
-use crate::instance::PluginInstance;
+use crate::resource::PinnedResource;
 use crate::{convert, validate};
 
-const GUARANTEES: &str = "agent.guarantees";
+const GUARANTEES: &str = "generator.guarantees";
+const LENGTH: &str = "generator.length";
 
 /// The live agents of a component.
 pub(crate) struct WasmAgents {
     bound: Arc<BoundPlugin>,
+    /// The number of sessions; `None` for an endless workload.
+    length: Option<u64>,
     stores: BTreeMap<u64, AgentStore>,
     next_store: u64,
     live: HashMap<SessionId, GuestAgent>,
@@ -49,14 +52,20 @@ struct GuestAgent {
 }
 
 impl WasmAgents {
-    /// Instantiates the component once, so that one that cannot be instantiated is refused at once.
+    /// Opens a generator, so that a bad configuration is refused before anything else happens.
     pub(crate) fn open(bound: Arc<BoundPlugin>) -> Result<Self, PluginFailure> {
-        drop(PluginInstance::<Guest>::new(&bound.loaded, &bound.grants)?);
+        let mut generator = PinnedResource::<Guest>::new(&bound)?;
+        let length = generator.call(
+            LENGTH,
+            || None,
+            |store, guest, generator| guest.generator().call_length(store, generator),
+        )?;
         let budget = bound.loaded.host.limits.replay_bytes;
         Ok(WasmAgents {
             bound,
-            stores: BTreeMap::new(),
-            next_store: 0,
+            length,
+            stores: BTreeMap::from([(0, AgentStore::of(generator))]),
+            next_store: 1,
             live: HashMap::new(),
             budget,
         })
@@ -253,9 +262,9 @@ impl GuestAgent {
         };
         validate::step(&added, &self.known)?;
         let cancel: Vec<NodeId> = step.cancel.into_iter().map(NodeId).collect();
-        validate::cancelled(&cancel, &self.known)?;
         resolve_tool_results(self.id, &mut added, |run| self.known.get(&run)?.result_tokens());
         self.known.extend(added.kinds());
+        validate::cancelled(&cancel, &self.known)?;
         self.done = step.done;
         Ok(AgentStep {
             added,
@@ -287,8 +296,7 @@ fn unknown(bound: &BoundPlugin, session: SessionId, function: &str, input: Strin
 
 impl AgentSource for WasmAgents {
     fn length(&mut self) -> Result<Option<u64>, PluginFailure> {
-        // The contract has no length of agent workloads: the scenario sets the number of sessions.
-        Ok(None)
+        Ok(self.length)
     }
 
     fn start(&mut self, session: SessionId) -> Result<AgentStep, PluginFailure> {
@@ -321,11 +329,17 @@ impl AgentSource for WasmAgents {
         response: &Response,
         completed_at: Nanos,
     ) -> Result<AgentStep, PluginFailure> {
-        let answer = convert::response(node, response, completed_at);
-        let input = if response.cancelled {
-            AgentInput::Cancelled(answer)
+        let agent = self.live.get(&session);
+        let is_tool_run = agent.is_some_and(|agent| agent.known.get(&node) == Some(&NodeKind::ToolRun));
+        let input = if is_tool_run {
+            AgentInput::ToolEnded(convert::cancelled_tool_run(node, completed_at))
         } else {
-            AgentInput::Answered(answer)
+            let answer = convert::response(node, response, completed_at);
+            if response.cancelled {
+                AgentInput::Cancelled(answer)
+            } else {
+                AgentInput::Answered(answer)
+            }
         };
         self.step(session, input)
     }
@@ -365,13 +379,11 @@ impl AgentSource for WasmAgents {
 
 /// Asks a component for the properties that all its sessions share.
 pub(crate) fn guarantees(bound: &BoundPlugin) -> Result<Guarantees, PluginFailure> {
-    let mut instance = PluginInstance::<Guest>::new(&bound.loaded, &bound.grants)?;
-    let answer = instance.call(
+    let mut generator = PinnedResource::<Guest>::new(bound)?;
+    let guarantees = generator.call(
         GUARANTEES,
         || None,
-        |store, guest| guest.agent().call_guarantees(store, &bound.config),
+        |store, guest, generator| guest.generator().call_guarantees(store, generator),
     )?;
-    let name = &bound.loaded.name;
-    let guarantees = answer.map_err(|error| convert::refusal(name, GUARANTEES, None, error))?;
     Ok(convert::guarantees(guarantees))
 }

@@ -23,10 +23,11 @@ impl AgentInput {
                 let calls = calls.map(|call| call.id.len() + call.name.len() + call.arguments.len() + 72);
                 response.text.len()
                     + response.reasoning.len()
+                    + response.reasoning_signature.as_ref().map_or(0, String::len)
                     + response.finish_reason.len()
                     + calls.sum::<usize>()
                     + response.log_probabilities.as_ref().map_or(0, |tokens| {
-                        5 * (tokens.prompt.logarithms.len() + tokens.answer.logarithms.len())
+                        9 * (tokens.prompt.logarithms.len() + tokens.answer.logarithms.len())
                     })
             }
             AgentInput::Failed(failure) => failure.code.len() + failure.message.len(),
@@ -68,7 +69,9 @@ impl AgentInput {
                     crate::text::one_line(&failure.message, TEXT)
                 )
             }
-            AgentInput::ToolEnded(ended) => format!("failed = {}, tokens = {}", ended.failed, ended.tokens),
+            AgentInput::ToolEnded(ended) => {
+                format!("outcome = {:?}, tokens = {}", ended.outcome, ended.tokens)
+            }
         }
     }
 }
@@ -122,6 +125,8 @@ mod tests {
     fn event(length: usize) -> AgentInput {
         AgentInput::Failed(Failure {
             node: 0,
+            status: None,
+            retry_after: None,
             code: "x".repeat(length),
             message: String::new(),
             completed_at: 0,

@@ -7,16 +7,16 @@ use crate::agent_history::AgentInput;
 use crate::bindings::agent_generator::{Guest, Opening, Step};
 use crate::bindings::types::Error;
 use crate::bound::BoundPlugin;
-use crate::instance::PluginInstance;
+use crate::resource::PinnedResource;
 
 /// The function that starts an agent.
-pub(crate) const START: &str = "agent.start";
+pub(crate) const START: &str = "generator.start";
 
-/// A store, and the agents that it has served.
+/// A store with an open generator, and the agents that it has served.
 #[derive(Default)]
 pub(crate) struct AgentStore {
     /// `None` until it is needed, and after a trap.
-    instance: Option<PluginInstance<Guest>>,
+    generator: Option<PinnedResource<Guest>>,
     /// Agents started.
     pub(crate) started: u64,
     /// Live agents, including those that have to be rebuilt after a trap.
@@ -24,12 +24,22 @@ pub(crate) struct AgentStore {
 }
 
 impl AgentStore {
+    pub(crate) fn of(generator: PinnedResource<Guest>) -> Self {
+        AgentStore {
+            generator: Some(generator),
+            ..AgentStore::default()
+        }
+    }
+
     /// Returns true if another agent may start here.
     pub(crate) fn has_capacity(&self, bound: &BoundPlugin) -> bool {
         let limits = &bound.loaded.host.limits;
         self.live < limits.agents_per_store
             && self.started < limits.calls_per_store
-            && !self.instance.as_ref().is_some_and(PluginInstance::is_swollen)
+            && !self
+                .generator
+                .as_ref()
+                .is_some_and(|generator| generator.instance.is_swollen())
     }
 
     /// Starts an agent.
@@ -39,13 +49,13 @@ impl AgentStore {
         session: u64,
         input: impl FnOnce() -> Option<String>,
     ) -> Result<Result<(ResourceAny, Opening), Error>, PluginFailure> {
-        let instance = match &mut self.instance {
-            Some(instance) => instance,
-            none => none.insert(PluginInstance::new(&bound.loaded, &bound.grants)?),
+        let generator = match &mut self.generator {
+            Some(generator) => generator,
+            none => none.insert(PinnedResource::new(bound)?),
         };
-        instance.call(START, input, |store, guest| {
+        generator.call(START, input, |store, guest, generator| {
             store.data_mut().restart_wasi(session, 0);
-            guest.agent().call_start(store, &bound.config, session)
+            guest.generator().call_start(store, generator, session)
         })
     }
 
@@ -58,10 +68,10 @@ impl AgentStore {
         event: &AgentInput,
         input: impl FnOnce() -> Option<String>,
     ) -> Result<Result<Step, Error>, PluginFailure> {
-        let Some(instance) = &mut self.instance else {
+        let Some(generator) = &mut self.generator else {
             return Err(bound.unusable(event.function(), None, "its store was dropped"));
         };
-        instance.call(event.function(), input, |store, guest| {
+        generator.call(event.function(), input, |store, guest, _| {
             store.data_mut().restart_wasi(session, call);
             match event {
                 AgentInput::Answered(response) => guest.agent().call_answered(store, agent, response),
@@ -74,15 +84,19 @@ impl AgentStore {
 
     /// Drops an agent. A destructor that traps invalidates the store.
     pub(crate) fn release(&mut self, agent: ResourceAny) {
-        if let Some(instance) = &mut self.instance
-            && let Err(failure) = instance.release("agent (destructor)", agent)
-        {
+        let Some(PinnedResource { instance, .. }) = &mut self.generator else {
+            return;
+        };
+        if let Err(failure) = instance.release("agent (destructor)", agent) {
             instance.warn(&format!("the destructor of an agent failed: {}", failure.message));
         }
     }
 
     /// Drops a store that trapped, and returns true if so. Its agents must be started again.
     pub(crate) fn drop_if_trapped(&mut self) -> bool {
-        self.instance.take_if(|instance| instance.is_trapped()).is_some()
+        let trapped = self
+            .generator
+            .take_if(|generator| generator.instance.is_trapped());
+        trapped.is_some()
     }
 }

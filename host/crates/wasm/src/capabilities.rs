@@ -99,7 +99,6 @@ impl blobs::HostBlob for HostState {
                 message: format!("no file was granted under the name `{name}`"),
                 hint: Some(format!("granted names: {}", granted.join(", "))),
                 path: None,
-                retryable: false,
             }));
         };
         match open(path) {
@@ -157,6 +156,5 @@ fn unreadable(name: &str, error: &std::io::Error) -> types::Error {
         message: format!("cannot read `{name}`: {error}"),
         hint: None,
         path: None,
-        retryable: false,
     }
 }

@@ -125,6 +125,7 @@ pub(crate) fn batch(requests: &[&RequestRecord]) -> wit::Batch {
         failures: sparse(requests, failure),
         connections: sparse(requests, connection),
         replays: sparse(requests, replay),
+        further: Vec::new(),
     }
 }
 
@@ -141,7 +142,7 @@ fn failure(place: u32, request: &RequestRecord) -> Option<wit::FailedRequest> {
         Status::Ok { .. } | Status::CancelledByClient => None,
         Status::Failed { class, message } => Some(wit::FailedRequest {
             request: place,
-            class: class.name().to_owned(),
+            code: class.name().to_owned(),
             message: message.clone(),
         }),
     }

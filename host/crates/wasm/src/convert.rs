@@ -3,7 +3,7 @@
 use veeksha_model::{
     AnswerForm, Cancellation, Edge, FailureReason, HistoryMode, MediaKind, Message, NodeId, OutputSpec,
     ReasoningContent, Recorded, RecordedAnswer, Replay, Request, Response, Role, Seed, Segment, Session,
-    TokenProbabilities, ToolCall, ToolChoice, ToolDefinitions, ToolRun, ToolRunRecord, Trigger,
+    TIMER, TokenProbabilities, ToolCall, ToolChoice, ToolDefinitions, ToolRun, ToolRunRecord, Trigger,
 };
 use veeksha_ports::{Guarantees, PluginFailure, PluginFailureKind};
 
@@ -33,9 +33,10 @@ pub(crate) fn tool_runs(runs: Vec<wit::ToolRun>) -> Vec<ToolRun> {
     let tool_run = |run: wit::ToolRun| ToolRun {
         node: NodeId(run.node),
         parents: edges(run.parents),
-        class: run.class,
+        class: run.tool.unwrap_or_else(|| TIMER.to_owned()),
         service_time: run.service_time,
         result_tokens: run.result_tokens,
+        fails: run.fails,
         labels: run.labels,
     };
     runs.into_iter().map(tool_run).collect()
@@ -189,7 +190,7 @@ fn segment(segment: wit::Segment) -> Segment {
             tokens: text.tokens,
         },
         wit::Segment::TokenIds(ids) => Segment::TokenIds(ids),
-        wit::Segment::ToolResult(node) => Segment::ToolResult(NodeId(node)),
+        wit::Segment::ResultOf(node) => Segment::ToolResult(NodeId(node)),
         wit::Segment::Media(wit::Media { kind, source }) => Segment::Media {
             kind: match kind {
                 wit::MediaKind::Image => MediaKind::Image,
@@ -204,6 +205,7 @@ fn segment(segment: wit::Segment) -> Segment {
 pub(crate) fn response(node: NodeId, response: &Response, completed_at: u64) -> wit::Response {
     wit::Response {
         node: node.0,
+        cancelled: response.cancelled,
         text: response.text.clone(),
         reasoning: response.reasoning.clone(),
         reasoning_signature: response.reasoning_signature.clone(),
@@ -223,6 +225,7 @@ pub(crate) fn response(node: NodeId, response: &Response, completed_at: u64) -> 
             cached: usage.cached,
             reasoning: usage.reasoning,
         }),
+        output_tokens: response.output_tokens,
         log_probabilities: response
             .log_probabilities
             .as_deref()
@@ -235,11 +238,8 @@ pub(crate) fn response(node: NodeId, response: &Response, completed_at: u64) -> 
 }
 
 fn token_probabilities(tokens: &TokenProbabilities) -> wit::TokenProbabilities {
-    let logarithms = tokens.logarithms.iter();
     wit::TokenProbabilities {
-        logarithms: logarithms
-            .map(|logarithm| (*logarithm as f32).max(f32::MIN))
-            .collect(),
+        logarithms: tokens.logarithms.clone(),
         greedy: tokens.greedy.clone(),
     }
 }
@@ -247,7 +247,11 @@ fn token_probabilities(tokens: &TokenProbabilities) -> wit::TokenProbabilities {
 pub(crate) fn tool_result(run: &ToolRunRecord) -> wit::ToolResult {
     wit::ToolResult {
         node: run.id.node.0,
-        failed: run.failed,
+        outcome: if run.failed {
+            wit::ToolOutcome::Failed
+        } else {
+            wit::ToolOutcome::Succeeded
+        },
         tokens: run.result_tokens,
         waiting_time: run.waiting_time(),
         service_time: run.service_time(),
@@ -255,10 +259,24 @@ pub(crate) fn tool_result(run: &ToolRunRecord) -> wit::ToolResult {
     }
 }
 
+/// Returns the end of a tool run that was cancelled before a server took it.
+pub(crate) fn cancelled_tool_run(node: NodeId, at: u64) -> wit::ToolResult {
+    wit::ToolResult {
+        node: node.0,
+        outcome: wit::ToolOutcome::Cancelled,
+        tokens: 0,
+        waiting_time: 0,
+        service_time: 0,
+        completed_at: at,
+    }
+}
+
 pub(crate) fn failure(reason: &FailureReason) -> wit::Failure {
     wit::Failure {
         node: reason.request.node.0,
         code: reason.class.name().to_owned(),
+        status: reason.status,
+        retry_after: reason.retry_after,
         message: reason.message.clone(),
         completed_at: reason.at,
     }

@@ -1,6 +1,6 @@
 //! Conversion and validation of the parts that a codec returns for events.
 
-use veeksha_model::{AnswerPart, Usage};
+use veeksha_model::{AnswerPart, TokenProbabilities, Usage};
 
 use crate::bindings::endpoint_codec as wit;
 use crate::text::{cut, grouped};
@@ -89,7 +89,12 @@ pub(crate) fn append(
 
 fn bytes(part: &wit::Part) -> usize {
     match part {
-        wit::Part::Reasoning(text) | wit::Part::Content(text) | wit::Part::Finish(text) => text.len(),
+        wit::Part::Reasoning(text)
+        | wit::Part::Content(text)
+        | wit::Part::Finish(text)
+        | wit::Part::Signature(text)
+        | wit::Part::ResponseId(text) => text.len(),
+        wit::Part::LogProbabilities(tokens) => size_of_val(&tokens.logarithms[..]) + tokens.greedy.len(),
         wit::Part::Tool(piece) => piece.id.len() + piece.name.len() + piece.arguments.len(),
         wit::Part::Error(refusal) => refusal.message.len(),
         wit::Part::Role | wit::Part::Usage(_) | wit::Part::Done | wit::Part::Comment => 0,
@@ -109,6 +114,9 @@ fn part(part: wit::Part) -> Result<AnswerPart, String> {
             cached: usage.cached,
             reasoning: usage.reasoning,
         }),
+        wit::Part::Signature(piece) => AnswerPart::Signature(piece),
+        wit::Part::LogProbabilities(tokens) => AnswerPart::LogProbabilities(probabilities(tokens)?),
+        wit::Part::ResponseId(id) => AnswerPart::ResponseId(name("the answer's id", id)?),
         wit::Part::Done => AnswerPart::Done,
         wit::Part::Comment => AnswerPart::Comment,
         wit::Part::Error(refusal) => AnswerPart::Error {
@@ -116,6 +124,21 @@ fn part(part: wit::Part) -> Result<AnswerPart, String> {
             code: refusal.code,
         },
     })
+}
+
+fn probabilities(tokens: wit::TokenProbabilities) -> Result<TokenProbabilities, String> {
+    let wit::TokenProbabilities { logarithms, greedy } = tokens;
+    if !greedy.is_empty() && greedy.len() != logarithms.len() {
+        return Err(format!(
+            "the log-probabilities of {} tokens have {} entries in `greedy`",
+            grouped(logarithms.len() as u64),
+            grouped(greedy.len() as u64)
+        ));
+    }
+    if let Some(logarithm) = logarithms.iter().find(|logarithm| logarithm.is_nan()) {
+        return Err(format!("a log-probability is {logarithm}"));
+    }
+    Ok(TokenProbabilities { logarithms, greedy })
 }
 
 fn tool(piece: wit::ToolPiece) -> Result<AnswerPart, String> {

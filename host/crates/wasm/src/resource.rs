@@ -1,4 +1,4 @@
-//! An open resource of a guest: shared by all kinds of plugins except agents.
+//! An open resource of a guest: shared by all kinds of plugins.
 //!
 //! [`RenewableResource`] is reopened in a new store when its store trapped, served enough calls or
 //! grew too large. [`PinnedResource`] stays in one store, for plugins that keep state between
@@ -12,7 +12,8 @@ use wasmtime::component::ResourceAny;
 
 use crate::bindings::types::Error;
 use crate::bindings::{
-    arrival_process, endpoint_codec, metric, request_check, session_generator, slo_check, trace_flavor,
+    agent_generator, arrival_process, endpoint_codec, metric, request_check, session_generator, slo_check,
+    trace_flavor,
 };
 use crate::bound::BoundPlugin;
 use crate::convert;
@@ -55,6 +56,7 @@ macro_rules! resources {
 
 resources! {
     session_generator, workload, "workload.open";
+    agent_generator, generator, "generator.open";
     arrival_process, process, "process.open";
     trace_flavor, flavor, "flavor.open";
     endpoint_codec, codec, "codec.open";
@@ -71,7 +73,7 @@ pub(crate) struct RenewableResource<G> {
 
 /// An open resource in one store.
 pub(crate) struct PinnedResource<G> {
-    instance: PluginInstance<G>,
+    pub(crate) instance: PluginInstance<G>,
     resource: ResourceAny,
     calls: u64,
 }

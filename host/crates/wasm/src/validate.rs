@@ -37,12 +37,12 @@ pub(crate) fn step(session: &Session, known: &KnownNodes) -> Result<(), String> 
     labels(&session.labels)
 }
 
-/// Checks the nodes that a step cancels against those of earlier steps.
+/// Checks the nodes that a step cancels against all nodes so far.
 pub(crate) fn cancelled(nodes: &[NodeId], known: &KnownNodes) -> Result<(), String> {
     let unknown = nodes.iter().find(|node| !known.contains_key(node));
     unknown.map_or(Ok(()), |node| {
         Err(format!(
-            "`cancel` names node {node}, and no earlier step of the session has it"
+            "`cancel` names node {node}, which the session does not have"
         ))
     })
 }

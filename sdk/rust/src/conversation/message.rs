@@ -39,7 +39,7 @@ pub fn role(name: &str) -> Option<Role> {
 pub fn text_of(segments: &[Segment]) -> String {
     let texts = segments.iter().filter_map(|segment| match segment {
         Segment::Text(text) => Some(text.as_str()),
-        Segment::Synthetic(_) | Segment::Media(_) | Segment::TokenIds(_) | Segment::ToolResult(_) => None,
+        Segment::Synthetic(_) | Segment::Media(_) | Segment::TokenIds(_) | Segment::ResultOf(_) => None,
     });
     texts.collect()
 }

@@ -15,12 +15,14 @@ wit_bindgen::generate!({
 use std::cell::Cell;
 
 use exports::veeksha::plugin::agent_generator::{
-    Agent, Descriptor, Error, Failure, Guarantees, Guest, GuestAgent, Opening, Request, Response, Step,
-    ToolResult,
+    Agent, Descriptor, Error, Failure, Generator, Guarantees, Guest, GuestAgent, GuestGenerator, Opening,
+    Request, Response, Step, ToolResult,
 };
 use veeksha::plugin::types::{Edge, Message, Output, Role, Segment, Trigger};
 
 struct Plugin;
+
+struct Askers;
 
 struct Asker {
     session: u64,
@@ -28,6 +30,7 @@ struct Asker {
 }
 
 impl Guest for Plugin {
+    type Generator = Askers;
     type Agent = Asker;
 
     fn describe() -> Descriptor {
@@ -40,16 +43,24 @@ impl Guest for Plugin {
     }
 }
 
-impl GuestAgent for Asker {
-    fn guarantees(_config: String) -> Result<Guarantees, Error> {
-        Ok(Guarantees {
+impl GuestGenerator for Askers {
+    fn open(_config: String) -> Result<Generator, Error> {
+        Ok(Generator::new(Askers))
+    }
+
+    fn guarantees(&self) -> Guarantees {
+        Guarantees {
             max_output_tokens: None,
             max_depth: None,
             distinct_prompts: false,
-        })
+        }
     }
 
-    fn start(_config: String, index: u64) -> Result<(Agent, Opening), Error> {
+    fn length(&self) -> Option<u64> {
+        None
+    }
+
+    fn start(&self, index: u64) -> Result<(Agent, Opening), Error> {
         let asker = Asker {
             session: index,
             next: Cell::new(0),
@@ -57,7 +68,9 @@ impl GuestAgent for Asker {
         let step = asker.ask();
         Ok((Agent::new(asker), opened(step)))
     }
+}
 
+impl GuestAgent for Asker {
     fn answered(&self, response: Response) -> Result<Step, Error> {
         let results: Vec<Message> = response
             .tool_calls
@@ -103,7 +116,6 @@ impl GuestAgent for Asker {
                 message: format!("node {} failed: {}", failure.node, failure.code),
                 hint: None,
                 path: None,
-                retryable: true,
             });
         }
         Ok(self.ask())

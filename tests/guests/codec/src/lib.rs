@@ -16,7 +16,8 @@ wit_bindgen::generate!({
 });
 
 use exports::veeksha::plugin::endpoint_codec::{
-    Codec, Descriptor, Endpoint, Error, Framing, Guest, GuestCodec, Part, Parts, Refusal, ToolPiece, Usage,
+    Codec, Descriptor, Endpoint, Error, Framing, Guest, GuestCodec, Part, Parts, Refusal, TokenProbabilities,
+    ToolPiece, Usage,
 };
 
 struct Plugin;
@@ -50,7 +51,6 @@ impl GuestCodec for Words {
                     message: format!("`{}` is not a framing", other.unwrap_or_default()),
                     hint: Some("try `lines`".into()),
                     path: Some("/framing".into()),
-                    retryable: false,
                 });
             }
         };
@@ -81,7 +81,6 @@ impl GuestCodec for Words {
                     message: format!("`{words}` is not a part"),
                     hint: None,
                     path: None,
-                    retryable: false,
                 })?);
             }
             said.ends.push(said.parts.len() as u32);
@@ -111,6 +110,12 @@ fn part(words: &str) -> Option<Part> {
             cached: word()?.parse().ok(),
             reasoning: word()?.parse().ok(),
         }),
+        "signature" => Part::Signature(word()?),
+        "log" => Part::LogProbabilities(TokenProbabilities {
+            logarithms: vec![word()?.parse().ok()?],
+            greedy: word().iter().map(|word| word == "best").collect(),
+        }),
+        "id" => Part::ResponseId(word()?),
         "done" => Part::Done,
         "comment" => Part::Comment,
         "error" => Part::Error(Refusal {

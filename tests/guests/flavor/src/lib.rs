@@ -59,7 +59,6 @@ impl GuestFlavor for Rows {
                     message: format!("`{}` is not a grouping", other.unwrap_or_default()),
                     hint: Some("try `row`".into()),
                     path: Some("/grouping".into()),
-                    retryable: false,
                 });
             }
         };

@@ -1,10 +1,11 @@
 //! An agent that does what the model's answer demands: `trap`, `loop`, `cyclic`, `again` (a node
-//! that exists), `error`, `forget` (asks for other nodes when it is begun again). Any other answer
-//! is folded into a sum over all answers so far, which the next node carries as a label, so that a
-//! test sees whether a rebuilt agent has the state of the old one.
+//! that exists), `cancel` and `cancel-unknown` (of nodes), `timer`, `error`, `forget` (asks for
+//! other nodes when it is begun again). Any other answer is folded into a sum over all answers so
+//! far, which the next node carries as a label, so that a test sees whether a rebuilt agent has the
+//! state of the old one.
 //!
-//! Configuration: `refuse` anywhere in it makes `start` fail with an error, `trap-start` traps
-//! there, `trap-drop` traps in the destructor.
+//! Configuration: `closed` anywhere in it makes `open` fail with an error, `refuse` makes `start`
+//! fail with one, `trap-start` traps there, `trap-drop` traps in the destructor.
 
 wit_bindgen::generate!({
     inline: "
@@ -22,13 +23,17 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use exports::veeksha::plugin::agent_generator::{
-    Agent, Descriptor, Error, Failure, Guarantees, Guest, GuestAgent, Opening, Request, Response, Step,
-    ToolResult,
+    Agent, Descriptor, Error, Failure, Generator, Guarantees, Guest, GuestAgent, GuestGenerator, Opening,
+    Request, Response, Step, ToolResult, ToolRun,
 };
 use veeksha::plugin::log;
-use veeksha::plugin::types::{Edge, Message, Output, Role, Segment, Trigger};
+use veeksha::plugin::types::{Edge, Message, Output, Role, Segment, ToolOutcome, Trigger};
 
 struct Plugin;
+
+struct Generating {
+    config: String,
+}
 
 struct Hostile {
     next: Cell<u32>,
@@ -40,6 +45,7 @@ struct Hostile {
 static BEGUN: AtomicU32 = AtomicU32::new(0);
 
 impl Guest for Plugin {
+    type Generator = Generating;
     type Agent = Hostile;
 
     fn describe() -> Descriptor {
@@ -52,17 +58,29 @@ impl Guest for Plugin {
     }
 }
 
-impl GuestAgent for Hostile {
-    fn guarantees(_config: String) -> Result<Guarantees, Error> {
-        Ok(Guarantees {
+impl GuestGenerator for Generating {
+    fn open(config: String) -> Result<Generator, Error> {
+        std::panic::set_hook(Box::new(|info| log::write(log::Level::Error, &info.to_string())));
+        if config.contains("closed") {
+            return Err(error("closed", "the agents are closed".into()));
+        }
+        Ok(Generator::new(Generating { config }))
+    }
+
+    fn guarantees(&self) -> Guarantees {
+        Guarantees {
             max_output_tokens: None,
             max_depth: None,
             distinct_prompts: false,
-        })
+        }
     }
 
-    fn start(config: String, index: u64) -> Result<(Agent, Opening), Error> {
-        std::panic::set_hook(Box::new(|info| log::write(log::Level::Error, &info.to_string())));
+    fn length(&self) -> Option<u64> {
+        None
+    }
+
+    fn start(&self, index: u64) -> Result<(Agent, Opening), Error> {
+        let config = &self.config;
         if config.contains("refuse") {
             return Err(error("no-start", format!("session {index} cannot begin")));
         }
@@ -78,7 +96,9 @@ impl GuestAgent for Hostile {
         let step = agent.step(&[], begun);
         Ok((Agent::new(agent), opened(step)))
     }
+}
 
+impl GuestAgent for Hostile {
     fn answered(&self, response: Response) -> Result<Step, Error> {
         match response.text.as_str() {
             "trap" => fall(&response),
@@ -92,6 +112,34 @@ impl GuestAgent for Hostile {
             "again" => {
                 let mut step = self.step(&[], 0);
                 step.requests[0].node = response.node;
+                Ok(step)
+            }
+            "timer" => {
+                let node = self.next.get();
+                self.next.set(node + 1);
+                Ok(Step {
+                    requests: Vec::new(),
+                    tool_runs: vec![ToolRun {
+                        node,
+                        parents: Vec::new(),
+                        tool: None,
+                        service_time: Some(5),
+                        result_tokens: None,
+                        fails: None,
+                        labels: Vec::new(),
+                    }],
+                    cancel: Vec::new(),
+                    done: false,
+                })
+            }
+            // A node of the same step, the one that was answered, and one that nobody knows.
+            "cancel" | "cancel-unknown" => {
+                let mut step = self.step(&[response.node], 0);
+                let added = step.requests[0].node;
+                step.cancel = vec![added, response.node];
+                if response.text == "cancel-unknown" {
+                    step.cancel.push(999);
+                }
                 Ok(step)
             }
             "error" => {
@@ -109,16 +157,13 @@ impl GuestAgent for Hostile {
     }
 
     fn cancelled(&self, response: Response) -> Result<Step, Error> {
-        self.answered(response)
+        self.sum.set(7_000 + response.text.len() as u64 + u64::from(response.cancelled));
+        Ok(self.step(&[], 0))
     }
 
-    fn tool_ended(&self, _ended: ToolResult) -> Result<Step, Error> {
-        Ok(Step {
-            tool_runs: Vec::new(),
-            cancel: Vec::new(),
-            requests: Vec::new(),
-            done: false,
-        })
+    fn tool_ended(&self, ended: ToolResult) -> Result<Step, Error> {
+        self.sum.set(8_000 + u64::from(ended.outcome == ToolOutcome::Cancelled));
+        Ok(self.step(&[], 0))
     }
 
     fn failed(&self, failure: Failure) -> Result<Step, Error> {
@@ -186,7 +231,6 @@ fn error(code: &str, message: String) -> Error {
         message,
         hint: None,
         path: None,
-        retryable: false,
     }
 }
 

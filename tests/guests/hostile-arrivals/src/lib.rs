@@ -98,7 +98,6 @@ fn error(message: &str) -> Error {
         message: message.into(),
         hint: None,
         path: None,
-        retryable: false,
     }
 }
 

@@ -140,7 +140,6 @@ impl GuestCodec for Hostile {
                     message: "it is bad".into(),
                     hint: Some("send good ones".into()),
                     path: None,
-                    retryable: false,
                 });
             }
             _ => {

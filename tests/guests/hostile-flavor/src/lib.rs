@@ -138,7 +138,6 @@ impl GuestFlavor for Hostile {
                 message: format!("row {}: it has no length", groups[0].rows[0].number),
                 hint: Some("leave it out".into()),
                 path: None,
-                retryable: false,
             }),
             "empty" => each(Vec::new()),
             "cyclic" => each(vec![request(0, &[1], 0), request(1, &[0], 0)]),

@@ -58,7 +58,6 @@ impl Hostile {
                     message: "it is bad".into(),
                     hint: Some("send good ones".into()),
                     path: None,
-                    retryable: false,
                 });
             }
             // Fails on many requests and on none of them alone.
@@ -224,7 +223,6 @@ impl slo_check::GuestChecker for Hostile {
                     message: "it is bad".into(),
                     hint: None,
                     path: Some("/behaviour".into()),
-                    retryable: false,
                 });
             }
             "empty" => Vec::new(),

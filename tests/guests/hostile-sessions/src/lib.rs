@@ -57,7 +57,6 @@ impl GuestWorkload for Hostile {
                 message: "`refuse` is not a behaviour".into(),
                 hint: Some("try `good`".into()),
                 path: Some("/behaviour".into()),
-                retryable: false,
             });
         }
         Ok(Workload::new(Hostile {
@@ -184,7 +183,6 @@ impl GuestWorkload for Hostile {
                 message: format!("cannot plan session {first}"),
                 hint: None,
                 path: None,
-                retryable: false,
             }),
             "tokens" => one(vec![request(
                 tokens::count("how many tokens?"),

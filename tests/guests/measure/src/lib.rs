@@ -145,7 +145,7 @@ fn in_words(batch: &Batch, index: usize) -> String {
     ));
     let this = index as u32;
     for failure in batch.failures.iter().filter(|failure| failure.request == this) {
-        words.push_str(&format!("class {}, message {}; ", failure.class, failure.message));
+        words.push_str(&format!("class {}, message {}; ", failure.code, failure.message));
     }
     for made in batch.connections.iter().filter(|made| made.request == this) {
         words.push_str(&format!(
@@ -183,7 +183,6 @@ impl request_check::GuestChecker for AtLeast {
                 message: "it is not said how many tokens a good answer has".into(),
                 hint: None,
                 path: Some("/at_least".into()),
-                retryable: false,
             }),
         }
     }

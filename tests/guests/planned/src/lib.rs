@@ -51,7 +51,6 @@ impl GuestWorkload for Chains {
                 message: "a session needs at least one turn".into(),
                 hint: Some("set `turns` to 1 or more".into()),
                 path: Some("/turns".into()),
-                retryable: false,
             });
         }
         log::write(log::Level::Info, "opened");

@@ -1,7 +1,7 @@
 //! An agent made with the Rust SDK: it asks for a plan, does `steps` of it in one conversation, and
 //! is done; a failed request is asked once more. `{"steps": 2}`. With `"team": true` it plays
 //! another session, asynchronously: two subagents work on a plan for `steps` and `steps + 1` turns.
-//! With `"tools": true` it runs two tools at once.
+//! With `"tools": true` it runs two tools at once. `sessions` is their number.
 
 use std::time::Duration;
 
@@ -25,6 +25,8 @@ struct Config {
     team: bool,
     #[serde(default)]
     tools: bool,
+    #[serde(default)]
+    sessions: Option<u64>,
 }
 
 /// The session that the configuration asks for.
@@ -42,6 +44,10 @@ impl Plugin for Fixture {
 }
 
 impl Agent for Fixture {
+    fn length(config: &Config) -> Option<u64> {
+        config.sessions
+    }
+
     fn start(config: &Config, index: u64, random: Random) -> Result<(Self, Opening), Error> {
         if config.team {
             let (team, opening) = AsyncSession::start(config, index, random)?;

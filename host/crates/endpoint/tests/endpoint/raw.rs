@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use proptest::prelude::*;
 use veeksha_endpoint::{AnswerOutcome, BodyEnd, EndpointKind, Failure, RawStream};
-use veeksha_model::{AnswerPart, ChunkKind, ErrorClass, Framing, Usage};
+use veeksha_model::{AnswerPart, ChunkKind, ErrorClass, Framing, TokenProbabilities, Usage};
 
 use crate::skeletons::cut;
 use crate::support::{bytes_of, letters, parse_as, stamp};
@@ -115,6 +115,43 @@ fn reports_first_event_before_it_is_decoded() {
     assert_eq!(verdict.result, Err(broken));
     assert_eq!(verdict.chunks[0].kind, ChunkKind::Comment);
     assert_eq!(letters(&verdict), ":r");
+}
+
+/// The alternatives of one token are missing, so it is not known of the answer which of its tokens
+/// were the most probable ones.
+#[test]
+fn codec_plugin_returns_signature_log_probabilities_and_id() {
+    let answer = |greedy: &[&[bool]]| {
+        let mut stream = RawStream::new(Framing::Lines, 1 << 10);
+        assert!(stream.on_bytes(stamp(1), &b"event\n".repeat(greedy.len())));
+        let decode = |events: &[&[u8]]| {
+            let parts = greedy.iter().zip(events).map(|(greedy, _)| {
+                vec![
+                    AnswerPart::Content("x".to_owned()),
+                    AnswerPart::Signature("ab".to_owned()),
+                    AnswerPart::LogProbabilities(TokenProbabilities {
+                        logarithms: vec![-0.5, f64::NEG_INFINITY],
+                        greedy: greedy.to_vec(),
+                    }),
+                    AnswerPart::ResponseId(format!("id-{}", greedy.len())),
+                    AnswerPart::Finish("stop".to_owned()),
+                ]
+            });
+            Ok::<_, Infallible>(parts.collect())
+        };
+        let Ok(outcome) = stream.finish(stamp(2), None, BodyEnd::Complete, decode);
+        let response = outcome.result.unwrap();
+        assert_eq!(response.reasoning_signature, Some("ab".repeat(greedy.len())));
+        (
+            outcome.response_id.unwrap(),
+            response.log_probabilities.unwrap().answer,
+        )
+    };
+    let (id, tokens) = answer(&[&[true, false], &[]]);
+    assert_eq!(id, "id-2");
+    assert_eq!(tokens.logarithms, [-0.5, f64::MIN, -0.5, f64::MIN]);
+    assert!(tokens.greedy.is_empty());
+    assert_eq!(answer(&[&[true, false]]).1.greedy, [true, false]);
 }
 
 #[test]

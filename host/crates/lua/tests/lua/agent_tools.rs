@@ -57,6 +57,7 @@ fn a_tool_run_returns_its_result() {
     agents.start(S).unwrap();
     let step = go(&mut *agents, 1);
     let expected = ToolRun {
+        fails: None,
         node: node(2),
         parents: vec![ended(1, 30 * MS)],
         class: "sandbox".into(),

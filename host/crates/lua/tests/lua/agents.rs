@@ -14,6 +14,7 @@ fn failure(session: SessionId, node: NodeId) -> FailureReason {
         request: RequestId { session, node },
         class: ErrorClass::Status,
         status: Some(503),
+        retry_after: None,
         message: "busy".into(),
         at: 9,
     }

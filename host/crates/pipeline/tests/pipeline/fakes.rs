@@ -296,6 +296,7 @@ impl Echo {
                 request: job.id,
                 class,
                 status: None,
+                retry_after: None,
                 message: message.into(),
                 at,
             }),

@@ -83,6 +83,7 @@ fn end(clock: RunClock, job: Job, fails: Option<ErrorClass>) -> Box<dyn PendingO
             request: job.id,
             class,
             status: None,
+            retry_after: None,
             message: "unlucky".into(),
             at,
         }),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 use veeksha_endpoint::{HeaderTemplate, HeaderTemplateError};
-use veeksha_model::{REDACTED, is_header_name, is_header_text, is_reserved_header};
+use veeksha_model::{REDACTED, TIMER, is_header_name, is_header_text, is_reserved_header};
 use veeksha_slo::Objective;
 
 use crate::path;
@@ -414,6 +414,12 @@ fn ranges(findings: &mut Findings<'_>, value: &Json, at: &str) {
 fn tools(findings: &mut Findings<'_>, input: &RuleInput<'_>) {
     for (name, tool) in input.tools {
         let at = |key: &str| format!("tools.{name}.{key}");
+        if name == TIMER {
+            findings.add(
+                &format!("tools.{name}"),
+                "every scenario has this tool, which only takes time; use another name",
+            );
+        }
         if let Some(rate) = tool.rate_limit.as_deref()
             && spacing(rate).is_none()
         {

@@ -76,6 +76,7 @@ pub(crate) fn answered(session: u64, node: u32, at: Nanos) -> SchedulerInput<u32
 pub(crate) fn failed(session: u64, node: u32, at: Nanos) -> SchedulerInput<u32> {
     let request = id(session, node);
     let reason = FailureReason {
+        retry_after: None,
         request,
         class: ErrorClass::Status,
         status: Some(500),

@@ -375,6 +375,7 @@ impl World {
             return SchedulerInput::Failed {
                 request,
                 reason: Arc::new(FailureReason {
+                    retry_after: None,
                     request,
                     class: ErrorClass::Status,
                     status: Some(503),

@@ -249,6 +249,21 @@ fn reads_recorded_refusals() {
     assert_eq!(message(&outcome), "HTTP 503: Service temporarily unavailable");
 }
 
+/// RFC 9110, section 10.2.3: a number of seconds, or a date, which is not read.
+#[test]
+fn failure_states_when_the_server_wants_another_attempt() {
+    let retry_after = |header: &str| {
+        let head = format!("HTTP/1.1 429 Too Many Requests\r\ncontent-length: 0\r\n{header}\r\n");
+        answered(head).result.unwrap_err().retry_after
+    };
+    assert_eq!(retry_after("retry-after: 3\r\n"), Some(3_000_000_000));
+    assert_eq!(
+        retry_after("Retry-After: Fri, 31 Dec 1999 23:59:59 GMT\r\n"),
+        None
+    );
+    assert_eq!(retry_after(""), None);
+}
+
 /// The finish reason is written to every file: a key that a server repeats there is redacted, and a
 /// long text is truncated.
 #[test]

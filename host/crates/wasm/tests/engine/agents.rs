@@ -20,6 +20,7 @@ fn text(text: &str) -> Response {
 
 fn failed(session: u64, node: u32) -> FailureReason {
     FailureReason {
+        retry_after: None,
         request: RequestId {
             session: SessionId(session),
             node: NodeId(node),
@@ -406,7 +407,7 @@ fn agent_that_cannot_begin_reports_an_error() {
     let failure = refusing.start(SessionId(8)).unwrap_err();
     assert_eq!(
         (failure.function.as_str(), failure.message.as_str()),
-        ("agent.start", "session 8 cannot begin")
+        ("generator.start", "session 8 cannot begin")
     );
     let mut trapping = reactive(&plugin, "trap-start", grants());
     for session in 0..3 {
@@ -469,4 +470,52 @@ fn an_agent_generator_is_opened_as_one() {
         open(&load(tight(), "agent"), "{}", grants()).unwrap(),
         veeksha_ports::Workload::Reactive(_)
     ));
+}
+
+#[test]
+fn generator_that_does_not_open_reports_an_error() {
+    let plugin = load(tight(), "hostile-agent");
+    let failure = open(&plugin, "closed", grants()).err().unwrap();
+    assert_eq!(
+        (failure.function.as_str(), failure.message.as_str()),
+        ("generator.open", "the agents are closed")
+    );
+    assert_eq!(failure.input.as_deref(), Some("config = closed"));
+}
+
+#[test]
+fn an_agent_cancels_nodes_of_this_step_and_earlier_ones() {
+    let mut source = hostile(tight(), "{}");
+    source.start(SessionId(1)).unwrap();
+    let step = say(&mut *source, 1, 0, "cancel").unwrap();
+    assert_eq!(step.added.requests[0].node, NodeId(1));
+    assert_eq!(step.cancel, [NodeId(1), NodeId(0)]);
+    let part = Response {
+        cancelled: true,
+        ..text("par")
+    };
+    let step = source.answered(SessionId(1), NodeId(1), &part, 1).unwrap();
+    assert_eq!(sum(&step), 7_000 + 3 + 1);
+    let failure = say(&mut *source, 1, 2, "cancel-unknown").unwrap_err();
+    assert_eq!(
+        failure.message,
+        "`cancel` names node 999, which the session does not have"
+    );
+}
+
+/// A tool run without a tool is a timer; its cancellation is the end of a tool run, not of a
+/// request.
+#[test]
+fn an_agent_learns_of_a_cancelled_timer() {
+    let mut source = hostile(tight(), "{}");
+    source.start(SessionId(1)).unwrap();
+    let step = say(&mut *source, 1, 0, "timer").unwrap();
+    let run = &step.added.tool_runs[0];
+    assert_eq!((&*run.class, run.service_time), ("timer", Some(5)));
+    let nothing = Response {
+        cancelled: true,
+        ..Response::default()
+    };
+    let step = source.answered(SessionId(1), run.node, &nothing, 1).unwrap();
+    assert_eq!(sum(&step), 8_001);
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
-use veeksha_model::{AnswerPart, Framing, Usage};
+use veeksha_model::{AnswerPart, Framing, TokenProbabilities, Usage};
 use veeksha_ports::{Codec, EndpointShape, PluginFailure, PluginFailureKind};
 use veeksha_wasm::{EngineLimits, Grants, Kinds, LogLevel, PluginComponent, PluginEndpoint};
 
@@ -127,7 +127,14 @@ fn every_kind_of_part_arrives_as_the_guest_made_it() {
             reasoning,
         })
     };
-    let cases: [(&[u8], Vec<AnswerPart>); 12] = [
+    let tokens = |greedy| {
+        let logarithms = vec![-0.5];
+        vec![AnswerPart::LogProbabilities(TokenProbabilities {
+            logarithms,
+            greedy,
+        })]
+    };
+    let cases: [(&[u8], Vec<AnswerPart>); 17] = [
         (b"role", vec![AnswerPart::Role]),
         (b"", vec![]),
         (b"reasoning hm", vec![AnswerPart::Reasoning(text("hm"))]),
@@ -136,6 +143,11 @@ fn every_kind_of_part_arrives_as_the_guest_made_it() {
         (b"tool 2 call f {\"a\": 1}", vec![tool]),
         (b"usage 7 4294967295 3 0", vec![usage(Some(3), Some(0))]),
         (b"usage 7 4294967295 - -", vec![usage(None, None)]),
+        (b"signature c2ln", vec![AnswerPart::Signature(text("c2ln"))]),
+        (b"log -0.5", tokens(vec![])),
+        (b"log -0.5 best", tokens(vec![true])),
+        (b"log -0.5 other", tokens(vec![false])),
+        (b"id resp-1", vec![AnswerPart::ResponseId(text("resp-1"))]),
         (b"comment", vec![AnswerPart::Comment]),
         (
             b"error 529 busy",

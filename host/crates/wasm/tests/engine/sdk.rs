@@ -21,6 +21,7 @@ fn said(words: &str) -> Response {
 
 fn failed(class: ErrorClass) -> FailureReason {
     FailureReason {
+        retry_after: None,
         request: RequestId {
             session: SessionId(9),
             node: NodeId(0),
@@ -120,6 +121,7 @@ fn an_agent_hears_of_failures() {
     );
     source.start(SessionId(10)).unwrap();
     let reason = FailureReason {
+        retry_after: None,
         request: RequestId {
             session: SessionId(10),
             node: NodeId(0),
@@ -179,4 +181,12 @@ fn a_panic_names_the_authors_line() {
         "{failure}"
     );
     assert_eq!(frame.line, Some(line), "{failure}");
+}
+
+#[test]
+fn an_agent_generator_states_the_number_of_its_sessions() {
+    let plugin = load(EngineLimits::default(), "sdk-agent");
+    let length = |config: &str| reactive(&plugin, config, grants()).length().unwrap();
+    assert_eq!(length(CONFIG), None);
+    assert_eq!(length(r#"{"steps": 2, "sessions": 3}"#), Some(3));
 }

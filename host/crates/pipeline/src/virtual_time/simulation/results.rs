@@ -78,6 +78,7 @@ impl Simulation<'_> {
             request,
             class,
             status,
+            retry_after: None,
             message: message.to_owned(),
             at,
         };
