@@ -11,7 +11,7 @@ const LIST: &str = "frozen.txt";
 /// them, and they grow with every new interface.
 const NOT_FROZEN: &str = "worlds.wit";
 const REMARKS: [&str; 2] = [
-    "Released files of the contract (BLAKE3). They never change; a change is a new interface or a new version (README.md).",
+    "Released files of the contract (BLAKE3 of their lines without comments). They never change; a change is a new interface or a new version (README.md).",
     "`cargo xtask wit --freeze` adds new files, `cargo xtask wit --check` compares.",
 ];
 
@@ -58,14 +58,21 @@ fn released(wit: &Path) -> Result<Digests> {
         for file in entries(&version)? {
             let frozen = file.file_name().is_some_and(|name| name != NOT_FROZEN);
             if frozen && file.extension().is_some_and(|extension| extension == "wit") {
-                let bytes =
-                    std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
+                let text = std::fs::read_to_string(&file)
+                    .with_context(|| format!("cannot read {}", file.display()))?;
                 let name = file.strip_prefix(wit)?.to_string_lossy().replace('\\', "/");
-                found.insert(name, digests::digest(&bytes));
+                found.insert(name, digests::digest(without_comments(&text).as_bytes()));
             }
         }
     }
     Ok(found)
+}
+
+/// Types match by structure, so a comment may be corrected after a release.
+fn without_comments(text: &str) -> String {
+    let lines = text.lines().map(str::trim);
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with("//"));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn entries(folder: &Path) -> Result<Vec<std::path::PathBuf>> {
@@ -76,6 +83,20 @@ fn entries(folder: &Path) -> Result<Vec<std::path::PathBuf>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn released_files_are_as_they_were_released() {
+        let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wit");
+        let listed = digests::read(&wit.join(LIST)).unwrap();
+        let found = released(&wit).unwrap();
+        for (file, digest) in listed {
+            assert_eq!(
+                found.get(&file),
+                Some(&digest),
+                "{file} was released and has changed; see wit/README.md for what may change and how"
+            );
+        }
+    }
 
     #[test]
     fn a_frozen_file_cannot_change_and_a_new_one_can_join() {
@@ -97,6 +118,9 @@ mod tests {
         write("0.1.0/log.wit", "two");
         assert!(check(wit).is_err());
         freeze(wit).unwrap();
+        check(wit).unwrap();
+
+        write("0.1.0/types.wit", "/// A comment.\n\n  one\n");
         check(wit).unwrap();
 
         write("0.1.0/types.wit", "changed");

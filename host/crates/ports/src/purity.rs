@@ -73,8 +73,10 @@ fn exceeds_a_limit(failure: &PluginFailure) -> bool {
 fn first_session(factory: &dyn WorkloadFactory) -> Result<(), PluginFailure> {
     match factory.open()? {
         Workload::Planned(mut source) => source.sessions(0, 1).map(drop),
-        Workload::Reactive(mut agents) if agents.length()? == Some(0) => Ok(()),
-        Workload::Reactive(mut agents) => agents.start(SessionId(0)).map(drop),
+        Workload::Reactive(mut agents) => match agents.length()? {
+            Some(0) => Ok(()),
+            _ => agents.start(SessionId(0)).map(drop),
+        },
     }
 }
 

@@ -20,6 +20,7 @@ mod measures;
 mod planned;
 mod purity;
 mod records;
+mod released;
 mod sdk;
 mod stand_ins;
 mod support;

@@ -42,7 +42,7 @@ fn judging(limits: EngineLimits, behaviour: &str) -> Result<Vec<SloVerdict>, Plu
 
 /// Results that record the queries.
 #[derive(Default)]
-struct Run {
+pub(crate) struct Run {
     asked: Mutex<Vec<String>>,
     /// Duration of a percentile query.
     slow: Duration,

@@ -147,14 +147,13 @@ fn its_configuration_is_refused_with_the_place() {
         (path.as_deref(), hint.as_deref()),
         (Some("/steps"), Some("set `steps` to 1 or more"))
     );
-    let failure = refused(r#"{"stps": 1}"#);
+    let failure = open(&plugin, r#"{"stps": 1}"#, grants()).err().unwrap();
     assert_eq!(
-        failure.message,
-        "unknown key `stps`; known here: `steps`, `team`, `tools`"
-    );
-    assert!(
-        open(&plugin, "not json", grants()).is_ok(),
-        "an agent reads its configuration when a session starts"
+        (failure.function.as_str(), failure.message.as_str()),
+        (
+            "generator.open",
+            "unknown key `stps`; known here: `steps`, `team`, `tools`, `sessions`"
+        )
     );
 }
 
