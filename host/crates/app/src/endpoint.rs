@@ -11,15 +11,17 @@ use crate::codec;
 use crate::failure::CommandFailure;
 use crate::scenario::source::Loaded;
 
-/// Returns the filter of the requests that the endpoint cannot express.
+/// Returns the filter of the requests that the endpoint cannot express, which also returns the
+/// reasoning that the others send.
 pub(crate) fn filter(loaded: &Loaded, tokenizer: &Tokenizer) -> Result<RequestFilter, CommandFailure> {
     let client = &loaded.scenario.client;
     let endpoint = match &client.codec {
         Some(file) => codec::open(loaded, file, tokenizer)?.endpoint,
         None => endpoint(client)?,
     };
+    let reasoning = endpoint.reasoning_support(client.reasoning_param.as_deref());
     Ok(Arc::new(move |request| {
-        veeksha_endpoint::check_request(&endpoint, request)
+        veeksha_endpoint::check_request(&endpoint, request).map(|()| reasoning)
     }))
 }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use veeksha_model::Framing;
+use veeksha_model::{Framing, ReasoningSupport};
 
 use crate::header::{Header, KeyHeader};
 use crate::template::EndpointTemplate;
@@ -53,6 +53,19 @@ impl EndpointKind {
             EndpointKind::Responses => Some("max_output_tokens"),
             EndpointKind::TgiGenerateStream => Some("max_new_tokens"),
             EndpointKind::Template(_) => None,
+        }
+    }
+
+    /// Returns the reasoning that the bodies of requests can have. `reasoning_param` is
+    /// [`crate::Api::reasoning_param`]. Endpoints that take no reasoning at all refuse it
+    /// ([`crate::check_request`]).
+    pub fn reasoning_support(&self, reasoning_param: Option<&str>) -> ReasoningSupport {
+        match self {
+            EndpointKind::AnthropicMessages => ReasoningSupport::Signed,
+            EndpointKind::ChatCompletions | EndpointKind::Template(_) if reasoning_param.is_none() => {
+                ReasoningSupport::Nothing
+            }
+            _ => ReasoningSupport::All,
         }
     }
 

@@ -80,3 +80,33 @@ impl MediaKind {
         }
     }
 }
+
+/// The reasoning before an answer that an endpoint can send back to the model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReasoningSupport {
+    /// All of it.
+    #[default]
+    All,
+    /// Reasoning with the server's signature.
+    Signed,
+    /// None.
+    Nothing,
+}
+
+impl ReasoningSupport {
+    /// Returns true if reasoning is sent. `has_text` is false for reasoning without text, of which
+    /// the signature alone can be sent.
+    pub fn sends(self, has_text: bool, signature: Option<&str>) -> bool {
+        match self {
+            ReasoningSupport::All => has_text || signature.is_some(),
+            ReasoningSupport::Signed => signature.is_some(),
+            ReasoningSupport::Nothing => false,
+        }
+    }
+
+    /// Returns true if the reasoning of a message or of a recorded answer is sent.
+    pub fn sends_content(self, reasoning: &ReasoningContent) -> bool {
+        let has_text = !reasoning.content.iter().all(Segment::is_empty);
+        self.sends(has_text, reasoning.signature.as_deref())
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::content::MediaKind;
+use crate::content::{MediaKind, ReasoningSupport};
 use crate::response::{Response, ToolCall};
 use crate::session::{Label, Request, Role};
 
@@ -116,9 +116,17 @@ pub struct Prepared {
     pub tools: Option<Arc<PreparedTools>>,
     /// The whole prompt as token ids; empty if it is text.
     pub token_ids: Vec<u32>,
+    /// The reasoning that its endpoint can send.
+    pub reasoning: ReasoningSupport,
 }
 
 impl Prepared {
+    /// Returns true if this request sends the reasoning of an earlier answer.
+    pub fn sends_reasoning_of(&self, answer: &Response) -> bool {
+        let signature = answer.reasoning_signature.as_deref();
+        self.request.keep_reasoning && self.reasoning.sends(!answer.reasoning.is_empty(), signature)
+    }
+
     /// Returns the labels of the request itself, and those of its session.
     pub fn split_labels(&self) -> (&[Label], &[Label]) {
         let labels = &self.request.labels;

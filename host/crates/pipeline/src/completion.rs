@@ -308,7 +308,6 @@ struct PromptTokens {
 impl PromptTokens {
     fn of(tokenizer: &Tokenizer, request: &Prepared, history: &Option<Arc<History<Prepared>>>) -> Self {
         let (mut template, mut words) = (request.template_tokens, request.prompt_tokens);
-        let keeps_reasoning = request.request.keep_reasoning;
         let mut tools = request.tools.as_ref();
         let mut next = history.as_ref();
         while let Some(turn) = next {
@@ -316,7 +315,8 @@ impl PromptTokens {
             template = template.saturating_add(turn.request.template_tokens);
             words = words.saturating_add(turn.request.prompt_tokens);
             if let Some(response) = &turn.response {
-                words = words.saturating_add(tokens_in_history(tokenizer, response, keeps_reasoning));
+                let sends_reasoning = request.sends_reasoning_of(response);
+                words = words.saturating_add(tokens_in_history(tokenizer, response, sends_reasoning));
             }
             next = turn.before.as_ref();
         }
@@ -329,9 +329,9 @@ impl PromptTokens {
 }
 
 /// Returns the tokens of an answer that later turns send again: its text, its calls, and its
-/// reasoning if they keep it; the server counts all of them as output.
-fn tokens_in_history(tokenizer: &Tokenizer, response: &Response, keeps_reasoning: bool) -> u32 {
-    if keeps_reasoning {
+/// reasoning if they send it; the server counts all of them as output.
+fn tokens_in_history(tokenizer: &Tokenizer, response: &Response, sends_reasoning: bool) -> u32 {
+    if sends_reasoning {
         return response.output_tokens;
     }
     match response.usage.and_then(|usage| usage.reasoning) {
@@ -354,7 +354,9 @@ fn visible_tokens(tokenizer: &Tokenizer, response: &Response) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use veeksha_model::{Chunk, ChunkKind, NodeId, Request, RequestId, SessionId, ToolCall, Usage};
+    use veeksha_model::{
+        Chunk, ChunkKind, NodeId, ReasoningSupport, Request, RequestId, SessionId, ToolCall, Usage,
+    };
     use veeksha_ports::{ConnectionUse, Job, Timings};
 
     fn prepared(prompt_tokens: u32, template_tokens: u32) -> Arc<Prepared> {
@@ -390,6 +392,47 @@ mod tests {
         let tokenizer = Tokenizer::embedded().unwrap();
         let sent = PromptTokens::of(&tokenizer, &prepared(10_000, 3), &history);
         assert_eq!((sent.template, sent.total), (15, 11_135));
+    }
+
+    /// An endpoint may send only reasoning with a signature, or none; hidden reasoning without one
+    /// cannot be sent.
+    #[test]
+    fn reasoning_that_is_not_sent_is_not_counted() {
+        let tokenizer = Tokenizer::embedded().unwrap();
+        let answer = |reasoning: &str, signature: Option<&str>| Response {
+            text: "yes".into(),
+            reasoning: reasoning.into(),
+            reasoning_signature: signature.map(str::to_owned),
+            output_tokens: 50,
+            usage: Some(Usage {
+                prompt: 1,
+                completion: 50,
+                cached: None,
+                reasoning: Some(40),
+            }),
+            ..Response::default()
+        };
+        let total = |response: Response, keeps: bool, support: ReasoningSupport| {
+            let history = Some(Arc::new(History {
+                before: None,
+                request: prepared(100, 0),
+                response: Some(Arc::new(response)),
+            }));
+            let mut request = Prepared::clone(&prepared(0, 0));
+            request.request.keep_reasoning = keeps;
+            request.reasoning = support;
+            PromptTokens::of(&tokenizer, &request, &history).total
+        };
+        use ReasoningSupport::{All, Nothing, Signed};
+        let (signed, unsigned) = (|| answer("so", Some("S")), || answer("so", None));
+        assert_eq!(total(signed(), true, All), 150);
+        assert_eq!(total(unsigned(), true, All), 150);
+        assert_eq!(total(signed(), true, Signed), 150);
+        assert_eq!(total(unsigned(), true, Signed), 110);
+        assert_eq!(total(signed(), true, Nothing), 110);
+        assert_eq!(total(signed(), false, All), 110);
+        assert_eq!(total(answer("", None), true, All), 110);
+        assert_eq!(total(answer("", Some("S")), true, All), 150);
     }
 
     /// The answer's message in a later prompt is its text; the reasoning stays out.

@@ -39,7 +39,7 @@ impl PromptSource {
                     let asked = &turn.request.request;
                     add_turn(&mut pieces, sending, asked, count, |pieces| {
                         if let Some(response) = &turn.response {
-                            add_answer(pieces, response, sending.keep_reasoning, count);
+                            add_answer(pieces, response, request.sends_reasoning_of(response), count);
                         }
                     });
                 }
@@ -110,15 +110,15 @@ fn add_turn(
 }
 
 /// Adds the parts of a real answer that later turns send again: its text, its calls, and its
-/// reasoning if they keep it.
+/// reasoning if they send it.
 fn add_answer(
     pieces: &mut Vec<PrefixPiece>,
     response: &Response,
-    keeps_reasoning: bool,
+    sends_reasoning: bool,
     count: &dyn Fn(&str) -> u32,
 ) {
     pieces.extend(begin_answer(count));
-    let reasoning = Some(&response.reasoning).filter(|_| keeps_reasoning);
+    let reasoning = Some(&response.reasoning).filter(|_| sends_reasoning);
     let calls = response.tool_calls.iter();
     let calls = calls.flat_map(|call| [&call.name, &call.arguments]);
     let texts = reasoning.into_iter().chain([&response.text]).chain(calls);

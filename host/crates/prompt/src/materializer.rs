@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use veeksha_model::{
     HistoryMode, MediaKind, Message, NodeId, Prepared, PreparedMessage, PreparedReasoning, PreparedTools,
-    ReasoningContent, RecordedAnswer, Request, Response, Role, Seed, Segment, ToolCall, ToolChoice,
-    ToolDefinitions,
+    ReasoningContent, ReasoningSupport, RecordedAnswer, Request, Response, Role, Seed, Segment, ToolCall,
+    ToolChoice, ToolDefinitions,
 };
 
 use crate::compose::PromptPiece;
@@ -22,7 +22,7 @@ use crate::writer::{MAX_TOKENS, MessageWriter};
 
 /// Decides whether the target can be sent a request; the error is a message for the author of the
 /// workload.
-pub type RequestFilter = Arc<dyn Fn(&Request) -> Result<(), String> + Send + Sync>;
+pub type RequestFilter = Arc<dyn Fn(&Request) -> Result<ReasoningSupport, String> + Send + Sync>;
 
 /// Makes text from segments. Can be shared between threads.
 pub struct Materializer {
@@ -108,10 +108,9 @@ impl Materializer {
     }
 
     /// Returns the functions of a request after [`Materializer::check_form`]'s checks.
-    fn form(&self, request: &Request) -> Result<Option<Arc<PreparedTools>>, String> {
-        if let Some(filter) = &self.filter {
-            filter(request)?;
-        }
+    fn form(&self, request: &Request) -> Result<(Option<Arc<PreparedTools>>, ReasoningSupport), String> {
+        let filter = self.filter.as_ref();
+        let reasoning = filter.map_or(Ok(ReasoningSupport::default()), |filter| filter(request))?;
         let form = request.output.form.as_deref();
         if let Some(schema) = form.and_then(|form| form.schema.as_deref()) {
             serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(schema)
@@ -127,7 +126,7 @@ impl Materializer {
                 "the tool choice is `{name}`, which `tools` does not define"
             ));
         }
-        Ok(tools)
+        Ok((tools, reasoning))
     }
 
     /// Returns definitions of functions that can be sent. Equal definitions are made once.
@@ -160,18 +159,20 @@ impl Materializer {
     }
 
     /// Makes the text of every message, and URLs of its media. The tokens of media are not known
-    /// here and not counted; those of tool calls and reasoning are part of the messages.
+    /// here and not counted; those of tool calls and reasoning are part of the messages. Reasoning
+    /// that the endpoint does not send is left out.
     ///
     /// `target_tokens` is the requested length: the tokens of synthetic segments, and those of each
     /// verbatim text on its own. `prompt_tokens` is the length of the finished messages,
     /// `template_tokens` the number that the chat template adds. With [`PromptTarget::Content`]
     /// `prompt_tokens` is the target; with [`PromptTarget::Wrapped`] the sum of both is.
-    pub fn prepare(&self, request: Request) -> Result<Prepared, PromptError> {
+    pub fn prepare(&self, mut request: Request) -> Result<Prepared, PromptError> {
         check_length(&request)?;
-        let tools = self.form(&request).map_err(|reason| PromptError::Request {
+        let (tools, reasoning) = self.form(&request).map_err(|reason| PromptError::Request {
             node: request.node,
             reason,
         })?;
+        drop_unsent_reasoning(&mut request, reasoning);
         let answer = request.replay.as_ref().and_then(|replay| replay.answer.as_ref());
         let recorded_answer = answer
             .map(|answer| self.answer(answer))
@@ -187,11 +188,11 @@ impl Materializer {
         let mut token_ids = Vec::new();
         for (message, text) in request.messages.iter().zip(texts) {
             let mut tokens = self.call_tokens(&message.tool_calls);
-            let reasoning = message.reasoning.as_ref();
-            let reasoning = reasoning.map(|reasoning| self.reasoning(reasoning)).transpose()?;
-            let reasoning = reasoning.map(|(reasoning, length)| {
+            let stated = message.reasoning.as_ref();
+            let stated = stated.map(|stated| self.reasoning(stated)).transpose()?;
+            let stated = stated.map(|(stated, length)| {
                 tokens = tokens.saturating_add(length);
-                reasoning
+                stated
             });
             for segment in &message.content {
                 if let Segment::TokenIds(ids) = segment {
@@ -207,7 +208,7 @@ impl Materializer {
                 media: self.media(request.node, message)?,
                 tool_call_id: message.tool_call_id.clone(),
                 tool_calls: message.tool_calls.clone(),
-                reasoning,
+                reasoning: stated,
             });
         }
         Ok(Prepared {
@@ -220,6 +221,7 @@ impl Materializer {
             recorded_answer,
             tools,
             token_ids,
+            reasoning,
         })
     }
 
@@ -350,6 +352,14 @@ impl Materializer {
             }
         }
         pieces
+    }
+}
+
+fn drop_unsent_reasoning(request: &mut Request, support: ReasoningSupport) {
+    let messages = request.messages.iter_mut().map(|message| &mut message.reasoning);
+    let answer = request.replay.as_mut().and_then(|replay| replay.answer.as_mut());
+    for reasoning in messages.chain(answer.map(|answer| &mut answer.reasoning)) {
+        reasoning.take_if(|reasoning| !support.sends_content(reasoning));
     }
 }
 

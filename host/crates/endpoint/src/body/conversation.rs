@@ -54,17 +54,16 @@ impl<'a> AssistantMessage<'a> {
         }
     }
 
-    fn of_answer(answer: &'a Response, keeps_reasoning: bool) -> Self {
+    fn of_answer(answer: &'a Response, sends_reasoning: bool) -> Self {
         let reasoning = SentReasoning {
             text: &answer.reasoning,
             signature: answer.reasoning_signature.as_deref(),
         };
-        let has_reasoning = !reasoning.text.is_empty() || reasoning.signature.is_some();
         AssistantMessage {
             text: &answer.text,
             media: &[],
             tool_calls: &answer.tool_calls,
-            reasoning: Some(reasoning).filter(|_| keeps_reasoning && has_reasoning),
+            reasoning: Some(reasoning).filter(|_| sends_reasoning),
         }
     }
 
@@ -92,13 +91,14 @@ impl<'a> Conversation<'a> {
     /// Returns the messages in order, the model's answers among them. The reasoning of an answer is
     /// sent only if the request keeps it, that of a message always.
     pub(super) fn messages(&self) -> impl Iterator<Item = SentMessage<'a>> {
-        let keeps = self.request.request.keep_reasoning;
+        let request = self.request;
         self.turns().flat_map(move |(messages, answer)| {
             let messages = messages.iter().map(|message| match message.role {
                 Role::Assistant => SentMessage::Assistant(AssistantMessage::of_message(message)),
                 _ => SentMessage::Plain(message),
             });
-            let answer = answer.map(|answer| AssistantMessage::of_answer(answer, keeps));
+            let answer =
+                answer.map(|answer| AssistantMessage::of_answer(answer, request.sends_reasoning_of(answer)));
             messages.chain(answer.map(SentMessage::Assistant))
         })
     }

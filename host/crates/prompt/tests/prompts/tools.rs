@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 use veeksha_model::{
-    AnswerForm, Message, NodeId, PreparedToolForm, PreparedTools, Request, Role, Seed, Segment, ToolChoice,
-    ToolDefinitions,
+    AnswerForm, Message, NodeId, PreparedToolForm, PreparedTools, ReasoningContent, ReasoningSupport,
+    RecordedAnswer, Replay, Request, Role, Seed, Segment, ToolChoice, ToolDefinitions,
 };
 use veeksha_prompt::{Materializer, Tokenizer};
 use veeksha_stats::RandomStream;
@@ -183,6 +183,49 @@ fn refuses_invalid_form() {
             message.starts_with("node 3: the response schema must be a JSON object: "),
             "{message}"
         );
+    }
+}
+
+/// A prompt has only the reasoning that its endpoint sends, so no other is counted.
+#[test]
+fn unsent_reasoning_is_left_out() {
+    let of = |signature: Option<&str>| {
+        Some(ReasoningContent {
+            content: vec![Segment::Text("so".into())],
+            signature: signature.map(str::to_owned),
+        })
+    };
+    let message = |signature| Message {
+        reasoning: of(signature),
+        ..Message::new(Role::Assistant, vec![Segment::Text("said".into())])
+    };
+    let request = Request {
+        messages: vec![message(None), message(Some("S"))],
+        replay: Some(Box::new(Replay {
+            answer: Some(RecordedAnswer {
+                content: vec![Segment::Text("yes".into())],
+                reasoning: of(None),
+                ..RecordedAnswer::default()
+            }),
+            ..Replay::default()
+        })),
+        ..Request::default()
+    };
+    for (support, stated, recorded) in [
+        (ReasoningSupport::All, [true, true], true),
+        (ReasoningSupport::Signed, [false, true], false),
+        (ReasoningSupport::Nothing, [false, false], false),
+    ] {
+        let materializer = embedded().with_filter(std::sync::Arc::new(move |_| Ok(support)));
+        let prepared = materializer.prepare(request.clone()).unwrap();
+        assert_eq!(prepared.reasoning, support);
+        let sent = [0, 1].map(|message| prepared.messages[message].reasoning.is_some());
+        assert_eq!(sent, stated, "{support:?}");
+        let tokenizer = Tokenizer::embedded().unwrap();
+        let tokens = |text: &str| tokenizer.count(text);
+        let reasoning = stated.iter().filter(|sent| **sent).count() as u32 * tokens("so");
+        assert_eq!(prepared.prompt_tokens, 2 * tokens("said") + reasoning);
+        assert_eq!(prepared.recorded_answer.unwrap().reasoning.is_empty(), !recorded);
     }
 }
 
