@@ -118,6 +118,22 @@ fn header_of_the_response_identifies_a_failed_request() {
 }
 
 #[test]
+fn repeated_request_id_is_not_an_id_of_the_response() {
+    let folder = tempfile::tempdir().expect("a folder");
+    const WITHOUT_ID: &str =
+        "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n";
+    let server = RecordingServer::repeating(WITHOUT_ID);
+    let api_base = &server.api_base;
+    let headers = r#"headers = { ["x-repeat-id"] = "{{request.id}}" }"#;
+    let (rows, _) = run(
+        folder.path(),
+        &labelled(&format!(r#"api_base = "{api_base}", {headers}"#)),
+    );
+    assert_eq!(rows.len(), 6);
+    assert!(rows.values().all(|row| row["response_id"].is_null()), "{rows:?}");
+}
+
+#[test]
 fn label_with_a_line_break_fails_its_requests_alone() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = RecordingServer::repeating(CHAT);

@@ -26,6 +26,8 @@ impl RecordingServer {
     }
 
     /// Starts a server that answers request `number`, from 1, with the events of `answer(number)`.
+    /// The id of the response in its head is `of-the-head`, or, if the request has the header
+    /// `x-repeat-id`, the one that the client sent.
     pub(crate) fn start(answer: impl Fn(usize) -> String + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
@@ -69,10 +71,17 @@ fn serve(mut connection: &TcpStream, answer: &dyn Fn(usize) -> String, received:
     }
     let mut body = vec![0; head.get("content-length")?.parse().ok()?];
     reader.read_exact(&mut body).ok()?;
+    let repeats_id = head.contains_key("x-repeat-id");
+    let id = if repeats_id {
+        &*head["x-request-id"]
+    } else {
+        "of-the-head"
+    };
+    let id = id.to_owned();
     let mut received = received.lock().expect("no test has failed");
     received.push((head, body));
     let body = answer(received.len());
     let length = body.len();
-    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nx-request-id: of-the-head";
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nx-request-id: {id}");
     write!(connection, "{head}\r\ncontent-length: {length}\r\n\r\n{body}").ok()
 }

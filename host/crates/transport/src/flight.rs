@@ -16,6 +16,7 @@ use crate::h2_io::Sending;
 use crate::landed::Landed;
 use crate::receive_stats::ThreadCounters;
 use crate::received::{Received, Taken};
+use crate::response_ids::ResponseIds;
 use crate::route::Route;
 use crate::ticket::Ticket;
 
@@ -54,7 +55,7 @@ pub(crate) struct Flight {
     status: Option<u16>,
     content_type: Option<String>,
     /// The id of the response, from its head.
-    response_id: Option<String>,
+    response_ids: ResponseIds,
     /// The prompt that the answer contains before its own text, if it was asked for.
     echo: Option<EchoedPrompt>,
     received: Received,
@@ -63,10 +64,6 @@ pub(crate) struct Flight {
     /// True once they have arrived.
     cancelled: bool,
 }
-
-/// Headers with the id of a response, for answers without one in the body: the usual one, and
-/// Anthropic's.
-const ID_HEADERS: [&str; 2] = ["x-request-id", "request-id"];
 
 /// Reads the form of `Retry-After` that is not a date.
 fn whole_seconds(text: &str) -> Option<Nanos> {
@@ -112,7 +109,7 @@ impl Flight {
             },
             status: None,
             content_type: None,
-            response_id: None,
+            response_ids: ResponseIds::default(),
             echo: None,
             received: Received::Nothing,
             after_chunks,
@@ -238,8 +235,7 @@ impl Flight {
         header: impl Fn(&str) -> Option<String>,
     ) -> Result<(), Failure> {
         self.status = Some(status);
-        let given = |name: &str| header(name).filter(|id| !id.is_empty());
-        self.response_id = ID_HEADERS.into_iter().find_map(given);
+        self.response_ids = ResponseIds::of(&header);
         if !(200..300).contains(&status) {
             self.received = Received::Refusal {
                 location: header("location"),
@@ -339,7 +335,7 @@ impl Flight {
         let phase = self.phase();
         let connection = self.opening.used.get();
         let (received, echo) = (std::mem::take(&mut self.received), self.echo.take());
-        let (content_type, response_id) = (self.content_type.take(), self.response_id.take());
+        let (content_type, response_ids) = (self.content_type.take(), std::mem::take(&mut self.response_ids));
         let (status, newest, body_digest) = (self.status, self.newest, self.body_digest);
         ticket.deliver(|job| {
             Box::new(Landed {
@@ -352,7 +348,7 @@ impl Flight {
                 body_digest,
                 status,
                 content_type,
-                response_id,
+                response_ids,
                 received,
                 echo,
                 newest,

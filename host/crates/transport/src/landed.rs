@@ -10,6 +10,7 @@ use veeksha_ports::{ConnectionUse, Job, PendingOutcome, RequestOutcome, Timings}
 use crate::flight_phase::FlightPhase;
 use crate::receive_stats::{ThreadCounters, merged_reads};
 use crate::received::Received;
+use crate::response_ids::ResponseIds;
 use crate::route::Route;
 use crate::status::status_failure;
 
@@ -31,8 +32,8 @@ pub(crate) struct Landed {
     pub(crate) body_digest: Option<u64>,
     pub(crate) status: Option<u16>,
     pub(crate) content_type: Option<String>,
-    /// The id of the response, from its head.
-    pub(crate) response_id: Option<String>,
+    /// The ids of the response in its head.
+    pub(crate) response_ids: ResponseIds,
     pub(crate) received: Received,
     /// The prompt that the answer contains before its own text, if it was asked for.
     pub(crate) echo: Option<EchoedPrompt>,
@@ -75,8 +76,11 @@ impl PendingOutcome for Landed {
                 }
             }
         };
-        let response_id = verdict.response_id.or(landed.response_id);
         let server = &route.servers[usize::from(landed.connection.server)];
+        let response_id = verdict.response_id.or_else(|| {
+            let sent = |name: &str| server.headers.sent(&landed.job, name);
+            landed.response_ids.given(sent)
+        });
         let merged = merged_reads(&verdict.chunks);
         landed.counters.merged_reads.fetch_add(merged, Ordering::Relaxed);
         let completed_at = verdict.completed_at.unwrap_or(ended_at);

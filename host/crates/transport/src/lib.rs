@@ -70,6 +70,7 @@ mod receive_stats;
 mod received;
 mod receiver;
 mod request_headers;
+mod response_ids;
 mod route;
 mod status;
 mod target;

@@ -127,6 +127,16 @@ impl RequestHeaders {
         Ok(headers)
     }
 
+    /// Returns the value of a header of a request.
+    pub(crate) fn sent(&self, job: &Job, name: &str) -> Option<String> {
+        let own = self.of(job).unwrap_or_default().into_iter();
+        let mut own = own.filter(|(known, _)| known.eq_ignore_ascii_case(name));
+        own.next().map(|(_, value)| value).or_else(|| {
+            let value = self.constant.get(name)?.to_str().ok()?;
+            Some(value.to_owned())
+        })
+    }
+
     /// Returns the trace id of a request, if it has a `traceparent` of the client.
     pub(crate) fn trace_id(&self, job: &Job) -> Option<u128> {
         let run_id = self.traced_run.as_ref()?;
