@@ -151,7 +151,7 @@ fn chat_completions_receive_complete_messages() {
                 user("two"),
             ])
         );
-        let schema = json!({"name": "answer", "schema": {"type": "object"}, "strict": true});
+        let schema = json!({"name": "answer", "schema": {"type": "object"}});
         assert_eq!(
             bodies[2]["response_format"],
             json!({"type": "json_schema", "json_schema": schema})
@@ -223,25 +223,49 @@ fn responses_receive_complete_messages() {
             message("user", "two")
         ])
     );
-    let format =
-        json!({"type": "json_schema", "name": "answer", "schema": {"type": "object"}, "strict": true});
+    let format = json!({"type": "json_schema", "name": "answer", "schema": {"type": "object"}});
     assert_eq!(bodies[2]["text"], json!({"format": format}));
 }
 
+/// A template does not read the calls of an answer, so their results are refused after a live one.
 #[test]
 fn template_receives_complete_messages() {
     let client = r#"type = "template", address_append_value = "chat", template = {
       request = { chat = "{{messages}}", functions = "{{tools}}", choice = "{{tool_choice}}", form = "{{schema}}" },
       answer = { text = "/choices/0/delta/content", reasoning = "/choices/0/delta/reasoning", done = "[DONE]" },
     },"#;
-    let bodies = bodies(client, chat);
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = RecordingServer::start(|_| chat(2));
+    let client = format!(r#"{client} api_base = "{}""#, server.api_base);
+    let refused = scenario(folder.path(), "refused.lua", &planned(&client, TURNS));
+    let output = veeksha(["check", &refused]);
+    assert_code(&output, 2);
+    let expected = "node 2: the endpoint `chat` cannot send the result of a tool call after a live answer, whose calls a \
+                    template does not read; state the call in the messages of the request";
+    assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+
+    let stated = r#"
+      { user = "one", tools = { { name = "look" } }, tool_choice = "required", output = 5 },
+      { messages = {
+          { role = "assistant", tool_calls = { { id = "x", name = "look", arguments = {} } } },
+          { role = "tool", tool_call_id = "x", content = "found" },
+        }, history = 1, keep_reasoning = true, response_schema = { type = "object" }, output = 5 },
+    "#;
+    run(folder.path(), &planned(&client, stated));
+    let bodies = server.bodies();
     assert_eq!(bodies[0]["functions"][0]["function"]["name"], "look");
     assert_eq!(bodies[0]["choice"], "required");
+    let call = json!([{"id": "x", "type": "function", "function": {"name": "look", "arguments": "{}"}}]);
     assert_eq!(
-        bodies[1]["chat"][1],
-        json!({"role": "assistant", "reasoning_content": "hm", "content": ""})
+        bodies[1]["chat"],
+        json!([
+            {"role": "user", "content": "one"},
+            {"role": "assistant", "reasoning_content": "hm", "content": "yes"},
+            {"role": "assistant", "content": null, "tool_calls": call},
+            {"role": "tool", "tool_call_id": "x", "content": "found"},
+        ])
     );
-    assert_eq!(bodies[2]["form"], json!({"type": "object"}));
+    assert_eq!(bodies[1]["form"], json!({"type": "object"}));
 }
 
 /// Messages of the workload and recorded answers, without any answer of the server.

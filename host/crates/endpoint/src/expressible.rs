@@ -1,6 +1,6 @@
 //! The requests that an endpoint can express.
 
-use veeksha_model::{HistoryMode, Request, Segment};
+use veeksha_model::{HistoryMode, Request, Role, Segment};
 
 use crate::endpoint_kind::EndpointKind;
 use crate::template::Placeholder;
@@ -11,6 +11,8 @@ enum Feature {
     TokenIds,
     Text,
     Calls,
+    /// The result of a call in an answer of the model.
+    LiveResult,
     Reasoning,
     Tools,
     ToolChoice,
@@ -25,6 +27,9 @@ impl Feature {
             Feature::TokenIds => "a prompt of token ids",
             Feature::Text => "a prompt of text",
             Feature::Calls => "tool calls of the assistant",
+            Feature::LiveResult => {
+                "the result of a tool call after a live answer, whose calls a template does not read"
+            }
             Feature::Reasoning => "reasoning",
             Feature::Tools => "tool definitions",
             Feature::ToolChoice => "a tool choice",
@@ -42,7 +47,10 @@ impl Feature {
             Feature::Tools => Some(Placeholder::Tools),
             Feature::ToolChoice => Some(Placeholder::ToolChoice),
             Feature::Schema => Some(Placeholder::Schema),
-            Feature::Text | Feature::LogProbabilities | Feature::PromptLogProbabilities => None,
+            Feature::Text
+            | Feature::LiveResult
+            | Feature::LogProbabilities
+            | Feature::PromptLogProbabilities => None,
         }
     }
 
@@ -55,7 +63,11 @@ impl Feature {
                     || body.uses(Placeholder::Prompt)
                     || body.uses(Placeholder::Messages)
             }
-            (Feature::Text, _) => true,
+            // A prompt of plain text has the result alone, and never a call.
+            (Feature::LiveResult, EndpointKind::Template(template)) => {
+                !template.reads_answers() || !template.request().uses(Placeholder::Messages)
+            }
+            (Feature::Text | Feature::LiveResult, _) => true,
             (_, EndpointKind::Template(template)) => {
                 let placeholder = self.placeholder();
                 placeholder.is_some_and(|placeholder| template.request().uses(placeholder))
@@ -78,6 +90,9 @@ pub fn check_request(endpoint: &EndpointKind, request: &Request) -> Result<(), S
     let hint = match (missing.placeholder(), endpoint) {
         (Some(placeholder), EndpointKind::Template(_)) => {
             format!("; put `{{{{{}}}}}` into its request", placeholder.name())
+        }
+        (_, EndpointKind::Template(_)) if missing == Feature::LiveResult => {
+            "; state the call in the messages of the request, or use an endpoint component".to_owned()
         }
         (_, EndpointKind::Template(_)) => String::new(),
         (Some(Placeholder::TokenIds), _) => "; use `openai_completions`".to_owned(),
@@ -116,6 +131,7 @@ fn features(request: &Request) -> impl Iterator<Item = Feature> {
         (ids, Feature::TokenIds),
         (!ids, Feature::Text),
         (calls, Feature::Calls),
+        (has_live_result(request), Feature::LiveResult),
         (reasoning, Feature::Reasoning),
         (request.tools.is_some(), Feature::Tools),
         (
@@ -134,4 +150,17 @@ fn features(request: &Request) -> impl Iterator<Item = Feature> {
     ]
     .into_iter()
     .filter_map(|(used, feature)| used.then_some(feature))
+}
+
+/// Returns true if a message is the result of a call that the request does not state, after a live
+/// answer.
+fn has_live_result(request: &Request) -> bool {
+    let is_live = request.history_parent.is_some() && request.history_mode() == HistoryMode::Live;
+    let calls = || request.messages.iter().flat_map(|message| &message.tool_calls);
+    let is_stated = |id: &String| calls().any(|call| call.id == *id);
+    let mut results = request
+        .messages
+        .iter()
+        .filter(|message| message.role == Role::Tool);
+    is_live && results.any(|result| !result.tool_call_id.as_ref().is_some_and(is_stated))
 }

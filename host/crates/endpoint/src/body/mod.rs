@@ -16,6 +16,7 @@ mod conversation;
 mod media;
 mod request_body;
 mod responses;
+mod strict_schema;
 mod template;
 mod tools;
 mod turns;

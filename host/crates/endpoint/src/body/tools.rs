@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use veeksha_model::{AnswerForm, FunctionDefinition, PreparedToolForm, PreparedTools, ToolChoice};
 
+use super::strict_schema::is_strict;
 use crate::endpoint_kind::EndpointKind;
 use crate::json_writer::{end_list, string};
 
@@ -80,8 +81,7 @@ pub(super) fn form_members(form: &AnswerForm, endpoint: &EndpointKind) -> Vec<(&
         members.push(("tool_choice", tool_choice(choice, endpoint).to_string()));
     }
     if let Some(schema) = &form.schema {
-        let (member, before, after) = schema_member(endpoint);
-        members.push((member, [before, schema, after].concat()));
+        members.push(schema_member(schema, endpoint));
     }
     if form.prompt_log_probabilities {
         members.push(("echo", "true".to_owned()));
@@ -139,23 +139,26 @@ pub(super) fn merged(name: &str, configured: &str, host: &str) -> Option<String>
     Some(format!("{before},{}", host.get(1..)?))
 }
 
-/// Returns the member for a schema, and the JSON before and after it. OpenAI's APIs require a name.
-fn schema_member(endpoint: &EndpointKind) -> (&'static str, &'static str, &'static str) {
+/// Returns the member for a schema and its value. OpenAI's APIs require a name.
+fn schema_member(schema: &str, endpoint: &EndpointKind) -> (&'static str, String) {
+    let strict = match endpoint {
+        EndpointKind::ChatCompletions | EndpointKind::Responses if is_strict(schema) => r#","strict":true"#,
+        _ => "",
+    };
     match endpoint {
         EndpointKind::AnthropicMessages => (
             "output_config",
-            r#"{"format":{"type":"json_schema","schema":"#,
-            "}}",
+            format!(r#"{{"format":{{"type":"json_schema","schema":{schema}}}}}"#),
         ),
         EndpointKind::Responses => (
             "text",
-            r#"{"format":{"type":"json_schema","name":"answer","schema":"#,
-            r#","strict":true}}"#,
+            format!(r#"{{"format":{{"type":"json_schema","name":"answer","schema":{schema}{strict}}}}}"#),
         ),
         _ => (
             "response_format",
-            r#"{"type":"json_schema","json_schema":{"name":"answer","schema":"#,
-            r#","strict":true}}"#,
+            format!(
+                r#"{{"type":"json_schema","json_schema":{{"name":"answer","schema":{schema}{strict}}}}}"#
+            ),
         ),
     }
 }

@@ -20,6 +20,8 @@ pub struct EndpointTemplate {
     walk: Walk,
     done: Option<String>,
     wants_finish_reason: bool,
+    /// True if the pointers locate the parts of an answer; false if a plugin reads them.
+    reads_answers: bool,
 }
 
 impl EndpointTemplate {
@@ -56,6 +58,7 @@ impl EndpointTemplate {
             framing,
             request: BodyTemplate::new(&request)?,
             wants_finish_reason: answer.finish_reason.is_some(),
+            reads_answers: answer.text.is_some() || answer.reasoning.is_some(),
             walk: Walk::new(&answer)?,
             done: answer.done.map(|marker| marker.trim().to_owned()),
         })
@@ -79,6 +82,11 @@ impl EndpointTemplate {
     /// Returns the data of the event that marks the end, if there is one.
     pub fn end_marker(&self) -> Option<&str> {
         self.done.as_deref()
+    }
+
+    /// Returns true if the pointers locate the parts of an answer. There is none for tool calls.
+    pub(crate) fn reads_answers(&self) -> bool {
+        self.reads_answers
     }
 
     pub(crate) fn request(&self) -> &BodyTemplate {

@@ -9,8 +9,8 @@ use veeksha_endpoint::{
 };
 use veeksha_model::{
     AnswerForm, FunctionDefinition, HistoryMode, Message, NodeId, Prepared, PreparedMessage,
-    PreparedReasoning, PreparedToolForm, PreparedTools, ReasoningContent, RecordedAnswer, Replay, Request,
-    Response, Role, Segment, ToolCall, ToolChoice, ToolDefinitions,
+    PreparedReasoning, PreparedToolForm, PreparedTools, ReasoningContent, ReasoningSupport, RecordedAnswer,
+    Replay, Request, Response, Role, Segment, ToolCall, ToolChoice, ToolDefinitions,
 };
 
 use crate::openai_bodies::{Job, body, job_of, message, turn, written};
@@ -125,6 +125,43 @@ fn chat_has_calls_and_reasoning_in_messages() {
         api.reasoning_param = None;
         let none = String::from_utf8(written(&api, &three_turns(true)).unwrap()).unwrap();
         assert!(!none.contains("reasoning"), "{none}");
+    }
+}
+
+/// The host counts the reasoning of which this says that it is sent.
+#[test]
+fn bodies_have_the_reasoning_that_the_endpoint_supports() {
+    let template = template(&json!({"m": "{{messages}}"}));
+    for endpoint in [
+        EndpointKind::ChatCompletions,
+        EndpointKind::Responses,
+        EndpointKind::AnthropicMessages,
+        template,
+    ] {
+        for param in [Some("reasoning_content"), None] {
+            for signature in [None, Some("S")] {
+                let answer = Response {
+                    text: "eins".into(),
+                    reasoning: "live".into(),
+                    reasoning_signature: signature.map(str::to_owned),
+                    ..Response::default()
+                };
+                let support = endpoint.reasoning_support(param);
+                let mut job = job_of(vec![message(Role::User, "two")], |request| {
+                    request.request.keep_reasoning = true;
+                    request.reasoning = support;
+                });
+                let is_sent = job.request.sends_reasoning_of(&answer);
+                job.history = turn(None, vec![message(Role::User, "one")], Some(answer));
+                let mut api = api(endpoint.clone());
+                api.reasoning_param = param.map(str::to_owned);
+                let text = String::from_utf8(written(&api, &job).unwrap()).unwrap();
+                assert_eq!(text.contains("live"), is_sent, "{text}");
+                // The body has no other, even if the request was not prepared for the endpoint.
+                job.request.reasoning = ReasoningSupport::All;
+                assert_eq!(text.as_bytes(), written(&api, &job).unwrap());
+            }
+        }
     }
 }
 
@@ -285,7 +322,7 @@ fn schema_and_log_probabilities_have_the_form_of_the_endpoint() {
         ..AnswerForm::default()
     };
     let schema = json!({"type": "array"});
-    let named = json!({"name": "answer", "schema": schema, "strict": true});
+    let named = json!({"name": "answer", "schema": schema});
     let chat = body(&api(EndpointKind::ChatCompletions), &with_form(form.clone()));
     assert_eq!(
         chat["response_format"],
@@ -320,6 +357,22 @@ fn schema_and_log_probabilities_have_the_form_of_the_endpoint() {
         anthropic["output_config"],
         json!({"format": {"type": "json_schema", "schema": schema}})
     );
+}
+
+/// OpenAI refuses other schemas with `strict`.
+#[test]
+fn only_schemas_that_allow_it_are_strict() {
+    let strict = r#"{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}"#;
+    for (schema, expected) in [(strict, json!(true)), (r#"{"type":"object"}"#, json!(null))] {
+        let form = AnswerForm {
+            schema: Some(schema.into()),
+            ..AnswerForm::default()
+        };
+        let chat = body(&api(EndpointKind::ChatCompletions), &with_form(form.clone()));
+        assert_eq!(chat["response_format"]["json_schema"]["strict"], expected);
+        let responses = body(&api(EndpointKind::Responses), &with_form(form));
+        assert_eq!(responses["text"]["format"]["strict"], expected);
+    }
 }
 
 /// `include` is one list of several features, and the schema is one setting of several.
