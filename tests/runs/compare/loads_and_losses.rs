@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{compare, compared, verdicts};
 use crate::simulated::{labelled, simulated};
-use crate::support::{assert_code, stderr, stdout};
+use crate::support::{assert_code, root, stderr, stdout};
 
 /// An evaluator with goodput.
 const JUDGED: &str = r#"{ type = "performance", goodput = { "ttfc <= 900ms" } }"#;
@@ -130,6 +130,42 @@ fn rates_under_different_loads_are_not_comparable() {
         first_remark(&comparison),
         "the requested load of 2 sessions is 2 sessions at a time, that of 8 sessions 8 sessions at a time: rates and latencies are those under these loads"
     );
+}
+
+/// A process is known by its code and its configuration, not by its place.
+#[test]
+fn arrival_processes_are_known_by_their_content() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let open = r#"type = "rate", interval_generator = { type = "poisson", arrival_rate = 60 }"#;
+    let run_of = |name: &str, process: String| {
+        let traffic = format!(r#"type = "arrival_process", process = {{ {process} }}"#);
+        let text = labelled(40, "", "").replace(open, &traffic);
+        assert!(text.contains("arrival_process"), "{text}");
+        run(folder.path(), name, &text, &[])
+    };
+    let every = |gap: &str| {
+        format!(
+            "type = \"lua\", arrivals = function(rng) local i = 0 return function(count) local list = {{}} \
+             for n = 1, count do i += 1 table.insert(list, i * {gap}) end return list end end"
+        )
+    };
+    let component = |name: &str, rate: u32| {
+        let file = folder.path().join(name);
+        std::fs::copy(root().join("tests/guests/dist/sdk-arrivals.wasm"), &file).expect("a copy");
+        let file = file.display();
+        format!(r#"type = "wasm", path = "{file}", config = {{ rate = {rate} }}"#)
+    };
+    let lua = [("a", "0.02"), ("b", "0.02"), ("c", "0.01")].map(|(name, gap)| run_of(name, every(gap)));
+    let components = [("d", "x.wasm", 60), ("e", "y.wasm", 60), ("f", "x.wasm", 30)]
+        .map(|(name, file, rate)| run_of(name, component(file, rate)));
+    for [one, same, other] in [&lua, &components] {
+        let verdict = |with: &PathBuf| {
+            let comparison = compared(&[one, with], &["--metrics", "requests_per_second"], 0);
+            verdicts(&comparison, "requests_per_second")[0].to_owned()
+        };
+        assert_ne!(verdict(same), "not_comparable", "{one:?}");
+        assert_eq!(verdict(other), "not_comparable", "{one:?}");
+    }
 }
 
 /// Folder names may be too long for columns, and may look like any heading.

@@ -62,6 +62,7 @@ pub(super) fn read(path: &Path, wanted: &mut Wanted) -> Result<RunData, CommandF
         )
     };
     let counts = &evaluation.counts;
+    let code = RecordedCode::read(path);
     wanted.look_in(evaluation.samples.catalogue());
     Ok(RunData {
         label: super::sides::label(path),
@@ -84,7 +85,7 @@ pub(super) fn read(path: &Path, wanted: &mut Wanted) -> Result<RunData, CommandF
                 })
                 .collect()
         }),
-        settings: settings(&run.config, &RecordedCode::read(path)),
+        settings: settings(&run.config, &code),
         window: evaluation.curves.window,
         place: path.canonicalize().ok().map(|path| path.display().to_string()),
         cached_share: evaluation.run_metric(RunMetric::OverallCachedTokenShare),
@@ -92,7 +93,7 @@ pub(super) fn read(path: &Path, wanted: &mut Wanted) -> Result<RunData, CommandF
             part: counts.completed.saturating_sub(counts.empty_answers),
             whole: counts.intended(),
         }),
-        load: Some(load(&scenario.traffic_scheduler)),
+        load: Some(load(&scenario.traffic_scheduler, &code)),
         good_requests,
         recorded_as: run.record.info().run.clone(),
         trust: trust(&certificate, None),
@@ -112,7 +113,7 @@ fn good_requests(run: &RecordedRun, objectives: &Result<Objectives, CommandFailu
 }
 
 /// Returns the requested load.
-fn load(traffic: &Traffic) -> RequestedLoad {
+fn load(traffic: &Traffic, code: &RecordedCode) -> RequestedLoad {
     match traffic {
         Traffic::Rate(rate) => RequestedLoad::Arrivals {
             per_second: rate.interval_generator.mean_rate(),
@@ -124,14 +125,26 @@ fn load(traffic: &Traffic) -> RequestedLoad {
             speedup: schedule.speedup,
         },
         Traffic::ArrivalProcess(arrivals) => RequestedLoad::ArrivalProcess {
-            digest: digest(&arrivals.process),
+            digest: digest(&arrivals.process, code),
         },
     }
 }
 
-/// Returns a short digest of a plugin and its configuration.
-fn digest(process: &ArrivalPlugin) -> u32 {
-    let text = serde_json::to_string(process).unwrap_or_default();
+/// Returns a short digest of an arrival process: of its code and its configuration, wherever they
+/// were read from. The code of a Lua function is its whole script, because a function may use
+/// anything in it.
+fn digest(process: &ArrivalPlugin, code: &RecordedCode) -> u32 {
+    let mut settings = serde_json::to_value(process).unwrap_or_default();
+    let recorded = code.arrival_process();
+    if recorded.is_some()
+        && let Some(settings) = settings.as_object_mut()
+    {
+        settings.remove("path");
+        if let Some(Value::String(function)) = settings.get_mut("arrivals") {
+            *function = code.function_text(std::mem::take(function));
+        }
+    }
+    let text = format!("{settings} {}", recorded.unwrap_or_default());
     let bytes = blake3::hash(text.as_bytes());
     let [first, second, third, fourth, ..] = *bytes.as_bytes();
     u32::from_be_bytes([first, second, third, fourth])

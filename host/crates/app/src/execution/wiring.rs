@@ -17,6 +17,7 @@ use crate::evaluator_plugins::{EvaluatorPlugins, open_scenario, reject_unknown_m
 use crate::execution::mode::Mode;
 use crate::execution::pipeline_plan;
 use crate::failure::CommandFailure;
+use crate::scenario::scenario_copy::ARRIVAL_PROCESS;
 use crate::scenario::source::Loaded;
 use crate::workload::arrivals;
 use crate::workload::components;
@@ -69,7 +70,7 @@ impl Wired {
     pub(crate) fn plugins(&self) -> Vec<(String, WorkloadInfo)> {
         let workload = ("workload".to_owned(), self.factory.info().clone());
         let arrivals = self.plan.arrivals.iter();
-        let arrivals = arrivals.map(|process| ("arrival-process".to_owned(), process.info().clone()));
+        let arrivals = arrivals.map(|process| (ARRIVAL_PROCESS.to_owned(), process.info().clone()));
         let evaluators = self.evaluators.infos().into_iter();
         let evaluators = evaluators.map(|(role, info)| (role.to_owned(), info.clone()));
         std::iter::once(workload)

@@ -31,6 +31,9 @@ const MIN_PART: usize = 6;
 /// Words of scripts and headers that a secret may contain by chance, of at least [`MIN_PART`].
 const COMMON: [&str; 5] = ["Bearer", "return", "repeat", "elseif", "function"];
 
+/// The role of the plugin that decides when sessions arrive.
+pub(crate) const ARRIVAL_PROCESS: &str = "arrival-process";
+
 /// The digest of a plugin, identified by its role and name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PluginDigest {
@@ -251,6 +254,13 @@ impl RecordedCode {
         self.plugins
             .iter()
             .map(|plugin| (format!("{} {}", plugin.role, plugin.name), plugin.digest.as_str()))
+    }
+
+    /// Returns the digest of the code of the arrival process, if the run had one.
+    pub fn arrival_process(&self) -> Option<&str> {
+        let mut plugins = self.plugins.iter();
+        let process = plugins.find(|plugin| plugin.role == ARRIVAL_PROCESS)?;
+        Some(&process.digest)
     }
 
     /// Returns a text that has a Lua function's place with the file relative to the folder of the
