@@ -511,6 +511,37 @@ fn open_file_limit_is_named() {
     sim.stop();
 }
 
+/// The kernel opens connections that a server does not accept, so they would wait for their timeout.
+#[test]
+fn simulator_refuses_connections_beyond_its_open_files() {
+    use std::io::{Read, Write};
+    let sim = Sim::with_open_files(64, &["--profile", "fast"]);
+    let address = sim.api_base.trim_start_matches("http://").trim_end_matches("/v1");
+    let connect = |_| {
+        let stream = std::net::TcpStream::connect(address).expect("a connection");
+        let patience = Some(std::time::Duration::from_secs(20));
+        stream.set_read_timeout(patience).expect("a timeout");
+        stream
+    };
+    let mut open: Vec<_> = (0..40).map(connect).collect();
+    let status = |stream: &mut std::net::TcpStream| {
+        let mut head = [0; 12];
+        stream.read_exact(&mut head).expect("an answer");
+        String::from_utf8_lossy(&head).into_owned()
+    };
+    // 32 files are for other purposes.
+    for refused in &mut open[32..] {
+        assert_eq!(status(refused), "HTTP/1.1 503");
+    }
+    for served in &mut open[..32] {
+        served
+            .write_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n")
+            .expect("a request");
+        assert_eq!(status(served), "HTTP/1.1 200");
+    }
+    sim.stop();
+}
+
 /// Runs a program of a shell with a limit of open files. A run that waits for its deadline would
 /// take 300 s.
 fn with_open_files(limit: u32, file: &str, output_dir: &std::path::Path, more: &str) -> std::process::Output {

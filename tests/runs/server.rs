@@ -15,7 +15,19 @@ pub(crate) struct Sim {
 impl Sim {
     /// Starts `veeksha-host sim --port 0` with additional arguments and waits for its address.
     pub(crate) fn start(arguments: &[&str]) -> Sim {
-        let mut command = program();
+        Sim::from(program(), arguments)
+    }
+
+    /// Starts the simulator like [`Sim::start`], with at most `files` open files.
+    pub(crate) fn with_open_files(files: u32, arguments: &[&str]) -> Sim {
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", &format!("ulimit -n {files}; exec \"$@\""), "sh"])
+            .arg(program().get_program());
+        Sim::from(command, arguments)
+    }
+
+    fn from(mut command: Command, arguments: &[&str]) -> Sim {
         command
             .args(["sim", "--port", "0"])
             .args(arguments)

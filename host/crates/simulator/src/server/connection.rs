@@ -8,17 +8,19 @@ use rustix::net::{Shutdown, shutdown};
 
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::answer::Sink;
 use super::answer_writer::{After, Flushed};
 use super::incoming::{ParseState, RequestReader};
 use super::routes::{RouteReply, respond, too_long, unreadable};
-use super::service::Service;
+use super::service::{OpenConnection, Service};
 use super::socket::{drain, read, write_all};
 
 /// Pause after a failed accept (usually: too many open files).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
+/// Maximum duration of a refusal, including the wait for the client to close the connection.
+const LONGEST_REFUSAL: Duration = Duration::from_millis(100);
 /// Maximum number of bytes of further requests that are read during an answer.
 const READ_AHEAD: usize = 64 << 10;
 /// Interval between the fillers of an endless body.
@@ -48,23 +50,45 @@ async fn accept(listener: TcpListener, service: Arc<Service>) {
                 if !delay.is_zero() {
                     sleep(delay).await;
                 }
-                tokio::spawn(serve_connection(
-                    Arc::new(stream),
-                    Arc::clone(&service),
-                    connection,
-                ));
-                connection += 1;
+                if service.has_room() {
+                    tokio::spawn(serve_connection(
+                        Arc::new(stream),
+                        service.connected(),
+                        Arc::clone(&service),
+                        connection,
+                    ));
+                    connection += 1;
+                } else {
+                    tokio::spawn(timeout(LONGEST_REFUSAL, refuse(stream)));
+                }
             }
             Err(_) => sleep(ACCEPT_PAUSE).await,
         }
     }
 }
 
-async fn serve_connection(socket: Arc<TcpStream>, service: Arc<Service>, connection: u64) {
+/// Answers a connection for which there are too few open files. Left unaccepted, it would wait
+/// until its timeout, because the kernel has opened it.
+async fn refuse(stream: TcpStream) {
+    let reason =
+        "the simulator has too few open files for another connection; raise the limit with `ulimit -n`";
+    if let RouteReply::Bytes(bytes, _) = unreadable(503, reason) {
+        let _ = write_all(&stream, &bytes).await;
+    }
+    // Closing with unread data would reset the connection, and the answer could be lost.
+    let _ = shutdown(&stream, Shutdown::Write);
+    drain(&stream).await;
+}
+
+async fn serve_connection(
+    socket: Arc<TcpStream>,
+    _open: OpenConnection,
+    service: Arc<Service>,
+    connection: u64,
+) {
     // Without it small writes would wait for acknowledgments. A socket that refuses is about to
     // fail anyway.
     let _ = socket.set_nodelay(true);
-    let _open = service.connected();
     let current = Current::default();
     let serving = serve_requests(&socket, &service, connection, &current);
     tokio::select! {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rustix::process::{Resource, getrlimit};
 use tokio::sync::{Notify, Semaphore};
 use veeksha_clock::{RunClock, wall_nanos};
 
@@ -12,6 +13,9 @@ use super::observed_requests::ObservedRequests;
 use super::options::{SimOptions, Tokenize};
 use super::truth::TruthLog;
 use crate::profile::Profile;
+
+/// Files that the process needs in addition to connections, those that it refuses included.
+const OTHER_FILES: u64 = 32;
 
 /// The server's shared state.
 pub(super) struct Service {
@@ -28,6 +32,8 @@ pub(super) struct Service {
     pub(super) cut: Notify,
     connections_total: AtomicU64,
     connections_closed: AtomicU64,
+    /// Maximum number of open connections.
+    most_connections: u64,
     /// Seconds since 1970 at the server's start: the model's `created`.
     pub(super) created: u64,
 }
@@ -63,6 +69,9 @@ impl Service {
             cut: Notify::new(),
             connections_total: AtomicU64::new(0),
             connections_closed: AtomicU64::new(0),
+            most_connections: getrlimit(Resource::Nofile)
+                .current
+                .map_or(u64::MAX, |files| files.saturating_sub(OTHER_FILES)),
             created: wall_nanos() / 1_000_000_000,
         }
     }
@@ -70,6 +79,13 @@ impl Service {
     pub(super) fn connected(self: &Arc<Self>) -> OpenConnection {
         self.connections_total.fetch_add(1, Ordering::Relaxed);
         OpenConnection(Arc::clone(self))
+    }
+
+    /// Returns true if another connection can be served.
+    pub(super) fn has_room(&self) -> bool {
+        let closed = self.connections_closed.load(Ordering::Relaxed);
+        let total = self.connections_total.load(Ordering::Relaxed);
+        total.saturating_sub(closed) < self.most_connections
     }
 
     pub(super) fn stats(&self) -> ServerStats {
