@@ -123,6 +123,15 @@ impl Server {
     pub(crate) fn requests(&self) -> Vec<Seen> {
         self.seen.lock().unwrap().clone()
     }
+
+    /// Waits until the script has logged a request.
+    pub(crate) fn await_request(&self) {
+        let is_logged = (0..2_000).any(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            !self.requests().is_empty()
+        });
+        assert!(is_logged, "no request has arrived");
+    }
 }
 
 /// The head of a streamed answer.
@@ -211,6 +220,8 @@ pub(crate) fn job(session: u64, text: &str) -> Job {
 pub(crate) struct Client {
     pub(crate) transport: HttpTransport,
     pub(crate) outcomes: Receiver<RequestOutcome>,
+    /// The requests whose first generated chunk has arrived.
+    pub(crate) first_chunks: Receiver<RequestId>,
     pub(crate) clock: RunClock,
 }
 
@@ -231,18 +242,33 @@ impl Client {
         let clock = RunClock::starting_now();
         let (sender, outcomes): (Sender<RequestOutcome>, _) = channel();
         let sender = Mutex::new(sender);
-        let sinks = Sinks::outcomes(move |outcome| {
-            let _ = sender.lock().unwrap().send(outcome);
-        });
+        let (chunk_sender, first_chunks): (Sender<RequestId>, _) = channel();
+        let chunk_sender = Mutex::new(chunk_sender);
+        let sinks = Sinks {
+            first_chunk: Arc::new(move |id, _| {
+                let _ = chunk_sender.lock().unwrap().send(id);
+            }),
+            ..Sinks::outcomes(move |outcome| {
+                let _ = sender.lock().unwrap().send(outcome);
+            })
+        };
         Client {
             transport: HttpTransport::start(config, clock, sinks).unwrap(),
             outcomes,
+            first_chunks,
             clock,
         }
     }
 
     pub(crate) fn outcome(&self) -> RequestOutcome {
         self.outcomes.recv_timeout(PATIENCE).expect("an outcome")
+    }
+
+    /// Waits for the first chunks of as many requests.
+    pub(crate) fn await_first_chunks(&self, requests: usize) {
+        for _ in 0..requests {
+            self.first_chunks.recv_timeout(PATIENCE).expect("a first chunk");
+        }
     }
 
     /// Sends one request and waits for its outcome.
