@@ -239,7 +239,7 @@ fn template_receives_complete_messages() {
     let client = format!(r#"{client} api_base = "{}""#, server.api_base);
     let refused = scenario(folder.path(), "refused.lua", &planned(&client, TURNS));
     let output = veeksha(["check", &refused]);
-    assert_code(&output, 2);
+    assert_code(&output, 4);
     let expected = "node 2: the endpoint `chat` cannot send the result of a tool call after a live answer, whose calls a \
                     template does not read; state the call in the messages of the request";
     assert!(stderr(&output).contains(expected), "{}", stderr(&output));
@@ -416,5 +416,67 @@ return {
             let rows = lines(&latest(folder.path()), "metrics/request_level_metrics.jsonl");
             assert_eq!(rows.len(), 6, "{kind} {command}: {rows:?}");
         }
+    }
+}
+
+/// The agent sends what it received.
+#[test]
+fn log_probabilities_of_an_answer_reach_its_agent() {
+    let agent = r#"
+return {
+  session_generator = { type = "lua", agent = function(session)
+    local r = session:request({ user = "The cat", log_probabilities = 1, output = 2 FORM })
+    session:request({ user = table.concat({
+      r.text, table.concat(r.log_probabilities, " "), tostring(r.greedy[1]), tostring(r.greedy[2]),
+      table.concat(r.prompt_log_probabilities or {}, " "), r.output_tokens,
+    }, "|"), output = 1 })
+  end },
+  traffic_scheduler = { type = "concurrent", target_concurrent_sessions = 1, rampup_seconds = 0 },
+  client = { type = "TYPE", api_base = "BASE", model = "m" },
+  runtime = { max_sessions = 1, benchmark_timeout = 60 },
+}
+"#;
+    let token = |logarithm: f64| json!({"token": "t", "logprob": logarithm, "top_logprobs": [{"token": "u", "logprob": -1}]});
+    let chat = {
+        let delta = |text: &str, logarithm: f64| json!({"choices": [{"index": 0, "delta": {"content": text}, "logprobs": {"content": [token(logarithm)]}}]});
+        let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 2, "completion_tokens": 2}});
+        stream(&[delta("a", -0.5), delta("b", -1.5), end])
+    };
+    let responses = {
+        let delta = |text: &str, logarithm: f64| json!({"type": "response.output_text.delta", "output_index": 0, "delta": text, "logprobs": [token(logarithm)]});
+        let usage = json!({"input_tokens": 2, "output_tokens": 2});
+        let end = json!({"type": "response.completed", "response": {"status": "completed", "usage": usage}});
+        stream(&[delta("a", -0.5), delta("b", -1.5), end])
+    };
+    // The prompt is repeated, and its first token has no value.
+    let completions = stream(&[
+        json!({"choices": [{"index": 0, "text": "The cata", "logprobs": {
+            "tokens": ["The", " cat", "a"], "token_logprobs": [null, -3.5, -0.5],
+            "top_logprobs": [null, {"u": -1}, {"u": -1}],
+        }}]}),
+        json!({"choices": [{"index": 0, "text": "b", "finish_reason": "length", "logprobs": {
+            "tokens": ["b"], "token_logprobs": [-1.5], "top_logprobs": [{"u": -1}],
+        }}], "usage": {"prompt_tokens": 2, "completion_tokens": 2}}),
+    ]);
+    for (kind, form, answer, prompt) in [
+        ("openai_chat_completions", "", chat, ""),
+        ("openai_responses", "", responses, ""),
+        (
+            "openai_completions",
+            ", prompt_log_probabilities = true",
+            completions,
+            "-3.5",
+        ),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let server = RecordingServer::start(move |_| answer.clone());
+        let text = agent.replace("TYPE", kind).replace("FORM", form);
+        run(folder.path(), &text.replace("BASE", &server.api_base));
+        let second = server.bodies()[1].to_string();
+        let expected = format!("ab|-0.5 -1.5|true|false|{prompt}|2");
+        assert!(second.contains(&expected), "{kind}: {second}");
+        let rows = lines(&latest(folder.path()), "metrics/request_level_metrics.jsonl");
+        assert!(rows.iter().all(|row| row["success"] == true), "{rows:?}");
     }
 }

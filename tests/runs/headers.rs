@@ -17,6 +17,16 @@ const ANTHROPIC: &str = "data: {\"type\":\"message_start\",\"message\":{\"id\":\
     data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}\n\n\
     data: {\"type\":\"message_stop\"}\n\n";
 
+const COMPLETIONS: &str = "data: {\"id\":\"cmpl-ID\",\"choices\":[{\"index\":0,\"text\":\"a\"}]}\n\n\
+    data: {\"id\":\"cmpl-ID\",\"choices\":[{\"index\":0,\"text\":\"\",\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+
+const RESPONSES: &str = "data: {\"type\":\"response.created\",\"response\":{\"id\":\"resp_ID\"}}\n\n\
+    data: {\"type\":\"response.output_text.delta\",\"output_index\":0,\"delta\":\"a\"}\n\n\
+    data: {\"type\":\"response.completed\",\"response\":{\"id\":\"resp_ID\",\"status\":\"completed\"}}\n\n";
+
+const TGI: &str = "data:{\"index\":1,\"token\":{\"id\":1,\"text\":\"a\"},\"generated_text\":\"a\",\
+    \"details\":{\"finish_reason\":\"length\",\"generated_tokens\":1}}\n\n";
+
 /// Sessions 0 and 2 have the label `tenant`; the second request of each session has `step`.
 fn labelled(client: &str) -> String {
     format!(
@@ -54,9 +64,18 @@ fn run(folder: &Path, text: &str) -> (BTreeMap<String, Value>, String) {
 
 #[test]
 fn headers_identify_run_session_and_request() {
+    let template = r#"template", address_append_value = "chat", template = {
+      request = { p = "{{prompt}}" },
+      answer = { text = "/choices/0/delta/content", finish_reason = "/choices/0/finish_reason", done = "[DONE]" },
+    }, model = ""#;
+    // The events of some have no id.
     for (kind, stream, id) in [
-        ("openai_chat_completions", CHAT, "chatcmpl-"),
-        ("anthropic_messages", ANTHROPIC, "msg_"),
+        ("openai_chat_completions", CHAT, Some("chatcmpl-")),
+        ("openai_completions", COMPLETIONS, Some("cmpl-")),
+        ("openai_responses", RESPONSES, Some("resp_")),
+        ("anthropic_messages", ANTHROPIC, Some("msg_")),
+        ("tgi_generate_stream", TGI, None),
+        (template, CHAT, None),
     ] {
         let folder = tempfile::tempdir().expect("a folder");
         let server = RecordingServer::repeating(stream);
@@ -88,7 +107,8 @@ fn headers_identify_run_session_and_request() {
             let trace = format!("00-{}-", row["trace_id"].as_str().expect("a trace id"));
             assert!(head["traceparent"].starts_with(&trace), "{row}");
             // The number of the answer is that of the request on this server.
-            assert_eq!(row["response_id"], format!("{id}{}", number + 1), "{row}");
+            let given = id.map_or("of-the-head".to_owned(), |id| format!("{id}{}", number + 1));
+            assert_eq!(row["response_id"], given, "{row}");
         }
         let traces: std::collections::BTreeSet<_> = heads.iter().map(|head| &head["traceparent"]).collect();
         assert_eq!(traces.len(), 6, "each request is a trace");
