@@ -130,6 +130,55 @@ fn tool_runs_queue_in_real_time() {
     check(&run, 6);
 }
 
+/// Three sessions call the one server at 0, each for 1 s, and the timeout comes at 0.5 s: all runs
+/// are drained, or those that the grace period leaves are named, with their reasons.
+#[test]
+fn tool_runs_are_drained_or_named() {
+    let text = |grace: &str| {
+        format!(
+            r#"
+local sessions = function(index, rng)
+  return {{ requests = {{
+    {{ tool = "sandbox" }},
+    {{ user = synthetic(8), output = {{ tokens = 4, exact = true }} }},
+  }} }}
+end
+return {{
+  session_generator = {{ type = "lua", sessions = sessions }},
+  tools = {{ sandbox = {{ servers = 1, time = {{ type = "constant", value = 1 }} }} }},
+  traffic_scheduler = {{ type = "concurrent", target_concurrent_sessions = 3, rampup_seconds = 0 }},
+  client = {{ api_base = "sim://default" }},
+  runtime = {{ max_sessions = 3, benchmark_timeout = 0.5, post_timeout_grace_seconds = {grace} }},
+}}
+"#
+        )
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let tools = |grace: &str| {
+        let run = simulated(folder.path(), &format!("grace{grace}.lua"), &text(grace), &[]);
+        let dropped: Vec<Value> = lines(&run, "traces/trace.jsonl")
+            .into_iter()
+            .filter(|line| line["event"] == "tool_dropped")
+            .collect();
+        (
+            json(&run, "metrics/summary_stats.json")["tools"]["sandbox"].clone(),
+            dropped,
+        )
+    };
+    let (all, dropped) = tools("-1");
+    assert_eq!((&all["tool_runs"], dropped.len()), (&json!(3), 0), "{all}");
+    let (some, dropped) = tools("1");
+    assert_eq!(some["tool_runs"], 1, "{some}");
+    assert_eq!(some["dropped"], json!({ "held": 1, "in_service": 1 }));
+    let reasons: Vec<&Value> = dropped.iter().map(|line| &line["reason"]).collect();
+    assert_eq!(reasons, ["in_service", "held"], "{dropped:?}");
+    assert!(
+        dropped
+            .iter()
+            .all(|line| line["at"] == 1.5 && line["ready_at"] == 0.0)
+    );
+}
+
 /// Asserts that every part of the results knows the tool runs of [`scenario`] with [`ONE_SERVER`].
 #[track_caller]
 fn check_results(run: &Path, sessions: u64) {
@@ -138,7 +187,7 @@ fn check_results(run: &Path, sessions: u64) {
     assert_eq!(summary["Tool Waiting Time (Count)"], runs, "{summary}");
     assert_eq!(
         summary["tools"],
-        json!({ "sandbox": { "tool_runs": runs, "tool_failures": 0, "cold_starts": 1 } })
+        json!({ "sandbox": { "tool_runs": runs, "tool_failures": 0, "cold_starts": 1, "dropped": {} } })
     );
     assert_eq!(summary["run_metrics"]["tool_runs"], runs as f64);
     let of_files = tool_runs(run);

@@ -89,6 +89,7 @@ pub(crate) fn findings_of_run(
     findings.extend(of_record(evaluation.end));
     findings.extend(missed(&evaluation.counts, thresholds));
     findings.extend(withheld(&evaluation.counts));
+    findings.extend(missing_tool_runs(&evaluation.counts));
     findings.extend(evaluation.workload_failures.iter().map(lost_sessions));
     findings.extend(evaluation.failed.iter().map(failed_plugin));
     findings.extend(
@@ -200,6 +201,20 @@ fn withheld(counts: &RunCounts) -> impl Iterator<Item = CertFinding> {
         Some(CertFinding::remark(format!(
             "{count} of {due} that were due: {why}; the load was lower than the scenario specifies"
         )))
+    })
+}
+
+/// Returns the finding on tool runs whose times are missing because they did not end. With bounded
+/// draining, those are the longest ones.
+fn missing_tool_runs(counts: &RunCounts) -> Option<CertFinding> {
+    let missing: u64 = counts.missing_tool_runs().values().sum();
+    let ended: u64 = counts.tools.values().map(|tool| tool.runs).sum();
+    (missing > 0).then(|| {
+        let due = counted(missing + ended, "tool run");
+        CertFinding::remark(format!(
+            "{missing} of {due} that were due did not end: `tool_waiting_time` and \
+             `tool_service_time` are of the others, and too low if the long ones are missing"
+        ))
     })
 }
 

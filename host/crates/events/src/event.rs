@@ -4,6 +4,8 @@ use veeksha_model::{
     MetricDefinition, MetricSample, Nanos, RequestId, RequestRecord, SessionId, ToolRunRecord,
 };
 
+use crate::dropped_tool_run::DroppedToolRun;
+
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
@@ -42,6 +44,8 @@ pub enum Event {
     Finished(Box<RequestRecord>),
     /// A tool run ended.
     ToolRan(Box<ToolRunRecord>),
+    /// A tool run that was known and did not end.
+    ToolDropped(Box<DroppedToolRun>),
     /// A request that was known and was never sent.
     NeverSent {
         /// The request's id.
@@ -242,6 +246,18 @@ pub enum NeverSentReason {
 }
 
 impl NeverSentReason {
+    /// Returns true if the request was due within the measured window and its answer was wanted:
+    /// not of one that the end of the run overtook, and not of one that the workload cancelled.
+    pub fn was_due(self) -> bool {
+        match self {
+            NeverSentReason::RunEnded | NeverSentReason::CancelledByClient => false,
+            NeverSentReason::SessionCancelled
+            | NeverSentReason::PluginFailed
+            | NeverSentReason::Held
+            | NeverSentReason::Missed => true,
+        }
+    }
+
     /// Returns the snake-case name used in files.
     pub fn name(self) -> &'static str {
         match self {

@@ -5,9 +5,11 @@
 //! per line) are in this crate only, so that the types of the model need no serialization.
 #![forbid(unsafe_code)]
 
+mod dropped_tool_run;
 mod event;
 mod wire;
 
+pub use dropped_tool_run::{DroppedToolRun, ToolDropReason};
 pub use event::{
     Event, FailedPlugin, NeverSentReason, PluginCall, PluginRole, RunInfo, SessionEnd, ThreadSample,
 };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use veeksha_events::{NeverSentReason, RequestRecord, SessionEnd, Status};
+use veeksha_events::{NeverSentReason, RequestRecord, SessionEnd, Status, ToolDropReason};
 use veeksha_model::ErrorClass;
 
 use crate::run_metric::RunMetric;
@@ -41,7 +41,7 @@ pub struct RunCounts {
     pub empty_answers: u64,
     /// Sent again on a new connection.
     pub retried: u64,
-    /// Tool runs that ended and are measured, by class.
+    /// Tool runs by class.
     pub tools: ToolCountsByClass,
     /// Sessions that began.
     pub sessions: u64,
@@ -121,13 +121,7 @@ impl RunCounts {
 
     /// Returns the number of requests that were due and never sent.
     fn withheld(&self) -> u64 {
-        let due = self.never_sent.iter().filter(|(reason, _)| match reason {
-            NeverSentReason::RunEnded | NeverSentReason::CancelledByClient => false,
-            NeverSentReason::SessionCancelled
-            | NeverSentReason::PluginFailed
-            | NeverSentReason::Held
-            | NeverSentReason::Missed => true,
-        });
+        let due = self.never_sent.iter().filter(|(reason, _)| reason.was_due());
         due.map(|(_, count)| count).sum()
     }
 
@@ -155,6 +149,17 @@ impl RunCounts {
     fn of_tools(&self, count: fn(&ToolCounts) -> u64) -> Option<f64> {
         let total: u64 = self.tools.values().map(count).sum();
         (!self.tools.is_empty()).then_some(total as f64)
+    }
+
+    /// Returns the number of tool runs that were due within the measured window and did not end, by
+    /// reason: their times are missing, and the longest are the likeliest.
+    pub fn missing_tool_runs(&self) -> BTreeMap<ToolDropReason, u64> {
+        let mut missing = BTreeMap::new();
+        let dropped = self.tools.values().flat_map(|tool| &tool.dropped);
+        for (reason, count) in dropped.filter(|(reason, _)| reason.is_missing()) {
+            *missing.entry(*reason).or_default() += count;
+        }
+        missing
     }
 
     /// Returns the number of requests that were never sent, over all reasons.

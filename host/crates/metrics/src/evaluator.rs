@@ -177,6 +177,11 @@ impl RunEvaluator {
             }
             Event::Finished(record) => self.on_record(record),
             Event::ToolRan(run) => self.on_tool_run(run),
+            Event::ToolDropped(run) => {
+                self.saw(run.at);
+                let counts = self.counts.tools.entry(Arc::clone(&run.class)).or_default();
+                *counts.dropped.entry(run.reason).or_default() += 1;
+            }
             Event::NeverSent { reason, at, .. } => {
                 self.saw(*at);
                 if let Some(live) = &mut self.live {

@@ -96,6 +96,7 @@ impl Fidelity {
                 session, requests, ..
             } => self.edges.on_session_finished(*session, *requests),
             Event::RunStarted(_)
+            | Event::ToolDropped(_)
             | Event::SessionPlanned { .. }
             | Event::PluginCalled(_)
             | Event::MetricDefined(_)

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use veeksha_definitions::ToolTimes;
+use veeksha_events::ToolDropReason;
 use veeksha_model::{Label, RequestId, ToolRunRecord};
 
 use crate::label_sets::LabelSet;
@@ -33,15 +34,17 @@ pub(crate) fn labels(record: &ToolRunRecord) -> Vec<Label> {
     labels
 }
 
-/// Counts of the measured tool runs of a class.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Counts of the tool runs of a class.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolCounts {
-    /// Runs that ended.
+    /// Measured runs that ended. The next two are of these.
     pub runs: u64,
     /// Runs that failed.
     pub failures: u64,
     /// Runs that found no warm server.
     pub cold_starts: u64,
+    /// Runs that were known and did not end, by reason.
+    pub dropped: BTreeMap<ToolDropReason, u64>,
 }
 
 impl ToolCounts {
@@ -51,8 +54,22 @@ impl ToolCounts {
         self.cold_starts += u64::from(record.is_cold);
     }
 
+    /// Returns the number of runs that did not end.
+    pub fn dropped_total(&self) -> u64 {
+        self.dropped.values().sum()
+    }
+
     pub(crate) fn json(&self) -> Value {
-        json!({ "tool_runs": self.runs, "tool_failures": self.failures, "cold_starts": self.cold_starts })
+        let dropped = self.dropped.iter();
+        let dropped: Map<String, Value> = dropped
+            .map(|(reason, count)| (reason.name().to_owned(), (*count).into()))
+            .collect();
+        json!({
+            "tool_runs": self.runs,
+            "tool_failures": self.failures,
+            "cold_starts": self.cold_starts,
+            "dropped": dropped,
+        })
     }
 }
 

@@ -40,6 +40,9 @@ pub struct PageData {
     /// Requests that were known and never sent, by reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub never_sent: Vec<NeverSent>,
+    /// Tool runs that were known and did not end, by class and reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub dropped_tool_runs: Vec<DroppedToolRuns>,
     /// Workload plugins that failed, such as agents.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failed_plugins: Vec<FailedWorkload>,
@@ -362,6 +365,19 @@ pub struct NeverSent {
     /// The reason's name (`NeverSentReason::name`).
     pub reason: String,
     /// The number of requests.
+    pub count: u64,
+    /// The explanation: `the run ended before they were due`.
+    pub meaning: String,
+}
+
+/// Tool runs of a class that were known and did not end, for one reason.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct DroppedToolRuns {
+    /// The name of the class.
+    pub tool: String,
+    /// The reason's name (`ToolDropReason::name`).
+    pub reason: String,
+    /// The number of tool runs.
     pub count: u64,
     /// The explanation: `the run ended before they were due`.
     pub meaning: String,

@@ -25,9 +25,10 @@ mod sample;
 
 pub use chunk_times::ChunkTimes;
 pub use data::{
-    CertificateFinding, CertificateSection, CertificateVerdict, CheckOutcome, Fact, FailedWorkload, Failures,
-    GroupTable, GroupValues, HealthRow, KeyMetric, Metric, MetricError, MetricStatistics, NeverSent,
-    PageData, Plugin, RunCurves, RunFacts, RunState, SliceRow, Slices, SloRow, ValueColumn, WorstSloWindow,
+    CertificateFinding, CertificateSection, CertificateVerdict, CheckOutcome, DroppedToolRuns, Fact,
+    FailedWorkload, Failures, GroupTable, GroupValues, HealthRow, KeyMetric, Metric, MetricError,
+    MetricStatistics, NeverSent, PageData, Plugin, RunCurves, RunFacts, RunState, SliceRow, Slices, SloRow,
+    ValueColumn, WorstSloWindow,
 };
 pub use error::PageError;
 pub use html::page;

@@ -167,6 +167,7 @@ impl RequestSample {
                 put(&mut self.tool_runs, key, PageToolRun::of(record), self.limit);
             }
             Event::RunStarted(_)
+            | Event::ToolDropped(_)
             | Event::SessionPlanned { .. }
             | Event::PluginCalled(_)
             | Event::Dispatched { .. }

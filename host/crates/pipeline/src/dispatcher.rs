@@ -230,6 +230,7 @@ pub(crate) fn recorded<P>(action: Action<P>) -> Option<Event> {
             requests,
         },
         Action::ToolRan(run) => Event::ToolRan(run),
+        Action::ToolDropped(run) => Event::ToolDropped(run),
         Action::Starved { due, at } => Event::Starved { due, at },
         Action::ArrivalsMissed { sessions, at } => Event::ArrivalsMissed { sessions, at },
         Action::TimeoutReached { at } => Event::TimeoutReached { at },

@@ -65,7 +65,12 @@ pub(crate) fn tools(evaluation: &Evaluation) -> Section {
             let known = (stats.count > 0).then_some(duration);
             [stats.mean, stats.p50, stats.p99].map(|time| known.map_or_else(String::new, |text| text(time)))
         });
-        let counts = [counts.runs, counts.failures, counts.cold_starts];
+        let counts = [
+            counts.runs,
+            counts.failures,
+            counts.cold_starts,
+            counts.dropped_total(),
+        ];
         let counts = counts.map(|count| count.to_string());
         row(
             class,
@@ -78,6 +83,7 @@ pub(crate) fn tools(evaluation: &Evaluation) -> Section {
             "runs",
             "failed",
             "cold",
+            "not ended",
             "wait mean",
             "wait P50",
             "wait P99",

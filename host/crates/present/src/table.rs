@@ -1,7 +1,7 @@
 //! The closing table of a run.
 
 use veeksha_certificate::Certificate;
-use veeksha_events::{NeverSentReason, PluginRole};
+use veeksha_events::{NeverSentReason, PluginRole, ToolDropReason};
 use veeksha_health::{HealthOutcome, HealthReport};
 use veeksha_metrics::{Evaluation, LabelGroups, Metric, PluginVerdict, SloResult, Stated};
 use veeksha_model::ErrorClass;
@@ -79,6 +79,20 @@ fn requests(evaluation: &Evaluation) -> Section {
     count_row("Requests never sent", counts.never_sent_total(), RowMark::Warning);
     for (reason, count) in &counts.never_sent {
         count_row(&format!("  {}", why_never_sent(*reason)), *count, RowMark::Plain);
+    }
+    let missing = counts.missing_tool_runs();
+    count_row(
+        "Tool runs due that did not end",
+        missing.values().sum(),
+        RowMark::Warning,
+    );
+    for (reason, count) in &missing {
+        let why = match reason {
+            ToolDropReason::InService => "served when the run ended",
+            ToolDropReason::NotServed(NeverSentReason::Held) => "waiting for a server or a slot",
+            ToolDropReason::NotServed(reason) => why_never_sent(*reason),
+        };
+        count_row(&format!("  {why}"), *count, RowMark::Plain);
     }
     count_row(
         "Sessions due but never started",

@@ -1,6 +1,6 @@
 //! Names and codes of what has few values, both ways.
 
-use veeksha_events::{NeverSentReason, PluginRole, SessionEnd};
+use veeksha_events::{NeverSentReason, PluginRole, SessionEnd, ToolDropReason};
 use veeksha_model::{Better, ChunkKind, ErrorClass, HistoryMode, StampSource};
 
 /// Chunk kinds by their code. A code never changes its meaning; a new kind is appended.
@@ -82,6 +82,15 @@ by_name! {
 by_name! {
     /// Direction in which a metric improves.
     better -> Better: Higher, Less, Neither
+}
+
+/// Reason for which a tool run did not end.
+pub(crate) fn tool_drop_reason(name: &str) -> Option<ToolDropReason> {
+    let in_service = ToolDropReason::InService;
+    if name == in_service.name() {
+        return Some(in_service);
+    }
+    never_sent_reason(name).map(ToolDropReason::NotServed)
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! An event that is not a request's end as a row, and back.
 
 use parquet::{data_type::ByteArray, errors::Result};
-use veeksha_events::{Event, FailedPlugin, PluginCall, RunInfo, ThreadSample};
+use veeksha_events::{DroppedToolRun, Event, FailedPlugin, PluginCall, RunInfo, ThreadSample};
 use veeksha_model::{MetricDefinition, MetricSample, Nanos, NodeId, RequestId, SessionId, ToolRunRecord};
 
 use crate::{
     cells::{invalid_cell, name, small, text},
-    codes::{better, never_sent_reason, plugin_part, session_end},
+    codes::{better, never_sent_reason, plugin_part, session_end, tool_drop_reason},
     nested_cells::{push_edges, push_labels, read_edges, read_labels},
     tables::{EventColumns, EventRows},
 };
@@ -114,6 +114,12 @@ fn row(event: &Event) -> EventRow<'_> {
             good: Some(!run.failed),
             tool_run: Some(run),
             ..EventRow::at("tool_ran", run.completed_at).of_request(run.id)
+        },
+        Event::ToolDropped(run) => EventRow {
+            what: Some(&run.class),
+            intended: run.ready_at,
+            reason: Some(run.reason.name()),
+            ..EventRow::at("tool_dropped", run.at).of_request(run.id)
         },
         Event::NeverSent { request, reason, at } => EventRow {
             reason: Some(reason.name()),
@@ -412,6 +418,13 @@ impl EventRows {
     fn event(&self, row: usize, name: &str) -> Result<Event> {
         Ok(match name {
             "tool_ran" => Event::ToolRan(Box::new(self.tool_run(row)?)),
+            "tool_dropped" => Event::ToolDropped(Box::new(DroppedToolRun {
+                id: self.request(row)?,
+                class: words("what", self.what.get(row))?.into(),
+                ready_at: self.intended_ns.get(row).map(|&at| at as u64),
+                reason: known("reason", self.reason.get(row), tool_drop_reason)?,
+                at: self.at(row)?,
+            })),
             "dispatched" => Event::Dispatched {
                 request: self.request(row)?,
                 intended: number("intended_ns", self.intended_ns.get(row))?,

@@ -113,17 +113,19 @@ table! {
     sessions: Optional<Int>, Dictionary;
     /// Of `session_planned`.
     digest: Optional<Digest>, Plain;
-    /// Of `dispatched`: the instant that the schedule asked for; of `tool_ran`: of the call.
+    /// Of `dispatched`: the instant that the schedule asked for; of `tool_ran` and `tool_dropped`:
+    /// of the call.
     intended_ns: Optional<Int>, Delta;
     /// Of `starved`: when the session was due.
     due_ns: Optional<Int>, Delta;
-    /// Of `never_sent`.
+    /// Of `never_sent` and `tool_dropped`.
     reason: Optional<Utf8>, Dictionary;
     /// Of `session_finished`: how.
     end: Optional<Utf8>, Dictionary;
     thread: Optional<Utf8>, Dictionary;
     /// Of `plugin_called`, and the next two; of `plugin_failed`: what the plugin did (`metric`,
-    /// `request_check`, `slo_check`, `workload`); of `tool_ran`, and the next two: the class.
+    /// `request_check`, `slo_check`, `workload`); of `tool_ran`, and the next two: the class, and of
+    /// `tool_dropped`.
     what: Optional<Utf8>, Dictionary;
     begin_ns: Optional<Int>, Delta;
     end_ns: Optional<Int>, Delta;

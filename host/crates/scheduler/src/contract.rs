@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use veeksha_events::{NeverSentReason, SessionEnd};
+use veeksha_events::{DroppedToolRun, NeverSentReason, SessionEnd};
 use veeksha_model::{
     Edge, FailureReason, Held, History, HistoryMode, Label, Nanos, NodeId, RequestId, Response, SessionId,
     ToolRunRecord,
@@ -216,6 +216,8 @@ pub enum Action<P> {
     },
     /// A tool run ended.
     ToolRan(Box<ToolRunRecord>),
+    /// A tool run of a started session will never end.
+    ToolDropped(Box<DroppedToolRun>),
     /// A reactive session is over (or will never start); its agent's state can go.
     ForgetAgent {
         /// The session's id.

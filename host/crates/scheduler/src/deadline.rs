@@ -9,8 +9,8 @@ use crate::config::GracePeriod;
 pub(crate) enum RunPhase {
     /// Dispatched requests are measured.
     Measuring,
-    /// The timeout has passed. Load is held until the measured requests are complete, at the latest
-    /// until `until`.
+    /// The timeout has passed. Load is held until the measured requests and tool runs are complete,
+    /// at the latest until `until`.
     Draining { until: Option<Nanos> },
     /// Nothing more is dispatched; what is in flight comes back.
     Stopping,
@@ -46,13 +46,11 @@ impl Deadline {
         }
     }
 
-    /// Returns true if draining is over.
-    pub(crate) fn drained(&self, phase: RunPhase, now: Nanos, measured_in_flight: usize) -> bool {
+    /// The end of the grace period, after the timeout.
+    pub(crate) fn end(&self, phase: RunPhase) -> Option<Nanos> {
         match phase {
-            RunPhase::Draining { until } => {
-                measured_in_flight == 0 || until.is_some_and(|until| until <= now)
-            }
-            _ => false,
+            RunPhase::Draining { until } => until,
+            _ => None,
         }
     }
 

@@ -45,7 +45,9 @@ pub struct Scheduler<P> {
     reached: Reached,
     deadline: Deadline,
     phase: RunPhase,
+    /// Dispatched requests without a result.
     in_flight: usize,
+    /// Those of them that are measured, and measured tool runs that were called and have not ended.
     measured_in_flight: usize,
 }
 
@@ -91,25 +93,46 @@ impl<P> Scheduler<P> {
             sessions: self.admission.is_full(),
             requests: self.requests.is_full(),
         };
+        let is_stopped = matches!(input, SchedulerInput::Stop);
         // A result counts before the clock does: it came before this call, whatever deadline the
         // call is late for.
         self.take(now, input, actions);
-        if let Some(timeout) = self.deadline.passed(self.phase, now) {
-            actions.push(Action::TimeoutReached { at: timeout });
-            self.phase = self.deadline.drain(timeout);
-        }
-        if self.deadline.drained(self.phase, now, self.measured_in_flight) {
-            self.stop(now, actions);
-        }
+        self.pass_deadlines(now, is_stopped, actions);
         if self.phase != RunPhase::Stopping {
             self.start_sessions(now, actions);
             self.advance(now, actions);
+        }
+        if self.phase != RunPhase::Stopping {
             self.dispatch_ready(now, actions);
         }
         if self.is_over() {
             self.phase = RunPhase::Done;
             actions.push(Action::Done);
         }
+    }
+
+    /// Ends the measurement and the run when it is time. Events with exact instants, of tools and
+    /// cancellations, count up to the deadline, however late the call is.
+    fn pass_deadlines(&mut self, now: Nanos, is_stopped: bool, actions: &mut Vec<Action<P>>) {
+        if let Some(timeout) = self.deadline.passed(self.phase, now) {
+            if let Some(before) = timeout.checked_sub(1) {
+                self.advance(before, actions);
+            }
+            actions.push(Action::TimeoutReached { at: timeout });
+            self.phase = self.deadline.drain(timeout);
+        }
+        let end = self.deadline.end(self.phase).filter(|end| *end <= now);
+        if self.is_drained() {
+            self.stop(now, actions);
+        } else if let Some(end) = end.or(is_stopped.then_some(now)) {
+            self.advance(end, actions);
+            self.stop(now, actions);
+        }
+    }
+
+    /// Returns true if nothing that is measured is left after the timeout.
+    fn is_drained(&self) -> bool {
+        matches!(self.phase, RunPhase::Draining { .. }) && self.measured_in_flight == 0
     }
 
     /// Returns the next instant at which [`SchedulerInput::Tick`] is due; `None`: only results or
@@ -188,8 +211,7 @@ impl<P> Scheduler<P> {
                 self.complete(now, request, at, Err(reason), actions)
             }
             SchedulerInput::FirstChunk { request, at } => self.first_chunk(now, request, at),
-            SchedulerInput::Tick => {}
-            SchedulerInput::Stop => self.stop(now, actions),
+            SchedulerInput::Tick | SchedulerInput::Stop => {}
         }
     }
 
@@ -363,7 +385,8 @@ impl<P> Scheduler<P> {
     }
 
     /// Carries out cancellations and lets tools work up to now, event by event: each may lead to
-    /// further ones, and the end of a session to another session.
+    /// further ones, and the end of a session to another session. The end of the last tool run
+    /// that is measured may be the end of the run.
     fn advance(&mut self, now: Nanos, actions: &mut Vec<Action<P>>) {
         let next = |scheduler: &Self| {
             let events = [scheduler.next_cancellation(), scheduler.next_tool_event()];
@@ -372,13 +395,16 @@ impl<P> Scheduler<P> {
         while let Some(at) = next(self).filter(|at| *at <= now) {
             if self.next_cancellation() == Some(at) {
                 self.cancel_first(actions);
-                self.start_sessions(now, actions);
             } else if self.ready.first_tool_run() == Some(at) {
                 self.call_tool();
+                continue;
             } else if let Some(event) = self.tools.step(at) {
                 self.on_tool(event, actions);
-                self.start_sessions(now, actions);
             }
+            if self.is_drained() {
+                return self.stop(now, actions);
+            }
+            self.start_sessions(now, actions);
         }
     }
 
@@ -427,6 +453,9 @@ impl<P> Scheduler<P> {
             });
             self.arm(id.session);
             self.advance(now, actions);
+            if self.phase == RunPhase::Stopping {
+                return;
+            }
         }
     }
 
@@ -435,10 +464,14 @@ impl<P> Scheduler<P> {
         let Some(session) = self.sessions.get_mut(&id) else {
             return;
         };
-        let queued = session.withdraw(why, now, actions);
-        self.tools.withdraw(id);
+        let withdrawn = session.withdraw(why, now, actions);
+        self.measured_in_flight -= withdrawn.measured_tool_runs;
+        for (class, call) in withdrawn.calls {
+            self.tools.drop_call(class, call);
+        }
         let sessions = &self.sessions;
-        self.ready.withdraw(queued, |id| is_queued(sessions, id));
+        self.ready
+            .withdraw(withdrawn.queued, |id| is_queued(sessions, id));
     }
 
     /// Ends the run: nothing more is sent, requests in flight are called back.
@@ -451,7 +484,6 @@ impl<P> Scheduler<P> {
             return;
         }
         self.phase = RunPhase::Stopping;
-        self.tools.clear();
         if self.in_flight > 0 {
             actions.push(Action::CancelInFlight);
         }
@@ -498,11 +530,12 @@ impl<P> Scheduler<P> {
             };
             self.withdraw(id, why, now, actions);
             if let Some(session) = self.sessions.get_mut(&id) {
-                session.drop_tool_runs();
+                session.drop_served(now, actions);
                 session.cut();
             }
             self.settle(id, now, actions);
         }
+        self.tools.clear();
         if missed > 0 {
             actions.push(Action::ArrivalsMissed {
                 sessions: missed,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
-use veeksha_events::{NeverSentReason, SessionEnd};
+use veeksha_events::{DroppedToolRun, NeverSentReason, SessionEnd};
 use veeksha_model::{
     Edge, EventInstants, History, HistoryMode, Nanos, NodeId, RequestId, Response, SessionId, Trigger,
 };
@@ -115,6 +115,11 @@ enum NodeState<P> {
 }
 
 impl<P> NodeState<P> {
+    /// Returns true for a tool run whose call was made and that has not ended.
+    fn is_in_tool(&self) -> bool {
+        matches!(self, NodeState::InTool { .. })
+    }
+
     /// Returns the instant of an event of the node; `None` if it has not happened.
     fn happened_at(&self, trigger: Trigger) -> Option<Nanos> {
         match (self, trigger) {
@@ -157,15 +162,25 @@ pub(crate) struct EndedRequest {
 }
 
 /// The result of cancelling a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CancelledNode {
     /// It had ended or was cancelled before, or does not exist: nothing changes.
     Unchanged,
     /// It is in flight, and comes back with the part of its answer that has arrived.
     InFlight,
-    /// It will not be sent, or a server will not take it; `queued` if it was in the queue of ready
-    /// requests.
-    Unsent { queued: bool, is_request: bool },
+    /// The request will not be sent; `queued` if it was in the queue of ready requests.
+    Unsent { queued: bool },
+    /// No server will take the tool run.
+    NotServed(CancelledToolRun),
+}
+
+/// A tool run that was cancelled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CancelledToolRun {
+    pub(crate) run: DroppedToolRun,
+    /// The index of its class if the call had been made and waited for a server, and whether it is
+    /// measured.
+    pub(crate) call: Option<(usize, bool)>,
 }
 
 /// The instant since which a due request could have been sent, apart from the request limits.
@@ -182,6 +197,17 @@ pub(crate) struct Withdrawal {
     pub(crate) reason: NeverSentReason,
     /// The reason of those that were due before an instant, where it is another.
     pub(crate) due: Option<(Nanos, NeverSentReason)>,
+}
+
+/// What was withdrawn, apart from the session's own state.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Withdrawn {
+    /// Requests in the ready queue.
+    pub(crate) queued: usize,
+    /// Calls that waited for a server, with the indices of their classes.
+    pub(crate) calls: Vec<(usize, RequestId)>,
+    /// Those of them that are measured.
+    pub(crate) measured_tool_runs: usize,
 }
 
 impl From<NeverSentReason> for Withdrawal {

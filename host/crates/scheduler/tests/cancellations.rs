@@ -276,10 +276,15 @@ fn a_cancelled_request_that_was_held_takes_no_place() {
 fn nothing_is_cancelled_after_the_end() {
     let mut s = Scheduler::new(config(EVERY_SECOND));
     let first = cancelled_by([edge(0, Trigger::Dispatched, 50)], node(0, &[], 0));
-    on(&mut s, 0, session(0, vec![first]));
-    assert_eq!(on(&mut s, 60, SchedulerInput::Stop), ["cancel"]);
+    on(&mut s, 0, session(0, vec![first.clone()]));
+    assert_eq!(on(&mut s, 40, SchedulerInput::Stop), ["cancel"]);
+    assert!(on(&mut s, 60, SchedulerInput::Tick).is_empty());
     assert_eq!(
         on(&mut s, 61, failed(0, 0, 61)),
         ["finish 0 incomplete at 61 of 1", "done"]
     );
+    // One that was due before the end comes first, however late the call is.
+    let mut s = Scheduler::new(config(EVERY_SECOND));
+    on(&mut s, 0, session(0, vec![first]));
+    assert_eq!(on(&mut s, 60, SchedulerInput::Stop), ["cancel 0/0", "cancel"]);
 }

@@ -14,8 +14,8 @@ use veeksha_model::{
     Edge, HistoryMode, Nanos, NodeId, RequestId, Response, SessionId, ToolRunRecord, Trigger,
 };
 use veeksha_scheduler::{
-    Action, Interval, NodePlan, NodeWork, Scheduler, SchedulerConfig, SchedulerInput, SessionKind,
-    SessionPlan, ToolClass, ToolRunPlan, TrafficRule,
+    Action, GracePeriod, Interval, NodePlan, NodeWork, Scheduler, SchedulerConfig, SchedulerInput,
+    SessionKind, SessionPlan, ToolClass, ToolRunPlan, TrafficRule,
 };
 use veeksha_stats::{Draws, RandomStream};
 
@@ -107,7 +107,8 @@ fn sessions_end_with_their_tool_runs() {
     );
 }
 
-/// The end of the run drops calls that wait or run, and reports the session as incomplete.
+/// The end of the run drops calls that wait or run, with their reasons, and the session is
+/// incomplete.
 #[test]
 fn stop_drops_tool_runs() {
     let mut s = Scheduler::new(one_server());
@@ -119,12 +120,150 @@ fn stop_drops_tool_runs() {
     assert_eq!(
         on(&mut s, 5, SchedulerInput::Stop),
         [
+            "dropped sandbox 0/1 held at 5 due 0",
             "never 0/2 run_ended at 5",
+            "dropped sandbox 0/0 in_service at 5 due 0",
             "finish 0 incomplete at 5 of 1",
             "done"
         ]
     );
     assert_eq!(s.next_wake(), None);
+}
+
+/// Runs that ended before the stop have ended, however late the scheduler is called.
+#[test]
+fn stop_keeps_tool_runs_that_have_ended() {
+    let mut s = Scheduler::new(one_server());
+    on(
+        &mut s,
+        0,
+        session(0, vec![tool(0, &[], 3), tool(1, &[0], 9), tool(2, &[], 9)]),
+    );
+    assert_eq!(
+        on(&mut s, 5, SchedulerInput::Stop),
+        [
+            "tool sandbox 0/0 at 0 from 0 to 3",
+            "dropped sandbox 0/1 held at 5 due 3",
+            "dropped sandbox 0/2 in_service at 5 due 0",
+            "finish 0 incomplete at 5 of 0",
+            "done"
+        ]
+    );
+}
+
+fn with_timeout(grace: GracePeriod) -> SchedulerConfig {
+    SchedulerConfig {
+        benchmark_timeout: Some(100),
+        grace,
+        ..one_server()
+    }
+}
+
+/// The run goes on until the measured calls have ended, those that wait for a server too; one that
+/// is made after the timeout is not measured and does not prolong it.
+#[test]
+fn measured_tool_runs_are_drained() {
+    let graph = || vec![tool(0, &[], 150), tool(1, &[], 30), tool(2, &[0], 500)];
+    let mut s = Scheduler::new(with_timeout(GracePeriod::Unbounded));
+    on(&mut s, 0, session(0, graph()));
+    assert_eq!(on(&mut s, 100, SchedulerInput::Tick), ["timeout at 100"]);
+    assert_eq!(
+        on(&mut s, 150, SchedulerInput::Tick),
+        ["tool sandbox 0/0 at 0 from 0 to 150"]
+    );
+    assert_eq!(s.next_wake(), Some(180));
+    let end = [
+        "tool sandbox 0/1 at 0 from 150 to 180",
+        "dropped sandbox 0/2 run_ended at 180 due 150",
+        "finish 0 incomplete at 180 of 0",
+        "done",
+    ];
+    assert_eq!(on(&mut s, 180, SchedulerInput::Tick), end);
+
+    // The same if the first call comes late.
+    let mut s = Scheduler::new(with_timeout(GracePeriod::Unbounded));
+    on(&mut s, 0, session(0, graph()));
+    let late = on(&mut s, 180, SchedulerInput::Tick);
+    assert_eq!(
+        late[..2],
+        ["timeout at 100", "tool sandbox 0/0 at 0 from 0 to 150"]
+    );
+    assert_eq!(late[2..], end);
+}
+
+/// A call that was due before the timeout is measured, although the scheduler comes to it later.
+#[test]
+fn due_tool_run_is_measured_if_the_call_is_late() {
+    let mut s = Scheduler::new(with_timeout(GracePeriod::Unbounded));
+    let due_at_90 = NodePlan {
+        wait_after_ready: 90,
+        ..tool(0, &[], 40)
+    };
+    let due_at_100 = NodePlan {
+        wait_after_ready: 100,
+        ..tool(1, &[], 40)
+    };
+    on(&mut s, 0, session(0, vec![due_at_90, due_at_100]));
+    let mut actions = Vec::new();
+    s.on(150, SchedulerInput::Tick, &mut actions);
+    let ran = actions.iter().find_map(|action| match action {
+        Action::ToolRan(run) => Some((run.id.node.0, run.completed_at, run.measured)),
+        _ => None,
+    });
+    assert_eq!(ran, Some((0, 130, true)));
+    assert!(s.is_done(), "the other one is not measured: {actions:?}");
+}
+
+#[test]
+fn grace_period_bounds_the_draining_of_tool_runs() {
+    let mut s = Scheduler::new(with_timeout(GracePeriod::Bounded(20)));
+    let graph = vec![tool(0, &[], 120), tool(1, &[], 5), tool(2, &[], 5)];
+    on(&mut s, 0, session(0, graph));
+    assert_eq!(on(&mut s, 100, SchedulerInput::Tick), ["timeout at 100"]);
+    assert_eq!(s.next_wake(), Some(120));
+    assert_eq!(
+        on(&mut s, 135, SchedulerInput::Tick),
+        [
+            "tool sandbox 0/0 at 0 from 0 to 120",
+            "dropped sandbox 0/2 held at 135 due 0",
+            "dropped sandbox 0/1 in_service at 135 due 0",
+            "finish 0 incomplete at 135 of 0",
+            "done"
+        ]
+    );
+}
+
+/// A measured call that is cancelled is not waited for, nor is one of a session that failed.
+#[test]
+fn dropped_tool_runs_are_not_waited_for() {
+    let cancelled = NodePlan {
+        cancel_when: vec![NodeId(0).into()],
+        ..tool(2, &[], 1_000)
+    };
+    for (input, reason, end) in [
+        (answered(0, 0, 150), "cancelled_by_client", "completed"),
+        (failed(0, 0, 150), "session_cancelled", "cancelled"),
+    ] {
+        let mut s = Scheduler::new(with_timeout(GracePeriod::Unbounded));
+        on(
+            &mut s,
+            0,
+            session(0, vec![node(0, &[], 0), tool(1, &[], 160), cancelled.clone()]),
+        );
+        assert_eq!(on(&mut s, 100, SchedulerInput::Tick), ["timeout at 100"]);
+        assert_eq!(
+            on(&mut s, 150, input),
+            [format!("dropped sandbox 0/2 {reason} at 150 due 0")]
+        );
+        assert_eq!(
+            on(&mut s, 160, SchedulerInput::Tick),
+            [
+                "tool sandbox 0/1 at 0 from 0 to 160".to_owned(),
+                format!("finish 0 {end} at 160 of 1"),
+                "done".to_owned()
+            ]
+        );
+    }
 }
 
 /// A failure withdraws the call that waits; the one that is served takes its time.
@@ -140,7 +279,10 @@ fn failure_withdraws_waiting_tool_runs() {
     on(&mut s, 0, session(0, graph));
     assert_eq!(
         on(&mut s, 5, failed(0, 0, 5)),
-        ["never 0/3 session_cancelled at 5"]
+        [
+            "dropped sandbox 0/2 session_cancelled at 5 due 0",
+            "never 0/3 session_cancelled at 5"
+        ]
     );
     assert_eq!(
         on(&mut s, 10, SchedulerInput::Tick),

@@ -99,6 +99,15 @@ enum TraceLine<'a> {
         result_tokens: u32,
         parents: Vec<u32>,
     },
+    ToolDropped {
+        session_id: u64,
+        node_id: u32,
+        tool: &'a str,
+        at: f64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        ready_at: Option<f64>,
+        reason: &'a str,
+    },
     NeverSent {
         request_id: String,
         session_id: u64,
@@ -212,6 +221,14 @@ impl<'a> TraceLine<'a> {
             },
             Event::Finished(record) => TraceLine::finished(record, content),
             Event::ToolRan(run) => TraceLine::tool_ran(run),
+            Event::ToolDropped(run) => TraceLine::ToolDropped {
+                session_id: run.id.session.0,
+                node_id: run.id.node.0,
+                tool: &run.class,
+                at: seconds(run.at),
+                ready_at: run.ready_at.map(seconds),
+                reason: run.reason.name(),
+            },
             Event::NeverSent { request, reason, at } => TraceLine::NeverSent {
                 request_id: request.to_string(),
                 session_id: request.session.0,

@@ -1,7 +1,8 @@
 //! Tool runs: metrics, counts, groups, and their part in the metrics of sessions.
 
 use crate::sequences::*;
-use veeksha_events::{Event, RequestRecord, SessionEnd};
+use serde_json::json;
+use veeksha_events::{DroppedToolRun, Event, NeverSentReason, RequestRecord, SessionEnd, ToolDropReason};
 use veeksha_metrics::{Evaluation, Fidelity, Metric, RunMetric, RunSamples, Setup};
 use veeksha_model::ChunkKind::{Content, Tool};
 use veeksha_model::{Edge, NodeId, Recorded, ToolRunRecord, Trigger};
@@ -95,8 +96,8 @@ fn tool_runs_have_times_and_counts_by_class() {
     assert_eq!(
         summary["tools"],
         serde_json::json!({
-            "sandbox": { "tool_runs": 2, "tool_failures": 0, "cold_starts": 0 },
-            "search": { "tool_runs": 1, "tool_failures": 1, "cold_starts": 1 },
+            "sandbox": { "tool_runs": 2, "tool_failures": 0, "cold_starts": 0, "dropped": {} },
+            "search": { "tool_runs": 1, "tool_failures": 1, "cold_starts": 1, "dropped": {} },
         })
     );
     // Windows are those of the calls.
@@ -252,4 +253,50 @@ fn replay_fidelity_knows_tool_runs_as_parents() {
     close(Some(expected.mean), 0.001);
     events.reverse();
     assert_eq!(slack(&events), Some(expected));
+}
+
+/// Runs that did not end are counted by class and reason, and those that were due are missing.
+#[test]
+fn dropped_tool_runs_are_counted_by_class_and_reason() {
+    let mut all = events();
+    let reasons = [
+        ("sandbox", ToolDropReason::InService),
+        ("sandbox", ToolDropReason::NotServed(NeverSentReason::Held)),
+        ("sandbox", ToolDropReason::NotServed(NeverSentReason::Held)),
+        ("sandbox", ToolDropReason::NotServed(NeverSentReason::RunEnded)),
+        (
+            "index",
+            ToolDropReason::NotServed(NeverSentReason::CancelledByClient),
+        ),
+        (
+            "index",
+            ToolDropReason::NotServed(NeverSentReason::SessionCancelled),
+        ),
+    ];
+    all.extend(reasons.into_iter().zip(10..).map(|((class, reason), node)| {
+        Event::ToolDropped(Box::new(DroppedToolRun {
+            id: id(0, node),
+            class: class.into(),
+            ready_at: Some(ms(100)),
+            reason,
+            at: ms(900),
+        }))
+    }));
+    let evaluation = evaluated(all);
+    let missing: u64 = evaluation.counts.missing_tool_runs().values().sum();
+    assert_eq!(missing, 4, "not the one that was not due, and the cancelled one");
+    let tools = &evaluation.summary_stats()["tools"];
+    let ended = tools["sandbox"]["tool_runs"].as_u64();
+    assert_eq!(ended, Some(2));
+    assert_eq!(
+        tools["sandbox"]["dropped"],
+        json!({ "held": 2, "in_service": 1, "run_ended": 1 })
+    );
+    assert_eq!(
+        tools["index"],
+        json!({
+            "tool_runs": 0, "tool_failures": 0, "cold_starts": 0,
+            "dropped": { "cancelled_by_client": 1, "session_cancelled": 1 },
+        })
+    );
 }

@@ -163,10 +163,11 @@ class RequestTable {
 const LISTED_KINDS = 20;
 
 function showFailures(page) {
-  const { failures = [], never_sent: neverSent = [], failed_plugins: plugins = [] } = page.data;
+  const { failures = [], never_sent: neverSent = [], dropped_tool_runs: dropped = [], failed_plugins: plugins = [] } = page.data;
   const { model } = page;
   const [classes, more] = first('failure-classes', LISTED_KINDS, failures, 'kinds of failures', () => showFailures(page));
   const [failed, morePlugins] = first('failed-plugins', LISTED_KINDS, plugins, 'plugins', () => showFailures(page));
+  const [droppedShown, moreDropped] = first('dropped-tool-runs', LISTED_KINDS, dropped, 'kinds of tool runs', () => showFailures(page));
   show('failures',
     failures.length ? table('Failures by class', [{ label: 'Failed' }, { label: 'Count', right: true }, { label: 'First message' }, { label: 'First request' }],
       classes.map((failure) => {
@@ -181,7 +182,9 @@ function showFailures(page) {
       failed.map((plugin) => el('tr', {}, el('th', { scope: 'row' }, plugin.plugin), el('td', { class: 'right strong' }, count(plugin.count)), el('td', { class: 'message' }, plugin.first_message),
         el('td', {}, plugin.sessions.join(', '), plugin.count > plugin.sessions.length && plugin.sessions.length ? ` and ${count(plugin.count - plugin.sessions.length)} more` : '')))) : null, morePlugins,
     neverSent.length ? table('Never sent', [{ label: 'Never sent' }, { label: 'Count', right: true }, { label: 'Why' }],
-      neverSent.map((entry) => el('tr', {}, el('th', { scope: 'row' }, words(entry.reason)), el('td', { class: 'right strong' }, count(entry.count)), el('td', {}, entry.meaning)))) : null);
+      neverSent.map((entry) => el('tr', {}, el('th', { scope: 'row' }, words(entry.reason)), el('td', { class: 'right strong' }, count(entry.count)), el('td', {}, entry.meaning)))) : null,
+    dropped.length ? table('Tool runs that did not end', [{ label: 'Tool' }, { label: 'Did not end' }, { label: 'Count', right: true }, { label: 'Why' }],
+      droppedShown.map((entry) => el('tr', {}, el('th', { scope: 'row' }, entry.tool), el('td', {}, words(entry.reason)), el('td', { class: 'right strong' }, count(entry.count)), el('td', {}, entry.meaning)))) : null, moreDropped);
 }
 
 // The unit of each column of a table of values, and the label of its heading.

@@ -72,6 +72,9 @@ fn hostile_text_stays_text() {
     for reason in &mut hostile_data.never_sent {
         (reason.reason, reason.meaning) = (hostile.into(), hostile.into());
     }
+    for dropped in &mut hostile_data.dropped_tool_runs {
+        (dropped.tool, dropped.reason, dropped.meaning) = (hostile.into(), hostile.into(), hostile.into());
+    }
     if let Some(slices) = &mut hostile_data.slices {
         slices
             .columns

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use veeksha_events::{Event, RequestRecord, Status};
 use veeksha_model::Nanos;
 use veeksha_page::{
-    CertificateFinding, CertificateSection, CertificateVerdict, CheckOutcome, Fact, FailedWorkload, Failures,
-    GroupTable, GroupValues, HealthRow, KeyMetric, Metric, MetricError, MetricStatistics, NeverSent,
-    PageData, Plugin, RequestSample, RunFacts, SliceRow, Slices, SloRow, ValueColumn, WorstSloWindow,
+    CertificateFinding, CertificateSection, CertificateVerdict, CheckOutcome, DroppedToolRuns, Fact,
+    FailedWorkload, Failures, GroupTable, GroupValues, HealthRow, KeyMetric, Metric, MetricError,
+    MetricStatistics, NeverSent, PageData, Plugin, RequestSample, RunFacts, SliceRow, Slices, SloRow,
+    ValueColumn, WorstSloWindow,
 };
 use veeksha_stats::Summary;
 
@@ -374,6 +375,12 @@ pub(crate) fn data(events: &[Event], limit: usize) -> PageData {
             reason: "session_cancelled".into(),
             count: withdrawn as u64,
             meaning: "an earlier request of their session had failed".into(),
+        }],
+        dropped_tool_runs: vec![DroppedToolRuns {
+            tool: "sandbox".into(),
+            reason: "in_service".into(),
+            count: 3,
+            meaning: "they were served when the run ended".into(),
         }],
         slices: Some(Slices {
             columns: vec![

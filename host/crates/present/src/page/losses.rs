@@ -1,10 +1,10 @@
-//! Requests that failed or were never sent.
+//! Requests that failed or were never sent, and tool runs that did not end.
 
 use std::collections::BTreeMap;
 
-use veeksha_events::NeverSentReason;
+use veeksha_events::{NeverSentReason, ToolDropReason};
 use veeksha_metrics::Evaluation;
-use veeksha_page::{FailedWorkload, Failures, NeverSent};
+use veeksha_page::{DroppedToolRuns, FailedWorkload, Failures, NeverSent};
 
 use crate::run_analysis::FailureClass;
 
@@ -41,15 +41,41 @@ pub(super) fn never_sent(evaluation: &Evaluation) -> Vec<NeverSent> {
         .map(|(reason, count)| NeverSent {
             reason: reason.name().to_owned(),
             count: *count,
+            meaning: meaning(*reason).to_owned(),
+        })
+        .collect()
+}
+
+fn meaning(reason: NeverSentReason) -> &'static str {
+    match reason {
+        NeverSentReason::SessionCancelled => "an earlier request of the session failed",
+        NeverSentReason::RunEnded => "the run ended before they were due",
+        NeverSentReason::PluginFailed => "the session's plugin failed",
+        NeverSentReason::Held => "a limit delayed them until the run ended",
+        NeverSentReason::CancelledByClient => "the workload cancelled them",
+        NeverSentReason::Missed => "they were due, but the client did not send them in time",
+    }
+}
+
+pub(super) fn dropped_tool_runs(evaluation: &Evaluation) -> Vec<DroppedToolRuns> {
+    let classes = evaluation.counts.tools.iter();
+    let dropped = classes.flat_map(|(class, counts)| {
+        counts.dropped.iter().map(|(reason, count)| DroppedToolRuns {
+            tool: class.to_string(),
+            reason: reason.name().to_owned(),
+            count: *count,
             meaning: match reason {
-                NeverSentReason::SessionCancelled => "an earlier request of the session failed",
-                NeverSentReason::RunEnded => "the run ended before they were due",
-                NeverSentReason::PluginFailed => "the session's plugin failed",
-                NeverSentReason::Held => "a limit delayed them until the run ended",
-                NeverSentReason::CancelledByClient => "the workload cancelled them",
-                NeverSentReason::Missed => "they were due, but the client did not send them in time",
+                ToolDropReason::InService => "they were served when the run ended",
+                ToolDropReason::NotServed(NeverSentReason::Held) => {
+                    "they waited for a server, or their session for a slot, until the run ended"
+                }
+                ToolDropReason::NotServed(NeverSentReason::RunEnded) => {
+                    "they were not due before the end of the measurement"
+                }
+                ToolDropReason::NotServed(reason) => meaning(*reason),
             }
             .to_owned(),
         })
-        .collect()
+    });
+    dropped.collect()
 }

@@ -22,7 +22,7 @@ use facts::{fact, facts, machine, plugins, versions};
 use groups::groups;
 use judged::{check, not_judged, slo, trust, verdict};
 use key_metrics::{key_metrics, metrics, on_the_way};
-use losses::{failed_plugins, failures, never_sent};
+use losses::{dropped_tool_runs, failed_plugins, failures, never_sent};
 use over_time::{load, slices};
 
 /// Returns the page of a finished run.
@@ -81,6 +81,7 @@ pub fn finished(results: &RunAnalysis, certificate: &Certificate, accuracy: &Acc
         requests: results.requests.clone(),
         failures: failures(&results.failures),
         never_sent: never_sent(evaluation),
+        dropped_tool_runs: dropped_tool_runs(evaluation),
         failed_plugins: failed_plugins(evaluation),
         groups: groups(&evaluation.groups),
         slices: slices(&evaluation.slices),

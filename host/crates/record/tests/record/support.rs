@@ -2,8 +2,8 @@
 
 use proptest::{collection::vec, option, prelude::*, strategy::ValueTree};
 use veeksha_events::{
-    Event, FailedPlugin, NeverSentReason, PluginCall, PluginRole, RequestRecord, RunInfo, SessionEnd, Status,
-    ThreadSample,
+    DroppedToolRun, Event, FailedPlugin, NeverSentReason, PluginCall, PluginRole, RequestRecord, RunInfo,
+    SessionEnd, Status, ThreadSample, ToolDropReason,
 };
 use veeksha_model::{
     Better, Cancellation, Chunk, ChunkKind, Edge, ErrorClass, Held, HistoryMode, MetricDefinition,
@@ -255,7 +255,11 @@ pub(crate) fn event() -> impl Strategy<Value = Event> {
         })),
         1 => (session(), wide(), narrow()).prop_map(|(session, at, requests)| Event::SessionStarted { session, at, requests }),
         2 => (request_id(), wide(), wide()).prop_map(|(request, intended, at)| Event::Dispatched { request, intended, at }),
-        1 => (request_id(), reason, wide()).prop_map(|(request, reason, at)| Event::NeverSent { request, reason, at }),
+        1 => (request_id(), reason.clone(), wide()).prop_map(|(request, reason, at)| Event::NeverSent { request, reason, at }),
+        1 => (request_id(), words(), option::of(wide()), option::of(reason), wide()).prop_map(|(id, class, ready_at, reason, at)| {
+            let reason = reason.map_or(ToolDropReason::InService, ToolDropReason::NotServed);
+            Event::ToolDropped(Box::new(DroppedToolRun { id, class: class.into(), ready_at, reason, at }))
+        }),
         1 => (session(), wide(), end, narrow()).prop_map(|(session, at, end, requests)| Event::SessionFinished {
             session, at, end, requests
         }),

@@ -231,6 +231,10 @@ impl ChromeTrace {
                     self.omitted.plugin_calls += 1;
                 }
             }
+            Event::ToolDropped(run) => {
+                let text = format!("{} of {} did not end: {}", run.id, run.class, run.reason.name());
+                self.mark(run.at, text, Some(run.id.session));
+            }
             Event::NeverSent { request, reason, at } => {
                 self.mark(*at, never_sent(*request, *reason), Some(request.session));
             }

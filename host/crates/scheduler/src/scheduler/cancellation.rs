@@ -8,7 +8,7 @@ use veeksha_model::{Nanos, RequestId, Response, SessionId};
 use super::{Scheduler, is_queued};
 use crate::contract::{Action, NodeOutcome};
 use crate::deadline::RunPhase;
-use crate::session::CancelledNode;
+use crate::session::{CancelledNode, CancelledToolRun};
 
 impl<P> Scheduler<P> {
     /// Cancels a node, as of an instant, and asks the agent about one that will not be sent.
@@ -24,30 +24,40 @@ impl<P> Scheduler<P> {
         match session.cancel(node, at, &mut self.ready) {
             CancelledNode::Unchanged => {}
             CancelledNode::InFlight => actions.push(Action::Cancel { request }),
-            CancelledNode::Unsent { queued, is_request } => {
-                if is_request {
-                    let reason = NeverSentReason::CancelledByClient;
-                    actions.push(Action::NeverSent { request, reason, at });
-                } else {
-                    self.tools.cancel(request);
-                }
-                if session.agent_open() {
-                    session.asked();
-                    let part = Response {
-                        cancelled: true,
-                        ..Response::default()
-                    };
-                    actions.push(Action::AskAgent {
-                        session: id,
-                        node,
-                        outcome: NodeOutcome::Answered(Arc::new(part)),
-                        at,
-                    });
-                }
+            CancelledNode::Unsent { queued } => {
+                let reason = NeverSentReason::CancelledByClient;
+                actions.push(Action::NeverSent { request, reason, at });
+                self.ask_about_unsent(request, at, actions);
                 let sessions = &self.sessions;
                 self.ready
                     .withdraw(usize::from(queued), |id| is_queued(sessions, id));
             }
+            CancelledNode::NotServed(CancelledToolRun { run, call }) => {
+                actions.push(Action::ToolDropped(Box::new(run)));
+                if let Some((class, measured)) = call {
+                    self.tools.drop_call(class, request);
+                    self.measured_in_flight -= usize::from(measured);
+                }
+                self.ask_about_unsent(request, at, actions);
+            }
+        }
+    }
+
+    /// Asks the agent about a node that was cancelled before it was sent or served.
+    fn ask_about_unsent(&mut self, request: RequestId, at: Nanos, actions: &mut Vec<Action<P>>) {
+        let RequestId { session: id, node } = request;
+        if let Some(session) = self.sessions.get_mut(&id).filter(|session| session.agent_open()) {
+            session.asked();
+            let part = Response {
+                cancelled: true,
+                ..Response::default()
+            };
+            actions.push(Action::AskAgent {
+                session: id,
+                node,
+                outcome: NodeOutcome::Answered(Arc::new(part)),
+                at,
+            });
         }
     }
 

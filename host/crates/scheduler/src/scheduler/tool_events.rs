@@ -22,6 +22,7 @@ impl<P> Scheduler<P> {
         let session = self.sessions.get_mut(&id.session);
         let entry = session.and_then(|session| session.enter_tool(id.node, measured, ready_at));
         if let Some((class, call)) = entry {
+            self.measured_in_flight += usize::from(measured);
             self.tools.enter(class, call);
         }
     }
@@ -41,6 +42,7 @@ impl<P> Scheduler<P> {
                 let Some(record) = session.complete_tool(id.node, at).map(Box::new) else {
                     return;
                 };
+                self.measured_in_flight -= usize::from(record.measured);
                 session.release_children(id.node, Trigger::Completed, at, &mut self.ready);
                 actions.push(Action::ToolRan(record.clone()));
                 if session.agent_open() {

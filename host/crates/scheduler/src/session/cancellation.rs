@@ -1,11 +1,37 @@
 //! Cancellation of nodes by the workload.
 
-use veeksha_model::{Edge, EventInstants, Nanos, NodeId, Trigger};
+use std::sync::Arc;
 
-use super::{CancelledNode, LinkedEdge, NodeState, SessionState};
-use crate::contract::NodeWork;
+use veeksha_events::{DroppedToolRun, NeverSentReason, ToolDropReason};
+use veeksha_model::{Edge, EventInstants, Nanos, NodeId, RequestId, Trigger};
+
+use super::{CancelledNode, CancelledToolRun, LinkedEdge, NodeState, SessionState};
+use crate::contract::{NodeWork, ToolRunPlan};
 use crate::conversation::ConversationHistory;
 use crate::ready::ReadyQueue;
+
+/// A node at its cancellation.
+struct Unserved {
+    /// The instant at which it was or would have been due, if that is known.
+    ready_at: Option<Nanos>,
+    /// Of a tool run whose call waits for a server: whether it is measured.
+    call: Option<bool>,
+}
+
+impl Unserved {
+    fn tool_run(self, id: RequestId, run: &ToolRunPlan, at: Nanos) -> CancelledToolRun {
+        CancelledToolRun {
+            run: DroppedToolRun {
+                id,
+                class: Arc::clone(&run.name),
+                ready_at: self.ready_at,
+                reason: ToolDropReason::NotServed(NeverSentReason::CancelledByClient),
+                at,
+            },
+            call: self.call.map(|measured| (run.class, measured)),
+        }
+    }
+}
 
 impl<P> SessionState<P> {
     /// Cancels a node at an instant. One that was not sent counts as complete from then on: the
@@ -15,7 +41,7 @@ impl<P> SessionState<P> {
             return CancelledNode::Unchanged;
         };
         node.cancel_at = None;
-        let queued = match &mut node.state {
+        let cancelled = match &mut node.state {
             NodeState::InFlight { cancelled, .. } => {
                 return if std::mem::replace(cancelled, true) {
                     CancelledNode::Unchanged
@@ -23,30 +49,52 @@ impl<P> SessionState<P> {
                     CancelledNode::InFlight
                 };
             }
-            NodeState::Queued { .. } => matches!(node.work, NodeWork::Request(_)),
-            NodeState::Waiting { .. } | NodeState::InTool { started: None, .. } => false,
+            NodeState::Queued { intended } => Unserved {
+                ready_at: Some(*intended),
+                call: None,
+            },
+            NodeState::Waiting { .. } => Unserved {
+                ready_at: None,
+                call: None,
+            },
+            NodeState::InTool {
+                started: None,
+                ready_at,
+                measured,
+            } => Unserved {
+                ready_at: Some(*ready_at),
+                call: Some(*measured),
+            },
             // A tool that has begun to work is not stopped.
             NodeState::InTool { .. } | NodeState::Complete { .. } | NodeState::Withdrawn => {
                 return CancelledNode::Unchanged;
             }
         };
-        if let NodeState::InTool { .. } = node.state {
+        if cancelled.call.is_some() {
             self.in_flight -= 1;
         } else {
             self.unsent -= 1;
         }
         let (parent, mode) = (node.history_parent, node.history_mode);
         let recorded = node.recorded_answer.take();
-        let payload = match &node.work {
-            NodeWork::Request(payload) => Some(payload.clone()),
-            NodeWork::ToolRun(_) => None,
-        };
-        let is_request = payload.is_some();
-        let conversation = match payload {
-            Some(payload) => self
-                .conversation_before(parent, mode)
-                .with(payload, None, recorded),
-            None => ConversationHistory::new(),
+        let (result, conversation) = match &node.work {
+            NodeWork::Request(payload) => {
+                let payload = payload.clone();
+                let before = self.conversation_before(parent, mode);
+                let queued = cancelled.ready_at.is_some();
+                (
+                    CancelledNode::Unsent { queued },
+                    before.with(payload, None, recorded),
+                )
+            }
+            NodeWork::ToolRun(run) => {
+                let id = RequestId {
+                    session: self.id,
+                    node: id,
+                };
+                let tool_run = cancelled.tool_run(id, run, at);
+                (CancelledNode::NotServed(tool_run), ConversationHistory::new())
+            }
         };
         if let Some(node) = self.nodes.get_mut(&id) {
             let events = EventInstants {
@@ -58,7 +106,7 @@ impl<P> SessionState<P> {
         }
         self.latest = self.latest.max(at);
         self.release_children(id, Trigger::Completed, at, ready);
-        CancelledNode::Unsent { queued, is_request }
+        result
     }
 
     /// Takes the nodes whose cancellation is now known or earlier than before, with the new instant

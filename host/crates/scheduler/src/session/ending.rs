@@ -1,47 +1,62 @@
 //! The end of a session: given up, cut, over.
 
-use veeksha_events::{NeverSentReason, SessionEnd};
+use veeksha_events::{NeverSentReason, SessionEnd, ToolDropReason};
 use veeksha_model::{Nanos, RequestId};
 
-use super::{Agent, NodeState, SessionState, Withdrawal};
+use super::tool_runs::dropped;
+use super::{Agent, NodeState, SessionState, Withdrawal, Withdrawn};
 use crate::contract::{Action, NodeWork};
 
 impl<P> SessionState<P> {
-    /// Gives up every node that was not sent, lowest id first. Returns how many of them were in the
-    /// ready queue.
-    pub(crate) fn withdraw(&mut self, why: Withdrawal, at: Nanos, actions: &mut Vec<Action<P>>) -> usize {
-        let mut queued = 0;
+    /// Gives up every node that was not sent and every tool run that no server has taken, lowest id
+    /// first.
+    pub(crate) fn withdraw(&mut self, why: Withdrawal, at: Nanos, actions: &mut Vec<Action<P>>) -> Withdrawn {
+        let mut withdrawn = Withdrawn::default();
         if self.unsent == 0 && self.tool_runs == 0 {
-            return queued;
+            return withdrawn;
         }
         for (id, node) in &mut self.nodes {
-            if let NodeWork::ToolRun(_) = node.work {
-                match node.state {
-                    NodeState::InTool { started: None, .. } => self.in_flight -= 1,
-                    NodeState::Queued { .. } | NodeState::Waiting { .. } => {}
-                    _ => continue,
-                }
-                node.state = NodeState::Withdrawn;
-                continue;
-            }
-            let reason = match (&node.state, why.due) {
-                (NodeState::Queued { intended }, Some((end, reason))) if *intended < end => {
-                    queued += 1;
-                    reason
-                }
-                (NodeState::Queued { .. }, _) => {
-                    queued += 1;
-                    why.reason
-                }
-                (NodeState::Waiting { .. }, _) => why.reason,
-                _ => continue,
-            };
-            node.state = NodeState::Withdrawn;
-            let request = RequestId {
+            let id = RequestId {
                 session: self.id,
                 node: *id,
             };
-            actions.push(Action::NeverSent { request, reason, at });
+            let due_at = match node.state {
+                NodeState::Waiting { .. } => None,
+                NodeState::Queued { intended } => Some(intended),
+                NodeState::InTool {
+                    started: None,
+                    ready_at,
+                    ..
+                } => Some(ready_at),
+                _ => continue,
+            };
+            let reason = match why.due {
+                Some((end, _)) if due_at.is_some_and(|due| due < end) && node.state.is_in_tool() => {
+                    NeverSentReason::Held
+                }
+                Some((end, reason)) if due_at.is_some_and(|due| due < end) => reason,
+                _ => why.reason,
+            };
+            match &node.work {
+                NodeWork::Request(_) => {
+                    withdrawn.queued += usize::from(due_at.is_some());
+                    actions.push(Action::NeverSent {
+                        request: id,
+                        reason,
+                        at,
+                    });
+                }
+                NodeWork::ToolRun(run) => {
+                    if let NodeState::InTool { measured, .. } = node.state {
+                        self.in_flight -= 1;
+                        withdrawn.measured_tool_runs += usize::from(measured);
+                        withdrawn.calls.push((run.class, id));
+                    }
+                    let reason = ToolDropReason::NotServed(reason);
+                    actions.push(dropped(id, run, due_at, reason, at));
+                }
+            }
+            node.state = NodeState::Withdrawn;
         }
         self.unsent = 0;
         self.worsen(match why.reason {
@@ -53,7 +68,7 @@ impl<P> SessionState<P> {
             // The workload wanted no answer.
             NeverSentReason::CancelledByClient => SessionEnd::Completed,
         });
-        queued
+        withdrawn
     }
 
     /// Ends a session whose agent neither adds a node nor reports `done`, although nothing is left

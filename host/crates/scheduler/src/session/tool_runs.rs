@@ -1,10 +1,12 @@
 //! The tool runs of a session: made, served, ended.
 
-use veeksha_events::SessionEnd;
+use std::sync::Arc;
+
+use veeksha_events::{DroppedToolRun, NeverSentReason, SessionEnd, ToolDropReason};
 use veeksha_model::{Nanos, NodeId, RequestId, ToolRunRecord};
 
 use super::{NodeState, SessionState};
-use crate::contract::NodeWork;
+use crate::contract::{Action, NodeWork, ToolRunPlan};
 use crate::conversation::ConversationHistory;
 use crate::tools::ToolCallEntry;
 
@@ -91,16 +93,50 @@ impl<P> SessionState<P> {
     }
 
     /// Drops the tool runs that a server has taken, because the run ended.
-    pub(crate) fn drop_tool_runs(&mut self) {
+    pub(crate) fn drop_served(&mut self, at: Nanos, actions: &mut Vec<Action<P>>) {
         if self.tool_runs == 0 {
             return;
         }
-        for node in self.nodes.values_mut() {
-            if matches!(node.state, NodeState::InTool { .. }) {
-                node.state = NodeState::Withdrawn;
-                self.in_flight -= 1;
-                self.outcome = self.outcome.max(SessionEnd::Incomplete);
-            }
+        for (id, node) in &mut self.nodes {
+            let (
+                NodeState::InTool {
+                    measured, ready_at, ..
+                },
+                NodeWork::ToolRun(run),
+            ) = (&node.state, &node.work)
+            else {
+                continue;
+            };
+            let reason = if *measured {
+                ToolDropReason::InService
+            } else {
+                ToolDropReason::NotServed(NeverSentReason::RunEnded)
+            };
+            let id = RequestId {
+                session: self.id,
+                node: *id,
+            };
+            actions.push(dropped(id, run, Some(*ready_at), reason, at));
+            node.state = NodeState::Withdrawn;
+            self.in_flight -= 1;
+            self.outcome = self.outcome.max(SessionEnd::Incomplete);
         }
     }
+}
+
+/// Returns the action that reports a tool run that will not end.
+pub(super) fn dropped<P>(
+    id: RequestId,
+    run: &ToolRunPlan,
+    ready_at: Option<Nanos>,
+    reason: ToolDropReason,
+    at: Nanos,
+) -> Action<P> {
+    Action::ToolDropped(Box::new(DroppedToolRun {
+        id,
+        class: Arc::clone(&run.name),
+        ready_at,
+        reason,
+        at,
+    }))
 }

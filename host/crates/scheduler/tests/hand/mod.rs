@@ -155,6 +155,14 @@ pub(crate) fn line(action: &Action<u32>) -> String {
             run.completed_at,
             if run.is_cold { " cold" } else { "" }
         ),
+        Action::ToolDropped(run) => format!(
+            "dropped {} {} {} at {}{}",
+            run.class,
+            run.id,
+            run.reason.name(),
+            run.at,
+            run.ready_at.map_or_else(String::new, |at| format!(" due {at}")),
+        ),
         Action::ForgetAgent { session } => format!("forget {session}"),
         Action::NeverSent { request, reason, at } => format!("never {request} {} at {at}", reason.name()),
         Action::SessionFinished {

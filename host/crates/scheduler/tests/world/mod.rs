@@ -651,6 +651,7 @@ impl World {
                 self.later(now + latency, Happening::Step { session: session.0 });
             }
             Action::ToolRan(run) => panic!("no session runs a tool: {run:?}"),
+            Action::ToolDropped(run) => panic!("no session runs a tool: {run:?}"),
             Action::ForgetAgent { session } => assert!(self.forgotten.insert(session.0), "forgotten twice"),
             Action::Cancel { request } => {
                 let (session, node) = (request.session.0, request.node.0);
@@ -677,7 +678,7 @@ impl World {
                 at,
             } => {
                 let key = (request.session.0, request.node.0);
-                assert!(!self.stopped && self.unsent.remove(&key));
+                assert!(self.unsent.remove(&key));
                 assert_eq!(self.cancelled_at(key), Some(*at), "{key:?} at {now}");
                 assert!(*at <= now && self.log.never_sent.insert(key, *reason).is_none());
                 let parent = self.known[&key].history_parent;
