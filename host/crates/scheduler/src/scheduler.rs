@@ -364,6 +364,7 @@ impl<P> Scheduler<P> {
                 });
             }
             session.begin(admitted.due, admitted.slot_since, &mut self.ready);
+            self.arm(admitted.id);
             self.has_begun(admitted.id, admitted.due, now, actions);
             self.settle_at_latest(admitted.id, actions);
         }
@@ -472,6 +473,7 @@ impl<P> Scheduler<P> {
         let sessions = &self.sessions;
         self.ready
             .withdraw(withdrawn.queued, |id| is_queued(sessions, id));
+        self.arm(id);
     }
 
     /// Ends the run: nothing more is sent, requests in flight are called back.

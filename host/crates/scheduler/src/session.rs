@@ -70,6 +70,8 @@ struct SessionNode<P> {
     children: Vec<ChildEdge>,
     /// The instant at which it is to be cancelled, once that is known.
     cancel_at: Option<Nanos>,
+    /// The instant at which it was cancelled, while it waits for the events of its edges.
+    cancelled_at: Option<Nanos>,
     state: NodeState<P>,
 }
 
@@ -84,8 +86,14 @@ struct ChildEdge {
 
 #[derive(Debug)]
 enum NodeState<P> {
-    /// `left` edges are not met; the last of the others was met at `base` (`None`: no parents).
-    Waiting { left: usize, base: Option<Nanos> },
+    /// The events of `left` edges have not happened. The last event of the others happened at
+    /// `event`, and the last of these edges was met, after its delay, at `base` (`None`: no
+    /// parents).
+    Waiting {
+        left: usize,
+        event: Nanos,
+        base: Option<Nanos>,
+    },
     /// In the ready queue.
     Queued { intended: Nanos },
     /// Dispatched, with this conversation before it.
@@ -138,7 +146,7 @@ enum LinkedEdge {
     /// Its parent does not exist.
     Unknown,
     /// The event has happened: it is met at this instant.
-    Met(Nanos),
+    Met { event: Nanos, at: Nanos },
     /// The event has not happened.
     Waiting,
 }
@@ -169,7 +177,8 @@ pub(crate) enum CancelledNode {
     /// It is in flight, and comes back with the part of its answer that has arrived.
     InFlight,
     /// The request will not be sent; `queued` if it was in the queue of ready requests.
-    Unsent { queued: bool },
+    /// It ended at this instant.
+    Unsent { queued: bool, at: Nanos },
     /// No server will take the tool run.
     NotServed(CancelledToolRun),
 }
@@ -309,7 +318,12 @@ impl<P> SessionState<P> {
                     work: plan.work,
                     children: Vec::new(),
                     cancel_at: None,
-                    state: NodeState::Waiting { left: 0, base: None },
+                    cancelled_at: None,
+                    state: NodeState::Waiting {
+                        left: 0,
+                        event: 0,
+                        base: None,
+                    },
                 });
                 added.push((plan.node, plan.parents, plan.cancel_when));
             }
@@ -328,21 +342,23 @@ impl<P> SessionState<P> {
     /// node that it adds is met at the last completion at the earliest, when it can have thought of
     /// it.
     fn link(&mut self, node: NodeId, parents: &[Edge]) {
-        let (mut waiting, mut base) = (0, None);
+        let (mut left, mut last, mut base) = (0, 0, None);
         for edge in parents {
             match self.link_edge(node, edge, false) {
                 LinkedEdge::Unknown => {}
-                LinkedEdge::Met(at) => base = base.max(Some(at)),
-                LinkedEdge::Waiting => waiting += 1,
+                LinkedEdge::Met { event, at } => {
+                    last = last.max(event);
+                    base = base.max(Some(at));
+                }
+                LinkedEdge::Waiting => left += 1,
             }
         }
-        if let Some(SessionNode {
-            state: NodeState::Waiting { left, base: met },
-            ..
-        }) = self.nodes.get_mut(&node)
-        {
-            *left = waiting;
-            *met = base;
+        if let Some(node) = self.nodes.get_mut(&node) {
+            node.state = NodeState::Waiting {
+                left,
+                event: last,
+                base,
+            };
         }
     }
 
@@ -359,7 +375,10 @@ impl<P> SessionState<P> {
                     Trigger::Completed => 0,
                     Trigger::Dispatched | Trigger::FirstChunk => reacted,
                 };
-                LinkedEdge::Met(met.max(earliest))
+                LinkedEdge::Met {
+                    event: at,
+                    at: met.max(earliest),
+                }
             }
             None => {
                 parent.children.push(ChildEdge {
@@ -378,12 +397,18 @@ impl<P> SessionState<P> {
     /// A node without parents counts from the session's start. If an agent adds one later, it
     /// counts from the last completion: the earliest instant at which the agent can have thought of
     /// it.
+    ///
+    /// One that was cancelled while it waited is cancelled now.
     fn queue_if_free(&mut self, id: NodeId, ready: &mut ReadyQueue) {
         let Some(_) = self.start else { return };
         let latest = self.latest;
         if let Some(node) = self.nodes.get_mut(&id)
-            && let NodeState::Waiting { left: 0, base } = node.state
+            && let NodeState::Waiting { left: 0, base, .. } = node.state
         {
+            if let Some(at) = node.cancelled_at {
+                self.cancellations.push((at, id));
+                return;
+            }
             let ready_at = base.unwrap_or(latest).saturating_add(node.wait);
             let intended = ready_at.max(node.not_before);
             node.state = NodeState::Queued { intended };
@@ -544,11 +569,12 @@ impl<P> SessionState<P> {
                 continue;
             }
             if let Some(SessionNode {
-                state: NodeState::Waiting { left, base },
+                state: NodeState::Waiting { left, event, base },
                 ..
             }) = self.nodes.get_mut(&edge.child)
             {
                 *left -= 1;
+                *event = (*event).max(at);
                 *base = (*base).max(Some(met));
             }
             self.queue_if_free(edge.child, ready);

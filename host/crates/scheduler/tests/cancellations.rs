@@ -288,3 +288,109 @@ fn nothing_is_cancelled_after_the_end() {
     on(&mut s, 0, session(0, vec![first]));
     assert_eq!(on(&mut s, 60, SchedulerInput::Stop), ["cancel 0/0", "cancel"]);
 }
+
+/// A node that is cancelled while it waits is complete when the events of its edges have happened:
+/// its child keeps the order and the conversation before it.
+#[test]
+fn child_of_a_cancelled_node_keeps_its_place_in_the_conversation() {
+    let mut s = Scheduler::new(config(EVERY_SECOND));
+    let nodes = vec![
+        node(0, &[], 0),
+        cancelled_by([edge(0, Trigger::Dispatched, 10)], node(1, &[0], 1000)),
+        cancelled_by([edge(0, Trigger::Dispatched, 20)], node(2, &[1], 0)),
+        node(3, &[2], 7),
+    ];
+    on(&mut s, 0, session(0, nodes));
+    on(&mut s, 0, SchedulerInput::SourceEnded);
+    assert!(on(&mut s, 30, SchedulerInput::Tick).is_empty());
+    assert_eq!(
+        on(&mut s, 100, answered(0, 0, 90)),
+        [
+            "never 0/1 cancelled_by_client at 90",
+            "never 0/2 cancelled_by_client at 90",
+            "send 0/3 at 97 of 4 after [0 1! 2!]",
+        ]
+    );
+    assert_eq!(
+        on(&mut s, 110, answered(0, 3, 110)),
+        ["finish 0 completed at 110 of 4", "done"]
+    );
+}
+
+/// If the session ends first, it was cancelled nevertheless, and nothing was lost.
+#[test]
+fn cancelled_node_that_still_waits_is_never_sent() {
+    for (input, end) in [
+        (failed(0, 0, 60), "errored at 60"),
+        (SchedulerInput::Stop, "incomplete at 61"),
+    ] {
+        let mut s = Scheduler::new(config(EVERY_SECOND));
+        let cancelled = cancelled_by([edge(0, Trigger::Dispatched, 10)], node(1, &[0], 0));
+        on(&mut s, 0, session(0, vec![node(0, &[], 0), cancelled]));
+        on(&mut s, 10, SchedulerInput::Tick);
+        let mut lines = on(&mut s, 60, input);
+        lines.extend(on(&mut s, 61, failed(0, 0, 61)));
+        lines.retain(|line| line.starts_with("never") || line.starts_with("finish"));
+        assert_eq!(
+            lines,
+            [
+                "never 0/1 cancelled_by_client at 60".to_owned(),
+                format!("finish 0 {end} of 2")
+            ]
+        );
+    }
+}
+
+/// The agent is asked about a node that it cancels when that is complete, and nothing hangs.
+#[test]
+fn agent_is_asked_about_a_cancelled_node_once_it_is_complete() {
+    let mut s = Scheduler::new(config(EVERY_SECOND));
+    on(
+        &mut s,
+        0,
+        agent(0, vec![node(0, &[], 0), node(1, &[], 0), node(2, &[1], 0)]),
+    );
+    on(&mut s, 0, SchedulerInput::SourceEnded);
+    on(&mut s, 40, answered(0, 0, 40));
+    assert!(on(&mut s, 45, step(vec![], &[2], false)).is_empty());
+    assert_eq!(
+        on(&mut s, 70, answered(0, 1, 70)),
+        [
+            "ask 0/1 true at 70",
+            "never 0/2 cancelled_by_client at 70",
+            "ask 0/2 true at 70"
+        ]
+    );
+    on(&mut s, 71, step(vec![], &[], false));
+    assert_eq!(
+        on(&mut s, 72, step(vec![], &[], true)),
+        ["finish 0 completed at 72 of 3", "forget 0", "done"]
+    );
+}
+
+/// What an agent cancels before its session has started ends at the start.
+#[test]
+fn node_that_is_cancelled_before_the_start_ends_at_the_start() {
+    let mut s = Scheduler::new(config(EVERY_SECOND));
+    on(&mut s, 0, agent(1, vec![node(0, &[], 0), node(1, &[0], 3)]));
+    assert!(on(&mut s, 1, step_of(1, &[0])).is_empty());
+    let second = 1_000_000_000;
+    assert_eq!(
+        on(&mut s, second + 9, SchedulerInput::Tick),
+        [
+            "start 1 at 1000000000 of 2",
+            "never 1/0 cancelled_by_client at 1000000000",
+            "ask 1/0 true at 1000000000",
+            "send 1/1 at 1000000003 of 2 after [0!]"
+        ]
+    );
+}
+
+fn step_of(session: u64, cancel: &[u32]) -> SchedulerInput<u32> {
+    SchedulerInput::Step {
+        session: SessionId(session),
+        nodes: Vec::new(),
+        cancel: cancel.iter().map(|node| NodeId(*node)).collect(),
+        done: false,
+    }
+}

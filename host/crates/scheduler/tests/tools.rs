@@ -610,18 +610,20 @@ fn tool_runs_cancel_and_are_cancelled() {
         cancel: vec![NodeId(2), NodeId(3)],
         done: true,
     };
-    // Node 2 is being served; node 3 will not be called, and releases node 4.
-    assert_eq!(on(&mut s, 40, cancel), ["send 0/4 at 40 of 2 after []"]);
+    // Node 2 is being served; node 3 will not be called, and releases node 4 after node 2.
+    assert_eq!(on(&mut s, 40, cancel), [""; 0]);
     on(&mut s, 50, answered(0, 0, 50));
-    on(&mut s, 55, answered(0, 4, 55));
     assert_eq!(
         on(&mut s, 60, SchedulerInput::Tick),
         [
             "tool sandbox 0/2 at 0 from 30 to 60",
-            "finish 0 completed at 60 of 2",
-            "forget 0",
-            "done"
+            "dropped sandbox 0/3 cancelled_by_client at 60",
+            "send 0/4 at 60 of 2 after []"
         ]
+    );
+    assert_eq!(
+        on(&mut s, 65, answered(0, 4, 65)),
+        ["finish 0 completed at 65 of 2", "forget 0", "done"]
     );
 }
 
@@ -642,7 +644,13 @@ fn a_call_that_waits_for_a_server_is_cancelled() {
         cancel: vec![NodeId(1), NodeId(2)],
         done: false,
     };
-    assert_eq!(on(&mut s, 10, cancel), ["ask 0/2 true at 10"]);
+    assert_eq!(
+        on(&mut s, 10, cancel),
+        [
+            "dropped sandbox 0/2 cancelled_by_client at 10 due 0",
+            "ask 0/2 true at 10"
+        ]
+    );
     assert_eq!(
         on(&mut s, 100, SchedulerInput::Tick),
         [

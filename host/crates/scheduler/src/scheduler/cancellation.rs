@@ -11,7 +11,8 @@ use crate::deadline::RunPhase;
 use crate::session::{CancelledNode, CancelledToolRun};
 
 impl<P> Scheduler<P> {
-    /// Cancels a node, as of an instant, and asks the agent about one that will not be sent.
+    /// Cancels a node, as of an instant, and asks the agent about one that will not be sent once it
+    /// is complete.
     pub(super) fn cancel(&mut self, request: RequestId, at: Nanos, actions: &mut Vec<Action<P>>) {
         let RequestId { session: id, node } = request;
         let Some(session) = self
@@ -24,7 +25,7 @@ impl<P> Scheduler<P> {
         match session.cancel(node, at, &mut self.ready) {
             CancelledNode::Unchanged => {}
             CancelledNode::InFlight => actions.push(Action::Cancel { request }),
-            CancelledNode::Unsent { queued } => {
+            CancelledNode::Unsent { queued, at } => {
                 let reason = NeverSentReason::CancelledByClient;
                 actions.push(Action::NeverSent { request, reason, at });
                 self.ask_about_unsent(request, at, actions);
@@ -33,6 +34,7 @@ impl<P> Scheduler<P> {
                     .withdraw(usize::from(queued), |id| is_queued(sessions, id));
             }
             CancelledNode::NotServed(CancelledToolRun { run, call }) => {
+                let at = run.at;
                 actions.push(Action::ToolDropped(Box::new(run)));
                 if let Some((class, measured)) = call {
                     self.tools.drop_call(class, request);

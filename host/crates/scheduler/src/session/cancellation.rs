@@ -34,9 +34,11 @@ impl Unserved {
 }
 
 impl<P> SessionState<P> {
-    /// Cancels a node at an instant. One that was not sent counts as complete from then on: the
-    /// turn has no answer.
-    pub(crate) fn cancel(&mut self, id: NodeId, at: Nanos, ready: &mut ReadyQueue) -> CancelledNode {
+    /// Cancels a node at an instant. One that was not sent is complete, without an answer, from then
+    /// on or once the events of its edges have happened, whichever is later: nodes that follow it
+    /// keep their order, and the conversation before it. It waits neither for delays nor for its
+    /// think time.
+    pub(crate) fn cancel(&mut self, id: NodeId, mut at: Nanos, ready: &mut ReadyQueue) -> CancelledNode {
         let Some(node) = self.nodes.get_mut(&id) else {
             return CancelledNode::Unchanged;
         };
@@ -53,10 +55,18 @@ impl<P> SessionState<P> {
                 ready_at: Some(*intended),
                 call: None,
             },
-            NodeState::Waiting { .. } => Unserved {
-                ready_at: None,
-                call: None,
-            },
+            NodeState::Waiting { left, event, .. } => {
+                let (left, event) = (*left, *event);
+                let Some(start) = self.start.filter(|_| left == 0) else {
+                    node.cancelled_at.get_or_insert(at);
+                    return CancelledNode::Unchanged;
+                };
+                at = at.max(event).max(start);
+                Unserved {
+                    ready_at: None,
+                    call: None,
+                }
+            }
             NodeState::InTool {
                 started: None,
                 ready_at,
@@ -83,7 +93,7 @@ impl<P> SessionState<P> {
                 let before = self.conversation_before(parent, mode);
                 let queued = cancelled.ready_at.is_some();
                 (
-                    CancelledNode::Unsent { queued },
+                    CancelledNode::Unsent { queued, at },
                     before.with(payload, None, recorded),
                 )
             }
@@ -96,6 +106,14 @@ impl<P> SessionState<P> {
                 (CancelledNode::NotServed(tool_run), ConversationHistory::new())
             }
         };
+        self.end_unsent(id, at, conversation);
+        self.latest = self.latest.max(at);
+        self.release_children(id, Trigger::Completed, at, ready);
+        result
+    }
+
+    /// Notes the end of a node that was cancelled and will not be sent.
+    pub(super) fn end_unsent(&mut self, id: NodeId, at: Nanos, conversation: ConversationHistory<P>) {
         if let Some(node) = self.nodes.get_mut(&id) {
             let events = EventInstants {
                 dispatched: at,
@@ -104,13 +122,18 @@ impl<P> SessionState<P> {
             };
             node.state = NodeState::Complete { events, conversation };
         }
-        self.latest = self.latest.max(at);
-        self.release_children(id, Trigger::Completed, at, ready);
-        result
     }
 
-    /// Takes the nodes whose cancellation is now known or earlier than before, with the new instant
-    /// and the former one.
+    /// Releases the cancellations that wait for events of a node, all of which happened at `at`.
+    pub(super) fn release_cancellations(&mut self, id: NodeId, at: Nanos) {
+        let children = self.nodes.get(&id).into_iter().flat_map(|node| &node.children);
+        let cancels = children.filter(|edge| edge.cancels);
+        self.cancellations
+            .extend(cancels.map(|edge| (at.saturating_add(edge.delay), edge.child)));
+    }
+
+    /// Takes the nodes whose cancellation is now known, earlier than before, or possible now, with
+    /// the new instant and the former one.
     pub(crate) fn take_cancellations(&mut self) -> Vec<(NodeId, Nanos, Option<Nanos>)> {
         let mut changed = Vec::new();
         for (at, id) in self.cancellations.drain(..) {
@@ -129,7 +152,7 @@ impl<P> SessionState<P> {
     /// cancelled before.
     pub(super) fn link_cancellation(&mut self, node: NodeId, when: &[Edge], known: Nanos) {
         for edge in when {
-            if let LinkedEdge::Met(at) = self.link_edge(node, edge, true) {
+            if let LinkedEdge::Met { at, .. } = self.link_edge(node, edge, true) {
                 self.cancellations.push((at.max(known), node));
             }
         }

@@ -6,12 +6,13 @@ use veeksha_model::{Nanos, RequestId};
 use super::tool_runs::dropped;
 use super::{Agent, NodeState, SessionState, Withdrawal, Withdrawn};
 use crate::contract::{Action, NodeWork};
+use crate::conversation::ConversationHistory;
 
 impl<P> SessionState<P> {
     /// Gives up every node that was not sent and every tool run that no server has taken, lowest id
-    /// first.
+    /// first. One that was cancelled and waited for its edges ends now.
     pub(crate) fn withdraw(&mut self, why: Withdrawal, at: Nanos, actions: &mut Vec<Action<P>>) -> Withdrawn {
-        let mut withdrawn = Withdrawn::default();
+        let (mut withdrawn, mut is_lost, mut cancelled) = (Withdrawn::default(), false, Vec::new());
         if self.unsent == 0 && self.tool_runs == 0 {
             return withdrawn;
         }
@@ -31,12 +32,14 @@ impl<P> SessionState<P> {
                 _ => continue,
             };
             let reason = match why.due {
+                _ if node.cancelled_at.is_some() => NeverSentReason::CancelledByClient,
                 Some((end, _)) if due_at.is_some_and(|due| due < end) && node.state.is_in_tool() => {
                     NeverSentReason::Held
                 }
                 Some((end, reason)) if due_at.is_some_and(|due| due < end) => reason,
                 _ => why.reason,
             };
+            is_lost |= reason != NeverSentReason::CancelledByClient;
             match &node.work {
                 NodeWork::Request(_) => {
                     withdrawn.queued += usize::from(due_at.is_some());
@@ -57,17 +60,26 @@ impl<P> SessionState<P> {
                 }
             }
             node.state = NodeState::Withdrawn;
+            if node.cancelled_at.is_some() {
+                cancelled.push(id.node);
+            }
+        }
+        for node in cancelled {
+            self.end_unsent(node, at, ConversationHistory::new());
+            self.release_cancellations(node, at);
         }
         self.unsent = 0;
-        self.worsen(match why.reason {
-            NeverSentReason::SessionCancelled => SessionEnd::Cancelled,
-            NeverSentReason::RunEnded | NeverSentReason::Held | NeverSentReason::Missed => {
-                SessionEnd::Incomplete
-            }
-            NeverSentReason::PluginFailed => SessionEnd::Errored,
-            // The workload wanted no answer.
-            NeverSentReason::CancelledByClient => SessionEnd::Completed,
-        });
+        if is_lost {
+            self.worsen(match why.reason {
+                NeverSentReason::SessionCancelled => SessionEnd::Cancelled,
+                NeverSentReason::RunEnded | NeverSentReason::Held | NeverSentReason::Missed => {
+                    SessionEnd::Incomplete
+                }
+                NeverSentReason::PluginFailed => SessionEnd::Errored,
+                // The workload wanted no answer.
+                NeverSentReason::CancelledByClient => SessionEnd::Completed,
+            });
+        }
         withdrawn
     }
 

@@ -78,8 +78,6 @@ struct Ended {
     ok: bool,
     /// The answer, or its part.
     text: Option<String>,
-    /// True if it was cancelled before its history parent had ended: it begins a conversation.
-    cut: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -348,7 +346,6 @@ impl World {
                     at,
                     ok: result != Result::Failure,
                     text: text_of(key, result).filter(|text| !text.is_empty()),
-                    cut: false,
                 };
                 self.results.insert(key, ended);
                 if self.below(8) == 0 {
@@ -679,14 +676,16 @@ impl World {
             } => {
                 let key = (request.session.0, request.node.0);
                 assert!(self.unsent.remove(&key));
-                assert_eq!(self.cancelled_at(key), Some(*at), "{key:?} at {now}");
                 assert!(*at <= now && self.log.never_sent.insert(key, *reason).is_none());
-                let parent = self.known[&key].history_parent;
+                // If the session ends first, its edges are never met.
+                match self.unsent_end(key) {
+                    Some(end) => assert_eq!(end, *at, "{key:?} at {now}"),
+                    None => assert!(self.cancelled_at(key).is_some_and(|at| at <= now)),
+                }
                 let ended = Ended {
                     at: *at,
                     ok: true,
                     text: None,
-                    cut: parent.is_some_and(|parent| !self.results.contains_key(&(key.0, parent))),
                 };
                 self.dispatches.insert(key, *at);
                 self.results.insert(key, ended);
@@ -799,6 +798,17 @@ impl World {
         by_events.chain(self.unwanted.get(&key).copied()).min()
     }
 
+    /// The instant at which a request ends that is cancelled before it is sent: the last event of
+    /// its edges, or the cancellation.
+    fn unsent_end(&self, key: (u64, u32)) -> Option<Nanos> {
+        let start = *self.starts.get(&key.0)?;
+        let end = self.cancelled_at(key)?.max(start);
+        let edges = self.known[&key].parents.iter();
+        edges
+            .map(|edge| self.event_at(key.0, edge))
+            .try_fold(end, |end, event| Some(end.max(event?)))
+    }
+
     /// What is to be cancelled by now is.
     fn check_cancellations(&self, now: Nanos) {
         if self.weather.cancellations == 0 {
@@ -806,7 +816,7 @@ impl World {
         }
         let running = self.unsent.iter().filter(|key| self.starts.contains_key(&key.0));
         for key in running {
-            let at = self.cancelled_at(*key);
+            let at = self.unsent_end(*key);
             assert!(
                 at.is_none_or(|at| at > now),
                 "{key:?} is to be cancelled at {at:?}, now {now}"
@@ -979,9 +989,7 @@ impl World {
         let mode = self.known[&key].mode;
         let behind = |key: (u64, u32)| {
             let node = &self.known[&key];
-            let cut = self.results.get(&key).is_some_and(|ended| ended.cut);
-            node.history_parent
-                .filter(|_| node.mode != HistoryMode::Fresh && !cut)
+            node.history_parent.filter(|_| node.mode != HistoryMode::Fresh)
         };
         let mut expected = Vec::new();
         let mut next = behind(key);
