@@ -52,6 +52,11 @@ impl NodePhases {
         }
     }
 
+    /// Returns the phases of a node that was cancelled before it was sent and ended at this instant.
+    pub fn of_unsent(at: Nanos) -> Self {
+        NodePhases::new(at, at, Some(at), Some(at), at)
+    }
+
     /// Returns the phases of a request between these instants; `sent` and `first_chunk` are `None`
     /// if they are not known.
     pub fn new(
@@ -99,7 +104,8 @@ impl NodePhases {
     }
 }
 
-/// A request or a tool run of a session.
+/// A request or a tool run of a session, or a node that was cancelled before it was sent and for
+/// which another one waited.
 #[derive(Clone, Copy, Debug)]
 pub struct GraphNode<'a> {
     /// Its node.

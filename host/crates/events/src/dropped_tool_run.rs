@@ -42,6 +42,11 @@ impl ToolDropReason {
         }
     }
 
+    /// Returns true if the workload cancelled it: nodes that wait for its end are released.
+    pub fn is_cancelled(self) -> bool {
+        self == ToolDropReason::NotServed(NeverSentReason::CancelledByClient)
+    }
+
     /// Returns true if the run would have been measured and its end is missing from the metrics:
     /// it was due and wanted.
     pub fn is_missing(self) -> bool {

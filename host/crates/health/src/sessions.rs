@@ -34,6 +34,15 @@ pub(crate) struct SessionChecks {
     pub(crate) concurrency: Concurrency,
 }
 
+/// Returns the events of a node that ended at this instant without having been sent.
+fn ended_at(at: Nanos) -> EventInstants {
+    EventInstants {
+        dispatched: at,
+        first_chunk: at,
+        completed: at,
+    }
+}
+
 impl SessionChecks {
     pub(crate) fn new(expected: &Expected) -> Self {
         SessionChecks {
@@ -79,6 +88,13 @@ impl SessionChecks {
                 }
                 self.settle(run.id.session);
             }
+            Event::ToolDropped(run) if run.reason.is_cancelled() => {
+                if let Some(session) = self.session(run.id.session, run.at) {
+                    session.tool_runs.insert(run.id.node, ended_at(run.at));
+                    self.check_arrivals(run.id.session);
+                }
+                self.settle(run.id.session);
+            }
             Event::NeverSent { request, reason, at } => {
                 let Some(session) = self.session(request.session, *at) else {
                     self.both.add(|| request.to_string());
@@ -88,11 +104,7 @@ impl SessionChecks {
                 node.never_sent = true;
                 if *reason == NeverSentReason::CancelledByClient {
                     node.cancelled = true;
-                    node.events = EventInstants {
-                        dispatched: *at,
-                        first_chunk: *at,
-                        completed: *at,
-                    };
+                    node.events = ended_at(*at);
                     node.events_from = node.events;
                 }
                 if node.dispatched || node.finished {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use veeksha_events::RequestRecord;
 use veeksha_model::{
-    Edge, EventInstants, Nanos, NodeId, Recorded, SessionId, ToolRunRecord, Trigger, edges_met_at,
+    Edge, EventInstants, Nanos, NodeId, Recorded, RequestId, SessionId, ToolRunRecord, Trigger, edges_met_at,
 };
 
 use veeksha_definitions::seconds_between;
@@ -106,6 +106,21 @@ impl EdgeTracker {
         self.forget_if_over(session);
     }
 
+    /// Processes the end of a node that its workload cancelled before it was sent.
+    pub(crate) fn on_unsent_end(&mut self, node: RequestId, at: Nanos) {
+        let ended = EndedParent {
+            events: EventInstants {
+                dispatched: at,
+                first_chunk: at,
+                completed: at,
+            },
+            recorded_end: None,
+        };
+        let session = self.open.entry(node.session).or_default();
+        session.ended.insert(node.node, ended);
+        self.measure_waiting(node.session);
+    }
+
     pub(crate) fn on_session_finished(&mut self, session: SessionId, requests: u32) {
         self.open.entry(session).or_default().all = Some(requests);
         self.forget_if_over(session);
@@ -122,7 +137,7 @@ impl EdgeTracker {
         self.sent.iter().map(slack).collect()
     }
 
-    fn forget_if_over(&mut self, session: SessionId) {
+    pub(crate) fn forget_if_over(&mut self, session: SessionId) {
         let over = |open: &OpenSession| open.all.is_some_and(|all| all <= open.settled);
         if self.open.get(&session).is_some_and(over) {
             self.open.remove(&session);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use veeksha_events::{Event, FailedPlugin, PluginRole, RequestRecord};
+use veeksha_events::{Event, FailedPlugin, NeverSentReason, PluginRole, RequestRecord};
 use veeksha_model::{Nanos, RequestId, SessionId, TIMER, ToolRunRecord};
 use veeksha_ports::SloVerdict;
 
@@ -181,9 +181,15 @@ impl RunEvaluator {
                 self.saw(run.at);
                 let counts = self.counts.tools.entry(Arc::clone(&run.class)).or_default();
                 *counts.dropped.entry(run.reason).or_default() += 1;
+                if run.reason.is_cancelled() {
+                    self.requests.unsent.push((run.id, run.at));
+                }
             }
-            Event::NeverSent { reason, at, .. } => {
+            Event::NeverSent { request, reason, at } => {
                 self.saw(*at);
+                if *reason == NeverSentReason::CancelledByClient {
+                    self.requests.unsent.push((*request, *at));
+                }
                 if let Some(live) = &mut self.live {
                     live.on_never_sent();
                 }

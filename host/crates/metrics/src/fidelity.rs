@@ -1,6 +1,6 @@
 //! Replay fidelity: comparison of a recorded trace with its replay.
 
-use veeksha_events::{Event, RequestRecord};
+use veeksha_events::{Event, NeverSentReason, RequestRecord};
 use veeksha_model::Nanos;
 use veeksha_stats::Summary;
 
@@ -91,7 +91,16 @@ impl Fidelity {
         match event {
             Event::Finished(record) => self.on_record(record),
             Event::ToolRan(record) => self.edges.on_tool_run(record),
-            Event::NeverSent { request, .. } => self.edges.on_never_sent(request.session),
+            Event::ToolDropped(run) if run.reason.is_cancelled() => {
+                self.edges.on_unsent_end(run.id, run.at);
+                self.edges.forget_if_over(run.id.session);
+            }
+            Event::NeverSent { request, reason, at } => {
+                if *reason == NeverSentReason::CancelledByClient {
+                    self.edges.on_unsent_end(*request, *at);
+                }
+                self.edges.on_never_sent(request.session);
+            }
             Event::SessionFinished {
                 session, requests, ..
             } => self.edges.on_session_finished(*session, *requests),

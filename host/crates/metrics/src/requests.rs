@@ -2,7 +2,7 @@
 
 use veeksha_definitions::{ToolTimes, answer_tokens_by_chunk, gaps};
 use veeksha_events::RequestRecord;
-use veeksha_model::{Edge, RequestId, SessionId, TIMER, ToolRunRecord};
+use veeksha_model::{Edge, Nanos, RequestId, SessionId, TIMER, ToolRunRecord};
 
 use crate::fluidity::{Deadlines, Fluidity, token_gaps};
 use crate::gaps::{GapRange, Gaps};
@@ -17,6 +17,8 @@ pub(crate) struct RequestTable {
     pub(crate) rows: Vec<RequestRow>,
     /// The tool runs, which have labels and parents as requests do.
     pub(crate) tool_runs: Vec<ToolRow>,
+    /// The nodes that the workload cancelled before they were sent, and their ends.
+    pub(crate) unsent: Vec<(RequestId, Nanos)>,
     pub(crate) gaps: Gaps,
     pub(crate) labels: LabelSets,
     parents: Vec<Edge>,
@@ -33,6 +35,7 @@ impl RequestTable {
         RequestTable {
             rows: Vec::new(),
             tool_runs: Vec::new(),
+            unsent: Vec::new(),
             gaps: Gaps::default(),
             labels: LabelSets::default(),
             parents: Vec::new(),
@@ -132,6 +135,7 @@ impl RequestTable {
         }
         self.tool_runs
             .sort_unstable_by_key(|row| (row.id, row.times.completed));
+        self.unsent.sort_unstable();
         self.rows
             .sort_unstable_by_key(|row| (row.id, row.observed.dispatched, row.completed));
     }
@@ -146,6 +150,14 @@ impl RequestTable {
         let begin = self.tool_runs.partition_point(|row| row.id.session < session);
         let of_session = &self.tool_runs[begin..];
         &of_session[..of_session.partition_point(|row| row.id.session == session)]
+    }
+
+    /// Returns the nodes of a session that were cancelled before they were sent, which must be
+    /// sorted.
+    pub(crate) fn unsent_of(&self, session: SessionId) -> &[(RequestId, Nanos)] {
+        let begin = self.unsent.partition_point(|(id, _)| id.session < session);
+        let of_session = &self.unsent[begin..];
+        &of_session[..of_session.partition_point(|(id, _)| id.session == session)]
     }
 
     /// Returns the measured tool runs.
@@ -199,6 +211,7 @@ impl PartialEq for RequestTable {
         };
         self.deadlines == other.deadlines
             && self.labels == other.labels
+            && self.unsent == other.unsent
             && self.rows.len() == other.rows.len()
             && self.tool_runs.len() == other.tool_runs.len()
             && self.rows.iter().zip(&other.rows).all(rows_agree)

@@ -1,9 +1,11 @@
 //! Sessions assembled from their requests and tool runs: longest paths, waits, and estimated
 //! duration without queueing.
 
+use std::collections::HashSet;
+
 use veeksha_definitions::{GraphNode, Metric, NodePhases, SessionGraph, seconds_between};
 use veeksha_events::SessionEnd;
-use veeksha_model::{Edge, EventInstants, Nanos, NodeId, Trigger, seconds};
+use veeksha_model::{Edge, EventInstants, Nanos, NodeId, SessionId, Trigger, seconds};
 
 use crate::label_sets::LabelSet;
 use crate::requests::RequestTable;
@@ -82,6 +84,8 @@ enum SessionMember<'a> {
     /// A request, with its index among all rows.
     Request(u32, &'a RequestRow),
     ToolRun(&'a ToolRow),
+    /// A node that was cancelled before it was sent, and its end.
+    Unsent(NodeId, Nanos),
 }
 
 impl SessionMember<'_> {
@@ -89,6 +93,7 @@ impl SessionMember<'_> {
         match self {
             SessionMember::Request(_, row) => row.id.node,
             SessionMember::ToolRun(row) => row.id.node,
+            SessionMember::Unsent(node, _) => *node,
         }
     }
 
@@ -96,13 +101,14 @@ impl SessionMember<'_> {
         match self {
             SessionMember::Request(_, row) => NodePhases::of(&row.observed, row.completed),
             SessionMember::ToolRun(row) => NodePhases::of_tool_run(&row.times),
+            SessionMember::Unsent(_, at) => NodePhases::of_unsent(*at),
         }
     }
 
     fn wait(&self) -> Nanos {
         match self {
             SessionMember::Request(_, row) => row.wait_after_ready,
-            SessionMember::ToolRun(_) => 0,
+            SessionMember::ToolRun(_) | SessionMember::Unsent(..) => 0,
         }
     }
 
@@ -110,6 +116,7 @@ impl SessionMember<'_> {
         match self {
             SessionMember::Request(_, row) => row.parents,
             SessionMember::ToolRun(row) => row.parents,
+            SessionMember::Unsent(..) => (0, 0),
         }
     }
 
@@ -118,19 +125,39 @@ impl SessionMember<'_> {
         match self {
             SessionMember::Request(_, row) => row.observed.intended,
             SessionMember::ToolRun(row) => row.times.ready,
+            SessionMember::Unsent(_, at) => *at,
         }
     }
 
     fn events(&self) -> EventInstants {
         match self {
             SessionMember::Request(_, row) => row.events(),
-            SessionMember::ToolRun(row) => NodePhases::of_tool_run(&row.times).events(),
+            SessionMember::ToolRun(_) | SessionMember::Unsent(..) => self.phases().events(),
         }
     }
 
     fn called_tool(&self) -> bool {
         matches!(self, SessionMember::Request(_, row) if row.called_tool)
     }
+}
+
+/// Returns the nodes that were cancelled before they were sent and for which another one waited.
+/// Others change nothing, and a session does not end with them.
+fn awaited_unsent<'a>(
+    requests: &'a RequestTable,
+    session: SessionId,
+    nodes: &[SessionMember<'a>],
+) -> Vec<SessionMember<'a>> {
+    let unsent = requests.unsent_of(session);
+    if unsent.is_empty() {
+        return Vec::new();
+    }
+    let edges = nodes.iter().flat_map(|node| requests.parents(node.parents()));
+    let awaited: HashSet<NodeId> = edges.map(|edge| edge.parent).collect();
+    let unsent = unsent.iter().filter(|(id, _)| awaited.contains(&id.node));
+    unsent
+        .map(|(id, at)| SessionMember::Unsent(id.node, *at))
+        .collect()
 }
 
 /// The nodes of one session, with their edges as indices.
@@ -154,7 +181,9 @@ impl<'a> Graph<'a> {
             .map(|(place, row)| SessionMember::Request(place, row))
             .chain(tool_runs.iter().map(SessionMember::ToolRun))
             .collect();
-        if !tool_runs.is_empty() {
+        let unsent = awaited_unsent(requests, rows[0].id.session, &nodes);
+        nodes.extend(unsent);
+        if nodes.len() > rows.len() {
             nodes.sort_by_key(SessionMember::id);
         }
         let place = |edge: &Edge| {
@@ -242,7 +271,11 @@ impl<'a> Graph<'a> {
         let mut last: Option<f64> = None;
         for &place in self.timed.as_ref()?.parents_first() {
             let node = &self.nodes[place];
-            let parents = self.parents[place].as_ref()?;
+            let parents = match node {
+                // Its edges are not recorded, except that it ended with one of them.
+                SessionMember::Unsent(..) => self.timed.as_ref()?.edges(place),
+                _ => self.parents[place].as_ref()?,
+            };
             let begins = if parents.is_empty() {
                 root(node)
             } else {
@@ -266,6 +299,7 @@ impl<'a> Graph<'a> {
             |node| seconds_between(intended, node.intended()),
             seconds,
             |node, trigger| match (node, trigger) {
+                (SessionMember::Unsent(..), _) => Some(0.0),
                 (SessionMember::ToolRun(_), Trigger::Dispatched) => Some(0.0),
                 (SessionMember::ToolRun(run), _) => {
                     Some(seconds_between(run.times.started, run.times.completed))
@@ -281,6 +315,16 @@ impl<'a> Graph<'a> {
                 }
             },
         )
+    }
+
+    fn path_times(&self, graph: &SessionGraph) -> PathTimes {
+        let path = graph.critical_path();
+        let steps = path.steps.iter();
+        let requests = steps.filter(|step| matches!(self.nodes[step.place], SessionMember::Request(..)));
+        PathTimes {
+            requests: requests.count() as u32,
+            times: path.times,
+        }
     }
 
     fn row(&self, shortest: &ShortestFirst) -> SessionRow {
@@ -308,26 +352,14 @@ impl<'a> Graph<'a> {
                         SessionMember::Request(_, row) => {
                             seconds_between(row.observed.dispatched, row.events().of(trigger))
                         }
-                        SessionMember::ToolRun(_) => 0.0,
+                        SessionMember::ToolRun(_) | SessionMember::Unsent(..) => 0.0,
                     })
                 },
             )),
             tool_time: Known::of(self.tool_time()),
             slowdown: Known::of(ideal.filter(|ideal| *ideal > 0.0).map(|ideal| makespan / ideal)),
-            path: self.timed.as_ref().map(path_times),
+            path: self.timed.as_ref().map(|graph| self.path_times(graph)),
         }
-    }
-}
-
-fn path_times(graph: &SessionGraph) -> PathTimes {
-    let path = graph.critical_path();
-    let requests = path
-        .steps
-        .iter()
-        .filter(|step| !graph.nodes()[step.place].is_tool_run);
-    PathTimes {
-        requests: requests.count() as u32,
-        times: path.times,
     }
 }
 

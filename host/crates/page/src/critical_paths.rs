@@ -1,9 +1,11 @@
 //! The critical paths of the sessions on a page.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 use veeksha_definitions::{GraphNode, NodePhases, PathPart, SessionGraph};
+use veeksha_events::NeverSentReason;
+use veeksha_model::NodeId;
 
 use crate::request::{PageRequest, PageToolRun, RequestList};
 
@@ -27,22 +29,42 @@ pub(crate) fn critical_paths(list: &RequestList) -> HashMap<u64, PathOfSession> 
     for run in &list.tool_runs {
         nodes.entry(run.id.session.0).or_default().push(tool_run(run));
     }
+    let mut unsent: HashMap<u64, Vec<GraphNode>> = HashMap::new();
+    for node in &list.never_sent {
+        if node.reason == NeverSentReason::CancelledByClient {
+            unsent.entry(node.id.session.0).or_default().push(GraphNode {
+                node: node.id.node,
+                phases: NodePhases::of_unsent(node.at),
+                wait: 0,
+                edges: &[],
+            });
+        }
+    }
     let sessions = list.sessions.iter();
     let paths = sessions.filter_map(|session| {
         let nodes = nodes.get_mut(&session.session)?;
         let all = session.requests as usize + session.tool_runs as usize;
-        let is_known = session.end.is_some() && all > 1 && nodes.len() == all;
-        Some((session.session, path(nodes).filter(|_| is_known)?))
+        let unsent = unsent.remove(&session.session).unwrap_or_default();
+        let is_known = session.end.is_some() && all > 1 && nodes.len() + unsent.len() == all;
+        Some((session.session, path(nodes, unsent).filter(|_| is_known)?))
     });
     paths.collect()
 }
 
-fn path(nodes: &mut [GraphNode]) -> Option<PathOfSession> {
+/// Returns the path through the nodes and those of `unsent` for which another one waited. The latter
+/// take no time and are not steps.
+fn path<'a>(nodes: &mut Vec<GraphNode<'a>>, mut unsent: Vec<GraphNode<'a>>) -> Option<PathOfSession> {
+    let sent: HashSet<NodeId> = nodes.iter().map(|node| node.node).collect();
+    let edges = nodes.iter().flat_map(|node| node.edges);
+    let awaited: HashSet<NodeId> = edges.map(|edge| edge.parent).collect();
+    unsent.retain(|node| awaited.contains(&node.node));
+    nodes.append(&mut unsent);
     nodes.sort_by_key(|node| node.node);
     let path = SessionGraph::of(nodes)?.critical_path();
     let steps = path.steps.iter();
     Some(PathOfSession {
         steps: steps
+            .filter(|step| sent.contains(&nodes[step.place].node))
             .map(|step| (nodes[step.place].node.0, step.event as u8))
             .collect(),
         parts: PathPart::ALL

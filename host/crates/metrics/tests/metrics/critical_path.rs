@@ -3,7 +3,7 @@
 use crate::sequences::*;
 use proptest::prelude::*;
 use veeksha_definitions::{GraphNode, NodePhases, PathPart, PathParts, SessionGraph};
-use veeksha_events::{Event, RequestRecord, SessionEnd};
+use veeksha_events::{Event, NeverSentReason, RequestRecord, SessionEnd};
 use veeksha_metrics::{Evaluation, Metric, Setup};
 use veeksha_model::ChunkKind::Content;
 use veeksha_model::{Chunk, Edge, ErrorClass, Nanos, NodeId, ToolRunRecord, Trigger};
@@ -358,6 +358,56 @@ fn session_without_a_parent_has_no_path() {
     assert_eq!(
         evaluation.session_metrics()["sessions"][0]["critical_path_decode"],
         serde_json::Value::Null
+    );
+}
+
+/// A node that was cancelled before it was sent takes no time: the path leads through it to the one
+/// with whose end it ended. One that nothing waits for changes nothing.
+#[test]
+fn path_leads_through_a_node_that_was_never_sent() {
+    let through = || {
+        let mut records = pair(Trigger::Completed);
+        records[1].parents[0].parent = NodeId(7);
+        records
+    };
+    let end = through()[0].completed_at;
+    let unsent = |node, at| Event::NeverSent {
+        request: id(0, node),
+        reason: NeverSentReason::CancelledByClient,
+        at,
+    };
+    let evaluate = |at| {
+        let events = through().into_iter().flat_map(both);
+        let never = [unsent(7, at), unsent(8, 8_000_000_000)];
+        evaluated_events(4, events.chain(never), &["prefill=0.5"])
+    };
+    let (direct, measured) = (
+        evaluated(pair(Trigger::Completed), &["prefill=0.5"]),
+        evaluate(end),
+    );
+    for part in PathPart::ALL {
+        let mean = |run: &Evaluation| run.metric(part.metric()).map(|summary| summary.mean);
+        assert_eq!(mean(&measured), mean(&direct), "{part:?}");
+    }
+    for metric in [
+        Metric::PathRequests,
+        Metric::SessionMakespan,
+        Metric::SessionThinkTime,
+    ] {
+        let mean = |run: &Evaluation| run.metric(metric).map(|summary| summary.mean);
+        assert!(mean(&direct).is_some());
+        assert_eq!(mean(&measured), mean(&direct), "{metric:?}");
+    }
+    assert_eq!(makespans(&measured), makespans(&direct));
+
+    // Cancelled by time, 20 ms later than the end: the path begins there.
+    let mut later = through();
+    later[1].intended += ms(20);
+    let events = later.into_iter().flat_map(both);
+    let later = evaluated_events(3, events.chain([unsent(7, end + ms(20))]), &[]);
+    assert_eq!(
+        later.metric(Metric::PathRequests).map(|path| path.mean),
+        Some(1.0)
     );
 }
 
