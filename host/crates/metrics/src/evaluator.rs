@@ -179,8 +179,10 @@ impl RunEvaluator {
             Event::ToolRan(run) => self.on_tool_run(run),
             Event::ToolDropped(run) => {
                 self.saw(run.at);
-                let counts = self.counts.tools.entry(Arc::clone(&run.class)).or_default();
-                *counts.dropped.entry(run.reason).or_default() += 1;
+                if &*run.class != TIMER {
+                    let counts = self.counts.tools.entry(Arc::clone(&run.class)).or_default();
+                    *counts.dropped.entry(run.reason).or_default() += 1;
+                }
                 if run.reason.is_cancelled() {
                     self.requests.unsent.push((run.id, run.at));
                 }

@@ -70,8 +70,8 @@ impl RequestTable {
             times: ToolTimes::of(record),
             parents: self.add_parents(&record.parents),
             labels: self.labels.number(&tool_runs::labels(record)),
-            // A timer is a node of its session, and no tool.
-            measured: record.measured && &*record.class != TIMER,
+            measured: record.measured,
+            is_timer: &*record.class == TIMER,
         };
         self.tool_runs.push(row);
     }
@@ -160,9 +160,9 @@ impl RequestTable {
         &of_session[..of_session.partition_point(|(id, _)| id.session == session)]
     }
 
-    /// Returns the measured tool runs.
+    /// Returns the measured tool runs, without timers.
     pub(crate) fn measured_tool_runs(&self) -> impl Iterator<Item = &ToolRow> {
-        self.tool_runs.iter().filter(|row| row.measured)
+        self.tool_runs.iter().filter(|row| row.measured && !row.is_timer)
     }
 
     /// Returns the parents of a row, which holds their place and number.

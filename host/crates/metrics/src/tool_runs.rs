@@ -23,6 +23,8 @@ pub(crate) struct ToolRow {
     /// Its labels, with its class.
     pub(crate) labels: LabelSet,
     pub(crate) measured: bool,
+    /// True for a timer: a node of its session, and no tool.
+    pub(crate) is_timer: bool,
 }
 
 /// Returns the labels of a tool run, with its class.

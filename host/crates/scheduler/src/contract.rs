@@ -5,7 +5,7 @@ use std::sync::Arc;
 use veeksha_events::{DroppedToolRun, NeverSentReason, SessionEnd};
 use veeksha_model::{
     Edge, FailureReason, Held, History, HistoryMode, Label, Nanos, NodeId, RequestId, Response, SessionId,
-    ToolRunRecord,
+    TIMER, ToolRunRecord,
 };
 
 /// A node as the scheduler sees it: edges, think time, and a payload that it only passes on.
@@ -60,6 +60,14 @@ pub struct ToolRunPlan {
     pub name: Arc<str>,
     /// Carried to the record.
     pub labels: Arc<[Label]>,
+}
+
+impl ToolRunPlan {
+    /// Returns true if the end of the run waits for it once it is called: not for a timer, which is
+    /// think time.
+    pub(crate) fn is_drained(&self) -> bool {
+        &*self.name != TIMER
+    }
 }
 
 /// The origin of a session's nodes.

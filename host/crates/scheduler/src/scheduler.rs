@@ -47,7 +47,8 @@ pub struct Scheduler<P> {
     phase: RunPhase,
     /// Dispatched requests without a result.
     in_flight: usize,
-    /// Those of them that are measured, and measured tool runs that were called and have not ended.
+    /// Those of them that are measured, and measured tool runs, without timers, that were called and
+    /// have not ended.
     measured_in_flight: usize,
 }
 
@@ -466,7 +467,7 @@ impl<P> Scheduler<P> {
             return;
         };
         let withdrawn = session.withdraw(why, now, actions);
-        self.measured_in_flight -= withdrawn.measured_tool_runs;
+        self.measured_in_flight -= withdrawn.awaited_tool_runs;
         for (class, call) in withdrawn.calls {
             self.tools.drop_call(class, call);
         }

@@ -187,8 +187,8 @@ pub(crate) enum CancelledNode {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CancelledToolRun {
     pub(crate) run: DroppedToolRun,
-    /// The index of its class if the call had been made and waited for a server, and whether it is
-    /// measured.
+    /// The index of its class if the call had been made and waited for a server, and whether the end
+    /// of the run waited for it.
     pub(crate) call: Option<(usize, bool)>,
 }
 
@@ -215,8 +215,8 @@ pub(crate) struct Withdrawn {
     pub(crate) queued: usize,
     /// Calls that waited for a server, with the indices of their classes.
     pub(crate) calls: Vec<(usize, RequestId)>,
-    /// Those of them that are measured.
-    pub(crate) measured_tool_runs: usize,
+    /// Those of them for which the end of the run waited.
+    pub(crate) awaited_tool_runs: usize,
 }
 
 impl From<NeverSentReason> for Withdrawal {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use veeksha_model::{
-    Edge, HistoryMode, Nanos, NodeId, RequestId, Response, SessionId, ToolRunRecord, Trigger,
+    Edge, HistoryMode, Nanos, NodeId, RequestId, Response, SessionId, TIMER, ToolRunRecord, Trigger,
 };
 use veeksha_scheduler::{
     Action, GracePeriod, Interval, NodePlan, NodeWork, Scheduler, SchedulerConfig, SchedulerInput,
@@ -228,6 +228,26 @@ fn grace_period_bounds_the_draining_of_tool_runs() {
             "dropped sandbox 0/2 held at 135 due 0",
             "dropped sandbox 0/1 in_service at 135 due 0",
             "finish 0 incomplete at 135 of 0",
+            "done"
+        ]
+    );
+}
+
+/// A timer is think time: the end of the run does not wait for it.
+#[test]
+fn timers_are_not_drained() {
+    let mut s = Scheduler::new(with_timeout(GracePeriod::Unbounded));
+    let mut timer = tool(0, &[], 5_000);
+    if let NodeWork::ToolRun(run) = &mut timer.work {
+        run.name = TIMER.into();
+    }
+    on(&mut s, 0, session(0, vec![timer]));
+    assert_eq!(
+        on(&mut s, 100, SchedulerInput::Tick),
+        [
+            "timeout at 100",
+            "dropped timer 0/0 run_ended at 100 due 0",
+            "finish 0 incomplete at 100 of 0",
             "done"
         ]
     );

@@ -36,9 +36,9 @@ impl<P> Scheduler<P> {
             CancelledNode::NotServed(CancelledToolRun { run, call }) => {
                 let at = run.at;
                 actions.push(Action::ToolDropped(Box::new(run)));
-                if let Some((class, measured)) = call {
+                if let Some((class, was_awaited)) = call {
                     self.tools.drop_call(class, request);
-                    self.measured_in_flight -= usize::from(measured);
+                    self.measured_in_flight -= usize::from(was_awaited);
                 }
                 self.ask_about_unsent(request, at, actions);
             }

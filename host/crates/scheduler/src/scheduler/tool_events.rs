@@ -21,8 +21,8 @@ impl<P> Scheduler<P> {
         let measured = self.phase == RunPhase::Measuring;
         let session = self.sessions.get_mut(&id.session);
         let entry = session.and_then(|session| session.enter_tool(id.node, measured, ready_at));
-        if let Some((class, call)) = entry {
-            self.measured_in_flight += usize::from(measured);
+        if let Some((class, call, is_awaited)) = entry {
+            self.measured_in_flight += usize::from(is_awaited);
             self.tools.enter(class, call);
         }
     }
@@ -39,10 +39,11 @@ impl<P> Scheduler<P> {
                 self.arm(id.session);
             }
             ToolEvent::Ended { at, .. } => {
-                let Some(record) = session.complete_tool(id.node, at).map(Box::new) else {
+                let Some((record, was_awaited)) = session.complete_tool(id.node, at) else {
                     return;
                 };
-                self.measured_in_flight -= usize::from(record.measured);
+                let record = Box::new(record);
+                self.measured_in_flight -= usize::from(was_awaited);
                 session.release_children(id.node, Trigger::Completed, at, &mut self.ready);
                 actions.push(Action::ToolRan(record.clone()));
                 if session.agent_open() {

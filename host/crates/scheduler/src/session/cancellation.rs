@@ -28,7 +28,9 @@ impl Unserved {
                 reason: ToolDropReason::NotServed(NeverSentReason::CancelledByClient),
                 at,
             },
-            call: self.call.map(|measured| (run.class, measured)),
+            call: self
+                .call
+                .map(|measured| (run.class, measured && run.is_drained())),
         }
     }
 }

@@ -52,7 +52,7 @@ impl<P> SessionState<P> {
                 NodeWork::ToolRun(run) => {
                     if let NodeState::InTool { measured, .. } = node.state {
                         self.in_flight -= 1;
-                        withdrawn.measured_tool_runs += usize::from(measured);
+                        withdrawn.awaited_tool_runs += usize::from(measured && run.is_drained());
                         withdrawn.calls.push((run.class, id));
                     }
                     let reason = ToolDropReason::NotServed(reason);

@@ -11,13 +11,14 @@ use crate::conversation::ConversationHistory;
 use crate::tools::ToolCallEntry;
 
 impl<P> SessionState<P> {
-    /// Makes the call of a queued tool run, which was due at `ready_at`.
+    /// Makes the call of a queued tool run, which was due at `ready_at`. Returns its class, the call,
+    /// and true if the end of the run waits for it.
     pub(crate) fn enter_tool(
         &mut self,
         node: NodeId,
         measured: bool,
         ready_at: Nanos,
-    ) -> Option<(usize, ToolCallEntry)> {
+    ) -> Option<(usize, ToolCallEntry, bool)> {
         if !self.is_queued(node) {
             return None;
         }
@@ -41,7 +42,7 @@ impl<P> SessionState<P> {
             ready: ready_at,
             service: run.service_time,
         };
-        Some((run.class, call))
+        Some((run.class, call, measured && run.is_drained()))
     }
 
     /// Notes that a server took a tool run.
@@ -53,7 +54,8 @@ impl<P> SessionState<P> {
     }
 
     /// Notes the end of a tool run; `None` if it was not running.
-    pub(crate) fn complete_tool(&mut self, node: NodeId, at: Nanos) -> Option<ToolRunRecord> {
+    /// The second value is true if the end of the run waited for it.
+    pub(crate) fn complete_tool(&mut self, node: NodeId, at: Nanos) -> Option<(ToolRunRecord, bool)> {
         let id = RequestId {
             session: self.id,
             node,
@@ -89,7 +91,8 @@ impl<P> SessionState<P> {
         };
         self.in_flight -= 1;
         self.latest = self.latest.max(at);
-        Some(record)
+        let was_awaited = record.measured && run.is_drained();
+        Some((record, was_awaited))
     }
 
     /// Drops the tool runs that a server has taken, because the run ended.
@@ -107,7 +110,7 @@ impl<P> SessionState<P> {
             else {
                 continue;
             };
-            let reason = if *measured {
+            let reason = if *measured && run.is_drained() {
                 ToolDropReason::InService
             } else {
                 ToolDropReason::NotServed(NeverSentReason::RunEnded)
