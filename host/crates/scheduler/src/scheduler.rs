@@ -126,7 +126,8 @@ impl<P> Scheduler<P> {
         if self.is_drained() {
             self.stop(now, actions);
         } else if let Some(end) = end.or(is_stopped.then_some(now)) {
-            self.advance(end, actions);
+            // No session starts any more.
+            while self.carry_out_next(end, actions) {}
             self.stop(now, actions);
         }
     }
@@ -249,7 +250,7 @@ impl<P> Scheduler<P> {
             return;
         };
         session.add(nodes, now, &mut self.ready);
-        session.answered(done);
+        session.answered(done, now);
         for node in cancel {
             self.cancel(RequestId { session: id, node }, now, actions);
         }
@@ -390,24 +391,28 @@ impl<P> Scheduler<P> {
     /// further ones, and the end of a session to another session. The end of the last tool run
     /// that is measured may be the end of the run.
     fn advance(&mut self, now: Nanos, actions: &mut Vec<Action<P>>) {
-        let next = |scheduler: &Self| {
-            let events = [scheduler.next_cancellation(), scheduler.next_tool_event()];
-            events.into_iter().flatten().min()
-        };
-        while let Some(at) = next(self).filter(|at| *at <= now) {
-            if self.next_cancellation() == Some(at) {
-                self.cancel_first(actions);
-            } else if self.ready.first_tool_run() == Some(at) {
-                self.call_tool();
-                continue;
-            } else if let Some(event) = self.tools.step(at) {
-                self.on_tool(event, actions);
-            }
+        while self.carry_out_next(now, actions) {
             if self.is_drained() {
                 return self.stop(now, actions);
             }
             self.start_sessions(now, actions);
         }
+    }
+
+    /// Carries out the next cancellation or event of a tool; returns false if none is due.
+    fn carry_out_next(&mut self, now: Nanos, actions: &mut Vec<Action<P>>) -> bool {
+        let next = [self.next_cancellation(), self.next_tool_event()];
+        let Some(at) = next.into_iter().flatten().min().filter(|at| *at <= now) else {
+            return false;
+        };
+        if self.next_cancellation() == Some(at) {
+            self.cancel_first(actions);
+        } else if self.ready.first_tool_run() == Some(at) {
+            self.call_tool();
+        } else if let Some(event) = self.tools.step(at) {
+            self.on_tool(event, actions);
+        }
+        true
     }
 
     fn dispatch_ready(&mut self, now: Nanos, actions: &mut Vec<Action<P>>) {

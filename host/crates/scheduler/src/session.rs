@@ -29,6 +29,9 @@ pub(crate) struct SessionState<P> {
     slot_since: Nanos,
     /// The last completion so far, or the start.
     latest: Nanos,
+    /// The instant at which its agent reported that nothing more will come: the session does not end
+    /// before, although instants of tool runs can be earlier.
+    closed_at: Nanos,
     /// Nodes that are waiting or queued.
     unsent: usize,
     /// Requests without a result, and tool runs that wait for a server or are served.
@@ -238,6 +241,7 @@ impl<P> SessionState<P> {
             start: None,
             slot_since: 0,
             latest: 0,
+            closed_at: 0,
             unsent: 0,
             in_flight: 0,
             tool_runs: 0,
@@ -253,9 +257,10 @@ impl<P> SessionState<P> {
         self.nodes.len() as u32 - self.tool_runs
     }
 
-    /// Returns the instant of its last completion, or its start.
+    /// Returns the instant of its end, if it has ended: of its last completion, its start, or the
+    /// last step of its agent.
     pub(crate) fn latest(&self) -> Nanos {
-        self.latest
+        self.latest.max(self.closed_at)
     }
 
     /// Returns the instant since which a slot was free for it.
@@ -410,7 +415,12 @@ impl<P> SessionState<P> {
                 return;
             }
             let ready_at = base.unwrap_or(latest).saturating_add(node.wait);
-            let intended = ready_at.max(node.not_before);
+            let mut intended = ready_at.max(node.not_before);
+            if let NodeWork::ToolRun(_) = node.work {
+                // A tool is called when its session has a slot; a request states how long it was
+                // held instead.
+                intended = intended.max(self.slot_since);
+            }
             node.state = NodeState::Queued { intended };
             let request = RequestId {
                 session: self.id,
@@ -565,7 +575,9 @@ impl<P> SessionState<P> {
         for edge in released {
             let met = at.saturating_add(edge.delay);
             if edge.cancels {
-                self.cancellations.push((met, edge.child));
+                // A tool run of a session that came late may have ended before.
+                let known = self.nodes.get(&edge.child).map_or(0, |node| node.known);
+                self.cancellations.push((met.max(known), edge.child));
                 continue;
             }
             if let Some(SessionNode {
@@ -587,10 +599,11 @@ impl<P> SessionState<P> {
     }
 
     /// The agent answered; `done`: it will add nothing more.
-    pub(crate) fn answered(&mut self, done: bool) {
+    pub(crate) fn answered(&mut self, done: bool, now: Nanos) {
         self.asks = self.asks.saturating_sub(1);
         if done {
             self.agent = Agent::Closed;
+            self.closed_at = now;
         }
     }
 

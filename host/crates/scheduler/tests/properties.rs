@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use veeksha_model::Nanos;
 use veeksha_scheduler::{
-    ConcurrencyLimits, DrawnArrivals, GracePeriod, Interval, SchedulerConfig, Shard, TrafficRule,
+    ConcurrencyLimits, DrawnArrivals, GracePeriod, Interval, SchedulerConfig, Shard, ToolClass, TrafficRule,
 };
 
 mod world;
@@ -55,7 +55,28 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn tool_class()(
+        servers in proptest::option::of(1u32..4),
+        cold_start in prop_oneof![Just(0u64), 1u64..60],
+        keep_warm in proptest::option::of(0u64..60),
+        spacing in prop_oneof![Just(0u64), 1u64..40],
+    ) -> ToolClass {
+        ToolClass { servers, cold_start, keep_warm, spacing }
+    }
+}
+
+/// No classes, or some with that of the timers.
+fn tools() -> impl Strategy<Value = Vec<ToolClass>> {
+    let classes = proptest::collection::vec(tool_class(), 0..3).prop_map(|mut classes| {
+        classes.push(ToolClass::default());
+        classes
+    });
+    prop_oneof![1 => Just(Vec::new()), 3 => classes]
+}
+
+prop_compose! {
     fn config()(
+        tools in tools(),
         traffic in traffic(),
         limits in prop_oneof![Just(ConcurrencyLimits::default()), limits(3)],
         cancel_session_on_failure in any::<bool>(),
@@ -68,7 +89,7 @@ prop_compose! {
     ) -> SchedulerConfig {
         let count = count.min(traffic.most_shards());
         let shard = Shard { index: index % count, count };
-        SchedulerConfig { tools: Vec::new(), traffic, limits, cancel_session_on_failure, max_sessions, benchmark_timeout, grace, seed, shard }
+        SchedulerConfig { tools, traffic, limits, cancel_session_on_failure, max_sessions, benchmark_timeout, grace, seed, shard }
     }
 }
 
@@ -85,8 +106,9 @@ prop_compose! {
         stop in proptest::option::weighted(0.3, 0u64..1500),
         first_chunks in prop_oneof![Just(100u32), 0u32..100],
         cancellations in prop_oneof![Just(0u32), 0u32..60],
+        tools in 0u32..100,
     ) -> Weather {
-        Weather { seed, sessions, failures, agent_failures, reactive, latency, step_latency, delivery, stop, first_chunks, cancellations }
+        Weather { seed, sessions, failures, agent_failures, reactive, latency, step_latency, delivery, stop, first_chunks, cancellations, tools }
     }
 }
 
@@ -249,6 +271,7 @@ fn memory_follows_the_live_sessions() {
         stop: None,
         first_chunks: 0,
         cancellations: 20,
+        tools: 0,
     };
     let log = run(&config, &weather);
     assert_eq!(log.started.len(), 2_000);

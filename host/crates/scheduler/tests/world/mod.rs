@@ -6,14 +6,14 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 use std::sync::Arc;
 
-use veeksha_events::{NeverSentReason, SessionEnd};
+use veeksha_events::{DroppedToolRun, NeverSentReason, SessionEnd, ToolDropReason};
 use veeksha_model::{
     Edge, ErrorClass, FailureReason, Held, History, HistoryMode, Nanos, NodeId, RequestId, Response,
-    SessionId, Trigger,
+    SessionId, TIMER, ToolRunRecord, Trigger,
 };
 use veeksha_scheduler::{
-    Action, ConcurrencyLimits, NodeOutcome, NodePlan, NodeWork, Scheduler, SchedulerConfig, SchedulerInput,
-    SessionKind, SessionPlan, Shard, TrafficRule,
+    Action, ConcurrencyLimits, GracePeriod, NodeOutcome, NodePlan, NodeWork, Scheduler, SchedulerConfig,
+    SchedulerInput, SessionKind, SessionPlan, Shard, ToolRunPlan, TrafficRule,
 };
 use veeksha_stats::{Draws, RandomStream};
 
@@ -35,8 +35,10 @@ pub(crate) struct Weather {
     pub(crate) stop: Option<Nanos>,
     /// Percentage of requests whose first chunk is reported, if a result does not come before it.
     pub(crate) first_chunks: u32,
-    /// In percent: requests that events cancel, and agents' steps that cancel requests.
+    /// In percent: nodes that events cancel, and agents' steps that cancel nodes.
     pub(crate) cancellations: u32,
+    /// In percent: nodes that are tool runs, if the configuration has classes of tools.
+    pub(crate) tools: u32,
 }
 
 /// The observed actions.
@@ -47,6 +49,9 @@ pub(crate) struct Log {
     pub(crate) finished: BTreeMap<u64, (Nanos, SessionEnd)>,
     pub(crate) dispatched: BTreeMap<(u64, u32), (Nanos, bool)>,
     pub(crate) never_sent: BTreeMap<(u64, u32), NeverSentReason>,
+    /// (call, start, end) of the tool runs that ended.
+    pub(crate) tool_runs: BTreeMap<(u64, u32), [Nanos; 3]>,
+    pub(crate) dropped: BTreeMap<(u64, u32), ToolDropReason>,
     pub(crate) timeout_at: Option<Nanos>,
     pub(crate) most_live: usize,
     pub(crate) done_at: Nanos,
@@ -65,6 +70,8 @@ struct Known {
     mode: HistoryMode,
     recorded: Option<String>,
     cancel_when: Vec<Edge>,
+    /// Of a tool run.
+    tool: Option<ToolRunPlan>,
     /// Instant at which the scheduler learned of it.
     known: Nanos,
     /// If its agent added it later: the last completion before that.
@@ -173,6 +180,10 @@ fn ends_the_run(action: &Action<Payload>) -> bool {
     match action {
         Action::CancelInFlight | Action::ArrivalsMissed { .. } | Action::Done => true,
         Action::NeverSent { reason, .. } => matches!(reason, Held | Missed | RunEnded),
+        Action::ToolDropped(run) => match run.reason {
+            ToolDropReason::NotServed(reason) => matches!(reason, Held | Missed | RunEnded),
+            ToolDropReason::InService => true,
+        },
         _ => false,
     }
 }
@@ -296,7 +307,13 @@ impl World {
         // sent.
         let started: BTreeSet<u64> = self.log.started.iter().map(|(id, _)| *id).collect();
         assert_eq!(started, self.log.finished.keys().copied().collect());
-        for key in self.known.keys().filter(|key| started.contains(&key.0)) {
+        for (key, known) in self.known.iter().filter(|(key, _)| started.contains(&key.0)) {
+            if known.tool.is_some() {
+                let ran = self.log.tool_runs.contains_key(key);
+                let dropped = self.log.dropped.contains_key(key);
+                assert!(ran != dropped, "{key:?}: ran {ran}, dropped {dropped}");
+                continue;
+            }
             let sent = self.log.dispatched.contains_key(key);
             let withdrawn = self.log.never_sent.contains_key(key);
             assert!(sent != withdrawn, "{key:?}: sent {sent}, withdrawn {withdrawn}");
@@ -410,8 +427,8 @@ impl World {
         };
         let nodes = (0..count)
             .map(|node| {
-                let plan = random_node(&mut draws, id, node, node);
-                self.with_cancellation(&mut draws, plan, count)
+                let plan = self.random_node(&mut draws, id, node, node);
+                self.with_cancellation(&mut draws, id, plan, count)
             })
             .collect::<Vec<_>>();
         let accepted = self.config.shard.owns(id) && self.config.max_sessions.is_none_or(|max| id < max);
@@ -443,11 +460,17 @@ impl World {
             mode: plan.history_mode,
             cancel_when: plan.cancel_when.clone(),
             recorded: plan.recorded_answer.as_ref().map(|answer| answer.text.clone()),
+            tool: match &plan.work {
+                NodeWork::Request(_) => None,
+                NodeWork::ToolRun(run) => Some(run.clone()),
+            },
             known,
             base: self.latest(session),
         };
+        if known.tool.is_none() {
+            self.unsent.insert((session, plan.node.0));
+        }
         self.known.insert((session, plan.node.0), known);
-        self.unsent.insert((session, plan.node.0));
     }
 
     /// The last completion of a session so far, or its start; `None` before that.
@@ -461,20 +484,29 @@ impl World {
     fn with_cancellation(
         &self,
         draws: &mut Draws,
+        session: u64,
         plan: NodePlan<Payload>,
         others: u32,
     ) -> NodePlan<Payload> {
-        if draws.below(100) >= self.weather.cancellations {
+        if draws.below(100) >= self.weather.cancellations
+            || (others == 0 && self.is_tool(session, plan.node.0))
+        {
             return plan;
         }
         let edge = |draws: &mut Draws| {
             let parent = NodeId(draws.below(others + 1));
-            // No node of this number: its own.
-            let parent = if parent.0 == others { plan.node } else { parent };
+            // No node of this number: its own, which a tool run does not wait for.
+            let own = parent.0 == others;
+            let parent = match own && self.is_tool(session, plan.node.0) {
+                true => NodeId(0),
+                false if own => plan.node,
+                false => parent,
+            };
             let (trigger, delay) = (draws.below(3), u64::from(draws.below(80)));
             Edge {
                 parent,
                 trigger: match trigger {
+                    _ if self.is_tool(session, parent.0) => Trigger::Completed,
                     0 => Trigger::Dispatched,
                     1 if parent != plan.node => Trigger::Completed,
                     _ => Trigger::FirstChunk,
@@ -502,8 +534,8 @@ impl World {
         let nodes: Vec<_> = (0..count)
             .map(|new| {
                 let mut draws = self.draws.clone();
-                let plan = random_node(&mut draws, id, made + new, made);
-                let plan = self.with_cancellation(&mut draws, plan, made);
+                let plan = self.random_node(&mut draws, id, made + new, made);
+                let plan = self.with_cancellation(&mut draws, id, plan, made);
                 self.draws = draws;
                 plan
             })
@@ -554,7 +586,8 @@ impl World {
                 requests,
             } => {
                 assert!(*at <= now && (!self.stopped || *at < now));
-                let known = self.known.keys().filter(|key| key.0 == session.0).count();
+                let of_session = self.known.iter().filter(|(key, _)| key.0 == session.0);
+                let known = of_session.filter(|(_, known)| known.tool.is_none()).count();
                 assert_eq!(*requests as usize, known);
                 assert!(self.starts.insert(session.0, *at).is_none(), "started twice");
                 self.check_start(session.0, *at);
@@ -589,7 +622,10 @@ impl World {
                 let waits = |edge: &Edge| edge.trigger == Trigger::Dispatched;
                 let parents = &self.known[&(id.session.0, id.node.0)].parents;
                 let unsent = |edge: &Edge| self.log.never_sent.contains_key(&(id.session.0, edge.parent.0));
-                let released = parents.iter().any(waits) || parents.iter().any(unsent);
+                let tool = |edge: &Edge| self.is_tool(id.session.0, edge.parent.0);
+                let released = parents
+                    .iter()
+                    .any(|edge| waits(edge) || unsent(edge) || tool(edge));
                 assert!(
                     *last < Some((*intended, *id)) || (released && *intended == now),
                     "order"
@@ -637,18 +673,19 @@ impl World {
                 outcome,
                 at,
             } => {
-                let answer = match outcome {
-                    NodeOutcome::Answered(answer) => Some(answer.text.clone()),
-                    NodeOutcome::Failed(_) | NodeOutcome::ToolRan(_) => None,
+                let (ok, answer) = match outcome {
+                    NodeOutcome::Answered(answer) => (true, Some(answer.text.clone())),
+                    NodeOutcome::Failed(_) => (false, None),
+                    NodeOutcome::ToolRan(run) => (run.id.node == *node, None),
                 };
                 let ended = &self.results[&(session.0, node.0)];
-                assert_eq!((ended.at, ended.ok), (*at, answer.is_some()));
+                assert_eq!((ended.at, ended.ok), (*at, ok));
                 assert_eq!(ended.text, answer.filter(|text| !text.is_empty()));
                 let latency = u64::from(self.below(self.weather.step_latency + 1));
                 self.later(now + latency, Happening::Step { session: session.0 });
             }
-            Action::ToolRan(run) => panic!("no session runs a tool: {run:?}"),
-            Action::ToolDropped(run) => panic!("no session runs a tool: {run:?}"),
+            Action::ToolRan(run) => self.check_tool_run(run, now),
+            Action::ToolDropped(run) => self.check_dropped(run, now),
             Action::ForgetAgent { session } => assert!(self.forgotten.insert(session.0), "forgotten twice"),
             Action::Cancel { request } => {
                 let (session, node) = (request.session.0, request.node.0);
@@ -723,7 +760,14 @@ impl World {
                 let lost = self.log.never_sent.iter().filter(|(key, reason)| {
                     key.0 == session.0 && **reason != NeverSentReason::CancelledByClient
                 });
-                let lost = lost.count();
+                let dropped = self.log.dropped.iter();
+                let dropped = dropped.filter(|(key, reason)| key.0 == session.0 && !reason.is_cancelled());
+                let lost = lost.count() + dropped.count();
+                let resolved = |key: &(u64, u32)| {
+                    self.log.tool_runs.contains_key(key) || self.log.dropped.contains_key(key)
+                };
+                let mut known = self.known.iter().filter(|(key, _)| key.0 == session.0);
+                assert!(known.all(|(key, known)| known.tool.is_none() || resolved(key)));
                 match end {
                     SessionEnd::Completed => assert!(!failed && lost == 0),
                     SessionEnd::Cancelled => {
@@ -764,6 +808,83 @@ impl World {
                 assert!(!self.in_flight.is_empty());
             }
             Action::Done => assert!(self.in_flight.is_empty()),
+        }
+    }
+
+    /// A tool run takes its time after its call, which comes when its edges are met, and it was not
+    /// cancelled before a server took it.
+    fn check_tool_run(&mut self, run: &ToolRunRecord, now: Nanos) {
+        let key = (run.id.session.0, run.id.node.0);
+        let plan = self.known[&key].tool.clone().expect("a tool run");
+        let class = &self.config.tools[plan.class];
+        assert!(run.ready_at <= run.started_at && run.completed_at <= now);
+        let start_up = if run.is_cold { class.cold_start } else { 0 };
+        assert_eq!(run.completed_at, run.started_at + start_up + plan.service_time);
+        if self.config.limits.sessions.is_none() {
+            self.check_instant(key, run.ready_at, now);
+        }
+        let measured = self
+            .config
+            .benchmark_timeout
+            .is_none_or(|timeout| run.ready_at < timeout);
+        // What an agent adds late is called at once.
+        let late = self
+            .config
+            .benchmark_timeout
+            .is_some_and(|timeout| self.known[&key].known >= timeout);
+        assert!(run.measured == measured || (late && !run.measured), "{run:?}");
+        assert!(
+            self.unsent_end(key).is_none_or(|end| end >= run.started_at),
+            "{run:?}"
+        );
+        let times = [run.ready_at, run.started_at, run.completed_at];
+        assert!(self.log.tool_runs.insert(key, times).is_none(), "{key:?} twice");
+        assert!(!self.log.dropped.contains_key(&key));
+        self.dispatches.insert(key, run.started_at);
+        let ended = Ended {
+            at: run.completed_at,
+            ok: true,
+            text: None,
+        };
+        self.results.insert(key, ended);
+    }
+
+    /// A tool run that does not end is named once, with its reason.
+    fn check_dropped(&mut self, run: &DroppedToolRun, now: Nanos) {
+        let key = (run.id.session.0, run.id.node.0);
+        assert!(self.known[&key].tool.is_some() && !self.log.tool_runs.contains_key(&key));
+        assert!(
+            self.log.dropped.insert(key, run.reason).is_none(),
+            "{key:?} twice"
+        );
+        match run.reason {
+            ToolDropReason::NotServed(NeverSentReason::CancelledByClient) => {
+                assert!(run.at <= now);
+                match self.unsent_end(key) {
+                    Some(end) => assert_eq!(end, run.at, "{run:?} at {now}"),
+                    None => assert!(self.cancelled_at(key).is_some_and(|at| at <= now)),
+                }
+                let ended = Ended {
+                    at: run.at,
+                    ok: true,
+                    text: None,
+                };
+                self.dispatches.insert(key, run.at);
+                self.results.insert(key, ended);
+            }
+            ToolDropReason::NotServed(NeverSentReason::Held) => {
+                assert!(run.ready_at.is_some_and(|at| at < now));
+                self.stopped = true;
+            }
+            ToolDropReason::NotServed(reason) => {
+                assert_eq!(run.at, now);
+                self.check_reason(key.0, reason);
+            }
+            ToolDropReason::InService => {
+                let is_cut = self.weather.stop.is_some() || self.config.grace != GracePeriod::Unbounded;
+                assert!(is_cut, "measured tool runs are drained: {run:?}");
+                self.stopped = true;
+            }
         }
     }
 
@@ -1029,43 +1150,92 @@ fn random_edge(draws: &mut Draws, parent: NodeId, history: Option<NodeId>) -> Ed
     }
 }
 
-/// A node with parents among the first `others`, at most one of them continued.
-fn random_node(draws: &mut Draws, session: u64, node: u32, others: u32) -> NodePlan<Payload> {
-    let mut parents: Vec<u32> = (0..others).filter(|_| draws.below(3) == 0).collect();
-    if others > 0 && parents.is_empty() && draws.below(4) > 0 {
-        parents.push(draws.below(others));
-    }
-    let history = (!parents.is_empty() && draws.below(2) == 0)
-        .then(|| NodeId(parents[draws.below(parents.len() as u32) as usize]));
-    let parents = parents
-        .into_iter()
-        .map(|parent| random_edge(draws, NodeId(parent), history));
-    let parents = parents.collect();
-    let not_before = (draws.below(3) == 0).then(|| u64::from(draws.below(900)));
-    let history_mode = match draws.below(4) {
-        0 => HistoryMode::Recorded,
-        1 => HistoryMode::Fresh,
-        _ => HistoryMode::Live,
-    };
-    let recorded_answer = (draws.below(2) == 0).then(|| {
-        Arc::new(Response {
-            text: format!("recorded {session}/{node}"),
-            ..Response::default()
-        })
-    });
-    NodePlan {
-        not_before,
-        history_mode,
-        recorded_answer,
-        node: NodeId(node),
-        parents,
-        history_parent: history,
-        wait_after_ready: if draws.below(2) == 0 {
+impl World {
+    /// Returns true if a node is a tool run: a function of the seed and its id.
+    fn is_tool(&self, session: u64, node: u32) -> bool {
+        let share = if self.config.tools.is_empty() {
             0
         } else {
-            u64::from(draws.below(60))
-        },
-        cancel_when: Vec::new(),
-        work: NodeWork::Request(Arc::new((session, node))),
+            self.weather.tools
+        };
+        let mut draws = RandomStream::new(self.weather.seed, session, &format!("tool {node}")).draws();
+        draws.below(100) < share
+    }
+
+    /// Draws a tool run. The last class is that of timers.
+    fn random_tool_run(&self, draws: &mut Draws) -> ToolRunPlan {
+        let class = draws.below(self.config.tools.len() as u32) as usize;
+        let is_timer = class + 1 == self.config.tools.len();
+        ToolRunPlan {
+            class,
+            service_time: u64::from(draws.below(3) * draws.below(60)),
+            fails: draws.below(4) == 0,
+            result_tokens: 1,
+            name: if is_timer { TIMER.into() } else { "sandbox".into() },
+            labels: Arc::new([]),
+        }
+    }
+
+    /// A node with parents among the first `others`, at most one request of them continued.
+    fn random_node(&self, draws: &mut Draws, session: u64, node: u32, others: u32) -> NodePlan<Payload> {
+        let mut parents: Vec<u32> = (0..others).filter(|_| draws.below(3) == 0).collect();
+        if others > 0 && parents.is_empty() && draws.below(4) > 0 {
+            parents.push(draws.below(others));
+        }
+        let is_tool = self.is_tool(session, node);
+        let history = (!parents.is_empty() && draws.below(2) == 0)
+            .then(|| NodeId(parents[draws.below(parents.len() as u32) as usize]))
+            .filter(|parent| !is_tool && !self.is_tool(session, parent.0));
+        let parents = parents.into_iter().map(|parent| {
+            let edge = random_edge(draws, NodeId(parent), history);
+            // The start of a tool run is known only when it has ended.
+            let trigger = if self.is_tool(session, parent) {
+                Trigger::Completed
+            } else {
+                edge.trigger
+            };
+            Edge { trigger, ..edge }
+        });
+        let parents = parents.collect();
+        if is_tool {
+            return NodePlan {
+                not_before: None,
+                history_mode: HistoryMode::Fresh,
+                recorded_answer: None,
+                node: NodeId(node),
+                parents,
+                history_parent: None,
+                wait_after_ready: 0,
+                cancel_when: Vec::new(),
+                work: NodeWork::ToolRun(self.random_tool_run(draws)),
+            };
+        }
+        let not_before = (draws.below(3) == 0).then(|| u64::from(draws.below(900)));
+        let history_mode = match draws.below(4) {
+            0 => HistoryMode::Recorded,
+            1 => HistoryMode::Fresh,
+            _ => HistoryMode::Live,
+        };
+        let recorded_answer = (draws.below(2) == 0).then(|| {
+            Arc::new(Response {
+                text: format!("recorded {session}/{node}"),
+                ..Response::default()
+            })
+        });
+        NodePlan {
+            not_before,
+            history_mode,
+            recorded_answer,
+            node: NodeId(node),
+            parents,
+            history_parent: history,
+            wait_after_ready: if draws.below(2) == 0 {
+                0
+            } else {
+                u64::from(draws.below(60))
+            },
+            cancel_when: Vec::new(),
+            work: NodeWork::Request(Arc::new((session, node))),
+        }
     }
 }
