@@ -130,6 +130,23 @@ fn tool_runs_queue_in_real_time() {
     check(&run, 6);
 }
 
+/// Each shard would have all servers.
+#[test]
+fn shards_with_tools_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = write_scenario(folder.path(), "tools.lua", &scenario(ONE_SERVER, 2));
+    for command in ["run", "simulate"] {
+        let output = veeksha([command, &file, "--shard", "1/2"]);
+        assert_code(&output, 2);
+        let message = stderr(&output);
+        assert!(
+            message.contains("`--shard` cannot divide a scenario with `tools`"),
+            "{message}"
+        );
+        assert!(message.contains("run it in one process"), "{message}");
+    }
+}
+
 /// Three sessions call the one server at 0, each for 1 s, and the timeout comes at 0.5 s: all runs
 /// are drained, or those that the grace period leaves are named, with their reasons.
 #[test]

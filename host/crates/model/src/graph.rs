@@ -13,6 +13,10 @@ use crate::session::{Message, Request, Role, Session, ToolRun};
 /// Maximum number of nodes of one session.
 pub const MAX_NODES: usize = 65_536;
 
+/// Maximum number of synthetic tokens of one request, and of the result of a tool run: far above any
+/// model's context, far below a machine's memory.
+pub const MAX_SYNTHETIC_TOKENS: u32 = 1 << 24;
+
 /// The reason for which a session's graph was refused. The message names the nodes, so that the
 /// plugin's author finds the place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -90,6 +94,14 @@ pub enum GraphError {
         /// The tool run.
         run: NodeId,
     },
+    /// The result of a tool run that no prompt can contain.
+    #[error("node {node} states a result of {tokens} tokens; a result may have {MAX_SYNTHETIC_TOKENS}")]
+    ResultTooLong {
+        /// The tool run.
+        node: NodeId,
+        /// The tokens of its result.
+        tokens: u32,
+    },
     /// A cancellation that can never take place.
     #[error("node {node}: its cancellation {why}")]
     Cancellation {
@@ -165,6 +177,12 @@ pub enum GraphError {
     },
 }
 
+/// Returns the nodes whose ends these edges wait for.
+fn ends(edges: &[Edge]) -> impl Iterator<Item = NodeId> + '_ {
+    let ends = edges.iter().filter(|edge| edge.trigger == Trigger::Completed);
+    ends.map(|edge| edge.parent)
+}
+
 fn list(nodes: &[NodeId]) -> String {
     nodes.iter().map(NodeId::to_string).collect::<Vec<_>>().join(", ")
 }
@@ -190,6 +208,10 @@ pub fn check_session(session: &Session, known: &KnownNodes) -> Result<(), GraphE
     }
     for run in &session.tool_runs {
         index.check_edges(run.node, &run.parents)?;
+        if let Some(tokens) = run.result_tokens.filter(|tokens| *tokens > MAX_SYNTHETIC_TOKENS) {
+            let node = run.node;
+            return Err(GraphError::ResultTooLong { node, tokens });
+        }
     }
     index.check_acyclic()
 }
@@ -310,6 +332,9 @@ impl<'a> Index<'a> {
     /// Checks the results of tool runs that a request sends.
     fn check_results(&self, request: &Request) -> Result<(), GraphError> {
         let node = request.node;
+        // Nearly every request waits for its runs itself. The others need one walk, not one for
+        // each result.
+        let mut awaited = None;
         for segment in request.messages.iter().flat_map(|message| &message.content) {
             let Segment::ToolResult(run) = *segment else {
                 continue;
@@ -319,22 +344,24 @@ impl<'a> Index<'a> {
                 Some(NodeKind::EndedToolRun { .. }) => {}
                 // The tokens of a run of an earlier step are not known before its end.
                 Some(NodeKind::ToolRun)
-                    if self.position(run).is_some() && self.waits_for(&request.parents, run) => {}
+                    if self.position(run).is_some()
+                        && (ends(&request.parents).any(|parent| parent == run)
+                            || awaited
+                                .get_or_insert_with(|| self.awaited(&request.parents))
+                                .contains(&run)) => {}
                 Some(NodeKind::ToolRun) => return Err(GraphError::ResultNotAwaited { node, run }),
             }
         }
         Ok(())
     }
 
-    /// Returns true if these edges, or those of the nodes that they wait for, wait for the end of a
-    /// tool run.
-    fn waits_for(&self, parents: &'a [Edge], run: NodeId) -> bool {
+    /// Returns the nodes whose ends these edges, or those of the nodes that they wait for, wait for.
+    fn awaited(&self, parents: &'a [Edge]) -> HashSet<NodeId> {
         let (mut open, mut seen) = (vec![parents], HashSet::new());
+        let mut awaited = HashSet::new();
         while let Some(parents) = open.pop() {
+            awaited.extend(ends(parents));
             for edge in parents {
-                if edge.parent == run && edge.trigger == Trigger::Completed {
-                    return true;
-                }
                 if let Some(position) = self.position(edge.parent)
                     && seen.insert(position)
                 {
@@ -342,7 +369,7 @@ impl<'a> Index<'a> {
                 }
             }
         }
-        false
+        awaited
     }
 
     fn check_cancellation(&self, request: &Request) -> Result<(), GraphError> {
@@ -518,6 +545,46 @@ mod tests {
 
     fn check(requests: &[Request]) -> Result<(), GraphError> {
         check_session(&Session::from(requests.to_vec()), &KnownNodes::new())
+    }
+
+    /// Run 1 waits for request 0; request 2 waits for run 1, and request 3 for request 2.
+    fn with_tool_run(result_tokens: Option<u32>, result_in: usize) -> Result<(), GraphError> {
+        let mut requests = [
+            request(0, &[], None),
+            request(2, &[1], None),
+            request(3, &[2], None),
+        ];
+        requests[result_in].messages[0]
+            .content
+            .push(Segment::ToolResult(NodeId(1)));
+        let mut session = Session::from(requests.to_vec());
+        session.tool_runs.push(ToolRun {
+            node: NodeId(1),
+            parents: vec![NodeId(0).into()],
+            class: "search".into(),
+            result_tokens,
+            ..ToolRun::default()
+        });
+        check_session(&session, &KnownNodes::new())
+    }
+
+    #[test]
+    fn result_of_a_tool_run_must_be_awaited() {
+        assert_eq!(with_tool_run(None, 1), Ok(()), "directly");
+        assert_eq!(with_tool_run(None, 2), Ok(()), "by its parent");
+        let (node, run) = (NodeId(0), NodeId(1));
+        assert_eq!(
+            with_tool_run(None, 0),
+            Err(GraphError::ResultNotAwaited { node, run })
+        );
+    }
+
+    #[test]
+    fn result_of_a_tool_run_is_bounded() {
+        assert_eq!(with_tool_run(Some(MAX_SYNTHETIC_TOKENS), 1), Ok(()));
+        let (node, tokens) = (NodeId(1), MAX_SYNTHETIC_TOKENS + 1);
+        let refused = with_tool_run(Some(tokens), 1);
+        assert_eq!(refused, Err(GraphError::ResultTooLong { node, tokens }));
     }
 
     #[test]

@@ -27,7 +27,7 @@ mod shortened;
 pub use content::{MediaKind, ReasoningContent, ReasoningSupport, Segment};
 pub use csv_cell::csv_cell;
 pub use edge::{Edge, EventInstants, Trigger, edges_met_at};
-pub use graph::{GraphError, MAX_NODES, check_session};
+pub use graph::{GraphError, MAX_NODES, MAX_SYNTHETIC_TOKENS, check_session};
 pub use headers::{HeaderError, HeaderField, check_headers, is_header_name, is_header_text};
 pub use held::Held;
 pub use ids::{Nanos, NodeId, RequestId, Seed, SessionId, seconds};

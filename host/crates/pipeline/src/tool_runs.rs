@@ -3,9 +3,10 @@
 //! What a class draws is a function of (seed, session, node), so that a run is the same in virtual
 //! and in real time, and the text of its result can be made before it starts.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use veeksha_model::{HistoryMode, Label, NodeId, Session, SessionId, TIMER, ToolRun};
+use veeksha_model::{HistoryMode, Label, MAX_SYNTHETIC_TOKENS, NodeId, Session, SessionId, TIMER, ToolRun};
 use veeksha_ports::resolve_tool_results;
 use veeksha_scheduler::{NodePlan, NodeWork, ToolClass, ToolRunPlan};
 use veeksha_stats::{DrawnQuantity, RandomStream};
@@ -34,8 +35,6 @@ pub struct ToolSpecs {
 
 /// The longest service time: one day beyond every run.
 const MAX_SERVICE_SECONDS: f64 = 1e8;
-/// The most tokens of a drawn result.
-const MAX_RESULT_TOKENS: f64 = (1 << 24) as f64;
 
 impl ToolSpecs {
     /// The classes of a run with this seed: those that the scenario declares, and timers.
@@ -99,13 +98,14 @@ impl ToolSpecs {
             })
         };
         let nodes: Vec<NodePlan<P>> = runs.into_iter().map(plan).collect::<Result<_, String>>()?;
-        let tokens = |run: NodeId| {
-            nodes.iter().find_map(|node| match &node.work {
-                NodeWork::ToolRun(plan) if node.node == run => Some(plan.result_tokens),
-                _ => None,
-            })
-        };
-        resolve_tool_results(id, session, tokens);
+        let results = nodes.iter().filter_map(|node| match &node.work {
+            NodeWork::ToolRun(plan) => Some((node.node, plan.result_tokens)),
+            NodeWork::Request(_) => None,
+        });
+        let results: HashMap<NodeId, u32> = results.collect();
+        if !results.is_empty() {
+            resolve_tool_results(id, session, |run| results.get(&run).copied());
+        }
         Ok(nodes)
     }
 
@@ -134,7 +134,7 @@ impl ToolSpecs {
         let mut draws = RandomStream::new(self.seed, session.0, &format!("tool result {}", run.node)).draws();
         let result_tokens = run.result_tokens.unwrap_or_else(|| {
             let tokens = spec.result_tokens.draw(&mut draws);
-            tokens.round().clamp(0.0, MAX_RESULT_TOKENS) as u32
+            tokens.round().clamp(0.0, f64::from(MAX_SYNTHETIC_TOKENS)) as u32
         });
         Ok(ToolRunPlan {
             class,

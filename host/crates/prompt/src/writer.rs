@@ -12,9 +12,8 @@ use crate::synthetic::SyntheticRun;
 use crate::tokenizer::Tokenizer;
 use crate::words::{Guarantee, Lead, Words};
 
-/// Maximum number of synthetic tokens of one request: far above any model's context, far below a
-/// machine's memory.
-pub const MAX_TOKENS: u32 = 1 << 24;
+/// Maximum number of synthetic tokens of one request.
+pub const MAX_TOKENS: u32 = veeksha_model::MAX_SYNTHETIC_TOKENS;
 
 /// Maximum size of cached shared text.
 const CACHE_BYTES: usize = 64 << 20;

@@ -100,6 +100,13 @@ pub(crate) fn wire(loaded: &mut Loaded, mode: Mode) -> Result<Wired, CommandFail
         )?),
         _ => None,
     };
+    if mode.shard().count > 1 && !loaded.scenario.tools.is_empty() {
+        // Each process would have all servers and the whole rate of every class.
+        return Err(CommandFailure::usage(
+            "`--shard` cannot divide a scenario with `tools`: their servers are one queue; run it in one \
+             process, or state the times of tools as think times (`wait`, `session:sleep`) without `tools`",
+        ));
+    }
     let factory = match &trace {
         Some(trace) => trace.factory(),
         None => workload(loaded, &tokenizer)?,
