@@ -1,0 +1,207 @@
+//! `decisions.jsonl` of a run, indexed by session.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use veeksha_model::{KnownNodes, NodeId, SessionId, check_session};
+
+use crate::bounds;
+use crate::error::DecisionsError;
+use crate::recorded_step::RecordedStep;
+use crate::redact::holds_redacted;
+use crate::wire::{DecisionsOrigin, HeaderLine, StepLine};
+
+/// The name of the file in the folder of a run.
+pub const FILE: &str = "decisions.jsonl";
+
+/// Longest line that is read. A step of a thousand requests with long texts is shorter.
+const MAX_LINE_BYTES: u64 = 256 << 20;
+
+/// The place of a step in the file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StepPlace {
+    /// The node whose end the step answers.
+    pub(crate) after: Option<NodeId>,
+    offset: u64,
+    bytes: u32,
+}
+
+/// The steps of a session, in the order in which they were recorded.
+#[derive(Debug)]
+pub(crate) struct SessionSteps {
+    /// The session of the recorded run.
+    pub(crate) id: SessionId,
+    pub(crate) steps: Vec<StepPlace>,
+}
+
+/// The recorded decisions of a run. Only the places of the steps are in memory; steps are read
+/// when they are needed, from any thread.
+#[derive(Debug)]
+pub struct DecisionsFile {
+    file: File,
+    origin: DecisionsOrigin,
+    sessions: Vec<SessionSteps>,
+    digest: String,
+    redacted: u64,
+}
+
+/// What is checked of a session while the file is indexed.
+#[derive(Default)]
+struct IndexedSession {
+    steps: Vec<StepPlace>,
+    known: KnownNodes,
+    answered: HashSet<Option<NodeId>>,
+}
+
+impl DecisionsFile {
+    /// Reads and checks every line of a file. A last line without its line feed was cut by a crash
+    /// and is ignored.
+    ///
+    /// # Errors
+    /// If the file cannot be read, has another format version, or a line of it is damaged.
+    pub fn open(path: &Path) -> Result<Self, DecisionsError> {
+        let file = File::open(path)?;
+        let mut reader = BufReader::with_capacity(256 << 10, &file);
+        let mut digest = blake3::Hasher::new();
+        let (mut line, mut offset, mut number) = (Vec::new(), 0, 0);
+        let mut origin = None;
+        let mut sessions: BTreeMap<SessionId, IndexedSession> = BTreeMap::new();
+        let mut redacted = 0;
+        loop {
+            line.clear();
+            number += 1;
+            let bytes = (&mut reader).take(MAX_LINE_BYTES).read_until(b'\n', &mut line)? as u64;
+            if line.pop() != Some(b'\n') {
+                if bytes < MAX_LINE_BYTES {
+                    break;
+                }
+                return Err(DecisionsError::Damaged {
+                    line: number,
+                    why: format!("it is longer than {} MiB", MAX_LINE_BYTES >> 20),
+                });
+            }
+            digest.update(&line);
+            if origin.is_none() {
+                origin = Some(HeaderLine::read(&line)?);
+            } else {
+                let damaged = |why: String| DecisionsError::Damaged { line: number, why };
+                let step = parse(&line).map_err(damaged)?;
+                redacted += u64::from(holds_redacted(&step));
+                let place = StepPlace {
+                    after: step.after,
+                    offset,
+                    bytes: line.len() as u32,
+                };
+                let session = sessions.entry(step.session).or_default();
+                session.add(step, place).map_err(damaged)?;
+            }
+            offset += bytes;
+        }
+        let sessions = sessions.into_iter();
+        let sessions = sessions.map(|(id, session)| SessionSteps {
+            id,
+            steps: session.steps,
+        });
+        Ok(DecisionsFile {
+            origin: origin.ok_or(DecisionsError::Empty)?,
+            sessions: sessions.collect(),
+            digest: digest.finalize().to_hex().to_string(),
+            redacted,
+            file,
+        })
+    }
+
+    /// Returns the origin of the decisions.
+    pub fn origin(&self) -> &DecisionsOrigin {
+        &self.origin
+    }
+
+    /// Returns the number of recorded sessions.
+    pub fn session_count(&self) -> u64 {
+        self.sessions.len() as u64
+    }
+
+    /// Returns the number of recorded steps in which a secret was replaced by `***`.
+    pub fn redacted_steps(&self) -> u64 {
+        self.redacted
+    }
+
+    /// Returns the ids of the recorded sessions, in ascending order.
+    pub fn session_ids(&self) -> impl Iterator<Item = SessionId> {
+        self.sessions.iter().map(|session| session.id)
+    }
+
+    /// Returns BLAKE3 of the file's lines, in hex.
+    pub(crate) fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// Returns the steps of the session at a position in the order of ids.
+    pub(crate) fn session_at(&self, position: u64) -> Option<&SessionSteps> {
+        self.sessions.get(usize::try_from(position).ok()?)
+    }
+
+    /// Reads all steps of a session; none if the run did not start it.
+    ///
+    /// # Errors
+    /// If the file cannot be read any more, or has changed.
+    pub fn steps(&self, session: SessionId) -> Result<Vec<RecordedStep>, DecisionsError> {
+        let found = self.sessions.binary_search_by_key(&session, |session| session.id);
+        let Some(session) = found.ok().and_then(|index| self.sessions.get(index)) else {
+            return Ok(Vec::new());
+        };
+        session
+            .steps
+            .iter()
+            .map(|place| self.read(session.id, *place))
+            .collect()
+    }
+
+    /// Reads a step of a session.
+    pub(crate) fn read(&self, session: SessionId, place: StepPlace) -> Result<RecordedStep, DecisionsError> {
+        let mut line = vec![0; place.bytes as usize];
+        self.file.read_exact_at(&mut line, place.offset)?;
+        match parse(&line) {
+            Ok(step) if step.session == session && step.after == place.after => Ok(step),
+            _ => Err(DecisionsError::Changed(session)),
+        }
+    }
+}
+
+fn parse(line: &[u8]) -> Result<RecordedStep, String> {
+    let line: StepLine<'_> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+    Ok(line.into())
+}
+
+impl IndexedSession {
+    /// Adds the next step of the session, if it can follow the others.
+    fn add(&mut self, step: RecordedStep, place: StepPlace) -> Result<(), String> {
+        let session = step.session;
+        match step.after {
+            None if !self.steps.is_empty() => return Err(format!("session {session} starts again")),
+            Some(node) if !self.known.contains_key(&node) => {
+                return Err(format!("session {session} has no node {node} so far"));
+            }
+            _ => {}
+        }
+        if !self.answered.insert(step.after) {
+            let node = step.after.unwrap_or_default();
+            return Err(format!("session {session} answers the end of node {node} again"));
+        }
+        let added = &step.step.added;
+        check_session(added, &self.known).map_err(|error| format!("session {session}: {error}"))?;
+        bounds::check(added).map_err(|why| format!("session {session}: {why}"))?;
+        let known = |node: &NodeId| self.known.contains_key(node) || added.nodes().any(|own| own == *node);
+        if let Some(node) = step.step.cancel.iter().find(|node| !known(node)) {
+            return Err(format!(
+                "session {session} cancels the node {node}, which it does not have"
+            ));
+        }
+        self.known.extend(added.kinds());
+        self.steps.push(place);
+        Ok(())
+    }
+}
