@@ -448,7 +448,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field session_generator? veeksha.SessionGenerator The source of sessions. Default: `synthetic`.
 ---@field tags? string[] Tags for grouping and searching runs. Default: `[]`.
 ---@field tools? table<string, veeksha.ToolConfig> Classes of tools by name, which sessions run between their requests.
----@field trace_recorder? veeksha.TraceRecorder Contents of the trace.
+---@field trace_recorder? veeksha.TraceRecorder Contents of the trace, and the record of agents' decisions.
 ---@field traffic_scheduler? veeksha.Traffic The start times of sessions. Default: `rate`.
 
 ---The start times of sessions.
@@ -530,8 +530,9 @@ function Results:windows(metric, filter, seconds) end
 ---@field interval? number The gap in seconds. Default: `1.0`.
 ---@field type "fixed"
 
----Contents of `traces/trace.jsonl`.
+---Contents of `traces/trace.jsonl`, and the record of agents' decisions.
 ---@class veeksha.TraceRecorder
+---@field decisions? boolean True to write the decisions of agents to `decisions.jsonl` of the run, from which `session_generator: {type: replay}` sends them again. The file has the texts that agents send; false keeps them off the disk. Default: `true`.
 ---@field enabled? boolean True to write the trace. Default: `true`.
 ---@field include_content? boolean True to include the texts of prompts and answers. Default: `false`.
 
@@ -577,7 +578,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field value number The value.
 
 ---The source of sessions.
----@alias veeksha.SessionGenerator veeksha.SessionGenerator.synthetic|veeksha.SessionGenerator.trace|veeksha.SessionGenerator.wasm|veeksha.SessionGenerator.lua
+---@alias veeksha.SessionGenerator veeksha.SessionGenerator.synthetic|veeksha.SessionGenerator.trace|veeksha.SessionGenerator.wasm|veeksha.SessionGenerator.replay|veeksha.SessionGenerator.lua
 
 ---A function of this Lua scenario: `sessions` or `agent`.
 ---@class veeksha.SessionGenerator.lua
@@ -585,6 +586,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field files? table<string, string> Images, sounds and videos that its messages may name: a map from the name to the path.
 ---@field guarantees? veeksha.SessionGenerator.lua.guarantees Properties that hold for all sessions. The host refuses objectives that such sessions cannot meet and skips work that they do not need.
 ---@field length? integer|nil Number of sessions; null if only the function ends the workload.
+---@field recorded_run? string|nil The folder of a run of the same agents, relative to the scenario's folder. The run reports where the agents decide differently. Null compares with no run.
 ---@field sessions? fun(index: integer, rng: veeksha.Rng): veeksha.Session? Makes the whole session `index` (from 0); nil ends the workload. It must depend on its arguments alone.
 ---@field type "lua"
 
@@ -595,11 +597,18 @@ function Results:windows(metric, filter, seconds) end
 ---@field max_depth? integer The longest chain of requests in which each waits for the one before it.
 ---@field max_output_tokens? integer No answer is requested with more tokens than this.
 
+---The recorded decisions of a run's agents, sent again without the agents.
+---@class veeksha.SessionGenerator.replay
+---@field files? table<string, string> Images, sounds and videos that its messages may name: a map from the name to the path.
+---@field run string The run's folder, relative to the scenario's folder.
+---@field type "replay"
+
 ---A component in a file.
 ---@class veeksha.SessionGenerator.wasm
 ---@field config? table<string, any> Its configuration, checked against the component's schema.
 ---@field files? table<string, string> Files that it may read, and media that its messages may name: a map from the name to the path.
 ---@field path string The component's file, relative to the scenario's folder.
+---@field recorded_run? string|nil The folder of a run of the same agents, relative to the scenario's folder. The run reports where the agents decide differently. Null compares with no run.
 ---@field type "wasm"
 
 ---Reading and replay of a trace.

@@ -45,7 +45,12 @@ pub fn write_files(
     };
     let evaluation = &results.evaluation;
     // Essential files come first, because an almost full disk may still have space for them.
-    tried(folder.write_json("metrics/summary_stats.json", &evaluation.summary_stats()));
+    let mut stats = evaluation.summary_stats();
+    if let Some(divergence) = &results.divergence {
+        stats["decisions"] = divergence.json();
+        tried(folder.write_json("metrics/decision_divergence.json", &divergence.json()));
+    }
+    tried(folder.write_json("metrics/summary_stats.json", &stats));
     tried(folder.write_json(
         "metrics/throughput_metrics.json",
         &evaluation.throughput_metrics(),

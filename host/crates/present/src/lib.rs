@@ -12,6 +12,7 @@ mod accuracy;
 mod certificate_section;
 mod compat_export;
 mod description;
+mod divergence_section;
 mod exit_code;
 mod files;
 mod group_columns;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use veeksha_compat::ViewReport;
+use veeksha_decisions::DivergenceSummary;
 use veeksha_events::RunInfo;
 use veeksha_health::HealthReport;
 use veeksha_metrics::{Evaluation, FidelityReport};
@@ -34,6 +35,9 @@ pub struct RunAnalysis {
     pub health: HealthReport,
     /// Fidelity of the replay, if the workload was a trace.
     pub fidelity: Option<FidelityReport>,
+    /// The decisions of agents compared with those of `session_generator.recorded_run`, if there is
+    /// one.
+    pub divergence: Option<DivergenceSummary>,
     /// Content of `prefill_stats.json`.
     pub prefill_stats: Value,
     /// Times to first chunk, grouped by prompt length.

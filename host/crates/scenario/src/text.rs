@@ -125,9 +125,19 @@ fn generator(generator: &Generator) -> Json {
             value["type"] = name.clone().into();
             value
         }
-        Generator::Wasm { path, config, files } => {
-            json!({"type": "wasm", "path": path, "config": config, "files": files})
-        }
+        Generator::Wasm {
+            path,
+            config,
+            files,
+            recorded_run,
+        } => json!({
+            "type": "wasm",
+            "path": path,
+            "config": config,
+            "files": files,
+            "recorded_run": recorded_run,
+        }),
+        Generator::Replay { run, files } => json!({"type": "replay", "run": run, "files": files}),
         Generator::Trace(trace) => {
             let mut value = serde_json::to_value(&trace.keys).unwrap_or(Json::Null);
             value["type"] = "trace".into();
@@ -139,12 +149,14 @@ fn generator(generator: &Generator) -> Json {
             length,
             guarantees,
             files,
+            recorded_run,
             place,
         } => json!({
             "type": "lua",
             "length": length,
             "guarantees": guarantees,
             "files": files,
+            "recorded_run": recorded_run,
             kind.key(): function_text(place.as_ref()),
         }),
     }

@@ -171,7 +171,7 @@ fn unknown_types_suggest_the_nearest_and_list_all() {
         ),
         (
             "session_generator: {type: sintetic}",
-            "s.yml:1: session_generator.type: unknown type `sintetic`; it must be `synthetic`, `trace`, `wasm` or `lua`; did you mean `synthetic`?",
+            "s.yml:1: session_generator.type: unknown type `sintetic`; it must be `synthetic`, `trace`, `wasm`, `replay` or `lua`; did you mean `synthetic`?",
         ),
         (
             "session_generator: {channels: [{type: text, body_length_generator: {type: uniforn}}]}",
@@ -199,7 +199,7 @@ fn unsupported_veeksha_features_are_named() {
         ),
         (
             "session_generator: {type: lmeval}",
-            "s.yml:1: session_generator.type: `lmeval` is not supported by this version yet; it has `synthetic`, `trace`, `wasm` or `lua`",
+            "s.yml:1: session_generator.type: `lmeval` is not supported by this version yet; it has `synthetic`, `trace`, `wasm`, `replay` or `lua`",
         ),
         (
             "traffic_scheduler: {type: sequential_launch}",
@@ -597,6 +597,7 @@ fn functions_and_places_of_lua() {
             length: Some(3),
             guarantees: Default::default(),
             files: Default::default(),
+            recorded_run: None,
             place: Some(at(5)),
         }
     );

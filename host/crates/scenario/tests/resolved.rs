@@ -33,7 +33,7 @@ fn writes_every_key_with_its_value() {
         "    type: poisson\n    arrival_rate: 1.0\n",
         "  max_tokens_param: max_completion_tokens\n",
         "  max_sessions: 25\n",
-        "trace_recorder:\n  enabled: true\n  include_content: false\n",
+        "trace_recorder:\n  decisions: true\n  enabled: true\n  include_content: false\n",
     ] {
         assert!(yaml.contains(line), "{line} is not in\n{yaml}");
     }
@@ -49,6 +49,8 @@ fn written_scenario_round_trips() {
         "client: {headers: {Accept: 'yes', User-Agent: '1.0'}, additional_sampling_params: {stop: [\"\\n\", '- x'], a: null, b: 1.5}}",
         "endpoint: {api_base: 'https://h:1/v1', model: m}",
         "session_generator: {type: wasm, path: a/b.wasm, config: {x: [1, {y: 'no'}], z: ''}, files: {d: d.txt}}",
+        "session_generator: {type: wasm, path: b.wasm, recorded_run: out/latest}",
+        "session_generator: {type: replay, run: out/latest, files: {a: a.png}}",
         "session_generator: {session_graph: {type: branching}, channels: [{type: text, body_length_generator: {type: fixed_stair}}]}",
         "evaluators: [{slos: [{metric: e2e, value: 30, name: 'P99: all'}, {metric: tbc, value: 1e-9}]}]",
         "runtime: {max_sessions: -1, benchmark_timeout: 0, num_client_threads: 3, plugin_limits: {memory_mib: 17}}",
@@ -133,6 +135,7 @@ fn function_is_written_as_a_note() {
             length: Some(5),
             guarantees: Default::default(),
             files: Default::default(),
+            recorded_run: Some("earlier/run".into()),
             place: Some(veeksha_scenario::Place {
                 file: "s.lua".into(),
                 line: 12,
@@ -171,6 +174,7 @@ proptest! {
             path: "a.wasm".into(),
             config: serde_json::json!({key: [text, {"deep": "x"}]}),
             files: Default::default(),
+            recorded_run: Some("run".into()),
         };
         prop_assert_eq!(again(&scenario), scenario);
     }

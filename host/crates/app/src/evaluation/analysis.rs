@@ -211,6 +211,7 @@ impl Analysis {
         let evaluation = self.evaluator.finish();
         let slice = evaluation.slices.length;
         RunAnalysis {
+            divergence: None,
             evaluation,
             health: self.health.finish(),
             fidelity: self.fidelity.and_then(Fidelity::finish),

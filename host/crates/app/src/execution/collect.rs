@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use veeksha_clock::RunClock;
+use veeksha_decisions::DecisionWriter;
 use veeksha_events::Event;
 use veeksha_page::{LivePage, RunState};
 use veeksha_pipeline::EventEntry;
@@ -24,6 +25,7 @@ use crate::execution::prefix_tracking::Prefixes;
 use crate::execution::wiring::Wired;
 use crate::failure::CommandFailure;
 use crate::record::recording::Recording;
+use crate::workload::recorded_decisions;
 
 /// Interval between updates of the progress line.
 const REDRAW: Duration = Duration::from_millis(200);
@@ -39,6 +41,15 @@ pub(crate) struct Collected {
     pub(crate) written: Result<(), String>,
     /// Failures of metrics, request checks and SLO checks.
     pub(crate) plugin_failures: Vec<PluginFailure>,
+}
+
+impl Collected {
+    /// Compares the decisions of the run with those of the run that its scenario names.
+    pub(crate) fn compare_decisions(&mut self, wired: &Wired, folder: &RunFolder) {
+        let recorded = wired.recorded_run.as_ref();
+        self.analysis.divergence =
+            recorded.and_then(|recorded| recorded_decisions::divergence(recorded, folder.path()));
+    }
 }
 
 /// Progress output of a run.
@@ -174,6 +185,8 @@ pub(crate) struct Collector<P> {
     analysis: Analysis,
     writer: LineWriter,
     recording: Recording,
+    /// `None` if the decisions of agents are not recorded.
+    decisions: Option<DecisionWriter>,
     prefixes: Option<Prefixes>,
     evaluators: EvaluatorPlugins,
     /// `None` if no plugin needs the requests.
@@ -202,6 +215,7 @@ impl<P: RequestPlugins> Collector<P> {
             analysis: Analysis::new(setup),
             writer: writer.map_err(CommandFailure::internal)?,
             recording,
+            decisions: None,
             prefixes: wired
                 .plan
                 .track_prefixes
@@ -211,6 +225,11 @@ impl<P: RequestPlugins> Collector<P> {
         };
         collector.keep_all(opened.definitions);
         Ok(collector)
+    }
+
+    /// Notifies the writer of decisions of the sessions that start.
+    pub(crate) fn with_decisions(self, decisions: Option<DecisionWriter>) -> Self {
+        Collector { decisions, ..self }
     }
 
     /// Processes the next event of the pipeline.
@@ -239,6 +258,9 @@ impl<P: RequestPlugins> Collector<P> {
 
     /// Passes an event to the analysis and to the record.
     fn keep(&mut self, event: Arc<Event>, content: Option<Arc<str>>) {
+        if let (Event::SessionStarted { session, .. }, Some(decisions)) = (&*event, &self.decisions) {
+            decisions.sender().session_started(*session);
+        }
         self.analysis.on(&event);
         self.recording.record(&event);
         self.writer.record(event, content);
@@ -280,11 +302,12 @@ impl<P: RequestPlugins> Collector<P> {
             self.writer.record(verdict, None);
         }
         let recorded = self.recording.finish();
+        let decisions = self.decisions.map_or(Ok(()), DecisionWriter::finish);
         let lines = self.writer.finish().map_err(|error| error.to_string());
         analysis.evaluation.end.unrecorded = recorded.is_err();
         Collected {
             analysis,
-            written: lines.and(recorded),
+            written: lines.and(recorded).and(decisions),
             plugin_failures,
         }
     }

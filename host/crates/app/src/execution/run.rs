@@ -17,6 +17,7 @@ use crate::execution::drive::{SharedRefusals, drive, realtime_priority};
 use crate::execution::plan::{RunPlan, SimulationPlan};
 use crate::execution::self_test;
 use crate::failure::{CommandFailure, OUTPUT_DIR};
+use crate::record::decisions;
 use crate::scenario::scenario_copy::ScenarioCopy;
 use crate::workload::prompts;
 
@@ -56,7 +57,9 @@ pub fn run(plan: RunPlan, options: &RunOptions, control: &Control) -> Result<Con
     let opened = OpenedPlugins::<PluginThread>::open(&wired.evaluators)?;
     let folder = run_folder(&scenario, &config, &copy)?;
     wired.plan.run_id = Some(veeksha_record::new_run_id());
+    let decisions = decisions::record(&scenario, &mut wired, &folder)?;
     let collector = Collector::start(&scenario, &wired, &folder, &options.compat, config, opened)?;
+    let collector = collector.with_decisions(decisions);
     let output = ProgressOutput {
         interim: interim_lines(&scenario, options.quiet, options.stream_metrics),
         quiet: options.quiet,
@@ -67,9 +70,10 @@ pub fn run(plan: RunPlan, options: &RunOptions, control: &Control) -> Result<Con
     let refused = SharedRefusals::default();
     let ended = drive(&scenario, &mut wired, target, &events, control, &refused);
     drop(events);
-    let collected = thread
+    let mut collected = thread
         .join()
         .map_err(|_| CommandFailure::internal("the collector of results panicked"))?;
+    collected.compare_decisions(&wired, &folder);
     if let Some(server) = simulator {
         server.stop();
     }
@@ -174,12 +178,14 @@ pub fn simulate(
         copy,
         scenario,
         config,
-        wired,
+        mut wired,
         target,
     } = plan;
     let opened = OpenedPlugins::<RequestEvaluator>::open(&wired.evaluators)?;
     let folder = run_folder(&scenario, &config, &copy)?;
-    let mut collector = Collector::start(&scenario, &wired, &folder, compat, config, opened)?;
+    let decisions = decisions::record(&scenario, &mut wired, &folder)?;
+    let collector = Collector::start(&scenario, &wired, &folder, compat, config, opened)?;
+    let mut collector = collector.with_decisions(decisions);
     let ended = veeksha_pipeline::simulate(
         &wired.plan,
         &target,
@@ -189,7 +195,8 @@ pub fn simulate(
         &mut |entry| collector.take(entry),
         control,
     );
-    let collected = collector.finish();
+    let mut collected = collector.finish();
+    collected.compare_decisions(&wired, &folder);
     let accuracy = AccuracyContext::new(&scenario, Clock::Virtual, None);
     let end = match ended {
         Ok(end) => end,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use veeksha_decisions::{DecisionsFile, ReplayFactory};
 use veeksha_metrics::Objectives;
 use veeksha_model::{MetricDefinition, Session, SessionId};
 use veeksha_pipeline::Plan;
@@ -18,11 +19,13 @@ use crate::execution::mode::Mode;
 use crate::execution::pipeline_plan;
 use crate::failure::CommandFailure;
 use crate::scenario::scenario_copy::ARRIVAL_PROCESS;
+use crate::scenario::decision_redaction::DecisionRedaction;
 use crate::scenario::source::Loaded;
 use crate::workload::arrivals;
 use crate::workload::components;
 use crate::workload::grants::lua_grants;
 use crate::workload::prompts;
+use crate::workload::recorded_decisions;
 use crate::workload::shipped;
 use crate::workload::tokenizers;
 use crate::workload::traces;
@@ -45,6 +48,10 @@ pub struct Wired {
     pub objectives: Objectives,
     /// Remarks for the user before the run.
     pub notes: Vec<String>,
+    /// The decisions that those of this run are compared with, if the scenario names a run.
+    pub(crate) recorded_run: Option<Arc<DecisionsFile>>,
+    /// Keeps secrets out of recorded decisions.
+    pub(crate) redaction: Arc<DecisionRedaction>,
 }
 
 impl Wired {
@@ -109,7 +116,7 @@ pub(crate) fn wire(loaded: &mut Loaded, mode: Mode) -> Result<Wired, CommandFail
     }
     let factory = match &trace {
         Some(trace) => trace.factory(),
-        None => workload(loaded, &tokenizer)?,
+        None => workload(loaded, &tokenizer, &mut notes)?,
     };
     let guarantees = guarantees(loaded, factory.as_ref())?;
     veeksha_ports::check_purity(factory.as_ref())?;
@@ -136,6 +143,8 @@ pub(crate) fn wire(loaded: &mut Loaded, mode: Mode) -> Result<Wired, CommandFail
         definitions,
         objectives,
         notes,
+        recorded_run: recorded_decisions::to_compare_with(loaded)?,
+        redaction: Arc::new(loaded.redaction()),
     })
 }
 
@@ -147,12 +156,19 @@ fn guarantees(loaded: &Loaded, factory: &dyn WorkloadFactory) -> Result<Guarante
             max_depth: guarantees.max_depth,
             distinct_prompts: guarantees.distinct_prompts,
         },
-        Generator::Shipped { .. } | Generator::Wasm { .. } | Generator::Trace(_) => factory.guarantees()?,
+        Generator::Shipped { .. }
+        | Generator::Wasm { .. }
+        | Generator::Trace(_)
+        | Generator::Replay { .. } => factory.guarantees()?,
     })
 }
 
 /// Returns the session generator of a scenario that replays no trace.
-fn workload(loaded: &Loaded, tokenizer: &Tokenizer) -> Result<Arc<dyn WorkloadFactory>, CommandFailure> {
+fn workload(
+    loaded: &Loaded,
+    tokenizer: &Tokenizer,
+    notes: &mut Vec<String>,
+) -> Result<Arc<dyn WorkloadFactory>, CommandFailure> {
     match &loaded.scenario.session_generator {
         Generator::Shipped { name, config } => {
             let Some(bytes) = shipped::generator(name) else {
@@ -163,12 +179,19 @@ fn workload(loaded: &Loaded, tokenizer: &Tokenizer) -> Result<Arc<dyn WorkloadFa
             let nothing = BTreeMap::new();
             components::workload(loaded, name, bytes, config.to_string(), &nothing, tokenizer)
         }
-        Generator::Wasm { path, config, files } => {
+        Generator::Wasm {
+            path, config, files, ..
+        } => {
             let (name, bytes) = components::file(loaded, path, "session_generator.path")?;
             let plugin = components::load(loaded, &name, &bytes)?;
             let config = config.to_string();
             components::check_config(&plugin, &config, "session_generator.config")?;
             Ok(plugin.workload(config, components::grants(loaded, files, tokenizer))?)
+        }
+        Generator::Replay { run, .. } => {
+            let file = recorded_decisions::open(&loaded.folder().join(run), "session_generator.run")?;
+            notes.extend(recorded_decisions::redaction_note(&file, run));
+            Ok(Arc::new(ReplayFactory::new(file)))
         }
         Generator::Lua { kind, length, .. } => {
             let function = format!("session_generator.{}", kind.key());

@@ -302,6 +302,7 @@ fn lua_sessions(document: &Document) -> Option<Generator> {
         length: None,
         guarantees: LuaGuarantees::default(),
         files: BTreeMap::new(),
+        recorded_run: None,
         place: None,
     })
 }

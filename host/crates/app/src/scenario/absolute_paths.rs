@@ -8,6 +8,15 @@ use veeksha_scenario::{ArrivalPlugin, ArrivalProcess, Evaluator, Flavor, Generat
 
 use crate::workload::flavors::FILE_KEYS;
 
+/// Makes the path of a run absolute. Links are followed: `latest` will be another run.
+fn resolve_run(run: &mut PathBuf, folder: &Path) {
+    let joined = folder.join(&*run);
+    *run = joined
+        .canonicalize()
+        .or_else(|_| std::path::absolute(&joined))
+        .unwrap_or(joined);
+}
+
 /// Returns the scenario with every path relative to its folder made absolute.
 pub(crate) fn with_absolute_paths(scenario: &Scenario, folder: &Path) -> Scenario {
     let mut scenario = scenario.clone();
@@ -18,11 +27,26 @@ pub(crate) fn with_absolute_paths(scenario: &Scenario, folder: &Path) -> Scenari
     let all = |files: &mut BTreeMap<String, PathBuf>| files.values_mut().for_each(make_absolute);
     match &mut scenario.session_generator {
         Generator::Shipped { .. } => {}
-        Generator::Wasm { path, files, .. } => {
+        Generator::Wasm {
+            path,
+            files,
+            recorded_run,
+            ..
+        } => {
             make_absolute(path);
             all(files);
+            recorded_run.iter_mut().for_each(|run| resolve_run(run, folder));
         }
-        Generator::Lua { files, .. } => all(files),
+        Generator::Replay { run, files } => {
+            resolve_run(run, folder);
+            all(files);
+        }
+        Generator::Lua {
+            files, recorded_run, ..
+        } => {
+            all(files);
+            recorded_run.iter_mut().for_each(|run| resolve_run(run, folder));
+        }
         Generator::Trace(trace) => {
             make_absolute(&mut trace.keys.trace_file);
             trace.keys.media_folder.iter_mut().for_each(make_absolute);

@@ -9,6 +9,7 @@ use veeksha_model::REDACTED;
 use veeksha_scenario::{Document, Documents, Node, Place, Scenario, ScenarioError, Value, is_secret_path};
 
 use crate::failure::CommandFailure;
+use crate::scenario::decision_redaction::DecisionRedaction;
 use crate::scenario::scenario_copy::{self, PluginDigest, ScenarioCopy};
 use crate::scenario::variants::Variant;
 use crate::workload::shipped;
@@ -55,6 +56,17 @@ impl Loaded {
     /// Returns the copy of the scenario for its run folder, given the plugins of the run.
     pub(crate) fn copy(&self, plugins: &[PluginDigest]) -> ScenarioCopy {
         ScenarioCopy::new(self.lua.as_ref(), self.index, &self.secrets, plugins)
+    }
+
+    /// Returns the redaction of the decisions that a run of the scenario records.
+    pub(crate) fn redaction(&self) -> DecisionRedaction {
+        let mut secrets = self.secrets.clone();
+        if let Some(lua) = &self.lua {
+            secrets.extend(scenario_copy::secrets_of(lua.whole()));
+        }
+        let key = self.scenario.client.api_key.iter();
+        secrets.extend(key.map(|key| (key.expose().to_owned(), REDACTED.to_owned())));
+        DecisionRedaction::new(secrets)
     }
 
     /// Returns the plugins of the recorded run that this scenario repeats; empty otherwise.
@@ -249,7 +261,9 @@ fn refused_override(argument: &str, key: &str, value: &str, error: &ScenarioErro
 
 /// Keys of files that a command line gives relative to the working directory, not the scenario's
 /// folder.
-const SHELL_PATHS: [&str; 3] = [
+const SHELL_PATHS: [&str; 5] = [
+    "session_generator.recorded_run",
+    "session_generator.run",
     "client.tls.ca_file",
     "client.tls.client_certificate",
     "client.tls.client_key",
@@ -375,6 +389,8 @@ mod tests {
             serde_json::from_str::<String>(&value).expect("a JSON text"),
             expected.to_string_lossy()
         );
+        let run = path_of_shell("session_generator.run", "out/latest");
+        assert!(run.contains(&*here.join("out/latest").to_string_lossy()), "{run}");
         assert_eq!(path_of_shell("client.tls.ca_file", "null"), "null");
         assert_eq!(path_of_shell("client.model", "a/b"), "a/b");
     }

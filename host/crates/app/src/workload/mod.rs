@@ -5,6 +5,7 @@ pub(crate) mod components;
 pub(crate) mod flavors;
 pub(crate) mod grants;
 pub mod prompts;
+pub(crate) mod recorded_decisions;
 pub mod shipped;
 pub mod tokenizers;
 pub mod traces;

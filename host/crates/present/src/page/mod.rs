@@ -51,6 +51,11 @@ pub fn finished(results: &RunAnalysis, certificate: &Certificate, accuracy: &Acc
         .as_ref()
         .filter(|_| accuracy.clock == Clock::Real)
         .map(|info| info.epoch_wall_nanos as f64 / 1e9);
+    if let Some(divergence) = &results.divergence {
+        let lines = divergence.lines().into_iter();
+        let remarks = lines.map(|line| format!("decisions of agents against the recorded run: {line}"));
+        run.remarks.extend(remarks);
+    }
     if let Some(workload) = &evaluation.workload {
         run.facts.push(fact(
             "Workload",

@@ -45,7 +45,7 @@ pub(crate) fn check(root: &Node, shipped: &Shipped) -> Result<Scenario, Problems
     }
     let session_generator = generator(root, keys.session_generator).map_err(undecodable)?;
     let mut runtime = keys.runtime;
-    if ends_with_its_trace(&session_generator, &keys.traffic_scheduler) {
+    if ends_with_its_recording(&session_generator, &keys.traffic_scheduler) {
         let unset = |key: &str| root.get("runtime").and_then(|runtime| runtime.get(key)).is_none();
         if unset("max_sessions") {
             runtime.max_sessions = -1;
@@ -80,14 +80,16 @@ pub(crate) fn check(root: &Node, shipped: &Shipped) -> Result<Scenario, Problems
     })
 }
 
-/// Returns true if the sessions are those of a trace that does not wrap.
-fn ends_with_its_trace(generator: &Generator, traffic: &Traffic) -> bool {
+/// Returns true if the sessions are those of a recording that is not repeated: a run, or a trace
+/// that does not wrap.
+fn ends_with_its_recording(generator: &Generator, traffic: &Traffic) -> bool {
     match generator {
         Generator::Trace(trace) => {
             let replays_arrivals = traffic.recorded_arrivals().is_some();
             !trace.keys.wrap_mode.unwrap_or(!replays_arrivals)
         }
-        _ => false,
+        Generator::Replay { .. } => true,
+        Generator::Shipped { .. } | Generator::Wasm { .. } | Generator::Lua { .. } => false,
     }
 }
 
@@ -246,9 +248,19 @@ fn generator(root: &Node, resolved: Json) -> Result<Generator, serde_json::Error
     let (name, mut map) = tagged(resolved);
     Ok(match name.as_str() {
         "wasm" => {
+            let recorded_run = recorded_run(&map);
             let (path, config, files) = component(&mut map);
-            Generator::Wasm { path, config, files }
+            Generator::Wasm {
+                path,
+                config,
+                files,
+                recorded_run,
+            }
         }
+        "replay" => Generator::Replay {
+            run: map.get("run").and_then(Json::as_str).unwrap_or_default().into(),
+            files: files(&map),
+        },
         "trace" => {
             let flavor = map.remove("flavor").unwrap_or_default();
             Generator::Trace(Box::new(Trace {
@@ -266,6 +278,7 @@ fn generator(root: &Node, resolved: Json) -> Result<Generator, serde_json::Error
                 kind,
                 length: map.get("length").and_then(Json::as_u64),
                 files: files(&map),
+                recorded_run: recorded_run(&map),
                 guarantees: match map.remove("guarantees") {
                     Some(guarantees) => serde_json::from_value(guarantees)?,
                     None => LuaGuarantees::default(),
@@ -308,6 +321,10 @@ fn component(map: &mut Map<String, Json>) -> (PathBuf, Json, BTreeMap<String, Pa
     let path = map.get("path").and_then(Json::as_str).unwrap_or_default().into();
     let config = map.remove("config").unwrap_or_else(|| Json::Object(Map::new()));
     (path, config, files(map))
+}
+
+fn recorded_run(map: &Map<String, Json>) -> Option<PathBuf> {
+    map.get("recorded_run").and_then(Json::as_str).map(PathBuf::from)
 }
 
 fn files(map: &Map<String, Json>) -> BTreeMap<String, PathBuf> {

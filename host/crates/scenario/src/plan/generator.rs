@@ -1,7 +1,7 @@
 //! Sources of sessions.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -30,6 +30,15 @@ pub enum Generator {
         config: Json,
         /// Files that it may read, by their names in the component.
         files: BTreeMap<String, PathBuf>,
+        /// The run whose recorded decisions its own are compared with.
+        recorded_run: Option<PathBuf>,
+    },
+    /// The recorded decisions of a run's agents, without the agents.
+    Replay {
+        /// The folder of the run as typed, relative to the scenario's folder.
+        run: PathBuf,
+        /// Images, sounds and videos that messages may name, and the path of each.
+        files: BTreeMap<String, PathBuf>,
     },
     /// A function of the Lua scenario.
     Lua {
@@ -41,9 +50,23 @@ pub enum Generator {
         guarantees: LuaGuarantees,
         /// Images, sounds and videos that messages may name, and the path of each.
         files: BTreeMap<String, PathBuf>,
+        /// The run whose recorded decisions those of the agent are compared with.
+        recorded_run: Option<PathBuf>,
         /// The place of the function.
         place: Option<Place>,
     },
+}
+
+impl Generator {
+    /// Returns the run whose recorded decisions those of the agents are compared with.
+    pub fn recorded_run(&self) -> Option<&Path> {
+        match self {
+            Generator::Wasm { recorded_run, .. } | Generator::Lua { recorded_run, .. } => {
+                recorded_run.as_deref()
+            }
+            Generator::Shipped { .. } | Generator::Trace(_) | Generator::Replay { .. } => None,
+        }
+    }
 }
 
 /// Properties that a Lua scenario declares for all sessions of its function. The default declares

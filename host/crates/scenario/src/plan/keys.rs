@@ -51,7 +51,7 @@ pub(super) struct ScenarioKeys {
     pub(super) endpoint: Option<RunningServer>,
     /// Duration, number of sessions and threads of the run.
     pub(super) runtime: Runtime,
-    /// Contents of the trace.
+    /// Contents of the trace, and the record of agents' decisions.
     pub(super) trace_recorder: TraceRecorder,
     /// Thresholds at which a run is not trusted.
     pub(super) certificate: Certificate,

@@ -77,6 +77,13 @@ pub(super) fn broken(root: &Node, generator: &Json, input: &RuleInput<'_>) -> Ve
             }
             _ => {}
         }
+        let has_recorded_run = generator.get("recorded_run").is_some_and(|run| !run.is_null());
+        if has_recorded_run && generator.get("sessions").is_some() {
+            findings.add(
+                "session_generator.recorded_run",
+                "only an `agent` makes decisions; whole sessions are the same in every run of their scenario",
+            );
+        }
     }
     templates(&mut findings, input.client);
     tools(&mut findings, input);

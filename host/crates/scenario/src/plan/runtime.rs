@@ -172,7 +172,7 @@ impl PluginLimits {
     }
 }
 
-/// Contents of `traces/trace.jsonl`.
+/// Contents of `traces/trace.jsonl`, and the record of agents' decisions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TraceRecorder {
@@ -180,6 +180,10 @@ pub struct TraceRecorder {
     pub enabled: bool,
     /// True to include the texts of prompts and answers.
     pub include_content: bool,
+    /// True to write the decisions of agents to `decisions.jsonl` of the run, from which
+    /// `session_generator: {type: replay}` sends them again. The file has the texts that agents
+    /// send; false keeps them off the disk.
+    pub decisions: bool,
 }
 
 impl Default for TraceRecorder {
@@ -187,6 +191,7 @@ impl Default for TraceRecorder {
         TraceRecorder {
             enabled: true,
             include_content: false,
+            decisions: true,
         }
     }
 }

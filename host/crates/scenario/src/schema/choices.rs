@@ -81,6 +81,20 @@ fn files(description: &str) -> Json {
     })
 }
 
+fn media_files() -> Json {
+    files("Images, sounds and videos that its messages may name: a map from the name to the path.")
+}
+
+/// Returns the key of an agent whose decisions are compared with recorded ones.
+fn recorded_run() -> Json {
+    json!({
+        "type": ["string", "null"],
+        "minLength": 1,
+        "default": null,
+        "description": "The folder of a run of the same agents, relative to the scenario's folder. The run reports where the agents decide differently. Null compares with no run.",
+    })
+}
+
 /// Returns the flavors of a trace: the shipped ones, a component in a file, and functions of a Lua
 /// scenario.
 pub(super) fn flavor_choice(flavors: &BTreeMap<String, Json>, definitions: &mut Map<String, Json>) -> Json {
@@ -241,7 +255,24 @@ pub(super) fn generator_choice(
         variants.push(shipped(name, config, name == DEFAULT_GENERATOR, definitions));
     }
     variants.push(trace(has_default_flavor, definitions));
-    variants.push(component_in_a_file());
+    let mut component = component_in_a_file();
+    component["properties"]["recorded_run"] = recorded_run();
+    variants.push(component);
+    variants.push(json!({
+        "description": "The recorded decisions of a run's agents, sent again without the agents.",
+        "type": "object",
+        "properties": {
+            "type": {"type": "string", "const": "replay"},
+            "run": {
+                "type": "string",
+                "minLength": 1,
+                "description": "The run's folder, relative to the scenario's folder.",
+            },
+            "files": media_files(),
+        },
+        "required": ["type", "run"],
+        "additionalProperties": false,
+    }));
     variants.push(json!({
         "description": "A function of this Lua scenario: `sessions` or `agent`.",
         "type": "object",
@@ -284,7 +315,8 @@ pub(super) fn generator_choice(
                 "default": {},
                 "description": "Properties that hold for all sessions. The host refuses objectives that such sessions cannot meet and skips work that they do not need.",
             },
-            "files": files("Images, sounds and videos that its messages may name: a map from the name to the path."),
+            "files": media_files(),
+            "recorded_run": recorded_run(),
         },
         "required": ["type"],
         "additionalProperties": false,
