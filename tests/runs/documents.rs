@@ -126,6 +126,7 @@ fn every_command_of_the_documents_works() {
         "sdk/rust/README.md",
         "docs/traffic.md",
         "docs/traces.md",
+        "docs/plugins.md",
         "docs/prompts.md",
         "docs/targets.md",
         "docs/accuracy.md",
@@ -154,6 +155,7 @@ fn every_command_of_the_documents_works() {
             let arguments: Vec<String> = arguments
                 .iter()
                 .map(|word| word.replace("http://localhost:8000/v1", &sim.api_base))
+                .map(|word| word.replace("../benchmark_output/latest", &latest))
                 .map(|word| match word.strip_prefix("benchmark_output/") {
                     Some("latest" | "A" | "B") => latest.clone(),
                     _ => word,

@@ -18,6 +18,7 @@ mod compare;
 mod complete_messages;
 mod connections;
 mod critical_path;
+mod decisions;
 mod doctor;
 mod documented;
 mod documents;

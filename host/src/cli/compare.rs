@@ -1,5 +1,6 @@
 //! `veeksha-host compare`: tests whether runs differ, and by how much.
 
+mod decisions;
 mod files;
 mod path;
 mod read;
@@ -115,7 +116,12 @@ fn compared(
         let requested = fail_if.as_ref().map_or_else(Vec::new, FailIf::statistics);
         let compared = compare_cell(cell.name.as_deref(), &sides, &requested, &options);
         let mut compared = compared.map_err(CommandFailure::usage)?;
-        for candidate in &mut compared.candidates {
+        let (baseline, others) = match &cell.sides[..] {
+            [baseline, others @ ..] => (&baseline.runs[..], others),
+            [] => (&[][..], &[][..]),
+        };
+        for (candidate, side) in compared.candidates.iter_mut().zip(others) {
+            candidate.decisions = decisions::differences(baseline, &side.runs);
             candidate.remarks.splice(0..0, cell.redaction_remark());
         }
         comparisons.push(compared);

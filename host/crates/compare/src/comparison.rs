@@ -4,6 +4,7 @@ use crate::answered::Answered;
 use crate::caches::CachedShares;
 use crate::comparable::{SettingDifference, comparability, settings};
 use crate::copies;
+use crate::decisions::DecisionDifferences;
 use crate::error::CompareError;
 use crate::input::{CompareSide, ScenarioLabel};
 use crate::judge::{JudgedSides, judge};
@@ -64,6 +65,9 @@ pub struct ComparedSide {
     pub certificates: Vec<String>,
     /// Settings that differ.
     pub settings: Vec<SettingDifference>,
+    /// Differences between the decisions of both sides' agents. [`compare`] leaves it empty: the
+    /// caller reads the decisions.
+    pub decisions: Option<DecisionDifferences>,
     /// Metrics by statistic, followed by values of the whole run.
     pub rows: Vec<ComparisonRow>,
 }
@@ -174,6 +178,7 @@ fn against(
         caches: None,
         certificates: Vec::new(),
         settings: Vec::new(),
+        decisions: None,
         rows: Vec::new(),
     };
     let without: Vec<&CompareSide> = [baseline, side]

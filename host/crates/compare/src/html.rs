@@ -61,6 +61,10 @@ impl Comparison {
             }
             page += &body(candidate, &table);
             page += &settings(candidate);
+            if let Some(decisions) = &candidate.decisions {
+                page += "<h3>Decisions of agents</h3>\n";
+                page += &list(&decisions.lines);
+            }
             if !candidate.remarks.is_empty() {
                 page += "<h3>Remarks</h3>\n";
                 page += &list(&candidate.remark_texts());

@@ -126,6 +126,8 @@ struct CandidateJson<'a> {
     answered: Option<AnsweredJson>,
     certificates: &'a [String],
     settings: Vec<SettingJson<'a>>,
+    /// `null` if a side has no recorded decisions of agents.
+    decisions: Option<&'a Value>,
     rows: Vec<RowJson<'a>>,
 }
 
@@ -153,6 +155,7 @@ impl<'a> CandidateJson<'a> {
             answered: candidate.answered.map(AnsweredJson::of),
             certificates: &candidate.certificates,
             settings: candidate.settings.iter().map(setting).collect(),
+            decisions: candidate.decisions.as_ref().map(|decisions| &decisions.json),
             rows: candidate.rows.iter().map(RowJson::of).collect(),
         }
     }

@@ -20,6 +20,8 @@ pub struct ComparisonTable {
     pub remarks: Vec<String>,
     /// Settings that differ: `traffic.rate: 10 → 20`.
     pub settings: Vec<String>,
+    /// Differences between the decisions of agents.
+    pub decisions: Vec<String>,
 }
 
 /// A row of the table.
@@ -60,6 +62,10 @@ impl Comparison {
             obstacles: candidate.obstacles.clone(),
             remarks: candidate.remark_texts(),
             settings: candidate.settings.iter().map(setting_text).collect(),
+            decisions: candidate
+                .decisions
+                .as_ref()
+                .map_or_else(Vec::new, |decisions| decisions.lines.clone()),
         }
     }
 }

@@ -45,6 +45,7 @@ pub(super) fn show(comparison: &Comparison, args: &CompareArgs) {
             terminal::out(summary_table(&[section], width, ColorMode::from_stdout()));
         }
         lines("Different settings", &table.settings);
+        lines("Decisions of agents", &table.decisions);
         lines("Remarks", &table.remarks);
     }
     lines("All cells", &comparison.remark_texts());

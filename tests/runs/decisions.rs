@@ -1,0 +1,320 @@
+//! Recorded decisions of agents, and their replay without the agents.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::results::{json, latest, lines};
+use crate::simulated::{ends_with, path, real, simulated};
+use crate::support::{assert_code, root, scenario, stderr, stdout, veeksha};
+
+const DECISIONS: &str = "decisions.jsonl";
+
+/// A scenario with this generator, and tools for which sessions wait.
+fn with_generator(generator: &str) -> String {
+    format!(
+        r#"
+return {{
+  seed = 7,
+  session_generator = {generator},
+  tools = {{
+    search = {{ rate_limit = "30/s", time = {{ type = "exponential", mean = 0.05 }} }},
+    sandbox = {{ servers = 2, time = {{ type = "constant", value = 0.1 }}, cold_start = 0.3, failure_rate = 0.1 }},
+  }},
+  traffic_scheduler = {{ type = "concurrent", target_concurrent_sessions = 4, rampup_seconds = 0 }},
+  client = {{ api_base = "sim://default" }},
+  runtime = {{ max_sessions = 9 }},
+}}
+"#
+    )
+}
+
+fn replay_of(run: &Path) -> String {
+    with_generator(&format!(r#"{{ type = "replay", run = "{}" }}"#, path(run)))
+}
+
+/// Subagents, tools in parallel and in a race, sleeps, cancelled requests, all kinds of content.
+const AGENT: &str = r#"function(session)
+  local plan = session:request {
+    system = synthetic(50, 3), user = synthetic(session.rng:int(20, 60), 1),
+    output = { tokens = 12, exact = true }, labels = { step = "plan" }, headers = { ["x-tenant"] = "a" },
+  }
+  local function work(turns)
+    return function(sub)
+      local last = plan
+      for turn = 1, turns do
+        local found = sub:tool("search", { after = last })
+        local answer = sub:request {
+          history = last, user = { "Found: ", found.content }, output = sub.rng:int(4, 16),
+          body = { temperature = 0.5 }, cancel = { chunks = 9 },
+        }
+        if answer.ok then last = answer end
+        sub:sleep(sub.rng:int(1, 30) / 1000)
+      end
+      return last
+    end
+  end
+  local one, two = session:spawn(work(2)), session:spawn(work(session.rng:int(1, 3)))
+  local a, b = session:parallel(one, two)
+  local tool, number = session:race(
+    { tool = "sandbox", time = "80ms", after = a }, { tool = "sandbox", time = "90ms", after = b })
+  local function draft(tokens)
+    return { history = a, after = b, user = "Draft " .. number, output = { tokens = tokens, exact = true } }
+  end
+  local draft, which = session:race(draft(40), draft(5 + session.index))
+  session:request { history = draft, user = "Draft " .. which .. " it is.", output = 3, wait = "10ms" }
+end"#;
+
+/// Records a run in virtual time, replays it, and compares every event of both.
+#[track_caller]
+fn same_schedule(generator: &str) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let recorded = simulated(folder.path(), "agent.lua", &with_generator(generator), &[]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let replayed = simulated(folder.path(), "replay.lua", &replay_of(&recorded), &[]);
+    same_run(&recorded, &replayed);
+}
+
+fn same_run(recorded: &Path, replayed: &Path) {
+    for file in [
+        "traces/trace.jsonl",
+        "metrics/request_level_metrics.jsonl",
+        DECISIONS,
+    ] {
+        let [recorded, replayed] = [recorded, replayed].map(|run| lines(run, file));
+        assert_eq!(recorded.len(), replayed.len(), "{file}");
+        // The header names the plugin.
+        let header = usize::from(file == DECISIONS);
+        for (recorded, replayed) in recorded.iter().zip(&replayed).skip(header) {
+            assert_eq!(recorded, replayed, "{file}");
+        }
+    }
+}
+
+#[test]
+fn replay_has_the_schedule_of_the_lua_agent() {
+    same_schedule(&format!(r#"{{ type = "lua", agent = {AGENT} }}"#));
+}
+
+#[test]
+fn replay_has_the_schedule_of_the_component() {
+    let component = root().join("tests/guests/dist/sdk-agent.wasm");
+    for config in ["steps = 3", "steps = 2, team = true", "steps = 2, tools = true"] {
+        same_schedule(&format!(
+            r#"{{ type = "wasm", path = "{}", config = {{ {config} }} }}"#,
+            path(&component)
+        ));
+    }
+}
+
+/// The shipped example, with the generator replaced on the command line.
+#[test]
+fn replay_has_the_schedule_of_the_example() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let simulate = |name: &str, more: &[&str]| -> PathBuf {
+        let output_dir = folder.path().join(name);
+        let mut arguments = vec![
+            "simulate",
+            "scenarios/subagents.lua",
+            "--output_dir",
+            path(&output_dir),
+        ];
+        arguments.extend(more);
+        assert_code(&veeksha(arguments), 0);
+        latest(&output_dir)
+    };
+    let recorded = simulate("agent", &[]);
+    let link = folder.path().join("agent/latest");
+    let generator = format!("session_generator={{type: replay, run: {}}}", path(&link));
+    let replayed = simulate("replay", &["--set", &generator]);
+    same_run(&recorded, &replayed);
+    // The link leads to another run later.
+    let config = std::fs::read_to_string(replayed.join("config.yml")).expect("config.yml");
+    assert!(
+        config.contains(&format!("  run: {}\n", path(&recorded))),
+        "{config}"
+    );
+}
+
+fn decisions(run: &Path) -> Vec<Value> {
+    lines(run, DECISIONS)
+}
+
+#[test]
+fn run_records_its_decisions_unless_they_are_turned_off() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = with_generator(&format!(r#"{{ type = "lua", agent = {AGENT} }}"#));
+    let run = simulated(folder.path(), "agent.lua", &text, &[]);
+    let steps = decisions(&run);
+    assert_eq!(steps[0]["format"], "veeksha-host decisions");
+    assert_eq!((&steps[0]["version"], &steps[0]["seed"]), (&1.into(), &7.into()));
+    let start = &steps[1];
+    assert_eq!((&start["session"], start.get("after")), (&0.into(), None));
+    let request = &start["requests"][0];
+    assert_eq!(request["messages"][0]["role"], "system");
+    assert_eq!(request["headers"][0], serde_json::json!(["x-tenant", "a"]));
+    // Nine sessions started, and each agent ended.
+    let done = steps.iter().filter(|step| step["done"] == true);
+    assert_eq!(done.count(), 9);
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let off = ["--trace_recorder.decisions", "false"];
+    let run = simulated(folder.path(), "agent.lua", &text, &off);
+    assert!(!run.join(DECISIONS).exists());
+    refuses(&run, "`trace_recorder.decisions = false`", "record a run with");
+}
+
+/// Checks that a run cannot be replayed; `why` is in the message, `hint` after it.
+#[track_caller]
+fn refuses(run: &Path, why: &str, hint: &str) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = scenario(folder.path(), "replay.lua", &replay_of(run));
+    let output = veeksha(["simulate", &file, "--output_dir", path(folder.path())]);
+    assert_code(&output, 2);
+    let message = stderr(&output);
+    let found = message
+        .find(why)
+        .unwrap_or_else(|| panic!("no {why:?} in {message}"));
+    assert!(message[found..].contains(hint), "{message}");
+    assert!(message.contains("session_generator.run: "), "{message}");
+}
+
+#[test]
+fn names_the_reason_why_a_run_cannot_be_replayed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    refuses(folder.path(), "is not the folder of a run", "`latest`");
+
+    let planned = r#"{ type = "lua", sessions = function() return { requests = { { user = "x" } } } end }"#;
+    let run = simulated(folder.path(), "planned.lua", &with_generator(planned), &[]);
+    assert!(!run.join(DECISIONS).exists());
+    refuses(
+        &run,
+        "its workload (`lua`) plans whole sessions",
+        "veeksha-host run ",
+    );
+
+    let agent = r#"{ type = "lua", agent = function(s) s:request { user = "x" } end }"#;
+    let run = simulated(folder.path(), "agent.lua", &with_generator(agent), &[]);
+    let file = run.join(DECISIONS);
+    let text = std::fs::read_to_string(&file).expect("decisions");
+    let write = |text: &str| std::fs::write(&file, text).expect("a writable file");
+    write(&text.replacen("\"version\":1", "\"version\":2", 1));
+    refuses(
+        &run,
+        "its format version is 2 (contract 0.2.0); this program reads version 1 (contract 0.2.0)",
+        "record the decisions again",
+    );
+    write(&text.replacen("\"node\":", "\"noodle\":", 1));
+    refuses(&run, "line 2 is damaged: missing field `node`", "");
+    write("");
+    refuses(&run, "it is empty", "");
+    std::fs::remove_file(&file).expect("the file");
+    refuses(
+        &run,
+        "it was recorded by an older version",
+        "record the run again",
+    );
+}
+
+/// Runs `compare` on two runs. Returns the printed text and the comparison of decisions as JSON.
+fn compared(folder: &Path, one: &Path, other: &Path) -> (String, Value) {
+    let [file, page] = ["comparison.json", "comparison.html"].map(|name| folder.join(name));
+    let output = veeksha([
+        "compare",
+        path(one),
+        path(other),
+        "--json",
+        path(&file),
+        "--html",
+        path(&page),
+    ]);
+    assert_code(&output, 0);
+    let page = std::fs::read_to_string(page).expect("a page");
+    assert!(page.contains("<h3>Decisions of agents</h3>"));
+    (
+        stdout(&output),
+        json(folder, "comparison.json")["candidates"][0]["decisions"].clone(),
+    )
+}
+
+/// Over sockets, answers come in another order each time.
+#[test]
+fn replay_over_sockets_makes_the_same_decisions() {
+    let [first, second] = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
+    let text = with_generator(&format!(r#"{{ type = "lua", agent = {AGENT} }}"#));
+    let recorded = real(first.path(), "agent.lua", &text, 0);
+    let replayed = real(second.path(), "replay.lua", &replay_of(&recorded), 0);
+    let nodes = |run: &Path| {
+        let rows = lines(run, "metrics/request_level_metrics.jsonl");
+        let node = |row: &Value| (row["session_id"].as_u64(), row["node_id"].as_u64());
+        let mut nodes: Vec<_> = rows.iter().map(node).collect();
+        nodes.sort_unstable();
+        nodes
+    };
+    assert!(!nodes(&recorded).is_empty());
+    let done = decisions(&recorded)
+        .iter()
+        .filter(|step| step["done"] == true)
+        .count();
+    assert_eq!(done, 9);
+    let (text, differences) = compared(first.path(), &recorded, &replayed);
+    assert!(
+        text.contains("Decisions of agents\n  9 sessions compared: 9 identical, 0 diverged\n"),
+        "{text}"
+    );
+    assert_eq!(
+        (&differences["identical"], &differences["diverged"]),
+        (&9.into(), &0.into()),
+        "{differences}"
+    );
+}
+
+/// The agent of odd sessions asks for another length at its second step.
+#[test]
+fn run_reports_where_decisions_diverge() {
+    let agent = |odd: u32, more: &str| {
+        with_generator(&format!(
+            r#"{{ type = "lua", {more} agent = function(session)
+              local a = session:request {{ user = "one", output = 8 }}
+              session:request {{
+                user = "two", history = a, output = if session.index % 2 == 1 then {odd} else 6,
+              }}
+            end }}"#
+        ))
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let recorded = simulated(folder.path(), "one.lua", &agent(6, ""), &[]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let more = format!("recorded_run = \"{}\",", path(&recorded));
+    let (output, run) = ends_with(folder.path(), "two.lua", &agent(5, &more), &[], 0);
+    let divergence = json(&run, "metrics/decision_divergence.json");
+    assert_eq!(json(&run, "metrics/summary_stats.json")["decisions"], divergence);
+    // Sessions 1, 3, 5 and 7 of nine.
+    let expected = serde_json::json!({
+        "sessions": 9, "identical": 5, "identical_so_far": 0, "diverged": 4, "only_recorded": 0, "only_other": 0,
+        "by_turn": { "2": 4 }, "by_depth": { "2": 4 }, "by_field": { "output": 4 },
+    });
+    for (key, value) in expected.as_object().expect("an object") {
+        assert_eq!(&divergence[key], value, "{key}");
+    }
+    assert_eq!(divergence["examples"][0]["session_id"], 1);
+    let table = stdout(&output);
+    assert!(
+        table.contains("Decisions of agents (against the recorded run)"),
+        "{table}"
+    );
+    assert!(table.contains("first in output"), "{table}");
+    let page = std::fs::read_to_string(run.join("report.html")).expect("a page");
+    assert!(page.contains("9 sessions compared: 5 identical, 4 diverged"));
+
+    let (text, differences) = compared(folder.path(), &recorded, &run);
+    assert!(text.contains("by field: output: 4 sessions"), "{text}");
+    assert_eq!(differences, divergence);
+
+    let file = scenario(folder.path(), "off.lua", &agent(5, &more));
+    let off = veeksha(["simulate", &file, "--trace_recorder.decisions", "false"]);
+    assert_code(&off, 2);
+    assert!(
+        stderr(&off).contains("session_generator.recorded_run: the decisions of this run are not recorded")
+    );
+}
