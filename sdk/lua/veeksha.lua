@@ -192,6 +192,7 @@ function Rng:choice(list) end
 ---@field after? integer|veeksha.Response|veeksha.ToolResult|veeksha.Edge|(integer|veeksha.Response|veeksha.ToolResult|veeksha.Edge)[] Nodes that must be complete first, or other events of them.
 ---@field time? veeksha.Duration The service time; the distribution of the class if absent.
 ---@field result_tokens? integer The tokens of its result; the distribution of the class if absent.
+---@field fails? boolean True if it fails; the failure rate of the class if absent.
 ---@field labels? table<string, string|number|boolean> Carried to the run's record.
 
 ---A recorded answer.
@@ -245,9 +246,10 @@ function blocks(ids, size, tokens, options) end
 ---@field reasoning? integer
 
 ---@class veeksha.Error
----@field code string `connect`, `tls`, `timeout`, `status`, `protocol`, `in_stream`, `truncated` or `cancelled`.
+---@field code string `connect`, `tls`, `timeout`, `status`, `protocol`, `in_stream`, `truncated`, `cancelled` or `codec`.
 ---@field message string
 ---@field status? integer The HTTP status, if one came.
+---@field retry_after? number The seconds after which the server asked for another attempt, if it did.
 
 ---The outcome of a request. If `ok` is false, either `cancelled` is true, and the texts are the
 ---part that had arrived, or `error` has the reason and the texts are empty.
