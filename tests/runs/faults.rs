@@ -511,7 +511,7 @@ fn open_file_limit_is_named() {
     sim.stop();
 }
 
-/// The kernel opens connections that a server does not accept, so they would wait for their timeout.
+/// The kernel opens connections that a server does not accept; they would wait for their timeout.
 #[test]
 fn simulator_refuses_connections_beyond_its_open_files() {
     use std::io::{Read, Write};

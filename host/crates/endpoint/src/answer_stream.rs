@@ -25,7 +25,8 @@
 
 use veeksha_model::{Chunk, ChunkKind, ErrorClass, Framing, Nanos};
 
-use crate::answer::{Answer, EndRule, named_error};
+use crate::answer::{Answer, EndRule};
+use crate::answer_failure::named_error;
 use crate::answer_outcome::{AnswerOutcome, BodyEnd, QUOTED_CHARS, ReadStamp};
 use crate::cut::{Cutter, Item, MAX_EVENT_BYTES};
 use crate::echo::EchoedPrompt;

@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod answer_failure;
 mod answer_outcome;
 mod answer_stream;
 mod api;

@@ -18,8 +18,8 @@ use crate::evaluator_plugins::{EvaluatorPlugins, open_scenario, reject_unknown_m
 use crate::execution::mode::Mode;
 use crate::execution::pipeline_plan;
 use crate::failure::CommandFailure;
-use crate::scenario::scenario_copy::ARRIVAL_PROCESS;
 use crate::scenario::decision_redaction::DecisionRedaction;
+use crate::scenario::scenario_copy::ARRIVAL_PROCESS;
 use crate::scenario::source::Loaded;
 use crate::workload::arrivals;
 use crate::workload::components;

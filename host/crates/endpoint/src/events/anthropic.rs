@@ -10,7 +10,8 @@ use serde_json::value::RawValue;
 use veeksha_model::Usage;
 
 use super::json::{OptionalText, error_of, text};
-use crate::answer::{Answer, unreadable};
+use crate::answer::Answer;
+use crate::answer_failure::unreadable;
 use crate::error_body::ServerError;
 
 /// An event, or a non-streamed message. Only the members that are used.

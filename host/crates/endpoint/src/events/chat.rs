@@ -9,7 +9,8 @@ use veeksha_model::Usage;
 
 use super::json::{MessageText, OptionalText, content, count, error_of, text};
 use super::log_probabilities;
-use crate::answer::{Answer, unreadable};
+use crate::answer::Answer;
+use crate::answer_failure::unreadable;
 
 /// A stream event, or a whole non-streamed answer.
 #[derive(Debug, Deserialize)]

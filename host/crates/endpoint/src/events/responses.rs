@@ -12,7 +12,8 @@ use veeksha_model::Usage;
 
 use super::json::{OptionalText, count, error_of, text};
 use super::log_probabilities;
-use crate::answer::{Answer, unreadable};
+use crate::answer::Answer;
+use crate::answer_failure::unreadable;
 use crate::error_body::ServerError;
 
 /// An event. Only the members that are used.

@@ -4,7 +4,8 @@ use serde_json::Value;
 use veeksha_model::Usage;
 
 use super::json::error_of;
-use crate::answer::{Answer, unreadable};
+use crate::answer::Answer;
+use crate::answer_failure::unreadable;
 use crate::error_body::{ServerError, error_in};
 use crate::template::{EndpointTemplate, PointerSink, PointerTarget};
 

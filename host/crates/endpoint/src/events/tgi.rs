@@ -9,7 +9,8 @@ use serde_json::value::RawValue;
 use veeksha_model::{ChunkKind, Usage};
 
 use super::json::{OptionalText, count, error_of, text};
-use crate::answer::{Answer, unreadable};
+use crate::answer::Answer;
+use crate::answer_failure::unreadable;
 
 /// An event, or a non-streamed answer. Only the members that are used.
 #[derive(Debug, Deserialize)]

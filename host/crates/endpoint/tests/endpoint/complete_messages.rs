@@ -128,7 +128,7 @@ fn chat_has_calls_and_reasoning_in_messages() {
     }
 }
 
-/// The host counts the reasoning of which this says that it is sent.
+/// The host counts the reasoning that is sent by this predicate.
 #[test]
 fn bodies_have_the_reasoning_that_the_endpoint_supports() {
     let template = template(&json!({"m": "{{messages}}"}));

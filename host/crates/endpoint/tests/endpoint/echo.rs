@@ -76,7 +76,7 @@ fn of_text() -> EchoedPrompt {
 
 #[test]
 fn values_of_the_prompt_are_apart_from_those_of_the_answer() {
-    // At OpenAI, tokens of the prompt have events of their own.
+    // At OpenAI, tokens of the prompt have separate events.
     let one_by_one = [
         event("The", &[("The", None)]),
         event(" cat", &[(" cat", Some(-1.5))]),
