@@ -6,6 +6,7 @@ use veeksha_model::{
     Edge, ErrorClass, Label, Nanos, Recorded, RequestRecord, StampSource, Status, Trigger, Usage, seconds,
 };
 
+use crate::cache_classes::CacheClass;
 use crate::chunks::gaps;
 use crate::observation::Observation;
 use crate::table::Metric;
@@ -107,6 +108,14 @@ impl<'a> FinishedRequest<'a> {
     fn sample(&self, metric: Metric) -> FieldValue<'a> {
         let observation = self.observation.get_or_init(|| Observation::of(self.record));
         metric.sample(observation).into()
+    }
+
+    fn cache_tokens(&self, class: CacheClass) -> FieldValue<'a> {
+        let observation = self.observation.get_or_init(|| Observation::of(self.record));
+        let tokens = observation.cache_tokens();
+        tokens.map_or(FieldValue::Absent, |tokens| {
+            FieldValue::Count(tokens.class(class))
+        })
     }
 
     /// `None` for an answer that broke off: its tokens were not counted, which differs from 0.
@@ -355,6 +364,24 @@ request_fields! {
         "tokens of its prompt that began an earlier prompt of the run: the hits of an unbounded prefix \
          cache; null where prefixes were not tracked",
         |r| r.record.ideal_cached_tokens.into();
+    cache_reused_tokens, _, _: "prompt tokens that the server found in its prefix cache; null where it did not report them, as the next four",
+        |r| r.cache_tokens(CacheClass::Reused);
+    cache_evicted_tokens, _, _: "prompt tokens that the same server had computed before, and did not find",
+        |r| r.cache_tokens(CacheClass::Evicted);
+    cache_rerouted_tokens, _, _: "prompt tokens that only another server had computed before",
+        |r| r.cache_tokens(CacheClass::Rerouted);
+    cache_changed_tokens, _, _: "prompt tokens whose text had been computed before, behind another beginning",
+        |r| r.cache_tokens(CacheClass::Changed);
+    cache_new_tokens, _, _: "the rest of the prompt tokens",
+        |r| r.cache_tokens(CacheClass::New);
+    _, known_to_server_tokens, _:
+        "tokens of the longest beginning of the prompt that its server had computed before the dispatch, in whole \
+         blocks of `client.prefix_cache`; null where the server reports no cached tokens",
+        |r| r.record.cache.map(|cache| cache.same_server).into();
+    _, known_to_any_server_tokens, _: "the same of all servers",
+        |r| r.record.cache.map(|cache| cache.any_server).into();
+    _, moved_tokens, _: "tokens behind these and the cached ones whose text had been computed behind another beginning",
+        |r| r.record.cache.map(|cache| cache.moved).into();
     response_id, response_id, response_id:
         "id of the response, by the server: from the body (`chatcmpl-...`), else from the header `x-request-id` \
          or `request-id`",

@@ -16,6 +16,7 @@
 //! for its formula.
 #![forbid(unsafe_code)]
 
+mod cache_classes;
 mod chunks;
 mod critical_path;
 mod defaults;
@@ -30,6 +31,7 @@ mod session_graph;
 mod table;
 mod tool_times;
 
+pub use cache_classes::{CacheClass, CacheTokens};
 pub use chunks::{answer_tokens_by_chunk, gaps};
 pub use critical_path::{CriticalPath, PathStep};
 pub use definition::{Certification, Definition};

@@ -1,7 +1,8 @@
 //! The instants and counts of one request, and the formulas over them.
 
-use veeksha_model::{ChunkKind, Nanos, RequestRecord, Status};
+use veeksha_model::{CacheKnowledge, ChunkKind, Nanos, RequestRecord, Status};
 
+use crate::cache_classes::{CacheClass, CacheTokens};
 use crate::chunks::tokens_after_first;
 use crate::packed::{OptionalInstant, OptionalTokens};
 
@@ -49,6 +50,12 @@ pub struct Observation {
     pub usage_prompt_tokens: u32,
     /// Prompt tokens from the server's prefix cache.
     pub cached_tokens: OptionalTokens,
+    /// The longest beginning of the prompt that its server had computed before.
+    pub known_to_server: OptionalTokens,
+    /// The longest that any server had computed; 0 if that is unknown.
+    pub known_to_any: u32,
+    /// Tokens whose text had been computed behind another beginning; 0 if that is unknown.
+    pub moved_tokens: u32,
     /// Generated tokens that were reasoning.
     pub reasoning_tokens: OptionalTokens,
     /// Tokens that arrived by their deadline. Deadlines are settings of a run: an evaluator sets
@@ -108,6 +115,9 @@ impl Observation {
             tokens_after_first: tokens_after_first(record, chunks),
             usage_prompt_tokens: usage.map_or(0, |usage| usage.prompt),
             cached_tokens: OptionalTokens::of(usage.and_then(|usage| usage.cached)),
+            known_to_server: OptionalTokens::of(record.cache.map(|cache| cache.same_server)),
+            known_to_any: record.cache.map_or(0, |cache| cache.any_server),
+            moved_tokens: record.cache.map_or(0, |cache| cache.moved),
             reasoning_tokens: OptionalTokens::of(usage.and_then(|usage| usage.reasoning)),
             on_time: 0,
             late: 0,
@@ -146,6 +156,40 @@ impl Observation {
 
     pub(crate) fn cached_token_share(&self) -> Option<f64> {
         cached_share(self.cached_tokens.get()?, self.usage_prompt_tokens)
+    }
+
+    /// Returns the prompt tokens by class; `None` if they are not known.
+    pub fn cache_tokens(&self) -> Option<CacheTokens> {
+        let known = CacheKnowledge {
+            same_server: self.known_to_server.get()?,
+            any_server: self.known_to_any,
+            moved: self.moved_tokens,
+        };
+        CacheTokens::of(self.usage_prompt_tokens, self.cached_tokens.get()?, known)
+    }
+
+    fn tokens_of_class(&self, class: CacheClass) -> Option<f64> {
+        Some(self.cache_tokens()?.class(class) as f64)
+    }
+
+    pub(crate) fn cache_reused(&self) -> Option<f64> {
+        self.tokens_of_class(CacheClass::Reused)
+    }
+
+    pub(crate) fn cache_evicted(&self) -> Option<f64> {
+        self.tokens_of_class(CacheClass::Evicted)
+    }
+
+    pub(crate) fn cache_rerouted(&self) -> Option<f64> {
+        self.tokens_of_class(CacheClass::Rerouted)
+    }
+
+    pub(crate) fn cache_changed(&self) -> Option<f64> {
+        self.tokens_of_class(CacheClass::Changed)
+    }
+
+    pub(crate) fn cache_new(&self) -> Option<f64> {
+        self.tokens_of_class(CacheClass::New)
     }
 
     pub(crate) fn ttfc(&self) -> Option<f64> {

@@ -12,6 +12,10 @@ use crate::tool_times::ToolTimes;
 const PATH_SOURCE: &str = "the critical path method on the measured instants: from the last completion of a session \
     back over the edge that was met last; the times add up to the makespan";
 
+/// The source of the metrics of cached tokens.
+const CACHE_SOURCE: &str =
+    "the server's count of cached tokens, compared with all prompts and answers of the run";
+
 /// Declares the metrics together with their definitions: a metric without a definition does not
 /// compile.
 macro_rules! metrics {
@@ -109,6 +113,70 @@ metrics! {
         source: "the `prompt_tokens_details.cached_tokens` of the OpenAI API",
         samples: Samples::Request(Observation::cached_token_share),
         ..LATENCY
+    },
+    /// `cache_reused_tokens`
+    CacheReused = Definition {
+        name: "cache_reused_tokens",
+        display: "Reused Prompt Tokens",
+        title: "Reused prompt tokens",
+        short: "reused prompt tokens",
+        definition: "prompt tokens that the server found in its prefix cache, as it reports them; absent where it does \
+            not report them, as are the following four, which add up to its prompt tokens with these",
+        source: CACHE_SOURCE,
+        samples: Samples::Request(Observation::cache_reused),
+        ..TOKENS
+    },
+    /// `cache_evicted_tokens`
+    CacheEvicted = Definition {
+        name: "cache_evicted_tokens",
+        display: "Evicted Prompt Tokens",
+        title: "Evicted prompt tokens",
+        short: "evicted prompt tokens",
+        better: Better::Less,
+        definition: "tokens of the longest beginning of the prompt that the same server had computed before the \
+            dispatch - cache_reused_tokens, if positive: whole blocks of `client.prefix_cache`",
+        source: CACHE_SOURCE,
+        samples: Samples::Request(Observation::cache_evicted),
+        ..TOKENS
+    },
+    /// `cache_rerouted_tokens`
+    CacheRerouted = Definition {
+        name: "cache_rerouted_tokens",
+        display: "Rerouted Prompt Tokens",
+        title: "Prompt tokens routed elsewhere",
+        short: "rerouted prompt tokens",
+        better: Better::Less,
+        definition: "tokens of the longest beginning of the prompt that any server of `client.targets` had computed \
+            before the dispatch - those reused or evicted, if positive",
+        source: CACHE_SOURCE,
+        samples: Samples::Request(Observation::cache_rerouted),
+        ..TOKENS
+    },
+    /// `cache_changed_tokens`
+    CacheChanged = Definition {
+        name: "cache_changed_tokens",
+        display: "Changed-Prefix Prompt Tokens",
+        title: "Prompt tokens behind a changed prefix",
+        short: "changed-prefix prompt tokens",
+        better: Better::Less,
+        definition: "tokens of the rest of the prompt whose text any server had computed before the dispatch, behind \
+            another beginning: after a change of the template, the tools or the system prompt, \
+            dropped reasoning, a salt",
+        source: CACHE_SOURCE,
+        samples: Samples::Request(Observation::cache_changed),
+        ..TOKENS
+    },
+    /// `cache_new_tokens`
+    CacheNew = Definition {
+        name: "cache_new_tokens",
+        display: "First-Seen Prompt Tokens",
+        title: "Prompt tokens first seen",
+        short: "first-seen prompt tokens",
+        definition: "prompt tokens - those reused, evicted, routed elsewhere or behind a changed prefix: new text, the \
+            incomplete block behind a known beginning, and the last token of a known prompt",
+        source: CACHE_SOURCE,
+        samples: Samples::Request(Observation::cache_new),
+        ..TOKENS
     },
     /// `tpot`
     Tpot = Definition {

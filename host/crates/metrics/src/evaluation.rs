@@ -8,6 +8,7 @@ use veeksha_events::FailedPlugin;
 use veeksha_ports::SloVerdict;
 use veeksha_stats::Summary;
 
+use crate::cache_accounting::CacheAccounting;
 use crate::counts::RunCounts;
 use crate::curves::LoadCurves;
 use crate::groups::LabelGroups;
@@ -36,6 +37,9 @@ pub struct Evaluation {
     pub custom: Vec<CustomSummary>,
     /// The delivered throughput.
     pub throughput: Throughput,
+    /// The prompt tokens by what the servers' caches could have known; `None` if the servers report
+    /// no cached tokens.
+    pub cache: Option<CacheAccounting>,
     /// The results of objectives, and goodput.
     pub slos: SloResults,
     /// Load and throughput over time.

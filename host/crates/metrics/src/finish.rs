@@ -6,6 +6,7 @@ use std::sync::Arc;
 use veeksha_definitions::Metric;
 use veeksha_model::{Nanos, SessionId};
 
+use crate::cache_accounting::CacheAccounting;
 use crate::counts::RunCounts;
 use crate::curves::{CurveParts, curves};
 use crate::evaluation::Evaluation;
@@ -95,6 +96,7 @@ impl RunEvaluator {
             slos.remarks.push(remark.to_owned());
         }
         Evaluation {
+            cache: CacheAccounting::of(&samples.requests),
             metrics: built_in(&samples),
             custom: of_plugins(&samples),
             slices: slices(&samples, setup.slice, &course),

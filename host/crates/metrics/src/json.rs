@@ -18,7 +18,7 @@ use crate::threads::ThreadUse;
 use crate::what_if::Counterfactual;
 use crate::workload::WorkloadDigest;
 use crate::workload_failures::WorkloadFailures;
-use veeksha_definitions::{Metric, PathPart, Scope};
+use veeksha_definitions::{CacheClass, Metric, PathPart, Scope};
 
 impl Evaluation {
     /// Returns the content of `metrics/summary_stats.json`.
@@ -354,6 +354,12 @@ fn session((session, labels): (SessionMetrics, &[Label])) -> Value {
     });
     let path = session.critical_path;
     entry[Metric::PathRequests.name()] = json!(path.map(|path| path.requests));
+    entry["cache"] = session.cache.map_or(Value::Null, |prompts| {
+        let class = |class: CacheClass| (class.name().to_owned(), prompts.tokens.class(class).into());
+        let mut cache: Map<String, Value> = CacheClass::ALL.into_iter().map(class).collect();
+        cache.insert("requests".into(), prompts.requests.into());
+        Value::Object(cache)
+    });
     for part in PathPart::ALL {
         entry[part.metric().name()] = json!(path.map(|path| path.seconds(part)));
     }

@@ -24,6 +24,7 @@
 
 #[cfg(test)]
 mod blank;
+mod cache_accounting;
 mod catalogue;
 mod counts;
 mod curves;
@@ -78,6 +79,7 @@ mod windows;
 mod workload;
 mod workload_failures;
 
+pub use cache_accounting::{CacheAccounting, CacheEdge, CacheEdgeKind, ClassifiedPrompts};
 pub use catalogue::{Catalogue, CatalogueError, MetricInfo};
 pub use counts::{RunCounts, ServerCounts};
 pub use curves::{CurvePoint, LoadCurve, LoadCurves};
@@ -114,7 +116,8 @@ pub use throughput::Throughput;
 pub use token_counts::{AnswerTokens, CountComparison, PromptCounts};
 pub use tool_runs::ToolCounts;
 pub use veeksha_definitions::{
-    Metric, Needs, Observation, PathPart, Samples, Scope, UnknownMetric, seconds_between,
+    CacheClass, CacheTokens, Metric, Needs, Observation, PathPart, Samples, Scope, UnknownMetric,
+    seconds_between,
 };
 pub use what_if::{Counterfactual, WhatIf, WhatIfError};
 pub use workload::WorkloadDigest;

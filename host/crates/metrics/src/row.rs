@@ -2,7 +2,7 @@
 
 use veeksha_definitions::{Metric, Observation};
 use veeksha_events::{RequestRecord, Status};
-use veeksha_model::{ChunkKind, ErrorClass, EventInstants, Nanos, RequestId};
+use veeksha_model::{ChunkKind, ErrorClass, EventInstants, Nanos, NodeId, RequestId};
 
 use crate::gaps::GapRange;
 use crate::label_sets::LabelSet;
@@ -25,6 +25,8 @@ pub(crate) struct RequestRow {
     pub(crate) observed: Observation,
     pub(crate) completed: Nanos,
     pub(crate) wait_after_ready: Nanos,
+    /// The node whose conversation it continued.
+    pub(crate) history_parent: Option<NodeId>,
     /// The range of its gaps: one fewer than its generated chunks.
     pub(crate) gaps: GapRange,
     /// The index of its first parent in the list of all parents, and the number of parents.
@@ -62,6 +64,7 @@ impl RequestRow {
             observed: Observation::of(record),
             completed: record.completed_at,
             wait_after_ready: record.wait_after_ready,
+            history_parent: record.history_parent,
             gaps: GapRange {
                 at: 0,
                 count: chunks.saturating_sub(1),

@@ -7,6 +7,7 @@ use veeksha_definitions::{GraphNode, Metric, NodePhases, SessionGraph, seconds_b
 use veeksha_events::SessionEnd;
 use veeksha_model::{Edge, EventInstants, Nanos, NodeId, SessionId, Trigger, seconds};
 
+use crate::cache_accounting::ClassifiedPrompts;
 use crate::label_sets::LabelSet;
 use crate::requests::RequestTable;
 use crate::row::{End, RequestRow};
@@ -358,9 +359,18 @@ impl<'a> Graph<'a> {
             )),
             tool_time: Known::of(self.tool_time()),
             slowdown: Known::of(ideal.filter(|ideal| *ideal > 0.0).map(|ideal| makespan / ideal)),
+            cache: classified(rows),
             path: self.timed.as_ref().map(|graph| self.path_times(graph)),
         }
     }
+}
+
+fn classified(rows: &[RequestRow]) -> Option<ClassifiedPrompts> {
+    let mut prompts = ClassifiedPrompts::default();
+    let answered = rows.iter().filter(|row| row.counts());
+    let tokens = answered.filter_map(|row| row.observed.cache_tokens());
+    tokens.for_each(|tokens| prompts.add(&tokens));
+    (prompts.requests > 0).then_some(prompts)
 }
 
 /// The shortest TTFC of the run by prompt length: the minimum over all requests of this or a

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use veeksha_events::{RequestRecord, SessionEnd};
 use veeksha_model::{Nanos, SessionId, seconds};
 
+use crate::cache_accounting::ClassifiedPrompts;
 use crate::label_sets::LabelSet;
 use veeksha_definitions::{Metric, PathPart, PathParts, seconds_between};
 
@@ -113,6 +114,8 @@ pub struct SessionMetrics {
     pub tool_time: Option<f64>,
     /// `session_slowdown`; `None` if a request had no answer or an empty one.
     pub slowdown: Option<f64>,
+    /// The prompt tokens of its requests by class; `None` if none of them is classified.
+    pub cache: Option<ClassifiedPrompts>,
     /// The split of the makespan along the critical path; `None` where the record lacks a parent.
     pub critical_path: Option<PathTimes>,
 }
@@ -146,6 +149,7 @@ pub(crate) struct SessionRow {
     pub(crate) critical_path: Known,
     pub(crate) tool_time: Known,
     pub(crate) slowdown: Known,
+    pub(crate) cache: Option<ClassifiedPrompts>,
     pub(crate) path: Option<PathTimes>,
 }
 
@@ -196,6 +200,7 @@ impl SessionRow {
             critical_path_llm_time: self.critical_path.get(),
             tool_time: self.tool_time.get(),
             slowdown: self.slowdown.get(),
+            cache: self.cache,
             critical_path: self.path,
         }
     }

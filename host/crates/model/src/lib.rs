@@ -38,7 +38,7 @@ pub use prompt::{
     FunctionDefinition, History, Prepared, PreparedMessage, PreparedReasoning, PreparedToolForm,
     PreparedTools,
 };
-pub use record::{RequestRecord, Status, ToolRunRecord};
+pub use record::{CacheKnowledge, RequestRecord, Status, ToolRunRecord};
 pub use redact::{REDACTED, is_reserved_header, is_safe_header, redact_address};
 pub use replay::{HistoryMode, Recorded, RecordedAnswer, Replay};
 pub use response::{

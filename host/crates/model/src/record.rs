@@ -76,6 +76,19 @@ impl ToolRunRecord {
     }
 }
 
+/// The tokens of a prompt that servers had computed when it was dispatched, in the tokens of the
+/// server that it was sent to. Beginnings end with a whole block of the server's cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheKnowledge {
+    /// The longest beginning that this server had computed.
+    pub same_server: u32,
+    /// The longest beginning that any server had computed; at least `same_server`.
+    pub any_server: u32,
+    /// Tokens behind that, and behind the cached ones, whose text had been computed behind another
+    /// beginning.
+    pub moved: u32,
+}
+
 /// The record of one request that was sent: times, sizes, outcome. Nothing in it is derived.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RequestRecord {
@@ -160,6 +173,9 @@ pub struct RequestRecord {
     /// Tokens of its prompt that an unbounded prefix cache would have known when it was dispatched;
     /// filled in by whoever keeps account of the prompts of the whole run.
     pub ideal_cached_tokens: Option<u32>,
+    /// The tokens of its prompt that servers had computed before; filled in by whoever keeps account
+    /// of them.
+    pub cache: Option<CacheKnowledge>,
     /// XXH3 (64 bits) of the request's body; `None` if none was built, as in virtual time.
     pub body_digest: Option<u64>,
     /// The id that the server gave the response.
@@ -221,6 +237,7 @@ impl RequestRecord {
             history_mode: HistoryMode::Live,
             recorded: None,
             ideal_cached_tokens: None,
+            cache: None,
             body_digest: None,
             response_id: None,
             trace_id: None,

@@ -46,6 +46,9 @@ pub struct PageData {
     /// Workload plugins that failed, such as agents.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failed_plugins: Vec<FailedWorkload>,
+    /// The prompt tokens by state of the cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache: Option<GroupTable>,
     /// The requests grouped by labels.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupTable>,
@@ -396,10 +399,10 @@ pub struct FailedWorkload {
     pub sessions: Vec<u64>,
 }
 
-/// Statistics of the requests with each value of a label, as a table.
+/// Statistics of the requests with each value of a label, or of other groups, as a table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct GroupTable {
-    /// The name of the label.
+    /// The name of the label: the heading of the groups.
     pub label: String,
     /// A sentence about the groups, for example that values were merged.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -413,7 +416,7 @@ pub struct GroupTable {
 /// A group of requests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct GroupValues {
-    /// The value of the label.
+    /// The value of the label: the name of the group.
     pub value: String,
     /// One value for each column.
     pub values: Vec<Option<f64>>,

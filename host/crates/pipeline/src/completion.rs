@@ -17,6 +17,7 @@ use crate::dispatcher::CoordinatorMessage;
 use crate::entry::{EntryContent, EventEntry};
 use crate::inbox::InputSender;
 use crate::partition::Partition;
+use crate::pieces::AnswerSource;
 
 /// Channels and settings of a completion thread.
 pub(crate) struct CompletionContext {
@@ -29,6 +30,8 @@ pub(crate) struct CompletionContext {
     pub(crate) notices: Sender<CoordinatorMessage>,
     pub(crate) events: Sender<EventEntry>,
     pub(crate) include_content: bool,
+    /// True if the events contain the answers, for their pieces.
+    pub(crate) track_prefixes: bool,
     pub(crate) target: Arc<TargetWatch>,
 }
 
@@ -65,6 +68,8 @@ pub(crate) fn complete(context: &CompletionContext, outcomes: &Receiver<Option<B
             Ok(response) if context.include_content => Some(EntryContent::Answered(response.clone())),
             _ => None,
         };
+        let tracked = answer.result.as_ref().ok().filter(|_| context.track_prefixes);
+        let tracked = tracked.cloned().map(AnswerSource::Received);
         let chunk_tokens = chunk_tokens(&context.tokenizer, &answer);
         let event = Event::Finished(Box::new(record(
             &context.tokenizer,
@@ -74,6 +79,7 @@ pub(crate) fn complete(context: &CompletionContext, outcomes: &Receiver<Option<B
         )));
         let _ = context.events.send(EventEntry {
             content,
+            answer: tracked,
             ..event.into()
         });
     }
@@ -290,6 +296,7 @@ fn record(
         history_mode: request.history_mode(),
         recorded: request.replay.as_ref().map(|replay| replay.recorded),
         ideal_cached_tokens: None,
+        cache: None,
         body_digest,
         response_id,
         trace_id,

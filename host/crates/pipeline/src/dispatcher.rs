@@ -211,6 +211,7 @@ fn sent(action: Action<Prepared>, context: &DispatcherContext) -> Option<EventEn
         event,
         content,
         prompt,
+        answer: None,
     })
 }
 

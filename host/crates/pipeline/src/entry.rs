@@ -6,7 +6,7 @@ use veeksha_events::Event;
 use veeksha_model::{History, Prepared, Response};
 use veeksha_prefix::PrefixPiece;
 
-use crate::pieces::PromptSource;
+use crate::pieces::{AnswerSource, PromptSource};
 
 /// An item of the event channel.
 #[derive(Clone, Debug)]
@@ -17,6 +17,8 @@ pub struct EventEntry {
     pub content: Option<EntryContent>,
     /// The prompt: only with [`crate::Plan::track_prefixes`].
     pub(crate) prompt: Option<PromptSource>,
+    /// The answer: only with [`crate::Plan::track_prefixes`].
+    pub(crate) answer: Option<AnswerSource>,
 }
 
 impl From<Event> for EventEntry {
@@ -25,6 +27,7 @@ impl From<Event> for EventEntry {
             event,
             content: None,
             prompt: None,
+            answer: None,
         }
     }
 }
@@ -37,6 +40,19 @@ impl EventEntry {
     /// `count` gives the tokens of a verbatim text. The work is done here, on the caller's thread.
     pub fn pieces(&self, count: &dyn Fn(&str) -> u32) -> Option<Vec<PrefixPiece>> {
         self.prompt.as_ref().map(|prompt| prompt.pieces(count))
+    }
+
+    /// Takes the prompt of a dispatched request out of the entry, for a later call of
+    /// [`PromptSource::pieces`].
+    pub fn take_prompt(&mut self) -> Option<PromptSource> {
+        self.prompt.take()
+    }
+
+    /// Returns the pieces of the text that the server generated for a finished request, as they
+    /// would follow its prompt in a conversation that keeps the reasoning. Empty without any text;
+    /// `None` for every other event, and without [`crate::Plan::track_prefixes`].
+    pub fn answer_pieces(&self, count: &dyn Fn(&str) -> u32) -> Option<Vec<PrefixPiece>> {
+        self.answer.as_ref().map(|answer| answer.pieces(count))
     }
 }
 

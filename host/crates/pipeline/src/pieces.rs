@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use veeksha_model::{
-    History, Message, NodeId, Prepared, Request, Response, Role, SessionId, ToolDefinitions,
+    History, Message, NodeId, Prepared, Request, RequestId, Response, Role, SessionId, ToolDefinitions,
 };
 use veeksha_prefix::{PrefixPiece, answer_pieces, pieces_of, text_piece, tool_pieces};
 
@@ -14,22 +14,28 @@ use crate::schedule::sends_recorded_answer;
 
 /// A request and its conversation, shared with the run: the pieces are computed on demand.
 #[derive(Clone, Debug)]
-pub(crate) enum PromptSource {
+pub enum PromptSource {
     /// Of a real run.
     Sent {
+        /// The new messages.
         request: Arc<Prepared>,
+        /// The conversation before them.
         history: Option<Arc<History<Prepared>>>,
     },
     /// Of a simulation, which has no text: a real answer is known by the request that it answers.
     Simulated {
+        /// The session of the request.
         session: SessionId,
+        /// The new messages.
         request: Arc<Request>,
+        /// The conversation before them.
         history: Option<Arc<History<Request>>>,
     },
 }
 
 impl PromptSource {
-    pub(crate) fn pieces(&self, count: &dyn Fn(&str) -> u32) -> Vec<PrefixPiece> {
+    /// Returns the pieces of the prompt; see [`crate::EventEntry::pieces`].
+    pub fn pieces(&self, count: &dyn Fn(&str) -> u32) -> Vec<PrefixPiece> {
         match self {
             PromptSource::Sent { request, history } => {
                 let sending = &request.request;
@@ -57,10 +63,11 @@ impl PromptSource {
                     add_turn(&mut pieces, request, &turn.request, count, |pieces| {
                         if let Some(response) = &turn.response {
                             pieces.extend(begin_answer(count));
-                            pieces.push(PrefixPiece {
-                                identity: answer_identity(*session, turn.request.node),
-                                tokens: response.output_tokens,
-                            });
+                            pieces.push(simulated_answer(
+                                *session,
+                                turn.request.node,
+                                response.output_tokens,
+                            ));
                         }
                     });
                 }
@@ -68,6 +75,37 @@ impl PromptSource {
                 pieces
             }
         }
+    }
+}
+
+/// The answer to a request.
+#[derive(Clone, Debug)]
+pub(crate) enum AnswerSource {
+    /// Of a real run.
+    Received(Arc<Response>),
+    /// Of a simulation.
+    Simulated { request: RequestId, tokens: u32 },
+}
+
+impl AnswerSource {
+    pub(crate) fn pieces(&self, count: &dyn Fn(&str) -> u32) -> Vec<PrefixPiece> {
+        let mut pieces = Vec::new();
+        match self {
+            AnswerSource::Received(response) => add_answer(&mut pieces, response, true, count),
+            AnswerSource::Simulated { request, tokens } => {
+                pieces.extend(begin_answer(count));
+                pieces.push(simulated_answer(request.session, request.node, *tokens));
+            }
+        }
+        pieces
+    }
+}
+
+/// Returns the piece of the answer to a request of a simulation.
+fn simulated_answer(session: SessionId, node: NodeId, tokens: u32) -> PrefixPiece {
+    PrefixPiece {
+        identity: answer_identity(session, node),
+        tokens,
     }
 }
 

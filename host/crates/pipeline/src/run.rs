@@ -223,6 +223,7 @@ impl Shared<'_> {
                 notices: notices.clone(),
                 events: self.events.clone(),
                 include_content: self.plan.include_content,
+                track_prefixes: self.plan.track_prefixes,
                 target: target.clone(),
             };
             let receiver = outcomes.receiver.clone();

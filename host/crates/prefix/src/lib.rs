@@ -7,15 +7,18 @@
 //!
 //! [`PrefixLedger`] returns for each prompt the number of its tokens that began an earlier one.
 //! [`PrefixCensus`] only counts the tokens of a whole trace that begin no earlier prompt, in
-//! bounded memory.
+//! bounded memory. [`ComputedPrefixes`] keeps what each server has computed, and since when.
 #![forbid(unsafe_code)]
 
 mod census;
+mod computed;
 mod ledger;
 mod path;
 mod piece;
+mod token_scale;
 
 pub use census::PrefixCensus;
+pub use computed::{ComputedPrefixes, PromptQuery};
 pub use ledger::PrefixLedger;
 pub use path::PromptPath;
 pub use piece::{PrefixPiece, answer_pieces, pieces_of, role_piece, text_piece, tool_pieces};

@@ -21,6 +21,11 @@ impl PromptPath {
         ))
     }
 
+    /// Names the place.
+    pub(crate) fn key(self) -> u64 {
+        self.0
+    }
+
     /// Names the text of an identity at this place, whatever its length.
     pub(crate) fn branch(self, identity: u64) -> u64 {
         mix64(split_mix64(self.0) ^ identity)

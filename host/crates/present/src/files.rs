@@ -76,6 +76,10 @@ pub fn write_files(
         let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
         tried(folder.write_text("metrics/groups.csv", &csv_table(&columns, rows)));
     }
+    if let Some(cache) = &evaluation.cache {
+        let (columns, rows) = cache.table();
+        tried(folder.write_text("metrics/cache_accounting.csv", &csv_table(&columns, rows)));
+    }
     if let Some(fidelity) = &results.fidelity {
         tried(folder.write_json("metrics/replay_fidelity.json", &fidelity.replay_fidelity()));
     }

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod accuracy;
+mod cache_section;
 mod certificate_section;
 mod compat_export;
 mod description;

@@ -10,6 +10,7 @@ use veeksha_slo::ComparisonOperator;
 use veeksha_stats::DurationUnit;
 
 use crate::accuracy::{AccuracyContext, Clock};
+use crate::cache_section;
 use crate::certificate_section;
 use crate::description::RunDescription;
 use crate::group_columns::{GroupColumn, group_columns};
@@ -33,6 +34,7 @@ pub(crate) fn sections(
         session_section::critical_path(evaluation),
         session_section::tools(evaluation),
         session_section::what_if(evaluation),
+        cache_section::section(evaluation),
         throughput(evaluation, certificate),
     ];
     sections.extend(evaluation.groups.iter().map(groups));

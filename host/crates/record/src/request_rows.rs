@@ -2,7 +2,8 @@
 
 use parquet::{data_type::ByteArray, errors::Result};
 use veeksha_model::{
-    Cancellation, Chunk, Held, NodeId, Recorded, RequestId, RequestRecord, SessionId, Status, Usage,
+    CacheKnowledge, Cancellation, Chunk, Held, NodeId, Recorded, RequestId, RequestRecord, SessionId, Status,
+    Usage,
 };
 
 use crate::{
@@ -80,6 +81,11 @@ impl RequestColumns {
         self.trace_id
             .push(trace_id.map(|id| ByteArray::from(id.as_str())));
         self.push_cancellation(record);
+        let known = |tokens: fn(CacheKnowledge) -> u32| record.cache.map(tokens).map(i64::from);
+        self.known_to_server_tokens.push(known(|cache| cache.same_server));
+        self.known_to_any_server_tokens
+            .push(known(|cache| cache.any_server));
+        self.moved_tokens.push(known(|cache| cache.moved));
     }
 
     fn push_cancellation(&mut self, record: &RequestRecord) {
@@ -292,7 +298,26 @@ impl RequestRows {
             _ => return Err(invalid_cell("usage_prompt_tokens", "a part of a usage")),
         };
         record.ideal_cached_tokens = small_or_none("ideal_cached_tokens", self.ideal_cached_tokens.get(row))?;
+        record.cache = self.cache(row)?;
         Ok(())
+    }
+
+    fn cache(&self, row: usize) -> Result<Option<CacheKnowledge>> {
+        let same_server = small_or_none("known_to_server_tokens", self.known_to_server_tokens.get(row))?;
+        let any_server = small_or_none(
+            "known_to_any_server_tokens",
+            self.known_to_any_server_tokens.get(row),
+        )?;
+        let moved = small_or_none("moved_tokens", self.moved_tokens.get(row))?;
+        match (same_server, any_server, moved) {
+            (Some(same_server), Some(any_server), Some(moved)) => Ok(Some(CacheKnowledge {
+                same_server,
+                any_server,
+                moved,
+            })),
+            (None, None, None) => Ok(None),
+            _ => Err(invalid_cell("known_to_server_tokens", "a part of three counts")),
+        }
     }
 
     fn recorded(&self, row: usize) -> Result<Option<Recorded>> {

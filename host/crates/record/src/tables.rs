@@ -8,7 +8,7 @@ use crate::table::table;
 table! {
     /// `requests.parquet`: all data of each request that was sent. Names are those of
     /// `request_level_metrics.jsonl`; times are in nanoseconds and have the suffix `_ns`.
-    RequestColumns, RequestRows of RequestRecord, "requests", 11 later:
+    RequestColumns, RequestRows of RequestRecord, "requests", 14 later:
     position: Required<Int>, Delta;
     session_id: Required<Int>, Delta;
     node_id: Required<Int>, Delta;
@@ -95,6 +95,10 @@ table! {
     cancel_triggers: List<Utf8>, Dictionary;
     cancel_delays_ns: List<Int>, Dictionary;
     cancel_after_chunks: Optional<Int>, Dictionary;
+    /// The first files of version 1 do not have this column and the next two.
+    known_to_server_tokens: Optional<Int>, Dictionary;
+    known_to_any_server_tokens: Optional<Int>, Dictionary;
+    moved_tokens: Optional<Int>, Dictionary;
 }
 
 table! {

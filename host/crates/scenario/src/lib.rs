@@ -45,7 +45,7 @@ pub use plan::{
     Concurrent, Connections, DecodeWindowConfig, Evaluator, FixedSchedule, Flavor, FluidityDeadlines,
     Generator, Grace, HttpVersion, IntervalGenerator, Limits, LuaArrival, LuaColumn, LuaGuarantees, LuaKeep,
     LuaKind, LuaLayout, LuaTree, MaxObserved, MinActiveRequests, OnBadRow, Performance, PluginLimits,
-    PromptLength, QuantityConfig, Rate, RowCheck, Runtime, Salt, SaltName, Scenario, Secret,
+    PrefixCacheKeys, PromptLength, QuantityConfig, Rate, RowCheck, Runtime, Salt, SaltName, Scenario, Secret,
     SessionHeaderSet, SessionHeaders, Shuffle, SimulatorThresholds, Slo, SloMap, SloMetric, TargetServer,
     Template, TemplateAnswer, TemplateFraming, TextChannel, TimeUnit, Tls, ToolConfig, Trace, TraceKeys,
     TraceRecorder, Traffic, WindowSelection,

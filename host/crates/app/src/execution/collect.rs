@@ -187,7 +187,7 @@ pub(crate) struct Collector<P> {
     recording: Recording,
     /// `None` if the decisions of agents are not recorded.
     decisions: Option<DecisionWriter>,
-    prefixes: Option<Prefixes>,
+    prefixes: Prefixes,
     evaluators: EvaluatorPlugins,
     /// `None` if no plugin needs the requests.
     request_plugins: Option<P>,
@@ -216,10 +216,12 @@ impl<P: RequestPlugins> Collector<P> {
             writer: writer.map_err(CommandFailure::internal)?,
             recording,
             decisions: None,
-            prefixes: wired
-                .plan
-                .track_prefixes
-                .then(|| Prefixes::new(wired.tokenizer.clone(), &wired.plan.warmup)),
+            prefixes: Prefixes::new(
+                wired.tokenizer.clone(),
+                &wired.plan.warmup,
+                wired.tracked,
+                wired.cache,
+            ),
             evaluators: wired.evaluators.clone(),
             request_plugins: opened.plugins,
         };
@@ -234,13 +236,8 @@ impl<P: RequestPlugins> Collector<P> {
 
     /// Processes the next event of the pipeline.
     pub(crate) fn take(&mut self, entry: EventEntry) {
-        match &mut self.prefixes {
-            None => self.pass_on(entry),
-            Some(prefixes) => {
-                for entry in prefixes.take(entry) {
-                    self.pass_on(entry);
-                }
-            }
+        for entry in self.prefixes.take(entry) {
+            self.pass_on(entry);
         }
     }
 

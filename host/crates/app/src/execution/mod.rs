@@ -1,5 +1,6 @@
 //! Plans, and their execution in real and in virtual time.
 
+pub(crate) mod cache_accounting;
 pub(crate) mod collect;
 pub(crate) mod drive;
 pub(crate) mod mode;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use veeksha_pipeline::{MinTokensPrompt, Plan, ReplaySchedule, ToolSpec, ToolSpecs};
-use veeksha_ports::{ArrivalFactory, Guarantees};
+use veeksha_ports::ArrivalFactory;
 use veeksha_scenario::{Grace, IntervalGenerator, QuantityConfig, Scenario, Traffic};
 use veeksha_scheduler::{SchedulerConfig, Shard, ToolClass};
 use veeksha_stats::DrawnQuantity;
@@ -16,11 +16,7 @@ fn nanos(duration: Duration) -> u64 {
 }
 
 /// Returns the plan of a scenario, unsharded and with threads that are not initialized.
-pub(crate) fn plan(
-    scenario: &Scenario,
-    guarantees: &Guarantees,
-    arrivals: Option<Arc<dyn ArrivalFactory>>,
-) -> Plan {
+pub(crate) fn plan(scenario: &Scenario, arrivals: Option<Arc<dyn ArrivalFactory>>) -> Plan {
     let runtime = &scenario.runtime;
     let cores = cores();
     let traffic = match &scenario.traffic_scheduler {
@@ -82,7 +78,7 @@ pub(crate) fn plan(
             },
         ),
         warmup: Vec::new(),
-        track_prefixes: !guarantees.distinct_prompts,
+        track_prefixes: true,
     }
 }
 

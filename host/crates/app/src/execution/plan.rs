@@ -6,6 +6,7 @@ use veeksha_scenario::Scenario;
 use veeksha_simulator::SimServer;
 use veeksha_transport::Target;
 
+use crate::execution::cache_accounting::CacheRules;
 use crate::execution::drive::{check_cores, provide_open_files};
 use crate::execution::mode::{Mode, ShardSpec};
 use crate::execution::self_test;
@@ -60,6 +61,9 @@ pub fn plan(
     let (mut target, simulator) = target::settle(&mut loaded, named)?;
     let mut wired = wire(&mut loaded, Mode::Run(shard))?;
     target::complete(&mut target, &loaded, &wired)?;
+    if let Some(name) = loaded.scenario.client.sim_profile() {
+        wired.cache = CacheRules::of_simulator(&sim_profile::profile(name, loaded.folder())?);
+    }
     let self_test = self_test || loaded.scenario.certificate.self_test;
     if self_test {
         self_test::check()?;
@@ -128,6 +132,7 @@ pub fn plan_simulation(
         request_timeout: timeout,
         tool: veeksha_simulator::required_tool(&client.additional_sampling_params.clone().into()),
     };
+    wired.cache = CacheRules::of_simulator(&target.profile);
     let copy = scenario_copy(&loaded, &mut wired);
     Ok(SimulationPlan {
         copy,

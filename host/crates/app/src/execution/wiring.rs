@@ -9,14 +9,16 @@ use veeksha_model::{MetricDefinition, Session, SessionId};
 use veeksha_pipeline::Plan;
 use veeksha_ports::{Guarantees, PluginFailure, PluginFailureKind, WorkloadFactory, WorkloadInfo};
 use veeksha_prompt::{Materializer, Tokenizer};
-use veeksha_scenario::Generator;
+use veeksha_scenario::{Generator, LuaKind};
 
 use crate::endpoint;
 use crate::evaluation::excluded_metrics;
 use crate::evaluation::objectives;
 use crate::evaluator_plugins::{EvaluatorPlugins, open_scenario, reject_unknown_metrics};
+use crate::execution::cache_accounting::CacheRules;
 use crate::execution::mode::Mode;
 use crate::execution::pipeline_plan;
+use crate::execution::prefix_tracking::TrackedWorkload;
 use crate::failure::CommandFailure;
 use crate::scenario::decision_redaction::DecisionRedaction;
 use crate::scenario::scenario_copy::ARRIVAL_PROCESS;
@@ -40,6 +42,10 @@ pub struct Wired {
     pub(crate) materializer: Arc<Materializer>,
     /// Traffic, limits and threads.
     pub(crate) plan: Plan,
+    /// The work that the tracking of prompts can omit.
+    pub(crate) tracked: TrackedWorkload,
+    /// The prefix caches of the servers.
+    pub(crate) cache: CacheRules,
     /// Plugins that measure and check the run.
     pub evaluators: EvaluatorPlugins,
     /// Metrics that the plugins define.
@@ -127,7 +133,7 @@ pub(crate) fn wire(loaded: &mut Loaded, mode: Mode) -> Result<Wired, CommandFail
     reject_unknown_metrics(&evaluators.slo_checks, &catalogue)?;
     excluded_metrics::exclude(&mut catalogue, &loaded.scenario, &guarantees);
     let objectives = objectives::of_scenario(loaded, evaluators.request_check_names(), &catalogue)?;
-    let mut plan = pipeline_plan::plan(&loaded.scenario, &guarantees, arrivals);
+    let mut plan = pipeline_plan::plan(&loaded.scenario, arrivals);
     plan.shard = mode.shard();
     if let Some(trace) = &trace
         && traces::warms_up(&loaded.scenario)
@@ -135,6 +141,8 @@ pub(crate) fn wire(loaded: &mut Loaded, mode: Mode) -> Result<Wired, CommandFail
         plan.warmup = trace.warmup()?;
     }
     Ok(Wired {
+        tracked: tracked(&loaded.scenario.session_generator, &guarantees),
+        cache: CacheRules::of_client(&loaded.scenario.client),
         factory,
         tokenizer,
         materializer,
@@ -161,6 +169,19 @@ fn guarantees(loaded: &Loaded, factory: &dyn WorkloadFactory) -> Result<Guarante
         | Generator::Trace(_)
         | Generator::Replay { .. } => factory.guarantees()?,
     })
+}
+
+/// Returns the properties of the workload that matter for the tracking of prompts. A component may
+/// be an agent.
+fn tracked(generator: &Generator, guarantees: &Guarantees) -> TrackedWorkload {
+    TrackedWorkload {
+        distinct_prompts: guarantees.distinct_prompts,
+        is_planned: match generator {
+            Generator::Shipped { .. } | Generator::Trace(_) => true,
+            Generator::Lua { kind, .. } => *kind == LuaKind::Sessions,
+            Generator::Wasm { .. } | Generator::Replay { .. } => false,
+        },
+    }
 }
 
 /// Returns the session generator of a scenario that replays no trace.

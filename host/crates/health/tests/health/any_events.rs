@@ -98,6 +98,7 @@ fn record() -> impl Strategy<Value = RequestRecord> {
                     history_mode: Default::default(),
                     recorded: None,
                     ideal_cached_tokens: None,
+                    cache: None,
                     body_digest: None,
                     response_id: None,
                     trace_id: None,

@@ -196,16 +196,24 @@ function scaledColumns(columns, rows) {
   });
 }
 
+// A table with a row for each group, and its remark.
+function groupTable(title, group) {
+  const columns = scaledColumns(group.columns, group.rows);
+  return [
+    table(title, [{ label: group.label }, ...columns], group.rows.map((row) => el('tr', {}, el('th', { scope: 'row' }, row.value),
+      row.values.map((value, place) => el('td', { class: 'right' }, bare(value, columns[place].as))))), { class: 'groups' }),
+    group.remark ? el('p', { class: 'footnote' }, prose(group.remark)) : null,
+  ];
+}
+
+function showCache(page) {
+  const { cache } = page.data;
+  show('cache', cache ? groupTable('Prompt tokens by state of the cache', cache) : null);
+}
+
 function showGroups(page) {
   const { groups = [] } = page.data;
-  show('groups', groups.flatMap((group) => {
-    const columns = scaledColumns(group.columns, group.rows);
-    return [
-      table(`Groups by ${group.label}`, [{ label: group.label }, ...columns], group.rows.map((row) => el('tr', {}, el('th', { scope: 'row' }, row.value),
-        row.values.map((value, place) => el('td', { class: 'right' }, bare(value, columns[place].as))))), { class: 'groups' }),
-      group.remark ? el('p', { class: 'footnote' }, prose(group.remark)) : null,
-    ];
-  }));
+  show('groups', groups.flatMap((group) => groupTable(`Groups by ${group.label}`, group)));
 }
 
 function showSlices(page) {

@@ -356,6 +356,15 @@ pub(crate) fn data(events: &[Event], limit: usize) -> PageData {
             first_message: "agent.lua:12: attempt to index nil with 'files'".into(),
             sessions: vec![17, 40, 58],
         }],
+        cache: Some(GroupTable {
+            label: "Requests".into(),
+            remark: None,
+            columns: vec![column("prompt tokens", ""), column("reused", "share"), column("first seen", "share")],
+            rows: vec![GroupValues {
+                value: "All".into(),
+                values: vec![Some(812_000.0), Some(0.62), Some(0.38)],
+            }],
+        }),
         groups: vec![GroupTable {
             label: "tier".into(),
             remark: None,

@@ -74,6 +74,7 @@ pub(super) fn record_of(
         tls: None,
         retried: false,
         ideal_cached_tokens: None,
+        cache: None,
         body_digest: None,
         response_id: None,
         trace_id: None,

@@ -15,6 +15,7 @@ use veeksha_model::seconds;
 use veeksha_page::{KeyMetric, PageData, RequestList, RunState};
 
 use crate::accuracy::{AccuracyContext, Clock};
+use crate::cache_section;
 use crate::description::RunDescription;
 use crate::listed;
 use crate::run_analysis::{FailureClass, RunAnalysis};
@@ -88,6 +89,7 @@ pub fn finished(results: &RunAnalysis, certificate: &Certificate, accuracy: &Acc
         never_sent: never_sent(evaluation),
         dropped_tool_runs: dropped_tool_runs(evaluation),
         failed_plugins: failed_plugins(evaluation),
+        cache: cache_section::table(evaluation),
         groups: groups(&evaluation.groups),
         slices: slices(&evaluation.slices),
         health: results.health.checks.iter().map(check).collect(),

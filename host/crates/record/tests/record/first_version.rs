@@ -97,6 +97,7 @@ fn answered() -> RequestRecord {
             output_tokens: Some(66),
         }),
         ideal_cached_tokens: Some(1_000),
+        cache: None,
         body_digest: None,
         response_id: None,
         trace_id: None,

@@ -6,8 +6,8 @@ use veeksha_events::{
     SessionEnd, Status, ThreadSample, ToolDropReason,
 };
 use veeksha_model::{
-    Better, Cancellation, Chunk, ChunkKind, Edge, ErrorClass, Held, HistoryMode, MetricDefinition,
-    MetricSample, NodeId, Recorded, RequestId, SessionId, StampSource, Trigger, Usage,
+    Better, CacheKnowledge, Cancellation, Chunk, ChunkKind, Edge, ErrorClass, Held, HistoryMode,
+    MetricDefinition, MetricSample, NodeId, Recorded, RequestId, SessionId, StampSource, Trigger, Usage,
 };
 
 /// Numbers of which the ends are as likely as the middle.
@@ -199,6 +199,11 @@ pub(crate) fn request() -> impl Strategy<Value = RequestRecord> {
             template_tokens: tokens.0[4],
             target_output_tokens: tokens.1,
             ideal_cached_tokens: tokens.2,
+            cache: tokens.2.map(|known| CacheKnowledge {
+                same_server: known / 2,
+                any_server: known,
+                moved: known.reverse_bits(),
+            }),
             body_digest: maybe_times[4].map(u64::reverse_bits),
             response_id: maybe_times[5].map(|at| format!("chatcmpl-{at}")),
             trace_id: maybe_times[5].map(|at| u128::from(at) << 50),

@@ -159,6 +159,9 @@ pub struct Client {
     pub targets: Vec<TargetServer>,
     /// Assignment of sessions to several servers. All requests of a session go to the same one.
     pub balance: Balance,
+    /// The servers' prefix caches, for the accounting of cached tokens. The built-in simulator's is
+    /// known.
+    pub prefix_cache: PrefixCacheKeys,
     /// Reuse of a connection after its request is complete.
     pub connections: Connections,
     /// The HTTP version. With `http2`, requests share connections; a plain `http` server must
@@ -259,6 +262,7 @@ impl Default for Client {
             tls: Tls::default(),
             targets: Vec::new(),
             balance: Balance::default(),
+            prefix_cache: PrefixCacheKeys::default(),
             connections: Connections::default(),
             http_version: HttpVersion::default(),
             connect_timeout: Some(30.0),
@@ -298,6 +302,32 @@ pub struct Tls {
     pub client_certificate: Option<PathBuf>,
     /// A PEM file with the certificate's private key.
     pub client_key: Option<PathBuf>,
+}
+
+/// The properties of a server's prefix cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct PrefixCacheKeys {
+    /// The number of tokens that the cache keeps together: the block size of vLLM (16), the page
+    /// size of SGLang (1), 128 for OpenAI. Null: unknown, and taken as 1.
+    #[schemars(range(min = 1, max = 65536))]
+    pub block_tokens: Option<u32>,
+    /// True if the cache also keeps the tokens of answers, as those of vLLM, SGLang and
+    /// TensorRT-LLM do.
+    pub keeps_answers: bool,
+    /// True if the server reports no number of cached tokens where it is 0, as vLLM does: answers
+    /// with a usage and without the number then count as 0.
+    pub omits_zero: bool,
+}
+
+impl Default for PrefixCacheKeys {
+    fn default() -> Self {
+        PrefixCacheKeys {
+            block_tokens: None,
+            keeps_answers: true,
+            omits_zero: false,
+        }
+    }
 }
 
 /// One of several servers. Missing keys default to those of `client`.

@@ -21,8 +21,8 @@ mod traffic;
 
 pub use certificate::{Certificate, SimulatorThresholds};
 pub use client::{
-    Balance, Client, ClientKind, ComponentFile, Connections, HttpVersion, PromptLength, TargetServer,
-    Template, TemplateAnswer, TemplateFraming, Tls,
+    Balance, Client, ClientKind, ComponentFile, Connections, HttpVersion, PrefixCacheKeys, PromptLength,
+    TargetServer, Template, TemplateAnswer, TemplateFraming, Tls,
 };
 pub(crate) use decode::check;
 pub use evaluator::{

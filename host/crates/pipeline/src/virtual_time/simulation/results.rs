@@ -9,7 +9,8 @@ use veeksha_ports::Workload;
 use veeksha_scheduler::SchedulerInput;
 
 use super::Simulation;
-use crate::pieces::answer_identity;
+use crate::entry::EventEntry;
+use crate::pieces::{AnswerSource, answer_identity};
 use crate::virtual_time::in_flight::{InFlight, record_of};
 
 impl Simulation<'_> {
@@ -58,7 +59,7 @@ impl Simulation<'_> {
             finish_reason: finish_reason.to_owned(),
         };
         let record = record_of(flight, at, status, Some(200), Some(usage));
-        (self.record)(Event::Finished(Box::new(record)).into());
+        self.record_answer(record);
     }
 
     pub(super) fn fail(
@@ -123,7 +124,18 @@ impl Simulation<'_> {
             output_tokens,
             ..record_of(flight, at, Status::CancelledByClient, http_status, None)
         };
-        (self.record)(Event::Finished(Box::new(record)).into());
+        self.record_answer(record);
+    }
+
+    fn record_answer(&mut self, record: RequestRecord) {
+        let answer = AnswerSource::Simulated {
+            request: record.id,
+            tokens: record.output_tokens,
+        };
+        (self.record)(EventEntry {
+            answer: Some(answer).filter(|_| self.plan.track_prefixes),
+            ..Event::Finished(Box::new(record)).into()
+        });
     }
 
     /// Returns the text of an answer's first tokens, which only an agent reads.
