@@ -12,6 +12,7 @@ mod skip;
 mod support;
 
 mod arrivals;
+mod cache_accounting;
 mod cancellations;
 mod certificate;
 mod compare;

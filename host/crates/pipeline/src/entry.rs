@@ -48,11 +48,10 @@ impl EventEntry {
         self.prompt.take()
     }
 
-    /// Returns the pieces of the text that the server generated for a finished request, as they
-    /// would follow its prompt in a conversation that keeps the reasoning. Empty without any text;
-    /// `None` for every other event, and without [`crate::Plan::track_prefixes`].
-    pub fn answer_pieces(&self, count: &dyn Fn(&str) -> u32) -> Option<Vec<PrefixPiece>> {
-        self.answer.as_ref().map(|answer| answer.pieces(count))
+    /// Takes the answer of a finished request out of the entry, if it was answered or cancelled,
+    /// and with [`crate::Plan::track_prefixes`].
+    pub fn take_answer(&mut self) -> Option<AnswerSource> {
+        self.answer.take()
     }
 }
 

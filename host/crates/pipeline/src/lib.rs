@@ -48,7 +48,7 @@ mod work_digest;
 pub use control::Control;
 pub use entry::{EntryContent, EventEntry};
 pub use fallback::MinTokensPrompt;
-pub use pieces::PromptSource;
+pub use pieces::{AnswerSource, PromptSource};
 pub use plan::{OnDispatcherStart, PipelineError, Plan, RunEnd, ThreadSampler};
 pub use run::run;
 pub use schedule::ReplaySchedule;

@@ -78,17 +78,24 @@ impl PromptSource {
     }
 }
 
-/// The answer to a request.
+/// The answer to a request: the pieces are computed on demand.
 #[derive(Clone, Debug)]
-pub(crate) enum AnswerSource {
+pub enum AnswerSource {
     /// Of a real run.
     Received(Arc<Response>),
     /// Of a simulation.
-    Simulated { request: RequestId, tokens: u32 },
+    Simulated {
+        /// The request.
+        request: RequestId,
+        /// The tokens that were generated.
+        tokens: u32,
+    },
 }
 
 impl AnswerSource {
-    pub(crate) fn pieces(&self, count: &dyn Fn(&str) -> u32) -> Vec<PrefixPiece> {
+    /// Returns the pieces of the text that the server generated, as they follow the prompt in a
+    /// conversation that keeps the reasoning.
+    pub fn pieces(&self, count: &dyn Fn(&str) -> u32) -> Vec<PrefixPiece> {
         let mut pieces = Vec::new();
         match self {
             AnswerSource::Received(response) => add_answer(&mut pieces, response, true, count),

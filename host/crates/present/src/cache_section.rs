@@ -18,7 +18,7 @@ pub(crate) fn section(evaluation: &Evaluation) -> Section {
         .filter(|cache| has_classes(cache))
         .map(rows);
     Section {
-        title: "Prompt tokens by state of the cache".into(),
+        title: "Prompt tokens by cache state".into(),
         columns: headings().collect(),
         rows: rows.unwrap_or_default(),
     }

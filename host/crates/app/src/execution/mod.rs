@@ -3,6 +3,7 @@
 pub(crate) mod cache_accounting;
 pub(crate) mod collect;
 pub(crate) mod drive;
+pub(crate) mod kept_answers;
 pub(crate) mod mode;
 pub(crate) mod pipeline_plan;
 pub(crate) mod plan;

@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use veeksha_events::Event;
 use veeksha_model::{CacheKnowledge, RequestId, RequestRecord, Session};
-use veeksha_pipeline::{EventEntry, PromptSource};
+use veeksha_pipeline::{AnswerSource, EventEntry, PromptSource};
 use veeksha_prefix::{PrefixLedger, PrefixPiece};
 use veeksha_prompt::Tokenizer;
 
@@ -98,6 +98,7 @@ impl Prefixes {
             Event::Finished(record) => match self.in_flight.remove(&record.id) {
                 Some(prompt) => {
                     self.complete(&mut entry, prompt);
+                    self.observe(&entry);
                     vec![entry]
                 }
                 None => {
@@ -105,7 +106,16 @@ impl Prefixes {
                     Vec::new()
                 }
             },
-            _ => vec![entry],
+            _ => {
+                self.observe(&entry);
+                vec![entry]
+            }
+        }
+    }
+
+    fn observe(&mut self, entry: &EventEntry) {
+        if let Some(account) = &mut self.account {
+            account.on(&entry.event);
         }
     }
 
@@ -128,6 +138,7 @@ impl Prefixes {
     /// Adds to a record the tokens of its prompt that were known.
     fn complete(&mut self, entry: &mut EventEntry, prompt: TrackedPrompt) {
         let mut account = self.account.take();
+        let answer = entry.take_answer();
         if let Event::Finished(record) = &mut entry.event
             && let Some(open) = &mut account
             && !open.on_usage(record.usage.as_mut())
@@ -141,7 +152,7 @@ impl Prefixes {
             TrackedPrompt::Compared { pieces, known } => {
                 let cache = account
                     .as_mut()
-                    .and_then(|account| self.account_for(account, record, &pieces, entry));
+                    .and_then(|account| self.account_for(account, record, &pieces, answer));
                 (Some(known), cache)
             }
             TrackedPrompt::Distinct(source) => {
@@ -150,7 +161,7 @@ impl Prefixes {
                         .filter(|_| !self.is_planned || record.session_requests > 1)
                         .map(|source| source.pieces(&|text| self.count(text)));
                     match pieces {
-                        Some(pieces) => self.account_for(account, record, &pieces, entry),
+                        Some(pieces) => self.account_for(account, record, &pieces, answer),
                         None => account.knowledge(record, &[]),
                     }
                 });
@@ -169,10 +180,13 @@ impl Prefixes {
         account: &mut CacheAccount,
         record: &RequestRecord,
         pieces: &[PrefixPiece],
-        entry: &EventEntry,
+        answer: Option<AnswerSource>,
     ) -> Option<CacheKnowledge> {
+        account.continue_answer(record, &|text| self.count(text));
         let knowledge = account.knowledge(record, pieces);
-        account.learn(record, pieces, || entry.answer_pieces(&|text| self.count(text)));
+        // The answer to the only request of a session is never continued.
+        let has_others = !self.is_planned || record.session_requests > 1;
+        account.learn(record, pieces, answer.filter(|_| has_others));
         knowledge
     }
 

@@ -208,7 +208,7 @@ function groupTable(title, group) {
 
 function showCache(page) {
   const { cache } = page.data;
-  show('cache', cache ? groupTable('Prompt tokens by state of the cache', cache) : null);
+  show('cache', cache ? groupTable('Prompt tokens by cache state', cache) : null);
 }
 
 function showGroups(page) {
