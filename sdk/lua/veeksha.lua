@@ -1074,6 +1074,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field min_tokens_param? string|nil The request member that sets the answer's minimum length (`min_tokens` for vLLM); null sends none.
 ---@field min_tokens_prompt? string The text appended in that case; `{tokens}` is replaced by the number. Default: `"\n\nGenerate at least {tokens} tokens."`.
 ---@field model? string|nil The model's name. Null asks the server (`/models`) and takes the model that it serves.
+---@field prefix_cache? veeksha.PrefixCacheKeys The servers' prefix caches, for the accounting of cached tokens. The built-in simulator's is known.
 ---@field prompt_length? "content"|"wrapped" The text whose length a workload specifies. Default: `"content"`.
 ---@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). Proxy settings of the environment are ignored.
 ---@field reasoning_param? string|nil The member of an assistant's message for its reasoning, in chat completions: `reasoning_content` (DeepSeek, SGLang, llama.cpp), `reasoning` (vLLM, OpenRouter); null sends none. Default: `"reasoning_content"`.
@@ -1112,6 +1113,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field min_tokens_param? string|nil The request member that sets the answer's minimum length (`min_tokens` for vLLM); null sends none.
 ---@field min_tokens_prompt? string The text appended in that case; `{tokens}` is replaced by the number. Default: `"\n\nGenerate at least {tokens} tokens."`.
 ---@field model? string|nil The model's name. Null asks the server (`/models`) and takes the model that it serves.
+---@field prefix_cache? veeksha.PrefixCacheKeys The servers' prefix caches, for the accounting of cached tokens. The built-in simulator's is known.
 ---@field prompt_length? "content"|"wrapped" The text whose length a workload specifies. Default: `"content"`.
 ---@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). Proxy settings of the environment are ignored.
 ---@field reasoning_param? string|nil The member of an assistant's message for its reasoning, in chat completions: `reasoning_content` (DeepSeek, SGLang, llama.cpp), `reasoning` (vLLM, OpenRouter); null sends none. Default: `"reasoning_content"`.
@@ -1163,6 +1165,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field min_tokens_param? string|nil The request member that sets the answer's minimum length (`min_tokens` for vLLM); null sends none.
 ---@field min_tokens_prompt? string The text appended in that case; `{tokens}` is replaced by the number. Default: `"\n\nGenerate at least {tokens} tokens."`.
 ---@field model? string|nil The model's name. Null asks the server (`/models`) and takes the model that it serves.
+---@field prefix_cache? veeksha.PrefixCacheKeys The servers' prefix caches, for the accounting of cached tokens. The built-in simulator's is known.
 ---@field prompt_length? "content"|"wrapped" The text whose length a workload specifies. Default: `"content"`.
 ---@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). Proxy settings of the environment are ignored.
 ---@field reasoning_param? string|nil The member of an assistant's message for its reasoning, in chat completions: `reasoning_content` (DeepSeek, SGLang, llama.cpp), `reasoning` (vLLM, OpenRouter); null sends none. Default: `"reasoning_content"`.
@@ -1194,6 +1197,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field min_tokens_param? string|nil The request member that sets the answer's minimum length (`min_tokens` for vLLM); null sends none.
 ---@field min_tokens_prompt? string The text appended in that case; `{tokens}` is replaced by the number. Default: `"\n\nGenerate at least {tokens} tokens."`.
 ---@field model? string|nil The model's name. Null asks the server (`/models`) and takes the model that it serves.
+---@field prefix_cache? veeksha.PrefixCacheKeys The servers' prefix caches, for the accounting of cached tokens. The built-in simulator's is known.
 ---@field prompt_length? "content"|"wrapped" The text whose length a workload specifies. Default: `"content"`.
 ---@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). Proxy settings of the environment are ignored.
 ---@field reasoning_param? string|nil The member of an assistant's message for its reasoning, in chat completions: `reasoning_content` (DeepSeek, SGLang, llama.cpp), `reasoning` (vLLM, OpenRouter); null sends none. Default: `"reasoning_content"`.
@@ -1225,6 +1229,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field min_tokens_param? string|nil The request member that sets the answer's minimum length (`min_tokens` for vLLM); null sends none.
 ---@field min_tokens_prompt? string The text appended in that case; `{tokens}` is replaced by the number. Default: `"\n\nGenerate at least {tokens} tokens."`.
 ---@field model? string|nil The model's name. Null asks the server (`/models`) and takes the model that it serves.
+---@field prefix_cache? veeksha.PrefixCacheKeys The servers' prefix caches, for the accounting of cached tokens. The built-in simulator's is known.
 ---@field prompt_length? "content"|"wrapped" The text whose length a workload specifies. Default: `"content"`.
 ---@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). Proxy settings of the environment are ignored.
 ---@field reasoning_param? string|nil The member of an assistant's message for its reasoning, in chat completions: `reasoning_content` (DeepSeek, SGLang, llama.cpp), `reasoning` (vLLM, OpenRouter); null sends none. Default: `"reasoning_content"`.
@@ -1256,6 +1261,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field min_tokens_param? string|nil The request member that sets the answer's minimum length (`min_tokens` for vLLM); null sends none.
 ---@field min_tokens_prompt? string The text appended in that case; `{tokens}` is replaced by the number. Default: `"\n\nGenerate at least {tokens} tokens."`.
 ---@field model? string|nil The model's name. Null asks the server (`/models`) and takes the model that it serves.
+---@field prefix_cache? veeksha.PrefixCacheKeys The servers' prefix caches, for the accounting of cached tokens. The built-in simulator's is known.
 ---@field prompt_length? "content"|"wrapped" The text whose length a workload specifies. Default: `"content"`.
 ---@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). Proxy settings of the environment are ignored.
 ---@field reasoning_param? string|nil The member of an assistant's message for its reasoning, in chat completions: `reasoning_content` (DeepSeek, SGLang, llama.cpp), `reasoning` (vLLM, OpenRouter); null sends none. Default: `"reasoning_content"`.
@@ -1287,6 +1293,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field min_tokens_param? string|nil The request member that sets the answer's minimum length (`min_tokens` for vLLM); null sends none.
 ---@field min_tokens_prompt? string The text appended in that case; `{tokens}` is replaced by the number. Default: `"\n\nGenerate at least {tokens} tokens."`.
 ---@field model? string|nil The model's name. Null asks the server (`/models`) and takes the model that it serves.
+---@field prefix_cache? veeksha.PrefixCacheKeys The servers' prefix caches, for the accounting of cached tokens. The built-in simulator's is known.
 ---@field prompt_length? "content"|"wrapped" The text whose length a workload specifies. Default: `"content"`.
 ---@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). Proxy settings of the environment are ignored.
 ---@field reasoning_param? string|nil The member of an assistant's message for its reasoning, in chat completions: `reasoning_content` (DeepSeek, SGLang, llama.cpp), `reasoning` (vLLM, OpenRouter); null sends none. Default: `"reasoning_content"`.
@@ -1314,6 +1321,12 @@ function Results:windows(metric, filter, seconds) end
 ---@field client_certificate? string|nil A PEM file with the client's certificate, for servers that require one. Needs `client_key`.
 ---@field client_key? string|nil A PEM file with the certificate's private key.
 ---@field insecure? boolean Accepts any certificate. For tests only: the API key is unprotected. Default: `false`.
+
+---The properties of a server's prefix cache.
+---@class veeksha.PrefixCacheKeys
+---@field block_tokens? integer|nil The number of tokens that the cache keeps together: the block size of vLLM (16), the page size of SGLang (1), 128 for OpenAI. Null: unknown, and taken as 1.
+---@field keeps_answers? boolean True if the cache also keeps the tokens of answers, as those of vLLM, SGLang and TensorRT-LLM do. Default: `true`.
+---@field omits_zero? boolean True if the server leaves out the number of cached tokens where it is 0: answers with a usage and without the number then have 0. Default: `false`.
 
 ---Thresholds at which a run is not trusted. Each metric's error, measured or estimated, is compared
 ---with the metric's P50.
