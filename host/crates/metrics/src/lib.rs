@@ -1,7 +1,7 @@
 //! Metrics, SLOs and summaries: functions of a run's record.
 //!
 //! A [`RunEvaluator`] processes the events of a run in any order and keeps the data that the
-//! results need: 150 bytes per request, four per gap between chunks. It does not read a clock and
+//! results need: 200 bytes per request, four per gap between chunks. It does not read a clock and
 //! does no IO, so live runs, simulations and old records produce identical results.
 //! [`RunEvaluator::live`] returns statistics during the run, [`RunEvaluator::finish`] the exact
 //! results: an [`Evaluation`], whose [`RunSamples`] answer further queries by metric, label and

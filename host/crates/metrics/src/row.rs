@@ -1,4 +1,4 @@
-//! The row that is kept for a request: about 160 bytes, from which every metric is computed.
+//! The row that is kept for a request: about 200 bytes, from which every metric is computed.
 
 use veeksha_definitions::{Metric, Observation};
 use veeksha_events::{RequestRecord, Status};

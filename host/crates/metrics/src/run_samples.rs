@@ -29,7 +29,7 @@ const MANY_WINDOWS: u64 = 100_000;
 /// All samples of a run: of built-in and plugin metrics, each with the labels and the intended
 /// instant of its request. Every statistic is exact, for any labels and windows.
 ///
-/// Holds about 150 bytes per request and four per gap between chunks. The times between tokens
+/// Holds about 200 bytes per request and four per gap between chunks. The times between tokens
 /// (`itl`) are derived from the gaps (`tbc`); if every chunk has one token, they are the same
 /// samples.
 #[derive(Debug, PartialEq)]
