@@ -66,8 +66,8 @@ fn classes(row: &Value) -> [u64; 5] {
     })
 }
 
-/// Runs the documents against so many new servers with this profile. Returns the run and the cached
-/// tokens of each request by the truth logs of the servers.
+/// Runs the documents against this number of new servers with this profile. Returns the run and the
+/// cached tokens of each request by the truth logs of the servers.
 fn run(folder: &Path, name: &str, servers: usize, profile: &str) -> (PathBuf, BTreeMap<String, u64>) {
     let folder = folder.join(name);
     std::fs::create_dir(&folder).expect("a folder");

@@ -2,8 +2,6 @@
 
 use veeksha_model::CacheKnowledge;
 
-use crate::table::Metric;
-
 /// A class of prompt tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheClass {
@@ -48,17 +46,6 @@ impl CacheClass {
             CacheClass::Rerouted => "routed elsewhere",
             CacheClass::Changed => "prefix changed",
             CacheClass::New => "first seen",
-        }
-    }
-
-    /// Returns the metric with the tokens of this class in each request.
-    pub fn metric(self) -> Metric {
-        match self {
-            CacheClass::Reused => Metric::CacheReused,
-            CacheClass::Evicted => Metric::CacheEvicted,
-            CacheClass::Rerouted => Metric::CacheRerouted,
-            CacheClass::Changed => Metric::CacheChanged,
-            CacheClass::New => Metric::CacheNew,
         }
     }
 }

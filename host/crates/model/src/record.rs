@@ -173,8 +173,8 @@ pub struct RequestRecord {
     /// Tokens of its prompt that an unbounded prefix cache would have known when it was dispatched;
     /// filled in by whoever keeps account of the prompts of the whole run.
     pub ideal_cached_tokens: Option<u32>,
-    /// The tokens of its prompt that servers had computed before; filled in by whoever keeps account
-    /// of them.
+    /// The tokens of its prompt that servers had computed before; filled in by whoever keeps
+    /// account of them.
     pub cache: Option<CacheKnowledge>,
     /// XXH3 (64 bits) of the request's body; `None` if none was built, as in virtual time.
     pub body_digest: Option<u64>,

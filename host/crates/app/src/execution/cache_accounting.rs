@@ -319,8 +319,8 @@ mod tests {
         // Both are new on server 0: the second reuses the system prompt, so six blocks are cached.
         assert_eq!(replicas.send(0, &[system, one]).0, [0, 0, 0, 0, 64]);
         assert_eq!(replicas.send(0, &[system, two]).0, [32, 0, 0, 0, 32]);
-        // Of another prompt of five blocks, three replace the least recently used: the two of `one`,
-        // which was released first, and the last of `two`.
+        // Of another prompt of five blocks, three replace the least recently used: the two of
+        // `one`, which was released first, and the last of `two`.
         assert_eq!(replicas.send(0, &[piece(4, 64)]).0, [0, 0, 0, 0, 64]);
         // `two` lost its last block: the one before it and the system prompt are still there. The
         // last token is computed in any case, so a following piece makes the block count.
@@ -393,7 +393,7 @@ mod tests {
             (known.same_server, known.moved)
         };
         let (kept, dropped) = ([first, role, thought, said, next], [first, role, said, next]);
-        // Without its last token, which was no input.
+        // Without its last token, which was never an input.
         assert_eq!(known(true, &kept), (100 + 20 + 29, 0));
         assert_eq!(known(true, &dropped), (100, 29));
         assert_eq!(known(false, &kept), (100, 0));

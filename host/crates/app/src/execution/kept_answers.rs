@@ -22,11 +22,11 @@ pub(crate) struct KeptAnswer {
 /// all of it has ended.
 #[derive(Default)]
 pub(crate) struct KeptAnswers {
-    sessions: HashMap<SessionId, OpenSession>,
+    sessions: HashMap<SessionId, SessionAnswers>,
 }
 
 #[derive(Default)]
-struct OpenSession {
+struct SessionAnswers {
     answers: HashMap<NodeId, KeptAnswer>,
     /// Requests that ended or were never sent.
     settled: u32,

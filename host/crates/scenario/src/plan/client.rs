@@ -315,8 +315,8 @@ pub struct PrefixCacheKeys {
     /// True if the cache also keeps the tokens of answers, as those of vLLM, SGLang and
     /// TensorRT-LLM do.
     pub keeps_answers: bool,
-    /// True if the server leaves out the number of cached tokens where it is 0: answers with a usage
-    /// and without the number then have 0.
+    /// True if the server leaves out the number of cached tokens where it is 0: answers with a
+    /// usage and without the number then have 0.
     pub omits_zero: bool,
 }
 
