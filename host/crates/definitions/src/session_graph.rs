@@ -52,7 +52,8 @@ impl NodePhases {
         }
     }
 
-    /// Returns the phases of a node that was cancelled before it was sent and ended at this instant.
+    /// Returns the phases of a node that was cancelled before it was sent and ended at this
+    /// instant.
     pub fn of_unsent(at: Nanos) -> Self {
         NodePhases::new(at, at, Some(at), Some(at), at)
     }

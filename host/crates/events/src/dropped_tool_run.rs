@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use veeksha_model::{Nanos, RequestId};
 
-use crate::event::NeverSentReason;
+use crate::never_sent::NeverSentReason;
 
 /// A tool run of a started session that did not end.
 #[derive(Clone, Debug, PartialEq, Eq)]

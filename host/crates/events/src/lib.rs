@@ -7,11 +7,11 @@
 
 mod dropped_tool_run;
 mod event;
+mod never_sent;
 mod wire;
 
 pub use dropped_tool_run::{DroppedToolRun, ToolDropReason};
-pub use event::{
-    Event, FailedPlugin, NeverSentReason, PluginCall, PluginRole, RunInfo, SessionEnd, ThreadSample,
-};
+pub use event::{Event, FailedPlugin, PluginCall, PluginRole, RunInfo, SessionEnd, ThreadSample};
+pub use never_sent::NeverSentReason;
 pub use veeksha_model::{RequestRecord, Status};
 pub use wire::{request_line, trace_line};

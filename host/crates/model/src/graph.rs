@@ -13,8 +13,8 @@ use crate::session::{Message, Request, Role, Session, ToolRun};
 /// Maximum number of nodes of one session.
 pub const MAX_NODES: usize = 65_536;
 
-/// Maximum number of synthetic tokens of one request, and of the result of a tool run: far above any
-/// model's context, far below a machine's memory.
+/// Maximum number of synthetic tokens of one request, and of the result of a tool run: far above
+/// any model's context, far below a machine's memory.
 pub const MAX_SYNTHETIC_TOKENS: u32 = 1 << 24;
 
 /// The reason for which a session's graph was refused. The message names the nodes, so that the
@@ -355,7 +355,8 @@ impl<'a> Index<'a> {
         Ok(())
     }
 
-    /// Returns the nodes whose ends these edges, or those of the nodes that they wait for, wait for.
+    /// Returns the nodes whose ends these edges, or those of the nodes that they wait for, wait
+    /// for.
     fn awaited(&self, parents: &'a [Edge]) -> HashSet<NodeId> {
         let (mut open, mut seen) = (vec![parents], HashSet::new());
         let mut awaited = HashSet::new();

@@ -51,8 +51,8 @@ pub(crate) fn critical_paths(list: &RequestList) -> HashMap<u64, PathOfSession> 
     paths.collect()
 }
 
-/// Returns the path through the nodes and those of `unsent` for which another one waited. The latter
-/// take no time and are not steps.
+/// Returns the path through the nodes and those of `unsent` for which another one waited. The
+/// latter take no time and are not steps.
 fn path<'a>(nodes: &mut Vec<GraphNode<'a>>, mut unsent: Vec<GraphNode<'a>>) -> Option<PathOfSession> {
     let sent: HashSet<NodeId> = nodes.iter().map(|node| node.node).collect();
     let edges = nodes.iter().flat_map(|node| node.edges);

@@ -128,8 +128,8 @@ table! {
     end: Optional<Utf8>, Dictionary;
     thread: Optional<Utf8>, Dictionary;
     /// Of `plugin_called`, and the next two; of `plugin_failed`: what the plugin did (`metric`,
-    /// `request_check`, `slo_check`, `workload`); of `tool_ran`, and the next two: the class, and of
-    /// `tool_dropped`.
+    /// `request_check`, `slo_check`, `workload`); of `tool_ran`, and the next two: the class, and
+    /// of `tool_dropped`.
     what: Optional<Utf8>, Dictionary;
     begin_ns: Optional<Int>, Delta;
     end_ns: Optional<Int>, Delta;

@@ -47,8 +47,8 @@ pub struct Scheduler<P> {
     phase: RunPhase,
     /// Dispatched requests without a result.
     in_flight: usize,
-    /// Those of them that are measured, and measured tool runs, without timers, that were called and
-    /// have not ended.
+    /// Those of them that are measured, and measured tool runs, without timers, that were called
+    /// and have not ended.
     measured_in_flight: usize,
 }
 

@@ -29,8 +29,8 @@ pub(crate) struct SessionState<P> {
     slot_since: Nanos,
     /// The last completion so far, or the start.
     latest: Nanos,
-    /// The instant at which its agent reported that nothing more will come: the session does not end
-    /// before, although instants of tool runs can be earlier.
+    /// The instant at which its agent reported that nothing more will come: the session does not
+    /// end before, although instants of tool runs can be earlier.
     closed_at: Nanos,
     /// Nodes that are waiting or queued.
     unsent: usize,
@@ -190,8 +190,8 @@ pub(crate) enum CancelledNode {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CancelledToolRun {
     pub(crate) run: DroppedToolRun,
-    /// The index of its class if the call had been made and waited for a server, and whether the end
-    /// of the run waited for it.
+    /// The index of its class if the call had been made and waited for a server, and whether the
+    /// end of the run waited for it.
     pub(crate) call: Option<(usize, bool)>,
 }
 

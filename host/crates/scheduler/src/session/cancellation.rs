@@ -36,9 +36,9 @@ impl Unserved {
 }
 
 impl<P> SessionState<P> {
-    /// Cancels a node at an instant. One that was not sent is complete, without an answer, from then
-    /// on or once the events of its edges have happened, whichever is later: nodes that follow it
-    /// keep their order, and the conversation before it. It waits neither for delays nor for its
+    /// Cancels a node at an instant. One that was not sent is complete, without an answer, from
+    /// then on or once the events of its edges have happened, whichever is later: nodes that follow
+    /// it keep their order, and the conversation before it. It waits neither for delays nor for its
     /// think time.
     pub(crate) fn cancel(&mut self, id: NodeId, mut at: Nanos, ready: &mut ReadyQueue) -> CancelledNode {
         let Some(node) = self.nodes.get_mut(&id) else {

@@ -11,8 +11,8 @@ use crate::conversation::ConversationHistory;
 use crate::tools::ToolCallEntry;
 
 impl<P> SessionState<P> {
-    /// Makes the call of a queued tool run, which was due at `ready_at`. Returns its class, the call,
-    /// and true if the end of the run waits for it.
+    /// Makes the call of a queued tool run, which was due at `ready_at`. Returns its class, the
+    /// call, and true if the end of the run waits for it.
     pub(crate) fn enter_tool(
         &mut self,
         node: NodeId,
