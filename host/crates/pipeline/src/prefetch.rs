@@ -414,6 +414,7 @@ fn planned(
             id,
             nodes,
             kind: SessionKind::Planned,
+            cancel: Vec::new(),
         };
         Ok(MadeSession {
             plan,
@@ -444,6 +445,7 @@ fn reactive(
                     id,
                     nodes,
                     kind: SessionKind::Reactive,
+                    cancel: step.cancel,
                 },
                 done: step.done,
                 digest,

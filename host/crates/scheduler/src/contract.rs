@@ -91,6 +91,8 @@ pub struct SessionPlan<P> {
     /// Start instant for traffic whose arrivals are given ([`crate::TrafficRule::Scheduled`]);
     /// other traffic ignores it. Without one, such traffic starts the session at once.
     pub arrives_at: Option<Nanos>,
+    /// Nodes that its agent cancels in its first step: they are cancelled when the session starts.
+    pub cancel: Vec<NodeId>,
 }
 
 /// An input of the scheduler.

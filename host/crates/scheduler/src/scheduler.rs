@@ -223,6 +223,7 @@ impl<P> Scheduler<P> {
         }
         let nodes = self.timed(plan.nodes);
         let mut session = SessionState::new(plan.id, plan.kind);
+        session.cancelled_at_start = plan.cancel;
         session.add(nodes, now, &mut self.ready);
         self.sessions.insert(plan.id, session);
         self.admission.hold(plan.id, now, plan.arrives_at);
@@ -272,6 +273,7 @@ impl<P> Scheduler<P> {
                     id,
                     nodes: Vec::new(),
                     kind: SessionKind::Reactive,
+                    cancel: Vec::new(),
                 },
             );
         }
@@ -377,6 +379,7 @@ impl<P> Scheduler<P> {
             return;
         };
         session.give_up_if_stuck();
+        let cancelled = std::mem::take(&mut session.cancelled_at_start);
         actions.push(Action::SessionStarted {
             session: id,
             at,
@@ -384,6 +387,9 @@ impl<P> Scheduler<P> {
         });
         if session.has_failed_agent() {
             self.withdraw(id, NeverSentReason::PluginFailed.into(), now, actions);
+        }
+        for node in cancelled {
+            self.cancel(RequestId { session: id, node }, at, actions);
         }
     }
 

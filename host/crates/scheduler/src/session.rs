@@ -43,6 +43,8 @@ pub(crate) struct SessionState<P> {
     outcome: SessionEnd,
     /// Cancellations whose instants became known since the scheduler last took them.
     cancellations: Vec<(Nanos, NodeId)>,
+    /// Nodes to cancel when the session starts.
+    pub(crate) cancelled_at_start: Vec<NodeId>,
 }
 
 /// The state of a session's agent.
@@ -249,6 +251,7 @@ impl<P> SessionState<P> {
             agent,
             outcome: SessionEnd::Completed,
             cancellations: Vec::new(),
+            cancelled_at_start: Vec::new(),
         }
     }
 

@@ -394,3 +394,30 @@ fn step_of(session: u64, cancel: &[u32]) -> SchedulerInput<u32> {
         done: false,
     }
 }
+
+/// Nodes that the first step of an agent cancels are not sent. They are cancelled when the session
+/// starts, not when it is made.
+#[test]
+fn the_first_step_of_an_agent_cancels_nodes() {
+    let mut s = Scheduler::new(config(EVERY_SECOND));
+    on(&mut s, 0, session(0, vec![node(0, &[], 0)]));
+    let SchedulerInput::Session(mut plan) =
+        agent(1, vec![node(0, &[], 0), node(1, &[], 0), node(2, &[1], 5)])
+    else {
+        unreachable!()
+    };
+    plan.cancel = vec![NodeId(1)];
+    assert!(on(&mut s, 1, SchedulerInput::Session(plan)).is_empty());
+    let second = 1_000_000_000;
+    assert_eq!(s.next_wake(), Some(second));
+    assert_eq!(
+        on(&mut s, second, SchedulerInput::Tick),
+        [
+            "start 1 at 1000000000 of 3",
+            "never 1/1 cancelled_by_client at 1000000000",
+            "ask 1/1 true at 1000000000",
+            "send 1/0 at 1000000000 of 3 after []",
+        ]
+    );
+    assert_eq!(s.next_wake(), Some(second + 5), "its children are released");
+}

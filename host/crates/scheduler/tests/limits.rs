@@ -27,6 +27,7 @@ fn arriving(id: u64, at: Nanos, nodes: Vec<NodePlan<u32>>) -> SchedulerInput<u32
         id: SessionId(id),
         nodes,
         kind: SessionKind::Planned,
+        cancel: Vec::new(),
     })
 }
 

@@ -17,6 +17,7 @@ fn recorded(id: u64, arrives_at: Nanos, nodes: Vec<NodePlan<u32>>) -> SchedulerI
         id: SessionId(id),
         nodes,
         kind: SessionKind::Planned,
+        cancel: Vec::new(),
     })
 }
 

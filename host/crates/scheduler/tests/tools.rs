@@ -355,6 +355,7 @@ fn mean_wait(servers: u32, rate: f64, sessions: u64, service: impl Fn(&mut Draws
                 nodes,
                 kind: SessionKind::Planned,
                 arrives_at: None,
+                cancel: Vec::new(),
             };
             scheduler.on(now, SchedulerInput::Session(plan), &mut actions);
             next += 1;
@@ -467,6 +468,7 @@ fn run_world(seed: u64, sessions: u64, classes: &[ToolClass], late: u32) -> (Vec
             nodes: random_session(seed, id, classes.len() as u32),
             kind: SessionKind::Planned,
             arrives_at: None,
+            cancel: Vec::new(),
         };
         scheduler.on(now, SchedulerInput::Session(plan), &mut actions);
     }

@@ -70,7 +70,11 @@ impl SimulatedSource<'_> {
 
     fn batch(&mut self, first: u64, count: u32) -> Result<Vec<SessionPlan<Request>>, PluginFailure> {
         let begun = match &mut self.workload {
-            Workload::Planned(source) => self.part.sessions(&mut **source, first, count)?,
+            Workload::Planned(source) => {
+                let sessions = self.part.sessions(&mut **source, first, count)?;
+                let begun = sessions.into_iter();
+                begun.map(|(id, session)| (id, session, Vec::new())).collect()
+            }
             Workload::Reactive(agents) => {
                 let mut begun = Vec::new();
                 for position in first..first + u64::from(count) {
@@ -80,7 +84,7 @@ impl SimulatedSource<'_> {
                     if step.done {
                         self.done.push(id);
                     }
-                    begun.push((id, step.added));
+                    begun.push((id, step.added, step.cancel));
                 }
                 begun
             }
@@ -90,7 +94,7 @@ impl SimulatedSource<'_> {
             Workload::Reactive(_) => SessionKind::Reactive,
         };
         let (mut plans, mut planned) = (Vec::new(), Vec::new());
-        for (id, mut session) in begun {
+        for (id, mut session, cancel) in begun {
             planned.push((id, session_digest(&session)));
             let arrives_at = match kind {
                 SessionKind::Planned => {
@@ -104,6 +108,7 @@ impl SimulatedSource<'_> {
                 id,
                 nodes: self.nodes(id, session)?,
                 kind,
+                cancel,
             });
         }
         self.planned.append(&mut planned);

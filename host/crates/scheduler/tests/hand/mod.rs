@@ -46,6 +46,7 @@ pub(crate) fn session(id: u64, nodes: Vec<NodePlan<u32>>) -> SchedulerInput<u32>
         id: SessionId(id),
         nodes,
         kind: SessionKind::Planned,
+        cancel: Vec::new(),
     })
 }
 
@@ -55,6 +56,7 @@ pub(crate) fn agent(id: u64, nodes: Vec<NodePlan<u32>>) -> SchedulerInput<u32> {
         id: SessionId(id),
         nodes,
         kind: SessionKind::Reactive,
+        cancel: Vec::new(),
     })
 }
 

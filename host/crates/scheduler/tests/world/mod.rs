@@ -442,11 +442,16 @@ impl World {
                 self.agents.insert(id, count);
             }
         }
+        let mut cancel = Vec::new();
+        while kind == SessionKind::Reactive && self.below(100) < self.weather.cancellations {
+            cancel.push(NodeId(self.below(nodes.len() as u32 + 1)));
+        }
         SessionPlan {
             arrives_at: arrival_of(self.weather.seed, id),
             id: SessionId(id),
             nodes,
             kind,
+            cancel,
         }
     }
 
