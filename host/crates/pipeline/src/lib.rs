@@ -27,6 +27,7 @@ mod completion;
 mod control;
 mod dispatcher;
 mod entry;
+mod failed_agents;
 mod fallback;
 mod first_chunks;
 mod inbox;

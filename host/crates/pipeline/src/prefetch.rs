@@ -16,6 +16,7 @@ use veeksha_ports::{AgentSource, AgentStep, ArrivalFactory, PluginFailure, Workl
 use veeksha_scheduler::{NodeOutcome, NodePlan, SessionKind, SessionPlan};
 
 use crate::arrivals::ArrivalReader;
+use crate::failed_agents::with_first_errors;
 use crate::partition::Partition;
 use crate::plan::{PipelineError, spawn};
 use crate::prepare::Preparer;
@@ -198,7 +199,8 @@ fn work(
     made: &Sender<WorkerMessage>,
     ended: &AtomicBool,
 ) {
-    let opened = factory.open().and_then(|mut workload| {
+    let opened = factory.open().and_then(|workload| {
+        let mut workload = with_first_errors(workload);
         let length = workload.length()?;
         Ok((workload, length))
     });

@@ -18,6 +18,7 @@ use crate::arrivals::ArrivalReader;
 use crate::control::Control;
 use crate::dispatcher::recorded;
 use crate::entry::EventEntry;
+use crate::failed_agents::with_first_errors;
 use crate::partition::Partition;
 use crate::pieces::{PromptSource, tools_of};
 use crate::plan::{PipelineError, Plan, RunEnd, failed_start_events, session_failed};
@@ -137,7 +138,7 @@ pub fn simulate(
 
 /// Opens the plugin. Returns it with the number of its sessions, if that is finite.
 fn open(factory: &dyn WorkloadFactory) -> Result<(Workload, Option<u64>), PluginFailure> {
-    let mut workload = factory.open()?;
+    let mut workload = with_first_errors(factory.open()?);
     let length = workload.length()?;
     Ok((workload, length))
 }
@@ -168,13 +169,11 @@ impl Simulation<'_> {
         let mut happened = Vec::new();
         loop {
             self.read_ahead(&mut inputs);
-            if self.control.is_stopped() && !self.end.interrupted {
-                self.end.interrupted = true;
-                (self.record)(Event::Interrupted { at: self.now }.into());
-                inputs.push_back(SchedulerInput::Stop);
-            }
+            self.observe_stop(&mut inputs);
             while let Some(input) = inputs.pop_front() {
                 self.feed(input, &mut inputs);
+                // An agent can add and end many nodes at one instant.
+                self.observe_stop(&mut inputs);
             }
             if self.scheduler.is_done() {
                 return;
@@ -200,6 +199,14 @@ impl Simulation<'_> {
             }
             self.expire(&mut inputs);
             inputs.push_back(SchedulerInput::Tick);
+        }
+    }
+
+    fn observe_stop(&mut self, inputs: &mut VecDeque<SchedulerInput<Request>>) {
+        if self.control.is_stopped() && !self.end.interrupted {
+            self.end.interrupted = true;
+            (self.record)(Event::Interrupted { at: self.now }.into());
+            inputs.push_front(SchedulerInput::Stop);
         }
     }
 

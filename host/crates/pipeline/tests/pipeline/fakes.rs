@@ -6,7 +6,8 @@ use std::time::Duration;
 use veeksha_clock::RunClock;
 use veeksha_model::{
     Chunk, ChunkKind, ErrorClass, FailureReason, HistoryMode, Message, NodeId, OutputSpec, Recorded,
-    RecordedAnswer, Replay, Request, RequestId, Response, Role, Segment, Session, SessionId,
+    RecordedAnswer, Replay, Request, RequestId, Response, Role, Segment, Session, SessionId, TIMER, ToolRun,
+    ToolRunRecord,
 };
 use veeksha_pipeline::{PipelineError, Plan, ReplaySchedule};
 use veeksha_ports::{
@@ -78,8 +79,10 @@ pub(crate) enum Kind {
     Agents,
     /// Agents that are done with their first step.
     HastyAgents,
-    /// Agents that fail on every answer.
+    /// Agents with two requests that fail on every answer.
     FailingAgents,
+    /// Agents that start another tool run of no time after each one, without end.
+    EndlessAgents,
 }
 
 pub(crate) struct Factory {
@@ -118,6 +121,7 @@ impl WorkloadFactory for Factory {
                 session,
                 only,
             })),
+            Kind::EndlessAgents => Workload::Reactive(Box::new(Endless)),
             Kind::Agents => Workload::Reactive(Box::new(Agents {
                 hasty: false,
                 fails: false,
@@ -196,8 +200,12 @@ impl AgentSource for Agents {
     }
 
     fn start(&mut self, _: SessionId) -> Result<AgentStep, PluginFailure> {
+        let mut requests = vec![request(0, &[])];
+        if self.fails {
+            requests.push(request(1, &[]));
+        }
         Ok(AgentStep {
-            added: vec![request(0, &[])].into(),
+            added: requests.into(),
             done: self.hasty,
             ..AgentStep::default()
         })
@@ -237,6 +245,59 @@ impl AgentSource for Agents {
             done: true,
             ..AgentStep::default()
         })
+    }
+
+    fn finish(&mut self, _: SessionId) {}
+}
+
+struct Endless;
+
+/// Starts a timer of no time after a node.
+fn timer(node: u32, after: Option<u32>) -> AgentStep {
+    let run = ToolRun {
+        node: NodeId(node),
+        parents: after.into_iter().map(|parent| NodeId(parent).into()).collect(),
+        class: TIMER.into(),
+        service_time: None,
+        result_tokens: None,
+        fails: None,
+        labels: Vec::new(),
+    };
+    AgentStep {
+        added: Session {
+            tool_runs: vec![run],
+            ..Session::default()
+        },
+        ..AgentStep::default()
+    }
+}
+
+impl AgentSource for Endless {
+    fn length(&mut self) -> Result<Option<u64>, PluginFailure> {
+        Ok(Some(1))
+    }
+
+    fn start(&mut self, _: SessionId) -> Result<AgentStep, PluginFailure> {
+        Ok(timer(0, None))
+    }
+
+    fn answered(
+        &mut self,
+        _: SessionId,
+        _: NodeId,
+        _: &Response,
+        _: u64,
+    ) -> Result<AgentStep, PluginFailure> {
+        Ok(AgentStep::default())
+    }
+
+    fn failed(&mut self, _: SessionId, _: &FailureReason) -> Result<AgentStep, PluginFailure> {
+        Ok(AgentStep::default())
+    }
+
+    fn tool_ended(&mut self, _: SessionId, run: &ToolRunRecord) -> Result<AgentStep, PluginFailure> {
+        let node = run.id.node.0;
+        Ok(timer(node + 1, Some(node)))
     }
 
     fn finish(&mut self, _: SessionId) {}

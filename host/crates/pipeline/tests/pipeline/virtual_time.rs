@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use veeksha_events::{Event, RequestRecord, Status};
 use veeksha_model::{ChunkKind, ErrorClass, HistoryMode, RequestId, Segment, Session};
-use veeksha_pipeline::{Control, EventEntry, Plan, ReplaySchedule, RunEnd, SimulatedTarget};
+use veeksha_pipeline::{Control, EventEntry, Plan, ReplaySchedule, RunEnd, SimulatedTarget, ToolSpecs};
 use veeksha_prompt::{Materializer, Tokenizer};
 use veeksha_scheduler::TrafficRule;
 use veeksha_simulator::Profile;
@@ -383,4 +383,16 @@ fn required_tool_is_called_in_virtual_time() {
     let called = kinds(&target);
     assert!(!called.is_empty() && called.iter().all(|kind| *kind == ChunkKind::Tool));
     assert!(kinds(&quick()).iter().all(|kind| *kind == ChunkKind::Content));
+}
+
+/// The agent acts forever at one instant: the time never advances.
+#[test]
+fn a_stop_ends_an_agent_that_never_waits() {
+    let mut plan = plan();
+    plan.tools = ToolSpecs::new(Vec::new(), 1);
+    plan.scheduler.tools = plan.tools.classes();
+    let simulated = simulate_until(&plan, &quick(), Kind::EndlessAgents, 1_000);
+    assert!(simulated.end.interrupted);
+    assert_eq!(simulated.end.at, 0);
+    assert!(simulated.entries.len() < 1_100, "{}", simulated.entries.len());
 }
