@@ -278,6 +278,10 @@ function blocks(ids, size, tokens, options) end
 ---@field waiting_time number Seconds for which it waited for a free server.
 ---@field service_time number Seconds that its server took.
 
+---A branch of `parallel` and `race` that ends after a time.
+---@class veeksha.Sleep
+---@field sleep veeksha.Duration
+
 ---A live session, played by an agent or by one of its subagents.
 ---@class veeksha.AgentSession
 ---@field index integer
@@ -293,14 +297,15 @@ function AgentSession:request(request) end
 ---@param options? veeksha.ToolOptions
 ---@return veeksha.ToolResult
 function AgentSession:tool(class, options) end
----Sends several requests, runs tools and waits for subagents, all at once. Returns the response to
----each request, the result of each tool and the first value of each subagent.
----@param ... veeksha.Request|veeksha.ToolRun|veeksha.AgentSession
+---Sends several requests, runs tools, waits for subagents and sleeps, all at once. Returns the
+---response to each request, the result of each tool, the first value of each subagent, and nil for
+---each sleep.
+---@param ... veeksha.Request|veeksha.ToolRun|veeksha.Sleep|veeksha.AgentSession
 ---@return any ...
 function AgentSession:parallel(...) end
----Sends several requests, runs tools and waits for subagents, until the first of them has ended.
----Returns its response, result or first value, and its position. The others are cancelled.
----@param ... veeksha.Request|veeksha.ToolRun|veeksha.AgentSession
+---Sends several requests, runs tools, waits for subagents and sleeps, until the first of them has
+---ended. Returns its response, result or first value, and its position. The others are cancelled.
+---@param ... veeksha.Request|veeksha.ToolRun|veeksha.Sleep|veeksha.AgentSession
 ---@return any result
 ---@return integer index
 function AgentSession:race(...) end

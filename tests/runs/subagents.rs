@@ -39,6 +39,12 @@ fn team(steps: u32) -> String {
   if answer.ok then
     session:request {{ history = answer, user = "number " .. index - 1, output = {{ tokens = 3, exact = true }} }}
   end
+  -- A time limit, and a race that is decided before anything is sent.
+  local late, place = session:race(
+    {{ user = synthetic(30, 3), output = {{ tokens = 400, exact = true }} }}, {{ sleep = "30ms" }})
+  session:race({{ user = "never sent" }}, session:spawn(function() end))
+  local text = late and "in time" or "late " .. place - 1
+  session:request {{ user = text, output = {{ tokens = 3, exact = true }} }}
 end"#
     )
 }
@@ -86,11 +92,58 @@ fn lua_and_rust_have_the_same_schedule() {
     ));
     let lua = requests(&simulated(folders[0].path(), "team.lua", &in_lua(&team(2)), &[]));
     let rust = requests(&simulated(folders[1].path(), "team.lua", &in_rust, &[]));
-    assert_eq!(lua.len(), 6 * (1 + 2 + 3 + 2 + 1));
+    assert_eq!(lua.len(), 6 * (1 + 2 + 3 + 2 + 1 + 2));
     assert_eq!(lua.keys().collect::<Vec<_>>(), rust.keys().collect::<Vec<_>>());
     for (key, request) in lua {
         assert_eq!(request, rust[&key], "{key:?}");
     }
+}
+
+/// An agent whose answers take 4 s and 1 s, with a limit of 2 s, after one second.
+const LIMITED: &str = r#"function(session)
+  session:sleep("1s")
+  for _, tokens in { 4, 1 } do
+    local answer, place = session:race(
+      { user = "Answer soon.", output = { tokens = tokens, exact = true } },
+      { sleep = "2s" })
+    if answer then
+      session:request { user = "Go on.", history = answer, output = { tokens = 1, exact = true } }
+    end
+  end
+  local function slow(sub)
+    local answer = sub:request { user = "x", output = { tokens = 1, exact = true } }
+    sub:sleep("10s")
+    return "slow"
+  end
+  local winner = session:race(session:spawn(slow), session:spawn(function(sub) sub:sleep("5s") return "sleeper" end))
+  session:request { user = winner, output = { tokens = 1, exact = true }, labels = { winner = winner } }
+end"#;
+
+#[test]
+fn a_sleep_limits_the_time_of_a_request() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = "constant: { first_token_ms: 1000, gap_ms: 1000 }\n";
+    std::fs::write(folder.path().join("server.yml"), server).expect("a file");
+    let text = in_lua(LIMITED).replace("sim://default", "sim://server.yml");
+    let requests = requests(&simulated(folder.path(), "limited.lua", &text, &[]));
+    for session in 0..6_u32 {
+        // Three at a time. A session ends with its last request: timers that lost are cancelled.
+        let start = f64::from(session / 3) * 11.0;
+        let lines = of_session(&requests, u64::from(session));
+        let times = lines.iter().map(|line| {
+            let since = |key: &str| ((number(line, key) - start) * 1e3).round() / 1e3;
+            (since("scheduler_ready_at"), since("client_completed_at"))
+        });
+        // The first answer would end after 5 s. The slow subagent would end after 16 s.
+        let expected = [(1.0, 3.0), (3.0, 4.0), (4.0, 5.0), (5.0, 6.0), (10.0, 11.0)];
+        assert_eq!(times.collect::<Vec<_>>(), expected);
+        assert_eq!(label(lines[4], "winner"), Some("sleeper"));
+    }
+}
+
+fn of_session(requests: &BTreeMap<(u64, u64), Value>, session: u64) -> Vec<&Value> {
+    let of_session = requests.iter().filter(|((of, _), _)| *of == session);
+    of_session.map(|(_, line)| line).collect()
 }
 
 fn number(line: &Value, key: &str) -> f64 {
@@ -122,7 +175,7 @@ fn check_team(run: &Path) {
     let requests = requests(run);
     for session in 0..6 {
         let [main, one, two] = ["", "1", "2"].map(|subagent| of_subagent(&requests, session, subagent));
-        assert_eq!([main.len(), one.len(), two.len()], [4, 2, 3]);
+        assert_eq!([main.len(), one.len(), two.len()], [6, 2, 3]);
         let completed = |line: &Value| number(line, "client_completed_at");
         let due = |line: &Value| number(line, "scheduler_ready_at");
         let planned = completed(main[0]);
@@ -165,12 +218,17 @@ fn errors_of_subagents_name_their_line() {
             "local a, b\n a = session:spawn(function() b:join() end)\n b = session:spawn(function() a:join() end)",
             "subagents of the session wait for one another",
         ),
+        // At one instant, without end.
+        (
+            "session:tool('sandbox')\n while true do\n session:tool('sandbox', { time = 0 })\n end",
+            "agent.lua:5: session:tool: a session may have 65536 nodes",
+        ),
     ];
     for (body, expected) in cases {
         let folder = tempfile::tempdir().expect("a folder");
         let text = format!(
             "\nlocal agent = function(session)\n{body}\nend\n{}",
-            in_lua("agent")
+            in_lua("agent").replace("seed = 7", "tools = { sandbox = {} }")
         );
         let file = write(folder.path(), "agent.lua", &text);
         let output = veeksha(["simulate", &file, "--output_dir", path(folder.path())]);

@@ -1,10 +1,15 @@
 //! The scheduler of a session's coroutines.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::rc::Rc;
 
-use crate::moment::{Moment, Nanos, NoEdge, Node, Root, Start, StartEdge};
+use crate::coroutine_id::CoroutineId;
+use crate::moment::{Moment, Nanos, Node, Start};
+use crate::step::{IssuedStep, NewNode, Outbox};
+
+/// Maximum number of nodes of a session.
+pub const MAX_NODES: usize = 65_536;
 
 /// Maximum number of subagents of a session that have not ended.
 pub const MAX_LIVE: usize = 4_096;
@@ -13,30 +18,6 @@ pub const MAX_SUBAGENTS: usize = 65_536;
 
 /// Maximum length of the chain of spawns from the main function to a subagent.
 pub const MAX_DEPTH: usize = 256;
-
-/// A coroutine of a session. Numbers count from 0, the main function, in the order of the spawns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CoroutineId(u32);
-
-impl CoroutineId {
-    /// The main function.
-    pub const MAIN: CoroutineId = CoroutineId(0);
-
-    /// Returns the coroutine with a number.
-    pub fn new(number: u32) -> Self {
-        CoroutineId(number)
-    }
-
-    /// Returns the number.
-    pub fn number(self) -> u32 {
-        self.0
-    }
-
-    /// Returns the number as an index.
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
 
 /// The condition under which a coroutine continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +35,8 @@ pub enum Target<R> {
     Node(R),
     /// The end of a subagent.
     Coroutine(CoroutineId),
+    /// This time.
+    Sleep(Nanos),
 }
 
 /// The end of a node or of a coroutine.
@@ -61,6 +44,8 @@ pub enum Target<R> {
 pub enum Outcome<V> {
     /// It ended with this value.
     Value(V),
+    /// The time of a sleep has passed.
+    Slept,
     /// It lost a race.
     Stopped,
 }
@@ -117,6 +102,18 @@ impl fmt::Display for WaitError {
 
 impl std::error::Error for WaitError {}
 
+/// More nodes than [`MAX_NODES`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooManyNodes;
+
+impl fmt::Display for TooManyNodes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a session may have {MAX_NODES} nodes")
+    }
+}
+
+impl std::error::Error for TooManyNodes {}
+
 /// The end of a node that no coroutine waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotAwaited;
@@ -125,13 +122,29 @@ pub struct NotAwaited;
 enum Awaited {
     Node(Node),
     Coroutine(CoroutineId),
-    /// A node of a race that was decided before it.
+    Sleep,
+    /// A node or sleep of a race that was decided before it.
     Unsent,
 }
 
 struct Slot<V> {
     awaited: Awaited,
     outcome: Option<Outcome<V>>,
+    /// In a race: the timer that ends when the end of the coroutine or sleep is reached.
+    timer: Option<Node>,
+    /// The moment of the end, unless `awaited` implies it.
+    ends: Option<Rc<Moment>>,
+}
+
+impl<V> Slot<V> {
+    fn new(awaited: Awaited) -> Self {
+        Slot {
+            awaited,
+            outcome: None,
+            timer: None,
+            ends: None,
+        }
+    }
 }
 
 struct Wait<V> {
@@ -163,45 +176,38 @@ struct Coroutine<V> {
     received: bool,
 }
 
-/// The coroutines of a session. `V` is the value of an answer and of a coroutine that ended.
+/// The coroutines of a session. `V` is the value of an answer and of a coroutine that ended, `R` a
+/// node as its author wrote it.
 ///
 /// The caller takes coroutines from [`Coroutines::take_ready`] and runs each until it calls
-/// [`Coroutines::wait`] or [`Coroutines::end`].
-pub struct Coroutines<V> {
+/// [`Coroutines::wait`] or [`Coroutines::end`]. When none is ready, [`Coroutines::take_step`] has
+/// the nodes that they have started.
+pub struct Coroutines<V, R> {
     all: Vec<Coroutine<V>>,
     ready: VecDeque<(CoroutineId, Resumption<V>)>,
     /// Nodes in flight, with the coroutine that waits for each.
     open: BTreeMap<Node, CoroutineId>,
-    /// Nodes in flight that lost a race, or whose coroutine did.
-    abandoned: BTreeSet<Node>,
-    /// Those that the caller has not taken yet.
-    cancelled: Vec<Node>,
+    outbox: Outbox<R>,
     stopped: Vec<CoroutineId>,
     live: usize,
-    next_node: Node,
-    /// The node without edges that best represents the session's start.
-    first: Option<(Node, Root)>,
 }
 
-impl<V: Clone> Default for Coroutines<V> {
+impl<V: Clone, R: NewNode> Default for Coroutines<V, R> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<V: Clone> Coroutines<V> {
+impl<V: Clone, R: NewNode> Coroutines<V, R> {
     /// Creates a session with its main function, which is ready.
     pub fn new() -> Self {
         let mut coroutines = Coroutines {
             all: Vec::new(),
             ready: VecDeque::new(),
             open: BTreeMap::new(),
-            abandoned: BTreeSet::new(),
-            cancelled: Vec::new(),
+            outbox: Outbox::new(),
             stopped: Vec::new(),
             live: 0,
-            next_node: 1,
-            first: None,
         };
         let start = Rc::new(Moment::session_start());
         coroutines.add(CoroutineId::MAIN, 0, start);
@@ -247,9 +253,17 @@ impl<V: Clone> Coroutines<V> {
         std::iter::successors(subagent(id), move |id| subagent(self.get(*id).parent))
     }
 
-    /// Returns the number of nodes so far. The next one has the following number.
-    pub fn nodes(&self) -> u32 {
-        self.next_node - 1
+    /// Returns an error if a session has no room for the nodes of a wait.
+    ///
+    /// # Errors
+    /// If it would have more than [`MAX_NODES`].
+    pub fn check_nodes(&self, targets: &[Target<R>]) -> Result<(), TooManyNodes> {
+        let is_node = |target: &&Target<R>| !matches!(target, Target::Coroutine(_));
+        let nodes = targets.iter().filter(is_node).count();
+        if nodes + self.outbox.nodes() as usize > MAX_NODES {
+            return Err(TooManyNodes);
+        }
+        Ok(())
     }
 
     /// Takes the coroutine that runs next. Coroutines run in the order in which they became ready.
@@ -301,76 +315,98 @@ impl<V: Clone> Coroutines<V> {
         Ok(())
     }
 
-    /// Returns the edges of a tool run that a running coroutine starts. It has no wait, so that a
-    /// sleep before it is on its edges.
+    /// Lets a running coroutine wait. No node of a race is sent if the race is decided already.
     ///
-    /// # Errors
-    /// If the coroutine has slept since the session's start, and no node represents it.
-    pub fn tool_run_edges(&self, id: CoroutineId) -> Result<Vec<StartEdge>, NoEdge> {
-        self.get(id).now.edges(self.first)
-    }
-
-    /// Lets a running coroutine wait. `send` sends a node with this number and start, and describes
-    /// it if it has no edges. No node of a race is sent if the race is decided already.
-    ///
-    /// The caller has checked the targets with [`Coroutines::check_wait`].
-    pub fn wait<R>(
-        &mut self,
-        id: CoroutineId,
-        mode: Mode,
-        targets: Vec<Target<R>>,
-        mut send: impl FnMut(R, Node, &Start) -> Option<Root>,
-    ) {
-        let outcomes: Vec<Option<Outcome<V>>> = targets.iter().map(|target| self.outcome(target)).collect();
+    /// The caller has checked the targets with [`Coroutines::check_wait`] and
+    /// [`Coroutines::check_nodes`].
+    pub fn wait(&mut self, id: CoroutineId, mode: Mode, targets: Vec<Target<R>>) {
+        let now = Rc::clone(&self.get(id).now);
+        // A wait for one thing is not a race.
+        let is_race = mode == Mode::First && targets.len() > 1;
         let winner = match mode {
             Mode::All => None,
-            Mode::First => outcomes.iter().position(Option::is_some),
+            Mode::First => targets
+                .iter()
+                .position(|target| self.has_ended(target, &now, is_race)),
         };
-        let start = self.get(id).now.start(self.first);
+        let request_start = self.outbox.request_start(&now);
+        let is_run = |target: &Target<R>| matches!(target, Target::Node(node) if node.is_tool_run());
+        let run_start = if winner.is_none() && targets.iter().any(is_run) {
+            self.outbox.run_start(&now)
+        } else {
+            Start::default()
+        };
+        let is_open_race = is_race && winner.is_none();
         let mut slots = Vec::with_capacity(targets.len());
-        for (target, outcome) in targets.into_iter().zip(outcomes) {
-            let awaited = match target {
-                Target::Coroutine(other) => {
-                    self.get_mut(other).joiners.push(id);
-                    Awaited::Coroutine(other)
+        for (index, target) in targets.into_iter().enumerate() {
+            let slot = match target {
+                Target::Coroutine(other) => self.coroutine_slot(id, other, is_open_race),
+                Target::Node(_) if winner.is_some() => Slot::new(Awaited::Unsent),
+                Target::Sleep(_) if winner.is_some_and(|winner| winner != index) => {
+                    Slot::new(Awaited::Unsent)
                 }
-                Target::Node(_) if winner.is_some() => Awaited::Unsent,
-                Target::Node(node) => Awaited::Node(self.send(id, node, &start, &mut send)),
+                Target::Sleep(time) => self.sleep_slot(id, &now.after(time), is_open_race),
+                Target::Node(node) => {
+                    let start = if node.is_tool_run() {
+                        &run_start
+                    } else {
+                        &request_start
+                    };
+                    let node = self.outbox.issue(id, Some(node), start.clone());
+                    self.open.insert(node, id);
+                    Slot::new(Awaited::Node(node))
+                }
             };
-            slots.push(Slot { awaited, outcome });
+            slots.push(slot);
         }
         let left = slots.iter().filter(|slot| slot.outcome.is_none()).count();
         self.get_mut(id).state = State::Waiting(Wait { mode, slots, left });
         self.resume_if_satisfied(id, winner);
     }
 
-    /// Returns the outcome of a target that has ended.
-    fn outcome<R>(&self, target: &Target<R>) -> Option<Outcome<V>> {
+    /// Returns true if a target has ended at `now`, the moment of the coroutine that waits for it.
+    fn has_ended(&self, target: &Target<R>, now: &Moment, is_race: bool) -> bool {
         match target {
-            Target::Node(_) => None,
+            Target::Node(_) => false,
+            Target::Sleep(time) => !is_race || now.after(*time).has_passed(now),
             Target::Coroutine(other) => match &self.get(*other).state {
-                State::Ended(outcome) => Some(outcome.clone()),
-                State::Ready | State::Waiting(_) => None,
+                State::Ended(Outcome::Stopped) => true,
+                State::Ended(_) => !is_race || self.get(*other).now.has_passed(now),
+                State::Ready | State::Waiting(_) => false,
             },
         }
     }
 
-    fn send<R>(
-        &mut self,
-        id: CoroutineId,
-        made: R,
-        start: &Start,
-        send: &mut impl FnMut(R, Node, &Start) -> Option<Root>,
-    ) -> Node {
-        let node = self.next_node;
-        self.next_node += 1;
-        if let Some(root) = send(made, node, start)
-            && self.first.is_none_or(|(_, known)| root < known)
-        {
-            self.first = Some((node, root));
+    /// Waits for a subagent. One that has ended after a sleep ends with a timer in a race.
+    fn coroutine_slot(&mut self, id: CoroutineId, other: CoroutineId, is_open_race: bool) -> Slot<V> {
+        let mut slot = Slot::new(Awaited::Coroutine(other));
+        let awaited = self.get_mut(other);
+        let State::Ended(outcome) = &awaited.state else {
+            awaited.joiners.push(id);
+            return slot;
+        };
+        slot.outcome = Some(outcome.clone());
+        if is_open_race {
+            let ends = Rc::clone(&awaited.now);
+            slot.timer = Some(self.timer(id, other, &ends));
         }
-        self.open.insert(node, id);
-        node
+        slot
+    }
+
+    fn sleep_slot(&mut self, id: CoroutineId, ends: &Moment, is_open_race: bool) -> Slot<V> {
+        Slot {
+            outcome: Some(Outcome::Slept),
+            timer: is_open_race.then(|| self.timer(id, id, ends)),
+            ends: Some(Rc::new(ends.clone())),
+            ..Slot::new(Awaited::Sleep)
+        }
+    }
+
+    /// Starts a timer that `id` waits for.
+    fn timer(&mut self, id: CoroutineId, of: CoroutineId, ends: &Moment) -> Node {
+        let timer = self.outbox.timer(of, ends);
+        self.open.insert(timer, id);
+        timer
     }
 
     /// Records the end of a node.
@@ -378,11 +414,13 @@ impl<V: Clone> Coroutines<V> {
     /// # Errors
     /// If the session has no such node in flight.
     pub fn answer(&mut self, node: Node, value: V) -> Result<(), NotAwaited> {
-        if self.abandoned.remove(&node) {
+        if self.outbox.ignores(node) {
             return Ok(());
         }
         let id = self.open.remove(&node).ok_or(NotAwaited)?;
-        self.fill(id, Awaited::Node(node), &Outcome::Value(value));
+        if !self.expire(id, node) {
+            self.fill(id, Awaited::Node(node), &Outcome::Value(value));
+        }
         Ok(())
     }
 
@@ -394,20 +432,63 @@ impl<V: Clone> Coroutines<V> {
         self.notify(id, &outcome);
     }
 
+    /// Ends the timer of a race. Returns false if the node is not one.
+    fn expire(&mut self, id: CoroutineId, timer: Node) -> bool {
+        let State::Waiting(wait) = &mut self.get_mut(id).state else {
+            return false;
+        };
+        let Some(index) = wait.slots.iter().position(|slot| slot.timer == Some(timer)) else {
+            return false;
+        };
+        let slot = &mut wait.slots[index];
+        slot.timer = None;
+        slot.ends = Some(Rc::new(Moment::completion(timer)));
+        self.resume_if_satisfied(id, Some(index));
+        true
+    }
+
     /// Enters an outcome into the wait of a coroutine, and resumes it if it waits for nothing else.
     fn fill(&mut self, id: CoroutineId, awaited: Awaited, outcome: &Outcome<V>) {
+        let ends_later = self.ends_later(id, awaited, outcome);
         let State::Waiting(wait) = &mut self.get_mut(id).state else {
             return;
         };
-        let mut first = None;
+        let mut filled = Vec::new();
         for (index, slot) in wait.slots.iter_mut().enumerate() {
             if slot.awaited == awaited && slot.outcome.is_none() {
                 slot.outcome = Some(outcome.clone());
                 wait.left -= 1;
-                first = first.or(Some(index));
+                filled.push(index);
             }
         }
-        self.resume_if_satisfied(id, first);
+        let Some(&first) = filled.first() else { return };
+        let Some((of, ends)) = ends_later else {
+            self.resume_if_satisfied(id, Some(first));
+            return;
+        };
+        let timer = self.timer(id, of, &ends);
+        if let State::Waiting(wait) = &mut self.get_mut(id).state {
+            wait.slots[first].timer = Some(timer);
+        }
+    }
+
+    /// Returns a subagent that has ended after a sleep, and the moment of its end, if a race waits
+    /// for it.
+    fn ends_later(
+        &self,
+        id: CoroutineId,
+        awaited: Awaited,
+        outcome: &Outcome<V>,
+    ) -> Option<(CoroutineId, Rc<Moment>)> {
+        let (Awaited::Coroutine(of), Outcome::Value(_)) = (awaited, outcome) else {
+            return None;
+        };
+        let State::Waiting(wait) = &self.get(id).state else {
+            return None;
+        };
+        let is_race = wait.mode == Mode::First && wait.slots.len() > 1;
+        let ends = &self.get(of).now;
+        (is_race && !ends.has_passed(&self.get(id).now)).then(|| (of, Rc::clone(ends)))
     }
 
     /// Resumes a waiting coroutine if it can continue. `winner` is the slot that ended first.
@@ -434,17 +515,16 @@ impl<V: Clone> Coroutines<V> {
         match (wait.mode, winner) {
             (Mode::First, Some(index)) => {
                 let slot = wait.slots.swap_remove(index);
-                self.advance(id, &[slot.awaited]);
+                self.advance(id, std::slice::from_ref(&slot));
                 if let Some(outcome) = slot.outcome {
                     self.ready.push_back((id, Resumption::First(index, outcome)));
                 }
-                for loser in wait.slots {
-                    self.stop(loser.awaited);
+                for loser in &wait.slots {
+                    self.stop(loser);
                 }
             }
             _ => {
-                let awaited: Vec<Awaited> = wait.slots.iter().map(|slot| slot.awaited).collect();
-                self.advance(id, &awaited);
+                self.advance(id, &wait.slots);
                 let outcomes = wait.slots.into_iter().filter_map(|slot| slot.outcome);
                 self.ready.push_back((id, Resumption::All(outcomes.collect())));
             }
@@ -455,23 +535,27 @@ impl<V: Clone> Coroutines<V> {
     ///
     /// A node starts at the moment of its coroutine, and a subagent begins at the moment of its
     /// parent. If the coroutine has not moved since, their ends are not before it.
-    fn advance(&mut self, id: CoroutineId, awaited: &[Awaited]) {
+    fn advance(&mut self, id: CoroutineId, ended: &[Slot<V>]) {
         let now = &self.get(id).now;
         let mut is_implied = false;
-        let mut ends = Vec::with_capacity(awaited.len() + 1);
-        for awaited in awaited {
-            match awaited {
+        let mut ends = Vec::with_capacity(ended.len() + 1);
+        for slot in ended {
+            match slot.awaited {
                 Awaited::Node(node) => {
                     is_implied = true;
-                    ends.push(Rc::new(Moment::completion(*node)));
+                    ends.push(Rc::new(Moment::completion(node)));
                 }
                 Awaited::Coroutine(other) => {
-                    let other = self.get(*other);
+                    let other = self.get(other);
                     if let State::Ended(Outcome::Stopped) = other.state {
                         continue;
                     }
                     is_implied |= Rc::ptr_eq(&other.spawned_at, now);
-                    ends.push(Rc::clone(&other.now));
+                    ends.push(Rc::clone(slot.ends.as_ref().unwrap_or(&other.now)));
+                }
+                Awaited::Sleep => {
+                    is_implied = true;
+                    ends.extend(slot.ends.clone());
                 }
                 Awaited::Unsent => {}
             }
@@ -483,16 +567,23 @@ impl<V: Clone> Coroutines<V> {
     }
 
     /// Stops the loser of a race: a node in flight, or a subagent with those that it spawned.
-    fn stop(&mut self, loser: Awaited) {
-        match loser {
-            Awaited::Node(node) => {
-                if self.open.remove(&node).is_some() {
-                    self.abandoned.insert(node);
-                    self.cancelled.push(node);
-                }
+    fn stop(&mut self, loser: &Slot<V>) {
+        self.stop_nodes(loser);
+        if let Awaited::Coroutine(root) = loser.awaited {
+            self.stop_tree(root);
+        }
+    }
+
+    /// Cancels the nodes in flight of a wait.
+    fn stop_nodes(&mut self, slot: &Slot<V>) {
+        let node = match slot.awaited {
+            Awaited::Node(node) => Some(node),
+            Awaited::Coroutine(_) | Awaited::Sleep | Awaited::Unsent => None,
+        };
+        for node in node.into_iter().chain(slot.timer) {
+            if self.open.remove(&node).is_some() {
+                self.outbox.cancel(node);
             }
-            Awaited::Coroutine(root) => self.stop_tree(root),
-            Awaited::Unsent => {}
         }
     }
 
@@ -505,10 +596,8 @@ impl<V: Clone> Coroutines<V> {
         for id in &tree {
             let ended = State::Ended(Outcome::Stopped);
             if let State::Waiting(wait) = std::mem::replace(&mut self.get_mut(*id).state, ended) {
-                for slot in wait.slots {
-                    if let Awaited::Node(_) = slot.awaited {
-                        self.stop(slot.awaited);
-                    }
+                for slot in &wait.slots {
+                    self.stop_nodes(slot);
                 }
             }
             self.live -= 1;
@@ -541,9 +630,11 @@ impl<V: Clone> Coroutines<V> {
         std::mem::take(&mut self.stopped)
     }
 
-    /// Takes the nodes in flight that lost a race and should be cancelled.
-    pub fn take_abandoned(&mut self) -> Vec<Node> {
-        std::mem::take(&mut self.cancelled)
+    /// Takes the nodes that the coroutines have started, and those that lost a race. To be called
+    /// when [`Coroutines::take_ready`] returned `None`.
+    pub fn take_step(&mut self) -> IssuedStep<R> {
+        let done = self.is_over();
+        self.outbox.take(done)
     }
 
     /// Returns true once the main function and all subagents have ended.
@@ -574,20 +665,40 @@ mod tests {
     use super::*;
     use crate::moment::{Event, StartEdge};
 
-    type Session = Coroutines<&'static str>;
+    /// A node with a wait, or a tool run.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Written {
+        Request,
+        Run,
+    }
 
-    /// Lets a coroutine wait for requests, written as their names, and returns their starts.
-    fn send(session: &mut Session, id: CoroutineId, mode: Mode, targets: Vec<Target<()>>) -> Vec<Start> {
-        let mut starts = Vec::new();
-        session.wait(id, mode, targets, |(), _, start| {
-            starts.push(start.clone());
-            start.edges.is_empty().then_some(Root::Request(start.wait))
-        });
-        starts
+    impl NewNode for Written {
+        fn is_tool_run(&self) -> bool {
+            *self == Written::Run
+        }
+
+        fn root_wait(&self) -> Option<Nanos> {
+            Some(0)
+        }
+    }
+
+    type Session = Coroutines<&'static str, Written>;
+
+    const REQUEST: Target<Written> = Target::Node(Written::Request);
+
+    /// Lets a coroutine wait, and returns the starts of its requests.
+    fn send(session: &mut Session, id: CoroutineId, mode: Mode, targets: Vec<Target<Written>>) -> Vec<Start> {
+        let before = session.outbox.nodes();
+        session.wait(id, mode, targets);
+        let step = session.outbox.issued();
+        let requests = step
+            .iter()
+            .filter(|issued| issued.node > before && issued.written.is_some());
+        requests.map(|issued| issued.start.clone()).collect()
     }
 
     fn request(session: &mut Session, id: CoroutineId) -> Start {
-        send(session, id, Mode::All, vec![Target::Node(())]).remove(0)
+        send(session, id, Mode::All, vec![REQUEST]).remove(0)
     }
 
     fn join(session: &mut Session, id: CoroutineId, other: CoroutineId) {
@@ -692,7 +803,7 @@ mod tests {
         runs(&mut session, MAIN);
         let loser = session.spawn(MAIN).unwrap();
         let outside = session.spawn(MAIN).unwrap();
-        let targets = vec![Target::Node(()), Target::Coroutine(loser), Target::Node(())];
+        let targets = vec![REQUEST, Target::Coroutine(loser), REQUEST];
         send(&mut session, MAIN, Mode::First, targets);
         runs(&mut session, loser);
         let inner = session.spawn(loser).unwrap();
@@ -701,12 +812,13 @@ mod tests {
         join(&mut session, outside, inner);
         runs(&mut session, inner);
         request(&mut session, inner);
+        session.take_step();
         session.answer(2, "first").unwrap();
         let won = Resumption::First(2, Outcome::Value("first"));
         assert_eq!(runs(&mut session, MAIN), won);
         assert_eq!(request(&mut session, MAIN), ends(&[(2, 0)], 0));
         assert_eq!(session.take_stopped(), [loser, inner]);
-        assert_eq!(session.take_abandoned(), [1, 3, 4]);
+        assert_eq!(session.take_step().cancelled, [1, 3, 4]);
         assert_eq!(
             runs(&mut session, outside),
             Resumption::All(vec![Outcome::Stopped])
@@ -737,14 +849,189 @@ mod tests {
         }
         session.answer(1, "").unwrap();
         runs(&mut session, MAIN);
-        let targets = vec![Target::Node(()), Target::Coroutine(two), Target::Coroutine(one)];
+        let targets = vec![REQUEST, Target::Coroutine(two), Target::Coroutine(one)];
         assert!(send(&mut session, MAIN, Mode::First, targets).is_empty());
-        assert_eq!(session.nodes(), 1);
+        assert_eq!(session.outbox.nodes(), 1);
         assert_eq!(session.unreceived().count(), 0);
         assert_eq!(
             runs(&mut session, MAIN),
             Resumption::First(1, Outcome::Value("two"))
         );
+    }
+
+    /// The nodes of a step: number, true for a timer, edges with their delays.
+    fn nodes(step: &IssuedStep<Written>) -> Vec<(Node, bool, Vec<(Node, Event, Nanos)>)> {
+        let edges = |start: &Start| {
+            let edges = start.edges.iter();
+            edges.map(|edge| (edge.node, edge.event, edge.delay)).collect()
+        };
+        let nodes = step.nodes.iter();
+        nodes
+            .map(|issued| (issued.node, issued.written.is_none(), edges(&issued.start)))
+            .collect()
+    }
+
+    /// Returns a session whose main function runs after the answer to a first request.
+    fn planned() -> Session {
+        let mut session = Session::new();
+        runs(&mut session, MAIN);
+        request(&mut session, MAIN);
+        session.take_step();
+        session.answer(1, "plan").unwrap();
+        runs(&mut session, MAIN);
+        session
+    }
+
+    const END: Event = Event::Completed;
+
+    #[test]
+    fn a_sleep_limits_the_time_of_a_race() {
+        let race = |session: &mut Session| {
+            send(session, MAIN, Mode::First, vec![REQUEST, Target::Sleep(20)]);
+        };
+        let mut session = planned();
+        session.sleep(MAIN, 3);
+        race(&mut session);
+        let step = session.take_step();
+        let timer = vec![(1, END, 23)];
+        assert_eq!(nodes(&step), [(2, false, vec![(1, END, 0)]), (3, true, timer)]);
+        assert_eq!(step.nodes[0].start.wait, 3);
+        session.answer(3, "").unwrap();
+        assert_eq!(runs(&mut session, MAIN), Resumption::First(1, Outcome::Slept));
+        assert_eq!(request(&mut session, MAIN), ends(&[(3, 0)], 0));
+        assert_eq!(session.take_step().cancelled, [2]);
+
+        let mut session = planned();
+        race(&mut session);
+        session.take_step();
+        session.answer(2, "quick").unwrap();
+        let won = Resumption::First(0, Outcome::Value("quick"));
+        assert_eq!(runs(&mut session, MAIN), won);
+        session.end(MAIN, "");
+        let step = session.take_step();
+        assert_eq!((step.cancelled, step.done), (vec![3], true));
+        assert_eq!(session.answer(3, ""), Ok(()));
+    }
+
+    #[test]
+    fn a_subagent_ends_a_race_after_its_sleep() {
+        let mut session = planned();
+        let [sleeps, answers] = [(); 2].map(|()| session.spawn(MAIN).unwrap());
+        let targets = vec![Target::Coroutine(sleeps), Target::Coroutine(answers)];
+        send(&mut session, MAIN, Mode::First, targets);
+        runs(&mut session, sleeps);
+        session.sleep(sleeps, 7);
+        session.end(sleeps, "slept");
+        runs(&mut session, answers);
+        request(&mut session, answers);
+        let step = session.take_step();
+        let timer = vec![(1, END, 7)];
+        assert_eq!(nodes(&step), [(2, true, timer), (3, false, vec![(1, END, 0)])]);
+        assert_eq!(session.take_ready(), None);
+        // The second one sleeps after its answer, and is overtaken.
+        session.answer(3, "").unwrap();
+        runs(&mut session, answers);
+        session.sleep(answers, 9);
+        session.end(answers, "answered");
+        let step = session.take_step();
+        assert_eq!(nodes(&step), [(4, true, vec![(3, END, 9)])]);
+        assert!(!session.is_stuck());
+        session.answer(2, "").unwrap();
+        let won = Resumption::First(0, Outcome::Value("slept"));
+        assert_eq!(runs(&mut session, MAIN), won);
+        assert_eq!(request(&mut session, MAIN), ends(&[(2, 0)], 0));
+        assert_eq!(session.take_step().cancelled, [4]);
+    }
+
+    #[test]
+    fn an_end_before_the_race_wins_it() {
+        let mut session = planned();
+        let sleeps = session.spawn(MAIN).unwrap();
+        session.sleep(MAIN, 7);
+        let targets = vec![REQUEST, Target::Coroutine(sleeps)];
+        send(&mut session, MAIN, Mode::First, targets);
+        runs(&mut session, sleeps);
+        session.sleep(sleeps, 7);
+        session.end(sleeps, "slept");
+        let won = Resumption::First(1, Outcome::Value("slept"));
+        assert_eq!(runs(&mut session, MAIN), won);
+        // The request of the race is not sent.
+        assert_eq!(request(&mut session, MAIN), ends(&[(1, 0)], 7));
+        let step = session.take_step();
+        assert_eq!(nodes(&step), [(3, false, vec![(1, END, 0)])]);
+        assert!(step.cancelled.is_empty());
+        assert_eq!(session.answer(2, ""), Err(NotAwaited));
+    }
+
+    #[test]
+    fn sleeps_need_no_timer_without_a_race() {
+        let mut session = planned();
+        send(&mut session, MAIN, Mode::All, vec![REQUEST, Target::Sleep(20)]);
+        session.take_step();
+        session.answer(2, "x").unwrap();
+        let both = vec![Outcome::Value("x"), Outcome::Slept];
+        assert_eq!(runs(&mut session, MAIN), Resumption::All(both));
+        assert_eq!(request(&mut session, MAIN), ends(&[(2, 0), (1, 20)], 0));
+        session.answer(3, "x").unwrap();
+        runs(&mut session, MAIN);
+        send(&mut session, MAIN, Mode::All, vec![Target::Sleep(5)]);
+        runs(&mut session, MAIN);
+        send(&mut session, MAIN, Mode::First, vec![Target::Sleep(6)]);
+        assert_eq!(runs(&mut session, MAIN), Resumption::First(0, Outcome::Slept));
+        assert_eq!(request(&mut session, MAIN), ends(&[(3, 0)], 11));
+    }
+
+    #[test]
+    fn a_timer_represents_the_start_of_the_session() {
+        let mut session = Session::new();
+        runs(&mut session, MAIN);
+        session.sleep(MAIN, 5);
+        let targets = vec![Target::Sleep(20), Target::Node(Written::Run)];
+        send(&mut session, MAIN, Mode::First, targets);
+        let start = |delay| vec![(1, Event::Dispatched, delay)];
+        let expected = [(1, true, vec![]), (2, true, start(25)), (3, false, start(5))];
+        assert_eq!(nodes(&session.take_step()), expected);
+        // Nothing waits for the first timer.
+        assert_eq!(session.answer(1, ""), Ok(()));
+        assert_eq!(session.take_ready(), None);
+    }
+
+    #[test]
+    fn a_node_that_another_one_names_is_sent_and_cancelled() {
+        let mut session = Session::new();
+        runs(&mut session, MAIN);
+        let [ends, slow] = [(); 2].map(|()| session.spawn(MAIN).unwrap());
+        let run = session.spawn(MAIN).unwrap();
+        send(
+            &mut session,
+            MAIN,
+            Mode::First,
+            vec![REQUEST, Target::Coroutine(slow)],
+        );
+        runs(&mut session, ends);
+        session.sleep(ends, 4);
+        send(&mut session, ends, Mode::All, vec![Target::Node(Written::Run)]);
+        runs(&mut session, slow);
+        session.end(slow, "quick");
+        runs(&mut session, run);
+        session.end(run, "");
+        runs(&mut session, MAIN);
+        session.end(MAIN, "");
+        let step = session.take_step();
+        let run = vec![(1, Event::Dispatched, 4)];
+        assert_eq!(nodes(&step), [(1, false, vec![]), (2, false, run)]);
+        assert_eq!(step.cancelled, [1]);
+        assert_eq!(session.answer(1, ""), Ok(()));
+    }
+
+    #[test]
+    fn nodes_are_limited() {
+        let mut session = planned();
+        let many = vec![Target::Sleep(1); MAX_NODES];
+        assert_eq!(session.check_nodes(&many), Err(TooManyNodes));
+        assert_eq!(session.check_nodes(&many[1..]), Ok(()));
+        send(&mut session, MAIN, Mode::First, many[1..].to_vec());
+        assert_eq!(session.check_nodes(&[REQUEST]), Err(TooManyNodes));
     }
 
     #[test]
@@ -756,7 +1043,6 @@ mod tests {
         runs(&mut session, one);
         join(&mut session, one, two);
         runs(&mut session, two);
-        assert!(!session.is_stuck() || session.take_ready().is_none());
         join(&mut session, two, one);
         assert_eq!(session.take_ready(), None);
         assert!(session.is_stuck());

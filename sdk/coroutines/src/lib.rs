@@ -10,13 +10,22 @@
 //! coroutine that waits continues at the moment of what it waited for, a sleep adds a delay, and a
 //! subagent begins at the moment of its parent. The nodes of a coroutine start at its moment.
 //! That is why a sleep delays everything that follows it, also across the end of a subagent.
+//!
+//! A sleep is no event, but a race is decided by events. So where a race waits for an end that a
+//! sleep delays, that end is a node: a timer, which starts at its moment and takes no time.
 #![forbid(unsafe_code)]
 
+mod coroutine_id;
 mod coroutines;
 mod moment;
+mod rules;
+mod step;
 
+pub use coroutine_id::CoroutineId;
 pub use coroutines::{
-    CoroutineId, Coroutines, MAX_DEPTH, MAX_LIVE, MAX_SUBAGENTS, Mode, NotAwaited, Outcome, Resumption,
-    SpawnError, Target, WaitError,
+    Coroutines, MAX_DEPTH, MAX_LIVE, MAX_NODES, MAX_SUBAGENTS, Mode, NotAwaited, Outcome, Resumption,
+    SpawnError, Target, TooManyNodes, WaitError,
 };
-pub use moment::{Event, Nanos, NoEdge, Node, Root, Start, StartEdge};
+pub use moment::{Event, Nanos, Node, Start, StartEdge};
+pub use rules::{NodeEdge, SUBAGENT, join_edges, lacks_subagent};
+pub use step::{IssuedNode, IssuedStep, NewNode};

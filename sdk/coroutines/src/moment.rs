@@ -1,7 +1,6 @@
 //! Moments: instants of a session, relative to its events.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::rc::Rc;
 
 /// The number of a request or tool run within its session.
@@ -41,8 +40,10 @@ pub struct Start {
 }
 
 /// A node without edges.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Root {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Root {
+    /// A timer of no time.
+    Timer,
     /// A request that is sent this long after the session's start.
     Request(Nanos),
     /// A tool run. A server takes it at the session's start or, if all are busy, later.
@@ -53,24 +54,22 @@ impl Root {
     fn wait(self) -> Nanos {
         match self {
             Root::Request(wait) => wait,
-            Root::ToolRun => 0,
+            Root::Timer | Root::ToolRun => 0,
         }
     }
-}
 
-/// A tool run after a sleep since the session's start, before any other node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoEdge;
-
-impl fmt::Display for NoEdge {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "a tool run cannot follow a sleep at the start of a session; send a request first, or leave out the sleep",
-        )
+    /// Returns a key that is smaller for roots that represent the session's start better.
+    ///
+    /// The shortest wait comes first: no node ends before the dispatch of that root.
+    pub(crate) fn rank(self) -> (Nanos, u8) {
+        let kind = match self {
+            Root::Timer => 0,
+            Root::Request(_) => 1,
+            Root::ToolRun => 2,
+        };
+        (self.wait(), kind)
     }
 }
-
-impl std::error::Error for NoEdge {}
 
 /// The latest of several instants: the session's start and the ends of nodes, each with a delay.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,6 +133,11 @@ impl Moment {
         self.nodes.iter().map(|(_, delay)| *delay).max()
     }
 
+    /// Returns true if the moment is after the session's start alone.
+    pub(crate) fn is_since_start(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
     /// Returns the start of a node at this moment. `first` is the node without edges that best
     /// represents the session's start.
     ///
@@ -169,23 +173,36 @@ impl Moment {
         start
     }
 
-    /// Returns the edges of a node at this moment that has no wait: delays are on its edges.
-    pub(crate) fn edges(&self, first: Option<(Node, Root)>) -> Result<Vec<StartEdge>, NoEdge> {
+    /// Returns the edges of a node at this moment that has no wait: delays are on its edges. `None`
+    /// if the moment is after the session's start alone, and `first` does not represent it.
+    pub(crate) fn edges(&self, first: Option<(Node, Root)>) -> Option<Vec<StartEdge>> {
         let Start { mut edges, wait } = self.start(first);
         if edges.is_empty() && wait > 0 {
-            let (node, root) = first.ok_or(NoEdge)?;
-            let delay = wait.checked_sub(root.wait()).ok_or(NoEdge)?;
+            let (node, root) = first?;
+            let delay = wait.checked_sub(root.wait())?;
             edges.push(StartEdge {
                 node,
                 event: Event::Dispatched,
                 delay,
             });
-            return Ok(edges);
+            return Some(edges);
         }
         for edge in &mut edges {
             edge.delay = edge.delay.saturating_add(wait);
         }
-        Ok(edges)
+        Some(edges)
+    }
+
+    /// Returns true if this moment is not after `now`, and not after the present: it has no delay
+    /// that `now` does not have.
+    pub(crate) fn has_passed(&self, now: &Moment) -> bool {
+        let of_node = |node: Node| now.nodes.iter().find(|(known, _)| *known == node);
+        let mut nodes = self.nodes.iter();
+        let nodes_passed =
+            nodes.all(|&(node, delay)| delay == 0 || of_node(node).is_some_and(|(_, known)| *known >= delay));
+        // A node ends after the session's start.
+        let since_start = now.start.max(now.longest_delay()).unwrap_or(0);
+        nodes_passed && self.start.is_none_or(|delay| delay <= since_start)
     }
 }
 
@@ -239,16 +256,33 @@ mod tests {
         let edges = latest([one.after(5), two.after(7)]).after(10).edges(None);
         let expected = [edge(1, Event::Completed, 15), edge(2, Event::Completed, 17)];
         assert_eq!(edges.unwrap(), expected);
-        assert_eq!(Moment::session_start().edges(None), Ok(Vec::new()));
+        assert_eq!(Moment::session_start().edges(None), Some(Vec::new()));
     }
 
     #[test]
     fn a_sleep_since_the_start_needs_a_root_before_a_tool_run() {
         let slept = Moment::session_start().after(100);
-        assert_eq!(slept.edges(None), Err(NoEdge));
-        assert_eq!(slept.edges(Some((1, Root::Request(101)))), Err(NoEdge));
-        let after = |delay| Ok(vec![edge(1, Event::Dispatched, delay)]);
+        assert_eq!(slept.edges(None), None);
+        assert_eq!(slept.edges(Some((1, Root::Request(101)))), None);
+        let after = |delay| Some(vec![edge(1, Event::Dispatched, delay)]);
         assert_eq!(slept.edges(Some((1, Root::Request(30)))), after(70));
         assert_eq!(slept.edges(Some((1, Root::ToolRun))), after(100));
+        assert_eq!(slept.edges(Some((1, Root::Timer))), after(100));
+    }
+
+    #[test]
+    fn a_moment_without_delays_has_passed() {
+        let start = Moment::session_start();
+        let [one, two] = [1, 2].map(Moment::completion);
+        assert!(
+            start.has_passed(&start)
+                && one.has_passed(&start)
+                && latest([one.clone(), two.clone()]).has_passed(&start)
+        );
+        let later = latest([one.after(5), two.clone()]);
+        assert!(!later.has_passed(&start) && !later.has_passed(&one.after(4)));
+        assert!(later.has_passed(&one.after(5)));
+        assert!(!start.after(5).has_passed(&one.after(4)));
+        assert!(start.after(5).has_passed(&one.after(5)) && start.after(5).has_passed(&start.after(6)));
     }
 }

@@ -8,14 +8,14 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use veeksha_coroutines::{
-    CoroutineId, Coroutines, Event, Mode, Outcome, Resumption, Root, Start, StartEdge, Target,
+    CoroutineId, Coroutines, Event, IssuedNode, Mode, NewNode, NodeEdge, Outcome, Resumption, SUBAGENT,
+    Target, join_edges, lacks_subagent,
 };
 
+use crate::agent::Step;
 use crate::random::Random;
+use crate::session::nanos;
 use crate::types::{Edge, Error, Failure, Request, Response, ToolResult, ToolRun, Trigger};
-
-/// The label with the place of a node's subagent.
-const SUBAGENT: &str = "subagent";
 
 /// The code of a coroutine.
 pub(crate) type Body = Pin<Box<dyn Future<Output = ()>>>;
@@ -31,7 +31,7 @@ pub(crate) enum Ended {
 
 /// The state that the objects of a session share.
 pub(crate) struct State {
-    pub(crate) coroutines: Coroutines<Ended>,
+    pub(crate) coroutines: Coroutines<Ended, WrittenNode>,
     /// The coroutine that is running.
     pub(crate) current: CoroutineId,
     /// Its reason for running, until it takes it.
@@ -39,10 +39,6 @@ pub(crate) struct State {
     /// True once the running coroutine waits.
     pub(crate) waits: bool,
     pub(crate) spawned: Vec<Body>,
-    /// The requests since the last answer.
-    pub(crate) issued: Vec<Request>,
-    /// The tool runs since then.
-    pub(crate) issued_runs: Vec<ToolRun>,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) labels: Vec<(String, String)>,
     /// True until the first step is complete.
@@ -57,7 +53,7 @@ impl State {
     }
 
     /// Lets the running coroutine wait.
-    fn wait(&mut self, mode: Mode, targets: Vec<Target<NewNode>>) {
+    fn wait(&mut self, mode: Mode, targets: Vec<Target<WrittenNode>>) {
         if self.waits {
             self.fail(
                 "a subagent waits for two things at once; use `parallel` or `race`, or spawn another subagent",
@@ -72,79 +68,100 @@ impl State {
                 return;
             }
         }
-        let has_tool_run = targets
-            .iter()
-            .any(|target| matches!(target, Target::Node(NewNode::ToolRun(_))));
-        let run_edges = match self.coroutines.tool_run_edges(self.current) {
-            Err(error) if has_tool_run => {
-                self.fail(error.to_string());
+        if let Err(error) = self.coroutines.check_nodes(&targets) {
+            self.fail(error.to_string());
+            return;
+        }
+        self.waits = true;
+        self.coroutines.wait(self.current, mode, targets);
+    }
+
+    /// Takes what the coroutines have started and stopped since the last answer.
+    pub(crate) fn take_step(&mut self) -> Step {
+        let issued = self.coroutines.take_step();
+        let mut step = Step {
+            cancel: issued.cancelled,
+            done: issued.done,
+            ..Step::wait()
+        };
+        for node in issued.nodes {
+            self.add_node(node, &mut step);
+        }
+        step
+    }
+
+    fn add_node(&self, issued: IssuedNode<WrittenNode>, step: &mut Step) {
+        let IssuedNode {
+            node,
+            coroutine,
+            written,
+            start,
+        } = issued;
+        let path = self.coroutines.path(coroutine);
+        let run = match written {
+            Some(WrittenNode::Request(written)) => {
+                let mut request = Request { node, ..*written };
+                request.wait_after_ready = request.wait_after_ready.saturating_add(start.wait);
+                join_edges(&mut request.parents, &start.edges);
+                label(&mut request.labels, path);
+                step.requests.push(request);
                 return;
             }
-            edges => edges.unwrap_or_default(),
+            Some(WrittenNode::ToolRun(run)) => run,
+            None => ToolRun::timer(node, Duration::ZERO),
         };
-        self.waits = true;
-        let path = self.coroutines.path(self.current);
-        let (requests, runs) = (&mut self.issued, &mut self.issued_runs);
-        self.coroutines
-            .wait(self.current, mode, targets, |made, node, start| match made {
-                NewNode::Request(request) => {
-                    let request = started(*request, node, start, &path);
-                    let is_root = request.parents.is_empty();
-                    let root = is_root.then_some(Root::Request(request.wait_after_ready));
-                    requests.push(request);
-                    root
-                }
-                NewNode::ToolRun(mut run) => {
-                    run.node = node;
-                    join(&mut run.parents, &run_edges);
-                    label(&mut run.labels, &path);
-                    let root = run.parents.is_empty().then_some(Root::ToolRun);
-                    runs.push(run);
-                    root
-                }
-            });
+        let mut run = ToolRun { node, ..run };
+        join_edges(&mut run.parents, &start.edges);
+        label(&mut run.labels, path);
+        step.tool_runs.push(run);
     }
 }
 
 /// A node that a coroutine starts.
-enum NewNode {
+pub(crate) enum WrittenNode {
     Request(Box<Request>),
     ToolRun(ToolRun),
 }
 
-/// Returns a request that is sent at a moment of a coroutine.
-fn started(mut request: Request, node: u32, start: &Start, path: &str) -> Request {
-    request.node = node;
-    request.wait_after_ready = request.wait_after_ready.saturating_add(start.wait);
-    join(&mut request.parents, &start.edges);
-    label(&mut request.labels, path);
-    request
+impl NewNode for WrittenNode {
+    fn is_tool_run(&self) -> bool {
+        matches!(self, WrittenNode::ToolRun(_))
+    }
+
+    fn root_wait(&self) -> Option<u64> {
+        let (parents, wait) = match self {
+            WrittenNode::Request(request) => (&request.parents, request.wait_after_ready),
+            WrittenNode::ToolRun(run) => (&run.parents, 0),
+        };
+        parents.is_empty().then_some(wait)
+    }
 }
 
-/// Adds the edges of a node's start to those that the author wrote.
-fn join(parents: &mut Vec<Edge>, start: &[StartEdge]) {
-    let written = parents.len();
-    for edge in start {
-        let edge = Edge {
-            parent: edge.node,
-            trigger: match edge.event {
+impl NodeEdge for Edge {
+    fn new(node: u32, event: Event, delay: u64) -> Self {
+        Edge {
+            parent: node,
+            trigger: match event {
                 Event::Dispatched => Trigger::Dispatched,
                 Event::Completed => Trigger::Completed,
             },
-            delay: edge.delay,
-        };
-        let is_same = |known: &&mut Edge| (known.parent, known.trigger) == (edge.parent, edge.trigger);
-        match parents[..written].iter_mut().find(is_same) {
-            Some(known) => known.delay = known.delay.max(edge.delay),
-            None => parents.push(edge),
+            delay,
         }
+    }
+
+    fn has_event_of(&self, other: &Self) -> bool {
+        (self.parent, self.trigger) == (other.parent, other.trigger)
+    }
+
+    fn delay_mut(&mut self) -> &mut u64 {
+        &mut self.delay
     }
 }
 
 /// Adds the label of a subagent, unless the author has set it.
-fn label(labels: &mut Vec<(String, String)>, path: &str) {
-    if !path.is_empty() && !labels.iter().any(|(name, _)| name == SUBAGENT) {
-        labels.push((SUBAGENT.to_owned(), path.to_owned()));
+fn label(labels: &mut Vec<(String, String)>, path: String) {
+    if !path.is_empty() && lacks_subagent(labels) {
+        labels.push((SUBAGENT.to_owned(), path));
     }
 }
 
@@ -169,8 +186,6 @@ impl AgentSession {
             resumption: None,
             waits: false,
             spawned: Vec::new(),
-            issued: Vec::new(),
-            issued_runs: Vec::new(),
             headers: Vec::new(),
             labels: Vec::new(),
             opens: true,
@@ -242,8 +257,8 @@ impl AgentSession {
         }
     }
 
-    /// Starts requests and tool runs and waits for subagents, all at once. Returns their results in
-    /// order.
+    /// Starts requests and tool runs, waits for subagents and sleeps, all at once. Returns their
+    /// results in order.
     pub async fn parallel<T>(&self, branches: impl IntoIterator<Item = impl Into<Branch<T>>>) -> Vec<T> {
         let (targets, takes): (Vec<_>, Vec<_>) = parts(branches);
         if targets.is_empty() {
@@ -260,15 +275,15 @@ impl AgentSession {
         results
     }
 
-    /// Starts requests and tool runs and waits for subagents, until the first of them has ended.
-    /// Returns its position and result. The others are stopped: nodes in flight are cancelled, and
-    /// subagents do not run on.
+    /// Starts requests and tool runs, waits for subagents and sleeps, until the first of them has
+    /// ended. Returns its position and result. The others are stopped: nodes in flight are cancelled,
+    /// and subagents do not run on. With [`Branch::sleep`] it is a time limit.
     pub async fn race<T>(&self, branches: impl IntoIterator<Item = impl Into<Branch<T>>>) -> (usize, T) {
         let (targets, mut takes): (Vec<_>, Vec<_>) = parts(branches);
         if targets.is_empty() {
             self.state
                 .borrow_mut()
-                .fail("a race has at least one request, tool run or subagent");
+                .fail("a race has at least one request, tool run, sleep or subagent");
         }
         match self.wait(Mode::First, targets).await {
             Resumption::First(index, outcome) if index < takes.len() => {
@@ -320,8 +335,7 @@ impl AgentSession {
     pub fn sleep(&self, time: Duration) {
         let mut state = self.state.borrow_mut();
         if self.is_running(&mut state) {
-            let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-            state.coroutines.sleep(self.id, nanos);
+            state.coroutines.sleep(self.id, nanos(time));
         }
     }
 
@@ -334,7 +348,7 @@ impl AgentSession {
         is_running
     }
 
-    fn wait(&self, mode: Mode, targets: Vec<Target<NewNode>>) -> Wait {
+    fn wait(&self, mode: Mode, targets: Vec<Target<WrittenNode>>) -> Wait {
         self.is_running(&mut self.state.borrow_mut());
         Wait {
             state: Rc::clone(&self.state),
@@ -361,15 +375,16 @@ async fn stopped<T>(state: &RefCell<State>) -> T {
 
 type Take<T> = Box<dyn FnOnce(Outcome<Ended>) -> Option<T>>;
 
-/// A request, a tool run or a subagent, in [`AgentSession::parallel`] and [`AgentSession::race`].
+/// A request, a tool run, a sleep or a subagent, in [`AgentSession::parallel`] and
+/// [`AgentSession::race`].
 pub struct Branch<T> {
-    target: Target<NewNode>,
+    target: Target<WrittenNode>,
     take: Take<T>,
 }
 
 fn parts<T>(
     branches: impl IntoIterator<Item = impl Into<Branch<T>>>,
-) -> (Vec<Target<NewNode>>, Vec<Take<T>>) {
+) -> (Vec<Target<WrittenNode>>, Vec<Take<T>>) {
     let branches = branches.into_iter().map(Into::into);
     branches.map(|Branch { target, take }| (target, take)).unzip()
 }
@@ -377,12 +392,12 @@ fn parts<T>(
 impl From<Request> for Branch<Result<Response, Failure>> {
     fn from(request: Request) -> Self {
         Branch {
-            target: Target::Node(NewNode::Request(Box::new(request))),
+            target: Target::Node(WrittenNode::Request(Box::new(request))),
             take: Box::new(|outcome| match outcome {
                 Outcome::Value(Ended::Request(answer)) => {
                     Some(Rc::try_unwrap(answer).unwrap_or_else(|answer| (*answer).clone()))
                 }
-                Outcome::Value(Ended::ToolRun(_) | Ended::Coroutine) | Outcome::Stopped => None,
+                _ => None,
             }),
         }
     }
@@ -391,17 +406,40 @@ impl From<Request> for Branch<Result<Response, Failure>> {
 impl From<ToolRun> for Branch<ToolResult> {
     fn from(run: ToolRun) -> Self {
         Branch {
-            target: Target::Node(NewNode::ToolRun(run)),
+            target: Target::Node(WrittenNode::ToolRun(run)),
             take: Box::new(|outcome| match outcome {
                 Outcome::Value(Ended::ToolRun(result)) => Some(result),
-                Outcome::Value(Ended::Request(_) | Ended::Coroutine) | Outcome::Stopped => None,
+                _ => None,
             }),
         }
     }
 }
 
+impl Branch<()> {
+    /// A branch that ends after this time. In [`AgentSession::race`] it limits the time of the
+    /// others:
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use veeksha_plugin::{AgentSession, Branch, Request};
+    /// # async fn limited(session: AgentSession) {
+    /// let request = Branch::from(Request::default().user("Answer soon.")).map(Some);
+    /// let limit = Branch::sleep(Duration::from_secs(2)).map(|()| None);
+    /// if let (_, Some(Ok(answer))) = session.race([request, limit]).await {
+    ///     let _ = session.request(Request::default().history(answer.node).user("Go on.")).await;
+    /// }
+    /// # }
+    /// ```
+    pub fn sleep(time: Duration) -> Self {
+        Branch {
+            target: Target::Sleep(nanos(time)),
+            take: Box::new(|outcome| matches!(outcome, Outcome::Slept).then_some(())),
+        }
+    }
+}
+
 impl<T: 'static> Branch<T> {
-    /// Converts the result, so that requests, tool runs and subagents fit into one list.
+    /// Converts the result, so that requests, tool runs, sleeps and subagents fit into one list.
     pub fn map<U>(self, convert: impl FnOnce(T) -> U + 'static) -> Branch<U> {
         let Branch { target, take } = self;
         Branch {
@@ -454,7 +492,7 @@ impl<T: 'static> IntoFuture for Subagent<T> {
 struct Wait {
     state: Rc<RefCell<State>>,
     mode: Mode,
-    targets: Option<Vec<Target<NewNode>>>,
+    targets: Option<Vec<Target<WrittenNode>>>,
 }
 
 impl Future for Wait {

@@ -204,12 +204,7 @@ impl<T> AsyncSession<T> {
                 "subagents of the session wait for one another, so that none of them can end",
             ));
         }
-        Ok(Step {
-            requests: std::mem::take(&mut state.issued),
-            tool_runs: std::mem::take(&mut state.issued_runs),
-            cancel: state.coroutines.take_abandoned(),
-            done: state.coroutines.is_over(),
-        })
+        Ok(state.take_step())
     }
 }
 
@@ -471,6 +466,72 @@ mod tests {
         session.tool(ToolRun::of("sandbox")).await;
     });
 
+    #[test]
+    fn a_timer_represents_the_start_before_a_tool_run() {
+        let (mut session, step) = start::<SleepsFirst>();
+        let [anchor, run] = &step.tool_runs[..] else {
+            panic!("{step:?}")
+        };
+        assert_eq!((anchor.tool.as_deref(), anchor.service_time), (None, None));
+        let dispatched = Edge {
+            parent: 1,
+            trigger: Trigger::Dispatched,
+            delay: MS,
+        };
+        assert_eq!(
+            (run.tool.as_deref(), &run.parents[..]),
+            (Some("sandbox"), &[dispatched][..])
+        );
+        let ended = session.tool_ended(tool_result(1, ToolOutcome::Succeeded));
+        assert_eq!(ended.unwrap(), Step::wait());
+        assert!(
+            session
+                .tool_ended(tool_result(2, ToolOutcome::Succeeded))
+                .unwrap()
+                .done
+        );
+    }
+
+    agent!(Limited, |session| {
+        let plan = session.request(user("plan")).await.unwrap();
+        let limit = || Branch::sleep(Duration::from_millis(20)).map(|()| None);
+        let race = [Branch::from(user("slow")).map(Some), limit()];
+        let (index, answer) = session.race(race).await;
+        assert!(index == 1 && answer.is_none());
+        // A subagent that returns at once wins before anything is sent.
+        let quick = session.spawn(async |_| None);
+        let race = [
+            Branch::from(user("never").after(plan.node)).map(Some),
+            quick.into(),
+        ];
+        assert_eq!(session.race(race).await.0, 1);
+        let both = session
+            .parallel([Branch::from(user("next")).map(Some), limit()])
+            .await;
+        assert!(both[0].is_some() && both[1].is_none());
+        let _ = session.request(user("last")).await;
+    });
+
+    #[test]
+    fn a_sleep_limits_a_race() {
+        let (mut session, _) = start::<Limited>();
+        let step = go(&mut session, 1);
+        assert_eq!(sent(&step), [(2, "")]);
+        let slept = Edge::from(1).delay(Duration::from_millis(20));
+        let timer = ToolRun::timer(3, Duration::ZERO).after(slept);
+        assert_eq!((&step.tool_runs[..], &step.cancel[..]), (&[timer][..], &[][..]));
+        let step = session
+            .tool_ended(tool_result(3, ToolOutcome::Succeeded))
+            .unwrap();
+        assert_eq!((sent(&step), &step.cancel[..]), (vec![(5, "")], &[2][..]));
+        assert_eq!(step.requests[0].parents, [Edge::from(3)]);
+        assert_eq!(session.cancelled(response(2, "")).unwrap(), Step::wait());
+        let step = go(&mut session, 5);
+        let slept = Edge::from(3).delay(Duration::from_millis(20));
+        assert_eq!(step.requests[0].parents, [Edge::from(5), slept]);
+        assert!(go(&mut session, 6).done);
+    }
+
     fn tool_result(node: u32, outcome: ToolOutcome) -> ToolResult {
         ToolResult {
             node,
@@ -570,14 +631,12 @@ mod tests {
             refused(try_start::<Foreign>().map(drop)),
             refused(try_start::<Borrowed>().map(drop)),
             refused(try_start::<NoBranch>().map(drop)),
-            refused(try_start::<SleepsFirst>().map(drop)),
         ];
         let expected = [
             "4096 subagents of the session are live",
             "awaits something that is not of its session",
             "uses the session object of another one",
-            "at least one request, tool run or subagent",
-            "a tool run cannot follow a sleep at the start of a session",
+            "at least one request, tool run, sleep or subagent",
         ];
         for (message, expected) in started.iter().zip(expected) {
             assert!(message.contains(expected), "{message}");

@@ -73,7 +73,7 @@ impl Agents {
         let turn = self.vm.turn.borrow_mut().take();
         let yielded_itself = !ran?;
         let Some(mut turn) = turn else {
-            return Err(LuaFault::shape("the session lost its turn"));
+            return Err(LuaFault::shape("the host has lost the state of the session"));
         };
         if yielded_itself {
             return Err(self.wrong(
@@ -86,8 +86,11 @@ impl Agents {
                 self.wrong("subagents of the session wait for one another, so that none of them can end")
             );
         }
-        let mut added = turn.take_nodes();
-        let done = turn.coroutines.is_over();
+        let AgentStep {
+            mut added,
+            cancel,
+            done,
+        } = turn.take_step();
         if done && added.nodes().next().is_none() && known.is_empty() {
             return Err(self.wrong("the agent ended without a request; a session has at least one"));
         }
@@ -95,12 +98,7 @@ impl Agents {
             .map_err(|error| self.wrong(format!("the session cannot run: {error}")))?;
         resolve_tool_results(session, &mut added, |run| known.get(&run)?.result_tokens());
         known.extend(added.kinds());
-        let abandoned = turn.coroutines.take_abandoned().into_iter();
-        let step = AgentStep {
-            added,
-            cancel: abandoned.map(NodeId).collect(),
-            done,
-        };
+        let step = AgentStep { added, cancel, done };
         let live = LiveAgent { session, turn, known };
         Ok(((!done).then_some(live), step))
     }
@@ -111,7 +109,7 @@ impl Agents {
     /// the session's when all have ended.
     fn run_ready(&self, lua: &Lua) -> mlua::Result<bool> {
         let running = &self.vm.turn;
-        let lost = || mlua::Error::runtime("the session lost its turn");
+        let lost = || mlua::Error::runtime("the host has lost the state of the session");
         loop {
             // The functions that a coroutine calls borrow the turn.
             let next = running.borrow_mut().as_mut().ok_or_else(lost)?.next(lua)?;

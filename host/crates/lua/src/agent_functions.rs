@@ -126,7 +126,7 @@ fn wait(turn: &mut AgentTurn, call: WaitCall, this: &Value, targets: &[Value]) -
         Awaits::Subagent => vec![turn.subagent(&at, argument(0))?],
         Awaits::Several if targets.is_empty() => {
             return Err(at
-                .shape("expected at least one request, tool run or subagent")
+                .shape("expected at least one request, tool run, sleep or subagent")
                 .into());
         }
         Awaits::Several => targets

@@ -6,22 +6,25 @@ use std::rc::Rc;
 use mlua::thread::ThreadStatus;
 use mlua::{Function, IntoLua, IntoLuaMulti, Lua, MultiValue, Table, Thread, Value};
 use veeksha_coroutines::{
-    CoroutineId, Coroutines, Mode, Outcome, Resumption, Root, Start, StartEdge, Target,
+    CoroutineId, Coroutines, IssuedNode, Mode, NewNode, Outcome, Resumption, SUBAGENT, Target,
 };
-use veeksha_model::{Label, MAX_NODES, Nanos, NodeId, Recorded, Session, SessionId};
+use veeksha_model::{Label, Nanos, NodeId, Recorded, Session, SessionId, TIMER, ToolRun};
+use veeksha_ports::AgentStep;
 
 use crate::budget::Budget;
+use crate::duration;
+use crate::fields::each_field;
 use crate::host::LuaHost;
 use crate::recorded;
-use crate::request::{RequestDraft, default_label};
+use crate::request::{RequestDraft, default_label, edge_of};
 use crate::rng::Rng;
 use crate::shape::{At, ShapeError};
 use crate::tool_run::ToolRunDraft;
 
-/// The label with the place of a node's subagent.
-const SUBAGENT: &str = "subagent";
 /// The field of a session object with the number of its coroutine.
 const NUMBER: &str = "coroutine";
+/// The field of a sleep.
+const SLEEP: &str = "sleep";
 
 /// The end of a node or of a coroutine.
 pub(crate) enum Ended {
@@ -48,27 +51,20 @@ pub(crate) struct PendingWait {
 /// A node that a coroutine starts once it yields.
 pub(crate) enum NodeDraft {
     Request(RequestDraft),
-    /// A tool run with the edges of its start.
-    ToolRun(ToolRunDraft, Vec<StartEdge>),
+    ToolRun(ToolRunDraft),
 }
 
-impl NodeDraft {
-    /// Adds the node to a session, and describes it if it has no edges.
-    fn finish(self, node: NodeId, start: &Start, session: &mut Session) -> Option<Root> {
+impl NewNode for NodeDraft {
+    fn is_tool_run(&self) -> bool {
+        matches!(self, NodeDraft::ToolRun(_))
+    }
+
+    fn root_wait(&self) -> Option<Nanos> {
         match self {
             NodeDraft::Request(draft) => {
-                let request = draft.finish(node, start);
-                let is_root = request.parents.is_empty();
-                let root = is_root.then_some(Root::Request(request.wait_after_ready));
-                session.requests.push(request);
-                root
+                (draft.history.is_none() && draft.after.is_empty()).then_some(draft.wait)
             }
-            NodeDraft::ToolRun(draft, start) => {
-                let run = draft.finish(node, &start);
-                let root = run.parents.is_empty().then_some(Root::ToolRun);
-                session.tool_runs.push(run);
-                root
-            }
+            NodeDraft::ToolRun(draft) => draft.after.is_empty().then_some(0),
         }
     }
 }
@@ -92,15 +88,13 @@ pub(crate) type RunningTurn = Rc<RefCell<Option<AgentTurn>>>;
 pub(crate) struct AgentTurn {
     host: Rc<LuaHost>,
     session: SessionId,
-    pub(crate) coroutines: Coroutines<Rc<Ended>>,
+    pub(crate) coroutines: Coroutines<Rc<Ended>, NodeDraft>,
     /// By number.
     live: Vec<Option<LiveCoroutine>>,
     /// The coroutine that is running.
     current: CoroutineId,
     pub(crate) pending: Option<PendingWait>,
     budget: Budget,
-    /// The nodes since the last answer.
-    issued: Session,
 }
 
 impl AgentTurn {
@@ -119,7 +113,6 @@ impl AgentTurn {
             current: CoroutineId::MAIN,
             pending: None,
             budget: Budget::new(),
-            issued: Session::default(),
         };
         turn.add(lua, CoroutineId::MAIN, function)?;
         Ok(turn)
@@ -198,12 +191,13 @@ impl AgentTurn {
         Ok(Target::Coroutine(id))
     }
 
-    /// Reads a subagent, a tool run or a request.
+    /// Reads a subagent, a sleep, a tool run or a request.
     pub(crate) fn target(&self, at: &At<'_>, value: &Value) -> Result<Target<NodeDraft>, ShapeError> {
         if self.coroutine_of(at, value).is_some() {
             return self.subagent(at, value);
         }
         match value {
+            Value::Table(table) if is_sleep(table) => Ok(Target::Sleep(read_sleep(at, table)?)),
             Value::Table(table) if ToolRunDraft::is_meant(table) => {
                 self.tool_run(at, ToolRunDraft::read(at, table, &self.budget)?)
             }
@@ -224,9 +218,7 @@ impl AgentTurn {
     fn tool_run(&self, at: &At<'_>, mut draft: ToolRunDraft) -> Result<Target<NodeDraft>, ShapeError> {
         check_unnumbered(at, draft.node)?;
         self.label(at, &mut draft.labels)?;
-        let start = self.coroutines.tool_run_edges(self.current);
-        let start = start.map_err(|error| at.shape(error.to_string()))?;
-        Ok(Target::Node(NodeDraft::ToolRun(draft, start)))
+        Ok(Target::Node(NodeDraft::ToolRun(draft)))
     }
 
     /// Adds the label of the running subagent.
@@ -260,12 +252,8 @@ impl AgentTurn {
 
     /// Refuses more nodes than a session may have.
     pub(crate) fn check_number(&self, at: &At<'_>, targets: &[Target<NodeDraft>]) -> Result<(), ShapeError> {
-        let is_node = |target: &&Target<NodeDraft>| matches!(target, Target::Node(_));
-        let nodes = targets.iter().filter(is_node).count();
-        if nodes + self.coroutines.nodes() as usize > MAX_NODES {
-            return Err(at.shape(format!("a session may have {MAX_NODES} requests")));
-        }
-        Ok(())
+        let checked = self.coroutines.check_nodes(targets);
+        checked.map_err(|error| at.shape(error.to_string()))
     }
 
     /// Creates a subagent of the running coroutine and returns its session object.
@@ -325,7 +313,7 @@ impl AgentTurn {
                     return Ok(false);
                 };
                 live.returned = pending.returned;
-                self.wait(pending);
+                self.coroutines.wait(self.current, pending.mode, pending.targets);
                 return Ok(true);
             }
             Ok(values) => Ended::Values(values),
@@ -337,21 +325,61 @@ impl AgentTurn {
         Ok(true)
     }
 
-    fn wait(&mut self, pending: PendingWait) {
-        let issued = &mut self.issued;
-        self.coroutines.wait(
-            self.current,
-            pending.mode,
-            pending.targets,
-            |draft, node, start| draft.finish(NodeId(node), start, issued),
-        );
+    /// Takes what the coroutines have started and stopped since the last answer.
+    pub(crate) fn take_step(&mut self) -> AgentStep {
+        self.budget = Budget::new();
+        let step = self.coroutines.take_step();
+        let mut added = Session::default();
+        for issued in step.nodes {
+            self.add_node(issued, &mut added);
+        }
+        AgentStep {
+            added,
+            cancel: step.cancelled.into_iter().map(NodeId).collect(),
+            done: step.done,
+        }
     }
 
-    /// Takes the nodes since the last answer.
-    pub(crate) fn take_nodes(&mut self) -> Session {
-        self.budget = Budget::new();
-        std::mem::take(&mut self.issued)
+    fn add_node(&self, issued: IssuedNode<NodeDraft>, added: &mut Session) {
+        let IssuedNode {
+            node,
+            coroutine,
+            written,
+            start,
+        } = issued;
+        let node = NodeId(node);
+        match written {
+            Some(NodeDraft::Request(draft)) => added.requests.push(draft.finish(node, &start)),
+            Some(NodeDraft::ToolRun(draft)) => added.tool_runs.push(draft.finish(node, &start.edges)),
+            None => {
+                let path = self.coroutines.path(coroutine);
+                let label = (!path.is_empty()).then(|| (SUBAGENT.to_owned(), path));
+                added.tool_runs.push(ToolRun {
+                    node,
+                    parents: start.edges.iter().map(edge_of).collect(),
+                    class: TIMER.to_owned(),
+                    service_time: None,
+                    result_tokens: None,
+                    fails: None,
+                    labels: label.into_iter().collect(),
+                });
+            }
+        }
     }
+}
+
+/// Returns true if a table is a sleep: a branch of `parallel` or `race`.
+fn is_sleep(table: &Table) -> bool {
+    table.raw_get::<Value>(SLEEP).is_ok_and(|time| !time.is_nil())
+}
+
+fn read_sleep(at: &At<'_>, table: &Table) -> Result<Nanos, ShapeError> {
+    let mut slept = 0;
+    each_field(at, table, &[SLEEP], |_, at, value| {
+        slept = duration::nanos(at, value)?;
+        Ok(())
+    })?;
+    Ok(slept)
 }
 
 fn check_unnumbered(at: &At<'_>, node: Option<NodeId>) -> Result<(), ShapeError> {
@@ -379,6 +407,10 @@ fn arguments(lua: &Lua, outcomes: Vec<Outcome<Rc<Ended>>>, returned: Returned) -
                 }
                 Ended::Raised(error) => raised(lua, error)?,
             },
+            Outcome::Slept => {
+                arguments.push_back(Value::Nil);
+                continue;
+            }
             Outcome::Stopped => "the subagent was stopped, because it lost a race".into_lua(lua)?,
         };
         return Ok(MultiValue::from_iter([Value::Boolean(false), raised]));

@@ -1,7 +1,7 @@
 //! A request as written in a script, read from its table.
 
 use mlua::{Table, Value};
-use veeksha_coroutines::{Event, Start, StartEdge};
+use veeksha_coroutines::{Event, NodeEdge, Start, StartEdge, join_edges};
 use veeksha_model::{
     AnswerForm, Cancellation, Edge, HeaderField, Label, Message, Nanos, NodeId, OutputSpec, Replay, Request,
     Role, ToolDefinitions, Trigger,
@@ -125,7 +125,7 @@ impl RequestDraft {
                 parents.push(edge);
             }
         }
-        join_edges(&mut parents, &start.edges);
+        join_start(&mut parents, &start.edges);
         Request {
             node,
             parents,
@@ -164,25 +164,36 @@ pub(crate) fn default_label(
 }
 
 /// Adds the edges of a node's start to those that the author wrote.
-pub(crate) fn join_edges(parents: &mut Vec<Edge>, start: &[StartEdge]) {
-    let written = parents.len();
-    for edge in start.iter().map(edge_of) {
-        let is_same = |known: &&mut Edge| (known.parent, known.trigger) == (edge.parent, edge.trigger);
-        match parents[..written].iter_mut().find(is_same) {
-            Some(known) => known.delay = known.delay.max(edge.delay),
-            None => parents.push(edge),
-        }
-    }
+pub(crate) fn join_start(parents: &mut Vec<Edge>, start: &[StartEdge]) {
+    let mut joined: Vec<_> = parents.drain(..).map(ModelEdge).collect();
+    join_edges(&mut joined, start);
+    parents.extend(joined.into_iter().map(|edge| edge.0));
 }
 
-fn edge_of(edge: &StartEdge) -> Edge {
-    Edge {
-        parent: NodeId(edge.node),
-        trigger: match edge.event {
-            Event::Dispatched => Trigger::Dispatched,
-            Event::Completed => Trigger::Completed,
-        },
-        delay: edge.delay,
+pub(crate) fn edge_of(edge: &StartEdge) -> Edge {
+    ModelEdge::new(edge.node, edge.event, edge.delay).0
+}
+
+struct ModelEdge(Edge);
+
+impl NodeEdge for ModelEdge {
+    fn new(node: u32, event: Event, delay: Nanos) -> Self {
+        ModelEdge(Edge {
+            parent: NodeId(node),
+            trigger: match event {
+                Event::Dispatched => Trigger::Dispatched,
+                Event::Completed => Trigger::Completed,
+            },
+            delay,
+        })
+    }
+
+    fn has_event_of(&self, other: &Self) -> bool {
+        (self.0.parent, self.0.trigger) == (other.0.parent, other.0.trigger)
+    }
+
+    fn delay_mut(&mut self) -> &mut Nanos {
+        &mut self.0.delay
     }
 }
 

@@ -8,7 +8,7 @@ use crate::budget::Budget;
 use crate::content::counted;
 use crate::duration;
 use crate::fields::{each_field, flag, whole};
-use crate::request::{edges, join_edges, labels};
+use crate::request::{edges, join_start, labels};
 use crate::shape::{At, ShapeError};
 
 const FIELDS: [&str; 7] = [
@@ -95,7 +95,7 @@ impl ToolRunDraft {
     /// Builds the run with the number `node`. It waits for the nodes in its table, and for `start`.
     pub(crate) fn finish(self, node: NodeId, start: &[StartEdge]) -> ToolRun {
         let mut parents = self.after;
-        join_edges(&mut parents, start);
+        join_start(&mut parents, start);
         ToolRun {
             node,
             parents,

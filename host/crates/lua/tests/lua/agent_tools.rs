@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use veeksha_model::{Edge, RequestId, Segment, ToolRun, ToolRunRecord, Trigger};
+use veeksha_model::{Edge, RequestId, Segment, TIMER, ToolRun, ToolRunRecord, Trigger};
 use veeksha_ports::{AgentSource, AgentStep, PluginFailure, tool_result_text};
 
 use crate::common::{S, agent, answer, node, parents};
@@ -135,6 +135,126 @@ fn a_session_may_begin_with_a_tool_run() {
     assert!(ran(&mut *agents, 2, false).unwrap().done);
 }
 
+/// The timer with this number, which ends at the time of its edge.
+fn timer(number: u32, edge: Edge) -> ToolRun {
+    ToolRun {
+        node: node(number),
+        parents: vec![edge],
+        class: TIMER.into(),
+        service_time: None,
+        result_tokens: None,
+        fails: None,
+        labels: Vec::new(),
+    }
+}
+
+#[test]
+fn a_sleep_limits_the_time_of_a_race() {
+    let mut agents = agent(
+        "session:request { user = 'plan' }
+         local answer, position = session:race({ user = 'slow' }, { sleep = '20ms' })
+         assert(answer == nil and position == 2)
+         session:race({ user = 'never' }, session:spawn(function() return 1 end))
+         local last, slept = session:parallel({ user = 'next' }, { sleep = '20ms' })
+         assert(last.ok and slept == nil)
+         session:request { user = 'last' }",
+    )
+    .agents(1);
+    agents.start(S).unwrap();
+    let step = go(&mut *agents, 1);
+    assert_eq!(step.added.requests[0].node, node(2));
+    assert_eq!(step.added.tool_runs, [timer(3, ended(1, 20 * MS))]);
+    // The loser is cancelled, and a request that lost before the step ended is not sent.
+    let step = ran(&mut *agents, 3, false).unwrap();
+    assert_eq!(step.cancel, [node(2)]);
+    assert_eq!(step.added.requests.len(), 1);
+    assert_eq!(
+        (step.added.requests[0].node, parents(&step.added.requests[0])),
+        (node(5), vec![3])
+    );
+    go(&mut *agents, 2);
+    let step = go(&mut *agents, 5);
+    assert_eq!(step.added.requests[0].parents, [ended(5, 0), ended(3, 20 * MS)]);
+    assert!(go(&mut *agents, 6).done);
+}
+
+/// The time limit in the README, as it is written there.
+#[test]
+fn the_time_limit_of_the_readme_works() {
+    let readme = include_str!("../../../../../sdk/lua/README.md");
+    let (_, limits) = readme.split_once("### Time limits").expect("the section");
+    let (_, example) = limits.split_once("```lua\n").expect("an example");
+    let (example, _) = example.split_once("```").expect("its end");
+    let mut agents = agent(example).agents(1);
+    let step = agents.start(S).unwrap();
+    let limit = Edge {
+        parent: node(2),
+        trigger: Trigger::Dispatched,
+        delay: 2_000 * MS,
+    };
+    // The second node is a timer that represents the session's start.
+    let parents = step.added.tool_runs.iter().map(|run| run.parents.as_slice());
+    assert_eq!(parents.collect::<Vec<_>>(), [&[][..], &[limit][..]]);
+    ran(&mut *agents, 2, false).unwrap();
+    let step = ran(&mut *agents, 3, false).unwrap();
+    assert_eq!(step.cancel, [node(1)]);
+    assert_eq!(step.added.requests[0].output.target_tokens, Some(1));
+}
+
+#[test]
+fn a_subagent_that_sleeps_ends_a_race_after_its_sleep() {
+    let mut agents = agent(
+        "session:request { user = 'plan' }
+         local sleeper = session:spawn(function(sub) sub:sleep('20ms') return 'late' end)
+         local result, position = session:race({ user = 'slow' }, sleeper)
+         assert(result == 'late' and position == 2)
+         session:request { user = 'last' }",
+    )
+    .agents(1);
+    agents.start(S).unwrap();
+    let step = go(&mut *agents, 1);
+    let labels = vec![("subagent".into(), "1".into())];
+    let timer = ToolRun {
+        labels,
+        ..timer(3, ended(1, 20 * MS))
+    };
+    assert_eq!(
+        (step.added.requests.len(), step.added.tool_runs),
+        (1, vec![timer])
+    );
+    let step = ran(&mut *agents, 3, false).unwrap();
+    assert_eq!(
+        (parents(&step.added.requests[0]), step.cancel),
+        (vec![3], vec![node(2)])
+    );
+}
+
+#[test]
+fn a_tool_run_may_follow_a_sleep_at_the_start_of_the_session() {
+    let mut agents = agent("session:sleep('20ms') session:tool('sandbox')").agents(1);
+    let step = agents.start(S).unwrap();
+    let started = Edge {
+        parent: node(1),
+        trigger: Trigger::Dispatched,
+        delay: 20 * MS,
+    };
+    let [first, second] = &step.added.tool_runs[..] else {
+        panic!("a timer and a tool run: {step:?}")
+    };
+    assert_eq!((first.class.as_str(), first.parents.len()), (TIMER, 0));
+    assert_eq!(
+        (second.class.as_str(), &second.parents[..]),
+        ("sandbox", &[started][..])
+    );
+    assert_eq!(ran(&mut *agents, 1, false).unwrap(), AgentStep::default());
+    assert!(ran(&mut *agents, 2, false).unwrap().done);
+}
+
+#[test]
+fn a_session_has_as_many_nodes_in_lua_as_elsewhere() {
+    assert_eq!(veeksha_coroutines::MAX_NODES, veeksha_model::MAX_NODES);
+}
+
 #[test]
 fn wrong_tool_runs_are_refused_where_they_are_called() {
     let cases = [
@@ -160,8 +280,12 @@ fn wrong_tool_runs_are_refused_where_they_are_called() {
             "session:parallel[1].node: the host numbers the nodes of an agent",
         ),
         (
-            "session:sleep(1) session:tool('sandbox')",
-            "session:tool: a tool run cannot follow a sleep at the start of a session",
+            "session:race({ sleep = '1s', tool = 'sandbox' }, { user = 'x' })",
+            "session:race[1]: unknown field `tool`",
+        ),
+        (
+            "session:race({ sleep = 'soon' }, { user = 'x' })",
+            "session:race[1].sleep: expected",
         ),
         (
             "local r = session:request { user = 'x' } session:request { user = result_of(r) }",

@@ -256,7 +256,7 @@ fn wrong_calls_name_their_line() {
         ),
         (
             "session:race()",
-            "session:race: expected at least one request, tool run or subagent",
+            "session:race: expected at least one request, tool run, sleep or subagent",
         ),
         (
             "for i = 1, 1e6 do session:spawn(function() end) end",
