@@ -246,13 +246,13 @@ function blocks(ids, size, tokens, options) end
 ---@field reasoning? integer
 
 ---@class veeksha.Error
----@field code string `connect`, `tls`, `timeout`, `status`, `protocol`, `in_stream`, `truncated`, `cancelled` or `codec`.
+---@field code string `connect`, `tls`, `timeout`, `status`, `protocol`, `in_stream`, `truncated`, `cancelled`, `codec`, or `cancelled_by_client` if the workload cancelled the request.
 ---@field message string
 ---@field status? integer The HTTP status, if one came.
 ---@field retry_after? number The seconds after which the server asked for another attempt, if it did.
 
----The outcome of a request. If `ok` is false, either `cancelled` is true, and the texts are the
----part that had arrived, or `error` has the reason and the texts are empty.
+---The outcome of a request. If `ok` is false, `error` has the reason. The texts are empty then or, if
+---`cancelled` is true, the part that had arrived.
 ---@class veeksha.Response
 ---@field ok boolean
 ---@field cancelled? boolean True if the workload cancelled the request.
@@ -316,6 +316,15 @@ function AgentSession:spawn(run) end
 ---Waits for the end of a subagent and returns its values. Raises its error.
 ---@return any ...
 function AgentSession:join() end
+---Adds an HTTP header to each request of the session. To be called before the agent first waits.
+---@param name string
+---@param value string|number|boolean
+function AgentSession:header(name, value) end
+---Adds a label to the record of each request of the session. To be called before the agent first
+---waits.
+---@param name string
+---@param value string|number|boolean
+function AgentSession:label(name, value) end
 ---Adds think time before everything that follows in this function, and in the code that joins it.
 ---@param time veeksha.Duration
 function AgentSession:sleep(time) end

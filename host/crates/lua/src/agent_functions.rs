@@ -1,10 +1,10 @@
 //! The functions of a session object: `request`, `tool`, `parallel`, `race`, `join`, `spawn`,
-//! `sleep`.
+//! `sleep`, `header`, `label`.
 
 use mlua::{Function, Lua, Thread, Value, Variadic};
 use veeksha_coroutines::Mode;
 
-use crate::agent_turn::{AgentTurn, PendingWait, Returned, RunningTurn};
+use crate::agent_turn::{AgentTurn, PendingWait, Returned, RunningTurn, SessionProperty};
 use crate::duration;
 use crate::shape::{At, ShapeError};
 
@@ -56,9 +56,11 @@ const JOIN: WaitCall = WaitCall {
     ..REQUEST
 };
 
-/// `request`, `tool`, `parallel`, `race`, `join`, `spawn` and `sleep`, in the order that the
-/// prelude expects.
+/// `request`, `tool`, `parallel`, `race`, `join`, `spawn`, `sleep`, `header` and `label`, in the
+/// order that the prelude expects.
 type SessionFunctions = (
+    Function,
+    Function,
     Function,
     Function,
     Function,
@@ -100,6 +102,18 @@ pub(crate) fn functions(lua: &Lua, running: &RunningTurn) -> mlua::Result<Sessio
             Ok(())
         })
     })?;
+    let describes = |name: &'static str, what: SessionProperty| {
+        let running = running.clone();
+        lua.create_function(
+            move |_, (thread, this, key, value): (Thread, Value, Value, Value)| {
+                with_turn(&running, name, &thread, |turn| {
+                    let at = At::Root(name);
+                    turn.check_object(&at, &this)?;
+                    Ok(turn.describe_session(&at, what, (&key, &value))?)
+                })
+            },
+        )
+    };
     Ok((
         waits(REQUEST)?,
         waits(TOOL)?,
@@ -108,6 +122,8 @@ pub(crate) fn functions(lua: &Lua, running: &RunningTurn) -> mlua::Result<Sessio
         waits(JOIN)?,
         spawn,
         sleep,
+        describes("session:header", SessionProperty::Header)?,
+        describes("session:label", SessionProperty::Label)?,
     ))
 }
 

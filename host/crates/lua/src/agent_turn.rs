@@ -8,7 +8,7 @@ use mlua::{Function, IntoLua, IntoLuaMulti, Lua, MultiValue, Table, Thread, Valu
 use veeksha_coroutines::{
     CoroutineId, Coroutines, IssuedNode, Mode, NewNode, Outcome, Resumption, SUBAGENT, Target,
 };
-use veeksha_model::{Label, Nanos, NodeId, Recorded, Session, SessionId, TIMER, ToolRun};
+use veeksha_model::{HeaderField, Label, Nanos, NodeId, Recorded, Session, SessionId, TIMER, ToolRun};
 use veeksha_ports::AgentStep;
 
 use crate::budget::Budget;
@@ -16,7 +16,7 @@ use crate::duration;
 use crate::fields::each_field;
 use crate::host::LuaHost;
 use crate::recorded;
-use crate::request::{RequestDraft, default_label, edge_of};
+use crate::request::{RequestDraft, check_size, default_label, edge_of, name_and_value};
 use crate::rng::Rng;
 use crate::shape::{At, ShapeError};
 use crate::tool_run::ToolRunDraft;
@@ -46,6 +46,22 @@ pub(crate) struct PendingWait {
     pub(crate) mode: Mode,
     pub(crate) returned: Returned,
     pub(crate) targets: Vec<Target<NodeDraft>>,
+}
+
+/// A property of all requests of a session.
+#[derive(Clone, Copy)]
+pub(crate) enum SessionProperty {
+    Header,
+    Label,
+}
+
+impl SessionProperty {
+    fn name(self) -> &'static str {
+        match self {
+            SessionProperty::Header => "header",
+            SessionProperty::Label => "label",
+        }
+    }
 }
 
 /// A node that a coroutine starts once it yields.
@@ -95,6 +111,11 @@ pub(crate) struct AgentTurn {
     current: CoroutineId,
     pub(crate) pending: Option<PendingWait>,
     budget: Budget,
+    /// Of all requests of the session.
+    headers: Vec<HeaderField>,
+    labels: Vec<Label>,
+    /// True until the first step is complete.
+    opens: bool,
 }
 
 impl AgentTurn {
@@ -113,6 +134,9 @@ impl AgentTurn {
             current: CoroutineId::MAIN,
             pending: None,
             budget: Budget::new(),
+            headers: Vec::new(),
+            labels: Vec::new(),
+            opens: true,
         };
         turn.add(lua, CoroutineId::MAIN, function)?;
         Ok(turn)
@@ -263,6 +287,31 @@ impl AgentTurn {
         self.add(lua, id, run)
     }
 
+    /// Adds a header or a label to all requests of the session.
+    pub(crate) fn describe_session(
+        &mut self,
+        at: &At<'_>,
+        what: SessionProperty,
+        entry: (&Value, &Value),
+    ) -> Result<(), ShapeError> {
+        let name = what.name();
+        if !self.opens {
+            return Err(at.shape(format!(
+                "the {name}s of a session are set before the agent first waits; set those of a request in its `{name}s`"
+            )));
+        }
+        let entry = name_and_value(at, entry, &self.budget, name)?;
+        let entries = match what {
+            SessionProperty::Header => &mut self.headers,
+            SessionProperty::Label => &mut self.labels,
+        };
+        match entries.iter_mut().find(|(known, _)| *known == entry.0) {
+            Some(known) => *known = entry,
+            None => entries.push(entry),
+        }
+        check_size(at, &self.labels)
+    }
+
     /// Delays what follows in the running coroutine.
     pub(crate) fn sleep(&mut self, time: Nanos) {
         self.coroutines.sleep(self.current, time);
@@ -329,7 +378,12 @@ impl AgentTurn {
     pub(crate) fn take_step(&mut self) -> AgentStep {
         self.budget = Budget::new();
         let step = self.coroutines.take_step();
-        let mut added = Session::default();
+        self.opens = false;
+        let mut added = Session {
+            headers: self.headers.clone(),
+            labels: self.labels.clone(),
+            ..Session::default()
+        };
         for issued in step.nodes {
             self.add_node(issued, &mut added);
         }

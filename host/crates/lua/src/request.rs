@@ -398,7 +398,7 @@ pub(crate) fn labels(at: &At<'_>, value: &Value, budget: &Budget) -> Result<Vec<
     Ok(labels)
 }
 
-fn check_size(at: &At<'_>, labels: &[Label]) -> Result<(), ShapeError> {
+pub(crate) fn check_size(at: &At<'_>, labels: &[Label]) -> Result<(), ShapeError> {
     let bytes: usize = labels.iter().map(|(name, value)| name.len() + value.len()).sum();
     if bytes > MAX_LABEL_BYTES {
         return Err(at.shape(format!(
@@ -406,6 +406,35 @@ fn check_size(at: &At<'_>, labels: &[Label]) -> Result<(), ShapeError> {
         )));
     }
     Ok(())
+}
+
+/// Reads the name and the value of a header or label, which is `what`.
+pub(crate) fn name_and_value(
+    at: &At<'_>,
+    (name, value): (&Value, &Value),
+    budget: &Budget,
+    what: &str,
+) -> Result<(String, String), ShapeError> {
+    let Value::String(name) = name else {
+        return Err(at.expected(&format!("a name for each {what}"), name));
+    };
+    budget.take(at, name.as_bytes().len())?;
+    let name = name
+        .to_str()
+        .map_err(|_| at.shape(format!("the name of a {what} is not UTF-8")))?
+        .to_owned();
+    if name.is_empty() {
+        return Err(at.shape(format!("a {what} has an empty name")));
+    }
+    let at = At::Key(at, &name);
+    let text = match value {
+        Value::String(_) => counted(&at, value, budget)?,
+        Value::Boolean(flag) => flag.to_string(),
+        Value::Integer(number) => number.to_string(),
+        Value::Number(number) => number.to_string(),
+        other => return Err(at.expected("a string, a number or a boolean", other)),
+    };
+    Ok((name, text))
 }
 
 /// Reads a table of names and values, in the order of the names. `what` is one of its entries.
@@ -420,26 +449,7 @@ fn names_and_values(
     };
     let mut entries = Vec::new();
     let walked = table.for_each(|key: Value, value: Value| {
-        let Value::String(name) = &key else {
-            return Err(at.expected(&format!("a name for each {what}"), &key).into());
-        };
-        budget.take(at, name.as_bytes().len())?;
-        let name = name
-            .to_str()
-            .map_err(|_| at.shape(format!("the name of a {what} is not UTF-8")))?
-            .to_owned();
-        if name.is_empty() {
-            return Err(at.shape(format!("a {what} has an empty name")).into());
-        }
-        let at = At::Key(at, &name);
-        let text = match &value {
-            Value::String(_) => counted(&at, &value, budget)?,
-            Value::Boolean(flag) => flag.to_string(),
-            Value::Integer(number) => number.to_string(),
-            Value::Number(number) => number.to_string(),
-            other => return Err(at.expected("a string, a number or a boolean", other).into()),
-        };
-        entries.push((name.clone(), text));
+        entries.push(name_and_value(at, (&key, &value), budget, what)?);
         Ok(())
     });
     walked.map_err(|error| match &error {

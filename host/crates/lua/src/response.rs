@@ -19,6 +19,10 @@ pub(crate) fn answered(lua: &Lua, node: NodeId, response: &Response) -> mlua::Re
     table.raw_set("ok", !response.cancelled)?;
     if response.cancelled {
         table.raw_set("cancelled", true)?;
+        let error = lua.create_table_with_capacity(0, 2)?;
+        error.raw_set("code", "cancelled_by_client")?;
+        error.raw_set("message", "the workload cancelled the request")?;
+        table.raw_set("error", error)?;
     }
     table.raw_set("node", node.0)?;
     table.raw_set("text", response.text.as_str())?;

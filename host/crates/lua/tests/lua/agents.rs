@@ -541,10 +541,54 @@ fn the_agent_of_the_scenarios_folder_runs() {
 
 /// A cancelled request is neither an answer nor a failure; the part of its answer is there.
 #[test]
+fn an_agent_sets_headers_and_labels_of_its_session() {
+    let body = r#"
+session:header("x-tenant", "a")
+session:header("x-tenant", "b")
+session:label("tenant", 7)
+session:spawn(function(sub) sub:label("late", true) sub:request { user = "x", labels = { own = 1 } } end):join()
+session:request { user = "y" }
+local ok, why = pcall(session.header, session, "x-late", "1")
+assert(not ok and tostring(why):find("before the agent first waits"), why)
+"#;
+    let mut agents = agent(body).agents(1);
+    let first = agents.start(S).unwrap();
+    let second = go(&mut *agents, 1, "");
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    for step in [&first, &second] {
+        assert_eq!(step.added.headers, [pair("x-tenant", "b")]);
+        assert_eq!(step.added.labels, [pair("tenant", "7"), pair("late", "true")]);
+    }
+    assert_eq!(one(&first).labels[0], pair("own", "1"));
+    assert!(go(&mut *agents, 2, "").done);
+
+    for (call, expected) in [
+        (
+            "session:header()",
+            "session:header: expected a name for each header, found nothing",
+        ),
+        (
+            "session:header('x')",
+            "session:header.x: expected a string, a number or a boolean",
+        ),
+        (
+            "session:header('host', 'x') session:request { user = 'x' }",
+            "host",
+        ),
+        ("session:label('x', ('y'):rep(20000))", "bytes of labels"),
+        ("session.label('x', 'y')", "session:label: call it with a colon"),
+    ] {
+        let failure = agent(call).agents(1).start(S).unwrap_err();
+        assert!(failure.message.contains(expected), "{call}\n{failure}");
+    }
+}
+
+#[test]
 fn an_agent_receives_the_part_of_a_cancelled_request() {
     let body = r#"
 local r = session:request { user = "x", cancel = { chunks = 3 } }
-assert(not r.ok and r.cancelled and r.error == nil and r.text == "half of it")
+assert(not r.ok and r.cancelled and r.text == "half of it")
+assert(r.error.code == "cancelled_by_client" and #r.error.message > 0)
 local s = session:request { user = "y", history = r }
 assert(s.ok and s.cancelled == nil)
 "#;
