@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use veeksha_plugin::{
-    Agent, AgentSession, AsyncAgent, AsyncSession, Branch, Error, Failure, Opening, Plugin, Random, Request,
+    Agent, AgentSession, AsyncAgent, AsyncSession, Error, Failure, Opening, Plugin, Random, Request,
     Response, Step, ToolResult, ToolRun, result_of, synthetic,
 };
 
@@ -174,20 +174,6 @@ impl AsyncAgent for Team {
                 .user(format!("number {index}"));
             let _ = session.request(last.output_exactly(3)).await;
         }
-        // A time limit, and a race that is decided before anything is sent.
-        let slow = Request::default().user(synthetic(3, 30)).output_exactly(400);
-        let limit = Branch::sleep(Duration::from_millis(30)).map(|()| None);
-        let (place, late) = session.race([Branch::from(slow).map(Some), limit]).await;
-        let never = Branch::from(Request::default().user("never sent")).map(drop);
-        let quick = session.spawn(async |_| ());
-        session.race([never, quick.into()]).await;
-        let text = match late {
-            Some(_) => "in time".to_owned(),
-            None => format!("late {place}"),
-        };
-        let _ = session
-            .request(Request::default().user(text).output_exactly(3))
-            .await;
         Ok(())
     }
 }
