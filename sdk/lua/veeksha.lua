@@ -172,6 +172,7 @@ function Rng:choice(list) end
 ---@field wait? veeksha.Duration Think time before the request is sent.
 ---@field cancel? integer|veeksha.Response|veeksha.CancelEvent|(integer|veeksha.Response|veeksha.CancelEvent)[] What cancels the request, whichever comes first.
 ---@field output? integer|veeksha.Output A number is an upper limit: the answer may be shorter.
+---@field client? string The client that sends it, one of the scenario's `clients`; `client` if absent.
 ---@field body? table<string, any> Members merged into the request's body.
 ---@field headers? table<string, string|number|boolean> HTTP headers; they replace those of the session and of `client.headers`.
 ---@field labels? table<string, string|number|boolean> Carried to the request's record.
@@ -454,6 +455,7 @@ function Results:windows(metric, filter, seconds) end
 ---@class veeksha.Scenario
 ---@field certificate? veeksha.Certificate Thresholds at which a run is not trusted.
 ---@field client? veeksha.Client The server and the client's connection to it. Default: `openai_chat_completions`.
+---@field clients? table<string, veeksha.ClientOverrides> Other clients by name, which requests choose; missing keys default to those of `client`. The client's label of a request is its name, or `default`.
 ---@field description? string|nil A description for readers of the reports.
 ---@field endpoint? veeksha.Endpoint|nil A running server: its values replace the client's.
 ---@field evaluators? veeksha.Evaluator[] Metrics, checks and objectives: the built-in metrics, plugins, functions. The built-in metrics are always measured.
@@ -967,7 +969,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field client_cores? integer[] Cores that client threads are pinned to, in turn; empty leaves the choice to the system. Default: `[]`.
 ---@field dispatcher_cores? integer[] Cores that dispatcher threads are pinned to, in turn; empty leaves the choice to the system. Default: `[]`.
 ---@field max_sessions? integer Maximum number of sessions to start; -1 for no limit. A trace that does not wrap is replayed to its end, unless this is set. Default: `25`.
----@field num_client_threads? integer|nil Threads that send requests and read answers, each with a separate connection pool. Null chooses by load: one per 128 concurrent sessions, or for open-loop traffic half the cores up to four; never more than the number of cores.
+---@field num_client_threads? integer|nil Threads that send requests and read answers, each with a separate connection pool. Each client has as many. Null chooses by load: one per 128 concurrent sessions, or for open-loop traffic half the cores up to four; never more than the number of cores.
 ---@field num_completion_threads? integer Threads that pass results to the scheduler and the evaluators. Default: `2`.
 ---@field num_dispatcher_threads? integer Threads that dispatch requests. One suffices for more than 100,000 requests per second. Default: `1`.
 ---@field num_plugin_threads? integer|nil Threads that run plugins. Null chooses half the cores, at least one and at most eight.
@@ -1065,6 +1067,37 @@ function Results:windows(metric, filter, seconds) end
 ---@field api_base string The server's address, in place of `client.api_base`.
 ---@field api_key? string|nil The key, in place of `client.api_key`.
 ---@field model? string|nil The model, in place of `client.model`.
+
+---A client that requests choose by its name. Missing keys default to those of `client`; with
+---`api_base` or `targets`, except `model`, `api_key` and headers that hold secrets, and with
+---another `type`, except the keys whose default depends on it.
+---@class veeksha.ClientOverrides
+---@field additional_sampling_params? table<string, any>|string Members merged into the body of every request (`{"temperature": 0}`); also accepted as JSON text.
+---@field address_append_value? string The path appended to `api_base` for a request.
+---@field api_base? string|nil The server's address up to the version (`http://localhost:8000/v1`), or `sim://PROFILE` for the built-in simulator. Null takes the environment variable `OPENAI_API_BASE`.
+---@field api_key? string|nil The key sent as bearer token. Null takes the environment variable `OPENAI_API_KEY`; if that is unset too, no key is sent.
+---@field balance? "round_robin"|"least_in_flight" Assignment of sessions to several servers. All requests of a session go to the same one.
+---@field codec? veeksha.ComponentFile|nil For `type: wasm`: the component that implements the API.
+---@field connect_timeout? number|nil Maximum time in seconds to open a connection, including the TLS handshake. Null: limited only by the request timeout. The default allows for four lost SYN packets, which Linux sends again after 1, 3, 7 and 15 seconds.
+---@field connections? "pooled"|"per_session"|"never" Reuse of a connection after its request is complete.
+---@field headers? table<string, string> Additional headers of every request. A value may contain `{{run.id}}`, `{{session.id}}`, `{{request.id}}`, `{{session.label.NAME}}` and `{{request.label.NAME}}`; a request without the label is sent without the header.
+---@field http_version? "http1"|"http2" The HTTP version. With `http2`, requests share connections; a plain `http` server must support it without negotiation.
+---@field ignore_eos? boolean|nil The value sent as `ignore_eos`: true makes a server that supports it generate to the full length; null sends none.
+---@field max_tokens_param? string|nil The request member that limits the answer's length; null sends none.
+---@field min_tokens_param? string|nil The request member that sets the answer's minimum length (`min_tokens` for vLLM); null sends none.
+---@field min_tokens_prompt? string The text appended in that case; `{tokens}` is replaced by the number.
+---@field model? string|nil The model's name. Null asks the server (`/models`) and takes the model that it serves.
+---@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). Proxy settings of the environment are ignored.
+---@field reasoning_param? string|nil The member of an assistant's message for its reasoning, in chat completions: `reasoning_content` (DeepSeek, SGLang, llama.cpp), `reasoning` (vLLM, OpenRouter); null sends none.
+---@field request_timeout? number Maximum duration of a request in seconds, from the connection to the last chunk.
+---@field session_headers? "dynamo"|"llm-d"|"smg"|"claude-code"|"opencode"|"codex"|("dynamo"|"llm-d"|"smg"|"claude-code"|"opencode"|"codex")[] The headers by which a router or a server recognizes a session, with a session id that is unique across runs: one entry, or a list. `headers` override them.
+---@field source_addresses? string[]|nil Local addresses that connections start from, in turn. Each allows about 28,000 concurrent connections to one server; null leaves the choice to the system.
+---@field targets? veeksha.TargetServer[] Several servers of one model, in place of `api_base`. Keys missing in an item default to those of the client.
+---@field template? veeksha.Template|nil For `type: template`: the API description.
+---@field tls? veeksha.Tls Trust settings for an `https` server.
+---@field traceparent? boolean True to send a `traceparent` (W3C Trace Context) with each request, and to record its trace id.
+---@field type? "openai_chat_completions"|"openai_completions"|"openai_responses"|"anthropic_messages"|"tgi_generate_stream"|"template"|"wasm" The server API.
+---@field use_min_tokens_prompt_fallback? boolean True to ask for the answer's length in the prompt, for servers that support neither `ignore_eos` nor a minimum.
 
 ---The server and the client's connection to it.
 ---@alias veeksha.Client veeksha.Client.openai_chat_completions|veeksha.Client.openai_completions|veeksha.Client.openai_responses|veeksha.Client.anthropic_messages|veeksha.Client.tgi_generate_stream|veeksha.Client.template|veeksha.Client.wasm

@@ -408,6 +408,14 @@ impl From<Request> for Session {
     }
 }
 
+impl Request {
+    /// Sends it by one of the scenario's `clients`; without this, its `client` does.
+    pub fn client(mut self, name: impl Into<String>) -> Self {
+        self.client = Some(name.into());
+        self
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -455,6 +463,12 @@ mod tests {
             [Edge::from(1), dispatched, Edge::first_chunk(3)]
         );
         assert_eq!(cancellation.after_chunks, Some(64));
+    }
+
+    #[test]
+    fn a_request_names_its_client() {
+        assert_eq!(Request::new(0).client, None);
+        assert_eq!(Request::new(0).client("judge").client.as_deref(), Some("judge"));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use veeksha_endpoint::{EndpointKind, EndpointTemplate, Pointers, TemplateSpec};
 use veeksha_model::Framing;
 use veeksha_ports::Codec;
 use veeksha_prompt::Tokenizer;
-use veeksha_scenario::ComponentFile;
+use veeksha_scenario::NamedClient;
 
 use crate::failure::CommandFailure;
 use crate::scenario::source::Loaded;
@@ -25,16 +25,21 @@ pub(crate) struct OpenedCodec {
     pub(crate) codec: (Arc<dyn Codec>, Framing),
 }
 
-/// Loads a component and queries its endpoint.
+/// Loads the component that implements the endpoint of a client, if there is one, and queries its
+/// endpoint.
 pub(crate) fn open(
     loaded: &Loaded,
-    file: &ComponentFile,
+    named: &NamedClient<'_>,
     tokenizer: &Tokenizer,
-) -> Result<OpenedCodec, CommandFailure> {
-    let (name, bytes) = components::file(loaded, &file.path, "client.codec.path")?;
+) -> Result<Option<OpenedCodec>, CommandFailure> {
+    let Some(file) = &named.client.codec else {
+        return Ok(None);
+    };
+    let at = |key: &str| format!("{}.codec.{key}", named.path);
+    let (name, bytes) = components::file(loaded, &file.path, &at("path"))?;
     let plugin = components::load(loaded, &name, &bytes)?;
     let config = serde_json::to_string(&file.config).map_err(CommandFailure::internal)?;
-    components::check_config(&plugin, &config, "client.codec.config")?;
+    components::check_config(&plugin, &config, &at("config"))?;
     let endpoint = plugin.codec(config, components::grants(loaded, &file.files, tokenizer))?;
     let (shape, codec) = (endpoint.shape, endpoint.codec);
     let refuse = |reason: String| {
@@ -54,10 +59,10 @@ pub(crate) fn open(
         answer: Pointers::default(),
     };
     let template = EndpointTemplate::of_requests(spec).map_err(|error| refuse(error.to_string()))?;
-    Ok(OpenedCodec {
+    Ok(Some(OpenedCodec {
         path: shape.path,
         headers: shape.headers,
         endpoint: EndpointKind::Template(Arc::new(template)),
         codec: (codec, shape.framing),
-    })
+    }))
 }

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use veeksha_endpoint::Api;
-use veeksha_model::{Role, printable, redact_address};
+use veeksha_model::{DEFAULT_CLIENT, Role, printable, redact_address};
 use veeksha_scenario::{
-    Balance, Client, ClientKind, Connections, HttpVersion, Scenario, TargetServer, Tls, secret_texts,
+    Balance, Client, ClientKind, Connections, HttpVersion, NamedClient, Scenario, TargetServer, Tls,
+    secret_texts,
 };
 use veeksha_simulator::{SimOptions, SimServer};
 use veeksha_transport::{
@@ -27,57 +28,98 @@ use veeksha_present::terminal;
 /// Timeout for a server's list of models.
 const MODEL_LIST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Determines the properties of the target that do not depend on the workload: its servers (for
-/// `sim://PROFILE`, one in this process) and its model.
-pub(crate) fn settle(
-    loaded: &mut Loaded,
-    path: &Path,
-) -> Result<(Target, Option<SimServer>), CommandFailure> {
-    let (servers, simulated) = servers(loaded, path)?;
-    let mut target = target(loaded, servers)?;
-    check_transport(&loaded.scenario, target.clone())?;
-    if simulated.is_none() {
-        find_model(&loaded.scenario.client, &mut target)?;
+/// The target of a client.
+pub(crate) struct ClientTarget {
+    /// The name of the client.
+    pub(crate) name: String,
+    pub(crate) target: Target,
+    /// Simulator behind a `sim://` target.
+    pub(crate) simulator: Option<SimServer>,
+}
+
+/// Determines the properties of each client's target that do not depend on the workload: its
+/// servers (for `sim://PROFILE`, one in this process) and its model. The targets are those of
+/// [`Scenario::all_clients`], in the same order.
+pub(crate) fn settle(loaded: &mut Loaded, path: &Path) -> Result<Vec<ClientTarget>, CommandFailure> {
+    let mut targets = Vec::new();
+    for named in loaded.scenario.all_clients() {
+        targets.push(settle_one(loaded, &named, path).map_err(|failure| of_client(&named, failure))?);
+    }
+    let Scenario { client, clients, .. } = &mut loaded.scenario;
+    for (client, settled) in std::iter::once(client).chain(clients.values_mut()).zip(&targets) {
+        client.model = Some(settled.target.api.model.clone());
+    }
+    Ok(targets)
+}
+
+fn settle_one(loaded: &Loaded, named: &NamedClient<'_>, path: &Path) -> Result<ClientTarget, CommandFailure> {
+    let (servers, simulator) = servers(loaded, named, path)?;
+    let mut target = target(named, servers)?;
+    check_transport(named.client, target.clone())?;
+    if simulator.is_none() {
+        find_model(named, &mut target)?;
     } else if target.api.model.is_empty() {
         target.api.model = "sim".into();
     }
-    loaded.scenario.client.model = Some(target.api.model.clone());
-    Ok((target, simulated))
+    Ok(ClientTarget {
+        name: named.name.to_owned(),
+        target,
+        simulator,
+    })
+}
+
+/// Names the client in a failure that may concern any of them.
+fn of_client(named: &NamedClient<'_>, mut failure: CommandFailure) -> CommandFailure {
+    if named.name != DEFAULT_CLIENT && !failure.message.contains(&named.path) {
+        failure.message = format!("{}: {}", named.path, failure.message);
+    }
+    failure
 }
 
 /// Adds the properties that depend on the workload: the chat template of the model, for endpoints
-/// that accept a single text, and the component of the endpoint.
-pub(crate) fn complete(target: &mut Target, loaded: &Loaded, wired: &Wired) -> Result<(), CommandFailure> {
-    if loaded.scenario.client.apply_chat_template {
-        let materializer = wired.materializer.clone();
-        target.api.render = Some(Arc::new(move |messages: &[(Role, &str)]| {
-            materializer
-                .render_conversation(messages)
-                .map_err(|error| error.to_string())
-        }));
-    }
-    if let Some(file) = &loaded.scenario.client.codec {
-        let known = codec::open(loaded, file, &wired.tokenizer)?;
-        if loaded.scenario.client.address_append_value.is_empty() {
-            target.path = Some(known.path);
+/// that accept a single text, and the components of the endpoints.
+pub(crate) fn complete(
+    targets: &mut [ClientTarget],
+    loaded: &Loaded,
+    wired: &Wired,
+) -> Result<(), CommandFailure> {
+    for (named, settled) in loaded.scenario.all_clients().zip(targets) {
+        let target = &mut settled.target;
+        if named.client.apply_chat_template {
+            let materializer = wired.materializer.clone();
+            target.api.render = Some(Arc::new(move |messages: &[(Role, &str)]| {
+                materializer
+                    .render_conversation(messages)
+                    .map_err(|error| error.to_string())
+            }));
         }
-        // User-defined headers take precedence.
-        target.headers.splice(0..0, known.headers);
-        target.api.endpoint = known.endpoint;
-        target.codec = Some(known.codec);
+        if let Some(known) = codec::open(loaded, &named, &wired.tokenizer)? {
+            if named.client.address_append_value.is_empty() {
+                target.path = Some(known.path);
+            }
+            // User-defined headers take precedence.
+            target.headers.splice(0..0, known.headers);
+            target.api.endpoint = known.endpoint;
+            target.codec = Some(known.codec);
+        }
     }
     Ok(())
 }
 
-/// Reports problems of the endpoint that a run would find before it sends anything.
+/// Reports problems of the endpoints that a run would find before it sends anything.
 pub(crate) fn check(loaded: &Loaded, wired: &Wired) -> Result<(), CommandFailure> {
-    let client = &loaded.scenario.client;
+    loaded
+        .scenario
+        .all_clients()
+        .try_for_each(|named| check_one(loaded, &named, wired).map_err(|failure| of_client(&named, failure)))
+}
+
+fn check_one(loaded: &Loaded, named: &NamedClient<'_>, wired: &Wired) -> Result<(), CommandFailure> {
+    let client = named.client;
     if client.template.is_some() {
-        template_endpoint(client)?;
+        template_endpoint(named)?;
     }
-    if let Some(file) = &client.codec {
-        codec::open(loaded, file, &wired.tokenizer)?;
-    }
+    codec::open(loaded, named, &wired.tokenizer)?;
     // A simulator has no address yet; without a target there is nothing to check.
     if client.targets.is_empty() {
         if client.api_base.is_none() {
@@ -87,18 +129,17 @@ pub(crate) fn check(loaded: &Loaded, wired: &Wired) -> Result<(), CommandFailure
             return sim_profile::profile(profile, loaded.folder()).map(|_| ());
         }
     }
-    let (servers, _) = servers(loaded, Path::new(""))?;
-    check_transport(&loaded.scenario, target(loaded, servers)?)
+    let (servers, _) = servers(loaded, named, Path::new(""))?;
+    check_transport(client, target(named, servers)?)
 }
 
 /// Validates addresses, headers, certificates and proxies before anything is sent.
-fn check_transport(scenario: &Scenario, target: Target) -> Result<(), CommandFailure> {
-    HttpTransport::check(transport(scenario, target, 1)).map_err(CommandFailure::usage)
+fn check_transport(client: &Client, target: Target) -> Result<(), CommandFailure> {
+    HttpTransport::check(transport(client, target, 1)).map_err(CommandFailure::usage)
 }
 
-/// Returns the transport of a scenario for a target.
-pub(crate) fn transport(scenario: &Scenario, target: Target, threads: usize) -> TransportConfig {
-    let client = &scenario.client;
+/// Returns the transport of a client for its target.
+pub(crate) fn transport(client: &Client, target: Target, threads: usize) -> TransportConfig {
     TransportConfig {
         request_timeout: client.deadline(),
         connect_timeout: client.connect_deadline(),
@@ -119,8 +160,12 @@ pub(crate) fn transport(scenario: &Scenario, target: Target, threads: usize) -> 
 }
 
 /// Returns the servers of the target, and the simulator if it runs in this process.
-fn servers(loaded: &Loaded, path: &Path) -> Result<(Vec<Server>, Option<SimServer>), CommandFailure> {
-    let client = &loaded.scenario.client;
+fn servers(
+    loaded: &Loaded,
+    named: &NamedClient<'_>,
+    path: &Path,
+) -> Result<(Vec<Server>, Option<SimServer>), CommandFailure> {
+    let client = named.client;
     if !client.targets.is_empty() {
         let servers = client
             .targets
@@ -134,7 +179,7 @@ fn servers(loaded: &Loaded, path: &Path) -> Result<(Vec<Server>, Option<SimServe
     let (api_base, simulated) = match client.sim_profile() {
         None => (api_base.clone(), None),
         Some(name) => {
-            let server = simulated(name, loaded)?;
+            let server = simulated(name, loaded, named)?;
             (format!("http://{}/v1", server.addr()), Some(server))
         }
     };
@@ -196,21 +241,23 @@ fn tls(tls: &Tls, loaded: &Loaded) -> TlsOptions {
 }
 
 /// Starts the simulator on a loopback port of this process.
-fn simulated(profile: &str, loaded: &Loaded) -> Result<SimServer, CommandFailure> {
+fn simulated(profile: &str, loaded: &Loaded, named: &NamedClient<'_>) -> Result<SimServer, CommandFailure> {
     let profile = sim_profile::profile(profile, loaded.folder())?;
+    let client = Some(named.name).filter(|name| *name != DEFAULT_CLIENT);
+    let seed = veeksha_pipeline::engine_seed(loaded.scenario.seed, client);
     // The log of this server is not used.
     let options = SimOptions {
         truth_capacity: 0,
-        ..sim_profile::options(profile, loaded.scenario.seed)?
+        ..sim_profile::options(profile, seed)?
     };
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let clock = veeksha_clock::RunClock::starting_now();
     SimServer::start(address, options, clock).map_err(CommandFailure::internal)
 }
 
-fn target(loaded: &Loaded, servers: Vec<Server>) -> Result<Target, CommandFailure> {
-    let client = &loaded.scenario.client;
-    let endpoint = endpoint(client)?;
+fn target(named: &NamedClient<'_>, servers: Vec<Server>) -> Result<Target, CommandFailure> {
+    let client = named.client;
+    let endpoint = endpoint(named)?;
     let api = Api {
         endpoint,
         model: client.model.clone().unwrap_or_default(),
@@ -223,8 +270,9 @@ fn target(loaded: &Loaded, servers: Vec<Server>) -> Result<Target, CommandFailur
         // Set after the tokenizer is known.
         render: None,
     };
-    api.check_sampling()
-        .map_err(|error| CommandFailure::usage(format!("client.additional_sampling_params: {error}")))?;
+    api.check_sampling().map_err(|error| {
+        CommandFailure::usage(format!("{}.additional_sampling_params: {error}", named.path))
+    })?;
     Ok(Target {
         servers,
         balance: match client.balance {
@@ -272,7 +320,9 @@ fn names_a_model(kind: ClientKind) -> bool {
 
 /// Queries the servers for their models: selects the model if none is named, and detects an
 /// unreachable server before the run starts.
-fn find_model(client: &Client, target: &mut Target) -> Result<(), CommandFailure> {
+fn find_model(named: &NamedClient<'_>, target: &mut Target) -> Result<(), CommandFailure> {
+    let client = named.client;
+    let hint = format!("set the model with --{}.model NAME", named.path);
     let timeout = client.deadline().min(MODEL_LIST_TIMEOUT);
     for server in &target.servers {
         let models = untimed::list_models(target, server, timeout);
@@ -282,7 +332,7 @@ fn find_model(client: &Client, target: &mut Target) -> Result<(), CommandFailure
                 Some(model) => {
                     target.api.model = model;
                     // All servers receive the same model name; the others are only checked.
-                    return check_other_servers(target, timeout);
+                    return check_other_servers(named, target, timeout);
                 }
                 None if !names_a_model(client.kind) => {}
                 None => {
@@ -290,16 +340,16 @@ fn find_model(client: &Client, target: &mut Target) -> Result<(), CommandFailure
                         "{} lists no models",
                         redact_address(&server.api_base)
                     ))
-                    .hinted("set the model with --client.model NAME"));
+                    .hinted(hint));
                 }
             },
             Ok(_) => {}
             Err(error @ (TransportError::Unreachable { .. } | TransportError::ProxyFailed { .. })) => {
-                return Err(unreachable(error));
+                return Err(unreachable(named, error));
             }
             Err(error) if is_configuration(&error) => return Err(CommandFailure::usage(error)),
             Err(error) if unknown && names_a_model(client.kind) => {
-                return Err(CommandFailure::target(error).hinted("set the model with --client.model NAME"));
+                return Err(CommandFailure::target(error).hinted(hint));
             }
             // A server without a list of models may still answer.
             Err(_) => {}
@@ -308,11 +358,15 @@ fn find_model(client: &Client, target: &mut Target) -> Result<(), CommandFailure
     Ok(())
 }
 
-fn check_other_servers(target: &Target, timeout: Duration) -> Result<(), CommandFailure> {
+fn check_other_servers(
+    named: &NamedClient<'_>,
+    target: &Target,
+    timeout: Duration,
+) -> Result<(), CommandFailure> {
     for server in target.servers.iter().skip(1) {
         match untimed::list_models(target, server, timeout) {
             Err(error @ (TransportError::Unreachable { .. } | TransportError::ProxyFailed { .. })) => {
-                return Err(unreachable(error));
+                return Err(unreachable(named, error));
             }
             Err(error) if is_configuration(&error) => return Err(CommandFailure::usage(error)),
             Ok(models) if !models.is_empty() && !models.contains(&target.api.model) => {
@@ -329,15 +383,21 @@ fn check_other_servers(target: &Target, timeout: Duration) -> Result<(), Command
     Ok(())
 }
 
-fn unreachable(error: TransportError) -> CommandFailure {
+fn unreachable(named: &NamedClient<'_>, error: TransportError) -> CommandFailure {
+    let at = &named.path;
     let hint = match &error {
         TransportError::ProxyFailed { .. } => {
-            "is the proxy running? Its address is client.proxy; a user and a password are part of it, as in http://user:password@proxy:3128"
+            format!(
+                "is the proxy running? Its address is {at}.proxy; a user and a password are part of it, as in \
+                 http://user:password@proxy:3128"
+            )
         }
         TransportError::Unreachable { url, .. } if url.starts_with("https:") => {
-            "is the server running? For a self-signed certificate, set client.tls.ca_file or client.tls.insecure"
+            format!(
+                "is the server running? For a self-signed certificate, set {at}.tls.ca_file or {at}.tls.insecure"
+            )
         }
-        _ => "is the server running, and is its address in client.api_base or client.targets correct?",
+        _ => format!("is the server running, and is its address in {at}.api_base or {at}.targets correct?"),
     };
     CommandFailure::target(error).hinted(hint)
 }

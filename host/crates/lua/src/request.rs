@@ -18,7 +18,7 @@ use crate::recorded;
 use crate::shape::{At, ShapeError};
 use crate::tools;
 
-const FIELDS: [&str; 24] = {
+const FIELDS: [&str; 25] = {
     let [mode, answer, at, latency, prompt, output] = recorded::FIELDS;
     let [tools, choice, schema, log_probabilities, of_prompt] = tools::FIELDS;
     [
@@ -32,6 +32,7 @@ const FIELDS: [&str; 24] = {
         "wait",
         "cancel",
         "output",
+        "client",
         "body",
         "headers",
         "labels",
@@ -64,6 +65,7 @@ pub(crate) struct RequestDraft {
     tools: Option<Box<ToolDefinitions>>,
     form: Option<Box<AnswerForm>>,
     output: OutputSpec,
+    client: Option<String>,
     body: Option<String>,
     headers: Vec<HeaderField>,
     pub(crate) labels: Vec<Label>,
@@ -95,6 +97,7 @@ impl RequestDraft {
                 "wait" => draft.wait = duration::nanos(at, value)?,
                 "cancel" => draft.cancel = cancel_events(at, value)?,
                 "output" => draft.output = output(at, value)?,
+                "client" => draft.client = Some(counted(at, value, budget)?),
                 "body" => draft.body = Some(json::object(at, value, budget)?),
                 "headers" => draft.headers = headers(at, value, budget)?,
                 "labels" => draft.labels = labels(at, value, budget)?,
@@ -139,6 +142,7 @@ impl RequestDraft {
                 form: self.form,
                 ..self.output
             },
+            client: self.client,
             body: self.body,
             headers: self.headers,
             labels: self.labels,

@@ -11,6 +11,9 @@ use crate::response::ToolCall;
 /// A name and a value that a workload attaches to a session or a request; carried to every record.
 pub type Label = (String, String);
 
+/// The name of the client that sends requests which name none.
+pub const DEFAULT_CLIENT: &str = "default";
+
 /// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {

@@ -165,7 +165,7 @@ fn plan(requests: u64) -> Plan {
         completion_threads: 1,
         plugin_threads: 1,
         pregenerate: true,
-        min_tokens_prompt: None,
+        clients: Default::default(),
         include_content: false,
         track_prefixes: false,
     }

@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crossbeam_channel::{Receiver, Sender};
 use veeksha_clock::RunClock;
 use veeksha_events::{Event, RequestRecord, Status};
-use veeksha_model::{ChunkKind, ErrorClass, FailureReason, History, Nanos, Prepared, Response};
+use veeksha_model::{ChunkKind, ErrorClass, FailureReason, History, Nanos, Prepared, Request, Response};
 use veeksha_ports::{PendingOutcome, RequestOutcome};
 use veeksha_prompt::Tokenizer;
 use veeksha_scheduler::SchedulerInput;
 
 use crate::chunk_tokens::tokens_by_chunk;
+use crate::clients::ClientSpecs;
 use crate::control::Control;
 use crate::dispatcher::CoordinatorMessage;
 use crate::entry::{EntryContent, EventEntry};
@@ -46,7 +47,9 @@ pub(crate) fn complete(context: &CompletionContext, outcomes: &Receiver<Option<B
             let _ = context.notices.send(CoordinatorMessage::CodecFailed(failure));
         }
         let answer = count_output(&context.tokenizer, outcome);
-        context.target.observe(&answer.result);
+        context
+            .target
+            .observe(&answer.outcome.job.request.request, &answer.result);
         // The scheduler first: a child may be due at once.
         let request = answer.outcome.job.id;
         let at = answer.outcome.timings.completed_at;
@@ -115,29 +118,33 @@ const LOST_AFTER: u32 = 1000;
 
 /// Watches for a target that no longer takes connections. Shared by the completion threads.
 pub(crate) struct TargetWatch {
-    refused: AtomicU32,
+    clients: ClientSpecs,
+    /// By client: the others may still be answered.
+    refused: Vec<AtomicU32>,
     control: Control,
 }
 
 impl TargetWatch {
-    pub(crate) fn new(control: Control) -> Self {
+    pub(crate) fn new(clients: ClientSpecs, control: Control) -> Self {
         TargetWatch {
-            refused: AtomicU32::new(0),
+            refused: clients.names().map(|_| AtomicU32::new(0)).collect(),
+            clients,
             control,
         }
     }
 
-    fn observe(&self, result: &Result<Arc<Response>, Arc<FailureReason>>) {
+    fn observe(&self, request: &Request, result: &Result<Arc<Response>, Arc<FailureReason>>) {
+        let refused = &self.refused[self.clients.index(request.client.as_deref())];
         if let Err(reason) = result
             && reason.class == ErrorClass::Connect
         {
-            if self.refused.fetch_add(1, Ordering::Relaxed) + 1 == LOST_AFTER {
+            if refused.fetch_add(1, Ordering::Relaxed) + 1 == LOST_AFTER {
                 self.control.stop_for_lost_target(&reason.message);
             }
-        } else if self.refused.load(Ordering::Relaxed) > 0 {
+        } else if refused.load(Ordering::Relaxed) > 0 {
             // Loaded first: a store on every answer would invalidate the cache line of the other
             // threads.
-            self.refused.store(0, Ordering::Relaxed);
+            refused.store(0, Ordering::Relaxed);
         }
     }
 }

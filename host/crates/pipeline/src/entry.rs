@@ -53,6 +53,11 @@ impl EventEntry {
     pub fn take_answer(&mut self) -> Option<AnswerSource> {
         self.answer.take()
     }
+
+    /// Returns the client of a dispatched request whose prompt is known, if it names one.
+    pub fn client(&self) -> Option<&str> {
+        self.prompt.as_ref()?.request().client.as_deref()
+    }
 }
 
 /// The text of a request or an answer, shared with the run: it is formatted only where it is

@@ -84,7 +84,7 @@ mod tests {
             completion_threads: 1,
             plugin_threads: 1,
             pregenerate: false,
-            min_tokens_prompt: None,
+            clients: Default::default(),
             include_content: false,
             track_prefixes: false,
         }

@@ -23,6 +23,7 @@
 
 mod arrivals;
 mod chunk_tokens;
+mod clients;
 mod completion;
 mod control;
 mod dispatcher;
@@ -46,6 +47,7 @@ mod warmup;
 mod watch;
 mod work_digest;
 
+pub use clients::{CLIENT_LABEL, ClientSpec, ClientSpecs, engine_seed};
 pub use control::Control;
 pub use entry::{EntryContent, EventEntry};
 pub use fallback::MinTokensPrompt;
@@ -54,4 +56,4 @@ pub use plan::{OnDispatcherStart, PipelineError, Plan, RunEnd, ThreadSampler};
 pub use run::run;
 pub use schedule::ReplaySchedule;
 pub use tool_runs::{ToolSpec, ToolSpecs};
-pub use virtual_time::{SimulatedTarget, simulate};
+pub use virtual_time::{SimulatedTarget, SimulatedTargets, simulate};

@@ -34,6 +34,14 @@ pub enum PromptSource {
 }
 
 impl PromptSource {
+    /// Returns the request itself.
+    pub(crate) fn request(&self) -> &Request {
+        match self {
+            PromptSource::Sent { request, .. } => &request.request,
+            PromptSource::Simulated { request, .. } => request,
+        }
+    }
+
     /// Returns the pieces of the prompt; see [`crate::EventEntry::pieces`].
     pub fn pieces(&self, count: &dyn Fn(&str) -> u32) -> Vec<PrefixPiece> {
         match self {

@@ -7,7 +7,7 @@ use veeksha_model::{Nanos, Session, SessionId};
 use veeksha_ports::{ArrivalFactory, PluginFailure};
 use veeksha_scheduler::{SchedulerConfig, Shard};
 
-use crate::fallback::MinTokensPrompt;
+use crate::clients::ClientSpecs;
 use crate::schedule::{ReplaySchedule, Timing};
 use crate::tool_runs::ToolSpecs;
 
@@ -39,6 +39,8 @@ pub struct Plan {
     /// together send exactly what one process alone would: `max_sessions` counts over all of them,
     /// arrivals are those of the session's id, and a concurrency target is split over them.
     pub shard: Shard,
+    /// The clients, in the order of the transport's or the simulation's.
+    pub clients: ClientSpecs,
     /// The classes of tools, which `scheduler.tools` is taken from.
     pub tools: ToolSpecs,
     /// Mapping of recorded instants to the run's clock.
@@ -58,8 +60,6 @@ pub struct Plan {
     pub plugin_threads: u32,
     /// Generate every session before the clock starts.
     pub pregenerate: bool,
-    /// Ask for the minimum output length in the prompt.
-    pub min_tokens_prompt: Option<MinTokensPrompt>,
     /// True if the event channel carries the text sent and received.
     pub include_content: bool,
     /// True if the entry of each [`veeksha_events::Event::Dispatched`] can return the pieces of its

@@ -7,7 +7,7 @@ use veeksha_ports::{PluginFailure, PluginFailureKind};
 use veeksha_prompt::{Materializer, Tokenizer};
 use veeksha_scheduler::NodePlan;
 
-use crate::fallback::MinTokensPrompt;
+use crate::clients::ClientSpecs;
 use crate::schedule::{Timing, drop_unsent};
 use crate::tool_runs::ToolSpecs;
 
@@ -21,7 +21,7 @@ pub(crate) struct Preparer {
     pub(crate) plugin: String,
     pub(crate) materializer: Arc<Materializer>,
     pub(crate) tokenizer: Tokenizer,
-    pub(crate) min_tokens_prompt: Option<MinTokensPrompt>,
+    pub(crate) clients: ClientSpecs,
     pub(crate) timing: Timing,
     pub(crate) tools: ToolSpecs,
 }
@@ -45,10 +45,11 @@ impl Preparer {
         name: &str,
         mut session: Session,
     ) -> Result<Vec<NodePlan<Prepared>>, PluginFailure> {
+        let refused = |why: String| self.refused(format!("{name}: {why}"));
         let labels = session.labels.len();
+        self.clients.take(&mut session).map_err(refused)?;
         session.distribute();
-        let tool_runs = self.tools.take(id, &mut session);
-        let mut nodes = tool_runs.map_err(|why| self.refused(format!("{name}: {why}")))?;
+        let mut nodes = self.tools.take(id, &mut session).map_err(refused)?;
         nodes.reserve(session.requests.len());
         for request in session.requests {
             nodes.push(self.node(name, request, labels)?);
@@ -72,7 +73,7 @@ impl Preparer {
         mut request: Request,
         session_labels: usize,
     ) -> Result<NodePlan<Prepared>, PluginFailure> {
-        if let Some(sentence) = &self.min_tokens_prompt {
+        if let Some(sentence) = self.clients.min_tokens_prompt(&request) {
             sentence.apply(&mut request, &self.tokenizer);
         }
         let bytes = text_bytes(&request);

@@ -59,7 +59,7 @@ pub fn run(
             plugin: factory.info().name.clone(),
             materializer,
             tokenizer: tokenizer.clone(),
-            min_tokens_prompt: plan.min_tokens_prompt.clone(),
+            clients: plan.clients.clone(),
             timing: plan.timing(),
             tools: plan.tools.clone(),
         },
@@ -211,7 +211,7 @@ impl Shared<'_> {
         outcomes
             .first_chunks
             .begin(self.part, &inboxes, self.transport_lead);
-        let target = Arc::new(TargetWatch::new(self.control.clone()));
+        let target = Arc::new(TargetWatch::new(self.plan.clients.clone(), self.control.clone()));
         let mut completions = Vec::new();
         for index in 0..self.plan.completion_threads.max(1) {
             let context = CompletionContext {

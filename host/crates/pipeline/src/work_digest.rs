@@ -146,6 +146,10 @@ impl WorkHasher {
         if request.keep_reasoning {
             self.mark("keep reasoning");
         }
+        if let Some(client) = &request.client {
+            self.mark("client");
+            self.text(client);
+        }
         if let Some(tools) = &request.tools {
             self.mark("tools");
             match &**tools {
@@ -318,6 +322,8 @@ mod tests {
             changed(&|request| request.parents = vec![edge(Trigger::Completed, 5)]),
             changed(&|request| request.history_parent = Some(NodeId(0))),
             changed(&|request| request.keep_reasoning = true),
+            changed(&|request| request.client = Some("judge".into())),
+            changed(&|request| request.client = Some("critic".into())),
             changed(&|request| request.messages[0].tool_calls = vec![ToolCall::default()]),
             changed(&|request| request.messages[0].reasoning = Some(ReasoningContent::default())),
             changed(&|request| {

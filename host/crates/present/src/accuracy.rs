@@ -98,8 +98,12 @@ impl SelfTestOutcome {
 pub fn conditions(scenario: &Scenario, threads: Option<&ThreadSettings>) -> RunConditions {
     RunConditions {
         has_schedule: scenario.traffic_scheduler.has_schedule(),
-        tokenizer_is_of_model: tokenizer_is_of_model(&scenario.client),
-        may_have_uncounted_template: may_have_uncounted_template(&scenario.client),
+        tokenizer_is_of_model: scenario
+            .all_clients()
+            .all(|named| tokenizer_is_of(named.client, &scenario.client)),
+        may_have_uncounted_template: scenario
+            .all_clients()
+            .any(|named| may_have_uncounted_template(named.client)),
         threads: thread_conditions(&scenario.runtime, threads),
     }
 }
@@ -143,6 +147,13 @@ fn tokenizer_is_of_model(client: &Client) -> bool {
     }
 }
 
+/// Returns true if the tokenizer, which is that of the model of `default`, is also that of the
+/// model of a client.
+fn tokenizer_is_of(client: &Client, default: &Client) -> bool {
+    let has_same_model = client.model == default.model && client.is_simulated() == default.is_simulated();
+    tokenizer_is_of_model(client) && (has_same_model || client.is_simulated())
+}
+
 /// Returns true if the server may apply a chat template whose tokens the host does not count. The
 /// simulator applies none, and the endpoints for a single text send it as it is.
 fn may_have_uncounted_template(client: &Client) -> bool {
@@ -158,7 +169,7 @@ pub fn thresholds(scenario: &Scenario) -> Thresholds {
     let certificate = &scenario.certificate;
     let (mut degraded, mut invalid) = (certificate.degraded, certificate.invalid);
     if let Some(limits) = &certificate.simulator
-        && scenario.client.is_simulated()
+        && scenario.has_simulated_client()
     {
         degraded = degraded.max(limits.degraded);
         invalid = invalid.max(limits.invalid);

@@ -55,7 +55,10 @@ impl AnnotationWriter<'_> {
             .into_iter()
             .flatten()
         {
-            if of.get("x-not-supported-yet").is_some() || key.starts_with('$') {
+            let is_refused = ["x-not-supported-yet", "x-refused"]
+                .iter()
+                .any(|mark| of.get(mark).is_some());
+            if is_refused || key.starts_with('$') {
                 continue;
             }
             let kind = self.kind(of, &format!("{name}.{key}"));

@@ -172,6 +172,7 @@ function Rng:choice(list) end
 ---@field wait? veeksha.Duration Think time before the request is sent.
 ---@field cancel? integer|veeksha.Response|veeksha.CancelEvent|(integer|veeksha.Response|veeksha.CancelEvent)[] What cancels the request, whichever comes first.
 ---@field output? integer|veeksha.Output A number is an upper limit: the answer may be shorter.
+---@field client? string The client that sends it, one of the scenario's `clients`; `client` if absent.
 ---@field body? table<string, any> Members merged into the request's body.
 ---@field headers? table<string, string|number|boolean> HTTP headers; they replace those of the session and of `client.headers`.
 ---@field labels? table<string, string|number|boolean> Carried to the request's record.

@@ -4,15 +4,17 @@
 pub type Split = (Vec<String>, Vec<(String, String)>);
 
 /// The root keys that are flags themselves; the values of tables and lists are given as YAML.
-const ROOT_KEYS: [&str; 12] = [
+const ROOT_KEYS: [&str; 14] = [
     "name",
     "description",
     "tags",
     "seed",
     "session_generator",
     "traffic_scheduler",
+    "tools",
     "evaluators",
     "client",
+    "clients",
     "endpoint",
     "runtime",
     "trace_recorder",

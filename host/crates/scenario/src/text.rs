@@ -7,6 +7,7 @@ use serde_json::{Map, Value as Json, json};
 use veeksha_endpoint::HeaderTemplate;
 use veeksha_model::{REDACTED, is_safe_header, redact_address};
 
+use crate::plan::named_clients::SHARED_KEYS;
 use crate::plan::{ArrivalPlugin, Client, Evaluator, Flavor, Generator, Scenario, Traffic};
 use crate::secret_keys::without_secrets;
 use crate::tree::function_text;
@@ -34,6 +35,19 @@ impl Scenario {
             ("trace_recorder", json(serde_json::to_value(&self.trace_recorder))),
             ("certificate", json(serde_json::to_value(&self.certificate))),
         ];
+        let optional = [
+            ("tools", json(serde_json::to_value(&self.tools))),
+            (
+                "clients",
+                self.clients
+                    .iter()
+                    .map(named_client)
+                    .collect::<Map<_, _>>()
+                    .into(),
+            ),
+        ];
+        let is_given = |value: &Json| value.as_object().is_some_and(|entries| !entries.is_empty());
+        let optional = optional.iter().filter(|(_, value)| is_given(value));
         let mut mapping = Mapping::new();
         let description = [("name", &self.name), ("description", &self.description)];
         for (key, value) in description {
@@ -44,7 +58,7 @@ impl Scenario {
         if !self.tags.is_empty() {
             mapping.insert(text("tags"), yaml(&self.tags.as_slice().into()));
         }
-        for (key, value) in &root {
+        for (key, value) in root.iter().chain(optional) {
             mapping.insert(text(key), yaml(value));
         }
         let mut written = String::new();
@@ -89,6 +103,15 @@ fn client(client: &Client) -> Json {
     value["additional_sampling_params"] =
         without_secrets(&Json::Object(client.additional_sampling_params.clone()));
     value
+}
+
+/// Returns an entry of `clients` with all the keys that it may have.
+fn named_client((name, settings): (&String, &Client)) -> (String, Json) {
+    let mut value = client(settings);
+    if let Some(keys) = value.as_object_mut() {
+        keys.retain(|key, _| !SHARED_KEYS.contains(&key.as_str()));
+    }
+    (name.clone(), value)
 }
 
 fn headers(headers: &BTreeMap<String, String>) -> Json {

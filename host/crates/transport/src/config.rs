@@ -21,6 +21,11 @@ pub struct TransportConfig {
     pub connect_timeout: Option<Duration>,
     /// Number of client threads; at least 1.
     pub threads: usize,
+    /// Number of the first client thread, where a run has several transports. It is part of the
+    /// thread's name.
+    pub first_thread: usize,
+    /// Index of the first server in outcomes, where a run has several transports.
+    pub first_server: u16,
     /// Rules for sharing connections between requests.
     pub connections: ConnectionPolicy,
     /// HTTP version of the requests.
@@ -79,6 +84,8 @@ impl TransportConfig {
             request_timeout: Duration::from_secs(300),
             connect_timeout: None,
             threads: 1,
+            first_thread: 0,
+            first_server: 0,
             connections: ConnectionPolicy::default(),
             http: HttpProtocol::default(),
             source_addresses: Vec::new(),
@@ -98,6 +105,8 @@ impl fmt::Debug for TransportConfig {
             .field("request_timeout", &self.request_timeout)
             .field("connect_timeout", &self.connect_timeout)
             .field("threads", &self.threads)
+            .field("first_thread", &self.first_thread)
+            .field("first_server", &self.first_server)
             .field("connections", &self.connections)
             .field("http", &self.http)
             .field("source_addresses", &self.source_addresses)

@@ -73,12 +73,14 @@ impl HttpTransport {
         if config.threads == 0 {
             return Err(TransportError::NoThreads);
         }
-        let (threads, on_start) = (config.threads, config.on_thread_start.clone());
+        let (first, threads) = (config.first_thread, config.threads);
+        let on_start = config.on_thread_start.clone();
         let route = Route::new(config, clock)?;
         let delivery = Arc::new(Delivery {
             sinks,
             in_flight: AtomicUsize::new(0),
             spread: LoadBalancer::new(route.target.balance, route.servers.len()),
+            first_server: route.first_server,
             clock,
         });
         // If a later thread fails to start, dropping the transport stops the earlier ones.
@@ -88,7 +90,7 @@ impl HttpTransport {
             route,
             _stamping: stamping(),
         };
-        for index in 0..threads {
+        for index in first..first + threads {
             transport.threads.push(ClientThread::start(
                 index,
                 Arc::clone(&transport.route),

@@ -90,7 +90,10 @@ impl PendingOutcome for Landed {
                 completed_at,
                 ..landed.timings
             },
-            connection: landed.connection,
+            connection: ConnectionUse {
+                server: route.first_server.saturating_add(landed.connection.server),
+                ..landed.connection
+            },
             body_digest: landed.body_digest,
             status: landed.status,
             chunks: verdict.chunks,

@@ -1,9 +1,10 @@
 //! HTTP clients for the servers under test. They return every event of an answer with the time at
 //! which the kernel received it.
 //!
-//! [`HttpTransport`] is the [`veeksha_ports::Transport`] of a real run. Each of its client threads
-//! owns a current-thread runtime, its idle connections and *one* buffer for all reads. The requests
-//! of a session stay on one thread and go to one server. The modules follow the life of a request:
+//! [`HttpTransport`] is the [`veeksha_ports::Transport`] of a real run; a run with several clients has
+//! one for each of them, behind a [`RoutedTransport`]. Each of its client threads owns a
+//! current-thread runtime, its idle connections and *one* buffer for all reads. The requests of a
+//! session stay on one thread and go to one server. The modules follow the life of a request:
 //!
 //! 1. `http_transport` selects the thread and passes the job on without blocking; `load_balancer`
 //!    selects the server;
@@ -72,6 +73,7 @@ mod receiver;
 mod request_headers;
 mod response_ids;
 mod route;
+mod routed;
 mod status;
 mod target;
 mod ticket;
@@ -87,4 +89,5 @@ pub use config::{ConnectionPolicy, HttpProtocol, ThreadStart, TransportConfig};
 pub use error::TransportError;
 pub use http_transport::{ConnectionStats, HttpTransport};
 pub use receive_stats::ReceiveStats;
+pub use routed::RoutedTransport;
 pub use target::{BalanceRule, Server, Target, TlsOptions};

@@ -25,6 +25,8 @@ pub(crate) struct Route {
     pub(crate) target: Target,
     /// The servers of the target.
     pub(crate) servers: Vec<PreparedServer>,
+    /// Index of the first of them in outcomes.
+    pub(crate) first_server: u16,
     pub(crate) clock: RunClock,
     pub(crate) realtime: fn() -> u64,
     pub(crate) counters: Counters,
@@ -51,6 +53,7 @@ impl Route {
             .collect::<Result<_, _>>()?;
         Ok(Arc::new(Route {
             servers,
+            first_server: config.first_server,
             clock,
             realtime: config.realtime,
             counters: Counters::default(),

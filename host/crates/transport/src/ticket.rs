@@ -16,6 +16,8 @@ pub(crate) struct Delivery {
     pub(crate) sinks: Sinks,
     pub(crate) in_flight: AtomicUsize,
     pub(crate) spread: LoadBalancer,
+    /// Index of the first server in outcomes.
+    pub(crate) first_server: u16,
     pub(crate) clock: RunClock,
 }
 
@@ -105,7 +107,7 @@ impl Drop for Ticket {
                 ..Timings::default()
             },
             connection: ConnectionUse {
-                server: self.server,
+                server: self.delivery.first_server.saturating_add(self.server),
                 ..ConnectionUse::default()
             },
             status: None,
@@ -171,6 +173,7 @@ mod tests {
             sinks,
             in_flight: AtomicUsize::new(0),
             spread: LoadBalancer::new(crate::BalanceRule::RoundRobin, 1),
+            first_server: 0,
             clock: RunClock::starting_now(),
         };
         (Arc::new(delivery), outcomes)
@@ -242,6 +245,7 @@ mod tests {
             sinks,
             in_flight: AtomicUsize::new(0),
             spread: LoadBalancer::new(crate::BalanceRule::RoundRobin, 1),
+            first_server: 0,
             clock: RunClock::starting_now(),
         });
         let ticket = Ticket::new(job(), &delivery);

@@ -61,12 +61,6 @@ fn edges(edges: &[Edge]) -> Result<(), String> {
 fn request(request: &Request) -> Result<(), String> {
     time("wait-after-ready", request.wait_after_ready)?;
     edges(&request.parents)?;
-    if let Some(client) = &request.client {
-        return Err(format!(
-            "the client `{}` does not exist: a scenario has one client; leave `client` out",
-            cut(client, 80)
-        ));
-    }
     if let Some(cancellation) = &request.cancellation {
         edges(&cancellation.when)?;
     }
@@ -188,15 +182,14 @@ mod tests {
         );
     }
 
+    /// The scenario knows which clients exist.
     #[test]
-    fn other_clients_do_not_exist() {
+    fn the_name_of_a_client_is_not_checked_here() {
         let request = Request {
             client: Some("judge".into()),
             ..plain()
         };
-        let expected =
-            "node 3: the client `judge` does not exist: a scenario has one client; leave `client` out";
-        assert_eq!(refusal(request), expected);
+        assert_eq!(session(&Session::from(vec![request])), Ok(()));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use veeksha_model::{Request, Segment, Session, SessionId, ToolDefinitions, redac
 use veeksha_ports::Workload;
 use veeksha_prompt::Tokenizer;
 use veeksha_report::{Section, SummaryRow, number};
-use veeksha_scenario::{FixedSchedule, IntervalGenerator, Scenario, Traffic};
+use veeksha_scenario::{Client, FixedSchedule, IntervalGenerator, NamedClient, Scenario, Traffic};
 
 use super::duration::RunDuration;
 use veeksha_app::CommandFailure;
@@ -227,9 +227,8 @@ fn recorded(schedule: &FixedSchedule) -> Vec<SummaryRow> {
     rows
 }
 
-fn servers(scenario: &Scenario, wired: &Wired) -> Section {
-    let client = &scenario.client;
-    let addresses = match client.targets.as_slice() {
+fn addresses(client: &Client) -> String {
+    match client.targets.as_slice() {
         [] => client
             .api_base
             .as_deref()
@@ -241,20 +240,40 @@ fn servers(scenario: &Scenario, wired: &Wired) -> Section {
                 .collect();
             several.join(", ")
         }
-    };
-    let rows = vec![
-        row("Target", addresses),
+    }
+}
+
+fn model(client: &Client) -> String {
+    client
+        .model
+        .clone()
+        .unwrap_or_else(|| "first model of /v1/models".into())
+}
+
+fn servers(scenario: &Scenario, wired: &Wired) -> Section {
+    let client = &scenario.client;
+    let mut rows = vec![
+        row("Target", addresses(client)),
         row("Endpoint", client.kind.name()),
-        row(
-            "Model",
-            client
-                .model
-                .clone()
-                .unwrap_or_else(|| "first model of /v1/models".into()),
-        ),
+        row("Model", model(client)),
         row("API key", if client.api_key.is_some() { "set" } else { "none" }),
         row("Tokenizer", wired.tokenizer.name()),
     ];
+    rows.extend(
+        scenario
+            .all_clients()
+            .skip(1)
+            .map(|NamedClient { name, client, .. }| {
+                let key = if client.api_key.is_some() { "set" } else { "none" };
+                let facts = format!(
+                    "{}; {}; {}; API key: {key}",
+                    addresses(client),
+                    client.kind.name(),
+                    model(client)
+                );
+                row(&format!("Client {name}"), facts)
+            }),
+    );
     Section {
         title: "Target".into(),
         columns: Vec::new(),

@@ -87,7 +87,8 @@ impl Agent for Fixture {
 
     fn tool_ended(&mut self, ended: ToolResult) -> Result<Step, Error> {
         match self {
-            Fixture::Planner(_) | Fixture::Team(_) => Ok(Step::wait()),
+            Fixture::Planner(_) => Ok(Step::wait()),
+            Fixture::Team(team) => team.tool_ended(ended),
             Fixture::Tools(tools) => tools.tool_ended(ended),
         }
     }

@@ -14,7 +14,7 @@ use veeksha_model::ErrorClass;
 use veeksha_page::{PageData, RequestSample, RunState};
 use veeksha_present::{FailureClass, RunAnalysis, RunDescription, page};
 use veeksha_report::{ChromeTrace, ChromeTraceLimits, ProgressStats, RunFolder};
-use veeksha_scenario::Scenario;
+use veeksha_scenario::{Client, NamedClient, Scenario};
 
 use crate::cores::cores;
 use crate::evaluation::builtin_evaluator;
@@ -51,10 +51,7 @@ pub(crate) struct AnalysisSetup {
 /// Describes a run of `scenario` in `folder`; `config` is the resolved scenario as YAML.
 pub(crate) fn describe(scenario: &Scenario, folder: &Path, config: String) -> RunDescription {
     let client = &scenario.client;
-    let target = match client.targets.as_slice() {
-        [] => client.api_base.as_deref().map(veeksha_model::redact_address),
-        several => Some(format!("{} servers", several.len())),
-    };
+    let target = address(client);
     let facts = [
         ("Target", target),
         ("Model", client.model.clone()),
@@ -72,12 +69,31 @@ pub(crate) fn describe(scenario: &Scenario, folder: &Path, config: String) -> Ru
         facts: facts
             .into_iter()
             .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+            .chain(scenario.all_clients().skip(1).map(client_fact))
             .collect(),
         plugins: Vec::new(),
         remarks: Vec::new(),
         cores: cores(),
         planned: scenario.runtime.timeout().map(|timeout| timeout.as_secs_f64()),
     }
+}
+
+fn address(client: &Client) -> Option<String> {
+    match client.targets.as_slice() {
+        [] => client.api_base.as_deref().map(veeksha_model::redact_address),
+        several => Some(format!("{} servers", several.len())),
+    }
+}
+
+fn client_fact(named: NamedClient<'_>) -> (String, String) {
+    let client = named.client;
+    let parts = [
+        address(client),
+        client.model.clone(),
+        Some(client.kind.name().to_owned()),
+    ];
+    let text = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    (format!("Client {}", named.name), text)
 }
 
 impl AnalysisSetup {

@@ -2,7 +2,7 @@
 
 use veeksha_metrics::{Catalogue, Metric, Needs, RunMetric};
 use veeksha_ports::Guarantees;
-use veeksha_scenario::Scenario;
+use veeksha_scenario::{NamedClient, Scenario};
 
 /// Returns the metrics that have no samples without this property of the workload.
 fn that_need(needs: Needs) -> impl Iterator<Item = Metric> {
@@ -37,13 +37,14 @@ pub(crate) fn exclude(catalogue: &mut Catalogue, scenario: &Scenario, guarantees
     }
 }
 
-/// Returns true if the server receives the limit of the workload: a server without a limit may
+/// Returns true if every server receives the limit of the workload: a server without a limit may
 /// generate more, and a user-defined parameter may set another limit.
 fn sends_output_limit(scenario: &Scenario) -> bool {
-    let client = &scenario.client;
-    let mut custom = client.additional_sampling_params.keys();
-    client.max_tokens_param.is_some()
-        && !custom.any(|name| name.contains("tokens") || name.contains("length"))
+    scenario.all_clients().all(|NamedClient { client, .. }| {
+        let mut custom = client.additional_sampling_params.keys();
+        client.max_tokens_param.is_some()
+            && !custom.any(|name| name.contains("tokens") || name.contains("length"))
+    })
 }
 
 #[cfg(test)]

@@ -2,12 +2,12 @@
 
 use veeksha_health::{ColdCache, Expected, ExpectedTraffic, GapVariation, OutputLength, Tolerance};
 use veeksha_model::Nanos;
-use veeksha_scenario::{Scenario, Traffic};
+use veeksha_scenario::{Client, Scenario, Traffic};
 
 /// Returns the expectations for a run of this scenario.
 pub fn of(scenario: &Scenario) -> Expected {
-    let client = &scenario.client;
-    let made_to = client.ignore_eos == Some(true) || client.min_tokens_param.is_some();
+    let of_all = |holds: fn(&Client) -> bool| scenario.all_clients().all(|named| holds(named.client));
+    let made_to = of_all(|client| client.ignore_eos == Some(true) || client.min_tokens_param.is_some());
     let asked_for = Expected::of(traffic(&scenario.traffic_scheduler));
     Expected {
         measured_until: scenario
@@ -21,9 +21,10 @@ pub fn of(scenario: &Scenario) -> Expected {
         },
         // A minimum is a guarantee of the endpoint; `ignore_eos` is sent to every server that
         // supports it.
-        short_share: match client.min_tokens_param {
-            Some(_) => 0.0,
-            None => asked_for.short_share,
+        short_share: if of_all(|client| client.min_tokens_param.is_some()) {
+            0.0
+        } else {
+            asked_for.short_share
         },
         cold_cache: Some(ColdCache::default()),
         ..asked_for

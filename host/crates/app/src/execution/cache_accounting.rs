@@ -167,13 +167,13 @@ impl CacheAccount {
 pub(crate) fn pieces_of_warmup<'a>(
     warmup: &'a [Session],
     count: &'a dyn Fn(&str) -> u32,
-) -> impl Iterator<Item = Vec<PrefixPiece>> + 'a {
+) -> impl Iterator<Item = (Option<String>, Vec<PrefixPiece>)> + 'a {
     let requests = warmup.iter().flat_map(|session| &session.requests);
     requests.map(move |request| {
         let tools = request.tools.as_deref();
         let mut pieces = tools.map_or(Vec::new(), |tools| veeksha_prefix::tool_pieces(tools, count));
         pieces.extend(veeksha_prefix::pieces_of(&request.messages, count));
-        pieces
+        (request.client.clone(), pieces)
     })
 }
 

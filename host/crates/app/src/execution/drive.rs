@@ -3,19 +3,20 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crossbeam_channel::Sender;
+use veeksha_clock::RunClock;
 use veeksha_machine::{LEAST_OPEN_FILES, MachineError};
 use veeksha_model::Nanos;
 use veeksha_pipeline::{Control, EventEntry, PipelineError, RunEnd};
 use veeksha_ports::{Sinks, Transport};
 use veeksha_present::{CoreSetting, RealtimePriority, RefusedSettings, terminal};
-use veeksha_scenario::{Runtime, Scenario};
-use veeksha_transport::{HttpTransport, Target};
+use veeksha_scenario::{NamedClient, Runtime, Scenario};
+use veeksha_transport::{HttpTransport, RoutedTransport, ThreadStart, TransportConfig, TransportError};
 
 use crate::cores::cores;
 use crate::execution::thread_watch::Watch;
 use crate::execution::wiring::Wired;
 use crate::failure::CommandFailure;
-use crate::target;
+use crate::target::{self, ClientTarget};
 
 /// Settings of threads that the system refused, collected from all threads.
 pub(crate) type SharedRefusals = Arc<Mutex<RefusedSettings>>;
@@ -25,7 +26,7 @@ pub(crate) type SharedRefusals = Arc<Mutex<RefusedSettings>>;
 pub(crate) fn drive(
     scenario: &Scenario,
     wired: &mut Wired,
-    target: Target,
+    targets: Vec<ClientTarget>,
     events: &Sender<EventEntry>,
     control: &Control,
     refused: &SharedRefusals,
@@ -33,11 +34,17 @@ pub(crate) fn drive(
     let runtime = &scenario.runtime;
     let priority = realtime_priority(scenario).level();
     let threads = runtime.client_threads(&scenario.traffic_scheduler, cores());
-    let mut config = target::transport(scenario, target, threads);
-    config.run_id = wired.plan.run_id.clone().unwrap_or_default();
-    if let Some(prepare) = prepare(priority, CoreSetting::Client, &runtime.client_cores, refused) {
-        config.on_thread_start = Some(Arc::new(prepare));
-    }
+    let prepared = prepare(priority, CoreSetting::Client, &runtime.client_cores, refused);
+    let on_thread_start = prepared.map(|prepare| Arc::new(prepare) as ThreadStart);
+    let of_client = |(named, settled): (NamedClient<'_>, ClientTarget)| {
+        let config = TransportConfig {
+            run_id: wired.plan.run_id.clone().unwrap_or_default(),
+            on_thread_start: on_thread_start.clone(),
+            ..target::transport(named.client, settled.target, threads)
+        };
+        (settled.name, config)
+    };
+    let configs: Vec<_> = scenario.all_clients().zip(targets).map(of_client).collect();
     if let Some(prepare) = prepare(
         priority,
         CoreSetting::Dispatcher,
@@ -49,9 +56,7 @@ pub(crate) fn drive(
     wired.plan.spin = (runtime.spin_microseconds * 1e3) as Nanos;
     wired.plan.thread_watch = Some(Watch::of_a_run());
     let start_transport = |clock, sinks: Sinks| {
-        let transport = HttpTransport::start(config, clock, sinks);
-        let transport = transport.map_err(|error| PipelineError::Transport(Box::new(error)))?;
-        Ok(Arc::new(transport) as Arc<dyn Transport>)
+        start(configs, clock, sinks).map_err(|error| PipelineError::Transport(Box::new(error)))
     };
     let ended = veeksha_pipeline::run(
         &wired.plan,
@@ -63,6 +68,21 @@ pub(crate) fn drive(
         control,
     );
     Ok(ended?)
+}
+
+/// Starts the transport of the clients. One client needs no routing.
+fn start(
+    mut configs: Vec<(String, TransportConfig)>,
+    clock: RunClock,
+    sinks: Sinks,
+) -> Result<Arc<dyn Transport>, TransportError> {
+    Ok(match (configs.pop(), configs.is_empty()) {
+        (Some((_, only)), true) => Arc::new(HttpTransport::start(only, clock, sinks)?),
+        (last, _) => {
+            configs.extend(last);
+            Arc::new(RoutedTransport::start(configs, clock, &sinks)?)
+        }
+    })
 }
 
 /// Returns the initialization of a thread, if the scenario requests one: its priority, and its
@@ -107,7 +127,7 @@ pub(crate) fn realtime_priority(scenario: &Scenario) -> RealtimePriority {
         Some(priority) => RealtimePriority::Level(priority),
         // The simulator's threads share the cores of the client's and would starve: at 2,000
         // requests per second on two cores, requests waited until the limit of open files.
-        None if scenario.client.is_simulated() => RealtimePriority::Normal,
+        None if scenario.has_simulated_client() => RealtimePriority::Normal,
         // Without it, late reads at few cores falsify times by a multiple of the metric; with it,
         // errors stayed below 0.6 % in the same runs.
         None if veeksha_machine::realtime_is_permitted() => {
@@ -135,7 +155,7 @@ pub(crate) fn provide_open_files(scenario: &Scenario) -> Result<(), CommandFailu
 
 fn enough_open_files(limit: u64, scenario: &Scenario) -> Result<(), CommandFailure> {
     let streams = u64::from(scenario.traffic_scheduler.concurrent_sessions().unwrap_or(1));
-    let is_simulated = scenario.client.is_simulated();
+    let is_simulated = scenario.has_simulated_client();
     // The simulator in this process has the other end of each connection.
     let (ends, note) = if is_simulated {
         (

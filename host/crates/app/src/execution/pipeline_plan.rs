@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use veeksha_pipeline::{MinTokensPrompt, Plan, ReplaySchedule, ToolSpec, ToolSpecs};
+use veeksha_pipeline::{ClientSpec, ClientSpecs, MinTokensPrompt, Plan, ReplaySchedule, ToolSpec, ToolSpecs};
 use veeksha_ports::ArrivalFactory;
-use veeksha_scenario::{Grace, IntervalGenerator, QuantityConfig, Scenario, Traffic};
+use veeksha_scenario::{Client, Grace, IntervalGenerator, NamedClient, QuantityConfig, Scenario, Traffic};
 use veeksha_scheduler::{SchedulerConfig, Shard, ToolClass};
 use veeksha_stats::DrawnQuantity;
 
@@ -37,7 +37,6 @@ pub(crate) fn plan(scenario: &Scenario, arrivals: Option<Arc<dyn ArrivalFactory>
             ramp: nanos(Duration::try_from_secs_f64(concurrent.rampup_seconds).unwrap_or(Duration::MAX)),
         },
     };
-    let client = &scenario.client;
     let tools = tool_specs(scenario);
     Plan {
         scheduler: SchedulerConfig {
@@ -54,14 +53,12 @@ pub(crate) fn plan(scenario: &Scenario, arrivals: Option<Arc<dyn ArrivalFactory>
             shard: Shard::WHOLE,
             tools: tools.classes(),
         },
+        clients: client_specs(scenario),
         tools,
         dispatchers: runtime.num_dispatcher_threads,
         completion_threads: runtime.num_completion_threads,
         plugin_threads: runtime.plugin_threads(cores) as u32,
         pregenerate: runtime.pregenerate_sessions,
-        min_tokens_prompt: client.use_min_tokens_prompt_fallback.then(|| MinTokensPrompt {
-            template: client.min_tokens_prompt.clone(),
-        }),
         include_content: scenario.trace_recorder.include_content,
         arrivals,
         // Threads are initialized where they are started.
@@ -80,6 +77,20 @@ pub(crate) fn plan(scenario: &Scenario, arrivals: Option<Arc<dyn ArrivalFactory>
         warmup: Vec::new(),
         track_prefixes: true,
     }
+}
+
+fn client_specs(scenario: &Scenario) -> ClientSpecs {
+    let sentence = |client: &Client| {
+        client.use_min_tokens_prompt_fallback.then(|| MinTokensPrompt {
+            template: client.min_tokens_prompt.clone(),
+        })
+    };
+    let spec = |named: NamedClient<'_>| ClientSpec {
+        name: named.name.into(),
+        min_tokens_prompt: sentence(named.client),
+    };
+    let others = scenario.all_clients().skip(1).map(spec).collect();
+    ClientSpecs::new(sentence(&scenario.client), others)
 }
 
 fn tool_specs(scenario: &Scenario) -> ToolSpecs {

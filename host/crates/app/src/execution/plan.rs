@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use veeksha_scenario::Scenario;
-use veeksha_simulator::SimServer;
-use veeksha_transport::Target;
+use veeksha_pipeline::{SimulatedTarget, SimulatedTargets};
+use veeksha_scenario::{Client, NamedClient, Scenario};
 
 use crate::execution::cache_accounting::CacheRules;
 use crate::execution::drive::{check_cores, provide_open_files};
@@ -16,9 +15,9 @@ use crate::scenario::absolute_paths::with_absolute_paths;
 use crate::scenario::scenario_copy::{PluginDigest, ScenarioCopy};
 use crate::scenario::source::Loaded;
 use crate::sim_profile;
-use crate::target;
+use crate::target::{self, ClientTarget};
 
-/// A run against a server, ready to start: its plugins are loaded, and its target has answered.
+/// A run against servers, ready to start: its plugins are loaded, and its targets have answered.
 pub struct RunPlan {
     /// The resolved scenario.
     pub(crate) scenario: Scenario,
@@ -27,9 +26,8 @@ pub struct RunPlan {
     /// `config.yml` of the run.
     pub(crate) config: String,
     pub(crate) wired: Wired,
-    pub(crate) target: Target,
-    /// Simulator behind a `sim://` target.
-    pub(crate) simulator: Option<SimServer>,
+    /// The targets of the clients, in the order of [`Scenario::all_clients`].
+    pub(crate) targets: Vec<ClientTarget>,
     pub(crate) self_test: bool,
 }
 
@@ -58,9 +56,9 @@ pub fn plan(
 ) -> Result<RunPlan, CommandFailure> {
     check_cores(&loaded.scenario.runtime)?;
     provide_open_files(&loaded.scenario)?;
-    let (mut target, simulator) = target::settle(&mut loaded, named)?;
+    let mut targets = target::settle(&mut loaded, named)?;
     let mut wired = wire(&mut loaded, Mode::Run(shard))?;
-    target::complete(&mut target, &loaded, &wired)?;
+    target::complete(&mut targets, &loaded, &wired)?;
     if let Some(name) = loaded.scenario.client.sim_profile() {
         wired.cache = CacheRules::of_simulator(&sim_profile::profile(name, loaded.folder())?);
     }
@@ -74,8 +72,7 @@ pub fn plan(
         config: with_absolute_paths(&loaded.scenario, loaded.folder()).to_yaml(),
         scenario: loaded.scenario,
         wired,
-        target,
-        simulator,
+        targets,
         self_test,
     })
 }
@@ -98,7 +95,7 @@ pub struct SimulationPlan {
     /// `config.yml` of the run.
     pub(crate) config: String,
     pub(crate) wired: Wired,
-    pub(crate) target: veeksha_pipeline::SimulatedTarget,
+    pub(crate) targets: SimulatedTargets,
 }
 
 impl SimulationPlan {
@@ -108,8 +105,10 @@ impl SimulationPlan {
     }
 }
 
-/// Plans a run of `shard` of a scenario in virtual time. The engine is the profile `profile`;
-/// without one, that of a `sim://` target, else `default`.
+/// Plans a run of `shard` of a scenario in virtual time. The engine of `client` is the profile
+/// `profile`; without one, that of a `sim://` target, else `default`. So is that of every other
+/// client, except that `profile` does not replace a `sim://` target that differs from the one of
+/// `client`.
 ///
 /// # Errors
 /// If the scenario, one of its plugins or the profile prevents the run.
@@ -119,27 +118,46 @@ pub fn plan_simulation(
     profile: Option<&str>,
 ) -> Result<SimulationPlan, CommandFailure> {
     let mut wired = wire(&mut loaded, Mode::Simulate(shard))?;
-    let client = &loaded.scenario.client;
-    let of_target = client.sim_profile();
-    let timeout = u64::try_from(client.deadline().as_nanos()).unwrap_or(u64::MAX);
-    let target = veeksha_pipeline::SimulatedTarget {
-        // A path on the command line is relative to the working directory, one in the scenario to
-        // the scenario's folder.
-        profile: match profile {
-            Some(path) => sim_profile::profile(path, Path::new(""))?,
-            None => sim_profile::profile(of_target.unwrap_or("default"), loaded.folder())?,
-        },
-        request_timeout: timeout,
-        tool: veeksha_simulator::required_tool(&client.additional_sampling_params.clone().into()),
+    let scenario = &loaded.scenario;
+    let default = simulated_target(&loaded, &scenario.client, profile)?;
+    let other = |client: &Client| {
+        let own = client.sim_profile();
+        let is_own = own.is_some() && own != scenario.client.sim_profile();
+        simulated_target(&loaded, client, profile.filter(|_| !is_own))
     };
-    wired.cache = CacheRules::of_simulator(&target.profile);
+    let named = scenario.all_clients().skip(1);
+    let targets = SimulatedTargets {
+        default,
+        others: named
+            .map(|NamedClient { client, .. }| other(client))
+            .collect::<Result<_, _>>()?,
+    };
+    wired.cache = CacheRules::of_simulator(&targets.default.profile);
     let copy = scenario_copy(&loaded, &mut wired);
     Ok(SimulationPlan {
         copy,
         config: with_absolute_paths(&loaded.scenario, loaded.folder()).to_yaml(),
         scenario: loaded.scenario,
         wired,
-        target,
+        targets,
+    })
+}
+
+/// Returns the simulated server of a client: that of a profile of the command line, or its own.
+fn simulated_target(
+    loaded: &Loaded,
+    client: &Client,
+    profile: Option<&str>,
+) -> Result<SimulatedTarget, CommandFailure> {
+    Ok(SimulatedTarget {
+        // A path on the command line is relative to the working directory, one in the scenario to
+        // the scenario's folder.
+        profile: match profile {
+            Some(path) => sim_profile::profile(path, Path::new(""))?,
+            None => sim_profile::profile(client.sim_profile().unwrap_or("default"), loaded.folder())?,
+        },
+        request_timeout: u64::try_from(client.deadline().as_nanos()).unwrap_or(u64::MAX),
+        tool: veeksha_simulator::required_tool(&client.additional_sampling_params.clone().into()),
     })
 }
 

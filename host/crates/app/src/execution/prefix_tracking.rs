@@ -25,11 +25,15 @@ pub(crate) struct TrackedWorkload {
     pub(crate) is_planned: bool,
 }
 
+/// The prompts of each client.
+type Ledgers = HashMap<Option<String>, PrefixLedger>;
+
 /// Previous prompts, and the requests in flight.
 pub(crate) struct Prefixes {
     tokenizer: Tokenizer,
-    /// The prompts of all sessions; `None` if they are distinct.
-    ledger: Option<PrefixLedger>,
+    /// The prompts of all sessions by client, as clients have separate servers; `None` if they are
+    /// distinct. Requests that name no client are those of `None`.
+    ledgers: Option<Ledgers>,
     /// `None` if the servers report no cached tokens.
     account: Option<CacheAccount>,
     is_planned: bool,
@@ -63,20 +67,20 @@ impl Prefixes {
     ) -> Self {
         let mut prefixes = Prefixes {
             tokenizer,
-            ledger: None,
+            ledgers: None,
             account: None,
             is_planned: workload.is_planned,
             in_flight: HashMap::new(),
             early: HashMap::new(),
             counts: std::cell::RefCell::default(),
         };
-        let mut ledger = PrefixLedger::new();
+        let mut ledgers = Ledgers::new();
         let mut account = CacheAccount::new(rules);
-        for pieces in pieces_of_warmup(warmup, &|text| prefixes.count(text)) {
-            ledger.learn(&pieces);
+        for (client, pieces) in pieces_of_warmup(warmup, &|text| prefixes.count(text)) {
+            ledgers.entry(client).or_default().learn(&pieces);
             account.warm_up(&pieces);
         }
-        prefixes.ledger = (!workload.distinct_prompts).then_some(ledger);
+        prefixes.ledgers = (!workload.distinct_prompts).then_some(ledgers);
         prefixes.account = Some(account);
         prefixes
     }
@@ -120,11 +124,13 @@ impl Prefixes {
     }
 
     fn on_prompt(&mut self, entry: &mut EventEntry) -> TrackedPrompt {
-        if self.ledger.is_none() {
+        if self.ledgers.is_none() {
             return TrackedPrompt::Distinct(entry.take_prompt());
         }
         let pieces = entry.pieces(&|text| self.count(text)).unwrap_or_default();
-        let known = self.ledger.as_mut().map_or(0, |ledger| ledger.see(&pieces));
+        let client = entry.client().map(str::to_owned);
+        let see = |ledgers: &mut Ledgers| ledgers.entry(client).or_default().see(&pieces);
+        let known = self.ledgers.as_mut().map_or(0, see);
         TrackedPrompt::Compared {
             known: u32::try_from(known).unwrap_or(u32::MAX),
             pieces: if self.account.is_some() {

@@ -8,6 +8,7 @@ use veeksha_pipeline::Control;
 use veeksha_present::{AccuracyContext, Clock, SelfTestOutcome, ThreadSettings, terminal};
 use veeksha_report::RunFolder;
 use veeksha_scenario::{Scenario, Traffic};
+use veeksha_simulator::SimServer;
 
 use crate::evaluation::compat_output::CompatOptions;
 use crate::evaluation::conclusion::{Conclusion, FinishedRun, conclude};
@@ -49,8 +50,7 @@ pub fn run(plan: RunPlan, options: &RunOptions, control: &Control) -> Result<Con
         scenario,
         config,
         mut wired,
-        target,
-        simulator,
+        mut targets,
         self_test,
     } = plan;
     // A run whose evaluation plugins cannot be opened leaves no folder.
@@ -68,15 +68,17 @@ pub fn run(plan: RunPlan, options: &RunOptions, control: &Control) -> Result<Con
     };
     let (events, thread) = collect::on_a_thread(collector, output)?;
     let refused = SharedRefusals::default();
-    let ended = drive(&scenario, &mut wired, target, &events, control, &refused);
+    let simulators: Vec<_> = targets
+        .iter_mut()
+        .filter_map(|settled| settled.simulator.take())
+        .collect();
+    let ended = drive(&scenario, &mut wired, targets, &events, control, &refused);
     drop(events);
     let mut collected = thread
         .join()
         .map_err(|_| CommandFailure::internal("the collector of results panicked"))?;
     collected.compare_decisions(&wired, &folder);
-    if let Some(server) = simulator {
-        server.stop();
-    }
+    simulators.into_iter().for_each(SimServer::stop);
     prompts::report(&wired.materializer);
     let refused = refused.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let threads = ThreadSettings::new(&scenario.runtime, realtime_priority(&scenario), refused);
@@ -179,7 +181,7 @@ pub fn simulate(
         scenario,
         config,
         mut wired,
-        target,
+        targets,
     } = plan;
     let opened = OpenedPlugins::<RequestEvaluator>::open(&wired.evaluators)?;
     let folder = run_folder(&scenario, &config, &copy)?;
@@ -188,7 +190,7 @@ pub fn simulate(
     let mut collector = collector.with_decisions(decisions);
     let ended = veeksha_pipeline::simulate(
         &wired.plan,
-        &target,
+        &targets,
         &wired.factory,
         &wired.tokenizer,
         &wired.materializer,

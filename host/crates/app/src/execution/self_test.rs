@@ -102,10 +102,12 @@ fn send(
     let threads = scenario
         .runtime
         .client_threads(&scenario.traffic_scheduler, cores());
+    // The test has one client, with the threads of all.
+    let threads = threads * scenario.all_clients().count();
     let text = like.scenario(scenario, api_base, threads).to_string();
     let document = Document::from_yaml(&text, "self-test").map_err(CommandFailure::internal)?;
     let mut loaded = Source::of(document, ".".into()).settle(&[], &[], false)?;
-    let (target, _) = target::settle(&mut loaded, Path::new("self-test"))?;
+    let targets = target::settle(&mut loaded, Path::new("self-test"))?;
     let mut wired = wiring::wire(&mut loaded, Mode::Run(ShardSpec::default()))?;
     let (events, inbox) = unbounded::<EventEntry>();
     let collector = std::thread::Builder::new()
@@ -126,7 +128,7 @@ fn send(
     let ended = drive(
         &loaded.scenario,
         &mut wired,
-        target,
+        targets,
         &events,
         control,
         &SharedRefusals::default(),

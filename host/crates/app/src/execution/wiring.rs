@@ -61,16 +61,18 @@ pub struct Wired {
 }
 
 impl Wired {
-    /// Checks that the target can be sent the requests of a session, and that the tools that it
-    /// runs exist.
+    /// Checks that the clients and the tools that a session names exist, and that its requests can
+    /// be sent to their targets.
     ///
     /// # Errors
     /// Names the request or the tool run, and the reason.
     pub fn check(&self, id: SessionId, session: &Session) -> Result<(), PluginFailure> {
+        let clients = self.plan.clients.check(session);
         let requests = session.requests.iter();
         let mut refused = requests.filter_map(|request| self.materializer.check_form(request).err());
         let refused = refused.next().map_or(Ok(()), |error| Err(error.to_string()));
-        refused
+        clients
+            .and(refused)
             .and_then(|()| self.plan.tools.check(session))
             .map_err(|why| {
                 let plugin = &*self.factory.info().name;

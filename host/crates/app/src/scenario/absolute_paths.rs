@@ -82,16 +82,18 @@ pub(crate) fn with_absolute_paths(scenario: &Scenario, folder: &Path) -> Scenari
         make_absolute(&mut component.path);
         all(&mut component.files);
     }
-    let client = &mut scenario.client;
-    client.chat_template.iter_mut().for_each(make_absolute);
-    let own = client.targets.iter_mut().filter_map(|target| target.tls.as_mut());
-    for tls in own.chain([&mut client.tls]) {
-        let files = [&mut tls.ca_file, &mut tls.client_certificate, &mut tls.client_key];
-        files.into_iter().flatten().for_each(make_absolute);
-    }
-    if let Some(codec) = &mut client.codec {
-        make_absolute(&mut codec.path);
-        all(&mut codec.files);
+    let Scenario { client, clients, .. } = &mut scenario;
+    for client in std::iter::once(client).chain(clients.values_mut()) {
+        client.chat_template.iter_mut().for_each(make_absolute);
+        let own = client.targets.iter_mut().filter_map(|target| target.tls.as_mut());
+        for tls in own.chain([&mut client.tls]) {
+            let files = [&mut tls.ca_file, &mut tls.client_certificate, &mut tls.client_key];
+            files.into_iter().flatten().for_each(make_absolute);
+        }
+        if let Some(codec) = &mut client.codec {
+            make_absolute(&mut codec.path);
+            all(&mut codec.files);
+        }
     }
     if let Some(tokenizer) = &mut scenario.client.tokenizer {
         let there = folder.join(&*tokenizer);

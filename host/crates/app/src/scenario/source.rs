@@ -261,17 +261,16 @@ fn refused_override(argument: &str, key: &str, value: &str, error: &ScenarioErro
 
 /// Keys of files that a command line gives relative to the working directory, not the scenario's
 /// folder.
-const SHELL_PATHS: [&str; 5] = [
-    "session_generator.recorded_run",
-    "session_generator.run",
-    "client.tls.ca_file",
-    "client.tls.client_certificate",
-    "client.tls.client_key",
-];
+const SHELL_PATHS: [&str; 2] = ["session_generator.recorded_run", "session_generator.run"];
+
+/// The same for keys of each client.
+const CLIENT_SHELL_PATHS: [&str; 3] = [".tls.ca_file", ".tls.client_certificate", ".tls.client_key"];
 
 /// Returns the value of an override: a path in [`SHELL_PATHS`] becomes absolute.
 fn path_of_shell<'a>(key: &str, value: &'a str) -> Cow<'a, str> {
-    let is_path = SHELL_PATHS.contains(&key) && !["", "null", "~"].contains(&value.trim());
+    let is_of_client =
+        |rest: &str| key == format!("client{rest}") || key.starts_with("clients.") && key.ends_with(rest);
+    let is_path = (SHELL_PATHS.contains(&key) || CLIENT_SHELL_PATHS.into_iter().any(is_of_client)) && !["", "null", "~"].contains(&value.trim());
     match std::path::absolute(value).ok().filter(|_| is_path) {
         Some(path) => Cow::Owned(serde_json::Value::from(path.to_string_lossy()).to_string()),
         None => Cow::Borrowed(value),
@@ -342,11 +341,21 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
 
 fn fill_from_environment(scenario: &mut Scenario) {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    if scenario.client.api_base.is_none() {
-        scenario.client.api_base = variable("OPENAI_API_BASE");
+    let Scenario { client, clients, .. } = scenario;
+    if client.api_base.is_none() {
+        client.api_base = variable("OPENAI_API_BASE");
     }
-    if scenario.client.api_key.is_none() {
-        scenario.client.api_key = variable("OPENAI_API_KEY").map(veeksha_scenario::Secret::new);
+    if client.api_key.is_none() {
+        client.api_key = variable("OPENAI_API_KEY").map(veeksha_scenario::Secret::new);
+    }
+    for named in clients.values_mut() {
+        if named.api_base.is_none() && named.targets.is_empty() {
+            named.api_base = client.api_base.clone();
+        }
+        // The key of one server is not sent to another.
+        if named.api_key.is_none() && named.api_base == client.api_base && named.targets == client.targets {
+            named.api_key = client.api_key.clone();
+        }
     }
 }
 

@@ -8,6 +8,8 @@ use veeksha_model::{Chunk, Held, Nanos, Request, RequestId, StampSource, Usage};
 /// A request that the engine works on.
 pub(super) struct InFlight {
     pub(super) id: RequestId,
+    /// The position of its client.
+    pub(super) client: usize,
     pub(super) request: Arc<Request>,
     pub(super) intended: Nanos,
     pub(super) held: Held,
@@ -61,6 +63,8 @@ pub(super) fn record_of(
         output_tokens_from_usage: usage.is_some(),
         usage,
         connection_reused: false,
+        // There are at most 64 clients.
+        server: flight.client as u16,
         measured: flight.measured,
         labels: request.labels.clone(),
         history_mode: request.history_mode(),
@@ -68,7 +72,6 @@ pub(super) fn record_of(
         // No tokenizer, connection or cache takes part in a simulation.
         chunk_tokens: Vec::new(),
         template_tokens: 0,
-        server: 0,
         resolve: None,
         connect: None,
         tls: None,

@@ -7,8 +7,10 @@
 mod in_flight;
 mod prompt;
 mod server;
+mod servers;
 mod simulation;
 mod source;
 mod warm_engine;
 
-pub use simulation::{SimulatedTarget, simulate};
+pub use servers::{SimulatedTarget, SimulatedTargets};
+pub use simulation::simulate;

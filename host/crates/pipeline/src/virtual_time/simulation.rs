@@ -12,7 +12,7 @@ use veeksha_model::{
 use veeksha_ports::{PluginFailure, Workload, WorkloadFactory};
 use veeksha_prompt::{Materializer, Tokenizer};
 use veeksha_scheduler::{Action, Scheduler, SchedulerInput};
-use veeksha_simulator::{EngineEvent, EngineRequest, Fault, FinishReason, Profile};
+use veeksha_simulator::{EngineEvent, EngineRequest, Fault, FinishReason};
 
 use crate::arrivals::ArrivalReader;
 use crate::control::Control;
@@ -26,23 +26,12 @@ use crate::prefetch::on_outcome;
 
 use super::in_flight::InFlight;
 use super::prompt::PromptWriter;
-use super::server::SimulatedServer;
+use super::servers::{SimulatedServers, SimulatedTargets};
 use super::source::SimulatedSource;
 use super::warm_engine::EngineWarmup;
 
-/// The simulated server.
-#[derive(Clone, Debug)]
-pub struct SimulatedTarget {
-    /// The engine's costs, limits and faults.
-    pub profile: Profile,
-    /// The total deadline of a request.
-    pub request_timeout: Nanos,
-    /// The tool that every answer calls, unless the body of a request makes another choice.
-    pub tool: Option<String>,
-}
-
 /// Runs a workload in virtual time. `record` is called with every event, in order. A warm-up comes
-/// first: the engine keeps its cache, and the run begins at 0. `control` stops the run where it is,
+/// first: the engines keep their caches, and the run begins at 0. `control` stops the run where it is,
 /// as in real time.
 ///
 /// # Errors
@@ -50,7 +39,7 @@ pub struct SimulatedTarget {
 /// [`RunEnd`]. Each failure of the plugin is an event too.
 pub fn simulate(
     plan: &Plan,
-    target: &SimulatedTarget,
+    targets: &SimulatedTargets,
     factory: &Arc<dyn WorkloadFactory>,
     tokenizer: &Tokenizer,
     materializer: &Materializer,
@@ -79,29 +68,27 @@ pub fn simulate(
     // Sessions that do not exist are not missed.
     config.max_sessions = config.max_sessions.into_iter().chain(length).min();
     let end = part.below(config.max_sessions.unwrap_or(u64::MAX));
+    // The block size does not matter for the lengths that the source needs.
     let writer = PromptWriter {
         tokenizer,
-        block_size: target.profile.block_size,
+        block_size: targets.default.profile.block_size,
     };
-    let (timing, sentence) = (plan.timing(), plan.min_tokens_prompt.as_ref());
-    let mut server = SimulatedServer::new(target.profile.clone(), seed);
+    let timing = plan.timing();
+    let mut servers = SimulatedServers::new(targets, &plan.clients, tokenizer, seed);
     let warm_up = EngineWarmup {
         writer: &writer,
-        sentence,
+        clients: &plan.clients,
         timing,
-        request_timeout: target.request_timeout,
     };
-    let report = warm_up.run(&plan.warmup, &mut server);
+    let report = warm_up.run(&plan.warmup, &mut servers);
     record(Event::RunStarted(RunInfo::default()).into());
     let mut simulation = Simulation {
         plan,
-        target,
         materializer,
         record,
         control,
-        writer: &writer,
         scheduler: Scheduler::new(config),
-        server,
+        servers,
         source: SimulatedSource {
             workload,
             arrivals,
@@ -110,7 +97,7 @@ pub fn simulate(
             timing,
             writer: &writer,
             materializer,
-            sentence,
+            clients: plan.clients.clone(),
             tools: plan.tools.clone(),
             next: 0,
             end,
@@ -120,7 +107,6 @@ pub fn simulate(
         },
         flights: HashMap::new(),
         numbers: HashMap::new(),
-        deadlines: VecDeque::new(),
         next_flight: 0,
         now: 0,
         end: RunEnd {
@@ -145,19 +131,15 @@ fn open(factory: &dyn WorkloadFactory) -> Result<(Workload, Option<u64>), Plugin
 
 struct Simulation<'a> {
     plan: &'a Plan,
-    target: &'a SimulatedTarget,
     materializer: &'a Materializer,
     record: &'a mut dyn FnMut(EventEntry),
     control: &'a Control,
-    writer: &'a PromptWriter<'a>,
     scheduler: Scheduler<Request>,
-    server: SimulatedServer,
+    servers: SimulatedServers<'a>,
     source: SimulatedSource<'a>,
     flights: HashMap<u64, InFlight>,
     /// The number of the flight of each request.
     numbers: HashMap<RequestId, u64>,
-    /// (deadline, flight), in the order of dispatch: the timeout is the same for all.
-    deadlines: VecDeque<(Nanos, u64)>,
     next_flight: u64,
     now: Nanos,
     end: RunEnd,
@@ -178,22 +160,15 @@ impl Simulation<'_> {
             if self.scheduler.is_done() {
                 return;
             }
-            while self
-                .deadlines
-                .front()
-                .is_some_and(|(_, number)| !self.flights.contains_key(number))
-            {
-                self.deadlines.pop_front();
-            }
-            let deadline = self.deadlines.front().map(|(at, _)| *at);
-            let wakes = [self.scheduler.next_wake(), self.server.next_wake(), deadline];
+            let deadline = self.next_deadline();
+            let wakes = [self.scheduler.next_wake(), self.servers.next_wake(), deadline];
             // Nothing will ever happen again: only a source that has not ended can leave the
             // scheduler waiting.
             let Some(next) = wakes.into_iter().flatten().min() else {
                 return;
             };
             self.now = self.now.max(next);
-            self.server.advance(self.now, &mut happened);
+            self.servers.advance(self.now, &mut happened);
             for event in happened.drain(..) {
                 self.on_engine(event, &mut inputs);
             }
@@ -257,8 +232,10 @@ impl Simulation<'_> {
                     reports_first_chunk,
                     session_requests,
                 } => {
+                    let client = self.servers.index(&payload);
                     let flight = InFlight {
                         id,
+                        client,
                         intended,
                         held,
                         dispatched_at: self.now,
@@ -269,7 +246,7 @@ impl Simulation<'_> {
                         total_prompt_tokens: 0,
                         started: false,
                         chunks: Vec::new(),
-                        tool: self.required_tool(&payload, &history),
+                        tool: self.required_tool(client, &payload, &history),
                         request: payload,
                     };
                     self.launch(flight, &history, inputs);
@@ -342,7 +319,9 @@ impl Simulation<'_> {
             prompt: asked,
             ..event.into()
         });
-        let prompt = self.writer.prompt(id.session, &flight.request, history);
+        let client = flight.client;
+        let server = self.servers.at(client);
+        let prompt = server.writer.prompt(id.session, &flight.request, history);
         flight.total_prompt_tokens = prompt.tokens;
         flight.prompt_tokens = prompt.new_tokens;
         let number = self.next_flight;
@@ -356,10 +335,11 @@ impl Simulation<'_> {
             exact: flight.request.output.exact,
         };
         self.flights.insert(number, flight);
-        self.deadlines
-            .push_back((at + self.target.request_timeout, number));
+        server
+            .deadlines
+            .push_back((at + server.target.request_timeout, number));
         let mut happened = Vec::new();
-        self.server.submit(at, request, &mut happened);
+        self.servers.submit(client, at, request, &mut happened);
         for event in happened {
             self.on_engine(event, inputs);
         }
@@ -459,7 +439,13 @@ impl Simulation<'_> {
 
     /// Returns the tool that a request must call. Its body overrides the parameters of the target,
     /// and both the choice of the workload.
-    fn required_tool(&self, request: &Request, history: &Option<Arc<History<Request>>>) -> Option<String> {
+    fn required_tool(
+        &mut self,
+        client: usize,
+        request: &Request,
+        history: &Option<Arc<History<Request>>>,
+    ) -> Option<String> {
+        let of_target = &self.servers.at(client).target.tool;
         let body = request.body.as_deref();
         let body = body.and_then(|body| serde_json::from_str::<serde_json::Value>(body).ok());
         let member = |name: &str| body.as_ref().and_then(|body| body.get(name)).cloned();
@@ -471,9 +457,8 @@ impl Simulation<'_> {
                 ToolChoice::Required => "required".into(),
                 ToolChoice::Function(name) => serde_json::json!({ "name": name }),
             });
-        let Some(choice) = member("tool_choice").or_else(|| stated.filter(|_| self.target.tool.is_none()))
-        else {
-            return self.target.tool.clone();
+        let Some(choice) = member("tool_choice").or_else(|| stated.filter(|_| of_target.is_none())) else {
+            return of_target.clone();
         };
         let tools = member("tools").or_else(|| {
             let turns = History::turns(history);

@@ -8,7 +8,7 @@ use veeksha_prompt::Materializer;
 use veeksha_scheduler::{NodePlan, SessionKind, SessionPlan};
 
 use crate::arrivals::ArrivalReader;
-use crate::fallback::MinTokensPrompt;
+use crate::clients::ClientSpecs;
 use crate::partition::Partition;
 use crate::prefetch::MAX_BATCH;
 use crate::schedule::{Timing, drop_unsent};
@@ -27,7 +27,7 @@ pub(super) struct SimulatedSource<'a> {
     pub(super) timing: Timing,
     pub(super) writer: &'a PromptWriter<'a>,
     pub(super) materializer: &'a Materializer,
-    pub(super) sentence: Option<&'a MinTokensPrompt>,
+    pub(super) clients: ClientSpecs,
     pub(super) tools: ToolSpecs,
     pub(super) next: u64,
     pub(super) end: u64,
@@ -123,6 +123,8 @@ impl SimulatedSource<'_> {
     ) -> Result<Vec<NodePlan<Request>>, PluginFailure> {
         let refused =
             |why: String| PluginFailure::new(&self.plugin, "prepare", PluginFailureKind::Result, why);
+        let of_session = |why: String| refused(format!("session {id}: {why}"));
+        self.clients.take(&mut added).map_err(of_session)?;
         for request in &added.requests {
             self.materializer.check_form(request).map_err(|error| {
                 let node = request.node;
@@ -132,9 +134,8 @@ impl SimulatedSource<'_> {
             })?;
         }
         added.distribute();
-        let tool_runs = self.tools.take(id, &mut added);
-        let mut nodes = tool_runs.map_err(|why| refused(format!("session {id}: {why}")))?;
-        nodes.extend(nodes_of(added.requests, self.timing, self.writer, self.sentence));
+        let mut nodes = self.tools.take(id, &mut added).map_err(of_session)?;
+        nodes.extend(nodes_of(added.requests, self.timing, self.writer, &self.clients));
         Ok(nodes)
     }
 }
@@ -143,10 +144,10 @@ pub(super) fn nodes_of(
     requests: Vec<Request>,
     timing: Timing,
     writer: &PromptWriter<'_>,
-    sentence: Option<&MinTokensPrompt>,
+    clients: &ClientSpecs,
 ) -> Vec<NodePlan<Request>> {
     let node = |mut request: Request| {
-        if let Some(sentence) = sentence {
+        if let Some(sentence) = clients.min_tokens_prompt(&request) {
             sentence.apply(&mut request, writer.tokenizer);
         }
         let recorded = writer.recorded(&request);

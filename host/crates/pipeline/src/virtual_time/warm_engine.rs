@@ -5,35 +5,38 @@ use std::sync::Arc;
 use veeksha_model::{Nanos, Response, Session};
 use veeksha_simulator::{EngineEvent, EngineRequest, Fault};
 
-use crate::fallback::MinTokensPrompt;
+use crate::clients::ClientSpecs;
 use crate::schedule::Timing;
 use crate::warmup::{WarmupReport, WarmupTurn, WarmupWalk, session_id};
 
 use super::prompt::PromptWriter;
-use super::server::SimulatedServer;
+use super::servers::SimulatedServers;
 use super::source::nodes_of;
 
 /// The context of a warm-up in virtual time.
 pub(super) struct EngineWarmup<'a> {
     pub(super) writer: &'a PromptWriter<'a>,
-    pub(super) sentence: Option<&'a MinTokensPrompt>,
+    pub(super) clients: &'a ClientSpecs,
     pub(super) timing: Timing,
-    pub(super) request_timeout: Nanos,
 }
 
 impl EngineWarmup<'_> {
     /// Sends every request at the instant at which the one before it ended, and then starts the
-    /// run's clock.
-    pub(super) fn run(&self, sessions: &[Session], server: &mut SimulatedServer) -> WarmupReport {
+    /// run's clock. A session whose clients do not exist is not sent.
+    pub(super) fn run(&self, sessions: &[Session], servers: &mut SimulatedServers<'_>) -> WarmupReport {
         let (mut report, mut now, mut sent) = (WarmupReport::default(), 0, 0);
         for (index, session) in sessions.iter().enumerate() {
             let mut session = session.clone();
+            if let (Err(why), Some(first)) = (self.clients.take(&mut session), session.requests.first()) {
+                report.failed(index, first.node, &why);
+                continue;
+            }
             session.distribute();
-            let nodes = nodes_of(session.requests, self.timing, self.writer, self.sentence);
+            let nodes = nodes_of(session.requests, self.timing, self.writer, self.clients);
             WarmupWalk::new(session_id(index), nodes).go(|turn| {
                 sent += 1;
                 let node = turn.id.node;
-                let (ended, result) = self.send(u64::MAX - sent, turn, now, server);
+                let (ended, result) = self.send(u64::MAX - sent, turn, now, servers);
                 now = ended;
                 match result {
                     Ok(response) => Some(Some(response)),
@@ -44,7 +47,7 @@ impl EngineWarmup<'_> {
                 }
             });
         }
-        server.begin_at(now);
+        servers.begin_at(now);
         report
     }
 
@@ -54,9 +57,11 @@ impl EngineWarmup<'_> {
         id: u64,
         turn: WarmupTurn<veeksha_model::Request>,
         now: Nanos,
-        server: &mut SimulatedServer,
+        servers: &mut SimulatedServers<'_>,
     ) -> (Nanos, Result<Arc<Response>, String>) {
-        let prompt = self.writer.prompt(turn.id.session, &turn.payload, &turn.history);
+        let client = servers.at(servers.index(&turn.payload));
+        let (server, writer) = (&mut client.server, &client.writer);
+        let prompt = writer.prompt(turn.id.session, &turn.payload, &turn.history);
         let request = EngineRequest {
             id,
             prompt_tokens: prompt.tokens,
@@ -64,7 +69,7 @@ impl EngineWarmup<'_> {
             max_tokens: turn.payload.output.target_tokens,
             exact: turn.payload.output.exact,
         };
-        let deadline = now.saturating_add(self.request_timeout);
+        let deadline = now.saturating_add(client.target.request_timeout);
         let mut events = Vec::new();
         server.submit(now, request, &mut events);
         loop {

@@ -465,7 +465,7 @@ pub(crate) fn plan() -> Plan {
         completion_threads: 1,
         plugin_threads: 1,
         pregenerate: false,
-        min_tokens_prompt: None,
+        clients: Default::default(),
         include_content: false,
         track_prefixes: false,
     }

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test reports a failure by panicking")]
 
 mod arrivals;
+mod clients;
 mod fakes;
 mod hooks;
 mod limits;

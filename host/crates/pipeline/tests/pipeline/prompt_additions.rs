@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crossbeam_channel::unbounded;
 use veeksha_events::Event;
 use veeksha_model::{History, Role};
-use veeksha_pipeline::{Control, EntryContent, MinTokensPrompt, run};
+use veeksha_pipeline::{ClientSpecs, Control, EntryContent, MinTokensPrompt, run};
 use veeksha_prompt::{ChatTemplate, Materializer, PromptTarget, SpecialTokens};
 
 use crate::fakes::{Kind, Server, echo, factory, plan};
@@ -18,9 +18,10 @@ fn first_prompt(template: &str) -> (String, u32) {
     let mut plan = plan();
     plan.scheduler.max_sessions = Some(1);
     plan.include_content = true;
-    plan.min_tokens_prompt = Some(MinTokensPrompt {
+    let sentence = MinTokensPrompt {
         template: template.into(),
-    });
+    };
+    plan.clients = ClientSpecs::new(Some(sentence), Vec::new());
     let (sender, receiver) = unbounded();
     let workload = factory(Kind::HastyAgents);
     run(

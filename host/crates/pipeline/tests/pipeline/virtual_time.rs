@@ -5,7 +5,9 @@ use std::sync::{Arc, OnceLock};
 
 use veeksha_events::{Event, RequestRecord, Status};
 use veeksha_model::{ChunkKind, ErrorClass, HistoryMode, RequestId, Segment, Session};
-use veeksha_pipeline::{Control, EventEntry, Plan, ReplaySchedule, RunEnd, SimulatedTarget, ToolSpecs};
+use veeksha_pipeline::{
+    Control, EventEntry, Plan, ReplaySchedule, RunEnd, SimulatedTarget, SimulatedTargets, ToolSpecs,
+};
 use veeksha_prompt::{Materializer, Tokenizer};
 use veeksha_scheduler::TrafficRule;
 use veeksha_simulator::Profile;
@@ -53,11 +55,16 @@ pub(crate) fn words() -> (&'static Tokenizer, &'static Arc<Materializer>) {
 }
 
 pub(crate) fn simulate(plan: &Plan, target: &SimulatedTarget, kind: Kind) -> Simulated {
-    simulate_until(plan, target, kind, usize::MAX)
+    simulate_on(plan, &target.clone().into(), kind)
+}
+
+/// Simulates several clients.
+pub(crate) fn simulate_on(plan: &Plan, targets: &SimulatedTargets, kind: Kind) -> Simulated {
+    simulate_until(plan, targets, kind, usize::MAX)
 }
 
 /// Requests a stop after the given number of events.
-fn simulate_until(plan: &Plan, target: &SimulatedTarget, kind: Kind, most: usize) -> Simulated {
+fn simulate_until(plan: &Plan, targets: &SimulatedTargets, kind: Kind, most: usize) -> Simulated {
     let control = Control::default();
     let (tokenizer, materializer) = words();
     let mut entries = Vec::new();
@@ -70,7 +77,7 @@ fn simulate_until(plan: &Plan, target: &SimulatedTarget, kind: Kind, most: usize
     let factory = factory(kind);
     let end = veeksha_pipeline::simulate(
         plan,
-        target,
+        targets,
         &factory,
         tokenizer,
         materializer,
@@ -131,7 +138,12 @@ fn a_run_that_is_stopped_gives_up_what_is_in_flight_and_sends_nothing_more() {
             .position(|entry| matches!(entry.event, Event::Dispatched { .. }));
         place.unwrap() + 1
     };
-    let stopped = simulate_until(&plan, &quick(), made(unsorted, 3), first_dispatch(&whole.entries));
+    let stopped = simulate_until(
+        &plan,
+        &quick().into(),
+        made(unsorted, 3),
+        first_dispatch(&whole.entries),
+    );
     assert!(stopped.end.interrupted);
     let records = stopped.records();
     // One had been sent, and it had 25 ms to go.

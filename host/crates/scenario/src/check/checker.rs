@@ -144,6 +144,10 @@ impl<'s> Checker<'s> {
             }
             return;
         }
+        if let Some(reason) = schema.get("x-refused").and_then(Json::as_str) {
+            self.report(node, path, reason.to_owned());
+            return;
+        }
         if schema == &Json::Bool(false) {
             self.report(node, path, "no value is allowed here".to_owned());
             return;
@@ -440,7 +444,7 @@ impl<'s> Checker<'s> {
                 None if others == &Json::Bool(false) => {
                     let names = properties.into_iter().flat_map(|properties| properties.iter());
                     let names = names
-                        .filter(|(_, of)| of.get("x-not-supported-yet").is_none())
+                        .filter(|(_, of)| is_accepted(of))
                         .map(|(name, _)| name.as_str());
                     let near = veeksha_slo::nearest(key, names).map(str::to_owned);
                     self.report_near(value, &below, unknown_key(schema, near.is_some()), near);
@@ -463,6 +467,11 @@ impl<'s> Checker<'s> {
     }
 }
 
+/// Returns true if a key with this schema can have a value.
+fn is_accepted(schema: &Json) -> bool {
+    schema.get("x-not-supported-yet").is_none() && schema.get("x-refused").is_none()
+}
+
 /// Lists the valid names if none is near.
 fn unknown_key(schema: &Json, has_nearest: bool) -> String {
     if has_nearest {
@@ -473,7 +482,7 @@ fn unknown_key(schema: &Json, has_nearest: bool) -> String {
         .and_then(Json::as_object)
         .into_iter()
         .flatten()
-        .filter(|(name, of)| of.get("x-not-supported-yet").is_none() && !name.starts_with('$'))
+        .filter(|(name, of)| is_accepted(of) && !name.starts_with('$'))
         .map(|(name, _)| format!("`{name}`"))
         .collect();
     if names.is_empty() {

@@ -5,10 +5,10 @@
 //! `items`, `minItems`, `maxItems`, `uniqueItems`, `minLength`, `enum`, `const`, `minimum`,
 //! `maximum`, `exclusiveMinimum`, `exclusiveMaximum`, `oneOf` and `anyOf` (the variant is chosen by
 //! its constant key such as `type`, else by the type of the value), `allOf`, `$ref` into the same
-//! schema; and three extensions: `x-function` (the value is a Lua function) and
-//! `x-not-supported-yet` (on a key: it may only be null or switched off; on a `oneOf`: the names of
-//! future variants), and `x-synonyms` (next to an `enum`: the valid name that is suggested for
-//! another word). Other keywords are annotations.
+//! schema; and four extensions: `x-function` (the value is a Lua function), `x-not-supported-yet`
+//! (on a key: it may only be null or switched off; on a `oneOf`: the names of future variants),
+//! `x-refused` (on a key: the reason why it has no value here), and `x-synonyms` (next to an
+//! `enum`: the valid name that is suggested for another word). Other keywords are annotations.
 
 mod checker;
 mod constants;

@@ -12,6 +12,7 @@ use crate::plan::client::Client;
 use crate::plan::evaluator::{Evaluator, Performance};
 use crate::plan::generator::{Generator, LuaGuarantees, LuaKind};
 use crate::plan::keys::{PERFORMANCE, ScenarioKeys};
+use crate::plan::named_clients;
 use crate::plan::rules;
 use crate::plan::scenario::Scenario;
 use crate::plan::trace::{Flavor, LuaLayout, Trace};
@@ -39,7 +40,9 @@ pub(crate) fn check(root: &Node, shipped: &Shipped) -> Result<Scenario, Problems
     };
     let keys: ScenarioKeys = serde_json::from_value(resolved).map_err(undecodable)?;
     let evaluators = evaluators(root, &keys.evaluators).map_err(undecodable)?;
-    let problems = rules::broken(root, &keys.session_generator, &rule_input(&keys, &evaluators));
+    let mut clients = named_clients::decode(&schema, root).map_err(Problems)?;
+    let input = rule_input(&keys, &clients, &evaluators);
+    let problems = rules::broken(root, &keys.session_generator, &input);
     if !problems.is_empty() {
         return Err(Problems(problems));
     }
@@ -61,7 +64,10 @@ pub(crate) fn check(root: &Node, shipped: &Shipped) -> Result<Scenario, Problems
         client.model = endpoint.model.or(client.model);
         client.api_key = endpoint.api_key.or(client.api_key);
     }
-    drop_redacted(&mut client, &mut notes);
+    drop_redacted(&mut client, "client", &mut notes);
+    for (name, client) in &mut clients {
+        drop_redacted(client, &named_clients::path_of(name), &mut notes);
+    }
     Ok(Scenario {
         name: keys.name,
         description: keys.description,
@@ -73,6 +79,7 @@ pub(crate) fn check(root: &Node, shipped: &Shipped) -> Result<Scenario, Problems
         tools: keys.tools,
         evaluators,
         client,
+        clients,
         runtime,
         trace_recorder: keys.trace_recorder,
         certificate: keys.certificate,
@@ -93,11 +100,15 @@ fn ends_with_its_recording(generator: &Generator, traffic: &Traffic) -> bool {
     }
 }
 
-fn rule_input<'a>(keys: &'a ScenarioKeys, evaluators: &'a [Evaluator]) -> rules::RuleInput<'a> {
+fn rule_input<'a>(
+    keys: &'a ScenarioKeys,
+    clients: &'a BTreeMap<String, Client>,
+    evaluators: &'a [Evaluator],
+) -> rules::RuleInput<'a> {
     rules::RuleInput {
-        api_base: keys.client.api_base.as_deref(),
         endpoint: keys.endpoint.as_ref().map(|endpoint| endpoint.api_base.as_str()),
         client: &keys.client,
+        clients,
         runtime: &keys.runtime,
         evaluators,
         traffic: &keys.traffic_scheduler,
@@ -107,26 +118,30 @@ fn rule_input<'a>(keys: &'a ScenarioKeys, evaluators: &'a [Evaluator]) -> rules:
 }
 
 /// A resolved configuration contains `***` in place of secrets, which must not be sent as a key.
-fn drop_redacted(client: &mut Client, notes: &mut Vec<String>) {
+fn drop_redacted(client: &mut Client, path: &str, notes: &mut Vec<String>) {
     if client
         .api_key
         .as_ref()
         .is_some_and(|key| key.expose() == REDACTED)
     {
         client.api_key = None;
-        notes.push(
-            "client.api_key was removed from this configuration when it was written; the environment variable \
-             OPENAI_API_KEY is used"
-                .to_owned(),
-        );
+        let other = if path == "client" {
+            "the environment variable OPENAI_API_KEY is used"
+        } else {
+            "set it again to send one"
+        };
+        notes.push(format!(
+            "{path}.api_key was removed from this configuration when it was written; {other}"
+        ));
     }
+    let at = |key: &str| format!("{path}.{key}");
     let address = client.api_base.as_deref();
-    note_address(address.unwrap_or_default(), "client.api_base", notes);
-    note_address(&client.address_append_value, "client.address_append_value", notes);
-    drop_redacted_headers(&mut client.headers, "client.headers", notes);
-    drop_redacted_proxy(&mut client.proxy, "client.proxy", notes);
+    note_address(address.unwrap_or_default(), &at("api_base"), notes);
+    note_address(&client.address_append_value, &at("address_append_value"), notes);
+    drop_redacted_headers(&mut client.headers, &at("headers"), notes);
+    drop_redacted_proxy(&mut client.proxy, &at("proxy"), notes);
     for (index, target) in client.targets.iter_mut().enumerate() {
-        let at = format!("client.targets[{index}]");
+        let at = format!("{path}.targets[{index}]");
         if target
             .api_key
             .as_ref()
@@ -134,7 +149,7 @@ fn drop_redacted(client: &mut Client, notes: &mut Vec<String>) {
         {
             target.api_key = None;
             notes.push(format!(
-                "{at}.api_key was removed from this configuration when it was written; client.api_key or the environment \
+                "{at}.api_key was removed from this configuration when it was written; {path}.api_key or the environment \
                  variable OPENAI_API_KEY is used"
             ));
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
 use crate::plan::certificate::Certificate;
 use crate::plan::client::Client;
@@ -47,6 +47,10 @@ pub(super) struct ScenarioKeys {
     pub(super) evaluators: Vec<Json>,
     /// The server and the client's connection to it.
     pub(super) client: Client,
+    /// Other clients by name, which requests choose; missing keys default to those of `client`.
+    /// The client's label of a request is its name, or `default`.
+    #[schemars(schema_with = "clients_schema")]
+    pub(super) clients: Json,
     /// A running server: its values replace the client's.
     pub(super) endpoint: Option<RunningServer>,
     /// Duration, number of sessions and threads of the run.
@@ -70,6 +74,7 @@ impl Default for ScenarioKeys {
             tools: BTreeMap::new(),
             evaluators: vec![serde_json::json!({"type": PERFORMANCE})],
             client: Client::default(),
+            clients: Json::Object(Map::new()),
             endpoint: None,
             runtime: Runtime::default(),
             trace_recorder: TraceRecorder::default(),
@@ -90,6 +95,14 @@ pub(super) struct RunningServer {
     /// The key, in place of `client.api_key`.
     #[serde(default)]
     pub(super) api_key: Option<Secret>,
+}
+
+/// The entries are decoded from the tree, because their defaults are the values of `client`.
+fn clients_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({
+        "type": "object",
+        "additionalProperties": {"$ref": "#/$defs/ClientOverrides"},
+    })
 }
 
 /// The schema of [`ScenarioKeys`], as derived.

@@ -4,11 +4,13 @@
 
 mod certificate;
 pub(crate) mod client;
+mod client_rules;
 mod decode;
 mod evaluator;
 mod findings;
 mod generator;
 pub(crate) mod keys;
+pub(crate) mod named_clients;
 mod rules;
 mod runtime;
 mod scenario;
@@ -30,6 +32,7 @@ pub use evaluator::{
     Slo, SloMap, SloMetric, TextChannel, WindowSelection,
 };
 pub use generator::{Generator, LuaGuarantees, LuaKind};
+pub use named_clients::NamedClient;
 pub use runtime::{Grace, PluginLimits, Runtime, TraceRecorder};
 pub use scenario::Scenario;
 pub use secret::Secret;

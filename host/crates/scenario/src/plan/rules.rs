@@ -3,28 +3,27 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
-use veeksha_endpoint::{HeaderTemplate, HeaderTemplateError};
-use veeksha_model::{REDACTED, TIMER, is_header_name, is_header_text, is_reserved_header};
+use veeksha_model::TIMER;
 use veeksha_slo::Objective;
 
 use crate::path;
 use crate::plan::certificate::Certificate;
-use crate::plan::client::{Client, PromptLength, parse_parameters};
+use crate::plan::client::Client;
+use crate::plan::client_rules;
 use crate::plan::evaluator::{Evaluator, Slo, SloMap};
 use crate::plan::findings::{Findings, address_problem};
+use crate::plan::named_clients::path_of;
 use crate::plan::runtime::Runtime;
-use crate::plan::secret::Secret;
-use crate::plan::server_rules;
 use crate::plan::tool::{QuantityConfig, ToolConfig, spacing};
 use crate::plan::traffic::Traffic;
 use crate::problem::Problem;
-use crate::tree::{Node, Value};
+use crate::tree::Node;
 
 /// The values that the rules inspect.
 pub(super) struct RuleInput<'a> {
-    pub(super) api_base: Option<&'a str>,
     pub(super) endpoint: Option<&'a str>,
     pub(super) client: &'a Client,
+    pub(super) clients: &'a BTreeMap<String, Client>,
     pub(super) runtime: &'a Runtime,
     pub(super) evaluators: &'a [Evaluator],
     pub(super) traffic: &'a Traffic,
@@ -38,11 +37,10 @@ pub(super) fn broken(root: &Node, generator: &Json, input: &RuleInput<'_>) -> Ve
         root,
         problems: Vec::new(),
     };
-    addresses(&mut findings, input);
-    parameters(&mut findings);
-    credentials(&mut findings, input.client);
-    server_rules::broken(&mut findings, input.client);
-    names_of_parameters(&mut findings, input.client);
+    if let Some(message) = input.endpoint.and_then(address_problem) {
+        findings.add("endpoint.api_base", message);
+    }
+    clients(&mut findings, input);
     if input.runtime.max_sessions == 0 {
         findings.add(
             "runtime.max_sessions",
@@ -85,7 +83,6 @@ pub(super) fn broken(root: &Node, generator: &Json, input: &RuleInput<'_>) -> Ve
             );
         }
     }
-    templates(&mut findings, input.client);
     tools(&mut findings, input);
     thresholds(&mut findings, input.certificate);
     recorded_arrivals(&mut findings, generator, input.traffic);
@@ -109,136 +106,28 @@ fn thresholds(findings: &mut Findings<'_>, certificate: &Certificate) {
     }
 }
 
-fn addresses(findings: &mut Findings<'_>, input: &RuleInput<'_>) {
-    for (path, address) in [
-        ("client.api_base", input.api_base),
-        ("endpoint.api_base", input.endpoint),
-    ] {
-        if let Some(message) = address.and_then(address_problem) {
-            findings.add(path, message);
-        }
-    }
-}
-
-fn parameters(findings: &mut Findings<'_>) {
-    let path = "client.additional_sampling_params";
-    let node = findings
-        .root
-        .get("client")
-        .and_then(|client| client.get("additional_sampling_params"));
-    if let Some(Node {
-        value: Value::Text(text) | Value::Word(text),
-        ..
-    }) = node
-        && let Err(message) = parse_parameters(text)
-    {
-        findings.add(path, message);
-    }
-}
-
-fn credentials(findings: &mut Findings<'_>, client: &Client) {
-    let all = client.targets.iter().flat_map(|target| target.headers.keys());
-    let is_traceparent = |name: &String| name.eq_ignore_ascii_case("traceparent");
-    if client.traceparent && all.chain(client.headers.keys()).any(is_traceparent) {
-        findings.add(
-            "client.traceparent",
-            "`headers` has a `traceparent`; remove one of the two",
-        );
-    }
-    headers(findings, "client.headers", &client.headers);
-    key(findings, "client.api_key", client.api_key.as_ref());
-    for (index, target) in client.targets.iter().enumerate() {
-        let at = path::item("client.targets", index);
-        headers(findings, &path::join(&at, "headers"), &target.headers);
-        key(findings, &path::join(&at, "api_key"), target.api_key.as_ref());
-    }
-}
-
-fn headers(findings: &mut Findings<'_>, at: &str, headers: &BTreeMap<String, String>) {
-    for (name, value) in headers {
-        let path = path::join(at, name);
-        if !is_header_name(name) {
-            findings.add(&path, "not a valid header name: use letters, digits and dashes");
-        } else if !is_header_text(value) {
-            findings.add(&path, "a header's value must be one line of ASCII");
-        } else if is_reserved_header(name) {
-            findings.add(&path, "this header is set by the client itself");
-        } else if let Err(error) = HeaderTemplate::parse(value, "") {
-            placeholder(findings, &path, &error);
-        }
-    }
-}
-
-fn placeholder(findings: &mut Findings<'_>, path: &str, error: &HeaderTemplateError) {
-    let HeaderTemplateError::Unknown { name } = error else {
-        return findings.add(path, error.to_string());
-    };
-    let candidates = HeaderTemplate::candidates(name);
-    let nearest = veeksha_slo::nearest(name, candidates.iter().map(String::as_str));
-    let message = format!("unknown placeholder `{{{{{name}}}}}`");
-    findings.add_near(path, message, nearest.map(|name| format!("{{{{{name}}}}}")));
-}
-
-fn key(findings: &mut Findings<'_>, at: &str, key: Option<&Secret>) {
-    if let Some(key) = key
-        && key.expose() != REDACTED
-        && (key.expose().trim() != key.expose()
-            || !key.expose().chars().all(|c| c.is_ascii_graphic() || c == ' '))
-    {
-        findings.add(
-            at,
-            "an API key must be one line of ASCII without leading or trailing spaces",
-        );
-    }
-}
-
-fn names_of_parameters(findings: &mut Findings<'_>, client: &Client) {
-    for (key, name) in [
-        ("max_tokens_param", &client.max_tokens_param),
-        ("min_tokens_param", &client.min_tokens_param),
-        ("reasoning_param", &client.reasoning_param),
-    ] {
-        if name.as_deref() == Some("") {
-            findings.add(&format!("client.{key}"), "must not be empty; null sends none");
-        }
-    }
-    let of_messages = ["role", "content", "tool_calls", "tool_call_id"];
-    if let Some(name) = &client.reasoning_param
-        && of_messages.contains(&name.as_str())
-    {
-        findings.add(
-            "client.reasoning_param",
-            format!(
-                "must not be `{name}`, which messages have already; use `reasoning` or `reasoning_content`"
-            ),
-        );
-    }
-    if client.max_tokens_param.is_some() && client.max_tokens_param == client.min_tokens_param {
-        findings.add("client.min_tokens_param", "must differ from `max_tokens_param`");
-    }
-    if client.use_min_tokens_prompt_fallback && !client.min_tokens_prompt.contains("{tokens}") {
-        findings.add(
-            "client.min_tokens_prompt",
-            "must contain `{tokens}`, which is replaced by the number",
-        );
-    }
-}
-
-fn templates(findings: &mut Findings<'_>, client: &Client) {
-    if client.apply_chat_template {
-        return;
-    }
-    if client.chat_template.is_some() {
-        findings.add(
-            "client.chat_template",
-            "has no effect unless `apply_chat_template` is true",
-        );
-    }
-    if client.prompt_length == PromptLength::Wrapped {
-        findings.add(
-            "client.prompt_length",
-            "`wrapped` needs `apply_chat_template: true`",
-        );
+/// Checks every client. A problem of `client` is not repeated for those that take its keys.
+fn clients(findings: &mut Findings<'_>, input: &RuleInput<'_>) {
+    client_rules::broken(findings, input.client, "client");
+    let of_default: Vec<(String, String)> = findings
+        .problems
+        .iter()
+        .filter_map(|problem| {
+            let key = problem.path.strip_prefix("client")?;
+            Some((key.to_owned(), problem.message.clone()))
+        })
+        .collect();
+    for (name, client) in input.clients {
+        let at = path_of(name);
+        let before = findings.problems.len();
+        client_rules::broken(findings, client, &at);
+        let found = findings.problems.split_off(before);
+        findings.problems.extend(found.into_iter().filter(|problem| {
+            let key = problem.path.strip_prefix(&at).unwrap_or_default();
+            !of_default
+                .iter()
+                .any(|(known, message)| known == key && *message == problem.message)
+        }));
     }
 }
 

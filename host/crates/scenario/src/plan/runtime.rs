@@ -31,9 +31,9 @@ pub struct Runtime {
     /// Threads that pass results to the scheduler and the evaluators.
     #[schemars(range(min = 1, max = 256))]
     pub num_completion_threads: u32,
-    /// Threads that send requests and read answers, each with a separate connection pool. Null
-    /// chooses by load: one per 128 concurrent sessions, or for open-loop traffic half the cores up
-    /// to four; never more than the number of cores.
+    /// Threads that send requests and read answers, each with a separate connection pool. Each
+    /// client has as many. Null chooses by load: one per 128 concurrent sessions, or for open-loop
+    /// traffic half the cores up to four; never more than the number of cores.
     #[schemars(range(min = 1, max = 1024))]
     pub num_client_threads: Option<u32>,
     /// Threads that run plugins. Null chooses half the cores, at least one and at most eight.

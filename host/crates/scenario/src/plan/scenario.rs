@@ -35,6 +35,8 @@ pub struct Scenario {
     /// The server and the client's connection to it. An `endpoint` of the scenario is merged into
     /// it.
     pub client: Client,
+    /// The other clients by name, which requests choose; each with all its keys.
+    pub clients: BTreeMap<String, Client>,
     /// Duration, number of sessions and threads of the run.
     pub runtime: Runtime,
     /// Contents of the trace.

@@ -5,21 +5,22 @@ use crate::plan::client::{Client, ClientKind, Connections, HttpVersion, TargetSe
 use crate::plan::findings::{Findings, address_problem};
 
 /// Reports every violated rule.
-pub(super) fn broken(findings: &mut Findings<'_>, client: &Client) {
+pub(super) fn broken(findings: &mut Findings<'_>, client: &Client, path: &str) {
+    let key = |name: &str| path::join(path, name);
     if client.api_base.is_some() && !client.targets.is_empty() {
-        findings.add("client.targets", "give `api_base` or `targets`, not both");
+        findings.add(&key("targets"), "give `api_base` or `targets`, not both");
     }
-    tls(findings, "client.tls", &client.tls);
-    proxy(findings, "client.proxy", client.proxy.as_deref());
+    tls(findings, &key("tls"), &client.tls);
+    proxy(findings, &key("proxy"), client.proxy.as_deref());
     for (index, target) in client.targets.iter().enumerate() {
-        let at = path::item("client.targets", index);
+        let at = path::item(&key("targets"), index);
         let base = path::join(&at, "api_base");
         if let Some(message) = address_problem(&target.api_base) {
             findings.add(&base, message);
         } else if sim_profile(&target.api_base).is_some() {
             findings.add(
                 &base,
-                "the simulator cannot be one of several targets: set it as `client.api_base`",
+                "the simulator cannot be one of several targets: set it as `api_base`",
             );
         }
         let same = |other: &TargetServer| other.api_base == target.api_base;
@@ -33,27 +34,27 @@ pub(super) fn broken(findings: &mut Findings<'_>, client: &Client) {
     }
     if client.source_addresses.as_ref().is_some_and(Vec::is_empty) {
         findings.add(
-            "client.source_addresses",
+            &key("source_addresses"),
             "is empty; use null to let the system choose",
         );
     }
     for (index, address) in client.source_addresses.iter().flatten().enumerate() {
         if address.parse::<std::net::IpAddr>().is_err() {
             findings.add(
-                &path::item("client.source_addresses", index),
+                &path::item(&key("source_addresses"), index),
                 format!("`{address}` is not an IP address"),
             );
         }
     }
     if client.http_version == HttpVersion::Http2 && client.connections != Connections::Pooled {
         findings.add(
-            "client.connections",
+            &key("connections"),
             "with `http_version: http2` requests share connections; use `pooled`",
         );
     }
     if matches!(client.kind, ClientKind::Template) && client.address_append_value.is_empty() {
         findings.add(
-            "client.address_append_value",
+            &key("address_append_value"),
             "a `template` needs the path of the API, for example `v2/generate`",
         );
     }

@@ -13,6 +13,7 @@ use self::choices::{
 };
 use self::shape::{close, drop_unused, inline_variants, later_keys};
 use crate::plan::keys;
+use crate::plan::named_clients::overrides_schema;
 
 /// The components inside the program by kind: the name of each with the JSON schema of its
 /// configuration, whose keys are next to `type`.
@@ -35,6 +36,7 @@ pub fn json_schema(shipped: &Shipped) -> Json {
         _ => Map::new(),
     };
     if let Some(client) = definitions.remove("Client") {
+        definitions.insert("ClientOverrides".to_owned(), overrides_schema(&client));
         definitions.insert("Client".to_owned(), client_choice(&client));
     }
     let flavor = flavor_choice(&shipped.flavors, &mut definitions);

@@ -15,6 +15,7 @@ mod faults;
 mod http2;
 mod property;
 mod proxies;
+mod routed;
 mod stamps;
 mod support;
 mod targets;

@@ -12,6 +12,7 @@ use super::Simulation;
 use crate::entry::EventEntry;
 use crate::pieces::{AnswerSource, answer_identity};
 use crate::virtual_time::in_flight::{InFlight, record_of};
+use crate::virtual_time::servers::ClientServer;
 
 impl Simulation<'_> {
     pub(super) fn answer(
@@ -101,7 +102,7 @@ impl Simulation<'_> {
         let Some(flight) = self.take_flight(number) else {
             return;
         };
-        self.server.cancel(self.now, number);
+        self.servers.cancel(flight.client, self.now, number);
         let output_tokens = flight.chunks.len() as u32;
         // The argument of a call is not complete.
         let text = match flight.tool {
@@ -155,11 +156,38 @@ impl Simulation<'_> {
         Some(flight)
     }
 
+    /// Returns the next total deadline of a request in flight.
+    pub(super) fn next_deadline(&mut self) -> Option<Nanos> {
+        let flights = &self.flights;
+        let of_client = |client: &mut ClientServer<'_>| {
+            let deadlines = &mut client.deadlines;
+            while deadlines
+                .front()
+                .is_some_and(|(_, number)| !flights.contains_key(number))
+            {
+                deadlines.pop_front();
+            }
+            deadlines.front().map(|(at, _)| *at)
+        };
+        self.servers.iter_mut().filter_map(of_client).min()
+    }
+
+    /// Removes a deadline at an instant. Returns the client and the number of its flight.
+    fn take_deadline(&mut self, at: Nanos) -> Option<(usize, u64)> {
+        let mut clients = self.servers.iter_mut().enumerate();
+        clients.find_map(|(index, client)| {
+            let (_, number) = client.deadlines.pop_front_if(|(known, _)| *known == at)?;
+            Some((index, number))
+        })
+    }
+
     /// Gives up the requests whose total deadline has come.
     pub(super) fn expire(&mut self, inputs: &mut VecDeque<SchedulerInput<Request>>) {
-        while let Some((at, number)) = self.deadlines.front().copied().filter(|(at, _)| *at <= self.now) {
-            self.deadlines.pop_front();
-            self.server.cancel(self.now, number);
+        while let Some(at) = self.next_deadline().filter(|at| *at <= self.now) {
+            let Some((client, number)) = self.take_deadline(at) else {
+                return;
+            };
+            self.servers.cancel(client, self.now, number);
             self.fail(
                 number,
                 at,
@@ -172,10 +200,12 @@ impl Simulation<'_> {
     }
 
     pub(super) fn cancel_all(&mut self, inputs: &mut VecDeque<SchedulerInput<Request>>) {
-        let mut numbers: Vec<u64> = self.flights.keys().copied().collect();
-        numbers.sort_unstable();
-        for number in numbers {
-            self.server.cancel(self.now, number);
+        let flights = self.flights.iter();
+        let mut flights: Vec<(u64, usize)> =
+            flights.map(|(number, flight)| (*number, flight.client)).collect();
+        flights.sort_unstable();
+        for (number, client) in flights {
+            self.servers.cancel(client, self.now, number);
             self.fail(
                 number,
                 self.now,
