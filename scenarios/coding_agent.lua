@@ -83,7 +83,7 @@ return {
 
   client = { type = "openai_chat_completions", api_base = "sim://default", model = "sim" },
 
-  runtime = { max_sessions = 12, benchmark_timeout = 120 },
+  runtime = { max_sessions = 8, benchmark_timeout = 120 },
 
   -- Results for each step and for each subagent.
   evaluators = { {

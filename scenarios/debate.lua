@@ -7,7 +7,7 @@
 --       --clients.against.api_base http://localhost:8001/v1 \
 --       --clients.judge.api_base http://localhost:8002/v1
 
-local ROUNDS = 3
+local ROUNDS = 2
 
 local rules = synthetic(150)
 
@@ -19,7 +19,7 @@ local function debate(session)
       system = if speech then nil else rules,
       user = if speech then "Answer this for the claim." else { "Argue for this claim: ", claim },
       history = speech,
-      output = 80,
+      output = 60,
       labels = { role = "for" },
     }
     if not speech.ok then
@@ -30,7 +30,7 @@ local function debate(session)
       client = "against",
       user = "Argue against the claim.",
       history = speech,
-      output = 80,
+      output = 60,
       labels = { role = "against" },
     }
     if not speech.ok then
@@ -41,7 +41,7 @@ local function debate(session)
     client = "judge",
     user = "Decide who won, and say why.",
     history = speech,
-    output = 120,
+    output = 30,
     labels = { role = "judge" },
   }
 end
@@ -68,7 +68,7 @@ return {
     },
   },
 
-  runtime = { max_sessions = 12, benchmark_timeout = 120 },
+  runtime = { max_sessions = 8, benchmark_timeout = 120 },
 
   -- The label `client` is added to each request: results, plots and objectives for each server.
   evaluators = { {

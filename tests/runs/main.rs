@@ -15,6 +15,7 @@ mod arrivals;
 mod cache_accounting;
 mod cancellations;
 mod certificate;
+mod clients;
 mod compare;
 mod complete_messages;
 mod connections;

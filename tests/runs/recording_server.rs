@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
-/// The headers of a request, by lower-case name.
+/// The headers of a request, by lower-case name, and its path as `:path`.
 pub(crate) type Head = BTreeMap<String, String>;
 
 /// Received requests, in the order of their arrival: heads and bodies.
@@ -63,7 +63,9 @@ fn serve(mut connection: &TcpStream, answer: &dyn Fn(usize) -> String, received:
     let mut head = Head::new();
     let mut line = String::new();
     while reader.read_line(&mut line).ok()? > 2 {
-        if let Some((name, value)) = line.split_once(": ") {
+        if let Some((path, _)) = line.strip_prefix("POST ").and_then(|rest| rest.split_once(' ')) {
+            head.insert(":path".to_owned(), path.to_owned());
+        } else if let Some((name, value)) = line.split_once(": ") {
             let before = head.insert(name.to_ascii_lowercase(), value.trim_end().to_owned());
             assert_eq!(before, None, "{name} is sent once");
         }

@@ -18,7 +18,9 @@ fn simulations_are_reproducible_bit_by_bit() {
     for file in [
         "scenarios/quickstart.lua",
         "scenarios/agent.lua",
-        "scenarios/subagents.lua",
+        "scenarios/coding_agent.lua",
+        "scenarios/debate.lua",
+        "scenarios/rollouts.lua",
         "scenarios/best_of_n.lua",
         "scenarios/research.lua",
         "scenarios/veeksha-example.yml",

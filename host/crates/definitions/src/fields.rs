@@ -330,7 +330,7 @@ request_fields! {
         |r| time(r.record.held.in_flight);
     held_by_prefill, held_by_prefill_ns, _: "the part due to the limit on requests in prefill",
         |r| time(r.record.held.in_prefill);
-    server, server, server: "index in `client.targets` of the server that it went to",
+    server, server, server: "index of the server that it went to: those of `client` first, then those of `clients` by name",
         |r| FieldValue::Count(r.record.server.into());
     connection_reused, connection_reused, connection_reused:
         "true if the connection had carried an earlier request",

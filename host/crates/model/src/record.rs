@@ -151,7 +151,8 @@ pub struct RequestRecord {
     pub usage: Option<Usage>,
     /// True if the connection had carried an earlier request.
     pub connection_reused: bool,
-    /// Index of the server it went to, in the order of the configuration.
+    /// Index of the server it went to, in the order of the configuration: the servers of the first
+    /// client come first.
     pub server: u16,
     /// Name resolution for a new connection; `None` also where the server is given by address.
     pub resolve: Option<Nanos>,

@@ -34,7 +34,8 @@ pub struct Job {
 pub struct ConnectionUse {
     /// An earlier request had used the connection.
     pub reused: bool,
-    /// Index of the server it went to, in the order of the configuration.
+    /// Index of the server it went to, in the order of the configuration: the servers of the first
+    /// client come first.
     pub server: u16,
     /// Name resolution for a new connection, in nanoseconds; `None` also where the server is given
     /// by address.

@@ -489,6 +489,25 @@ fn sessions_in_any_order_are_equal() {
 }
 
 #[test]
+fn an_agent_changes_the_client_between_turns() {
+    let mut agents = agent(
+        r#"
+local claim = session:request { user = "claim" }
+session:request { user = "decide", history = claim, client = "judge" }
+"#,
+    )
+    .agents(1);
+    let first = agents.start(S).unwrap();
+    assert_eq!(one(&first).client, None);
+    let second = go(&mut *agents, 1, "p");
+    let judge = one(&second);
+    assert_eq!(
+        (judge.client.as_deref(), judge.history_parent),
+        (Some("judge"), Some(node(1)))
+    );
+}
+
+#[test]
 fn many_sessions_live_at_once() {
     let folder = agent("for turn = 1, 3 do session:request { user = 'turn ' .. turn } end");
     let seen = run_all(&folder, 2_000, |open| open / 2);

@@ -37,7 +37,7 @@ fn every_field_arrives() {
       },
       user = { image("cat.png"), synthetic(10, "name"), synthetic(11, "name") },
       body = { temperature = 0.5, stop = { "a", "b" }, nested = { n = 3, empty = {} } } },
-    { after = { 1, 7 }, user = tool_result("search", 900, 1), wait = "2m" },
+    { after = { 1, 7 }, user = tool_result("search", 900, 1), wait = "2m", client = "judge" },
   },
 }"#,
     )
@@ -57,6 +57,7 @@ fn every_field_arrives() {
         panic!()
     };
     assert_eq!((a.node.0, b.node.0, c.node.0), (1, 7, 3));
+    assert_eq!((a.client.as_deref(), c.client.as_deref()), (None, Some("judge")));
     assert_eq!(
         a.messages,
         [
@@ -278,6 +279,14 @@ fn each_wrong_value_is_named_with_its_path() {
         (
             "return { requests = { { user = 'x' }, { user = 'y', history = 1, after = { node = 1, trigger = 'dispatched' } } } }",
             "node 2 continues the history of 1, whose answer is not complete at `dispatched`",
+        ),
+        (
+            "return { requests = { { user = 'x', client = 7 } } }",
+            "requests[1].client: expected a string, found the number 7",
+        ),
+        (
+            "return { requests = { { user = 'x', clients = 'judge' } } }",
+            "requests[1]: unknown field `clients`; did you mean `client`?",
         ),
         (
             "return { requests = { { user = 'x', headers = { Host = 'a' } } } }",
