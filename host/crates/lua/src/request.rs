@@ -147,7 +147,6 @@ impl RequestDraft {
             headers: self.headers,
             labels: self.labels,
             replay: self.replay,
-            ..Request::default()
         }
     }
 }

@@ -7,7 +7,7 @@ use veeksha_stats::RandomStream;
 
 use crate::fallback::MinTokensPrompt;
 
-/// The label by which the requests of a scenario with several clients are told apart in results.
+/// The label with the name of a request's client, in a scenario with several clients.
 pub const CLIENT_LABEL: &str = "client";
 
 /// A client as the pipeline knows it.

@@ -368,6 +368,7 @@ fn visible_tokens(tokenizer: &Tokenizer, response: &Response) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clients::ClientSpec;
     use veeksha_model::{
         Chunk, ChunkKind, NodeId, ReasoningSupport, Request, RequestId, SessionId, ToolCall, Usage,
     };
@@ -384,6 +385,48 @@ mod tests {
             template_tokens,
             ..Prepared::default()
         })
+    }
+
+    /// The answers of another client do not hide that the server of one is gone.
+    #[test]
+    fn the_target_of_each_client_is_watched() {
+        let judge = ClientSpec {
+            name: "judge".into(),
+            min_tokens_prompt: None,
+        };
+        let control = Control::default();
+        let watch = TargetWatch::new(ClientSpecs::new(None, vec![judge]), control.clone());
+        let refused = |request: &Request| {
+            Err(Arc::new(FailureReason {
+                request: RequestId {
+                    session: SessionId(0),
+                    node: request.node,
+                },
+                class: ErrorClass::Connect,
+                status: None,
+                message: "refused".into(),
+                retry_after: None,
+                at: 0,
+            }))
+        };
+        let (of_default, mut of_judge) = (Request::default(), Request::default());
+        of_judge.client = Some("judge".into());
+        let answered = || Ok(Arc::new(Response::default()));
+        for _ in 1..LOST_AFTER {
+            watch.observe(&of_judge, &refused(&of_judge));
+            watch.observe(&of_default, &answered());
+        }
+        assert_eq!(control.target_lost(), None);
+        watch.observe(&of_judge, &refused(&of_judge));
+        assert_eq!(control.target_lost(), Some("refused"));
+        // An answer of the same client starts the count again.
+        let control = Control::default();
+        let watch = TargetWatch::new(ClientSpecs::default(), control.clone());
+        for _ in 0..2 {
+            (1..LOST_AFTER).for_each(|_| watch.observe(&of_default, &refused(&of_default)));
+            watch.observe(&of_default, &answered());
+        }
+        assert_eq!(control.target_lost(), None);
     }
 
     #[test]

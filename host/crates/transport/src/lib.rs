@@ -1,8 +1,8 @@
 //! HTTP clients for the servers under test. They return every event of an answer with the time at
 //! which the kernel received it.
 //!
-//! [`HttpTransport`] is the [`veeksha_ports::Transport`] of a real run; a run with several clients has
-//! one for each of them, behind a [`RoutedTransport`]. Each of its client threads owns a
+//! [`HttpTransport`] is the [`veeksha_ports::Transport`] of a real run; a run with several clients
+//! has one for each of them, behind a [`RoutedTransport`]. Each of its client threads owns a
 //! current-thread runtime, its idle connections and *one* buffer for all reads. The requests of a
 //! session stay on one thread and go to one server. The modules follow the life of a request:
 //!

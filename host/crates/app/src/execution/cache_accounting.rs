@@ -163,7 +163,7 @@ impl CacheAccount {
     }
 }
 
-/// Returns the requests of the warm-up with their pieces.
+/// Returns the client and the pieces of each request of the warm-up.
 pub(crate) fn pieces_of_warmup<'a>(
     warmup: &'a [Session],
     count: &'a dyn Fn(&str) -> u32,

@@ -31,8 +31,8 @@ use super::source::SimulatedSource;
 use super::warm_engine::EngineWarmup;
 
 /// Runs a workload in virtual time. `record` is called with every event, in order. A warm-up comes
-/// first: the engines keep their caches, and the run begins at 0. `control` stops the run where it is,
-/// as in real time.
+/// first: the engines keep their caches, and the run begins at 0. `control` stops the run where it
+/// is, as in real time.
 ///
 /// # Errors
 /// If the shard does not exist or the plugin cannot be opened. A later failure of the plugin is in

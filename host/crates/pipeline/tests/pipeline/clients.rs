@@ -105,7 +105,7 @@ fn requests_take_the_times_of_their_own_servers() {
     }
 }
 
-/// Each engine has a cache of its own: the judge has not seen the beginning of the conversation.
+/// Each engine has a separate cache: the judge has not seen the beginning of the conversation.
 #[test]
 fn servers_do_not_share_their_caches() {
     let run = simulate_on(&with_judge(), &targets(), made(debate, 1));

@@ -80,7 +80,7 @@ fn a_request_goes_to_the_server_of_its_client_in_its_api() {
 fn servers_and_threads_are_numbered_over_all_clients() {
     let servers: Vec<Server> = (0..3).map(|_| Server::answering(good_answer())).collect();
     let several = Target {
-        servers: servers[..2].iter().map(|server| At::at(&server.base())).collect(),
+        servers: servers[..2].iter().map(|server| At::at(server.base())).collect(),
         ..target(&servers[0].base())
     };
     let started = Arc::new(Mutex::new(Vec::new()));
