@@ -270,7 +270,8 @@ const CLIENT_SHELL_PATHS: [&str; 3] = [".tls.ca_file", ".tls.client_certificate"
 fn path_of_shell<'a>(key: &str, value: &'a str) -> Cow<'a, str> {
     let is_of_client =
         |rest: &str| key == format!("client{rest}") || key.starts_with("clients.") && key.ends_with(rest);
-    let is_path = (SHELL_PATHS.contains(&key) || CLIENT_SHELL_PATHS.into_iter().any(is_of_client)) && !["", "null", "~"].contains(&value.trim());
+    let is_path = (SHELL_PATHS.contains(&key) || CLIENT_SHELL_PATHS.into_iter().any(is_of_client))
+        && !["", "null", "~"].contains(&value.trim());
     match std::path::absolute(value).ok().filter(|_| is_path) {
         Some(path) => Cow::Owned(serde_json::Value::from(path.to_string_lossy()).to_string()),
         None => Cow::Borrowed(value),
