@@ -252,8 +252,8 @@ function blocks(ids, size, tokens, options) end
 ---@field status? integer The HTTP status, if one came.
 ---@field retry_after? number The seconds after which the server asked for another attempt, if it did.
 
----The outcome of a request. If `ok` is false, `error` has the reason. The texts are empty then or, if
----`cancelled` is true, the part that had arrived.
+---The outcome of a request. If `ok` is false, `error` has the reason. The texts are empty then or,
+---if `cancelled` is true, the part that had arrived.
 ---@class veeksha.Response
 ---@field ok boolean
 ---@field cancelled? boolean True if the workload cancelled the request.

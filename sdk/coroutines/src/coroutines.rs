@@ -859,8 +859,10 @@ mod tests {
         );
     }
 
-    /// The nodes of a step: number, true for a timer, edges with their delays.
-    fn nodes(step: &IssuedStep<Written>) -> Vec<(Node, bool, Vec<(Node, Event, Nanos)>)> {
+    /// The number of a node, true for a timer, edges with their delays.
+    type Issued = (Node, bool, Vec<(Node, Event, Nanos)>);
+
+    fn nodes(step: &IssuedStep<Written>) -> Vec<Issued> {
         let edges = |start: &Start| {
             let edges = start.edges.iter();
             edges.map(|edge| (edge.node, edge.event, edge.delay)).collect()

@@ -4,7 +4,10 @@
 //! plain simulation in which a sleep suspends the code. Both must start and end the same requests
 //! at the same instants.
 
+#![expect(clippy::expect_used, reason = "helpers of tests may fail as tests do")]
+
 use std::cmp::Reverse;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::rc::Rc;
 
@@ -196,8 +199,8 @@ impl Scheduled {
                 session.end(node);
                 session.coroutines.answer(node, ()).expect("a node in flight");
                 session.step();
-            } else if !session.started.contains_key(&node) {
-                session.started.insert(node, at);
+            } else if let Entry::Vacant(started) = session.started.entry(node) {
+                started.insert(at);
                 let takes = session.nodes[&node].written.as_ref().map_or(0, |node| node.takes);
                 session.events.push(Reverse((at + takes, true, node)));
                 session.plan();
@@ -408,7 +411,7 @@ impl Reference {
                     let (is_race, things) = (*is_race, things.clone());
                     let winner = things.iter().position(|thing| self.ended.contains(thing));
                     let all = things.iter().all(|thing| self.ended.contains(thing));
-                    if !all && !(is_race && winner.is_some()) {
+                    if !(all || is_race && winner.is_some()) {
                         continue;
                     }
                     self.processes[id].state = State::Running;

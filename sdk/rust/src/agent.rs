@@ -111,9 +111,9 @@ impl Step {
         }
     }
 
-    /// Cancels nodes of earlier steps as well: a request in flight is cancelled, a node that was not
-    /// sent never will be, a tool run that waits for a server is withdrawn. One that a server has
-    /// taken runs to its end, and a node that has ended stays as it is.
+    /// Cancels nodes of this step or of earlier ones: a request in flight is cancelled, a node that
+    /// was not sent never will be, a tool run that waits for a server is withdrawn. One that a
+    /// server has taken runs to its end, and a node that has ended stays as it is.
     pub fn cancel(mut self, nodes: impl IntoIterator<Item = u32>) -> Self {
         self.cancel.extend(nodes);
         self

@@ -276,8 +276,8 @@ impl AgentSession {
     }
 
     /// Starts requests and tool runs, waits for subagents and sleeps, until the first of them has
-    /// ended. Returns its position and result. The others are stopped: nodes in flight are cancelled,
-    /// and subagents do not run on. With [`Branch::sleep`] it is a time limit.
+    /// ended. Returns its position and result. The others are stopped: nodes in flight are
+    /// cancelled, and subagents do not run on. With [`Branch::sleep`] it is a time limit.
     pub async fn race<T>(&self, branches: impl IntoIterator<Item = impl Into<Branch<T>>>) -> (usize, T) {
         let (targets, mut takes): (Vec<_>, Vec<_>) = parts(branches);
         if targets.is_empty() {

@@ -124,7 +124,7 @@ pub struct Completion<'a> {
     pub recorded: Option<Recorded>,
     /// Names and values of the labels that the workload gave it and its session.
     pub labels: &'a [(&'a str, &'a str)],
-    /// What a newer host tells of it besides; [`further`](Self::further) finds a value.
+    /// Fields of newer hosts; [`further`](Self::further) finds a value.
     pub further: Further<'a>,
 }
 
@@ -201,8 +201,8 @@ impl<'a> Completion<'a> {
             .map(|(_, value)| *value)
     }
 
-    /// A number that a newer host tells of the request, by the name of its field; `None` if the host
-    /// does not have the field, or no value.
+    /// A number of the request in a newer host, by the name of its field; `None` if the host does
+    /// not have the field, or no value.
     pub fn further(&self, name: &str) -> Option<f64> {
         let Further { columns, row, .. } = self.further;
         let column = columns.iter().find(|column| column.name == name)?;

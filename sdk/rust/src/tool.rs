@@ -34,7 +34,8 @@ impl ToolRun {
         }
     }
 
-    /// A run of a tool for [`AgentSession::tool`](crate::AgentSession::tool): the session numbers it.
+    /// A run of a tool for [`AgentSession::tool`](crate::AgentSession::tool): the session numbers
+    /// it.
     pub fn of(tool: impl Into<String>) -> Self {
         ToolRun::new(0, tool)
     }

@@ -16,7 +16,8 @@ pub struct ToolTimes {
 }
 
 impl ToolTimes {
-    /// Extracts the instants of a record. A timer is an instant: what comes before it is think time.
+    /// Extracts the instants of a record. A timer is an instant: what comes before it is think
+    /// time.
     pub fn of(record: &ToolRunRecord) -> Self {
         if &*record.class == TIMER {
             let end = record.completed_at;

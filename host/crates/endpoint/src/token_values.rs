@@ -24,7 +24,7 @@ impl TokenValues {
     /// Adds a token. One without probability (llama.cpp sends the lowest number there is) is kept
     /// as the lowest finite number.
     pub(crate) fn push(&mut self, logarithm: Option<f64>, greedy: Option<bool>) {
-        let logarithm = logarithm.map(|logarithm| logarithm.max(f64::MIN).min(0.0));
+        let logarithm = logarithm.map(|logarithm| logarithm.clamp(f64::MIN, 0.0));
         self.tokens.push(TokenValue { logarithm, greedy });
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use veeksha_events::{Event, FailedPlugin, NeverSentReason, PluginRole, RequestRecord};
+use veeksha_events::{DroppedToolRun, Event, FailedPlugin, NeverSentReason, PluginRole, RequestRecord};
 use veeksha_model::{Nanos, RequestId, SessionId, TIMER, ToolRunRecord};
 use veeksha_ports::SloVerdict;
 
@@ -177,16 +177,7 @@ impl RunEvaluator {
             }
             Event::Finished(record) => self.on_record(record),
             Event::ToolRan(run) => self.on_tool_run(run),
-            Event::ToolDropped(run) => {
-                self.saw(run.at);
-                if &*run.class != TIMER {
-                    let counts = self.counts.tools.entry(Arc::clone(&run.class)).or_default();
-                    *counts.dropped.entry(run.reason).or_default() += 1;
-                }
-                if run.reason.is_cancelled() {
-                    self.requests.unsent.push((run.id, run.at));
-                }
-            }
+            Event::ToolDropped(run) => self.on_dropped_tool_run(run),
             Event::NeverSent { request, reason, at } => {
                 self.saw(*at);
                 if *reason == NeverSentReason::CancelledByClient {
@@ -244,6 +235,17 @@ impl RunEvaluator {
         self.counts.add_measured(record);
         self.totals.add_measured(record);
         self.host.add_measured(record, row);
+    }
+
+    fn on_dropped_tool_run(&mut self, run: &DroppedToolRun) {
+        self.saw(run.at);
+        if &*run.class != TIMER {
+            let counts = self.counts.tools.entry(Arc::clone(&run.class)).or_default();
+            *counts.dropped.entry(run.reason).or_default() += 1;
+        }
+        if run.reason.is_cancelled() {
+            self.requests.unsent.push((run.id, run.at));
+        }
     }
 
     fn on_tool_run(&mut self, record: &ToolRunRecord) {

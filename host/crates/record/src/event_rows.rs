@@ -106,21 +106,8 @@ fn row(event: &Event) -> EventRow<'_> {
         },
         // Finished requests have a separate table.
         Event::Finished(record) => EventRow::at("finished", record.completed_at).of_request(record.id),
-        Event::ToolRan(run) => EventRow {
-            what: Some(&run.class),
-            intended: Some(run.ready_at),
-            begin: Some(run.started_at),
-            until: Some(run.completed_at),
-            good: Some(!run.failed),
-            tool_run: Some(run),
-            ..EventRow::at("tool_ran", run.completed_at).of_request(run.id)
-        },
-        Event::ToolDropped(run) => EventRow {
-            what: Some(&run.class),
-            intended: run.ready_at,
-            reason: Some(run.reason.name()),
-            ..EventRow::at("tool_dropped", run.at).of_request(run.id)
-        },
+        Event::ToolRan(run) => tool_row(run),
+        Event::ToolDropped(run) => dropped_tool_row(run),
         Event::NeverSent { request, reason, at } => EventRow {
             reason: Some(reason.name()),
             ..EventRow::at("never_sent", *at).of_request(*request)
@@ -180,6 +167,29 @@ fn row(event: &Event) -> EventRow<'_> {
         Event::TimeoutReached { at } => EventRow::at("timeout_reached", *at),
         Event::Interrupted { at } => EventRow::at("interrupted", *at),
         Event::RunEnded { at } => EventRow::at("run_ended", *at),
+    }
+}
+
+/// Returns the row of a tool run that ended.
+fn tool_row(run: &ToolRunRecord) -> EventRow<'_> {
+    EventRow {
+        what: Some(&run.class),
+        intended: Some(run.ready_at),
+        begin: Some(run.started_at),
+        until: Some(run.completed_at),
+        good: Some(!run.failed),
+        tool_run: Some(run),
+        ..EventRow::at("tool_ran", run.completed_at).of_request(run.id)
+    }
+}
+
+/// Returns the row of a tool run that did not end.
+fn dropped_tool_row(run: &DroppedToolRun) -> EventRow<'_> {
+    EventRow {
+        what: Some(&run.class),
+        intended: run.ready_at,
+        reason: Some(run.reason.name()),
+        ..EventRow::at("tool_dropped", run.at).of_request(run.id)
     }
 }
 
@@ -415,16 +425,20 @@ impl EventRows {
         })
     }
 
+    fn dropped_tool_run(&self, row: usize) -> Result<DroppedToolRun> {
+        Ok(DroppedToolRun {
+            id: self.request(row)?,
+            class: words("what", self.what.get(row))?.into(),
+            ready_at: self.intended_ns.get(row).map(|&at| at as u64),
+            reason: known("reason", self.reason.get(row), tool_drop_reason)?,
+            at: self.at(row)?,
+        })
+    }
+
     fn event(&self, row: usize, name: &str) -> Result<Event> {
         Ok(match name {
             "tool_ran" => Event::ToolRan(Box::new(self.tool_run(row)?)),
-            "tool_dropped" => Event::ToolDropped(Box::new(DroppedToolRun {
-                id: self.request(row)?,
-                class: words("what", self.what.get(row))?.into(),
-                ready_at: self.intended_ns.get(row).map(|&at| at as u64),
-                reason: known("reason", self.reason.get(row), tool_drop_reason)?,
-                at: self.at(row)?,
-            })),
+            "tool_dropped" => Event::ToolDropped(Box::new(self.dropped_tool_run(row)?)),
             "dispatched" => Event::Dispatched {
                 request: self.request(row)?,
                 intended: number("intended_ns", self.intended_ns.get(row))?,

@@ -46,10 +46,9 @@ pub use plan::{
     Generator, Grace, HttpVersion, IntervalGenerator, Limits, LuaArrival, LuaColumn, LuaGuarantees, LuaKeep,
     LuaKind, LuaLayout, LuaTree, MaxObserved, MinActiveRequests, NamedClient, OnBadRow, Performance,
     PluginLimits, PrefixCacheKeys, PromptLength, QuantityConfig, Rate, RowCheck, Runtime, Salt, SaltName,
-    Scenario, Secret,
-    SessionHeaderSet, SessionHeaders, Shuffle, SimulatorThresholds, Slo, SloMap, SloMetric, TargetServer,
-    Template, TemplateAnswer, TemplateFraming, TextChannel, TimeUnit, Tls, ToolConfig, Trace, TraceKeys,
-    TraceRecorder, Traffic, WindowSelection,
+    Scenario, Secret, SessionHeaderSet, SessionHeaders, Shuffle, SimulatorThresholds, Slo, SloMap, SloMetric,
+    TargetServer, Template, TemplateAnswer, TemplateFraming, TextChannel, TimeUnit, Tls, ToolConfig, Trace,
+    TraceKeys, TraceRecorder, Traffic, WindowSelection,
 };
 pub use problem::{Problem, Problems};
 pub use schema::{Shipped, file_schema, json_schema};

@@ -1,5 +1,6 @@
 //! Invariants of every run, whatever the traffic, the graphs, the answers and the end.
 #![expect(
+    clippy::expect_used,
     clippy::panic,
     reason = "a failed check in the world of a test is a failed test"
 )]

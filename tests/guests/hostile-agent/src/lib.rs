@@ -132,7 +132,7 @@ impl GuestAgent for Hostile {
                     done: false,
                 })
             }
-            // A node of the same step, the one that was answered, and one that nobody knows.
+            // A node of the same step, the one that was answered, and one that does not exist.
             "cancel" | "cancel-unknown" => {
                 let mut step = self.step(&[response.node], 0);
                 let added = step.requests[0].node;

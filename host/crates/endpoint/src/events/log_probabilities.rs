@@ -23,8 +23,11 @@ struct LogProbabilitiesWire {
     /// Completions: one entry for each token; `null` for the first one of a repeated prompt.
     token_logprobs: Usable<Vec<Usable<f64>>>,
     /// Completions: the alternatives to each token, by their text.
-    top_logprobs: Usable<Vec<Usable<HashMap<String, Usable<f64>>>>>,
+    top_logprobs: Usable<Vec<Usable<AlternativesByText>>>,
 }
+
+/// Log-probabilities by the text of their tokens.
+type AlternativesByText = HashMap<String, Usable<f64>>;
 
 /// One entry for each token: the form of chat completions and of the Responses API.
 type TokensWire = Vec<Usable<TokenWire>>;

@@ -387,7 +387,7 @@ fn configured_members_keep_their_settings_next_to_the_form() {
         let mut api = api(endpoint.clone());
         api.sampling = configured.as_object().unwrap().clone();
         let mut job = with_form(form.clone());
-        job.request.request.body = of_request.map(|body| body.to_string().into());
+        job.request.request.body = of_request.map(|body| body.to_string());
         body(&api, &job)
     };
     let (encrypted, ours) = ("reasoning.encrypted_content", "message.output_text.logprobs");

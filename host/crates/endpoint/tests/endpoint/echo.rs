@@ -178,7 +178,7 @@ fn incomplete_repetition_fails_the_request() {
 fn cancelled_answers_have_the_part_that_arrived() {
     let [first, ..] = vllm();
     for (prompt, expected) in [(of_text(), None), (EchoedPrompt::TokenIds(2), Some((1, 1)))] {
-        let outcome = streamed_until(&prompt, &[first.clone()], BodyEnd::Cancelled);
+        let outcome = streamed_until(&prompt, std::slice::from_ref(&first), BodyEnd::Cancelled);
         let part = outcome.result.unwrap();
         assert_eq!((&*part.text, part.cancelled), (" s", true));
         let counts = part

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use veeksha_model::{MetricDefinition, MetricSample, RequestRecord, ToolRunRecord, seconds};
 
+use crate::dropped_tool_run::DroppedToolRun;
 use crate::event::{Event, FailedPlugin, PluginCall, ThreadSample};
 
 /// An event as a JSON object; `event` is its kind.
@@ -221,14 +222,7 @@ impl<'a> TraceLine<'a> {
             },
             Event::Finished(record) => TraceLine::finished(record, content),
             Event::ToolRan(run) => TraceLine::tool_ran(run),
-            Event::ToolDropped(run) => TraceLine::ToolDropped {
-                session_id: run.id.session.0,
-                node_id: run.id.node.0,
-                tool: &run.class,
-                at: seconds(run.at),
-                ready_at: run.ready_at.map(seconds),
-                reason: run.reason.name(),
-            },
+            Event::ToolDropped(run) => TraceLine::tool_dropped(run),
             Event::NeverSent { request, reason, at } => TraceLine::NeverSent {
                 request_id: request.to_string(),
                 session_id: request.session.0,
@@ -316,6 +310,17 @@ impl<'a> TraceLine<'a> {
             wait_after_ready: seconds(record.wait_after_ready),
             session_total_requests: record.session_requests,
             content,
+        }
+    }
+
+    fn tool_dropped(run: &'a DroppedToolRun) -> Self {
+        TraceLine::ToolDropped {
+            session_id: run.id.session.0,
+            node_id: run.id.node.0,
+            tool: &run.class,
+            at: seconds(run.at),
+            ready_at: run.ready_at.map(seconds),
+            reason: run.reason.name(),
         }
     }
 

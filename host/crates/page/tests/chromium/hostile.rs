@@ -1,7 +1,7 @@
 //! Injection tests: text must not be interpreted as markup.
 
 use serde_json::json;
-use veeksha_page::Fact;
+use veeksha_page::{Fact, PageData};
 
 use crate::{open, sample};
 
@@ -91,11 +91,15 @@ fn hostile_text_stays_text() {
             bound.source = hostile.into();
         }
     }
-    let Some(mut opened) = open(1400, 950, &hostile_data) else {
+    assert_text_stays_text(&hostile_data, hostile);
+}
+
+fn assert_text_stays_text(data: &PageData, title: &str) {
+    let Some(mut opened) = open(1400, 950, data) else {
         return;
     };
     let browser = &mut opened.browser;
-    assert_eq!(browser.text("h1"), hostile);
+    assert_eq!(browser.text("h1"), title);
     // Includes elements that are created on interaction.
     let [x, y, width, height] = browser.place("#plot-scatter .plot-area");
     browser.hover((x + width * 0.5, y + height * 0.5));

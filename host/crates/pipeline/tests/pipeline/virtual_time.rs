@@ -403,7 +403,7 @@ fn a_stop_ends_an_agent_that_never_waits() {
     let mut plan = plan();
     plan.tools = ToolSpecs::new(Vec::new(), 1);
     plan.scheduler.tools = plan.tools.classes();
-    let simulated = simulate_until(&plan, &quick(), Kind::EndlessAgents, 1_000);
+    let simulated = simulate_until(&plan, &quick().into(), Kind::EndlessAgents, 1_000);
     assert!(simulated.end.interrupted);
     assert_eq!(simulated.end.at, 0);
     assert!(simulated.entries.len() < 1_100, "{}", simulated.entries.len());
