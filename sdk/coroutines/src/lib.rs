@@ -11,8 +11,8 @@
 //! subagent begins at the moment of its parent. The nodes of a coroutine start at its moment.
 //! That is why a sleep delays everything that follows it, also across the end of a subagent.
 //!
-//! A sleep is not an event, but a race is decided by events. So where a race waits for an end that a
-//! sleep delays, that end is a node: a timer, which starts at its moment and takes no time.
+//! A sleep is not an event, but a race is decided by events. So where a race waits for an end that
+//! a sleep delays, that end is a node: a timer, which starts at its moment and takes no time.
 #![forbid(unsafe_code)]
 
 mod coroutine_id;
