@@ -1087,6 +1087,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field min_tokens_param? string|nil The request member that sets the answer's minimum length (`min_tokens` for vLLM); null sends none.
 ---@field min_tokens_prompt? string The text appended in that case; `{tokens}` is replaced by the number.
 ---@field model? string|nil The model's name. Null asks the server (`/models`) and takes the model that it serves.
+---@field prefix_cache? veeksha.PrefixCacheKeys The servers' prefix caches, for the accounting of cached tokens. The built-in simulator's is known.
 ---@field proxy? string|nil An HTTP proxy for the timed requests (`http://user:password@proxy:3128`). Proxy settings of the environment are ignored.
 ---@field reasoning_param? string|nil The member of an assistant's message for its reasoning, in chat completions: `reasoning_content` (DeepSeek, SGLang, llama.cpp), `reasoning` (vLLM, OpenRouter); null sends none.
 ---@field request_timeout? number Maximum duration of a request in seconds, from the connection to the last chunk.

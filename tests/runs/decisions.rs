@@ -115,7 +115,7 @@ fn replay_has_the_schedule_of_the_example() {
         let output_dir = folder.path().join(name);
         let mut arguments = vec![
             "simulate",
-            "scenarios/subagents.lua",
+            "scenarios/coding_agent.lua",
             "--output_dir",
             path(&output_dir),
         ];

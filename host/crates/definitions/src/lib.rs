@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod cache_classes;
+mod cached_tokens;
 mod chunks;
 mod critical_path;
 mod defaults;

@@ -2,6 +2,7 @@
 
 use veeksha_model::Better;
 
+use crate::cached_tokens;
 use crate::defaults::{LATENCY, SESSION, TOKENS, TOOL_RUN};
 use crate::definition::{Certification, Definition};
 use crate::observation::Observation;
@@ -11,10 +12,6 @@ use crate::tool_times::ToolTimes;
 /// The source of the metrics of critical paths.
 const PATH_SOURCE: &str = "the critical path method on the measured instants: from the last completion of a session \
     back over the edge that was met last; the times add up to the makespan";
-
-/// The source of the metrics of cached tokens.
-const CACHE_SOURCE: &str =
-    "the server's count of cached tokens, compared with all prompts and answers of the run";
 
 /// Declares the metrics together with their definitions: a metric without a definition does not
 /// compile.
@@ -115,69 +112,15 @@ metrics! {
         ..LATENCY
     },
     /// `cache_reused_tokens`
-    CacheReused = Definition {
-        name: "cache_reused_tokens",
-        display: "Reused Prompt Tokens",
-        title: "Reused prompt tokens",
-        short: "reused prompt tokens",
-        definition: "prompt tokens that the server found in its prefix cache, as it reports them; absent where it does \
-            not report them, as are the following four, which add up to its prompt tokens with these",
-        source: CACHE_SOURCE,
-        samples: Samples::Request(Observation::cache_reused),
-        ..TOKENS
-    },
+    CacheReused = cached_tokens::REUSED,
     /// `cache_evicted_tokens`
-    CacheEvicted = Definition {
-        name: "cache_evicted_tokens",
-        display: "Evicted Prompt Tokens",
-        title: "Evicted prompt tokens",
-        short: "evicted prompt tokens",
-        better: Better::Less,
-        definition: "tokens of the longest beginning of the prompt that the same server had computed before the \
-            dispatch - cache_reused_tokens, if positive: whole blocks of `client.prefix_cache`",
-        source: CACHE_SOURCE,
-        samples: Samples::Request(Observation::cache_evicted),
-        ..TOKENS
-    },
+    CacheEvicted = cached_tokens::EVICTED,
     /// `cache_rerouted_tokens`
-    CacheRerouted = Definition {
-        name: "cache_rerouted_tokens",
-        display: "Rerouted Prompt Tokens",
-        title: "Prompt tokens routed elsewhere",
-        short: "rerouted prompt tokens",
-        better: Better::Less,
-        definition: "tokens of the longest beginning of the prompt that any server of `client.targets` had computed \
-            before the dispatch - those reused or evicted, if positive",
-        source: CACHE_SOURCE,
-        samples: Samples::Request(Observation::cache_rerouted),
-        ..TOKENS
-    },
+    CacheRerouted = cached_tokens::REROUTED,
     /// `cache_changed_tokens`
-    CacheChanged = Definition {
-        name: "cache_changed_tokens",
-        display: "Changed-Prefix Prompt Tokens",
-        title: "Prompt tokens behind a changed prefix",
-        short: "changed-prefix prompt tokens",
-        better: Better::Less,
-        definition: "tokens of the rest of the prompt whose text any server had computed before the dispatch, behind \
-            another beginning: after a change of the template, the tools or the system prompt, \
-            dropped reasoning, a salt",
-        source: CACHE_SOURCE,
-        samples: Samples::Request(Observation::cache_changed),
-        ..TOKENS
-    },
+    CacheChanged = cached_tokens::CHANGED,
     /// `cache_new_tokens`
-    CacheNew = Definition {
-        name: "cache_new_tokens",
-        display: "First-Seen Prompt Tokens",
-        title: "Prompt tokens first seen",
-        short: "first-seen prompt tokens",
-        definition: "prompt tokens - those reused, evicted, routed elsewhere or behind a changed prefix: new text, the \
-            incomplete block behind a known beginning, and the last token of a known prompt",
-        source: CACHE_SOURCE,
-        samples: Samples::Request(Observation::cache_new),
-        ..TOKENS
-    },
+    CacheNew = cached_tokens::NEW,
     /// `tpot`
     Tpot = Definition {
         name: "tpot",

@@ -388,9 +388,14 @@ impl<P> Scheduler<P> {
         if session.has_failed_agent() {
             self.withdraw(id, NeverSentReason::PluginFailed.into(), now, actions);
         }
+        if cancelled.is_empty() {
+            return;
+        }
         for node in cancelled {
             self.cancel(RequestId { session: id, node }, at, actions);
         }
+        // The end of a cancelled node may let others end.
+        self.arm(id);
     }
 
     /// Carries out cancellations and lets tools work up to now, event by event: each may lead to

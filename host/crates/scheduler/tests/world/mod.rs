@@ -119,6 +119,8 @@ struct World {
     results: HashMap<(u64, u32), Ended>,
     /// Requests that agents have cancelled, and when.
     unwanted: HashMap<(u64, u32), Nanos>,
+    /// Nodes that the first steps of agents cancel.
+    cancelled_at_start: HashMap<u64, Vec<NodeId>>,
     /// Requests whose cancellation in flight was decided.
     cancelled: BTreeSet<(u64, u32)>,
     /// Of running sessions and of others: what was neither sent nor given up.
@@ -150,6 +152,7 @@ pub(crate) fn run(config: &SchedulerConfig, weather: &Weather) -> Log {
         first_chunks: HashMap::new(),
         results: HashMap::new(),
         unwanted: HashMap::new(),
+        cancelled_at_start: HashMap::new(),
         cancelled: BTreeSet::new(),
         unsent: BTreeSet::new(),
         in_flight: BTreeSet::new(),
@@ -431,20 +434,21 @@ impl World {
                 self.with_cancellation(&mut draws, id, plan, count)
             })
             .collect::<Vec<_>>();
+        let mut cancel = Vec::new();
+        while kind == SessionKind::Reactive && self.below(100) < self.weather.cancellations {
+            cancel.push(NodeId(self.below(nodes.len() as u32 + 1)));
+        }
         let accepted = self.config.shard.owns(id) && self.config.max_sessions.is_none_or(|max| id < max);
         if accepted && !self.plans.contains_key(&id) {
             self.plans.insert(id, kind);
             self.delivered.insert(id, now);
+            self.cancelled_at_start.insert(id, cancel.clone());
             for plan in &nodes {
                 self.learn(id, plan, now);
             }
             if reactive {
                 self.agents.insert(id, count);
             }
-        }
-        let mut cancel = Vec::new();
-        while kind == SessionKind::Reactive && self.below(100) < self.weather.cancellations {
-            cancel.push(NodeId(self.below(nodes.len() as u32 + 1)));
         }
         SessionPlan {
             arrives_at: arrival_of(self.weather.seed, id),
@@ -595,6 +599,12 @@ impl World {
                 let known = of_session.filter(|(_, known)| known.tool.is_none()).count();
                 assert_eq!(*requests as usize, known);
                 assert!(self.starts.insert(session.0, *at).is_none(), "started twice");
+                for node in self.cancelled_at_start.remove(&session.0).into_iter().flatten() {
+                    let key = (session.0, node.0);
+                    if self.known.contains_key(&key) {
+                        self.unwanted.entry(key).or_insert(*at);
+                    }
+                }
                 self.check_start(session.0, *at);
                 self.log.started.push((session.0, *at));
                 if !ends {
