@@ -17,14 +17,15 @@
 
 mod coroutine_id;
 mod coroutines;
+mod limits;
 mod moment;
 mod rules;
 mod step;
 
 pub use coroutine_id::CoroutineId;
-pub use coroutines::{
-    Coroutines, MAX_DEPTH, MAX_LIVE, MAX_NODES, MAX_SUBAGENTS, Mode, NotAwaited, Outcome, Resumption,
-    SpawnError, Target, TooManyNodes, WaitError,
+pub use coroutines::{Coroutines, Mode, Outcome, Resumption, Target};
+pub use limits::{
+    MAX_DEPTH, MAX_LIVE, MAX_NODES, MAX_SUBAGENTS, NotAwaited, SpawnError, TooManyNodes, WaitError,
 };
 pub use moment::{Event, Nanos, Node, Start, StartEdge};
 pub use rules::{NodeEdge, SUBAGENT, join_edges, lacks_subagent};

@@ -1,5 +1,6 @@
 //! The state machine that joins sessions, admission, readiness and the end of the run.
 
+mod beginning;
 mod cancellation;
 mod tool_events;
 
@@ -372,30 +373,6 @@ impl<P> Scheduler<P> {
             self.has_begun(admitted.id, admitted.due, now, actions);
             self.settle_at_latest(admitted.id, actions);
         }
-    }
-
-    fn has_begun(&mut self, id: SessionId, at: Nanos, now: Nanos, actions: &mut Vec<Action<P>>) {
-        let Some(session) = self.sessions.get_mut(&id) else {
-            return;
-        };
-        session.give_up_if_stuck();
-        let cancelled = std::mem::take(&mut session.cancelled_at_start);
-        actions.push(Action::SessionStarted {
-            session: id,
-            at,
-            requests: session.requests(),
-        });
-        if session.has_failed_agent() {
-            self.withdraw(id, NeverSentReason::PluginFailed.into(), now, actions);
-        }
-        if cancelled.is_empty() {
-            return;
-        }
-        for node in cancelled {
-            self.cancel(RequestId { session: id, node }, at, actions);
-        }
-        // The end of a cancelled node may let others end.
-        self.arm(id);
     }
 
     /// Carries out cancellations and lets tools work up to now, event by event: each may lead to

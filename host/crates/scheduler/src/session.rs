@@ -595,31 +595,6 @@ impl<P> SessionState<P> {
             self.queue_if_free(edge.child, ready);
         }
     }
-
-    /// The agent was asked about a completion.
-    pub(crate) fn asked(&mut self) {
-        self.asks += 1;
-    }
-
-    /// The agent answered; `done`: it will add nothing more.
-    pub(crate) fn answered(&mut self, done: bool, now: Nanos) {
-        self.asks = self.asks.saturating_sub(1);
-        if done {
-            self.agent = Agent::Closed;
-            self.closed_at = now;
-        }
-    }
-
-    /// The agent cannot go on.
-    pub(crate) fn agent_failed(&mut self) {
-        self.agent = Agent::Failed;
-        self.worsen(SessionEnd::Errored);
-    }
-
-    /// Returns true if the agent failed.
-    pub(crate) fn has_failed_agent(&self) -> bool {
-        self.agent == Agent::Failed
-    }
 }
 
 #[cfg(test)]

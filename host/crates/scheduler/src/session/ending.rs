@@ -9,6 +9,31 @@ use crate::contract::{Action, NodeWork};
 use crate::conversation::ConversationHistory;
 
 impl<P> SessionState<P> {
+    /// The agent was asked about a completion.
+    pub(crate) fn asked(&mut self) {
+        self.asks += 1;
+    }
+
+    /// The agent answered; `done`: it will add nothing more.
+    pub(crate) fn answered(&mut self, done: bool, now: Nanos) {
+        self.asks = self.asks.saturating_sub(1);
+        if done {
+            self.agent = Agent::Closed;
+            self.closed_at = now;
+        }
+    }
+
+    /// The agent cannot go on.
+    pub(crate) fn agent_failed(&mut self) {
+        self.agent = Agent::Failed;
+        self.worsen(SessionEnd::Errored);
+    }
+
+    /// Returns true if the agent failed.
+    pub(crate) fn has_failed_agent(&self) -> bool {
+        self.agent == Agent::Failed
+    }
+
     /// Gives up every node that was not sent and every tool run that no server has taken, lowest id
     /// first. One that was cancelled and waited for its edges ends now.
     pub(crate) fn withdraw(&mut self, why: Withdrawal, at: Nanos, actions: &mut Vec<Action<P>>) -> Withdrawn {
