@@ -124,11 +124,11 @@ pub struct Completion<'a> {
     pub recorded: Option<Recorded>,
     /// Names and values of the labels that the workload gave it and its session.
     pub labels: &'a [(&'a str, &'a str)],
-    /// Fields of newer hosts; [`further`](Self::further) finds a value.
+    /// Fields that are not members of this type; [`further`](Self::further) finds a value.
     pub further: Further<'a>,
 }
 
-/// Columns that this crate does not know, of one request.
+/// Fields of one request that are not members of [`Completion`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Further<'a> {
     columns: &'a [contract::FurtherColumn],
@@ -201,8 +201,9 @@ impl<'a> Completion<'a> {
             .map(|(_, value)| *value)
     }
 
-    /// A number of the request in a newer host, by the name of its field; `None` if the host does
-    /// not have the field, or no value.
+    /// A number of the request, by the name of its field in the host's documentation; `None` if the
+    /// host does not have the field, or no value. Hosts since 0.2.0 have `cache_reused_tokens`,
+    /// `cache_evicted_tokens`, `cache_rerouted_tokens`, `cache_changed_tokens`, `cache_new_tokens`.
     pub fn further(&self, name: &str) -> Option<f64> {
         let Further { columns, row, .. } = self.further;
         let column = columns.iter().find(|column| column.name == name)?;
@@ -210,7 +211,8 @@ impl<'a> Completion<'a> {
         (!value.is_nan()).then_some(*value)
     }
 
-    /// As [`further`](Self::further), for a field that is text.
+    /// As [`further`](Self::further), for a field that is text. Hosts since 0.2.0 have `response_id`
+    /// and `trace_id`.
     pub fn further_text(&self, name: &str) -> Option<&'a str> {
         let index = self.further(name)?;
         self.further.texts.get(index as usize).map(String::as_str)

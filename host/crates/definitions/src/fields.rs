@@ -19,7 +19,7 @@ pub struct RequestField {
     /// Column in `record/requests.parquet`.
     pub column: Option<&'static str>,
     /// Name in Lua; with dashes, also the name in the contract, which packs some fields
-    /// differently.
+    /// differently. Those of [`further`](Self::further) have the same name there.
     pub name: Option<&'static str>,
     /// Meaning and unit: Markdown, for the documentation.
     pub about: &'static str,
@@ -41,7 +41,24 @@ impl RequestField {
     pub fn names() -> impl Iterator<Item = &'static str> {
         REQUEST_FIELDS.iter().filter_map(|field| field.name)
     }
+
+    /// Returns the fields without a column of their own in the contract: plugins get them among its
+    /// `further` columns.
+    pub fn further() -> impl Iterator<Item = &'static RequestField> {
+        FURTHER.iter().copied().filter_map(RequestField::named)
+    }
 }
+
+/// The names of the fields that became part of a request after the contract was settled.
+const FURTHER: [&str; 7] = [
+    "cache_reused_tokens",
+    "cache_evicted_tokens",
+    "cache_rerouted_tokens",
+    "cache_changed_tokens",
+    "cache_new_tokens",
+    "response_id",
+    "trace_id",
+];
 
 /// The value of a field. Times are in seconds.
 #[derive(Clone, Debug, PartialEq)]
@@ -364,15 +381,15 @@ request_fields! {
         "tokens of its prompt that began an earlier prompt of the run: the hits of an unbounded prefix \
          cache; null where prefixes were not tracked",
         |r| r.record.ideal_cached_tokens.into();
-    cache_reused_tokens, _, _: "prompt tokens that the server found in its prefix cache; null where it did not report them, as the next four",
+    cache_reused_tokens, _, cache_reused_tokens: "prompt tokens that the server found in its prefix cache; null where it did not report them, as the next four",
         |r| r.cache_tokens(CacheClass::Reused);
-    cache_evicted_tokens, _, _: "prompt tokens that the same server had computed before, and did not find",
+    cache_evicted_tokens, _, cache_evicted_tokens: "prompt tokens that the same server had computed before, and did not find",
         |r| r.cache_tokens(CacheClass::Evicted);
-    cache_rerouted_tokens, _, _: "prompt tokens that only another server had computed before",
+    cache_rerouted_tokens, _, cache_rerouted_tokens: "prompt tokens that only another server had computed before",
         |r| r.cache_tokens(CacheClass::Rerouted);
-    cache_changed_tokens, _, _: "prompt tokens whose text had been computed before, behind another beginning",
+    cache_changed_tokens, _, cache_changed_tokens: "prompt tokens whose text had been computed before, behind another beginning",
         |r| r.cache_tokens(CacheClass::Changed);
-    cache_new_tokens, _, _: "the rest of the prompt tokens",
+    cache_new_tokens, _, cache_new_tokens: "the rest of the prompt tokens",
         |r| r.cache_tokens(CacheClass::New);
     _, known_to_server_tokens, _:
         "tokens of the longest beginning of the prompt that its server had computed before the dispatch, in whole \

@@ -49,9 +49,10 @@ fn contract_has_every_field_of_lua() {
         ("tpot", "chunk-at: list<nanos>"),
         ("end_to_end_latency", "chunk-at: list<nanos>"),
     ];
-    // Not part of the contract; Lua reads the table.
-    let only_in_lua = ["response_id", "trace_id"];
-    for name in RequestField::names().filter(|name| !only_in_lua.contains(name)) {
+    let further: Vec<_> = RequestField::further().filter_map(|field| field.name).collect();
+    assert!(further.contains(&"response_id"), "{further:?}");
+    assert!(contract.contains("    further: list<further-column>"));
+    for name in RequestField::names().filter(|name| !further.contains(name)) {
         let known = packed.iter().find(|(packed, _)| *packed == name);
         let declared = known.map_or_else(
             || format!("{}: list<", name.replace('_', "-")),

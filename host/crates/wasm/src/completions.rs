@@ -1,7 +1,10 @@
 //! Finished requests as passed to a plugin: a table, column by column.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
+use veeksha_definitions::{FieldValue, FinishedRequest, RequestField};
 use veeksha_model::{ChunkKind, ErrorClass, Nanos, RequestRecord, Status, Trigger};
 
 use crate::bindings::records as wit;
@@ -38,10 +41,12 @@ fn text_of(request: &RequestRecord) -> usize {
         Status::CancelledByClient => 0,
         Status::Failed { message, .. } => message.len(),
     };
+    let response_id = request.response_id.as_ref().map_or(0, |id| id.len());
     labels
         .map(|(name, value)| name.len() + value.len())
         .sum::<usize>()
         + of_status
+        + response_id
 }
 
 /// Describes a request of `all` for messages: `request 17/2 (3 of 64)`.
@@ -75,7 +80,8 @@ pub(crate) fn batch(requests: &[&RequestRecord]) -> wit::Batch {
         requests.iter().map(|request| of(request)).collect()
     };
     let chunks = ChunkColumns::of(requests);
-    let labels = LabelColumns::of(requests);
+    let mut labels = LabelColumns::of(requests);
+    let further = further(requests, &mut labels.texts);
     let edges = EdgeColumns::of(requests);
     wit::Batch {
         session: requests.iter().map(|request| request.id.session.0).collect(),
@@ -125,8 +131,32 @@ pub(crate) fn batch(requests: &[&RequestRecord]) -> wit::Batch {
         failures: sparse(requests, failure),
         connections: sparse(requests, connection),
         replays: sparse(requests, replay),
-        further: Vec::new(),
+        further,
     }
+}
+
+/// Returns the columns of the fields that the contract does not name, except those without a value.
+fn further<'a>(requests: &[&'a RequestRecord], texts: &mut TextColumns<'a>) -> Vec<wit::FurtherColumn> {
+    let wrapped: Vec<_> = requests
+        .iter()
+        .map(|request| FinishedRequest::new(request))
+        .collect();
+    let column = |field: &RequestField| {
+        let values = wrapped.iter().map(|request| match field.value(request) {
+            FieldValue::Flag(value) => f64::from(u8::from(value)),
+            // Counts stay below 2^53.
+            FieldValue::Count(value) => value as f64,
+            FieldValue::Number(value) => value,
+            FieldValue::Text(text) => texts.index(text.into()).into(),
+            FieldValue::Name(text) => texts.index(text.into()).into(),
+            _ => f64::NAN,
+        });
+        let values: Vec<f64> = values.collect();
+        let name = field.name?.to_owned();
+        let any = values.iter().any(|value| !value.is_nan());
+        any.then_some(wit::FurtherColumn { name, values })
+    };
+    RequestField::further().filter_map(column).collect()
 }
 
 /// Returns the values of a sparse column.
@@ -323,7 +353,7 @@ impl<'a> LabelColumns<'a> {
 #[derive(Default)]
 struct TextColumns<'a> {
     texts: Vec<String>,
-    places: HashMap<&'a str, u32>,
+    places: HashMap<Cow<'a, str>, u32>,
     /// The last text at each position of a request: nearly always repeated.
     last: Vec<(&'a str, u32)>,
 }
@@ -336,17 +366,25 @@ impl<'a> TextColumns<'a> {
         {
             return *place;
         }
-        let next = end(&self.texts);
-        let place = *self.places.entry(text).or_insert(next);
-        if place == next {
-            self.texts.push(text.to_owned());
-        }
+        let place = self.index(text.into());
         match self.last.get_mut(slot) {
             Some(last) => *last = (text, place),
             // Slots are filled in order, but a request without a finish reason skips the first one.
             None => self.last.resize(slot + 1, (text, place)),
         }
         place
+    }
+
+    /// Returns the index of a text.
+    fn index(&mut self, text: Cow<'a, str>) -> u32 {
+        let next = end(&self.texts);
+        match self.places.entry(text) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => {
+                self.texts.push(new.key().clone().into_owned());
+                *new.insert(next)
+            }
+        }
     }
 }
 
@@ -358,7 +396,7 @@ fn end<T>(list: &[T]) -> u32 {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use veeksha_model::{Chunk, Edge, NodeId, Recorded, RequestId, SessionId, Usage};
+    use veeksha_model::{CacheKnowledge, Chunk, Edge, NodeId, Recorded, RequestId, SessionId, Usage};
 
     use super::*;
 
@@ -431,6 +469,8 @@ mod tests {
             usage in prop::option::of((0..9u32, prop::option::of(0..9u32))),
             times in prop::array::uniform4(prop::option::of(0..9u64)),
             recorded in any::<bool>(),
+            response_id in prop::option::of("[ab]{0,2}"),
+            trace_id in prop::option::of(0..3u128),
         ) -> RequestRecord {
             RequestRecord {
                 chunk_tokens,
@@ -444,9 +484,42 @@ mod tests {
                 connect: times[2],
                 tls: times[3],
                 recorded: recorded.then(Recorded::default),
+                response_id: response_id.map(Into::into),
+                trace_id,
                 ..plain(kinds.into_iter().map(chunk).collect())
             }
         }
+    }
+
+    #[test]
+    fn numbers_that_the_contract_does_not_name_are_further_columns() {
+        let cached = RequestRecord {
+            total_prompt_tokens: 100,
+            usage: Some(Usage {
+                prompt: 100,
+                completion: 1,
+                cached: Some(30),
+                reasoning: None,
+            }),
+            cache: Some(CacheKnowledge {
+                same_server: 50,
+                any_server: 60,
+                moved: 8,
+            }),
+            ..plain(Vec::new())
+        };
+        let unknown = plain(Vec::new());
+        let batch = batch(&[&cached, &unknown]);
+        let value = |class: &str| {
+            let name = format!("cache_{class}_tokens");
+            let column = batch.further.iter().find(|column| column.name == name);
+            let values = &column.expect(&name).values;
+            assert!(values[1].is_nan(), "{name}");
+            values[0]
+        };
+        let classes = ["reused", "evicted", "rerouted", "changed", "new"].map(value);
+        assert_eq!(classes, [30.0, 20.0, 10.0, 8.0, 32.0]);
+        assert_eq!(batch.further.len(), classes.len(), "only columns with values");
     }
 
     proptest! {
@@ -460,6 +533,11 @@ mod tests {
             texts.sort();
             texts.dedup();
             prop_assert_eq!(texts.len(), batch.texts.len(), "a text is there once");
+            let further = |name: &str, row: usize| {
+                let column = batch.further.iter().find(|column| column.name == name)?;
+                let value = column.values[row];
+                (!value.is_nan()).then(|| text(&(value as u32)).to_owned())
+            };
             let (mut parents, mut chunks, mut labels) = (0, 0, 0);
             for (i, request) in requests.iter().enumerate() {
                 let of = |begin: &mut usize, ends: &[u32]| {
@@ -508,6 +586,10 @@ mod tests {
                     prop_assert!(tokens.iter().all(|tokens| *tokens == 1));
                     prop_assert!(one_each || kinds.is_empty());
                 }
+                let response_id = request.response_id.as_ref().map(ToString::to_string);
+                prop_assert_eq!(further("response_id", i), response_id);
+                let trace_id = request.trace_id.map(|id| format!("{id:032x}"));
+                prop_assert_eq!(further("trace_id", i), trace_id);
                 let place = i as u32;
                 let failure = batch.failures.iter().find(|failure| failure.request == place);
                 match &request.status {
