@@ -343,7 +343,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
 fn fill_from_environment(scenario: &mut Scenario) {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let Scenario { client, clients, .. } = scenario;
-    if client.api_base.is_none() {
+    if client.api_base.is_none() && client.targets.is_empty() {
         client.api_base = variable("OPENAI_API_BASE");
     }
     if client.api_key.is_none() {
