@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
     /// Unknown benchmark name.
-    #[error("unknown benchmark `{0}`: choose from P1 to P11, E1 and E2, for example `P1,P4`")]
+    #[error("unknown benchmark `{0}`: choose from P1 to P11, A1, E1 and E2, for example `P1,P4`")]
     UnknownBenchmark(String),
     /// Number of repeats out of range.
     #[error("repeats must be between 1 and 99, got {0}")]

@@ -1,6 +1,6 @@
 //! Benchmarks of veeksha-host itself, compared with a minimal client.
 //!
-//! [`run`] executes P1 to P11, E1 and E2 on this machine and returns a [`Report`]: a table, or
+//! [`run`] executes P1 to P11, A1, E1 and E2 on this machine and returns a [`Report`]: a table, or
 //! JSON. A dedicated server answers on loopback, in a child process, and logs the true send times;
 //! [`serve`] is that child. Cost measurements alternate with those of a *baseline* client in the
 //! same process: one thread, one event queue, no async runtime and no JSON parser. An absolute goal

@@ -28,7 +28,7 @@ enum BenchCommand {
 
 #[derive(Debug, Args)]
 struct BenchArgs {
-    /// Run only these benchmarks, for example `P1,P4` [default: P1 to P11, E1 and E2].
+    /// Run only these benchmarks, for example `P1,P4` [default: P1 to P11, A1, E1 and E2].
     #[arg(long, value_name = "BENCHMARKS")]
     only: Option<String>,
     /// Repetitions of each cost measurement; the median is reported.

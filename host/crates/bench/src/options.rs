@@ -33,6 +33,8 @@ pub enum Benchmark {
     P10,
     /// Processor time of a whole run.
     P11,
+    /// Memory and dispatch lateness with a hundred thousand live sessions.
+    A1,
     /// Evaluation of a record of a million requests.
     E1,
     /// Dispatch lateness with the live page and interim results, and without.
@@ -41,7 +43,7 @@ pub enum Benchmark {
 
 impl Benchmark {
     /// All benchmarks, in order.
-    pub const ALL: [Benchmark; 13] = [
+    pub const ALL: [Benchmark; 14] = [
         Benchmark::P1,
         Benchmark::P2,
         Benchmark::P3,
@@ -53,6 +55,7 @@ impl Benchmark {
         Benchmark::P9,
         Benchmark::P10,
         Benchmark::P11,
+        Benchmark::A1,
         Benchmark::E1,
         Benchmark::E2,
     ];
@@ -71,6 +74,7 @@ impl Benchmark {
             Benchmark::P9 => "start to first request",
             Benchmark::P10 => "memory at 256 streams",
             Benchmark::P11 => "CPU of a whole run",
+            Benchmark::A1 => "100,000 live sessions",
             Benchmark::E1 => "evaluating a million requests",
             Benchmark::E2 => "live results and dispatch",
         }
@@ -112,7 +116,7 @@ pub struct BenchOptions {
     /// The executable that is started as a child process, with [`crate::CHILD_COMMAND`] as its only
     /// argument: usually the calling program itself.
     pub exe: PathBuf,
-    /// The `veeksha-host` binary, for the benchmarks of whole runs (P4 to P6, P9 to P11, E1, E2).
+    /// The `veeksha-host` binary, for the benchmarks of whole runs (P4 to P6, P9 to P11, A1, E1, E2).
     pub program: PathBuf,
     /// Benchmarks to run; empty: all.
     pub only: BTreeSet<Benchmark>,

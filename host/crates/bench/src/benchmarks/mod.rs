@@ -8,6 +8,7 @@ mod evaluating;
 mod first_chunk;
 mod gaps;
 mod instructions;
+mod live_sessions;
 mod many_streams;
 mod whole_run;
 
@@ -19,7 +20,7 @@ use bench_result::BenchResult;
 type BenchFn = fn(&BenchOptions) -> BenchResult;
 
 /// In execution order.
-const MEASUREMENTS: [(&[Benchmark], BenchFn); 12] = [
+const MEASUREMENTS: [(&[Benchmark], BenchFn); 13] = [
     (&[Benchmark::P1], chunk_cost::each_token),
     (&[Benchmark::P2], chunk_cost::whole_answers),
     (&[Benchmark::P3], instructions::take),
@@ -30,6 +31,7 @@ const MEASUREMENTS: [(&[Benchmark], BenchFn); 12] = [
     (&[Benchmark::P9], whole_run::start),
     (&[Benchmark::P10], whole_run::memory),
     (&[Benchmark::P11], whole_run::cost),
+    (&[Benchmark::A1], live_sessions::take),
     (&[Benchmark::E1], evaluating::record),
     (&[Benchmark::E2], evaluating::live),
 ];
