@@ -366,6 +366,11 @@ function AgentSession:sleep(time) end
 ---@field output_tokens_from_usage boolean True if `output_tokens` is the server's own count.
 ---@field usage? veeksha.Usage The server's counts.
 ---@field ideal_cached_tokens? integer Tokens of its prompt that an unbounded prefix cache would contain.
+---@field cache_reused_tokens? integer Prompt tokens that the server found in its prefix cache.
+---@field cache_evicted_tokens? integer Prompt tokens that its server had computed, and did not find.
+---@field cache_rerouted_tokens? integer Prompt tokens that only another server had computed.
+---@field cache_changed_tokens? integer Prompt tokens computed before, behind another beginning.
+---@field cache_new_tokens? integer The rest of the prompt tokens.
 ---@field response_id? string The id that the server gave the response.
 ---@field trace_id? string The trace id of its `traceparent`, 32 hexadecimal digits.
 ---@field connection_reused boolean True if the connection had carried an earlier request.

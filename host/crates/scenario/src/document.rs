@@ -31,8 +31,8 @@ impl Document {
     /// is text and `yes` is true.
     ///
     /// # Errors
-    /// A malformed path, a path through a value that has no keys or to an index beyond the list, a
-    /// missing value, or a value that begins like a YAML list, table or quoted text but is not one.
+    /// A malformed path, a path through a value that has no keys, to an index beyond the list or to
+    /// a client or tool that the scenario does not have, a missing value, or a value that begins like a YAML list, table or quoted text but is not one.
     pub fn set(&mut self, path: &str, value: &str) -> Result<(), ScenarioError> {
         if value.starts_with("!expand") {
             return Err(ScenarioError::Value {
@@ -113,6 +113,24 @@ fn alternatives(nodes: Vec<&mut Node>) -> Vec<&mut Node> {
     found
 }
 
+/// The keys of the scenario whose tables have names that the user chose.
+const NAMED: [&str; 2] = ["clients", "tools"];
+
+/// Refuses an override of an entry that a table of [`NAMED`] does not have: it is a misspelled
+/// name, and no later check could find it.
+fn check_name(entries: &[(String, Node)], name: &str, walked: &str) -> Result<(), String> {
+    let known = || entries.iter().map(|(key, _)| key.as_str());
+    if entries.is_empty() || !NAMED.contains(&walked) || known().any(|key| key == name) {
+        return Ok(());
+    }
+    let names: Vec<String> = known().map(|key| format!("`{key}`")).collect();
+    let names = names.join(", ");
+    Err(match veeksha_slo::nearest(name, known()) {
+        Some(nearest) => format!("unknown name `{name}`; did you mean `{nearest}`? `{walked}` has {names}"),
+        None => format!("unknown name `{name}`: `{walked}` has {names}; add further ones to the file"),
+    })
+}
+
 /// Follows one step of a path from the node at `walked`, creating what is missing.
 fn follow<'n>(node: &'n mut Node, step: &Step, walked: &str) -> Result<&'n mut Node, String> {
     let here = if walked.is_empty() {
@@ -151,6 +169,7 @@ fn follow<'n>(node: &'n mut Node, step: &Step, walked: &str) -> Result<&'n mut N
         }
         (Value::List(_), None) => Err(format!("{here} is a list; name an item, as in `{walked}[0]`")),
         (Value::Map(entries), _) => {
+            check_name(entries, name, walked)?;
             let position = entries
                 .iter()
                 .position(|(key, _)| key == name)

@@ -217,7 +217,7 @@ fn a_problem_of_the_client_is_reported_once() {
 
 #[test]
 fn flags_and_sweeps_reach_into_clients() {
-    let yaml = "client: {model: m}\nclients: {judge: {model: !expand [a, b]}}";
+    let yaml = "client: {model: m}\nclients: {judge: {model: !expand [a, b]}, hot: {}}";
     let mut documents =
         Documents::from_yaml(
             yaml,
@@ -271,4 +271,21 @@ fn the_schema_of_an_entry_has_no_defaults() {
             assert!(properties.contains_key(key), "{key}");
         }
     }
+}
+
+#[test]
+fn overrides_of_unknown_names_are_refused() {
+    let yaml = "client: {model: m}\nclients: {judge: {model: a}}\ntools: {sandbox: {servers: 2}}";
+    let mut document = Document::from_yaml(yaml, "s.yml").unwrap();
+    let mut refused = |path: &str| document.set(path, "1").unwrap_err().to_string();
+    let client = refused("clients.judg.request_timeout");
+    assert!(
+        client.contains("unknown name `judg`; did you mean `judge`?"),
+        "{client}"
+    );
+    let tool = refused("tools.browser.servers");
+    assert!(tool.contains("`tools` has `sandbox`; add further ones"), "{tool}");
+    document.set("clients.judge.request_timeout", "12").unwrap();
+    document.set("clients", "{hot: {model: b}}").unwrap();
+    document.set("clients.hot.model", "c").unwrap();
 }
