@@ -28,12 +28,8 @@ const SECONDS: f64 = 1.0;
 struct Counter(Tokenizer);
 
 impl PluginTokenizer for Counter {
-    fn count(&self, text: &str) -> u32 {
-        self.0.count(text)
-    }
-
-    fn encode(&self, text: &str) -> Vec<u32> {
-        self.0.encode(text).unwrap_or_default()
+    fn encode(&self, text: &str) -> Result<Vec<u32>, String> {
+        self.0.encode(text).map_err(|error| error.to_string())
     }
 
     fn vocabulary(&self) -> u32 {

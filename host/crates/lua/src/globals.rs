@@ -11,7 +11,6 @@ use mlua::{Function, IntoLua, Lua, MultiValue, Table, Value, Variadic};
 use crate::blocks;
 use crate::content::string;
 use crate::host::LuaHost;
-use crate::limits::LuaTokenizer;
 use crate::segments;
 use crate::shape::{At, number_of};
 use crate::tools;
@@ -83,8 +82,8 @@ fn writer(lua: &Lua, host: &Rc<LuaHost>, level: &'static str) -> mlua::Result<ml
 
 fn install_tokens(lua: &Lua, globals: &Table, host: &Rc<LuaHost>, watch: &Rc<CallWatch>) -> mlua::Result<()> {
     let tokens = lua.create_table()?;
-    let count = |lua: &Lua, tokenizer: &LuaTokenizer, text: &str| (tokenizer.count)(text).into_lua(lua);
-    let encode = |lua: &Lua, tokenizer: &LuaTokenizer, text: &str| (tokenizer.encode)(text).into_lua(lua);
+    let count = |lua: &Lua, ids: Vec<u32>| ids.len().into_lua(lua);
+    let encode = |lua: &Lua, ids: Vec<u32>| ids.into_lua(lua);
     tokens.raw_set(
         "count",
         token_function(lua, host, watch, "tokens.count(s)", count)?,
@@ -96,13 +95,14 @@ fn install_tokens(lua: &Lua, globals: &Table, host: &Rc<LuaHost>, watch: &Rc<Cal
     globals.raw_set("tokens", tokens)
 }
 
-/// Returns a function that passes a text of a permitted size to the tokenizer.
+/// Returns a function that passes a text of a permitted size to the tokenizer, and its ids to
+/// `answer`.
 fn token_function(
     lua: &Lua,
     host: &Rc<LuaHost>,
     watch: &Rc<CallWatch>,
     name: &'static str,
-    call: impl Fn(&Lua, &LuaTokenizer, &str) -> mlua::Result<Value> + 'static,
+    answer: impl Fn(&Lua, Vec<u32>) -> mlua::Result<Value> + 'static,
 ) -> mlua::Result<Function> {
     let (host, watch) = (host.clone(), watch.clone());
     lua.create_function(move |lua, text: Value| {
@@ -119,9 +119,9 @@ fn token_function(
         }
         match &host.tokens {
             Some(tokenizer) => {
-                let tokens = call(lua, tokenizer, &text)?;
+                let ids = tokenizer(&text).map_err(|reason| at.shape(reason))?;
                 watch.check(lua)?;
-                Ok(tokens)
+                answer(lua, ids)
             }
             None => Err(at
                 .shape("no tokenizer is available here; call it in a session")

@@ -83,5 +83,5 @@ mod workload;
 
 pub use error::LuaError;
 pub use evaluator::LuaEvaluator;
-pub use limits::{CountTokens, EncodeTokens, LogFunction, LuaGrants, LuaLimits, LuaTokenizer};
+pub use limits::{LogFunction, LuaGrants, LuaLimits, LuaTokenizer};
 pub use scenario::LuaScenario;

@@ -30,20 +30,9 @@ impl Default for LuaLimits {
     }
 }
 
-/// Counts the tokens of a text.
-pub type CountTokens = Arc<dyn Fn(&str) -> u32 + Send + Sync>;
-
-/// Returns the token ids of a text.
-pub type EncodeTokens = Arc<dyn Fn(&str) -> Vec<u32> + Send + Sync>;
-
-/// The target's tokenizer.
-#[derive(Clone)]
-pub struct LuaTokenizer {
-    /// Implements `tokens.count(text)`.
-    pub count: CountTokens,
-    /// Implements `tokens.encode(text)`.
-    pub encode: EncodeTokens,
-}
+/// The target's tokenizer: returns the token ids of a text, without special tokens, or the reason
+/// why it has none.
+pub type LuaTokenizer = Arc<dyn Fn(&str) -> Result<Vec<u32>, String> + Send + Sync>;
 
 /// Receives a level (`debug`, `info`, `warn`, `error`) and a line.
 pub type LogFunction = Arc<dyn Fn(&str, &str) + Send + Sync>;

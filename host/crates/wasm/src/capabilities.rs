@@ -52,8 +52,8 @@ impl random::Host for HostState {
 }
 
 impl HostState {
-    /// The tokenizer, for a text of a permitted size.
-    fn tokenizer_for(&self, text: &str, function: &str) -> wasmtime::Result<&dyn PluginTokenizer> {
+    /// The token ids of a text of a permitted size.
+    fn ids(&self, text: &str, function: &str) -> wasmtime::Result<Vec<u32>> {
         if text.len() > self.count_bytes {
             bail!(
                 "tokens: a text of {} bytes passed to `{function}`, at most {} are allowed; pass it in parts",
@@ -61,7 +61,8 @@ impl HostState {
                 grouped(self.count_bytes as u64)
             );
         }
-        self.tokenizer()
+        let ids = self.tokenizer()?.encode(text);
+        ids.map_err(|reason| Error::msg(format!("tokens: `{function}` has no result: {reason}")))
     }
 
     fn tokenizer(&self) -> wasmtime::Result<&dyn PluginTokenizer> {
@@ -73,11 +74,12 @@ impl HostState {
 
 impl tokens::Host for HostState {
     fn count(&mut self, text: String) -> wasmtime::Result<u32> {
-        Ok(self.tokenizer_for(&text, "count")?.count(&text))
+        // A text of at most some MiB has fewer tokens than 2^32.
+        Ok(self.ids(&text, "count")?.len() as u32)
     }
 
     fn encode(&mut self, text: String) -> wasmtime::Result<Vec<u32>> {
-        Ok(self.tokenizer_for(&text, "encode")?.encode(&text))
+        self.ids(&text, "encode")
     }
 
     fn vocabulary(&mut self) -> wasmtime::Result<u32> {

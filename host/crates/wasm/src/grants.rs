@@ -7,12 +7,8 @@ use std::sync::Arc;
 
 /// The target's tokenizer, restricted to the queries of plugins.
 pub trait PluginTokenizer: Send + Sync {
-    /// Returns the number of tokens in a text, without special tokens.
-    fn count(&self, text: &str) -> u32;
-
-    /// Returns the token ids of a text, without special tokens; none of a text that cannot be
-    /// encoded.
-    fn encode(&self, text: &str) -> Vec<u32>;
+    /// Returns the token ids of a text, without special tokens, or the reason why it has none.
+    fn encode(&self, text: &str) -> Result<Vec<u32>, String>;
 
     /// Returns the size of the vocabulary.
     fn vocabulary(&self) -> u32;

@@ -111,12 +111,8 @@ pub(crate) fn check_config(plugin: &PluginComponent, config: &str, key: &str) ->
 struct Counter(Tokenizer);
 
 impl veeksha_wasm::PluginTokenizer for Counter {
-    fn count(&self, text: &str) -> u32 {
-        self.0.count(text)
-    }
-
-    fn encode(&self, text: &str) -> Vec<u32> {
-        self.0.encode(text).unwrap_or_default()
+    fn encode(&self, text: &str) -> Result<Vec<u32>, String> {
+        self.0.encode(text).map_err(|error| error.to_string())
     }
 
     fn vocabulary(&self) -> u32 {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tempfile::TempDir;
-use veeksha_lua::{LuaError, LuaGrants, LuaLimits, LuaScenario, LuaTokenizer};
+use veeksha_lua::{LuaError, LuaGrants, LuaLimits, LuaScenario};
 use veeksha_model::{NodeId, Request, Response, Segment, Session, SessionId};
 use veeksha_ports::{AgentSource, PluginFailure, SessionSource, Workload};
 use veeksha_scenario::LuaKind;
@@ -71,10 +71,10 @@ impl Folder {
         let log = self.log.clone();
         LuaGrants {
             seed,
-            tokens: Some(LuaTokenizer {
-                count: Arc::new(|text| text.split_whitespace().count() as u32),
-                encode: Arc::new(|text| text.split_whitespace().map(|word| word.len() as u32).collect()),
-            }),
+            tokens: Some(Arc::new(|text| {
+                let words = text.split_whitespace();
+                Ok(words.map(|word| word.len() as u32).collect())
+            })),
             log: Arc::new(move |level: &str, line: &str| {
                 log.lock().unwrap().push((level.into(), line.into()))
             }),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::common::{Folder, first, first_failure, parents, sessions};
-use veeksha_lua::{LuaGrants, LuaTokenizer};
+use veeksha_lua::LuaGrants;
 use veeksha_model::{Edge, MediaKind, Message, NodeId, OutputSpec, Role, Seed, Segment, Session, Trigger};
 use veeksha_ports::{PluginFailureKind, SessionSource, Workload};
 use veeksha_scenario::LuaKind;
@@ -483,6 +483,28 @@ fn encoded_text_can_be_sent_as_token_ids() {
 }
 
 #[test]
+fn text_without_tokens_is_an_error_and_not_empty() {
+    for function in ["count", "encode"] {
+        let folder = sessions(&format!(
+            "tokens.{function}('a')\nreturn {{ requests = {{ {{ user = 'x' }} }} }}"
+        ));
+        let grants = LuaGrants {
+            tokens: Some(Arc::new(|_: &str| Err("no token for the unknown".to_owned()))),
+            ..folder.grants(1)
+        };
+        let scenario = folder.load().unwrap();
+        let key = "session_generator.sessions";
+        let factory = scenario.workload(key, LuaKind::Sessions, None, grants).unwrap();
+        let Workload::Planned(mut source) = factory.open().unwrap() else {
+            panic!("a planned workload was expected");
+        };
+        let refused = source.sessions(0, 1).unwrap_err();
+        let expected = format!("tokens.{function}(s): no token for the unknown");
+        assert!(refused.message.contains(&expected), "{}", refused.message);
+    }
+}
+
+#[test]
 fn time_in_the_tokenizer_counts() {
     let folder =
         sessions("for i = 1, 100 do tokens.count('a') end\nreturn { requests = { { user = 'x' } } }")
@@ -490,14 +512,11 @@ fn time_in_the_tokenizer_counts() {
     let counted = Arc::new(AtomicU32::new(0));
     let calls = counted.clone();
     let grants = LuaGrants {
-        tokens: Some(LuaTokenizer {
-            count: Arc::new(move |_: &str| {
-                calls.fetch_add(1, Ordering::Relaxed);
-                std::thread::sleep(Duration::from_millis(200));
-                1
-            }),
-            encode: Arc::new(|_| Vec::new()),
-        }),
+        tokens: Some(Arc::new(move |_: &str| {
+            calls.fetch_add(1, Ordering::Relaxed);
+            std::thread::sleep(Duration::from_millis(200));
+            Ok(vec![1])
+        })),
         ..folder.grants(1)
     };
     let scenario = folder.load().unwrap();

@@ -12,16 +12,42 @@ use crate::support::{Kept, behaving, grants, load, only_label, planned, tight};
 struct Words;
 
 impl PluginTokenizer for Words {
-    fn count(&self, text: &str) -> u32 {
-        text.split(' ').count() as u32
-    }
-
-    fn encode(&self, text: &str) -> Vec<u32> {
-        text.split(' ').map(|word| word.len() as u32).collect()
+    fn encode(&self, text: &str) -> Result<Vec<u32>, String> {
+        Ok(text.split(' ').map(|word| word.len() as u32).collect())
     }
 
     fn vocabulary(&self) -> u32 {
         32_000
+    }
+}
+
+struct Refusing;
+
+impl PluginTokenizer for Refusing {
+    fn encode(&self, _text: &str) -> Result<Vec<u32>, String> {
+        Err("`t.json`: no token for the unknown".to_owned())
+    }
+
+    fn vocabulary(&self) -> u32 {
+        1
+    }
+}
+
+#[test]
+fn text_without_tokens_is_a_trap_and_not_empty() {
+    let plugin = load(tight(), "hostile-sessions");
+    for (behaviour, function) in [("tokens", "count"), ("encode", "encode")] {
+        let given = Grants {
+            tokens: Some(Arc::new(Refusing)),
+            ..grants()
+        };
+        let config = format!(r#"{{"behaviour": "{behaviour}"}}"#);
+        let failure = planned(&plugin, &config, given).sessions(0, 1).unwrap_err();
+        assert_eq!(failure.kind, PluginFailureKind::Trap);
+        assert_eq!(
+            failure.message,
+            format!("tokens: `{function}` has no result: `t.json`: no token for the unknown")
+        );
     }
 }
 
