@@ -228,6 +228,77 @@ edge,no_history,main,main,1,240,0,0,0,224,16
     assert_eq!(table, expected);
 }
 
+/// A prompt of 176 tokens and its continuation by 40, for each of two clients in turn.
+fn two_clients(clients: &str) -> String {
+    format!(
+        r#"
+local function prompt(tokens)
+  local ids = {{}}
+  for id = 1, tokens do
+    ids[id] = id
+  end
+  return token_ids(ids)
+end
+local output = {{ tokens = 4, exact = true }}
+local function sessions()
+  return {{ requests = {{
+    {{ user = prompt(176), output = output, client = "a" }},
+    {{ user = prompt(176), output = output, client = "b", after = 1 }},
+    {{ user = prompt(216), output = output, client = "a", after = 2 }},
+    {{ user = prompt(216), output = output, client = "b", after = 3 }},
+  }} }}
+end
+return {{
+  session_generator = {{ type = "lua", sessions = sessions }},
+  traffic_scheduler = {{ type = "concurrent", target_concurrent_sessions = 1, rampup_seconds = 0 }},
+  {clients}
+  runtime = {{ max_sessions = 1, benchmark_timeout = 120 }},
+}}
+"#
+    )
+}
+
+/// The cache of `a` keeps blocks of 16 tokens, that of `b` blocks of 32: of 176 tokens, eleven
+/// blocks or five. Neither has anything of the other, so nothing is routed elsewhere, and the
+/// incomplete block of `b` could not be cached, so nothing is evicted.
+#[test]
+fn each_client_has_its_own_caches() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let profile = |blocks: u32| format!("model: m\nblock_size: {blocks}\n");
+    let files = [16, 32].map(|blocks| scenario(folder.path(), &format!("p{blocks}.yml"), &profile(blocks)));
+    let client = |base: &str, more: &str| {
+        format!(r#"{{ type = "openai_completions", model = "m", api_base = "{base}", {more} }}"#)
+    };
+    let simulators = format!(
+        "client = {0}, clients = {{ a = {0}, b = {1} }},",
+        client("sim://p16.yml", ""),
+        client("sim://p32.yml", "")
+    );
+    let virtual_time = simulated(folder.path(), "virtual.lua", &two_clients(&simulators), &[]);
+
+    let sims = files.map(|file| Sim::start(&["--profile", &file]));
+    let keys = |blocks: u32| format!("prefix_cache = {{ block_tokens = {blocks}, keeps_answers = false }}");
+    let servers = format!(
+        "client = {}, clients = {{ a = {}, b = {} }},",
+        client(&sims[0].api_base, ""),
+        client(&sims[0].api_base, &keys(16)),
+        client(&sims[1].api_base, &keys(32))
+    );
+    let file = scenario(folder.path(), "real.lua", &two_clients(&servers));
+    let output_dir = folder.path().join("real");
+    assert_code(&veeksha(["run", &file, "--output_dir", path(&output_dir)]), 0);
+    sims.into_iter().for_each(Sim::stop);
+
+    for run in [virtual_time, latest(&output_dir)] {
+        let rows = requests(&run);
+        let of = |node: u32| classes(&rows[&format!("0/{node}")]);
+        assert_eq!(of(1), [0, 0, 0, 0, 176]);
+        assert_eq!(of(2), [0, 0, 0, 0, 176]);
+        assert_eq!(of(3), [176, 0, 0, 0, 40]);
+        assert_eq!(of(4), [160, 0, 0, 0, 56]);
+    }
+}
+
 /// A server that reports no cached tokens: nothing is classified, and nothing is 0.
 #[test]
 fn unreported_tokens_have_no_class() {

@@ -4,79 +4,164 @@ use veeksha_events::Event;
 use veeksha_model::{CacheKnowledge, RequestId, RequestRecord, Session, Usage};
 use veeksha_pipeline::AnswerSource;
 use veeksha_prefix::{ComputedPrefixes, PrefixPiece, PromptPath, PromptQuery};
-use veeksha_scenario::Client;
-use veeksha_simulator::Profile;
 
+use crate::execution::client_cache::{CacheRules, ClientCache};
 use crate::execution::kept_answers::{KeptAnswer, KeptAnswers};
 
 /// Number of answers with a usage after which a server that has not reported any cached tokens is
 /// taken for one that never does: nothing is remembered for it any more.
 const SILENT_ANSWERS: u32 = 1000;
 
-/// The properties of the servers' caches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct CacheRules {
-    /// Tokens that a cache keeps together.
-    block: u32,
-    keeps_answers: bool,
-    omits_zero: bool,
-    /// True if there is one server, which also had the warm-up.
-    is_single: bool,
-}
-
-impl CacheRules {
-    /// Returns the properties that a scenario states.
-    pub(crate) fn of_client(client: &Client) -> Self {
-        let keys = client.prefix_cache;
-        CacheRules {
-            block: keys.block_tokens.unwrap_or(1),
-            keeps_answers: keys.keeps_answers,
-            omits_zero: keys.omits_zero,
-            is_single: client.targets.len() <= 1,
-        }
-    }
-
-    /// Returns the properties of the built-in simulator, which keeps the blocks of prompts only.
-    pub(crate) fn of_simulator(profile: &Profile) -> Self {
-        CacheRules {
-            block: profile.block_size,
-            keeps_answers: false,
-            omits_zero: false,
-            is_single: true,
-        }
-    }
-}
-
-/// The text that the servers of a run have computed.
-pub(crate) struct CacheAccount {
-    rules: CacheRules,
-    computed: ComputedPrefixes,
+/// The text that the servers of each client have computed. The servers of one client have nothing
+/// of those of another.
+pub(crate) struct CacheAccounts {
+    clients: Vec<ClientCache>,
+    /// By the positions of the clients; `None` if a client's servers report no cached tokens.
+    accounts: Vec<Option<CacheAccount>>,
+    /// Of all clients: a conversation may change its client.
     answers: KeptAnswers,
+}
+
+impl CacheAccounts {
+    /// Creates accounts in which nothing was computed.
+    pub(crate) fn new(clients: Vec<ClientCache>) -> Self {
+        let account = |client: &ClientCache| Some(CacheAccount::new(client.rules));
+        CacheAccounts {
+            accounts: clients.iter().map(account).collect(),
+            clients,
+            answers: KeptAnswers::default(),
+        }
+    }
+
+    /// Returns the position of the client that a request names.
+    pub(crate) fn position(&self, client: Option<&str>) -> usize {
+        ClientCache::position(&self.clients, client)
+    }
+
+    /// Returns true if the prompts of a client are of use.
+    pub(crate) fn is_open(&self, client: usize) -> bool {
+        self.accounts.get(client).is_some_and(Option::is_some)
+    }
+
+    /// Adds a prompt of the warm-up. With several servers, the one that had it is not known.
+    pub(crate) fn warm_up(&mut self, client: usize, pieces: &[PrefixPiece]) {
+        let is_single = self.clients.get(client).is_some_and(|client| client.is_single);
+        if let Some(Some(account)) = self.accounts.get_mut(client).filter(|_| is_single) {
+            account.computed.learn(0, PromptPath::START, pieces, 0);
+        }
+    }
+
+    /// Processes the server's counts of an answer. The account of a client whose servers report no
+    /// cached tokens is closed.
+    pub(crate) fn on_usage(&mut self, client: usize, usage: Option<&mut Usage>) {
+        if let Some(open) = self.accounts.get_mut(client)
+            && let Some(account) = open
+            && !account.on_usage(usage)
+        {
+            *open = None;
+        }
+    }
+
+    /// Returns the tokens of a prompt that servers had computed when it was dispatched; `None` if
+    /// the server did not report its tokens, or more cached ones than there were.
+    pub(crate) fn knowledge(
+        &self,
+        client: usize,
+        record: &RequestRecord,
+        pieces: &[PrefixPiece],
+    ) -> Option<CacheKnowledge> {
+        let account = self.accounts.get(client)?.as_ref()?;
+        account.knowledge(self.server(client, record), record, pieces)
+    }
+
+    /// Adds the prompt of a finished request, which its server had computed when the first output
+    /// came. Its answer is added when another request continues it.
+    pub(crate) fn learn(
+        &mut self,
+        client: usize,
+        record: &RequestRecord,
+        pieces: &[PrefixPiece],
+        answer: Option<AnswerSource>,
+    ) {
+        let server = self.server(client, record);
+        let Some(Some(account)) = self.accounts.get_mut(client) else {
+            return;
+        };
+        let Some(end) = account.learn(server, record, pieces) else {
+            return;
+        };
+        if let Some(source) = answer.filter(|_| account.rules.keeps_answers) {
+            let answer = KeptAnswer {
+                source,
+                end,
+                client,
+                server,
+                at: record.completed_at,
+            };
+            self.answers.add(record.id, answer);
+        }
+    }
+
+    /// Adds the answer that a request continues, to the server that generated it, if it is not
+    /// known yet. Most answers are not continued, and counting the tokens of each would take longer
+    /// than everything else here.
+    pub(crate) fn continue_answer(&mut self, record: &RequestRecord, count: &dyn Fn(&str) -> u32) {
+        let parent = record.history_parent.map(|node| RequestId { node, ..record.id });
+        let Some(answer) = parent.and_then(|parent| self.answers.take(parent)) else {
+            return;
+        };
+        let Some(Some(account)) = self.accounts.get_mut(answer.client) else {
+            return;
+        };
+        let mut pieces = answer.source.pieces(count);
+        // The last token of an answer was never an input.
+        if let Some(last) = pieces.last_mut() {
+            last.tokens = last.tokens.saturating_sub(1);
+        }
+        account
+            .computed
+            .learn(answer.server, answer.end, &pieces, answer.at);
+    }
+
+    /// Processes an event: the answers of a session are dropped when all of it has ended.
+    pub(crate) fn on(&mut self, event: &Event) {
+        if self
+            .accounts
+            .iter()
+            .flatten()
+            .any(|account| account.rules.keeps_answers)
+        {
+            self.answers.on(event);
+        }
+    }
+
+    /// Returns the index of a request's server among those of its client.
+    fn server(&self, client: usize, record: &RequestRecord) -> u16 {
+        let first = self.clients.get(client).map_or(0, |client| client.first_server);
+        record.server.saturating_sub(first)
+    }
+}
+
+/// The text that the servers of one client have computed.
+struct CacheAccount {
+    rules: CacheRules,
+    /// By the index of the server among those of the client.
+    computed: ComputedPrefixes,
     /// Answers with a usage, while none had a number of cached tokens.
     silent: Option<u32>,
 }
 
 impl CacheAccount {
-    /// Creates an account in which nothing was computed.
-    pub(crate) fn new(rules: CacheRules) -> Self {
+    fn new(rules: CacheRules) -> Self {
         CacheAccount {
             rules,
             computed: ComputedPrefixes::new(),
-            answers: KeptAnswers::default(),
             silent: Some(0),
         }
     }
 
-    /// Adds a prompt of the warm-up. With several servers, the one that had it is not known.
-    pub(crate) fn warm_up(&mut self, pieces: &[PrefixPiece]) {
-        if self.rules.is_single {
-            self.computed.learn(0, PromptPath::START, pieces, 0);
-        }
-    }
-
-    /// Processes the server's counts of an answer. Returns false if the servers report no cached
-    /// tokens: the account is of no use then.
-    pub(crate) fn on_usage(&mut self, usage: Option<&mut Usage>) -> bool {
+    /// Returns false if the servers report no cached tokens: the account is of no use then.
+    fn on_usage(&mut self, usage: Option<&mut Usage>) -> bool {
         let Some(usage) = usage else { return true };
         if self.rules.omits_zero {
             usage.cached.get_or_insert(0);
@@ -91,15 +176,18 @@ impl CacheAccount {
         *silent <= SILENT_ANSWERS
     }
 
-    /// Returns the tokens of a prompt that servers had computed when it was dispatched; `None` if
-    /// the server did not report its tokens, or more cached ones than there were.
-    pub(crate) fn knowledge(&self, record: &RequestRecord, pieces: &[PrefixPiece]) -> Option<CacheKnowledge> {
+    fn knowledge(
+        &self,
+        server: u16,
+        record: &RequestRecord,
+        pieces: &[PrefixPiece],
+    ) -> Option<CacheKnowledge> {
         let usage = record.usage?;
         let cached = usage.cached?;
         (usage.prompt > 0 && cached <= usage.prompt).then(|| {
             self.computed.knowledge(&PromptQuery {
                 pieces,
-                server: record.server,
+                server,
                 at: record.dispatched_at,
                 tokens: usage.prompt,
                 cached,
@@ -108,58 +196,18 @@ impl CacheAccount {
         })
     }
 
-    /// Adds the prompt of a finished request, which its server had computed when the first output
-    /// came. Its answer is added when another request continues it.
-    pub(crate) fn learn(
-        &mut self,
-        record: &RequestRecord,
-        pieces: &[PrefixPiece],
-        answer: Option<AnswerSource>,
-    ) {
+    /// Adds a prompt, and returns its end; `None` if the server may not have computed it.
+    fn learn(&mut self, server: u16, record: &RequestRecord, pieces: &[PrefixPiece]) -> Option<PromptPath> {
         let whole = record.is_ok().then_some(record.completed_at);
-        let Some(first) = record.output_at().next().or(whole) else {
-            return;
-        };
-        let end = self
-            .computed
-            .learn(record.server, PromptPath::START, pieces, first);
+        let first = record.output_at().next().or(whole)?;
+        let end = self.computed.learn(server, PromptPath::START, pieces, first);
         let tokens: u64 = pieces.iter().map(|piece| u64::from(piece.tokens)).sum();
         if let Some(usage) = record.usage
             && u64::from(usage.prompt) != tokens
         {
             self.computed.count(end, usage.prompt);
         }
-        if let Some(source) = answer.filter(|_| self.rules.keeps_answers) {
-            let answer = KeptAnswer {
-                source,
-                end,
-                server: record.server,
-                at: record.completed_at,
-            };
-            self.answers.add(record.id, answer);
-        }
-    }
-
-    /// Adds the answer that a request continues, if it is not known yet. Most answers are not
-    /// continued, and counting the tokens of each would take longer than everything else here.
-    pub(crate) fn continue_answer(&mut self, record: &RequestRecord, count: &dyn Fn(&str) -> u32) {
-        let parent = record.history_parent.map(|node| RequestId { node, ..record.id });
-        let Some(answer) = parent.and_then(|parent| self.answers.take(parent)) else {
-            return;
-        };
-        let mut pieces = answer.source.pieces(count);
-        // The last token of an answer was never an input.
-        if let Some(last) = pieces.last_mut() {
-            last.tokens = last.tokens.saturating_sub(1);
-        }
-        self.computed.learn(answer.server, answer.end, &pieces, answer.at);
-    }
-
-    /// Processes an event: the answers of a session are dropped when all of it has ended.
-    pub(crate) fn on(&mut self, event: &Event) {
-        if self.rules.keeps_answers {
-            self.answers.on(event);
-        }
+        Some(end)
     }
 }
 
@@ -167,13 +215,13 @@ impl CacheAccount {
 pub(crate) fn pieces_of_warmup<'a>(
     warmup: &'a [Session],
     count: &'a dyn Fn(&str) -> u32,
-) -> impl Iterator<Item = (Option<String>, Vec<PrefixPiece>)> + 'a {
+) -> impl Iterator<Item = (Option<&'a str>, Vec<PrefixPiece>)> + 'a {
     let requests = warmup.iter().flat_map(|session| &session.requests);
     requests.map(move |request| {
         let tools = request.tools.as_deref();
         let mut pieces = tools.map_or(Vec::new(), |tools| veeksha_prefix::tool_pieces(tools, count));
         pieces.extend(veeksha_prefix::pieces_of(&request.messages, count));
-        (request.client.clone(), pieces)
+        (request.client.as_deref(), pieces)
     })
 }
 
@@ -184,7 +232,7 @@ mod tests {
     use proptest::prelude::*;
     use veeksha_model::{Chunk, ChunkKind, Nanos, NodeId, RequestId, Response, Role, SessionId, Status};
     use veeksha_simulator::text::blocks_of_pieces;
-    use veeksha_simulator::{Engine, EngineEvent, EngineRequest};
+    use veeksha_simulator::{Engine, EngineEvent, EngineRequest, Profile};
 
     use super::*;
 
@@ -197,7 +245,7 @@ mod tests {
         small: Vec<Engine>,
         ample: Vec<Engine>,
         shared: Engine,
-        account: CacheAccount,
+        account: CacheAccounts,
         number: u64,
         now: Nanos,
     }
@@ -215,10 +263,7 @@ mod tests {
             let engine = |profile: &Profile| Engine::new(profile.clone(), 1);
             let ample = profile(1 << 30);
             Replicas {
-                account: CacheAccount::new(CacheRules {
-                    is_single: false,
-                    ..CacheRules::of_simulator(&small)
-                }),
+                account: accounts(&[2], CacheRules::of_simulator(&small)),
                 small: vec![engine(&small); 2],
                 ample: vec![engine(&ample); 2],
                 shared: engine(&ample),
@@ -262,9 +307,9 @@ mod tests {
                     node: NodeId(0),
                 })
             };
-            assert!(self.account.on_usage(record.usage.as_mut()));
-            record.cache = self.account.knowledge(&record, pieces);
-            self.account.learn(&record, pieces, None);
+            self.account.on_usage(0, record.usage.as_mut());
+            record.cache = self.account.knowledge(0, &record, pieces);
+            self.account.learn(0, &record, pieces, None);
             self.now = last;
             let tokens = veeksha_metrics::Observation::of(&record).cache_tokens();
             let tokens = tokens.expect("consistent numbers");
@@ -336,14 +381,20 @@ mod tests {
         );
     }
 
-    /// A server that keeps answers, and one that does not.
-    fn text_account(keeps_answers: bool) -> CacheAccount {
-        CacheAccount::new(CacheRules {
+    /// Accounts of clients with these numbers of servers.
+    fn accounts(servers: &[usize], rules: CacheRules) -> CacheAccounts {
+        let names = ["default", "a", "b"].into_iter().zip(servers);
+        let clients = names.map(|(name, servers)| (name, *servers, rules));
+        CacheAccounts::new(ClientCache::of_clients(clients))
+    }
+
+    /// The rules of a server that keeps answers, and of one that does not.
+    fn text_rules(keeps_answers: bool) -> CacheRules {
+        CacheRules {
             block: 1,
             keeps_answers,
             omits_zero: true,
-            is_single: true,
-        })
+        }
     }
 
     fn answered(node: u32, at: Nanos, prompt: u32, history_parent: Option<NodeId>) -> RequestRecord {
@@ -378,18 +429,18 @@ mod tests {
         let said = veeksha_prefix::text_piece(&text, 30);
         let next = piece(2, 10);
         let known = |keeps_answers: bool, pieces: &[PrefixPiece]| {
-            let mut account = text_account(keeps_answers);
+            let mut account = accounts(&[1], text_rules(keeps_answers));
             let response = Response {
                 reasoning: reasoning.clone(),
                 text: text.clone(),
                 ..Response::default()
             };
             let answer = AnswerSource::Received(Arc::new(response));
-            account.learn(&answered(0, 0, 100, None), &[first], Some(answer));
+            account.learn(0, &answered(0, 0, 100, None), &[first], Some(answer));
             let prompt = pieces.iter().map(|piece| piece.tokens).sum();
             let second = answered(1, 5_000_000_000, prompt, Some(NodeId(0)));
             account.continue_answer(&second, &words);
-            let known = account.knowledge(&second, pieces).expect("a usage");
+            let known = account.knowledge(0, &second, pieces).expect("a usage");
             (known.same_server, known.moved)
         };
         let (kept, dropped) = ([first, role, thought, said, next], [first, role, said, next]);
@@ -398,6 +449,117 @@ mod tests {
         assert_eq!(known(true, &dropped), (100, 29));
         assert_eq!(known(false, &kept), (100, 0));
         assert_eq!(known(false, &dropped), (100, 0));
+    }
+
+    /// A prompt of this client, sent at this second to the server with this index among those of
+    /// all clients. Returns the tokens that the same and that any server had computed, and those
+    /// computed behind another beginning.
+    fn send(
+        account: &mut CacheAccounts,
+        (client, server, seconds): (usize, u16, u64),
+        pieces: &[PrefixPiece],
+    ) -> (u32, u32, u32) {
+        let prompt = pieces.iter().map(|piece| piece.tokens).sum();
+        let record = RequestRecord {
+            server,
+            ..answered(0, seconds * 1_000_000_000, prompt, None)
+        };
+        let known = account.knowledge(client, &record, pieces).expect("a usage");
+        account.learn(client, &record, pieces, None);
+        (known.same_server, known.any_server, known.moved)
+    }
+
+    /// The first client has server 0, the second one 1 and 2.
+    #[test]
+    fn servers_of_other_clients_have_computed_nothing() {
+        let mut account = accounts(&[1, 2], text_rules(false));
+        let prompt = [piece(1, 100), piece(2, 20)];
+        assert_eq!(send(&mut account, (0, 0, 0), &prompt), (0, 0, 0));
+        assert_eq!(send(&mut account, (1, 1, 10), &prompt), (0, 0, 0));
+        // The last token is computed in any case.
+        assert_eq!(send(&mut account, (1, 2, 20), &prompt), (0, 119, 0));
+        assert_eq!(send(&mut account, (0, 0, 30), &prompt), (119, 119, 0));
+        // Behind another beginning, too, only text of the same client is known.
+        let moved = [piece(9, 5), piece(3, 50)];
+        assert_eq!(send(&mut account, (0, 0, 40), &[piece(3, 50)]), (0, 0, 0));
+        assert_eq!(send(&mut account, (1, 1, 50), &moved), (0, 0, 0));
+        assert_eq!(send(&mut account, (0, 0, 60), &moved), (0, 0, 50));
+    }
+
+    #[test]
+    fn each_client_has_its_own_rules() {
+        let blocks = CacheRules {
+            block: 16,
+            ..text_rules(false)
+        };
+        let clients = [("default", 1, text_rules(false)), ("a", 1, blocks)];
+        let mut account = CacheAccounts::new(ClientCache::of_clients(clients.into_iter()));
+        let (first, longer) = ([piece(1, 100)], [piece(1, 100), piece(2, 7)]);
+        for client in [0, 1] {
+            send(&mut account, (usize::from(client), client, 0), &first);
+        }
+        assert_eq!(send(&mut account, (0, 0, 10), &longer), (100, 100, 0));
+        // Six blocks of 16.
+        assert_eq!(send(&mut account, (1, 1, 10), &longer), (96, 96, 0));
+    }
+
+    /// The first client has two servers, so the one that had its warm-up is not known.
+    #[test]
+    fn warm_up_prompts_are_those_of_their_client() {
+        let mut account = accounts(&[2, 1, 1], text_rules(false));
+        let prompt = [piece(1, 10), piece(2, 20)];
+        account.warm_up(account.position(None), &prompt);
+        account.warm_up(account.position(Some("a")), &prompt);
+        assert_eq!(send(&mut account, (0, 0, 1), &prompt), (0, 0, 0));
+        assert_eq!(send(&mut account, (1, 2, 1), &prompt), (29, 29, 0));
+        assert_eq!(send(&mut account, (2, 3, 1), &prompt), (0, 0, 0));
+    }
+
+    /// An answer of the first client that the second one continues was computed by the first one
+    /// alone: a later prompt of the first client finds it.
+    #[test]
+    fn answers_belong_to_the_client_that_received_them() {
+        let mut account = accounts(&[1, 1], text_rules(true));
+        let prompt = [piece(1, 100)];
+        let response = Response {
+            text: "yes ".repeat(30),
+            ..Response::default()
+        };
+        let said = veeksha_prefix::text_piece(&response.text, 30);
+        let role = veeksha_prefix::role_piece(Role::Assistant);
+        let answer = AnswerSource::Received(Arc::new(response));
+        account.learn(0, &answered(0, 0, 100, None), &prompt, Some(answer));
+        let next = [prompt[0], role, said, piece(2, 10)];
+        let judged = RequestRecord {
+            server: 1,
+            ..answered(1, 5_000_000_000, 140, Some(NodeId(0)))
+        };
+        account.continue_answer(&judged, &words);
+        let known = account.knowledge(1, &judged, &next).expect("a usage");
+        assert_eq!((known.same_server, known.any_server, known.moved), (0, 0, 0));
+        // All but the last token of the answer, which was never an input.
+        let back = answered(2, 10_000_000_000, 140, Some(NodeId(1)));
+        let known = account.knowledge(0, &back, &next).expect("a usage");
+        assert_eq!((known.same_server, known.any_server, known.moved), (129, 129, 0));
+    }
+
+    #[test]
+    fn a_silent_client_leaves_the_others() {
+        let mut account = accounts(
+            &[1, 1],
+            CacheRules {
+                omits_zero: false,
+                ..text_rules(true)
+            },
+        );
+        let mut usage = answered(0, 0, 10, None).usage;
+        if let Some(usage) = &mut usage {
+            usage.cached = None;
+        }
+        for _ in 0..=SILENT_ANSWERS {
+            account.on_usage(1, usage.clone().as_mut());
+        }
+        assert_eq!([0, 1].map(|client| account.is_open(client)), [true, false]);
     }
 
     #[test]
@@ -411,7 +573,7 @@ mod tests {
         let silent = |account: &mut CacheAccount| {
             (0..=SILENT_ANSWERS).all(|_| account.on_usage(Some(&mut usage.clone())))
         };
-        let mut rules = text_account(true).rules;
+        let mut rules = text_rules(true);
         rules.omits_zero = false;
         assert!(!silent(&mut CacheAccount::new(rules)));
         // One count is enough: a server may report only some.
@@ -420,7 +582,7 @@ mod tests {
         assert!(account.on_usage(Some(&mut usage.clone())));
         usage.cached = None;
         assert!((0..=SILENT_ANSWERS).all(|_| account.on_usage(Some(&mut usage.clone()))));
-        assert!(text_account(true).on_usage(Some(&mut usage)));
+        assert!(CacheAccount::new(text_rules(true)).on_usage(Some(&mut usage)));
         assert_eq!(usage.cached, Some(0), "the server leaves out a 0");
     }
 

@@ -220,7 +220,7 @@ impl<P: RequestPlugins> Collector<P> {
                 wired.tokenizer.clone(),
                 &wired.plan.warmup,
                 wired.tracked,
-                wired.cache,
+                wired.caches.clone(),
             ),
             evaluators: wired.evaluators.clone(),
             request_plugins: opened.plugins,

@@ -12,7 +12,9 @@ pub(crate) struct KeptAnswer {
     pub(crate) source: AnswerSource,
     /// The end of its prompt.
     pub(crate) end: PromptPath,
-    /// The server that generated it.
+    /// The position of the client that received it.
+    pub(crate) client: usize,
+    /// The server that generated it, among those of the client.
     pub(crate) server: u16,
     /// The instant of its last token.
     pub(crate) at: Nanos,
@@ -89,6 +91,7 @@ mod tests {
         let answer = KeptAnswer {
             source,
             end: PromptPath::START,
+            client: 0,
             server: 0,
             at: 1,
         };

@@ -1,6 +1,7 @@
 //! Plans, and their execution in real and in virtual time.
 
 pub(crate) mod cache_accounting;
+pub(crate) mod client_cache;
 pub(crate) mod collect;
 pub(crate) mod drive;
 pub(crate) mod kept_answers;

@@ -5,7 +5,7 @@ use std::path::Path;
 use veeksha_pipeline::{SimulatedTarget, SimulatedTargets};
 use veeksha_scenario::{Client, NamedClient, Scenario};
 
-use crate::execution::cache_accounting::CacheRules;
+use crate::execution::client_cache::ClientCache;
 use crate::execution::drive::{check_cores, provide_open_files};
 use crate::execution::mode::{Mode, ShardSpec};
 use crate::execution::self_test;
@@ -59,9 +59,7 @@ pub fn plan(
     let mut targets = target::settle(&mut loaded, named)?;
     let mut wired = wire(&mut loaded, Mode::Run(shard))?;
     target::complete(&mut targets, &loaded, &wired)?;
-    if let Some(name) = loaded.scenario.client.sim_profile() {
-        wired.cache = CacheRules::of_simulator(&sim_profile::profile(name, loaded.folder())?);
-    }
+    wired.caches = ClientCache::of_run(&loaded)?;
     let self_test = self_test || loaded.scenario.certificate.self_test;
     if self_test {
         self_test::check()?;
@@ -132,7 +130,7 @@ pub fn plan_simulation(
             .map(|NamedClient { client, .. }| other(client))
             .collect::<Result<_, _>>()?,
     };
-    wired.cache = CacheRules::of_simulator(&targets.default.profile);
+    wired.caches = ClientCache::of_simulation(scenario, &targets);
     let copy = scenario_copy(&loaded, &mut wired);
     Ok(SimulationPlan {
         copy,

@@ -1,16 +1,18 @@
 //! Tracking of prompts that may share prefixes, so that each record contains the number of tokens
 //! that an ideal prefix cache would have hit, and those that servers had computed before.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use veeksha_events::Event;
-use veeksha_model::{CacheKnowledge, RequestId, RequestRecord, Session};
-use veeksha_pipeline::{AnswerSource, EventEntry, PromptSource};
+use veeksha_model::{RequestId, Session};
+use veeksha_pipeline::{EventEntry, PromptSource};
 use veeksha_prefix::{PrefixLedger, PrefixPiece};
 use veeksha_prompt::Tokenizer;
 
-use crate::execution::cache_accounting::{CacheAccount, CacheRules, pieces_of_warmup};
+use crate::execution::cache_accounting::{CacheAccounts, pieces_of_warmup};
+use crate::execution::client_cache::ClientCache;
 
 /// Maximum number of cached token counts of verbatim texts; a conversation repeats its texts with
 /// each turn.
@@ -25,27 +27,28 @@ pub(crate) struct TrackedWorkload {
     pub(crate) is_planned: bool,
 }
 
-/// The prompts of each client.
-type Ledgers = HashMap<Option<String>, PrefixLedger>;
-
 /// Previous prompts, and the requests in flight.
 pub(crate) struct Prefixes {
-    tokenizer: Tokenizer,
-    /// The prompts of all sessions by client, as clients have separate servers; `None` if they are
-    /// distinct. Requests that name no client are those of `None`.
-    ledgers: Option<Ledgers>,
-    /// `None` if the servers report no cached tokens.
-    account: Option<CacheAccount>,
+    /// The prompts of all sessions by the positions of their clients, which have separate servers;
+    /// `None` if they are distinct.
+    ledgers: Option<Vec<PrefixLedger>>,
+    accounts: CacheAccounts,
     is_planned: bool,
     in_flight: HashMap<RequestId, TrackedPrompt>,
     /// Finished requests whose dispatch event has not arrived yet: the dispatcher reports after it
     /// has sent, so a quick answer may overtake its report.
     early: HashMap<RequestId, EventEntry>,
-    counts: std::cell::RefCell<HashMap<u64, u32>>,
+    counts: TextTokenCounts,
 }
 
 /// The prompt of a request in flight.
-enum TrackedPrompt {
+struct TrackedPrompt {
+    /// The position of its client.
+    client: usize,
+    text: TrackedText,
+}
+
+enum TrackedText {
     /// Compared with all earlier ones.
     Compared {
         pieces: Box<[PrefixPiece]>,
@@ -63,26 +66,26 @@ impl Prefixes {
         tokenizer: Tokenizer,
         warmup: &[Session],
         workload: TrackedWorkload,
-        rules: CacheRules,
+        caches: Vec<ClientCache>,
     ) -> Self {
-        let mut prefixes = Prefixes {
-            tokenizer,
-            ledgers: None,
-            account: None,
+        let counts = TextTokenCounts::new(tokenizer);
+        let mut ledgers = vec![PrefixLedger::new(); caches.len()];
+        let mut accounts = CacheAccounts::new(caches);
+        for (client, pieces) in pieces_of_warmup(warmup, &|text| counts.count(text)) {
+            let client = accounts.position(client);
+            if let Some(ledger) = ledgers.get_mut(client) {
+                ledger.learn(&pieces);
+            }
+            accounts.warm_up(client, &pieces);
+        }
+        Prefixes {
+            ledgers: (!workload.distinct_prompts).then_some(ledgers),
+            accounts,
             is_planned: workload.is_planned,
             in_flight: HashMap::new(),
             early: HashMap::new(),
-            counts: std::cell::RefCell::default(),
-        };
-        let mut ledgers = Ledgers::new();
-        let mut account = CacheAccount::new(rules);
-        for (client, pieces) in pieces_of_warmup(warmup, &|text| prefixes.count(text)) {
-            ledgers.entry(client).or_default().learn(&pieces);
-            account.warm_up(&pieces);
+            counts,
         }
-        prefixes.ledgers = (!workload.distinct_prompts).then_some(ledgers);
-        prefixes.account = Some(account);
-        prefixes
     }
 
     /// Processes an entry and returns those that can be passed on now, in order: prompts are added
@@ -118,97 +121,87 @@ impl Prefixes {
     }
 
     fn observe(&mut self, entry: &EventEntry) {
-        if let Some(account) = &mut self.account {
-            account.on(&entry.event);
-        }
+        self.accounts.on(&entry.event);
     }
 
     fn on_prompt(&mut self, entry: &mut EventEntry) -> TrackedPrompt {
-        if self.ledgers.is_none() {
-            return TrackedPrompt::Distinct(entry.take_prompt());
-        }
-        let pieces = entry.pieces(&|text| self.count(text)).unwrap_or_default();
-        let client = entry.client().map(str::to_owned);
-        let see = |ledgers: &mut Ledgers| ledgers.entry(client).or_default().see(&pieces);
-        let known = self.ledgers.as_mut().map_or(0, see);
-        TrackedPrompt::Compared {
-            known: u32::try_from(known).unwrap_or(u32::MAX),
-            pieces: if self.account.is_some() {
-                pieces.into_boxed_slice()
-            } else {
-                Box::default()
-            },
-        }
+        let client = self.accounts.position(entry.client());
+        let ledger = self.ledgers.as_mut().and_then(|ledgers| ledgers.get_mut(client));
+        let Some(ledger) = ledger else {
+            let text = TrackedText::Distinct(entry.take_prompt());
+            return TrackedPrompt { client, text };
+        };
+        let pieces = entry.pieces(&|text| self.counts.count(text)).unwrap_or_default();
+        let known = u32::try_from(ledger.see(&pieces)).unwrap_or(u32::MAX);
+        let pieces = if self.accounts.is_open(client) {
+            pieces.into_boxed_slice()
+        } else {
+            Box::default()
+        };
+        let text = TrackedText::Compared { pieces, known };
+        TrackedPrompt { client, text }
     }
 
     /// Adds to a record the tokens of its prompt that were known.
     fn complete(&mut self, entry: &mut EventEntry, prompt: TrackedPrompt) {
-        let mut account = self.account.take();
+        let TrackedPrompt { client, text } = prompt;
         let answer = entry.take_answer();
-        if let Event::Finished(record) = &mut entry.event
-            && let Some(open) = &mut account
-            && !open.on_usage(record.usage.as_mut())
-        {
-            account = None;
-        }
-        let Event::Finished(record) = &entry.event else {
+        let Event::Finished(record) = &mut entry.event else {
             return;
         };
-        let (ideal, cache) = match prompt {
-            TrackedPrompt::Compared { pieces, known } => {
-                let cache = account
-                    .as_mut()
-                    .and_then(|account| self.account_for(account, record, &pieces, answer));
-                (Some(known), cache)
-            }
-            TrackedPrompt::Distinct(source) => {
-                let cache = account.as_mut().and_then(|account| {
-                    let pieces = source
-                        .filter(|_| !self.is_planned || record.session_requests > 1)
-                        .map(|source| source.pieces(&|text| self.count(text)));
-                    match pieces {
-                        Some(pieces) => self.account_for(account, record, &pieces, answer),
-                        None => account.knowledge(record, &[]),
-                    }
-                });
-                (None, cache)
+        let count = |text: &str| self.counts.count(text);
+        self.accounts.on_usage(client, record.usage.as_mut());
+        // The prompt and the answer of the only request of a session are never continued.
+        let has_others = !self.is_planned || record.session_requests > 1;
+        let (known, pieces) = match text {
+            TrackedText::Compared { pieces, known } => (Some(known), Some(pieces)),
+            TrackedText::Distinct(source) => {
+                let source = source.filter(|_| has_others && self.accounts.is_open(client));
+                (
+                    None,
+                    source.map(|source| source.pieces(&count).into_boxed_slice()),
+                )
             }
         };
-        self.account = account;
-        if let Event::Finished(record) = &mut entry.event {
-            record.ideal_cached_tokens = ideal;
-            record.cache = cache;
+        self.accounts.continue_answer(record, &count);
+        record.ideal_cached_tokens = known;
+        record.cache = self
+            .accounts
+            .knowledge(client, record, pieces.as_deref().unwrap_or_default());
+        if let Some(pieces) = pieces {
+            let answer = answer.filter(|_| has_others);
+            self.accounts.learn(client, record, &pieces, answer);
         }
     }
+}
 
-    fn account_for(
-        &self,
-        account: &mut CacheAccount,
-        record: &RequestRecord,
-        pieces: &[PrefixPiece],
-        answer: Option<AnswerSource>,
-    ) -> Option<CacheKnowledge> {
-        account.continue_answer(record, &|text| self.count(text));
-        let knowledge = account.knowledge(record, pieces);
-        // The answer to the only request of a session is never continued.
-        let has_others = !self.is_planned || record.session_requests > 1;
-        account.learn(record, pieces, answer.filter(|_| has_others));
-        knowledge
+/// The tokens of verbatim texts.
+struct TextTokenCounts {
+    tokenizer: Tokenizer,
+    known: RefCell<HashMap<u64, u32>>,
+}
+
+impl TextTokenCounts {
+    fn new(tokenizer: Tokenizer) -> Self {
+        TextTokenCounts {
+            tokenizer,
+            known: RefCell::default(),
+        }
     }
 
     fn count(&self, text: &str) -> u32 {
         let mut hasher = DefaultHasher::new();
         text.hash(&mut hasher);
         let key = hasher.finish();
-        if let Some(known) = self.counts.borrow().get(&key) {
+        if let Some(known) = self.known.borrow().get(&key) {
             return *known;
         }
         let tokens = self.tokenizer.count(text);
-        let mut counts = self.counts.borrow_mut();
-        if counts.len() >= COUNTS {
-            counts.clear();
+        let mut known = self.known.borrow_mut();
+        if known.len() >= COUNTS {
+            known.clear();
         }
-        counts.insert(key, tokens);
+        known.insert(key, tokens);
         tokens
     }
 }

@@ -15,7 +15,7 @@ use crate::endpoint;
 use crate::evaluation::excluded_metrics;
 use crate::evaluation::objectives;
 use crate::evaluator_plugins::{EvaluatorPlugins, open_scenario, reject_unknown_metrics};
-use crate::execution::cache_accounting::CacheRules;
+use crate::execution::client_cache::ClientCache;
 use crate::execution::mode::Mode;
 use crate::execution::pipeline_plan;
 use crate::execution::prefix_tracking::TrackedWorkload;
@@ -44,8 +44,8 @@ pub struct Wired {
     pub(crate) plan: Plan,
     /// The work that the tracking of prompts can omit.
     pub(crate) tracked: TrackedWorkload,
-    /// The prefix caches of the servers.
-    pub(crate) cache: CacheRules,
+    /// The prefix caches of the servers, by client.
+    pub(crate) caches: Vec<ClientCache>,
     /// Plugins that measure and check the run.
     pub evaluators: EvaluatorPlugins,
     /// Metrics that the plugins define.
@@ -144,7 +144,7 @@ pub(crate) fn wire(loaded: &mut Loaded, mode: Mode) -> Result<Wired, CommandFail
     }
     Ok(Wired {
         tracked: tracked(&loaded.scenario.session_generator, &guarantees),
-        cache: CacheRules::of_client(&loaded.scenario.client),
+        caches: ClientCache::of_scenario(&loaded.scenario),
         factory,
         tokenizer,
         materializer,
